@@ -12,9 +12,9 @@ import pkgutil
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 KINDS = (
@@ -108,3 +108,13 @@ def make(kind: str, table: dict | str):
     """The object that a table {name = …, …} (or a bare name) describes."""
     table = {"name": table} if isinstance(table, str) else table
     return find(kind, table.get("name", "")).model_validate(table)
+
+
+def choice(kind: str):
+    """Type of a field that holds any class of a kind, given by name: `equilibrium = {name = …}`."""
+
+    def chosen(value):
+        return make(kind, value) if isinstance(value, dict | str) else value
+
+    schema = {"type": "object", "required": ["name"], "description": f"one of the {kind}"}
+    return Annotated[Any, BeforeValidator(chosen), WithJsonSchema(schema)]

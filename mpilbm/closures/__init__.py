@@ -1,0 +1,1 @@
+"""Closures: a collision's rates from the local flow."""

@@ -1,0 +1,50 @@
+"""Collision operators: what happens to the populations of one cell."""
+
+from typing import Any
+
+from mpilbm.equilibria import Equilibrium
+from mpilbm.registry import Parameters, choice, make
+
+
+class Collision(Parameters):
+    """A collision f* = f - R(f - feq) + F - R(F)/2 with a linear relaxation R.
+
+    A subclass gives `rates` (numbers of a kernel, from the viscosity) and `relax` (the expressions
+    R(d), in its own basis). With d = f - feq + F/2 the force of Guo et al. (2002), M^-1 (I - S/2) M F,
+    and the collision are one relaxation: f* = f + F - R(d). An operator that is not of this form
+    overrides `collide`.
+    """
+
+    equilibrium: choice("equilibria") = None
+
+    def model_post_init(self, _: Any) -> None:
+        """Take the compressible equilibrium where none is named."""
+        if self.equilibrium is None:
+            object.__setattr__(self, "equilibrium", make("equilibria", "compressible"))
+
+    def structure(self) -> dict:
+        """What shapes the kernel text: numbers that only reach a kernel as arguments do not."""
+        return {"name": self.name, "equilibrium": self.equilibrium.model_dump()}
+
+    def rates(self, nu: float, lattice) -> dict[str, float]:
+        """The kernel's relaxation rates by name, from the kinematic viscosity in lattice units."""
+        raise NotImplementedError
+
+    def relax(self, lattice, d, **rates) -> list:
+        """Q expressions R(d): what a collision takes off the deviations d (Q expressions)."""
+        raise NotImplementedError
+
+    def feq(self, lattice, density, rho, u) -> list:
+        """The equilibrium towards which this collision relaxes (see Equilibrium)."""
+        equilibrium: Equilibrium = self.equilibrium
+        return equilibrium.feq(lattice, density, rho, u)
+
+    def collide(self, lattice, f, density, rho, u, source, rates) -> list:
+        """Q expressions f* from f (Q), the force term F_i (Q, or None) and the rates by name."""
+        feq = self.feq(lattice, density, rho, u)
+        if source is None:
+            relaxed = self.relax(lattice, [a - b for a, b in zip(f, feq, strict=True)], **rates)
+            return [a - b for a, b in zip(f, relaxed, strict=True)]
+        d = [a - b + F / 2 for a, b, F in zip(f, feq, source, strict=True)]
+        relaxed = self.relax(lattice, d, **rates)
+        return [a + F - b for a, F, b in zip(f, source, relaxed, strict=True)]

@@ -1,0 +1,1 @@
+"""Couplings between fluids."""

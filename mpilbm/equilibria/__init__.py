@@ -1,0 +1,21 @@
+"""Equilibrium distributions, written for stored deviations and full populations alike."""
+
+from mpilbm.registry import Parameters
+
+
+class Equilibrium(Parameters):
+    """feq_i(rho, u) of a lattice.
+
+    `density` is what the stored populations add up to: rho - 1 where they are deviations
+    f_i - feq_i(rho = 1, u = 0), rho where they are not. With density = rho the formula is feq itself;
+    written so, no digit of a small deviation is lost in the subtraction of two numbers near 1.
+    """
+
+    def feq(self, lattice, density, rho, u) -> list:
+        """Q expressions; `u` holds D of them."""
+        raise NotImplementedError
+
+
+def dot(a, b):
+    """Scalar product of two vectors of expressions or numbers, zero terms left out."""
+    return sum((x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0), 0)

@@ -1,0 +1,36 @@
+"""Body forces: the source term F_i of a collision."""
+
+from pydantic import field_validator
+
+from mpilbm.registry import Parameters
+
+
+class Forcing(Parameters):
+    """A force per volume; `value` in lattice units, D components.
+
+    With a force the velocity is u = (sum_i c_i f_i + F/2) / rho from what streams in, and
+    (sum_i c_i f*_i - F/2) / rho from what leaves the cell.
+    """
+
+    value: tuple[float, ...]
+
+    @field_validator("value")
+    @classmethod
+    def _two_or_three(cls, value):
+        if len(value) not in (2, 3):
+            raise ValueError(f"found {len(value)} components; allowed: one a dimension")
+        return value
+
+    def structure(self) -> dict:
+        """What shapes the kernel text."""
+        return {"name": self.name}
+
+    def source(self, lattice, u, F) -> list:
+        """Q expressions F_i from the velocity u and the force F (D expressions each)."""
+        raise NotImplementedError
+
+    def problems(self, case) -> list[str]:
+        """A force has as many components as the lattice has dimensions."""
+        if len(self.value) != case.lattice.D:
+            return [f"value: found {len(self.value)} components; allowed: {case.lattice.D}"]
+        return []

@@ -1,0 +1,89 @@
+"""Discrete velocity sets: `c` and `w` as exact data, the rest derived and checked."""
+
+from fractions import Fraction
+from itertools import product
+from typing import ClassVar
+
+from mpilbm.registry import Parameters
+
+AXES = "xyz"
+
+
+class Lattice(Parameters):
+    """A velocity set c_i (integers) with weights w_i (exact rationals).
+
+    A subclass states `c` (Q vectors of D integers, c_0 = 0), `w` (Q fractions) and `isotropy`, the
+    highest even order to which sum_i w_i c_ia c_ib … is isotropic. Derived: D, Q, opp (c_opp = -c)
+    and the speed of sound squared, sum_i w_i c_ia c_ib = cs2 delta_ab. Raises ValueError at class
+    creation when the data contradict each other.
+    """
+
+    c: ClassVar[tuple[tuple[int, ...], ...]] = ()
+    w: ClassVar[tuple[Fraction, ...]] = ()
+    isotropy: ClassVar[int] = 4
+    D: ClassVar[int]
+    Q: ClassVar[int]
+    opp: ClassVar[tuple[int, ...]]
+    cs2: ClassVar[Fraction]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_):
+        cls.D, cls.Q = len(cls.c[0]), len(cls.c)
+        cls.opp = tuple(cls.c.index(tuple(-a for a in c)) for c in cls.c)
+        cls.cs2 = cls.moment(0, 0)
+        cls._check()
+
+    @classmethod
+    def moment(cls, *axes: int) -> Fraction:
+        """sum_i w_i c_ia c_ib …, one factor for each axis given."""
+        total = Fraction(0)
+        for w, c in zip(cls.w, cls.c, strict=True):
+            for axis in axes:
+                w = w * c[axis]
+            total += w
+        return total
+
+    @classmethod
+    def _check(cls):
+        if cls.moment() != 1 or any(w <= 0 for w in cls.w) or any(cls.c[0]):
+            raise ValueError(f"{cls.__name__}: weights must be positive and add up to 1, c_0 = 0")
+        for order in range(1, cls.isotropy + 2):
+            for axes in product(range(cls.D), repeat=order):
+                if cls.moment(*axes) != _isotropic(axes, cls.cs2):
+                    raise ValueError(f"{cls.__name__}: not isotropic to order {cls.isotropy}: {axes}")
+
+    def offset(self, i: int) -> tuple[int, int, int]:
+        """c_i as steps in (plane, row, x); the plane axis is the slowest: z in 3D, y in 2D."""
+        c = self.c[i]
+        return (c[2], c[1], c[0]) if self.D == 3 else (c[1], 0, c[0])
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Place of each direction in a plane of memory: sorted by the plane component of c_i.
+
+        What leaves a slab through one face is then one contiguous piece of one plane.
+        """
+        order = sorted(range(self.Q), key=lambda i: (self.offset(i)[0], i))
+        return tuple(order.index(i) for i in range(self.Q))
+
+
+def _isotropic(axes: tuple[int, ...], cs2: Fraction) -> Fraction:
+    """cs^n times the sum over all pairings of the axes of products of deltas (0 for odd n)."""
+    if len(axes) % 2:
+        return Fraction(0)
+    if not axes:
+        return Fraction(1)
+    first, rest = axes[0], axes[1:]
+    pairings = (k for k, other in enumerate(rest) if other == first)
+    return sum((cs2 * _isotropic(rest[:k] + rest[k + 1 :], cs2) for k in pairings), Fraction(0))
+
+
+def paired(*halves: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The rest velocity, then each c_i given followed by its opposite."""
+    rest = tuple(0 for _ in halves[0])
+    return (rest, *(v for c in halves for v in (c, tuple(-a for a in c))))
+
+
+def by_speed(c: tuple[tuple[int, ...], ...], weights: tuple[str, ...]) -> tuple[Fraction, ...]:
+    """Weights from one fraction for each value of |c|^2 = 0, 1, 2, 3."""
+    return tuple(Fraction(weights[sum(a * a for a in v)]) for v in c)

@@ -1,0 +1,22 @@
+"""Two arrays, read from one and written to the other."""
+
+from mpilbm.layouts import HERE, Layout, Place, against
+from mpilbm.registry import register
+
+
+@register("layouts", "ab")
+class AB(Layout):
+    """Pull: f_i is read from x - c_i in one array and written at x in the other.
+
+    Twice the memory of the in-place layouts. [Rinaldi et al. 2012, one-step pull]
+    """
+
+    buffers = 2
+
+    def gather(self, lattice, i, parity):
+        """From where it comes."""
+        return Place(i, against(lattice.offset(i)))
+
+    def scatter(self, lattice, i, parity):
+        """Where the cell is."""
+        return Place(i, HERE)

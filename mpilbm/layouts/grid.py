@@ -1,0 +1,65 @@
+"""Memory of a field over a slab: allocation, strides, and the address of a neighbour.
+
+    f[plane, slot, row, x]      x fastest; plane = z, row = y in 3D; plane = y, one row in 2D
+
+Planes have ghosts, rows and x wrap around. Wrapping loses nothing at walls: each location is read by
+exactly one cell, and where a link crosses a wall its boundary writes that location before the step.
+"""
+
+from dataclasses import dataclass
+
+LINE = 32  # values; a row's first cell starts at a multiple of 128 bytes for 4-byte values
+CACHE_SET = 32  # lines; slots a multiple of this apart would fall on the same cache sets
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A dense field of `len(slots)` values a cell. `slots[k]` is the place of value k in a plane."""
+
+    name: str
+    planes: int
+    rows: int
+    nx: int
+    slots: tuple[int, ...]
+    ghost: int
+    row_stride: int
+    slot_stride: int
+
+    @classmethod
+    def dense(cls, name, planes, rows, nx, slots, ghost) -> "Grid":
+        """Rows padded to whole lines, slots kept off large powers of two."""
+        lines_a_row = -(-nx // LINE)
+        lines = rows * lines_a_row
+        if lines >= CACHE_SET:
+            lines += (11 - lines) % CACHE_SET
+        return cls(name, planes, rows, nx, slots, ghost, lines_a_row * LINE, lines * LINE)
+
+    @property
+    def plane_stride(self) -> int:
+        """Values from a plane to the next."""
+        return len(self.slots) * self.slot_stride
+
+    @property
+    def count(self) -> int:
+        """Values to allocate, ghost planes included."""
+        return (self.planes + 2 * self.ghost) * self.plane_stride
+
+    @property
+    def interior(self) -> tuple[int, int]:
+        """First owned plane, and one past the last, in planes of the array."""
+        return self.ghost, self.ghost + self.planes
+
+    def arguments(self) -> dict[str, int]:
+        """Numbers that a kernel needs to find a value."""
+        strides = {"row": self.row_stride, "slot": self.slot_stride, "plane": self.plane_stride}
+        return {f"{self.name}_{way}": stride for way, stride in strides.items()}
+
+    def address(self, slot: int, offset: tuple[int, int, int]) -> str:
+        """C text of the index of a value: 64 bits over planes, 32 bits within one."""
+        plane = f"(plane + {offset[0]})" if offset[0] else "plane"
+        row, x = f"row{_SIDE[offset[1]]}", f"x{_SIDE[offset[2]]}"
+        within = f"{self.slots[slot]} * {self.name}_slot + {row} * {self.name}_row + {x}"
+        return f"{plane} * {self.name}_plane + ({within})".replace("+ -", "- ")
+
+
+_SIDE = {-1: "_m", 0: "", 1: "_p"}  # the wrapped neighbour's index, as the prelude names it

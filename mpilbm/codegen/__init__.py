@@ -1,1 +1,81 @@
-"""Passes and symbolic models -> kernel text."""
+"""Symbolic models and layouts -> kernel text, kept in the user's cache.
+
+The text holds no size and no number of a case, so another viscosity, size or velocity finds its
+kernels ready. A hit imports no SymPy.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+from mpilbm import cache
+from mpilbm.codegen.program import Program
+
+
+def structure(case) -> dict:
+    """All of a case that shapes the kernel text, as plain data."""
+    fluid = case.fluids[0]
+    return {
+        "lattice": case.lattice.model_dump(),
+        "collision": fluid.collision.structure(),
+        "forcing": fluid.force and fluid.force.structure(),
+        "precision": case.precision.model_dump(),
+        "layout": case.layout.structure(),
+        "boundaries": boundary_structures(case),
+    }
+
+
+def boundaries(case) -> list:
+    """One boundary of each structure of a case: the faces first, in the file's order."""
+    found: dict[str, object] = {}
+    for boundary in (*case.boundaries, *(body.boundary for body in case.bodies)):
+        found.setdefault(json.dumps(boundary.structure(), sort_keys=True), boundary)
+    return list(found.values())
+
+
+def boundary_structures(case) -> list[dict]:
+    """The structures of all boundaries, each once."""
+    return [boundary.structure() for boundary in boundaries(case)]
+
+
+def list_name(case, boundary) -> str:
+    """Name of the kernel that stages what enters at boundaries of this structure."""
+    return f"enter_{boundary.name}_{boundary_structures(case).index(boundary.structure())}"
+
+
+def generate(case) -> Program:
+    """The kernels of a case, from the cache or made anew."""
+    key = json.dumps([structure(case), cache.package_digest()], sort_keys=True)
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    found = cache.get("text", digest)
+    if found is not None:
+        return Program.from_json(found.decode())
+    program = build(case)
+    cache.put("text", digest, program.to_json().encode())
+    return program
+
+
+def build(case) -> Program:
+    """Generate the kernels of a case."""
+    from mpilbm.codegen.diagnostics import Diagnostics
+    from mpilbm.codegen.kernels import FluidKernels
+    from mpilbm.codegen.lists import enter_kernel, stage_kernel
+    from mpilbm.codegen.model import Model
+
+    fluid = case.fluids[0]
+    model = Model(case.lattice, fluid.collision, fluid.force, case.precision.offset)
+    kernels = FluidKernels(model, case.layout)
+    texts = [*kernels.all(), *Diagnostics(kernels).all()]
+    for parity in range(case.layout.parities):
+        for boundary in boundaries(case):
+            texts.append(stage_kernel(kernels, boundary, list_name(case, boundary), parity))
+        texts.append(enter_kernel(kernels, parity))
+    precision = case.precision
+    head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
+    prelude = Path(__file__).with_name("prelude.h").read_text()
+    text = "\n".join([head + prelude, *(kernel.text() for kernel in texts)])
+    described = {kernel.name: kernel.kernel() for kernel in texts}
+    return Program(text, described, precision.compute, precision.storage)
+
+
+_C = {"float32": "float", "float64": "double"}

@@ -39,6 +39,10 @@ class Collision(Parameters):
         equilibrium: Equilibrium = self.equilibrium
         return equilibrium.feq(lattice, density, rho, u)
 
+    def velocity(self, momentum, rho) -> list:
+        """D expressions u from the momentum per volume, as the equilibrium has it."""
+        return self.equilibrium.velocity(momentum, rho)
+
     def collide(self, lattice, f, density, rho, u, source, rates) -> list:
         """Q expressions f* from f (Q), the force term F_i (Q, or None) and the rates by name."""
         feq = self.feq(lattice, density, rho, u)

@@ -15,6 +15,10 @@ class Equilibrium(Parameters):
         """Q expressions; `u` holds D of them."""
         raise NotImplementedError
 
+    def velocity(self, momentum, rho) -> list:
+        """The velocity of this equilibrium, from the momentum per volume."""
+        return [j / rho for j in momentum]
+
 
 def dot(a, b):
     """Scalar product of two vectors of expressions or numbers, zero terms left out."""

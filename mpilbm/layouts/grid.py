@@ -62,4 +62,9 @@ class Grid:
         return f"{plane} * {self.name}_plane + ({within})".replace("+ -", "- ")
 
 
+def velocity_grid(lattice, ghost: int, planes: int, rows: int, nx: int) -> Grid:
+    """Memory of the velocity field: D values a cell, ghost planes like the populations."""
+    return Grid.dense("u", planes, rows, nx, tuple(range(lattice.D)), ghost)
+
+
 _SIDE = {-1: "_m", 0: "", 1: "_p"}  # the wrapped neighbour's index, as the prelude names it

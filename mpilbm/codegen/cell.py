@@ -1,0 +1,184 @@
+"""A kernel in the making: what it reads, the values it names, what it writes, and its text."""
+
+import re
+
+from sympy import cse, numbered_symbols, sympify
+
+from mpilbm.codegen.printer import c_text, symbol
+from mpilbm.codegen.program import Access, Argument, Kernel
+from mpilbm.layouts.grid import Grid
+
+HEAD = {
+    "cells": "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p",
+    "rows": "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p, double* total",
+    "entries": "int64 entry",
+}
+THREADS = {"cells": 256, "rows": "ROW_THREADS", "entries": 256}
+STORED = re.compile(r"STORE(?:_REAL)?\((\w+)")
+ORDER = ("*", "int64", "int", "real")
+
+
+class KernelText:
+    """Collects reads, named values and statements; prints them in an order that C takes."""
+
+    def __init__(self, name: str, over: str, equations: str):
+        self.name, self.over, self.equations = name, over, equations
+        self.arguments: dict[str, str] = {}
+        self.loads: dict = {}  # symbol -> C text of the value loaded
+        self.definitions: dict = {}  # symbol -> expression
+        self.statements: list[tuple[str, tuple]] = []  # C text with {0}, {1} … for expressions
+        self.reads: list[Access] = []
+        self.writes: list[Access] = []
+
+    def argument(self, name: str, type: str):
+        """Declare a parameter of the kernel; returns its symbol."""
+        self.arguments.setdefault(name, type)
+        return symbol(name)
+
+    def sizes(self, grid: Grid) -> None:
+        """Declare the numbers that addresses of this grid need."""
+        for name in ("nx", "rows", *grid.arguments()):
+            self.argument(name, "int64" if name.endswith("_plane") else "int")
+
+    def read(self, name: str, pointer: str, type: str, grid: Grid, slot: int, offset):
+        """Load a value of a field; returns the symbol `name`."""
+        self.sizes(grid)
+        self.argument(pointer, f"{type}*")
+        value = symbol(name)
+        if value not in self.loads:
+            self.loads[value] = f"LOAD({pointer}, {grid.address(slot, offset)})"
+            self.reads.append(Access(grid.name, slot, offset))
+        return value
+
+    def load(self, name: str, text: str):
+        """Load a value from a list or a plain array; `text` is its C text."""
+        value = symbol(name)
+        self.loads[value] = text
+        return value
+
+    def let(self, name: str, expression):
+        """Name a value, so that the text reads like the paper; returns its symbol."""
+        value = symbol(name)
+        self.definitions[value] = sympify(expression)
+        return value
+
+    def write(self, pointer: str, type: str, grid: Grid, slot: int, offset, expression) -> None:
+        """Store a value of a field."""
+        self.sizes(grid)
+        self.argument(pointer, f"{type}*")
+        self.writes.append(Access(grid.name, slot, offset))
+        store = {"store": "STORE", "real": "STORE_REAL"}[type]
+        self.do(f"{store}({pointer}, {grid.address(slot, offset)}, {{0}});", expression)
+
+    def do(self, text: str, *expressions) -> None:
+        """Add a statement; {0}, {1}, … in its text stand for the expressions."""
+        self.statements.append((text, tuple(sympify(e) for e in expressions)))
+
+    def kernel(self) -> Kernel:
+        """The description that goes with the text."""
+        arguments = tuple(Argument(name, self.arguments[name]) for name in self._sorted())
+        return Kernel(self.name, self.over, arguments, tuple(self.reads), tuple(self.writes))
+
+    def text(self) -> str:
+        """The cell function and its driver."""
+        return self.wrap("\n".join(f"  {line}" for line in self.body()))
+
+    def body(self) -> list[str]:
+        """Loads, values and statements, common subexpressions taken out."""
+        wanted = [e for _, expressions in self.statements for e in expressions]
+        names = list(self.definitions)
+        temporaries, reduced = cse(
+            [self.definitions[n] for n in names] + wanted, numbered_symbols("t", real=True)
+        )
+        known = dict(temporaries) | dict(zip(names, reduced, strict=False))
+        remaining = iter(reduced[len(names) :])
+        lines, done = [], set()
+        for text, expressions in self.statements:
+            values = [next(remaining) for _ in expressions]
+            for value in values:
+                self._define(value, known, done, lines)
+            lines.append(text.format(*(c_text(v) for v in values)))
+        return self._loads_first(lines)
+
+    def _define(self, expression, known, done, lines) -> None:
+        """Append definitions of all that an expression uses, each once, uses after definitions."""
+        for name in sorted(expression.free_symbols, key=str):
+            if name in done:
+                continue
+            done.add(name)
+            if name in self.loads:
+                lines.append(f"const real {name} = {self.loads[name]};")
+            elif name in known:
+                self._define(known[name], known, done, lines)
+                lines.append(f"const real {name} = {c_text(known[name])};")
+
+    def _loads_first(self, lines: list[str]) -> list[str]:
+        """In-place layouts must read all of a cell before they write any of it."""
+        stores = [line for line in lines if line.startswith("STORE")]
+        return [line for line in lines if not line.startswith("STORE")] + stores
+
+    def wrap(self, body: str) -> str:
+        """The cell function around a body, and the driver that calls it."""
+        names = self._sorted()
+        written = {match[1] for text, _ in self.statements if (match := STORED.search(text))}
+        declared = ", ".join(self._declare(name, name in written) for name in names)
+        title = "\n   ".join(self.equations.strip().splitlines())
+        return (
+            f"/* {title} */\n"
+            f"INLINE void {self.name}_at({HEAD[self.over]}, {declared})\n{{\n{body}\n}}\n"
+            f"KERNEL({THREADS[self.over]}) {self.name}(int64 begin, int64 end, int64 stride, "
+            f"{declared})\n{{\n  {self.driver(', '.join(names))}\n}}\n"
+        )
+
+    def driver(self, names: str) -> str:
+        """The prelude's loop over all that the kernel covers."""
+        return f"FOR_{self.over.upper()}({self.name}_at, {names})"
+
+    def _sorted(self) -> list[str]:
+        def rank(name):
+            kind = self.arguments[name]
+            return next(k for k, end in enumerate(ORDER) if kind.endswith(end)), name
+
+        return sorted(self.arguments, key=rank)
+
+    def _declare(self, name: str, written: bool) -> str:
+        kind = self.arguments[name]
+        if not kind.endswith("*"):
+            return f"{kind} {name}"
+        return f"{'' if written else 'const '}{kind} RESTRICT {name}"
+
+
+class RowSums(KernelText):
+    """A kernel over rows that adds (or takes the maximum of) values of the cells of a row."""
+
+    def __init__(self, name: str, equations: str):
+        super().__init__(name, "rows", equations)
+        self.columns = 0
+        self.maxima = 0
+        self.argument("sums", "double*")
+        self.argument("origin", "int64")
+
+    def add(self, expression, when: str = "1") -> None:
+        """Sum a value over the row, where `when` (C text) holds."""
+        self.do(f"if ({when}) total[{self.columns}] += (double)({{0}});", expression)
+        self.columns += 1
+
+    def maximum(self, expression, when: str = "1") -> None:
+        """Largest value of the row, zero or positive."""
+        k = self.columns
+        self.do(f"if ({when} && (double)({{0}}) > total[{k}]) total[{k}] = (double)({{0}});",
+                expression)  # fmt: skip
+        self.maxima |= 1 << k
+        self.columns += 1
+
+    def count(self, condition: str, expression, when: str = "1") -> None:
+        """Number of cells for which a condition on {0} (C text) holds."""
+        self.do(f"if (({when}) && {condition}) total[{self.columns}] += 1;", expression)
+        self.columns += 1
+
+    def _declare(self, name, written):
+        return super()._declare(name, written or name == "sums")
+
+    def driver(self, names):
+        """As for cells, with the number of columns and which of them are maxima."""
+        return f"FOR_ROWS({self.name}_at, {self.columns}, {self.maxima}, {names})"

@@ -1,0 +1,113 @@
+"""The kernels that look at a fluid: rho and u, vorticity, sums over rows."""
+
+from sympy import Piecewise, Rational
+
+from mpilbm.codegen.cell import RowSums
+from mpilbm.codegen.kernels import CELL, FluidKernels
+from mpilbm.equilibria import dot
+from mpilbm.layouts import HERE
+from mpilbm.layouts.grid import velocity_grid
+
+FLUID = "flags[cell] & 1"  # bits 1 to 6: the neighbours at x-, x+, y-, y+, z-, z+ are fluid
+
+
+class Diagnostics:
+    """Generates the kernels that compute macroscopic fields and sums of a fluid."""
+
+    def __init__(self, fluid: FluidKernels):
+        self.fluid, self.model, self.lattice = fluid, fluid.model, fluid.lattice
+        self.grid = velocity_grid(self.lattice, fluid.layout.ghost, 1, 1, 1)
+
+    def all(self) -> list:
+        """Every kernel that only looks."""
+        parities = range(self.fluid.layout.parities)
+        by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
+        return [*by_parity, self.vorticity(), self.enstrophy()]
+
+    def fields(self, parity):
+        """rho and u of what left the cells; 1 and 0 in solids."""
+        text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, of what left the cell"
+        kernel = self.fluid.block_kernel(f"fields_{parity}", text)
+        self._solid(kernel)
+        kernel.argument("rho_out", "real*")
+        kernel.argument("u_out", "real*")
+        _, rho, u = self.model.macroscopic(kernel, self.fluid.left(kernel, parity), -1)
+        kernel.do("STORE_REAL(rho_out, cell, solid ? R(1) : {0});", rho)
+        for a, value in enumerate(u):
+            index = f"cell * {self.lattice.D} + {a}"
+            kernel.do(f"STORE_REAL(u_out, {index}, solid ? R(0) : {{0}});", value)
+        return kernel
+
+    def velocity(self, parity):
+        """u of all cells into its own field, and sums over the fluid cells of each row."""
+        text = "density, rho u, rho u.u / 2, largest u.u, cells that are not finite"
+        kernel = self._sums(f"velocity_{parity}", text)
+        density, rho, u = self.model.macroscopic(kernel, self.fluid.left(kernel, parity), -1)
+        for a, value in enumerate(u):
+            kernel.write("u", "real", self.grid, a, HERE, value)
+        kernel.add(density, FLUID)
+        for value in u:
+            kernel.add(rho * value, FLUID)
+        kernel.add(rho * dot(u, u) / 2, FLUID)
+        kernel.maximum(dot(u, u), FLUID)
+        kernel.count("!isfinite((double)({0}))", density + sum(u), FLUID)
+        return kernel
+
+    def vorticity(self):
+        """The curl of the velocity field by differences; 0 in solids."""
+        kernel = self.fluid.block_kernel("vorticity", "omega = curl u, central differences")
+        kernel.sizes(self.grid)
+        self._solid(kernel)
+        kernel.argument("vorticity_out", "real*")
+        curl = self._curl(kernel, "((plane - first) * rows + row) * nx + x")
+        for a, value in enumerate(curl):
+            index = f"cell * {len(curl)} + {a}"
+            kernel.do(f"STORE_REAL(vorticity_out, {index}, solid ? R(0) : {{0}});", value)
+        return kernel
+
+    def enstrophy(self):
+        """Sum of omega.omega / 2 over the fluid cells of each row."""
+        kernel = self._sums("enstrophy", "omega.omega / 2, omega = curl u by central differences")
+        curl = self._curl(kernel, "cell")
+        kernel.add(dot(curl, curl) / 2, FLUID)
+        return kernel
+
+    def _sums(self, name: str, equations: str) -> RowSums:
+        kernel = RowSums(name, equations)
+        kernel.argument("flags", "uint8*")
+        kernel.sizes(self.grid)
+        kernel.do(CELL)
+        return kernel
+
+    def _solid(self, kernel) -> None:
+        """`first` is the plane of the array at which the flags begin."""
+        kernel.argument("flags", "uint8*")
+        kernel.argument("first", "int64")
+        kernel.do("const int solid = !(flags[((plane - first) * rows + row) * nx + x] & 1);")
+
+    def _curl(self, kernel, flag: str) -> list:
+        pairs = ((1, 2), (2, 0), (0, 1)) if self.lattice.D == 3 else ((0, 1),)
+        slope = {(a, b): self._slope(kernel, a, b, flag) for p in pairs for a, b in (p, p[::-1])}
+        return [kernel.let(f"omega_{k}", slope[a, b] - slope[b, a]) for k, (a, b) in enumerate(pairs)]
+
+    def _slope(self, kernel, axis: int, component: int, flag: str):
+        """du_component / dx_axis; one-sided beside a solid or a wall, zero between two."""
+        step = self.lattice.offset(self.lattice.c.index(_unit(axis, self.lattice.D)))
+
+        def value(sign):
+            offset = tuple(sign * s for s in step)
+            name = f"u_{component}_{axis}_{'mcp'[sign + 1]}" if sign else f"u_{component}"
+            return kernel.read(name, "u", "real", self.grid, component, offset)
+
+        low, high = (
+            kernel.load(f"open_{axis}_{side}", f"(real)(flags[{flag}] >> {1 + 2 * axis + k} & 1)")
+            for k, side in enumerate("mp")
+        )
+        below = Piecewise((value(0) - value(-1), low > 0), (0, True))
+        above = Piecewise((value(1) - value(0), high > 0), (0, True))
+        half = Piecewise((Rational(1, 2), low * high > 0), (1, True))
+        return half * (below + above)
+
+
+def _unit(axis: int, dimensions: int) -> tuple[int, ...]:
+    return tuple(int(k == axis) for k in range(dimensions))

@@ -1,0 +1,143 @@
+"""Kernels over the list entries of boundaries: what enters is staged, then all of it written."""
+
+from collections import Counter
+from functools import cached_property
+
+from sympy import cse, numbered_symbols, sympify
+
+from mpilbm.codegen.cell import KernelText
+from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.printer import c_text
+
+ENTRY = """\
+const int64 cell = cells[entry];
+const uint32 links = missing[entry];
+const int x = (int)(cell % nx), row = (int)(cell / nx % rows);
+const int64 plane = cell / nx / rows + first;
+const int x_m = x > 0 ? x - 1 : nx - 1, x_p = x + 1 < nx ? x + 1 : 0;
+const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;
+int64 staged = start[entry];"""
+LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
+
+
+class BoundaryCell:
+    """What a boundary may speak of: see Boundary.incoming. Each value is read when it is named."""
+
+    def __init__(self, kernel, fluid: FluidKernels, parity: int, names):
+        self._kernel, self._fluid, self._parity = kernel, fluid, parity
+        self.lattice = fluid.lattice
+        self.values = {
+            name: kernel.load(name, f"(real)values[value[entry] * {len(names)} + {k}]")
+            for k, name in enumerate(names)
+        }
+
+    @cached_property
+    def left(self) -> list:
+        """The populations that left the cell in the last step."""
+        return self._fluid.left(self._kernel, self._parity)
+
+    @cached_property
+    def arrives(self) -> list:
+        """The populations that stream into the cell; meaningless where the link is missing."""
+        fluid, grid = self._fluid, self._fluid.grid
+        return [
+            self._kernel.read(f"arrives_{i}", "f", "store", grid, *place)
+            for i, place in enumerate(fluid.places(fluid.layout.gather, self._parity))
+        ]
+
+    @cached_property
+    def _macroscopic(self):
+        return self._fluid.model.macroscopic(self._kernel, self.left, -1)
+
+    density = property(lambda self: self._macroscopic[0])
+    rho = property(lambda self: self._macroscopic[1])
+    u = property(lambda self: self._macroscopic[2])
+
+    def feq(self, density, rho, u) -> list:
+        """The equilibrium of the fluid's collision."""
+        return self._fluid.model.collision.feq(self.lattice, density, rho, u)
+
+    def rest(self, density):
+        """rho from a density of the kind that is stored."""
+        return self._fluid.model.rest(density)
+
+    def stored(self, rho):
+        """A density of the kind that is stored, from rho."""
+        return rho - 1 if self._fluid.model.offset else rho
+
+
+def stage_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "EntryText":
+    """Compute what enters each entry of a list into the staging array."""
+    kernel = EntryText(f"{name}_{parity}", f"{boundary.name}: {type(boundary).__doc__}", fluid)
+    kernel.argument("values", "real*")
+    kernel.argument("value", "int32*")
+    kernel.argument("staging", "store*")
+    cell = BoundaryCell(kernel, fluid, parity, tuple(boundary.values()))
+    kernel.incoming = {i: sympify(e) for i, e in boundary.incoming(cell).items()}
+    return kernel
+
+
+def enter_kernel(fluid: FluidKernels, parity: int) -> KernelText:
+    """Write what was staged to where the step will read it."""
+    text = "the population that enters -> where the next step gathers it"
+    kernel = EntryText(f"enter_{parity}", text, fluid)
+    kernel.argument("staging", "store*")
+    kernel.argument("f", "store*")
+    for i, place in enumerate(fluid.places(fluid.layout.gather, parity)):
+        if i:
+            address = fluid.grid.address(*place)
+            kernel.do(f"if (links >> {i} & 1) STORE(f, {address}, staging[staged++]);")
+    return kernel
+
+
+class EntryText(KernelText):
+    """A kernel over entries; with `incoming`, each direction computes only if its link is missing."""
+
+    def __init__(self, name: str, equations: str, fluid: FluidKernels):
+        super().__init__(name, "entries", equations)
+        self.sizes(fluid.grid)
+        self.incoming: dict = {}
+        for argument, type in LIST.items():
+            self.argument(argument, type)
+
+    def body(self):
+        """Values that one direction alone uses are computed inside its own block."""
+        lines = ENTRY.splitlines()
+        if not self.incoming:
+            return lines + super().body()
+        names = list(self.definitions)
+        wanted = [self.definitions[n] for n in names] + list(self.incoming.values())
+        temporaries, reduced = cse(wanted, numbered_symbols("t", real=True))
+        known = dict(temporaries) | dict(zip(names, reduced, strict=False))
+        entering = dict(zip(self.incoming, reduced[len(names) :], strict=True))
+        users = Counter(s for e in entering.values() for s in _used(e, known))
+        shared = sorted((s for s, count in users.items() if count > 1), key=str)
+        done: set = set()
+        for value in shared:
+            self._define(value, known, done, lines)
+        for i, value in entering.items():
+            block: list[str] = []
+            self._define(value, known, set(done), block)
+            store = f"STORE(staging, staged++, {c_text(value)});"
+            lines.append(f"if (links >> {i} & 1) {{ {' '.join([*block, store])} }}")
+        return lines
+
+    def wrap(self, body):
+        """The staging array is written when there is anything to stage."""
+        if self.incoming:
+            self.statements.append(("STORE(staging, 0, 0);", ()))
+        return super().wrap(body)
+
+
+def _used(expression, known) -> set:
+    """All symbols that an expression needs, through the definitions of others."""
+    needed: set = set()
+    todo = list(expression.free_symbols)
+    while todo:
+        name = todo.pop()
+        if name not in needed:
+            needed.add(name)
+            todo += known[name].free_symbols if name in known else ()
+    return needed
+
+

@@ -1,0 +1,210 @@
+"""The solver of one slab: its arrays, kernels and streams, and the step."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpilbm.codegen.program import Program
+from mpilbm.diagnostics import Diagnostics
+from mpilbm.lattices import AXES
+from mpilbm.layouts.grid import Grid
+from mpilbm.lists import Lists
+from mpilbm.passes import exchange_plan
+
+
+@dataclass(frozen=True)
+class Group:
+    """A part of the state in a checkpoint: (planes, components, rows, nx) values of `dtype`."""
+
+    label: str
+    components: int
+    dtype: str
+
+
+class Pass:
+    """A kernel over the cells of a slab, its edge planes first, and what must travel after it.
+
+    ```
+    bulk stream   | lists |   bulk planes ...........................| next lists
+                          |                                          |
+    edge stream           | edge planes |                            |
+                                        |                            |
+    host, MPI                           | start ===== finish ========|
+    ```
+
+    The host waits for the edge planes alone. Edge and bulk run the same kernel, and no cell touches
+    what another cell of the same pass does, so their order cannot be seen in a single bit.
+    """
+
+    def __init__(self, device, grid: Grid, slab, launch, exchange):
+        self.edge, self.bulk = device.stream("edge"), device.stream("bulk")
+        self.launch, self.exchange = launch, exchange
+        self.first, self.end = grid.interior
+        self.lower, self.upper = slab.lower is not None, slab.upper is not None
+
+    def run(self) -> None:
+        """Compute all planes and exchange what leaves the slab."""
+        inner, last = self.first + self.lower, self.end - self.upper
+        if not (self.lower or self.upper):
+            self.launch(self.bulk, self.first, self.end)
+            self.bulk.flush()
+            return
+        ready = self.bulk.record()
+        self.edge.wait(ready)
+        if self.lower and self.upper:
+            self.launch(self.edge, self.first, self.end, max(1, self.end - 1 - self.first))
+        elif self.lower:
+            self.launch(self.edge, self.first, inner)
+        elif self.upper:
+            self.launch(self.edge, last, self.end)
+        edges_done = self.edge.record()
+        self.launch(self.bulk, inner, last)
+        edges_done.synchronize()
+        self.exchange.start()
+        self.bulk.flush()
+        self.exchange.finish()
+
+
+class Solver:
+    """One slab of a case on one device.
+
+    `steps` counts what is done. Step t has parity t % parities and, with two arrays, reads array
+    t % 2 and writes the other.
+    """
+
+    def __init__(self, case, slab, geometry, device, exchanger, program: Program):
+        self.case, self.slab, self.geometry, self.device = case, slab, geometry, device
+        self.lattice, self.layout, self.steps = case.lattice, case.layout, 0
+        self.exchanger, self.program = exchanger, program
+        planes, (rows, nx) = slab.planes, slab.shape[1:]
+        self.grid = self.layout.grid(self.lattice, planes, rows, nx)
+        self.first = self.grid.ghost
+        device.require(self.bytes_needed(), "the fields of a slab")
+        self.kernels = device.compile(program)
+        count, storage = self.grid.count, program.storage
+        self.f = [device.allocate(count, storage) for _ in range(self.layout.buffers)]
+        self.flags = device.upload(geometry.flags)
+        self.period = max(self.layout.parities, self.layout.buffers)
+        self.lists = Lists(case, geometry, device, self.bind)
+        for k in range(self.period):
+            self.lists.prepare(k, self.f[k % self.layout.buffers], k % self.layout.parities)
+        self.passes = [self._collide_stream(k) for k in range(self.period)]
+        self.diagnostics = Diagnostics(self)
+
+    def bytes_needed(self) -> int:
+        """Bytes of the arrays on the device."""
+        size = np.dtype(self.program.storage).itemsize
+        lists = sum(entries.cells.size for entries in self.geometry.lists)
+        fields = self.layout.buffers * self.grid.count * size
+        return fields + self.geometry.flags.size + lists * (24 + 8 * size)
+
+    def sizes(self) -> dict:
+        """Numbers that every kernel over the populations takes."""
+        return {"nx": self.grid.nx, "rows": self.grid.rows, **self.grid.arguments()}
+
+    def numbers(self) -> dict:
+        """Numbers of the case that kernels take: rates and force."""
+        fluid = self.case.fluids[0]
+        rates = fluid.collision.rates(fluid.viscosity, self.lattice)
+        force = zip(AXES, fluid.force.value, strict=False) if fluid.force else ()
+        return rates | {f"force_{axis}": value for axis, value in force}
+
+    def bind(self, name: str, **arguments):
+        """A kernel of the program with its arguments, those it does not take left out."""
+        wanted = {argument.name for argument in self.program.kernels[name].arguments}
+        given = self.sizes() | self.numbers() | {"flags": self.flags, "first": self.first}
+        return self.kernels[name].bind(
+            **{key: value for key, value in (given | arguments).items() if key in wanted}
+        )
+
+    def current(self) -> dict:
+        """The array that holds what left each cell in the last step."""
+        return {"f": self.f[self.steps % self.layout.buffers]}
+
+    def _collide_stream(self, k: int) -> Pass:
+        """The pass of all steps t with t % period = k, with the exchange before step k + 1."""
+        parities, buffers = self.layout.parities, self.layout.buffers
+        name, following = (f"collide_stream_{t % parities}" for t in (k, k + 1))
+        source, target = k % buffers, (k + 1) % buffers
+        arrays = {"f": self.f[0], "f_in": self.f[source], "f_out": self.f[target]}
+        kernels = self.program.kernels
+        plan = exchange_plan(self.grid, kernels[name].writes, kernels[following].reads, target)
+        exchange = self.exchanger.prepare(plan, self.f)
+        return Pass(self.device, self.grid, self.slab, self.bind(name, **arrays), exchange)
+
+    def step(self) -> None:
+        """One time step: what enters at boundaries, then collide and stream, then exchange."""
+        k = self.steps % self.period
+        self.lists.run(k)
+        self.passes[k].run()
+        self.steps += 1
+
+    def initialise(self, planes_at_a_time: int = 16) -> None:
+        """rho and u of the case -> what left the cells at step -1, then the exchange of step -1."""
+        fluid = self.case.fluids[0]
+        for begin, end in self.blocks(planes_at_a_time):
+            planes = self.slab.begin + begin, self.slab.begin + end
+            rho, u = fluid.initial.evaluate(self.slab.shape, *planes)
+            arrays = {"rho_initial": self.device.upload(rho), "u_initial": self.device.upload(u)}
+            self.over_block("initialise", begin, end, **arrays)
+        self.resume(0)
+
+    def resume(self, step: int) -> None:
+        """Go on from `step`, whose state the arrays hold but for what the neighbours must send."""
+        if step % self.period != self.steps % self.period:
+            raise ValueError(f"the state was written for step {self.steps}, not {step}")
+        self.steps = step
+        exchange = self.passes[(step - 1) % self.period].exchange
+        self.device.synchronize()
+        exchange.start()
+        exchange.finish()
+
+    def blocks(self, planes_at_a_time: int):
+        """Pieces (begin, end) of the slab's planes, counted from 0."""
+        for begin in range(0, self.slab.planes, planes_at_a_time):
+            yield begin, min(begin + planes_at_a_time, self.slab.planes)
+
+    def over_block(self, name: str, begin: int, end: int, **arrays) -> None:
+        """Run a kernel over planes begin..end of the state, and wait."""
+        origin = self.first + begin
+        if name not in self.program.kernels:
+            name = f"{name}_{self.steps % self.layout.parities}"
+        launch = self.bind(name, origin=origin, **(self.current() | arrays))
+        launch(self.device.stream("bulk"), origin, self.first + end)
+        self.device.synchronize()
+
+    @property
+    def state_groups(self) -> tuple[Group, ...]:
+        """What a checkpoint holds of each fluid."""
+        return tuple(
+            Group(fluid.label, self.lattice.Q, self.program.storage) for fluid in self.case.fluids
+        )
+
+    def read_state(self, label: str, begin: int, end: int) -> np.ndarray:
+        """What left each cell, (end - begin, Q, rows, nx), in the lattice's order."""
+        shape = (end - begin, self.lattice.Q, self.grid.rows, self.grid.nx)
+        state = self.device.allocate(int(np.prod(shape)), self.program.storage)
+        self.over_block("export", begin, end, state=state)
+        return self.device.download(state).reshape(shape)
+
+    def write_state(self, label: str, begin: int, state: np.ndarray, step: int) -> None:
+        """The inverse of `read_state`, as the state after `step` steps; `resume(step)` ends it."""
+        self.steps = step
+        self.over_block("import", begin, begin + len(state), state=self.device.upload(state))
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """Names that `fields` knows."""
+        return self.diagnostics.names
+
+    def fields(self, names, begin: int, end: int) -> dict[str, np.ndarray]:
+        """Macroscopic fields of planes begin..end: (planes, rows, nx), or (…, components)."""
+        return self.diagnostics.fields(names, begin, end)
+
+    def sums(self) -> tuple[tuple[str, ...], np.ndarray]:
+        """Names of columns, and their sums over the fluid cells of each owned plane, in double."""
+        return self.diagnostics.sums()
+
+    def solid(self, begin: int, end: int) -> np.ndarray:
+        """True where a cell is solid, (end - begin, rows, nx)."""
+        return self.geometry.solid[begin:end] != 0

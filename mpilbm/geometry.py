@@ -1,0 +1,308 @@
+"""Where the solids are, and which populations have to be supplied next to solids and faces.
+
+Everything works on planes: a box of (planes, rows, nx) cells, in 2D with one row a plane. All is
+computed from global coordinates, so a rank needs nobody else, and the cut changes nothing.
+"""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpilbm.domain import Slab, split
+from mpilbm.errors import CaseError
+from mpilbm.solids import padded_ids
+
+
+@dataclass(frozen=True)
+class EntryList:
+    """The cells that boundaries of one structure act on; one kernel handles them all.
+
+    cells: int64 (n,), (plane * rows + row) * nx + x, plane local, ascending; a cell has one entry
+    for each boundary that it touches, in the order of the file. missing: uint32 (n,), bit i set
+    if the population entering along c_i comes from where this entry's boundary is. value: int32
+    (n,), row of values; values: float64 (m, V), a row per [[boundary]] or body, columns as in
+    `boundary.values()` (one column of zeros if there are none).
+    """
+
+    structure: dict
+    boundary: object
+    cells: np.ndarray
+    missing: np.ndarray
+    value: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """solid: (planes, rows, nx), 0 fluid, k + 1 body k; fluid_cells: int64 (planes,).
+
+    flags: uint8 (planes, rows, nx), bit 0: the cell is fluid; bits 1 to 6: so is its neighbour at
+    x-, x+, y-, y+, z-, z+.
+    """
+
+    solid: np.ndarray
+    lists: tuple[EntryList, ...]
+    fluid_cells: np.ndarray
+    flags: np.ndarray
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Counts of a whole box: per plane, per [[boundary]] and per body, in the order of the file.
+
+    fluid_cells, entries: int64 (planes,); solid_cells: cells of each body (those taken by a later
+    body are counted for that one); links, body_links: populations to supply; overlaps: cells
+    that body j < k lost to body k.
+    """
+
+    fluid_cells: np.ndarray
+    entries: np.ndarray
+    solid_cells: tuple[int, ...]
+    links: tuple[int, ...]
+    body_links: tuple[int, ...]
+    overlaps: dict[tuple[int, int], int]
+
+
+def build(case, slab: Slab) -> Geometry:
+    """Solids and entry lists of the planes of a slab.
+
+    A population that enters cell x along c_i comes from x - c_i. Beyond non-periodic faces it
+    belongs to the [[boundary]] latest in the file among the faces crossed, else, in a solid
+    cell (periodic faces wrap), to the body there. Of overlapping bodies the later wins.
+    Raises CaseError as `check` does, and for bad masks.
+    """
+    check(case)
+    ids = padded_ids(case, slab)
+    solid = ids[1:-1]
+    cells, owner, missing = _entries(case, slab, ids)
+    lists = _lists(case, cells, owner, missing)
+    return Geometry(solid, lists, _fluid_cells(solid), _flags(case, slab, ids))
+
+
+def survey(case, planes_at_a_time: int = 64) -> Survey:
+    """Counts for the whole box, holding no more than some planes of it at a time."""
+    check(case)
+    bodies, boundaries = len(case.bodies), len(case.boundaries)
+    planes, rows, nx = case.shape
+    pieces = split(case.shape, -(-planes // planes_at_a_time), case.domain.periodic[-1])
+    fluid, entries, overlaps = [], [], {}
+    solid_cells = np.zeros(bodies + 1, np.int64)
+    links = np.zeros(boundaries + bodies, np.int64)
+    for slab in pieces:
+        ids = padded_ids(case, slab, overlaps)
+        cells, owner, missing = _entries(case, slab, ids)
+        bits = np.unpackbits(missing.view(np.uint8)).reshape(-1, 32).sum(axis=1)
+        links += np.bincount(owner, bits, minlength=links.size).astype(np.int64)
+        entries.append(np.bincount(cells // (rows * nx), minlength=slab.planes))
+        fluid.append(_fluid_cells(ids[1:-1]))
+        for k in range(1, bodies + 1):
+            solid_cells[k] += np.count_nonzero(ids[1:-1] == k)
+    return Survey(
+        np.concatenate(fluid),
+        np.concatenate(entries),
+        tuple(solid_cells[1:].tolist()),
+        tuple(links[:boundaries].tolist()),
+        tuple(links[boundaries:].tolist()),
+        overlaps,
+    )
+
+
+def check(case) -> None:
+    """CaseError for faces named wrongly and bodies outside the box; looks at no cell."""
+    problems = faces_problems(case) + bodies_problems(case)
+    if problems:
+        raise CaseError(problems, path=case.path)
+
+
+def require_fluid(case, cells: int) -> None:
+    """CaseError unless the whole box has fluid cells; the caller sums `fluid_cells`."""
+    if cells == 0:
+        raise CaseError(
+            "no fluid cell is left, the bodies fill the box; shrink a body or, if a mask counts "
+            "the fluid as nonzero, invert it",
+            "body",
+            case.path,
+        )
+
+
+def faces_problems(case) -> list[str]:
+    """Each face is either periodic or named by exactly one [[boundary]]; a line a problem."""
+    periodic = dict(zip("xyz", case.domain.periodic, strict=False))
+    faces = [axis + side for axis in periodic for side in "-+"]
+    named: dict[str, str] = {}
+    problems = []
+    for index, boundary in enumerate(case.boundaries):
+        here = f"boundary.{index}.where"
+        if not boundary.where:
+            problems.append(f"{here}: names no face; list the faces or remove the entry")
+        for face in boundary.where:
+            key = f"domain.periodic.{'xyz'.find(face[:1])}"
+            if face not in faces:
+                problems.append(f"{here}: '{face}' is no face here; allowed: {', '.join(faces)}")
+            elif periodic[face[0]]:
+                problems.append(
+                    f"{here}: face '{face}' is periodic; remove it here or set {key} = false"
+                )
+            elif face in named:
+                problems.append(
+                    f"{here}: face '{face}' is named by {named[face]} already; remove one of them"
+                )
+            named.setdefault(face, here)
+    for face in faces:
+        if face not in named and not periodic[face[0]]:
+            problems.append(
+                f"boundary: face '{face}' is neither periodic nor named; add it to the 'where' of "
+                f"a [[boundary]] or set domain.periodic.{'xyz'.index(face[0])} = true"
+            )
+    return problems
+
+
+def bodies_problems(case) -> list[str]:
+    """Bodies that name faces or whose shape lies wholly outside the box, a line each."""
+    problems = []
+    for index, body in enumerate(case.bodies):
+        if body.boundary.where:
+            problems.append(
+                f"body.{index}.boundary.where: body '{body.label}' is its own surface and has no "
+                "faces; remove 'where'"
+            )
+        if body.shape is None:
+            continue
+        lower, upper = body.shape.bounds()
+        if any(b <= 0 or a >= n for a, b, n in zip(lower, upper, case.domain.size, strict=True)):
+            problems.append(
+                f"body.{index}.shape: body '{body.label}' from {list(lower)} to {list(upper)} lies "
+                f"outside the box, 0 to {list(case.domain.size)}; move it or remove it"
+            )
+    return problems
+
+
+def _flags(case, slab: Slab, ids) -> np.ndarray:
+    fluid = (ids == 0).view(np.uint8)
+    for local in (-1, slab.planes):
+        if slab.global_plane(local) is None:
+            fluid[local + 1] = 0
+    flags = fluid[1:-1].copy()
+    axes = {2: (2, 0), 3: (2, 1, 0)}[case.dimensions]  # of x, y, z
+    for k, axis in enumerate(axes):
+        for side in (0, 1):
+            if axis == 0:
+                neighbour = fluid[2:] if side else fluid[:-2]
+            else:
+                neighbour = np.roll(fluid[1:-1], -1 if side else 1, axis)
+                if not case.domain.periodic[k]:
+                    np.moveaxis(neighbour, axis, 0)[-side] = 0
+            flags |= neighbour << (1 + 2 * k + side)
+    return flags
+
+
+def _fluid_cells(solid) -> np.ndarray:
+    counts = [plane.size - np.count_nonzero(plane) for plane in solid]
+    return np.array(counts, np.int64)
+
+
+def _entries(case, slab: Slab, ids):
+    """Cells int64, owner int64, missing uint32 of all entries, sorted by cell, then owner.
+
+    An owner is a [[boundary]] by its place in the file or, counted on, a body.
+    """
+    faces = _face_owners(case)
+    has_solids = [plane.any() for plane in ids]
+    templates = {}  # entries of planes without solids near, by what is below and above
+    found = []
+    for local in range(slab.planes):
+        plane = slab.begin + local
+        if any(has_solids[local : local + 3]):
+            entries = _plane_entries(case, faces, plane, ids[local : local + 3])
+        else:
+            key = plane == 0, plane == slab.shape[0] - 1
+            if key not in templates:
+                templates[key] = _plane_entries(case, faces, plane, ids[local : local + 3])
+            entries = templates[key]
+        cells, owner, missing = entries
+        found.append((cells + local * ids[0].size, owner, missing))
+    return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+
+
+def _face_owners(case) -> tuple[tuple[int, int], ...]:
+    """Per axis (plane, row, x) the [[boundary]] of its lower and upper face; -1: periodic."""
+    owner = {face: index for index, entry in enumerate(case.boundaries) for face in entry.where}
+    names = {2: ("y", None, "x"), 3: ("z", "y", "x")}[case.dimensions]
+    periodic = dict(zip("xyz", case.domain.periodic, strict=False)) | {None: True}
+    return tuple(
+        (-1, -1) if periodic[name] else (owner[name + "-"], owner[name + "+"]) for name in names
+    )
+
+
+def _plane_entries(case, faces, plane: int, ids):
+    """Cell in the plane, owner, missing of the entries of a plane; ids (3, rows, nx) around it."""
+    shape, first_body = case.shape, len(case.boundaries)
+    owners = max(1, first_body + len(case.bodies))
+    cells = np.flatnonzero(_candidates(plane, shape[0], faces, ids))
+    row, x = np.divmod(cells, shape[2])
+    across = [
+        {step: _crossed(at - step, size, sides) for step in (-1, 0, 1)}
+        for at, size, sides in zip((np.array(plane), row, x), shape, faces, strict=True)
+    ]
+    keys, bits = [np.empty(0, np.int64)], [np.empty(0)]
+    for i in range(case.lattice.Q):
+        dplane, drow, dx = case.lattice.offset(i)
+        body = ids[1 - dplane, (row - drow) % shape[1], (x - dx) % shape[2]]
+        face = np.maximum(np.maximum(across[0][dplane], across[1][drow]), across[2][dx])
+        mine = (face >= 0) | (body > 0)
+        face, body = face[mine], body[mine].astype(np.int64)
+        keys.append(cells[mine] * owners + np.where(face >= 0, face, body - 1 + first_body))
+        bits.append(np.full(face.size, 1 << i, np.float64))
+    # each direction comes once a key, so that the sum is the union; exact below 2^53
+    key, group = np.unique(np.concatenate(keys), return_inverse=True)
+    missing = np.bincount(group, np.concatenate(bits), minlength=key.size).astype(np.uint32)
+    return *np.divmod(key, owners), missing
+
+
+def _crossed(position, size: int, sides: tuple[int, int]):
+    """Owner of the face that lies between a position on an axis and the box; -1: none."""
+    return np.where(position < 0, sides[0], np.where(position >= size, sides[1], -1))
+
+
+def _candidates(plane: int, planes: int, faces, ids) -> np.ndarray:
+    """Bool (rows, nx): the fluid cells of the middle plane that may have something missing."""
+    near = (ids != 0).any(axis=0)
+    if near.any():
+        # wraps at walls too: too many candidates do no harm
+        for axis in (0, 1):
+            near = near | np.roll(near, 1, axis) | np.roll(near, -1, axis)
+    (below, above), (south, north), (west, east) = faces
+    near |= (plane == 0 and below >= 0) or (plane == planes - 1 and above >= 0)
+    near[:1] |= south >= 0
+    near[-1:] |= north >= 0
+    near[:, :1] |= west >= 0
+    near[:, -1:] |= east >= 0
+    return near & (ids[1] == 0)
+
+
+def _lists(case, cells, owner, missing) -> tuple[EntryList, ...]:
+    """Sort the entries by the structure of their boundary, in the order of the file."""
+    owners = (*case.boundaries, *(body.boundary for body in case.bodies))
+    groups: dict[str, list[int]] = {}
+    for index, boundary in enumerate(owners):
+        groups.setdefault(json.dumps(boundary.structure(), sort_keys=True), []).append(index)
+    lists = []
+    for members in groups.values():
+        boundary = owners[members[0]]
+        columns = tuple(boundary.values())
+        rows = [[owners[m].values()[name] for name in columns] or [0.0] for m in members]
+        row_of = np.full(len(owners), -1, np.int32)
+        row_of[members] = np.arange(len(members))
+        mine = np.flatnonzero(row_of[owner] >= 0)
+        lists.append(
+            EntryList(
+                boundary.structure(),
+                boundary,
+                cells[mine],
+                missing[mine],
+                row_of[owner[mine]],
+                np.array(rows, np.float64),
+            )
+        )
+    return tuple(lists)

@@ -1,0 +1,34 @@
+"""Solid shapes: what a [[body]] without a mask is made of."""
+
+from mpilbm.registry import Parameters
+
+
+class Shape(Parameters):
+    """A set of points; a cell is solid if its centre is in it.
+
+    Lengths are in cells, the box reaches from 0 to nx, ny, nz, cell centres are 0.5, 1.5, …
+    A shape does not wrap at a periodic face: what reaches beyond the box is cut off.
+    """
+
+    def inside(self, x, y, z=None):
+        """Bool array: which of the points x, y, z (arrays that broadcast; z None in 2D) are in."""
+        raise NotImplementedError
+
+    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Lower and upper corner (x, y[, z]) of a box that holds the shape; may be infinite."""
+        raise NotImplementedError
+
+    def problems(self, case) -> list[str]:
+        """What is wrong with the parameters in this case, a line each."""
+        return []
+
+    def wrong_lengths(self, case, *keys: str) -> list[str]:
+        """The vectors among the keys that have not one entry per dimension, a line each."""
+        wanted = case.dimensions
+        axes = ", ".join("xyz"[:wanted])
+        return [
+            f"{key} = {list(getattr(self, key))} has {len(getattr(self, key))} entries; "
+            f"give {wanted} ({axes}) in {wanted}D"
+            for key in keys
+            if len(getattr(self, key)) != wanted
+        ]

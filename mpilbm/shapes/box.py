@@ -1,0 +1,37 @@
+"""The box; in 2D the rectangle."""
+
+from mpilbm.registry import register
+from mpilbm.shapes import Shape
+
+
+@register("shapes", "box")
+class Box(Shape):
+    """Box lower <= x < upper along each axis: boxes side by side do not overlap.
+
+    It does not wrap at periodic faces.
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+    def inside(self, x, y, z=None):
+        """Lower <= x < upper."""
+        result = True
+        points = (x, y) if z is None else (x, y, z)
+        for point, lower, upper in zip(points, self.lower, self.upper, strict=True):
+            result = result & (lower <= point) & (point < upper)
+        return result
+
+    def bounds(self):
+        """The two corners."""
+        return self.lower, self.upper
+
+    def problems(self, case):
+        """Wrong number of entries, corners that hold nothing."""
+        problems = self.wrong_lengths(case, "lower", "upper")
+        if not problems and any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):
+            problems = [
+                f"lower = {list(self.lower)} is not below upper = {list(self.upper)} along every "
+                "axis; give the smaller corner as lower"
+            ]
+        return problems

@@ -1,0 +1,53 @@
+"""The cylinder; in 2D the disc."""
+
+from math import inf
+from typing import Literal
+
+from pydantic import Field
+
+from mpilbm.registry import register
+from mpilbm.shapes import Shape
+
+
+@register("shapes", "cylinder")
+class Cylinder(Shape):
+    """Circular cylinder along an axis, in 2D a disc. It does not wrap at periodic faces.
+
+    `length` is measured along the axis, half of it on each side of `centre`; without it the
+    cylinder goes through the whole box. In 2D there is neither axis nor length.
+    """
+
+    centre: tuple[float, ...]
+    radius: float = Field(gt=0)
+    axis: Literal["x", "y", "z"] | None = None
+    length: float | None = Field(default=None, gt=0)
+
+    def inside(self, x, y, z=None):
+        """Distance from the axis <= radius, distance along it from the centre <= length/2."""
+        points = (x, y) if z is None else (x, y, z)
+        offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
+        along = None if z is None else offsets.pop("xyz".index(self.axis))
+        result = sum(offset**2 for offset in offsets) <= self.radius**2
+        return result if self.length is None else result & (abs(along) <= self.length / 2)
+
+    def bounds(self):
+        """centre ± radius, along the axis centre ± length/2."""
+        half = [self.radius] * len(self.centre)
+        if len(half) == 3:
+            half["xyz".index(self.axis)] = inf if self.length is None else self.length / 2
+        lower = tuple(c - h for c, h in zip(self.centre, half, strict=True))
+        return lower, tuple(c + h for c, h in zip(self.centre, half, strict=True))
+
+    def problems(self, case):
+        """Wrong number of entries, axis missing in 3D, axis or length given in 2D."""
+        problems = self.wrong_lengths(case, "centre")
+        if case.dimensions == 3 and self.axis is None:
+            problems.append('axis is missing; give axis = "x", "y" or "z"')
+        if case.dimensions == 2:
+            problems += [
+                f"{key} = {getattr(self, key)!r} has no meaning in 2D, where a cylinder is a "
+                "disc; remove it"
+                for key in ("axis", "length")
+                if getattr(self, key) is not None
+            ]
+        return problems

@@ -1,0 +1,29 @@
+"""The sphere; in 2D the disc."""
+
+from pydantic import Field
+
+from mpilbm.registry import register
+from mpilbm.shapes import Shape
+
+
+@register("shapes", "sphere")
+class Sphere(Shape):
+    """Sphere |x - centre| <= radius, in 2D a disc. It does not wrap at periodic faces."""
+
+    centre: tuple[float, ...]
+    radius: float = Field(gt=0)
+
+    def inside(self, x, y, z=None):
+        """|x - centre|² <= radius²."""
+        points = (x, y) if z is None else (x, y, z)
+        squares = [(p - c) ** 2 for p, c in zip(points, self.centre, strict=True)]
+        return sum(squares) <= self.radius**2
+
+    def bounds(self):
+        """centre ± radius."""
+        lower = tuple(c - self.radius for c in self.centre)
+        return lower, tuple(c + self.radius for c in self.centre)
+
+    def problems(self, case):
+        """Wrong number of entries."""
+        return self.wrong_lengths(case, "centre")

@@ -1,0 +1,62 @@
+"""Which cells are solid: shapes and masks of the bodies, painted one over another."""
+
+import numpy as np
+
+from mpilbm.domain import Slab
+from mpilbm.fields_in import load_mask
+
+POINTS = 1 << 20  # cell centres given to a shape at a time
+
+
+def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
+    """Ids (planes + 2, rows, nx) of the slab and its two neighbour planes; 0 beyond walls."""
+    dtype = np.uint8 if len(case.bodies) < 255 else np.uint16
+    ids = np.zeros((slab.planes + 2, *slab.shape[1:]), dtype)
+    _paint(case, slab.begin, slab.end, ids[1:-1], overlaps)
+    for local in (-1, slab.planes):
+        plane = slab.global_plane(local)
+        if plane is not None:
+            _paint(case, plane, plane + 1, ids[local + 1 : local + 2])
+    return ids
+
+
+def _paint(case, begin: int, end: int, ids, overlaps: dict | None = None) -> None:
+    """Write k + 1 where body k is into ids (end - begin, rows, nx), one body after another."""
+    for k, body in enumerate(case.bodies):
+        if body.shape is None:
+            solid = load_mask(body.mask, case, begin, end, f"body.{k}.mask")
+            pieces = [((slice(None),), solid)]
+        else:
+            pieces = _pieces(body.shape, case.shape, case.dimensions, begin, end)
+        for where, solid in pieces:
+            if overlaps is not None:
+                below, counts = np.unique(ids[where][solid], return_counts=True)
+                for j, count in zip(below.tolist(), counts.tolist(), strict=True):
+                    if j:
+                        overlaps[j - 1, k] = overlaps.get((j - 1, k), 0) + count
+            np.copyto(ids[where], k + 1, where=solid)
+
+
+def _pieces(shape, box, dimensions: int, begin: int, end: int):
+    """Yield (slices into planes begin..end, bool array there) that cover a shape's bounds."""
+    lower, upper = shape.bounds()
+    axes = {2: (1, None, 0), 3: (2, 1, 0)}[dimensions]  # plane, row, x -> coordinate
+    limits = ((begin, end), (0, box[1]), (0, box[2]))
+    ranges = [
+        # one cell more on each side: rounding must not lose a cell
+        limit if axis is None else tuple(int(cell) for cell in np.clip(
+            (np.floor(lower[axis] - 0.5), np.ceil(upper[axis] - 0.5) + 1), *limit))
+        for axis, limit in zip(axes, limits, strict=True)
+    ]  # fmt: skip
+    (first, last), rows, row = ranges
+    step = max(1, POINTS // max(1, (rows[1] - rows[0]) * (row[1] - row[0])))
+    for plane in range(first, last, step):
+        spans = (plane, min(plane + step, last)), rows, row
+        grid = np.meshgrid(*(np.arange(*span) + 0.5 for span in spans), indexing="ij", sparse=True)
+        points = dict(zip(axes, grid, strict=True))
+        solid = shape.inside(*(points[axis] for axis in range(dimensions)))
+        where = tuple(
+            slice(a - offset, b - offset)
+            for (a, b), offset in zip(spans, (begin, 0, 0), strict=True)
+        )
+        yield where, np.broadcast_to(solid, tuple(b - a for a, b in spans))

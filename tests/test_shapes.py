@@ -1,0 +1,49 @@
+"""Shapes: bounds that hold them, parameters of the wrong dimension refused."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mpilbm.registry import make, names
+
+SHAPES = {
+    "sphere": ({"centre": [2.5, 2, 6], "radius": 2}, {"centre": [2.5, 2], "radius": 2}),
+    "cylinder": (
+        {"centre": [2.5, 2, 6], "radius": 2, "axis": "y", "length": 3},
+        {"centre": [2.5, 2], "radius": 2},
+    ),
+    "box": (
+        {"lower": [1, 0.5, 3], "upper": [2, 2, 4.5]},
+        {"lower": [1, 0.5], "upper": [2, 2]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", names("shapes"))
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_shapes_lie_in_their_bounds_and_know_their_dimension(name, dimensions):
+    shape = make("shapes", {"name": name, **SHAPES[name][3 - dimensions]})
+    assert shape.problems(SimpleNamespace(dimensions=dimensions)) == []
+    assert shape.problems(SimpleNamespace(dimensions=5 - dimensions)) != []
+    axes = [np.arange(-2, 10, 0.25)] * dimensions
+    points = np.meshgrid(*axes, indexing="ij", sparse=True)
+    inside = np.argwhere(np.broadcast_to(shape.inside(*points), [len(axes[0])] * dimensions))
+    lower, upper = shape.bounds()
+    assert inside.size
+    assert (axes[0][inside.min(axis=0)] >= lower).all()
+    assert (axes[0][inside.max(axis=0)] <= upper).all()
+
+
+def test_shape_problems_name_the_key():
+    flat, deep = SimpleNamespace(dimensions=2), SimpleNamespace(dimensions=3)
+    ball = make("shapes", {"name": "sphere", "centre": [1, 2], "radius": 1})
+    assert ball.problems(deep) == ["centre = [1.0, 2.0] has 2 entries; give 3 (x, y, z) in 3D"]
+    rod = make("shapes", {"name": "cylinder", "centre": [1, 2], "radius": 1, "axis": "z"})
+    assert rod.problems(flat) == [
+        "axis = 'z' has no meaning in 2D, where a cylinder is a disc; remove it"
+    ]
+    rod = make("shapes", {"name": "cylinder", "centre": [1, 2, 3], "radius": 1})
+    assert rod.problems(deep) == ['axis is missing; give axis = "x", "y" or "z"']
+    box = make("shapes", {"name": "box", "lower": [1, 2], "upper": [3, 1]})
+    assert "give the smaller corner as lower" in box.problems(flat)[0]

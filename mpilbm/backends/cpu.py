@@ -1,0 +1,216 @@
+"""One core of a CPU: kernels by a C compiler, called through ctypes."""
+
+import ctypes
+import functools
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+from pydantic import field_validator
+
+from mpilbm.backends import Backend, Device, Resources, check_copy, checked, memory
+from mpilbm.backends import compiler as compilers
+from mpilbm.codegen.program import Kernel, Program
+from mpilbm.errors import MpilbmError
+from mpilbm.registry import register
+
+ALIGNMENT = 128
+
+
+@register("backends", "cpu")
+class Cpu(Backend):
+    """Runs on one CPU core per rank, with kernels built by a C compiler."""
+
+    compiler: str | None = None
+
+    @field_validator("compiler")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None and not compilers.valid_name(value):
+            raise ValueError(
+                f"'{value}' is none of {', '.join(compilers.NAMES)} (a version may follow: "
+                "gcc-13); any other compiler goes into the environment: CC=/path/to/it"
+            )
+        return value
+
+    def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CpuDevice":
+        """A core of this machine, whose memory `local_ranks` ranks share."""
+        return CpuDevice(compilers.find(self.compiler), local_ranks)
+
+
+class Event:
+    """A point in the queue of a stream."""
+
+    def __init__(self, stream: "Stream"):
+        self._stream = stream
+        self._time: float | None = None
+
+    def _reach(self) -> None:
+        self._time = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Run what was enqueued before this point."""
+        while self._time is None:
+            self._stream.run_next()
+
+    def seconds_since(self, earlier: "Event") -> float:
+        """Seconds from another event to this one."""
+        self.synchronize()
+        return self._time - earlier._time
+
+
+class Stream:
+    """A queue whose work waits until somebody needs it, as if a second processor did it.
+
+    So the host text of a step, written for GPUs, overlaps here as well: while MPI carries the
+    edge planes, `flush` of the bulk stream computes.
+    """
+
+    def __init__(self):
+        self._queue: deque[Callable[[], object]] = deque()
+
+    def submit(self, work: Callable[[], object]) -> None:
+        """Enqueue work."""
+        self._queue.append(work)
+
+    def run_next(self) -> None:
+        """Do the oldest piece of work in the queue."""
+        self._queue.popleft()()
+
+    def record(self, timed: bool = False) -> Event:
+        """An event that marks the work enqueued so far."""
+        event = Event(self)
+        self._queue.append(event._reach)
+        return event
+
+    def wait(self, event: Event) -> None:
+        """What is enqueued from now on runs after that event."""
+        self._queue.append(event.synchronize)
+
+    def flush(self) -> None:
+        """Do all that is enqueued."""
+        while self._queue:
+            self.run_next()
+
+    synchronize = flush
+
+
+class CpuKernel:
+    """A compiled function that waits for its arguments."""
+
+    def __init__(self, function, kernel: Kernel, program: Program):
+        self._function, self._kernel, self._program = function, kernel, program
+        function.restype = None
+
+    def bind(self, **arguments) -> "CpuLaunch":
+        """Fix all arguments; raises TypeError where one is missing, unknown or of another type."""
+        return CpuLaunch(self._function, checked(self._kernel, self._program, arguments))
+
+    def resources(self) -> Resources:
+        """Registers and the like, which only a GPU kernel has."""
+        return Resources()
+
+
+class CpuLaunch:
+    """A kernel with its arguments; keeps their arrays alive."""
+
+    def __init__(self, function, values: list):
+        self._function, self._values = function, values
+        self._arguments = [_as_ctypes(value) for value in values]
+
+    def __call__(self, stream: Stream, begin: int, end: int, stride: int = 1) -> None:
+        """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
+        if begin < end:
+            limits = (ctypes.c_int64(value) for value in (begin, end, stride))
+            stream.submit(functools.partial(self._function, *limits, *self._arguments))
+
+
+def _as_ctypes(value):
+    if isinstance(value, np.ndarray):
+        return ctypes.c_void_p(value.ctypes.data)
+    return np.ctypeslib.as_ctypes_type(value.dtype)(value.item())
+
+
+class CpuDevice(Device):
+    """A core, its share of the memory and a compiler."""
+
+    kind = "cpu"
+
+    def __init__(self, compiler: compilers.Compiler, sharing: int = 1):
+        self._compiler = compiler
+        self.name = compilers.cpu()[0]
+        self.compiler = compiler.version
+        self.description = f"{self.name} on {socket.gethostname()}, kernels by {compiler.version}"
+        self.sharing = sharing
+        self._streams = {name: Stream() for name in ("edge", "bulk", "copy")}
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes available and in all: of the machine, or of the job's share if that is less."""
+        return min(memory.of_machine(), *memory.of_groups())
+
+    def stream(self, priority: str) -> Stream:
+        """The stream of this name: "edge", "bulk" or "copy"."""
+        return self._streams[priority]
+
+    def synchronize(self) -> None:
+        """Do all that is enqueued in any stream."""
+        for stream in self._streams.values():
+            stream.flush()
+
+    def allocate(self, count: int, dtype) -> np.ndarray:
+        """A 1-D array of zeros that starts at a multiple of 128 bytes."""
+        size = int(count) * np.dtype(dtype).itemsize
+        room = np.zeros(size + ALIGNMENT, np.uint8)
+        start = -room.ctypes.data % ALIGNMENT
+        return room[start : start + size].view(dtype)
+
+    pinned = allocate
+
+    def upload(self, array: np.ndarray) -> np.ndarray:
+        """A 1-D copy of an array on the device."""
+        array = np.ascontiguousarray(array).reshape(-1)
+        copy = self.allocate(array.size, array.dtype)
+        copy[:] = array
+        return copy
+
+    def download(self, array: np.ndarray) -> np.ndarray:
+        """A copy of an array or slice, as all work enqueued before leaves it."""
+        self.synchronize()
+        return array.copy()
+
+    def copy(self, target: np.ndarray, source: np.ndarray, stream: Stream | None = None) -> None:
+        """Copy a slice in the order of a stream; without one, at once and after the bulk stream."""
+        check_copy(target, source)
+        if stream is not None:
+            stream.submit(lambda: np.copyto(target, source))
+            return
+        self._streams["bulk"].flush()
+        np.copyto(target, source)
+
+    def compile(self, program: Program) -> dict[str, CpuKernel]:
+        """The kernels of a program by name; raises MpilbmError if it does not compile or load."""
+        path = self._compiler.build(program.text)
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise MpilbmError(
+                f"the kernels just compiled cannot be loaded: {error}; if {path.parent} is on a "
+                "file system without leave to execute, set MPILBM_CACHE_DIR to another directory"
+            ) from error
+        return {
+            name: CpuKernel(getattr(library, kernel.name), kernel, program)
+            for name, kernel in program.kernels.items()
+        }
+
+    def copy_bandwidth(self) -> float:
+        """Bytes read and written per second when one core copies arrays larger than its caches."""
+        count = min(2**28, self.memory()[0] // self.sharing // 8)
+        source, target = np.ones(count, np.uint8), np.zeros(count, np.uint8)
+        best = float("inf")
+        for _ in range(6):  # the first meets the memory's pages for the first time
+            start = time.perf_counter()
+            np.copyto(target, source)
+            best = min(best, time.perf_counter() - start)
+        return 2 * count / best

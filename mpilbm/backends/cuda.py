@@ -1,0 +1,289 @@
+"""NVIDIA GPUs: kernels by NVRTC, arrays and streams by CuPy, which is imported only in here."""
+
+import os
+import socket
+
+import numpy as np
+from pydantic import Field
+
+from mpilbm import cache
+from mpilbm.backends import Backend, Device, Resources, check_copy, checked, gibibytes, nvidia
+from mpilbm.codegen.program import Kernel, Program
+from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.registry import register
+
+GRID_LIMIT = 65535  # blocks along the second and third axis of a grid
+
+
+@register("backends", "cuda")
+class Cuda(Backend):
+    """Runs on an NVIDIA GPU, with kernels built by NVRTC.
+
+    `device` is its number on this machine; without it the ranks take the devices in turn. `fused`
+    lets a*b + c be rounded once, which is faster and differs from a CPU in the last bits.
+    """
+
+    device: int | None = Field(None, ge=0)
+    fused: bool = True
+
+    def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CudaDevice":
+        """Device number `local_rank` modulo their count, unless one is given; raises CaseError."""
+        found = nvidia.driver()
+        if found is None:
+            raise CaseError(
+                "no NVIDIA device was found (nvidia-smi -L and CUDA_VISIBLE_DEVICES tell more); "
+                'name = "cpu" or "auto" runs on the CPU',
+                where="backend.name",
+            )
+        cupy = load_cupy(found)
+        count = cupy.cuda.runtime.getDeviceCount()
+        index = local_rank % count if self.device is None else self.device
+        if index >= count:
+            raise CaseError(f"found {index}, allowed 0 to {count - 1}", where="backend.device")
+        sharing = -(-local_ranks // count) if self.device is None else local_ranks
+        return CudaDevice(cupy, index, self.fused, sharing)
+
+
+def load_cupy(found: nvidia.Driver):
+    """CuPy, once it has reached the driver and NVRTC; else raises CaseError with the mend."""
+    if found.problem:
+        raise CaseError(
+            f"an NVIDIA driver is here but cannot be used: {found.problem}; mend it (in a "
+            'container: start it with access to the GPUs), or set name = "cpu"',
+            where="backend.name",
+        )
+    os.environ.setdefault("CUPY_CACHE_DIR", str(cache.directory() / "cupy"))
+    try:
+        import cupy
+
+        cupy.cuda.runtime.getDeviceCount()
+        cupy.cuda.nvrtc.getVersion()
+    except Exception as error:  # an ImportError, or what CuPy makes of a library it cannot load
+        raise CaseError(
+            f"there are {found.devices} NVIDIA devices with a driver for CUDA {found.cuda}, but "
+            f"CuPy or NVRTC cannot be loaded ({str(error).strip().splitlines()[0]}); "
+            f'{nvidia.install(found.cuda)}, or set name = "cpu"',
+            where="backend.name",
+        ) from error
+    return cupy
+
+
+def block_shape(nx: int, rows: int) -> tuple[int, int, int]:
+    """Threads of a block of a kernel over cells: whole warps along x, then rows, 256 at most."""
+    x = min(256, -(-nx // 32) * 32)
+    return x, max(1, min(rows, 256 // x)), 1
+
+
+def launch_shape(
+    over: str, nx: int, rows: int, begin: int, end: int, stride: int = 1
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(grid, block) of a kernel over planes (or entries) begin, begin + stride, … < end."""
+    count = -(-(end - begin) // stride)
+    if over == "entries":
+        return (-(-count // 256),), (256,)
+    if over == "rows":
+        return (rows, count), (128,)
+    block = block_shape(nx, rows)
+    return (-(-nx // block[0]), -(-rows // block[1]), count), block
+
+
+def pieces(over: str, begin: int, end: int, stride: int = 1) -> list[tuple[int, int]]:
+    """(begin, end) of each launch that a range needs: a grid takes 65535 planes at most."""
+    if begin >= end:
+        return []
+    step = end - begin if over == "entries" else GRID_LIMIT * stride
+    return [(first, min(first + step, end)) for first in range(begin, end, step)]
+
+
+class CudaEvent:
+    """A point in a stream."""
+
+    def __init__(self, cupy, stream: "CudaStream", timed: bool):
+        self._cupy = cupy
+        self.cupy = cupy.cuda.Event(disable_timing=not timed)
+        self.cupy.record(stream.cupy)
+
+    def synchronize(self) -> None:
+        """Wait, on the host, until the device has reached this point."""
+        self.cupy.synchronize()
+
+    def seconds_since(self, earlier: "CudaEvent") -> float:
+        """Seconds on the device from another event to this one; both recorded with `timed`."""
+        self.synchronize()
+        return self._cupy.cuda.get_elapsed_time(earlier.cupy, self.cupy) / 1000
+
+
+class CudaStream:
+    """A CUDA stream that does not wait for the default one."""
+
+    def __init__(self, cupy, priority: int):
+        self._cupy = cupy
+        self.cupy = cupy.cuda.Stream(non_blocking=True, priority=priority)
+
+    def record(self, timed: bool = False) -> CudaEvent:
+        """An event behind all that is enqueued so far."""
+        return CudaEvent(self._cupy, self, timed)
+
+    def wait(self, event: CudaEvent) -> None:
+        """What is enqueued from now on runs after that event."""
+        self.cupy.wait_event(event.cupy)
+
+    def flush(self) -> None:
+        """Nothing: a device begins by itself."""
+
+    def synchronize(self) -> None:
+        """Wait, on the host, until all that is enqueued is done."""
+        self.cupy.synchronize()
+
+
+class CudaKernel:
+    """A compiled kernel that waits for its arguments."""
+
+    def __init__(self, function, kernel: Kernel, program: Program):
+        self._function, self._kernel, self._program = function, kernel, program
+
+    def bind(self, **arguments) -> "CudaLaunch":
+        """Fix all arguments; raises TypeError where one is missing, unknown or of another type."""
+        values = checked(self._kernel, self._program, arguments)
+        box = int(arguments.get("nx", 0)), int(arguments.get("rows", 0))
+        return CudaLaunch(self._function, self._kernel.over, box, values)
+
+    def resources(self) -> Resources:
+        """Registers and spilled bytes of a thread, shared bytes of a block."""
+        function = self._function
+        return Resources(function.num_regs, function.local_size_bytes, function.shared_size_bytes)
+
+
+class CudaLaunch:
+    """A kernel with its arguments; keeps their arrays alive, and remembers its grids."""
+
+    def __init__(self, function, over: str, box: tuple[int, int], values: list):
+        self._function, self._over, self._box, self._values = function, over, box, values
+        self._calls: dict[tuple, list] = {}
+
+    def __call__(self, stream: CudaStream, begin: int, end: int, stride: int = 1) -> None:
+        """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
+        key = (begin, end, stride)
+        if key not in self._calls:
+            self._calls[key] = [
+                (*launch_shape(self._over, *self._box, first, last, stride),
+                 (np.int64(first), np.int64(last), np.int64(stride), *self._values))
+                for first, last in pieces(self._over, *key)
+            ]  # fmt: skip
+        with stream.cupy:
+            for grid, block, values in self._calls[key]:
+                self._function(grid, block, values)
+
+
+class CudaDevice(Device):
+    """A GPU with its three streams; becomes the current device of this process."""
+
+    kind = "cuda"
+
+    def __init__(self, cupy, index: int, fused: bool, sharing: int):
+        self._cupy, self._fused, self.sharing = cupy, fused, sharing
+        cupy.cuda.Device(index).use()
+        runtime = cupy.cuda.runtime
+        self.name = runtime.getDeviceProperties(index)["name"].decode()
+        self.identity = f"{socket.gethostname()} {nvidia.device_uuid(index)}"
+        self.compiler = "NVRTC " + ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
+        self.description = (
+            f"{self.name} ({gibibytes(self.memory()[1])}) on {self.identity}, driver for CUDA "
+            f"{runtime.driverGetVersion() // 1000}, CuPy {cupy.__version__}, {self.compiler}"
+        )
+        # CUDA clamps a priority to what the device has; the lower number goes first.
+        levels = {"edge": -5, "bulk": 0, "copy": -5}
+        self._streams = {name: CudaStream(cupy, level) for name, level in levels.items()}
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes free (kept for reuse by CuPy included) and bytes in all."""
+        free, total = self._cupy.cuda.Device().mem_info
+        return free + self._cupy.get_default_memory_pool().free_bytes(), total
+
+    def problems(self, shape: tuple[int, int, int]) -> list[str]:
+        """A grid has a limited number of rows of blocks."""
+        _, rows, nx = shape
+        most = GRID_LIMIT * block_shape(nx, rows)[1]
+        if rows <= most:
+            return []
+        return [
+            f"domain.size: {rows} rows of {nx} cells, a GPU takes {most} of this length at most; "
+            "turn the box so that its longest side is x or z"
+        ]
+
+    def stream(self, priority: str) -> CudaStream:
+        """The stream of this name: "edge" (goes first), "bulk" or "copy"."""
+        return self._streams[priority]
+
+    def synchronize(self) -> None:
+        """Wait until all streams are done."""
+        for stream in self._streams.values():
+            stream.synchronize()
+
+    def allocate(self, count: int, dtype):
+        """A 1-D array of zeros on the device."""
+        bulk = self._streams["bulk"]
+        with bulk.cupy:
+            array = self._cupy.zeros(int(count), dtype)
+        bulk.synchronize()  # other streams may use it at once
+        return array
+
+    def pinned(self, count: int, dtype) -> np.ndarray:
+        """A 1-D array of zeros in host memory that the device copies from and to by itself."""
+        import cupyx
+
+        array = cupyx.empty_pinned(int(count), dtype)
+        array[:] = 0
+        return array
+
+    def upload(self, array: np.ndarray):
+        """A 1-D copy of an array on the device."""
+        bulk = self._streams["bulk"]
+        with bulk.cupy:
+            copy = self._cupy.asarray(np.ascontiguousarray(array).reshape(-1))
+        bulk.synchronize()
+        return copy
+
+    def download(self, array) -> np.ndarray:
+        """A copy of an array or slice, as all work enqueued before leaves it."""
+        self.synchronize()
+        return array.get(stream=self._streams["bulk"].cupy)
+
+    def copy(self, target, source, stream: CudaStream | None = None) -> None:
+        """Copy a slice (device or host memory) in the order of a stream, the bulk one if none."""
+        check_copy(target, source)
+        runtime = self._cupy.cuda.runtime
+        queue = (stream or self._streams["bulk"]).cupy.ptr
+        addresses = (_address(target), _address(source))
+        runtime.memcpyAsync(*addresses, target.nbytes, runtime.memcpyDefault, queue)
+
+    def compile(self, program: Program) -> dict[str, CudaKernel]:
+        """The kernels of a program by name; raises MpilbmError with NVRTC's first words."""
+        options = ("--std=c++17",) if self._fused else ("--std=c++17", "--fmad=false")
+        module = self._cupy.RawModule(code=program.text, backend="nvrtc", options=options)
+        try:
+            module.compile()
+        except self._cupy.cuda.compiler.CompileException as error:
+            kept = cache.put("cu", cache.digest(program.text), program.text.encode())
+            words = str(error).splitlines()[:12]
+            lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
+            raise MpilbmError("\n".join([lead, *words])) from error
+        return {
+            name: CudaKernel(module.get_function(kernel.name), kernel, program)
+            for name, kernel in program.kernels.items()
+        }
+
+    def copy_bandwidth(self) -> float:
+        """Bytes read and written per second by a copy within the device's memory."""
+        count = min(2**31, self.memory()[0] // self.sharing // 4)
+        source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
+        bulk, times = self._streams["bulk"], []
+        for _ in range(6):
+            start = bulk.record(timed=True)
+            self.copy(target, source)
+            times.append(bulk.record(timed=True).seconds_since(start))
+        return 2 * count / min(times)
+
+
+def _address(array) -> int:
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr

@@ -1,0 +1,55 @@
+"""The NVIDIA driver, asked directly: it tells of devices even where CuPy is missing or broken."""
+
+import ctypes
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpilbm.errors import MpilbmError
+
+NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+
+
+@dataclass(frozen=True)
+class Driver:
+    """An NVIDIA driver: devices it shows, CUDA version (major) it serves, why it cannot be used."""
+
+    devices: int = 0
+    cuda: int = 0
+    problem: str = ""
+
+
+def driver() -> Driver | None:
+    """The NVIDIA driver of this machine; None where there is none or it shows no device."""
+    kernel_module = any(
+        Path(path).exists() for path in ("/dev/nvidia0", "/proc/driver/nvidia/version")
+    )
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return Driver(problem=str(error)) if kernel_module else None
+    status = library.cuInit(0)
+    if status not in (0, NO_DEVICE) and kernel_module:
+        return Driver(problem=f"cuInit answers with error {status}; does nvidia-smi work?")
+    count, version = ctypes.c_int(), ctypes.c_int()
+    if status != 0 or library.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
+        return None
+    library.cuDriverGetVersion(ctypes.byref(version))
+    return Driver(count.value, version.value // 1000)
+
+
+def install(cuda: int) -> str:
+    """The command that installs CuPy and NVRTC for the CUDA version (major) of a driver."""
+    if cuda < 12:
+        return "update the NVIDIA driver to one for CUDA 12 or later: pip install 'mpilbm[cuda12]'"
+    return f"pip install 'mpilbm[cuda{min(cuda, 13)}]'"
+
+
+def device_uuid(index: int) -> str:
+    """The number that nvidia-smi -L prints of a device, the same in every process."""
+    library, device, raw = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    library.cuInit(0)
+    library.cuDeviceGet(ctypes.byref(device), index)
+    if library.cuDeviceGetUuid_v2(ctypes.byref(raw), device) != 0:
+        raise MpilbmError(f"the NVIDIA driver does not name device {index}; does nvidia-smi work?")
+    return f"GPU-{uuid.UUID(bytes=bytes(raw))}"

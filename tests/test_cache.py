@@ -1,0 +1,102 @@
+"""The cache: whole entries or none, in a directory that only its owner may write to."""
+
+import os
+import sys
+
+import pytest
+
+from mpilbm import cache, registry
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(tmp_path / "kernels"))
+    return tmp_path / "kernels"
+
+
+def test_entries_come_back(folder):
+    assert cache.get("so", "0") is None
+    assert cache.path("so", "0") is None
+    assert cache.put("so", "0", b"binary") == folder / "0.so" == cache.path("so", "0")
+    assert cache.get("so", "0") == b"binary"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert [file.name for file in folder.iterdir()] == ["0.so"]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-5], lambda data: b"B" + data[1:], lambda _: b""]
+)
+def test_damaged_entries_are_ignored(folder, damage):
+    path = cache.put("so", "0", b"binary")
+    path.write_bytes(damage(path.read_bytes()))
+    assert cache.get("so", "0") is None
+    assert cache.path("so", "0") is None
+    cache.put("so", "0", b"binary")
+    assert cache.get("so", "0") == b"binary"
+
+
+def test_a_directory_that_others_may_write_to_is_not_used(folder):
+    folder.mkdir()
+    folder.chmod(0o777)
+    cache._prepared.cache_clear()
+    with pytest.warns(RuntimeWarning, match=r"others may write.*MPILBM_CACHE_DIR"):
+        found = cache.directory()
+    assert found != folder
+    assert found.stat().st_mode & 0o777 == 0o700
+    assert not list(folder.iterdir())
+
+
+def test_a_directory_of_somebody_else_is_not_used(folder, monkeypatch):
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+    with pytest.warns(RuntimeWarning, match="belongs to user"):
+        assert cache.directory() != folder
+
+
+def test_a_file_in_place_of_the_directory(folder):
+    folder.write_text("")
+    with pytest.warns(RuntimeWarning, match="is not used"):
+        assert cache.directory().is_dir()
+
+
+def test_a_full_disk_is_no_failure(folder, monkeypatch):
+    cache.directory()
+    write = cache._write
+
+    def full(target, data):
+        if target.parent == folder:
+            raise OSError(28, "No space left on device")
+        return write(target, data)
+
+    monkeypatch.setattr(cache, "_write", full)
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        path = cache.put("so", "0", b"binary")
+    assert path.read_bytes().startswith(b"binary")
+
+
+def test_digest_tells_parts_apart():
+    assert cache.digest("ab", "c") != cache.digest("a", "bc")
+    assert cache.digest("ab", b"c") == cache.digest("ab", "c")
+
+
+def test_plugins_change_the_package_digest(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        registry, "_classes", {kind: dict(found) for kind, found in registry._classes.items()}
+    )
+    before = cache.package_digest()
+    assert cache.package_digest() == before
+    plugin = tmp_path / "one_plugin.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = {before}
+    for default in (1, 2):
+        plugin.write_text(
+            "from mpilbm.registry import Parameters, register\n\n\n"
+            '@register("collisions", "of_a_plugin")\n'
+            f"class OfAPlugin(Parameters):\n    rate: float = {default}\n"
+        )
+        if default == 1:
+            __import__("one_plugin")
+        digests.add(cache.package_digest())
+    assert len(digests) == 3
+    monkeypatch.delitem(sys.modules, "one_plugin")
+    assert cache.package_digest() != cache.package_digest()  # its file is not known: no hit

@@ -1,0 +1,149 @@
+"""Choice of a device by all ranks, and what can be known of CUDA without a GPU."""
+
+import contextlib
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from mpilbm import backends, registry
+from mpilbm.backends import cuda, nvidia
+from mpilbm.backends.cpu import Cpu
+from mpilbm.codegen.program import Argument, Kernel, Program
+from mpilbm.errors import CaseError
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
+
+
+class Ranks:
+    """A communicator whose other ranks say what they are told to."""
+
+    def __init__(self, *others):
+        self._others = others
+
+    def gather(self, own):
+        return [own, *self._others]
+
+    def bcast(self, value):
+        return value
+
+
+def test_ranks_agree():
+    assert backends.agreed(Ranks("cpu", "cpu"), Cpu()) == Cpu()
+    with pytest.raises(CaseError, match="cpu on ranks 0, 2; cuda on rank 1"):
+        backends.agreed(Ranks("cuda", "cpu"), Cpu())
+
+
+def test_shared_devices():
+    assert backends.shared_devices(["", "", "a", "b"]) == []
+    (words,) = backends.shared_devices(["node GPU-1", "node GPU-2", "node GPU-1"])
+    assert words.startswith("ranks 0, 2 share one device (node GPU-1)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("cells", 512, 512, 1, 513), ((2, 512, 512), (256, 1, 1))),
+        (("cells", 100, 100, 0, 10), ((1, 50, 10), (128, 2, 1))),
+        (("cells", 12, 4, 1, 6, 4), ((1, 1, 2), (32, 4, 1))),
+        (("cells", 300, 1, 0, 7), ((2, 1, 7), (256, 1, 1))),
+        (("rows", 512, 40, 2, 5), ((40, 3), (128,))),
+        (("entries", 0, 0, 5, 262), ((2,), (256,))),
+    ],
+)
+def test_launch_shape(arguments, expected):
+    assert cuda.launch_shape(*arguments) == expected
+
+
+def test_long_ranges_are_launched_in_pieces():
+    assert cuda.pieces("cells", 3, 3) == []
+    assert cuda.pieces("cells", 0, 65535) == [(0, 65535)]
+    assert cuda.pieces("rows", 1, 65540) == [(1, 65536), (65536, 65540)]
+    assert cuda.pieces("entries", 0, 10**6) == [(0, 10**6)]
+    for first, last in cuda.pieces("cells", 0, 10**6, 3):
+        assert first % 3 == 0
+        assert cuda.launch_shape("cells", 5, 4, first, last, 3)[0][2] <= 65535
+
+
+def test_cuda_launch_numbers():
+    calls = []
+    arguments = (("f", "store*"), ("nx", "int"), ("rows", "int"), ("omega", "real"))
+    kernel = Kernel("collide", "cells", tuple(Argument(*argument) for argument in arguments))
+    program = Program("", {"collide": kernel}, compute="float64", storage="float32")
+    stream = types.SimpleNamespace(cupy=contextlib.nullcontext())
+    f = np.zeros(12, np.float32)
+    bind = cuda.CudaKernel(lambda *call: calls.append(call), kernel, program).bind
+    launch = bind(f=f, nx=40, rows=9, omega=1)
+    launch(stream, 1, 5, 2)
+    launch(stream, 5, 5)
+    ((grid, block, values),) = calls
+    assert (grid, block) == ((1, 3, 2), (64, 4, 1))
+    assert values[3] is f
+    assert values[:3] + values[4:] == (1, 5, 2, 40, 9, 1)
+    types_of_numbers = [type(value) for value in values[:3] + values[4:]]
+    assert types_of_numbers == [np.int64] * 3 + [np.int32] * 2 + [np.float64]
+
+
+def auto():
+    return registry.make("backends", "auto").resolve()
+
+
+def test_auto_without_a_driver(monkeypatch):
+    monkeypatch.setattr(nvidia, "driver", lambda: None)
+    assert auto() == Cpu()
+    with pytest.raises(CaseError, match=r'no NVIDIA device.*"cpu" or "auto"'):
+        cuda.Cuda().open()
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [(12, r"\[cuda12\]"), (13, r"\[cuda13\]"), (11, "update the")]
+)
+def test_a_driver_without_cupy_is_an_error(monkeypatch, version, words):
+    monkeypatch.setattr(nvidia, "driver", lambda: nvidia.Driver(2, version))
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(CaseError, match=rf"2 NVIDIA devices.*CuPy or NVRTC.*{words}"):
+        auto()
+
+
+def test_a_broken_driver_is_an_error(monkeypatch):
+    monkeypatch.setattr(nvidia, "driver", lambda: nvidia.Driver(problem="no libcuda.so.1"))
+    with pytest.raises(CaseError, match=r"no libcuda\.so\.1.*container"):
+        auto()
+
+
+def test_auto_with_cupy_but_without_nvrtc(monkeypatch):
+    def fail():
+        raise RuntimeError("libnvrtc.so.12 not found")
+
+    fake = types.ModuleType("cupy")
+    fake.cuda = types.SimpleNamespace(
+        runtime=types.SimpleNamespace(getDeviceCount=lambda: 1),
+        nvrtc=types.SimpleNamespace(getVersion=lambda: (12, 4)),
+    )
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setattr(nvidia, "driver", lambda: nvidia.Driver(1, 12))
+    assert auto() == cuda.Cuda()
+    fake.cuda.nvrtc.getVersion = fail
+    with pytest.raises(CaseError, match=r"libnvrtc\.so\.12 not found.*mpilbm\[cuda12\]"):
+        auto()
+    fake.cuda.nvrtc.getVersion = lambda: (12, 4)
+    with pytest.raises(CaseError, match="found 3, allowed 0 to 0"):
+        cuda.Cuda(device=3).open()
+
+
+def test_rows_that_no_grid_holds():
+    device = object.__new__(cuda.CudaDevice)
+    assert device.problems((10, 65535, 500)) == []
+    assert device.problems((10, 65536, 100)) == []
+    (words,) = device.problems((10, 65536, 500))
+    assert "65536 rows" in words
+
+
+def test_names():
+    assert {"auto", "cpu", "cuda"} <= set(registry.names("backends"))
+    assert registry.make("backends", {"name": "cuda", "fused": False}).name == "cuda"

@@ -1,0 +1,70 @@
+"""What can be known of the launcher and the MPI library before MPI starts."""
+
+import os
+import sys
+
+# What a user sets to choose how messages travel, and what a launcher needs to be told.
+SETTINGS = ("UCX_", "MPICH_", "MPIR_CVAR_", "FI_", "OMPI_MCA_pml", "OMPI_MCA_btl",
+            "OMPI_MCA_mtl", "OMPI_MCA_opal", "OMPI_ALLOW", "PRTE_MCA_rmaps", "PRTE_PREFIX",
+            "PMIX_PREFIX")  # fmt: skip
+# What a launcher sets in its ranks.
+LAUNCHERS = ("PMI", "OMPI_", "PRTE_", "HYD", "SLURM_", "MPI_LOCAL", "MPIEXEC_", "PALS_")
+
+
+def ranks(environment=os.environ) -> int | None:
+    """How many ranks the launcher started: 0 if it does not say, None if there is no launcher.
+
+    SLURM sets its variables in a mere allocation too; those of a step count only inside srun.
+    """
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+        if environment.get(name, "").isdigit():
+            return int(environment[name])
+    if "SLURM_STEP_ID" in environment and "SLURM_PROCID" in environment:
+        tasks = environment.get("SLURM_STEP_NUM_TASKS", environment.get("SLURM_NTASKS", ""))
+        if tasks.isdigit():
+            return int(tasks)
+    return 0 if "PMIX_RANK" in environment or "PMI_RANK" in environment else None
+
+
+def local_rank(environment=os.environ) -> int:
+    """This rank's number on its node as the launcher tells it; 0 where it does not."""
+    for name in ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"):
+        if environment.get(name, "").isdigit():
+            return int(environment[name])
+    return 0
+
+
+def settings(environment=os.environ) -> dict[str, str]:
+    """The user's own settings of MPI and its transports."""
+    return {name: value for name, value in environment.items() if name.startswith(SETTINGS)}
+
+
+def without_launcher(environment=os.environ) -> dict[str, str]:
+    """The environment for a child that is no rank of this run, with the user's settings kept."""
+    kept = {name: value for name, value in environment.items() if not name.startswith(LAUNCHERS)}
+    return kept | settings(environment)
+
+
+def library():
+    """The module mpi4py.MPI, its library loaded but not initialised by this; None if absent."""
+    try:
+        import mpi4py
+
+        if "mpi4py.MPI" not in sys.modules:
+            mpi4py.rc(initialize=False, finalize=True)
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):
+        return None
+    return MPI
+
+
+def library_name(MPI) -> str:
+    """Name and version of the library, in few words: `MPICH 5.0.2`."""
+    first = MPI.Get_library_version().splitlines()[0].split(",")[0]
+    return " ".join(first.replace("Version:", "").strip("\0 ").split())
+
+
+def belongs_to_another_mpi(MPI, environment=os.environ) -> bool:
+    """MPICH, started by Open MPI's mpirun, would end in opaque words before it can be asked."""
+    ours = MPI.get_vendor()[0] == "MPICH" and "MPIR_CVAR_PMI_VERSION" not in environment
+    return ours and "OMPI_COMM_WORLD_SIZE" in environment and "PMI_SIZE" not in environment

@@ -1,0 +1,72 @@
+"""Does MPI take device memory? Run as a child, since an MPI that does not may well crash.
+
+    mpirun -n 2 python -m mpilbm.halo.probe cuda 60
+
+Two ranks send patterns to and fro between their devices and compare; one alone sends to itself.
+Prints `started N`, `query yes|no` (what the library says of itself; at `no` it ends before any
+device pointer is sent), and `passed` if every value came back right.
+"""
+
+import ctypes
+import signal
+import sys
+
+import numpy as np
+
+MARK = "mpilbm-probe:"
+# Bytes: sent at once, and sent after a handshake.
+SIZES = (1 << 10, 1 << 23)
+
+
+def library_says_yes(MPI) -> bool:
+    """What the library says of itself: MPIX_Query_cuda_support, or MPIX_GPU_query_support."""
+    library = ctypes.CDLL(MPI.__file__)
+    if hasattr(library, "MPIX_Query_cuda_support"):
+        return library.MPIX_Query_cuda_support() == 1
+    if hasattr(library, "MPIX_GPU_query_support"):
+        answer = ctypes.c_int(0)
+        library.MPIX_GPU_query_support(0, ctypes.byref(answer))
+        return answer.value == 1
+    return False
+
+
+def pattern(size: int, seed: int) -> np.ndarray:
+    """Bytes that differ from those of any other seed, and from zeros."""
+    return np.random.default_rng(seed).integers(1, 256, size, dtype=np.uint8)
+
+
+def values_arrive(comm, device) -> bool:
+    """Send device memory to the other rank (or oneself), receive as much, compare."""
+    right = True
+    other = (comm.rank + 1) % comm.size
+    for size in SIZES:
+        source = device.upload(pattern(size, comm.rank))
+        target = device.upload(np.zeros(size, np.uint8))
+        device.stream("bulk").synchronize()
+        for _ in range(3):
+            requests = [comm.Irecv(target, other), comm.Isend(source, other)]
+            type(requests[0]).Waitall(requests)
+        right &= np.array_equal(device.download(target), pattern(size, other))
+    return all(comm.allgather(right))
+
+
+def main(backend: str, limit: int) -> None:
+    """Print what was found; ends itself after `limit` seconds, even inside a hanging call."""
+    signal.alarm(limit)
+    from mpi4py import MPI
+
+    from mpilbm.registry import make
+
+    comm = MPI.COMM_WORLD
+    tell = print if comm.rank == 0 else (lambda *words, **options: None)
+    tell(MARK, "started", comm.size, flush=True)
+    yes = backend == "cpu" or library_says_yes(MPI)
+    tell(MARK, "query", "yes" if yes else "no", flush=True)
+    if yes:
+        device = make("backends", backend).resolve().open(comm.rank, comm.size)
+        if values_arrive(comm, device):
+            tell(MARK, "passed", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

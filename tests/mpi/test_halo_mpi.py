@@ -1,0 +1,95 @@
+"""Exchange between processes: every way moves the same bits to the same places."""
+
+import halo_cases
+import pytest
+
+from mpilbm.errors import CaseError, CommandError, MpilbmError
+from mpilbm.halo import plan, world
+from mpilbm.registry import make
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.mark.parametrize("planes", [4, 5, 13])
+@pytest.mark.parametrize("periodic", [True, False])
+@pytest.mark.parametrize("way", ["direct", "staged", "auto"])
+def test_ghost_planes_hold_what_the_neighbour_sent(way, periodic, planes):
+    comm = world.world()
+    slab = halo_cases.slabs(comm.size, periodic, planes)[comm.rank]
+    device = halo_cases.device()
+    with make("halo", way).open(slab, comm, device) as exchanger:
+        ends = halo_cases.Ends(slab, device, exchanger)
+        for step in range(5):
+            ends.fill(step)
+            ends.exchange.start()
+            ends.exchange.finish()
+            ends.check(step)
+
+
+@pytest.mark.parametrize("way", ["direct", "staged"])
+def test_two_exchanges_at_once_stay_apart(way):
+    comm = world.world()
+    slab = halo_cases.slabs(comm.size, True)[comm.rank]
+    device = halo_cases.device()
+    with make("halo", way).open(slab, comm, device) as exchanger:
+        pair = [halo_cases.Ends(slab, device, exchanger) for _ in range(2)]
+        for step, ends in enumerate(pair):
+            ends.fill(step)
+            ends.exchange.start()
+        for step, ends in enumerate(pair):
+            ends.exchange.finish()
+            ends.check(step)
+
+
+def test_long_pieces_are_split(monkeypatch):
+    monkeypatch.setattr(plan, "LARGEST_MESSAGE", 7)
+    comm = world.world()
+    slab = halo_cases.slabs(comm.size, True)[comm.rank]
+    device = halo_cases.device()
+    with make("halo", "direct").open(slab, comm, device) as exchanger:
+        ends = halo_cases.Ends(slab, device, exchanger)
+        ends.fill(1)
+        ends.exchange.start()
+        ends.exchange.finish()
+        ends.check(1)
+
+
+def test_an_error_between_start_and_finish_does_not_hang():
+    comm = world.world()
+    slab = halo_cases.slabs(comm.size, True)[comm.rank]
+    device = halo_cases.device()
+
+    def broken_off():
+        with make("halo", "direct").open(slab, comm.Dup(), device) as exchanger:
+            ends = halo_cases.Ends(slab, device, exchanger)
+            if comm.rank == 0:
+                ends.exchange.start()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        broken_off()
+
+
+def test_ranks_of_a_node_are_counted():
+    comm = world.world()
+    rank, ranks = world.local_rank(comm)
+    assert 0 <= rank < ranks <= comm.size
+    assert sorted(comm.allgather(rank)) == list(range(comm.size))
+
+
+@pytest.mark.mpi(min_size=2)
+def test_local_reaches_no_other_process():
+    comm = world.world()
+    slab = halo_cases.slabs(comm.size, True)[comm.rank]
+    with pytest.raises(CaseError, match="does not reach other processes"):
+        make("halo", "local").open(slab, comm, halo_cases.device())
+
+
+@pytest.mark.mpi(min_size=2)
+def test_fail_together_tells_all_ranks():
+    comm = world.world()
+    world.fail_together(comm, None)
+    mine = CommandError("no disk") if comm.rank == 1 else None
+    with pytest.raises(MpilbmError, match="no disk") as caught:
+        world.fail_together(comm, mine)
+    assert caught.value.exit_code == 2

@@ -9,6 +9,7 @@ import difflib
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -86,7 +87,7 @@ def load_plugin(path: str | Path) -> None:
     """Import a user's file, whose `@register` lines then count like our own."""
     path = Path(path)
     spec = importlib.util.spec_from_file_location(f"mpilbm_plugin_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
 
 

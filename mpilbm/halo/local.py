@@ -1,7 +1,10 @@
-"""Several slabs in one process, without MPI: for tests, and for a single rank."""
+"""Several slabs in one process, without MPI: for tests, and for a single rank.
 
-from collections import defaultdict, deque
+Each slab runs in a thread of its own, like a rank; what one awaits from another may come later.
+"""
+
 from functools import partial
+from queue import Empty, Queue
 
 from mpilbm.errors import CaseError
 from mpilbm.halo import Exchange, Exchanger, Halo
@@ -10,24 +13,28 @@ from mpilbm.registry import register
 
 
 class LocalWorld:
-    """The letter boxes of all slabs: start() of all of them, then finish() of all of them."""
+    """The letter boxes of all slabs; nobody waits longer than `patience` seconds."""
 
-    def __init__(self, ranks: int):
-        self.ranks = ranks
-        self._mail = defaultdict(deque)
+    def __init__(self, ranks: int, patience: float = 60.0):
+        self.ranks, self.patience = ranks, patience
+        self._mail: dict[tuple[int, int, int], Queue] = {}
+
+    def box(self, sender: int, receiver: int, tag: int) -> Queue:
+        """The letter box of one message, whoever asks first."""
+        return self._mail.setdefault((sender, receiver, tag), Queue())
 
     def exchanger(self, rank: int, slab, device) -> Exchanger:
         """The exchanger of slab `rank`."""
         if slab.rank != rank or slab.ranks != self.ranks:
             raise ValueError(f"slab {slab.rank} of {slab.ranks} is not slab {rank} of {self.ranks}")
-        return Exchanger(partial(LocalExchange, self._mail, slab, device))
+        return Exchanger(partial(LocalExchange, self, slab, device))
 
 
 class LocalExchange(Exchange):
     """Copies to the letter box at start(), from it at finish()."""
 
-    def __init__(self, mail, slab, device, plan, arrays):
-        self._mail, self._device, self._rank = mail, device, slab.rank
+    def __init__(self, world, slab, device, plan, arrays):
+        self._world, self._device, self._rank = world, device, slab.rank
         self._sends = [
             (message, piece, device.pinned(piece.size, piece.dtype))
             for message in outgoing(plan, slab)
@@ -37,24 +44,30 @@ class LocalExchange(Exchange):
 
     def start(self) -> None:
         """Post a copy of every piece."""
-        copies = self._device.stream("copy")
+        copies, sent = self._device.stream("copy"), []
         for message, piece, host in self._sends:
             self._device.copy(host, piece, copies)
-            self._mail[self._rank, message.peer, message.tag].append(host)
+            sent.append((self._world.box(self._rank, message.peer, message.tag), host))
         copies.synchronize()
+        for box, host in sent:
+            box.put(host.copy())
 
     def finish(self) -> None:
-        """Take what the neighbours posted; RuntimeError if they have not, or not as much."""
+        """Take what the neighbours posted; RuntimeError if nothing comes, or not as much."""
         copies = self._device.stream("copy")
         for message, piece in self._receives:
-            box = self._mail[message.peer, self._rank, message.tag]
-            if not box or box[0].size != piece.size:
-                found = f"{box[0].size} values" if box else "nothing"
+            box = self._world.box(message.peer, self._rank, message.tag)
+            try:
+                host = box.get(timeout=self._world.patience)
+            except Empty:
+                host = None
+            if host is None or host.size != piece.size:
+                found = "nothing" if host is None else f"{host.size} values"
                 raise RuntimeError(
                     f"slab {self._rank} awaits {piece.size} values of slab {message.peer} and "
-                    f"finds {found}: all slabs must start before one finishes, by matching plans"
+                    f"finds {found}: the slabs do not exchange by matching plans"
                 )
-            self._device.copy(piece, box.popleft(), copies)
+            self._device.copy(piece, host, copies)
         copies.synchronize()
 
 

@@ -1,0 +1,220 @@
+"""A case, typed and frozen, and the only reader of its TOML."""
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mpilbm import toml_text
+from mpilbm.case_checks import check
+from mpilbm.case_errors import sentences
+from mpilbm.case_file import Body, CaseFile, Domain, Precision, Run, schema
+from mpilbm.choice import as_json
+from mpilbm.errors import CaseError
+from mpilbm.initial import Initial
+from mpilbm.overrides import override
+from mpilbm.registry import Parameters
+from mpilbm.units import viscosity_from_reynolds
+
+__all__ = ["Body", "Case", "Domain", "Fluid", "Initial", "Precision", "Run"]
+__all__ += ["load_case", "parse_case", "schema"]
+
+
+class Fluid(Parameters):
+    """One fluid: viscosity in lattice units, collision, force (None: none or zero), initial fields.
+
+    `label` is empty in a case of one fluid; reynolds, length and velocity are kept if the
+    viscosity was given so.
+    """
+
+    label: str = ""
+    viscosity: float
+    reynolds: float | None = None
+    length: float | None = None
+    velocity: float | None = None
+    collision: Any
+    force: Any = None
+    initial: Initial
+
+
+class Case(Parameters):
+    """All that a run needs. lattice, collision, … are objects of the registry's classes.
+
+    `toml` is the case as it took effect, overrides included; `warnings` holds what is allowed but
+    not wise, a sentence each.
+    """
+
+    title: str = ""
+    lattice: Any
+    domain: Domain
+    fluids: tuple[Fluid, ...]
+    coupling: Any = None
+    precision: Precision
+    layout: Any
+    backend: Any
+    halo: Any
+    boundaries: tuple[Any, ...]
+    bodies: tuple[Body, ...]
+    run: Run
+    outputs: tuple[Any, ...]
+    path: Path
+    toml: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the file: paths in a case start there."""
+        return self.path.parent
+
+    @property
+    def dimensions(self) -> int:
+        """2 or 3."""
+        return len(self.domain.size)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(planes, rows, nx): (nz, ny, nx) in 3D, (ny, 1, nx) in 2D."""
+        nx, *rest = self.domain.size
+        return (rest[1], rest[0], nx) if len(rest) == 2 else (rest[0], 1, nx)
+
+    def key(self, fluid: Fluid, name: str) -> str:
+        """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
+        return f"fluid.{fluid.label}.{name}" if len(self.fluids) > 1 else name
+
+    def objects(self) -> Iterator[tuple[str, Any]]:
+        """Everything that the registry made for this case, with its key path."""
+        found = [(name, getattr(self, name)) for name in ("lattice", "coupling", "layout")]
+        found += [(name, getattr(self, name)) for name in ("backend", "halo")]
+        for fluid in self.fluids:
+            found.append((self.key(fluid, "collision"), fluid.collision))
+            found.append((self.key(fluid, "force"), fluid.force))
+        found += [(f"boundary.{index}", thing) for index, thing in enumerate(self.boundaries)]
+        for body in self.bodies:
+            found.append((f"body.{body.label}.shape", body.shape))
+            found.append((f"body.{body.label}.boundary", body.boundary))
+        found += [(f"output.{index}", thing) for index, thing in enumerate(self.outputs)]
+        for where, thing in found:
+            yield from _with_parts(where, thing)
+
+
+def _with_parts(where: str, thing) -> Iterator[tuple[str, Any]]:
+    """An object and those in its fields, like a collision's equilibrium; nothing for None."""
+    if isinstance(thing, Parameters):
+        yield where, thing
+        for name in type(thing).model_fields:
+            yield from _with_parts(f"{where}.{name}", getattr(thing, name))
+
+
+def load_case(path: str | Path, overrides: Sequence[str] = ()) -> Case:
+    """Read a case file, apply `key.path=value` overrides and check everything.
+
+    Raises CaseError with all problems, a line each.
+    """
+    tables, problems = override(_read(Path(path)), overrides)
+    if problems:
+        raise CaseError(problems)
+    return parse_case(tables, path)
+
+
+def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
+    """The case that the tables of a file describe; raises CaseError with all problems."""
+    file, problems = _typed_tables(tables)
+    if file is None:
+        raise CaseError(problems, path=path)
+    case = _case(file, tables, Path(path))
+    found, warnings = check(case, tables)
+    if problems + found:
+        raise CaseError(problems + found, path=path)
+    return case.model_copy(update={"warnings": tuple(warnings)})
+
+
+def _read(path: Path) -> dict:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        problem = "there is no such file; `mpilbm new NAME` writes a case to start from"
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}; name a case file, *.toml"
+    except UnicodeDecodeError:
+        problem = "is not UTF-8 text; save it as UTF-8"
+    except (ValueError, RecursionError) as error:
+        problem = f"is not TOML: {error}; mend that place"
+    raise CaseError(problem, path=path)
+
+
+def _typed_tables(tables: dict) -> tuple[CaseFile | None, list[str]]:
+    """The typed tables and what is wrong with them.
+
+    Where something is wrong the rest is typed without it, so that its problems can be told too;
+    None if that fails.
+    """
+    try:
+        return CaseFile.model_validate_json(as_json(tables), strict=True), []
+    except ValidationError as error:
+        wrong = {item["loc"][0] for item in error.errors()}
+        problems = sentences(error, tables)
+    rest = {"run": {"steps": 2**52}}  # stands in for a wrong or missing one
+    rest |= {key: value for key, value in tables.items() if key not in wrong}
+    try:
+        return CaseFile.model_validate_json(as_json(rest), strict=True), problems
+    except ValidationError:
+        return None, problems
+
+
+def _case(file: CaseFile, tables: dict, path: Path) -> Case:
+    """The typed case of typed tables; nothing is checked."""
+    if isinstance(file.fluid, tuple):
+        several = len(file.fluid) > 1
+        fluids = tuple(
+            _fluid(file, path, table, table, table.label if several else "") for table in file.fluid
+        )
+    else:
+        fluids = (_fluid(file, path, file.fluid, file, ""),)
+    bodies = tuple(
+        body if body.label else body.model_copy(update={"label": str(index)})
+        for index, body in enumerate(file.body)
+    )
+    same = (
+        "title",
+        "lattice",
+        "domain",
+        "coupling",
+        "precision",
+        "layout",
+        "backend",
+        "halo",
+        "run",
+    )
+    return Case(
+        **{key: getattr(file, key) for key in same},
+        fluids=fluids,
+        boundaries=file.boundary,
+        bodies=bodies,
+        outputs=file.output,
+        path=path,
+        toml=toml_text.dumps(tables),
+    )
+
+
+def _fluid(file: CaseFile, path: Path, numbers, tables, label: str) -> Fluid:
+    """A fluid from its `numbers` and from the `tables` that hold collision, force and initial."""
+    given = {key: getattr(numbers, key) for key in ("reynolds", "length", "velocity")}
+    viscosity = numbers.viscosity
+    force, cs = tables.force, sqrt(file.lattice.cs2)
+    return Fluid(
+        label=label,
+        viscosity=viscosity_from_reynolds(**given) if viscosity is None else viscosity,
+        **given,
+        collision=tables.collision,
+        force=force if force is not None and any(getattr(force, "value", (1,))) else None,
+        initial=Initial(
+            rho=tables.initial.rho,
+            u=tables.initial.u or (0.0,) * len(file.domain.size),
+            where=f"fluid.{label}.initial" if label else "initial",
+            path=path,
+            max_speed=cs,
+        ),
+    )

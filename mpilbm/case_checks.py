@@ -1,0 +1,142 @@
+"""What must fit together in a case: dimensions, formulas, speeds, labels."""
+
+import re
+from collections import Counter
+from math import hypot, sqrt
+
+from mpilbm.expressions import Formula, FormulaError
+from mpilbm.initial import names_in
+from mpilbm.units import tau_from_viscosity
+
+
+def check(case, tables: dict) -> tuple[list[str], list[str]]:
+    """Problems and warnings of a typed case and of the tables of its file."""
+    problems, warnings = _fluids(case, tables) + _labels(case), []
+    if case.dimensions != case.lattice.D:
+        axes = ", ".join("xyz"[: case.lattice.D])
+        problems.append(
+            f"domain.size: found {case.dimensions} entries, but {case.lattice.name} has "
+            f"{case.lattice.D} dimensions; give {case.lattice.D} ({axes}) or another lattice"
+        )
+    else:
+        problems += _walls(case) + _initial(case) + _objects(case)
+    for key, speed in _speeds(case):
+        sentence = _speed(speed, sqrt(case.lattice.cs2))
+        if sentence and speed > sqrt(case.lattice.cs2):
+            problems.append(f"{key}: {sentence}")
+        elif sentence:
+            warnings.append(f"{key}: {sentence}")
+    return problems, warnings
+
+
+def _fluids(case, tables) -> list[str]:
+    """Tables of one fluid beside [[fluid]], several fluids without a coupling, tau <= 1/2."""
+    problems = [
+        f"{key}: stands beside [[fluid]], where each fluid has its own; move it into [[fluid]]"
+        for key in ("collision", "force", "initial")
+        if key in tables and isinstance(tables["fluid"], list)
+    ]
+    if len(case.fluids) > 1 and case.coupling is None:
+        problems.append(
+            f"coupling: missing; {len(case.fluids)} fluids but no coupling is given; "
+            "add [coupling] or keep one fluid"
+        )
+    for fluid in case.fluids:
+        if tau_from_viscosity(fluid.viscosity, case.lattice.cs2) <= 0.5:
+            key = case.key(fluid, "viscosity") if fluid.label else "fluid.viscosity"
+            problems.append(
+                f"{key}: found {fluid.viscosity:g}, tau = viscosity/cs2 + 1/2 is 1/2; "
+                "allowed: tau > 1/2; raise the viscosity"
+            )
+    return problems
+
+
+def _labels(case) -> list[str]:
+    """Labels that two fluids or two bodies share."""
+    kinds = {"fluid": case.fluids, "body": case.bodies}
+    return [
+        f"{kind}: the label '{label}' stands twice; give each its own"
+        for kind, entries in kinds.items()
+        for label, count in Counter(entry.label for entry in entries).items()
+        if count > 1
+    ]
+
+
+def _walls(case) -> list[str]:
+    """Faces that are not there, stand twice in one entry, or are missing."""
+    problems = []
+    for index, boundary in enumerate(case.boundaries):
+        faces = [f"{axis}{side}" for axis in "xyz"[: case.dimensions] for side in "-+"]
+        key = f"boundary.{index}.where"
+        if not boundary.where:
+            problems.append(f"{key}: missing; name its faces, some of {', '.join(faces)}")
+        for face, count in Counter(boundary.where).items():
+            if face not in faces:
+                found = f"found '{face}' in {case.dimensions}D"
+                problems.append(f"{key}: {found}; allowed: {', '.join(faces)}")
+            elif count > 1:
+                problems.append(f"{key}: '{face}' stands twice; remove one")
+    return problems
+
+
+def _initial(case) -> list[str]:
+    """Wrong number of components, formulas that cannot be read, a density that is none."""
+    problems = []
+    for fluid in case.fluids:
+        initial, key = fluid.initial, fluid.initial.where
+        if len(initial.u) != case.dimensions:
+            axes = ", ".join("xyz"[: case.dimensions])
+            problems.append(
+                f"{key}.u: found {len(initial.u)} entries; allowed: {case.dimensions} ({axes}) "
+                f"in {case.dimensions}D"
+            )
+        if not isinstance(initial.rho, str) and initial.rho <= 0:
+            problems.append(f"{key}.rho: found {initial.rho:g}; allowed: > 0; 1 is usual")
+        values = {"rho": initial.rho} | {f"u.{axis}": u for axis, u in enumerate(initial.u)}
+        for name, value in values.items():
+            try:
+                if isinstance(value, str):
+                    Formula(value, names_in(case.dimensions))
+            except FormulaError as error:
+                problems.append(f"{key}.{name}: {error}")
+    return problems
+
+
+def _objects(case) -> list[str]:
+    """What the registered objects themselves find: their `problems(case)`, with key paths."""
+    problems = []
+    for where, thing in case.objects():
+        for problem in thing.problems(case) if hasattr(thing, "problems") else ():
+            begins = re.match(r"\w+", problem)
+            is_key = begins and begins[0] in type(thing).model_fields
+            problems.append(f"{where}{'.' if is_key else ': '}{problem}")
+    return problems
+
+
+def _speeds(case):
+    """(key path, |u|) of every velocity that is given by numbers."""
+    for fluid in case.fluids:
+        if fluid.velocity is not None:
+            yield case.key(fluid, "velocity") if fluid.label else "fluid.velocity", fluid.velocity
+        yield f"{fluid.initial.where}.u", _norm(fluid.initial.u)
+    for where, thing in case.objects():
+        if re.fullmatch(r"boundary\.\d+|body\..*\.boundary", where):
+            yield f"{where}.velocity", _norm(getattr(thing, "velocity", None) or ())
+
+
+def _norm(vector) -> float:
+    """|vector|; components that are formulas count as 0."""
+    return hypot(*(value for value in vector if isinstance(value, int | float)))
+
+
+def _speed(speed: float, cs: float) -> str:
+    """What is wrong with a speed; empty below a third of the speed of sound."""
+    mend = "lower it, and the viscosity with it to keep the Reynolds number"
+    if speed > cs:
+        return f"found the speed {speed:.4g}; allowed: below that of sound, {cs:.4g}; {mend}"
+    if speed > cs / 3:
+        return (
+            f"the speed {speed:.4g} is above a third of that of sound, {cs / 3:.4g}; "
+            f"errors grow with its square: {mend}"
+        )
+    return ""

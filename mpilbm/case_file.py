@@ -1,0 +1,168 @@
+"""The tables of a case file and their keys: what pydantic checks of them one by one."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from mpilbm.choice import choice
+from mpilbm.registry import Parameters, find
+
+Size = Annotated[int, Field(gt=0, lt=2**31)]
+Positive = Annotated[float, Field(gt=0)]
+LABEL = r"^[A-Za-z][A-Za-z0-9_-]*$"
+Label = Annotated[str, Field(pattern=LABEL)]
+Type = Literal["float32", "float64"]
+
+
+def _number_or_formula(value) -> str:
+    return "<formula>" if isinstance(value, str) else "<number>"
+
+
+Value = Annotated[
+    Annotated[float, Tag("<number>")] | Annotated[str, Tag("<formula>")],
+    Discriminator(_number_or_formula),
+]
+
+
+def _default(kind: str, name: str):
+    """A field that holds an object of this kind, by default that of the name with no other keys."""
+    return Field(default_factory=lambda: find(kind, name)())
+
+
+class Domain(Parameters):
+    """The box: cells of fluid along x, y (and z), and the directions that close on themselves."""
+
+    size: tuple[Size, ...] = Field(min_length=2, max_length=3)
+    periodic: tuple[bool, ...] = ()
+
+    @model_validator(mode="after")
+    def _as_long(self):
+        """One entry of periodic per dimension; none given: no direction is periodic."""
+        if not self.periodic:
+            object.__setattr__(self, "periodic", (False,) * len(self.size))
+        if len(self.periodic) != len(self.size):
+            raise ValueError(
+                f"size has {len(self.size)} entries, periodic has {len(self.periodic)}; "
+                "give both one entry per dimension"
+            )
+        return self
+
+
+class Precision(Parameters):
+    """Types of arithmetic and of memory; `offset`: populations are stored as deviations."""
+
+    compute: Type = "float32"
+    storage: Type = "float32"
+    offset: bool = True
+
+
+class Steady(Parameters):
+    """Stop when |u - u_before| / |u|, taken every so many steps, is below the tolerance."""
+
+    every: Size
+    tolerance: Positive
+
+
+class Run(Parameters):
+    """How long: steps in all, `walltime` in seconds."""
+
+    steps: int = Field(ge=0, lt=2**53)
+    steady: Steady | None = None
+    walltime: Positive | None = None
+
+
+class InitialFields(Parameters):
+    """Density and velocity at t = 0: numbers, or formulas of x y z nx ny nz pi."""
+
+    rho: Value = 1.0
+    u: tuple[Value, ...] = ()
+
+
+class Viscosity(Parameters):
+    """The kinematic viscosity in lattice units, as such or as velocity * length / reynolds."""
+
+    viscosity: Positive | None = None
+    reynolds: Positive | None = None
+    length: Positive | None = None
+    velocity: Positive | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self):
+        """Either `viscosity`, or all of the other three."""
+        three = ("reynolds", "length", "velocity")
+        given = [key for key in three if getattr(self, key) is not None]
+        missing = [key for key in three if key not in given]
+        if self.viscosity is not None and given:
+            raise ValueError(
+                f"has viscosity and {', '.join(given)}; give either viscosity "
+                "or reynolds, length and velocity"
+            )
+        if self.viscosity is None and missing:
+            found = f"has {', '.join(given)} but no {', '.join(missing)}" if given else "is empty"
+            raise ValueError(f"{found}; give viscosity, or all of reynolds, length and velocity")
+        return self
+
+
+class FluidTable(Viscosity):
+    """One of several fluids."""
+
+    label: Label
+    collision: choice("collisions") = _default("collisions", "bgk")
+    force: choice("forcing") = None
+    initial: InitialFields = InitialFields()
+
+
+class Body(Parameters):
+    """A solid in the flow: a shape, or the cells of a mask file, with its own boundary."""
+
+    label: Label = ""
+    shape: choice("shapes") = None
+    mask: str | None = None
+    boundary: choice("boundaries")
+
+    @model_validator(mode="after")
+    def _one_solid(self):
+        """Exactly one of shape and mask; the boundary of a body has no faces."""
+        if (self.shape is None) == (self.mask is None):
+            found = "neither" if self.shape is None else "both"
+            raise ValueError(f"has {found} of shape and mask; give exactly one")
+        if self.boundary.where:
+            raise ValueError(
+                "boundary.where names faces of the box, but a body's boundary is its surface; "
+                "remove where"
+            )
+        return self
+
+
+def _table_or_array(value) -> str:
+    return "<array>" if isinstance(value, list | tuple) else "<table>"
+
+
+class CaseFile(Parameters):
+    """A case as it stands in the file."""
+
+    title: str = ""
+    lattice: choice("lattices")
+    domain: Domain
+    fluid: Annotated[
+        Annotated[Viscosity, Tag("<table>")]
+        | Annotated[tuple[FluidTable, ...], Field(min_length=1), Tag("<array>")],
+        Discriminator(_table_or_array),
+    ]
+    collision: choice("collisions") = _default("collisions", "bgk")
+    force: choice("forcing") = None
+    initial: InitialFields = InitialFields()
+    coupling: choice("couplings") = None
+    precision: Precision = Precision()
+    layout: choice("layouts") = _default("layouts", "ab")
+    backend: choice("backends") = _default("backends", "auto")
+    halo: choice("halo") = _default("halo", "auto")
+    boundary: tuple[choice("boundaries"), ...] = ()
+    body: tuple[Body, ...] = ()
+    run: Run
+    output: tuple[choice("outputs"), ...] = ()
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of a case file, with everything registered by now."""
+    return CaseFile.model_json_schema() | {"title": "mpilbm case"}

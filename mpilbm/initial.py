@@ -1,0 +1,79 @@
+"""The initial fields of a fluid, from numbers and formulas."""
+
+from pathlib import Path
+
+import numpy as np
+
+from mpilbm.errors import CaseError
+from mpilbm.expressions import NAMES, Formula
+from mpilbm.registry import Parameters
+
+
+def names_in(dimensions: int) -> tuple[str, ...]:
+    """What a formula may name: no z and nz in two dimensions."""
+    return NAMES if dimensions == 3 else tuple(name for name in NAMES if name not in ("z", "nz"))
+
+
+class Initial(Parameters):
+    """Density and velocity at t = 0: numbers or formulas, one u per dimension.
+
+    `where` and `path` are the key path and the file, for messages; no cell may be faster than
+    `max_speed`.
+    """
+
+    rho: float | str
+    u: tuple[float | str, ...]
+    where: str = "initial"
+    path: Path | None = None
+    max_speed: float = 1e300
+
+    def evaluate(self, shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rho (n, rows, nx) and u (n, rows, nx, D), float64, of the n planes begin … end - 1.
+
+        `shape` = (planes, rows, nx) of the whole box; cell centres are 0.5, 1.5, … One plane is
+        evaluated at a time, in arrays (rows, nx), so that no bit depends on how the box is cut.
+        Raises CaseError where a value is not finite, a density not positive, or a cell too fast.
+        """
+        _, rows, nx = shape
+        rho = np.empty((end - begin, rows, nx))
+        u = np.empty((end - begin, rows, nx, len(self.u)))
+        targets = {"rho": (self.rho, rho)}
+        targets |= {f"u.{axis}": (value, u[..., axis]) for axis, value in enumerate(self.u)}
+        for key, (value, target) in targets.items():
+            if not isinstance(value, str):
+                target[...] = value
+                continue
+            formula = Formula(value, names_in(len(self.u)))
+            for plane in range(begin, end):
+                target[plane - begin] = formula.evaluate(**_cells(shape, plane, len(self.u)))
+            self._refuse(~np.isfinite(target), target, key, begin, "is not finite")
+        self._refuse(rho <= 0, rho, "rho", begin, "is not a density; allowed: > 0")
+        speed = np.sqrt((u**2).sum(axis=-1))
+        sentence = f"is a speed above that of sound; allowed: below {self.max_speed:.4g}"
+        self._refuse(speed > self.max_speed, speed, "u", begin, sentence)
+        return rho, u
+
+    def _refuse(self, bad, values, key: str, begin: int, sentence: str) -> None:
+        """CaseError that names the first bad cell."""
+        if not bad.any():
+            return
+        plane, row, x = (int(index) for index in np.argwhere(bad)[0])
+        y, z = (begin + plane, None) if len(self.u) == 2 else (row, begin + plane)
+        cell = f"x={x}, y={y}" + ("" if z is None else f", z={z}")
+        value = values[plane, row, x]
+        raise CaseError(
+            f"{value:g} in cell {cell} (counted from 0) {sentence}; change the formula",
+            f"{self.where}.{key}",
+            self.path,
+        )
+
+
+def _cells(shape, plane: int, dimensions: int) -> dict:
+    """What the names of a formula stand for in one plane: arrays (rows, nx) and numbers."""
+    planes, rows, nx = shape
+    x = np.broadcast_to(np.arange(nx) + 0.5, (rows, nx)).copy()
+    across = np.full((rows, nx), plane + 0.5)
+    if dimensions == 2:
+        return {"x": x, "y": across, "nx": nx, "ny": planes, "t": 0.0}
+    y = np.broadcast_to(np.arange(rows)[:, None] + 0.5, (rows, nx)).copy()
+    return {"x": x, "y": y, "z": across, "nx": nx, "ny": rows, "nz": planes, "t": 0.0}

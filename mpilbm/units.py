@@ -1,0 +1,36 @@
+"""Lattice units: Reynolds and Mach number, viscosity, relaxation time; pure functions.
+
+Lengths in cells, times in steps; nu = cs2 (tau - 1/2).
+"""
+
+from math import sqrt
+
+
+def viscosity_from_reynolds(reynolds: float, length: float, velocity: float) -> float:
+    """Nu = velocity length / reynolds."""
+    return velocity * length / reynolds
+
+
+def reynolds(viscosity: float, length: float, velocity: float) -> float:
+    """Re = velocity length / nu; also the grid Reynolds number, with length = 1."""
+    return velocity * length / viscosity
+
+
+def tau_from_viscosity(nu: float, cs2: float = 1 / 3) -> float:
+    """Tau = nu / cs2 + 1/2."""
+    return nu / float(cs2) + 0.5
+
+
+def viscosity_from_tau(tau: float, cs2: float = 1 / 3) -> float:
+    """Nu = cs2 (tau - 1/2)."""
+    return float(cs2) * (tau - 0.5)
+
+
+def omega_from_viscosity(nu: float, cs2: float = 1 / 3) -> float:
+    """Omega = 1 / tau."""
+    return 1 / tau_from_viscosity(nu, cs2)
+
+
+def mach(velocity: float, cs2: float = 1 / 3) -> float:
+    """Ma = velocity / cs."""
+    return velocity / sqrt(float(cs2))

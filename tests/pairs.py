@@ -1,0 +1,27 @@
+"""Choose combinations of options such that every pair of values occurs in one of them."""
+
+import os
+from itertools import combinations, product
+
+EVERYTHING = bool(os.environ.get("MPILBM_TEST_ALL"))
+
+
+def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dict]:
+    """Combinations that hold each allowed pair at least once; all of them with MPILBM_TEST_ALL."""
+    names = list(options)
+    choices = [dict(zip(names, values, strict=True)) for values in product(*options.values())]
+    choices = [choice for choice in choices if allowed(choice)]
+    if EVERYTHING:
+        return choices
+    pairs_of = {id(c): {frozenset(p) for p in combinations(c.items(), 2)} for c in choices}
+    missing, chosen = set().union(*pairs_of.values()), []
+    while missing:
+        best = max(choices, key=lambda c: len(pairs_of[id(c)] & missing))
+        chosen.append(best)
+        missing -= pairs_of[id(best)]
+    return chosen
+
+
+def label(choice: dict) -> str:
+    """A test id."""
+    return "-".join(str(value) for value in choice.values())

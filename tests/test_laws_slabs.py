@@ -1,0 +1,121 @@
+"""N slabs = 1 slab, bit for bit, in every layout, model and precision; restart likewise."""
+
+import numpy as np
+import pytest
+from pairs import all_pairs, label
+from slabs import PRECISIONS, Cluster, box
+
+from mpilbm.registry import make, names
+
+
+def walls(lattice):
+    """A closed box with a sliding lid and a body across the slabs."""
+    D = make("lattices", lattice).D
+    faces = [f"{axis}{side}" for axis in "xyz"[:D] for side in "-+"]
+    lid, size = faces.pop(), [7, 6, 13][-D:]
+    return {
+        "domain": {"size": size},
+        "boundary": [
+            {"name": "bounce_back", "where": faces},
+            {"name": "bounce_back", "where": [lid], "velocity": [0.05, 0.02, 0][:D]},
+        ],
+        "body": [ball(D, size)],
+    }
+
+
+def ball(D, size):
+    shape = {"name": "sphere", "centre": [n / 2 for n in size], "radius": 2.2}
+    return {"label": "ball", "shape": shape, "boundary": {"name": "bounce_back"}}
+
+
+def forced(lattice):
+    """A body force in a periodic box with a moving body."""
+    D = make("lattices", lattice).D
+    body = ball(D, [5, 4, 13][-D:])
+    body["boundary"]["velocity"] = [0.01, 0.03, 0.02][:D]
+    return {"force": {"name": "guo", "value": [1e-4, -2e-4, 3e-4][:D]}, "body": [body]}
+
+
+def through(lattice):
+    """Inflow and outflow through the faces between which the slabs are cut."""
+    D = make("lattices", lattice).D
+    axis = "xyz"[D - 1]
+    ends = [{"velocity": [0.01, 0, 0.05][-D:]}, {"rho": 1.0}]
+    boundaries = [{"name": "equilibrium", "where": [f"{axis}-"]} | ends[0],
+                  {"name": "equilibrium", "where": [f"{axis}+"]} | ends[1]]  # fmt: skip
+    size = [5, 4, 13][-D:]
+    return {"domain": {"size": size, "periodic": [True] * (D - 1) + [False]}, "boundary": boundaries}
+
+
+SETTINGS = {"periodic": lambda lattice: {}, "walls": walls, "forced": forced, "through": through}
+OPTIONS = {
+    "lattice": list(names("lattices")),
+    "layout": list(names("layouts")),
+    "collision": list(names("collisions")),
+    "setting": list(SETTINGS),
+    "precision": list(PRECISIONS),
+}
+
+
+def tables(lattice, layout, collision, setting, precision, **more):
+    return box(
+        lattice,
+        **SETTINGS[setting](lattice),
+        layout={"name": layout},
+        collision={"name": collision},
+        precision=PRECISIONS[precision],
+        **more,
+    )
+
+
+@pytest.mark.parametrize("choice", all_pairs(OPTIONS), ids=label)
+def test_slabs_do_not_show(choice):
+    whole = Cluster(tables(**choice)).start().run(7)
+    state, fields = whole.state(), whole.fields("rho", "u", "vorticity")
+    columns, sums = whole.sums()
+    assert np.isfinite(state).all()
+    assert state.std() > 0
+    for slabs in (2, 3, 4, 9):
+        cut = Cluster(tables(**choice), slabs).start().run(7)
+        assert np.array_equal(cut.state(), state)
+        for name, values in cut.fields(*fields).items():
+            assert np.array_equal(values, fields[name])
+        assert cut.sums()[0] == columns
+        assert np.array_equal(cut.sums()[1], sums)
+
+
+@pytest.mark.parametrize("planes", [1, 2, 3])
+@pytest.mark.parametrize("setting", ["periodic", "walls"])
+@pytest.mark.parametrize("layout", names("layouts"))
+def test_slabs_of_few_planes(layout, setting, planes):
+    case = tables("D3Q19", layout, "bgk", setting, "single")
+    case["domain"]["size"] = [5, 4, planes]
+    case.pop("body", None)
+    whole = Cluster(case).start().run(6).state()
+    for slabs in range(2, planes + 1):
+        assert np.array_equal(Cluster(case, slabs).start().run(6).state(), whole)
+
+
+OTHERS = [layout for layout in names("layouts") if layout != "ab"]
+PER_LAYOUT = {key: OPTIONS[key] for key in ("lattice", "collision", "setting", "precision")}
+
+
+@pytest.mark.parametrize("layout", OTHERS)
+@pytest.mark.parametrize("choice", all_pairs(PER_LAYOUT), ids=label)
+def test_layouts_agree(choice, layout):
+    for steps in (6, 7):
+        one = Cluster(tables(layout="ab", **choice)).start().run(steps)
+        other = Cluster(tables(layout=layout, **choice), 2).start().run(steps)
+        assert np.array_equal(one.state(), other.state())
+
+
+@pytest.mark.parametrize("steps", [3, 4])
+@pytest.mark.parametrize(("before", "after"), [("ab", "ab"), ("ab", "aa"), ("aa", "aa")])
+@pytest.mark.parametrize("slabs", [(1, 3), (3, 2), (4, 1)])
+def test_restart_does_not_show(before, after, slabs, steps):
+    first = tables("D3Q19", before, "trt", "walls", "single")
+    second = tables("D3Q19", after, "trt", "walls", "single")
+    whole = Cluster(first).start().run(9).state()
+    half = Cluster(first, slabs[0]).start().run(steps).state()
+    resumed = Cluster(second, slabs[1]).restore(half, steps).run(9 - steps).state()
+    assert np.array_equal(resumed, whole)

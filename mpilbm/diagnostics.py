@@ -25,7 +25,7 @@ class Diagnostics:
         self.grid = velocity_grid(
             self.lattice, solver.layout.ghost, self.planes, self.rows, self.nx
         )
-        self._velocity_step = None
+        self._velocity_step = self._sums = None
 
     @cached_property
     def velocity(self):
@@ -41,7 +41,8 @@ class Diagnostics:
         return self.solver.exchanger.prepare(plan, [self.velocity])
 
     def fields(self, names, begin: int, end: int) -> dict[str, np.ndarray]:
-        """The named fields of planes begin..end; collective if the vorticity is among them."""
+        """The named fields of planes begin..end; the first call of a step for the
+        vorticity is collective."""
         shape = (end - begin, self.rows, self.nx)
         found = {}
         if {"rho", "u"} & set(names):
@@ -50,7 +51,7 @@ class Diagnostics:
             found["rho"] = self.device.download(rho).reshape(shape)
             found["u"] = self.device.download(u).reshape(*shape, self.lattice.D)
         if "vorticity" in names:
-            self._update_velocity()
+            self._velocity_sums()
             shape += (3,) if self.lattice.D == 3 else ()
             curl = self._block(shape)
             arrays = {"u": self.velocity, "vorticity_out": curl, **self.grid.arguments()}
@@ -61,13 +62,17 @@ class Diagnostics:
     def _block(self, shape):
         return self.device.allocate(int(np.prod(shape)), self.dtype)
 
-    def _update_velocity(self) -> np.ndarray:
-        """Velocity of all cells, ghost planes included; sums per plane (planes, columns)."""
-        columns = 4 + self.lattice.D
-        sums = self._row_sums("velocity", columns, u=self.velocity)
-        self.exchange.start()
-        self.exchange.finish()
-        return sums
+    def _velocity_sums(self) -> np.ndarray:
+        """Velocity of all cells, ghost planes included; sums per plane (planes, columns).
+
+        Once a step: later calls for the same step find it done and talk to nobody.
+        """
+        if self._velocity_step != self.solver.steps:
+            self._sums = self._row_sums("velocity", 4 + self.lattice.D, u=self.velocity)
+            self.exchange.start()
+            self.exchange.finish()
+            self._velocity_step = self.solver.steps
+        return self._sums
 
     def _row_sums(self, name: str, columns: int, **arrays) -> np.ndarray:
         """Row sums of a kernel, added row by row: (planes, columns)."""
@@ -84,7 +89,7 @@ class Diagnostics:
         fluid cells. Collective.
         """
         D = self.lattice.D
-        first = self._update_velocity()
+        first = self._velocity_sums()
         enstrophy = self._row_sums("enstrophy", 1, u=self.velocity)
         mass = first[:, :1]
         if self.solver.case.precision.offset:

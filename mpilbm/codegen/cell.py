@@ -115,7 +115,12 @@ class KernelText:
     def _loads_first(self, lines: list[str]) -> list[str]:
         """In-place layouts must read all of a cell before they write any of it."""
         stores = [line for line in lines if line.startswith("STORE")]
-        return [line for line in lines if not line.startswith("STORE")] + stores
+        others = [line for line in lines if not line.startswith("STORE")]
+        return [*others, "FORGET_ADDRESSES", *stores] if self.in_place() else others + stores
+
+    def in_place(self) -> bool:
+        """Whether it writes places that it also reads."""
+        return bool(set(self.reads) & set(self.writes))
 
     def wrap(self, body: str) -> str:
         """The cell function around a body, and the driver that calls it."""

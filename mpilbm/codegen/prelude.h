@@ -16,6 +16,9 @@ typedef unsigned char uint8;
 #define INLINE static __device__ __forceinline__
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define STORE(field, index, value) __stcs((field) + (index), (store)(value))
+/* In-place kernels would keep all addresses in registers from the loads to the stores; computing
+   them twice is cheaper than the threads that those registers cost. */
+#define FORGET_ADDRESSES asm volatile("" : "+r"(x), "+r"(x_m), "+r"(x_p), "+r"(row), "+r"(row_m), "+r"(row_p));
 
 #define FOR_CELLS(function, ...)                                                              \
   const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);                                 \
@@ -57,6 +60,7 @@ typedef unsigned char uint8;
 #define INLINE static inline __attribute__((always_inline))
 #define KERNEL(threads) void
 #define STORE(field, index, value) ((field)[index] = (store)(value))
+#define FORGET_ADDRESSES
 
 /* Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
 #if defined(__x86_64__)

@@ -1,0 +1,274 @@
+"""What a case would need and how it would behave: a plan with verdicts, and nothing runs."""
+
+import shutil
+from dataclasses import dataclass, field
+from math import ceil, sqrt
+from pathlib import Path
+
+import numpy as np
+
+from mpilbm import geometry
+from mpilbm.codegen.program import Access
+from mpilbm.domain import split
+from mpilbm.layouts.grid import Grid
+from mpilbm.passes import exchange_plan
+from mpilbm.units import mach, reynolds, tau_from_viscosity
+
+
+@dataclass(frozen=True)
+class Line:
+    """What, how much, and what to think of it; `level` is good, fair, poor or none."""
+
+    what: str
+    value: str
+    verdict: str = ""
+    level: str = ""
+
+
+@dataclass
+class Report:
+    """Lines by section; `problems` are what would stop the run."""
+
+    title: str
+    sections: dict[str, list[Line]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def runs(self) -> bool:
+        """Whether nothing stands in the way."""
+        return not self.problems
+
+
+def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
+    """Plan a run on so many ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError."""
+    report = Report(case.title or case.path.name, warnings=list(case.warnings))
+    slabs = split(case.shape, ranks, case.domain.periodic[-1])
+    survey = geometry.survey(case)
+    geometry.require_fluid(case, int(survey.fluid_cells.sum()))
+    report.sections["box"] = box_lines(case, survey)
+    speed = largest_speed(case)
+    for fluid in case.fluids:
+        title = f"fluid {fluid.label}".strip()
+        report.sections[title] = fluid_lines(case, fluid, speed)
+    report.sections["ranks"] = rank_lines(case, slabs, survey, gpu_memory, report.problems)
+    report.sections["disk"] = disk_lines(case, report.problems)
+    return report
+
+
+# ------------------------------------------------------------------------------------------- box
+
+
+def box_lines(case, survey) -> list[Line]:
+    """Cells, and links of each boundary and body."""
+    cells, fluid = int(np.prod(case.shape)), int(survey.fluid_cells.sum())
+    size = " x ".join(map(str, case.domain.size))
+    periodic = [axis for axis, closed in zip("xyz", case.domain.periodic, strict=False) if closed]
+    lines = [
+        Line("cells", f"{size} = {cells:,}", f"{case.lattice.name}, {case.layout.name}"),
+        Line("fluid", f"{fluid:,}", f"{fluid / cells:.1%} of the box"),
+        Line("periodic", ", ".join(periodic) or "no direction"),
+    ]
+    for boundary, links in zip(case.boundaries, survey.links, strict=True):
+        where = " ".join(boundary.where)
+        lines.append(Line(f"boundary {where}", f"{links:,} links", boundary.name))
+    for k, body in enumerate(case.bodies):
+        count = f"{survey.solid_cells[k]:,} cells, {survey.body_links[k]:,} links"
+        lost = sum(n for (below, _), n in survey.overlaps.items() if below == k)
+        verdict = f"{lost:,} more cells belong to a later body" if lost else body.boundary.name
+        if not survey.solid_cells[k]:
+            verdict = "has no cells: too small, or covered by a later body"
+        level = "" if survey.solid_cells[k] else "poor"
+        lines.append(Line(f"body {body.label}", count, verdict, level))
+    return lines
+
+
+# ----------------------------------------------------------------------------------------- fluid
+
+
+def fluid_lines(case, fluid, speed: float) -> list[Line]:
+    """Viscosity, rates, Mach and Reynolds numbers with verdicts."""
+    cs2 = float(case.lattice.cs2)
+    tau = tau_from_viscosity(fluid.viscosity, cs2)
+    lines = [
+        Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step"),
+        Line("tau", f"{tau:.6g}", *judge_tau(tau)),
+    ]
+    for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
+        lines.append(Line(name, f"{float(rate):.6g}", fluid.collision.name))
+    if not speed:
+        return [*lines, Line("speed", "none is given", "Mach and Reynolds number unknown")]
+    lines.append(Line("Mach", f"{mach(speed, cs2):.4g}", *judge_mach(mach(speed, cs2))))
+    if fluid.length:
+        number = reynolds(fluid.viscosity, fluid.length, fluid.velocity)
+        note = f"length {fluid.length:g}, velocity {fluid.velocity:g}"
+        lines.append(Line("Reynolds", f"{number:.6g}", note))
+    grid = reynolds(fluid.viscosity, 1, speed)
+    lines.append(Line("grid Reynolds", f"{grid:.4g}", *judge_grid_reynolds(grid)))
+    return lines
+
+
+def largest_speed(case) -> float:
+    """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
+    owners = [*case.boundaries, *(body.boundary for body in case.bodies)]
+    speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
+    speeds += [float(np.linalg.norm(getattr(owner, "velocity", None) or 0)) for owner in owners]
+    for fluid in case.fluids:
+        planes = case.shape[0]
+        if not any(isinstance(value, str) for value in (fluid.initial.rho, *fluid.initial.u)):
+            planes = 1  # the same in all
+        for plane in range(planes):
+            _, u = fluid.initial.evaluate(case.shape, plane, plane + 1)
+            speeds.append(sqrt(float((u**2).sum(axis=-1).max())))
+    return max(speeds)
+
+
+def judge_tau(tau: float) -> tuple[str, str]:
+    """Verdict and level of a relaxation time."""
+    if tau < 0.501:
+        return "too near 1/2: hardly stable; a finer box at this Reynolds number mends it", "poor"
+    if tau < 0.51:
+        return "near 1/2: stable only where the flow is well resolved", "fair"
+    if tau > 2:
+        return "large: inaccurate; lower velocity and viscosity together", "fair"
+    return "fine", "good"
+
+
+def judge_mach(number: float) -> tuple[str, str]:
+    """Verdict and level of a Mach number; the compressibility error goes with its square."""
+    error = f"compressibility error about Ma^2 = {number**2:.1%}"
+    if number > 0.3:
+        return f"too fast: {error}; lower the velocity, and the viscosity with it", "poor"
+    return (f"fine: {error}", "good") if number < 0.2 else (f"fast: {error}", "fair")
+
+
+def judge_grid_reynolds(number: float) -> tuple[str, str]:
+    """Verdict and level of u / nu, the Reynolds number of a cell."""
+    if number > 20:
+        return "large: likely unstable; a finer box or a lower Reynolds number mends it", "poor"
+    if number > 10:
+        return "rather large: bgk may be unstable, trt less so", "fair"
+    return "fine", "good"
+
+
+# ----------------------------------------------------------------------------------------- ranks
+
+
+def rank_lines(case, slabs, survey, gpu_memory, problems: list[str]) -> list[Line]:
+    """Planes and bytes of the largest slab, what it sends in a step, and whether it fits."""
+    planes = [slab.planes for slab in slabs]
+    spread = f"{planes[0]}" if len(set(planes)) == 1 else f"{min(planes)} to {max(planes)}"
+    needs = [memory(case, slab, survey) for slab in slabs]
+    need = max(needs, key=lambda each: sum(each.values()))
+    total = sum(need.values())
+    lines = [Line("slabs", f"{len(slabs)}", f"{spread} planes across {'xyz'[case.dimensions - 1]}")]
+    lines += [Line(what, in_words(count), "per rank at most") for what, count in need.items()]
+    sends, messages = halo_bytes(case, slabs[len(slabs) // 2])
+    lines.append(Line("halo", in_words(sends), f"sent a step, messages: {messages}"))
+    verdict, level = "", ""
+    if gpu_memory is not None:
+        fits = total <= gpu_memory * 1e9
+        verdict, level = (f"fits {gpu_memory:g} GB", "good") if fits else ("does not fit", "poor")
+        if not fits:
+            problems.append(
+                f"{case.path}: domain.size: a rank needs {in_words(total)} of {gpu_memory:g} GB; "
+                f"use {ceil(total / gpu_memory / 1e9) * len(slabs)} ranks or more, the layout "
+                "'aa', or a smaller box"
+            )
+    return [*lines, Line("memory", in_words(total), verdict, level)]
+
+
+def memory(case, slab, survey) -> dict[str, int]:
+    """Bytes of a rank's arrays: populations, velocity (for sums), flags, boundary lists."""
+    storage, compute = (np.dtype(kind).itemsize for kind in _types(case))
+    rows, nx = slab.shape[1:]
+    grid = case.layout.grid(case.lattice, slab.planes, rows, nx)
+    velocity = Grid.dense("u", slab.planes, rows, nx, tuple(range(case.dimensions)), grid.ghost)
+    entries = int(survey.entries[slab.begin : slab.end].sum())
+    links = sum(survey.links) + sum(survey.body_links)
+    links_an_entry = links / max(1, int(survey.entries.sum()))
+    return {
+        "populations": case.layout.buffers * grid.count * storage,
+        "velocity": velocity.count * compute,
+        "flags": slab.planes * rows * nx,
+        "boundary lists": entries * 24 + round(entries * links_an_entry) * storage,
+    }
+
+
+def halo_bytes(case, slab) -> tuple[int, int]:
+    """Bytes and messages that a slab sends in a step, the largest of all parities."""
+    lattice, layout = case.lattice, case.layout
+    grid = layout.grid(lattice, slab.planes, *slab.shape[1:])
+    itemsize = np.dtype(case.precision.storage).itemsize
+    found = []
+    for parity in range(layout.parities):
+        following = (parity + 1) % layout.parities
+        writes = [layout.scatter(lattice, i, parity) for i in range(lattice.Q)]
+        reads = [layout.gather(lattice, i, following) for i in range(lattice.Q)]
+        accesses = ([Access(grid.name, *place) for place in places] for places in (writes, reads))
+        peers = {1: slab.upper, -1: slab.lower}
+        sends = [s for s in exchange_plan(grid, *accesses).sends if peers[s.neighbour] is not None]
+        sends = [s for s in sends if peers[s.neighbour] != slab.rank]
+        found.append((sum(send.count for send in sends) * itemsize, len(sends)))
+    return max(found)
+
+
+def _types(case) -> tuple[str, str]:
+    return case.precision.storage, case.precision.compute
+
+
+# ------------------------------------------------------------------------------------------ disk
+
+
+def disk_lines(case, problems: list[str]) -> list[Line]:
+    """What each output writes until the last step, and whether this disk has room."""
+    lines, total = [], 0
+    for output in case.outputs:
+        times = output.times(0, case.run.steps)
+        count = output.disk_bytes(case, times)
+        total += count
+        lines.append(Line(output.name, in_words(count), f"{times} times, every {output.every}"))
+    free = shutil.disk_usage(Path.cwd()).free
+    fits = total <= free
+    if not fits:
+        problems.append(
+            f"{case.path}: output: the files need {in_words(total)}, {Path.cwd()} has "
+            f"{in_words(free)} free; write less often, or to another disk with --output"
+        )
+    note = f"{in_words(free)} free here"
+    return [*lines, Line("in all", in_words(total), note, "good" if fits else "poor")]
+
+
+def in_words(count: float) -> str:
+    """Bytes in kB, MB, … of 1000."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            return f"{count:.0f} B" if unit == "B" else f"{count:.3g} {unit}"
+        count /= 1000
+
+
+# ------------------------------------------------------------------------------------------ show
+
+COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "": ""}
+
+
+def show(report: Report) -> None:
+    """Print the plan, in colours on a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=200)
+    console.print(report.title, style="bold", markup=False)
+    for title, lines in report.sections.items():
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        for line in lines:
+            table.add_row(f"  {line.what}", line.value, line.verdict, style=COLOURS[line.level])
+        console.print(title, style="bold", markup=False)
+        console.print(table)
+    for text in report.warnings:
+        console.print(f"warning: {text}", style="yellow", markup=False)
+    for text in report.problems:
+        console.print(f"problem: {text}", style="red", markup=False)
+    console.print("it would run" if report.runs else "it would not run", style="bold")

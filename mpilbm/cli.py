@@ -1,0 +1,181 @@
+"""The command `mpilbm`. Modules are imported inside the verbs, so that each starts fast."""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import click
+
+from mpilbm import __version__
+from mpilbm.errors import MpilbmError
+
+RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+FILE = click.Path(path_type=Path)
+
+a_case = click.argument("case", type=FILE)
+settings = click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE",
+    help="Override a key of the case, e.g. run.steps=100 or boundary.0.name='bounce_back'.",
+)  # fmt: skip
+
+
+def launched_rank() -> int:
+    """This process's number under mpirun, 0 without: read without touching MPI."""
+    found = (os.environ.get(name) for name in RANK_VARIABLES)
+    return next((int(value) for value in found if value and value.isdigit()), 0)
+
+
+class Verbs(click.Group):
+    """The group of verbs: what a user can mend ends in a message, the rest in a traceback."""
+
+    def invoke(self, context):
+        """Run a verb; an error of the user's becomes lines on stderr and its exit code."""
+        try:
+            return super().invoke(context)
+        except MpilbmError as error:
+            if context.params["debug"]:
+                traceback.print_exc()
+            tell(error)
+            context.exit(error.exit_code)
+
+
+def tell(error: MpilbmError) -> None:
+    """Write each line of an error to stderr."""
+    for line in str(error).splitlines():
+        click.echo(f"mpilbm: error: {line}", err=True)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--plugin", multiple=True, type=FILE, help="A Python file that registers more names.")
+@click.option("--debug", is_flag=True, help="Show tracebacks of all errors.")
+@click.version_option(__version__, prog_name="mpilbm")
+@click.pass_context
+def cli(context, plugin, debug):
+    """Lattice Boltzmann flows on GPUs and CPUs: mpirun -n N mpilbm run case.toml."""
+    if launched_rank() and context.invoked_subcommand != "run":
+        context.exit(0)  # under mpirun the other verbs are the work of one process
+    for path in plugin:
+        load_plugin(path)
+
+
+def load_plugin(path: Path) -> None:
+    """Import a file of registered names; its own errors keep their traceback."""
+    from mpilbm import registry
+    from mpilbm.errors import CommandError
+
+    if path.suffix != ".py" or not path.is_file():
+        raise CommandError(f"--plugin {path}: is no Python file; give the path of a FILE.py")
+    registry.load_plugin(path)
+
+
+@cli.command()
+@a_case
+@settings
+@click.option("--output", type=FILE, help="Folder for all files; default: <case>.out")
+@click.option("--restart", metavar="FILE|auto", help="Go on from a checkpoint; auto: the last.")
+@click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run.")
+def run(case, overrides, output, restart, overwrite):
+    """Run a case, under mpirun on several ranks."""
+    from mpilbm.case import load_case
+    from mpilbm.halo.world import abort_on_error
+    from mpilbm.outputs.directory import default_directory
+    from mpilbm.run import run
+
+    with abort_on_error() as comm:
+        directory = output or default_directory(case)
+        run(load_case(case, overrides), comm, directory, restart, overwrite)
+
+
+@cli.command()
+@a_case
+@settings
+@click.option("--ranks", type=click.IntRange(1), default=1, help="Number of ranks; default: 1.")
+@click.option("--gpu-memory", type=click.FloatRange(0, min_open=True), metavar="GB",
+              help="Memory of a device: does each rank fit?")  # fmt: skip
+def check(case, overrides, ranks, gpu_memory):
+    """Validate a case and plan its run, without running it."""
+    from mpilbm.case import load_case
+    from mpilbm.check import plan, show
+
+    report = plan(load_case(case, overrides), ranks, gpu_memory)
+    show(report)
+    sys.exit(0 if report.runs else 2)
+
+
+@cli.command()
+@click.option("--probe", is_flag=True, help="Also send device memory through MPI and compare.")
+def info(probe):
+    """Versions, MPI, devices, compilers; what is missing and what mends it."""
+    from mpilbm.info import collect, show
+
+    show(collect(probe))
+
+
+@cli.command("list")
+@click.argument("kind", required=False)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def list_names(kind, as_json):
+    """Names that a case can use, with their parameters."""
+    from mpilbm.listing import describe, show
+
+    show(describe(kind), as_json)
+
+
+@cli.command()
+@a_case
+@settings
+@click.option("--kernel", metavar="NAME", help="This kernel only.")
+def source(case, overrides, kernel):
+    """Print the generated kernels of a case."""
+    from mpilbm.case import load_case
+    from mpilbm.listing import show_source
+
+    show_source(load_case(case, overrides), kernel)
+
+
+@cli.command()
+def schema():
+    """Print the JSON schema of a case file."""
+    import json
+
+    from mpilbm.case import schema
+
+    click.echo(json.dumps(schema(), indent=2))
+
+
+@cli.command()
+@click.argument("name", type=FILE)
+@click.option("--dimensions", type=click.Choice(["2", "3"]), default="2", show_default=True)
+def new(name, dimensions):
+    """Write NAME.toml, a commented case to start from."""
+    from mpilbm.new import write
+
+    path = write(name, int(dimensions))
+    click.echo(f"wrote {path}; try: mpilbm check {path}; mpilbm run {path}")
+
+
+@cli.command()
+@click.argument("directory", type=FILE)
+@click.option("--output", type=FILE, help="Folder for the pictures; default: DIRECTORY")
+@click.option(
+    "--reference",
+    multiple=True,
+    type=FILE,
+    metavar="FILE.csv",
+    help="Draw a centre-line profile over these points (columns y,u_Re100,… or x,v).",
+)
+@click.option("--reynolds", type=click.FloatRange(0, min_open=True),
+              help="Column of the reference; default: the case's Reynolds number.")  # fmt: skip
+def plot(directory, output, reference, reynolds):
+    """Draw the last snapshot and the monitor of a run as PNG."""
+    from mpilbm.plot import draw
+
+    files, sentences = draw(directory, output, reference, reynolds)
+    for line in [*sentences, *(f"wrote {file}" for file in files)]:
+        click.echo(line)
+
+
+def main():
+    """Entry point."""
+    cli(prog_name="mpilbm")

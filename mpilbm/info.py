@@ -1,0 +1,237 @@
+"""What this installation consists of, what is missing, and the command that mends it.
+
+Libraries that may crash or hang when loaded (MPI, HDF5, CUDA) are asked in child processes.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+
+import click
+
+from mpilbm import __version__
+
+SECONDS = 30  # for a child process to answer
+
+MPI_QUESTION = """
+import mpi4py
+mpi4py.rc(initialize=False)
+from mpi4py import MPI
+print(MPI.Get_library_version().splitlines()[0].strip())
+print("%d.%d" % MPI.Get_version())
+"""
+HDF5_QUESTION = """
+import h5py
+print("mpi" if h5py.get_config().mpi else "serial")
+print(h5py.version.hdf5_version)
+"""
+DRIVER_QUESTION = """
+from mpilbm.backends import nvidia
+found = nvidia.driver()
+if found is None:
+    print("none")
+else:
+    print(found.problem)
+    print("%d devices, driver for CUDA %d" % (found.devices, found.cuda))
+    print(nvidia.install(found.cuda))
+"""
+SUPPORT_QUESTION = """
+from mpi4py import MPI
+from mpilbm.halo.probe import library_says_yes
+print("yes" if library_says_yes(MPI) else "no")
+"""
+DEVICE_QUESTION = """
+import cupy
+for number in range(cupy.cuda.runtime.getDeviceCount()):
+    found = cupy.cuda.runtime.getDeviceProperties(number)
+    print("%d: %s, %.0f GB" % (number, found["name"].decode(), found["totalGlobalMem"] / 1e9))
+print("NVRTC %d.%d" % cupy.cuda.nvrtc.getVersion())
+"""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line of the report; `mend`: the command that makes it better."""
+
+    section: str
+    name: str
+    value: str
+    mend: str = ""
+
+
+def collect(probe: bool = False) -> list[Fact]:
+    """All facts, section by section."""
+    return [*versions(), *mpi(), *hdf5(), *devices(probe), *compilers(), *caches()]
+
+
+def ask(question: str) -> tuple[list[str], str]:
+    """Lines that a child Python prints, or [] and the last line of its complaint.
+
+    The child is no rank of a launcher that may have started this process.
+    """
+    from mpilbm.halo.launcher import without_launcher
+
+    command, environment = [sys.executable, "-c", question], without_launcher()
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return [], f"no answer within {SECONDS} s"
+    if done.returncode == 0:
+        return done.stdout.split("\n")[:-1], ""
+    complaint = done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"]
+    return [], complaint[-1]
+
+
+def version(*distributions: str) -> str | None:
+    """Version of the first of these distributions that is installed."""
+    for name in distributions:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def versions() -> list[Fact]:
+    """Python and the packages, each with the pip command where it is missing."""
+    facts = [
+        Fact("versions", "mpilbm", __version__),
+        Fact("versions", "python", f"{platform.python_version()} ({sys.executable})"),
+    ]
+    for name in ("numpy", "sympy", "pydantic", "mpi4py", "h5py"):
+        found = version(name)
+        mend = "" if found else f"pip install {name}"
+        facts.append(Fact("versions", name, found or "missing", mend))
+    found = version("matplotlib")
+    mend = "" if found else "pip install 'mpilbm[plot]'"
+    facts.append(Fact("versions", "matplotlib", found or "missing (for `mpilbm plot`)", mend))
+    return facts
+
+
+def mpi() -> list[Fact]:
+    """The MPI library and the launcher."""
+    answer, problem = ask(MPI_QUESTION)
+    if not answer:
+        return [Fact("MPI", "library", f"none: {problem}; runs have one rank",
+                     "pip install mpich mpi4py, or on a cluster: module load its MPI")]  # fmt: skip
+    library = " ".join(answer[0].replace("Version:", "").split())
+    return [Fact("MPI", "library", f"{library}, MPI {answer[1]}"), launcher(library)]
+
+
+def launcher(library: str) -> Fact:
+    """The mpirun in PATH, and whether it belongs to the library."""
+    path = shutil.which("mpirun") or shutil.which("mpiexec")
+    beside = shutil.which("mpirun", path=os.path.dirname(sys.executable))
+    mend = f"use {beside}" if beside else "put the folder of the library's own mpirun first in PATH"
+    if path is None:
+        return Fact("MPI", "launcher", "no mpirun in PATH", mend)
+    own = "Open MPI" in "".join(_first_lines([path, "--version"]))
+    if own != ("Open MPI" in library):
+        text = f"{path} is {'Open MPI' if own else 'not Open MPI'}, the library is another MPI"
+        return Fact("MPI", "launcher", text, mend)
+    if beside and os.path.realpath(beside) != os.path.realpath(path):
+        return Fact("MPI", "launcher", f"{path}, not the one installed beside Python", mend)
+    return Fact("MPI", "launcher", path)
+
+
+def hdf5() -> list[Fact]:
+    """Whether h5py can write one file from all ranks at once."""
+    answer, problem = ask(HDF5_QUESTION)
+    if not answer:
+        return [Fact("HDF5", "h5py", f"none: {problem}", "pip install h5py")]
+    if answer[0] == "mpi":
+        return [Fact("HDF5", "h5py", f"parallel, HDF5 {answer[1]}: all ranks write together")]
+    text = (
+        f"serial, HDF5 {answer[1]}: rank 0 writes for all (Debian's build says so outside mpirun, "
+        "yet is parallel inside)"
+    )
+    mend = (
+        "for parallel files: apt-get install python3-h5py-mpi, or "
+        "HDF5_MPI=ON CC=mpicc pip install --no-build-isolation --no-binary=h5py h5py"
+    )
+    return [Fact("HDF5", "h5py", text, mend)]
+
+
+def devices(probe: bool) -> list[Fact]:
+    """GPUs as driver and CuPy see them, and whether MPI takes their memory."""
+    facts = [Fact("devices", "cpu", f"{os.cpu_count()} cores, {platform.machine()}")]
+    answer, problem = ask(DRIVER_QUESTION)
+    if answer == ["none"]:
+        return [*facts, Fact("devices", "nvidia", "no driver, or no device")]
+    if not answer or answer[0]:
+        mend = "see what nvidia-smi says; give a container access to the GPUs"
+        text = f"cannot be used: {problem or answer[0]}"
+        return [*facts, Fact("devices", "nvidia", text, mend)]
+    _, text, install = answer
+    facts.append(Fact("devices", "nvidia", text))
+    answer, problem = ask(DEVICE_QUESTION)
+    if not answer:
+        return [*facts, Fact("devices", "cupy", f"cannot be used: {problem}", install)]
+    package = version("cupy-cuda13x", "cupy-cuda12x", "cupy")
+    facts.append(Fact("devices", "cupy", f"{package}, {'; '.join(answer)}"))
+    return [*facts, device_memory(probe)]
+
+
+def device_memory(probe: bool) -> Fact:
+    """Whether MPI takes device memory, and why we think so."""
+    from mpilbm.halo import gpu_mpi
+
+    said = gpu_mpi.forced() or (gpu_mpi.verdict() if probe else None)
+    if said:
+        text = f"{'yes' if said.answer else 'no'}: {said.reason}"
+    else:
+        answer, problem = ask(SUPPORT_QUESTION)
+        text = f"{answer[-1]}, says the library" if answer else f"not known: {problem}"
+        text += "; `mpilbm info --probe` tests it"
+    return Fact("devices", "MPI takes GPU memory", text)
+
+
+def compilers() -> list[Fact]:
+    """The C compiler that the cpu backend takes, and nvcc for the curious."""
+    from mpilbm.backends import compiler
+    from mpilbm.errors import MpilbmError
+
+    try:
+        found = compiler.find()
+        facts = [Fact("compilers", "C", f"{' '.join(found.command)}: {found.version}")]
+    except MpilbmError:
+        facts = [Fact("compilers", "C", "none: the cpu backend cannot compile", compiler.INSTALL)]
+    if ziglang := version("ziglang"):
+        facts.append(Fact("compilers", "zig", f"the ziglang wheel {ziglang}"))
+    return facts
+
+
+def caches() -> list[Fact]:
+    """Where kernels are kept, and how much."""
+    from mpilbm import cache
+
+    folder = cache.directory()
+    files = [file for file in folder.iterdir() if file.is_file()]
+    size = sum(file.stat().st_size for file in files)
+    return [Fact("cache", "kernels", f"{folder}: {len(files)} files, {size / 1e6:.1f} MB")]
+
+
+def _first_lines(command: list[str]) -> list[str]:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return done.stdout.splitlines()
+
+
+def show(facts: list[Fact]) -> None:
+    """Print the facts by section, and under each what mends it."""
+    section = ""
+    for fact in facts:
+        if fact.section != section:
+            section = fact.section
+            click.secho(section, bold=True)
+        click.echo(f"  {fact.name:<12} {fact.value}")
+        if fact.mend:
+            click.echo(f"  {'':<12} " + click.style(f"-> {fact.mend}", fg="yellow"))

@@ -1,0 +1,117 @@
+"""What the program knows, as text: names with their parameters, and the kernels of a case."""
+
+import inspect
+import json
+import re
+import sys
+
+import click
+
+from mpilbm.errors import CommandError
+from mpilbm.registry import KINDS, UnknownName, find, names
+
+LIMITS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "multiple_of": "multiple of"}
+
+
+def describe(kind: str | None = None) -> dict[str, list[dict]]:
+    """Each registered name of one kind, or of all, with one line and its parameters."""
+    if kind not in (None, *KINDS):
+        raise CommandError(f"list {UnknownName('kinds', kind, KINDS)}")
+    return {
+        each: [_entry(each, name) for name in names(each)] for each in ([kind] if kind else KINDS)
+    }
+
+
+def _entry(kind: str, name: str) -> dict:
+    cls = find(kind, name)
+    fields = {key: field for key, field in cls.model_fields.items() if key != "name"}
+    return {
+        "name": name,
+        "summary": (inspect.getdoc(cls) or "").partition("\n")[0],
+        "parameters": [_parameter(key, field) for key, field in fields.items()],
+    }
+
+
+def _parameter(key: str, field) -> dict:
+    from pydantic_core import to_jsonable_python
+
+    limits = [
+        f"{sign} {getattr(note, word)}"
+        for note in field.metadata
+        for word, sign in LIMITS.items()
+        if hasattr(note, word)
+    ]
+    required = field.is_required()
+    parameter = {"name": key, "type": _type_text(field), "limits": limits, "required": required}
+    parameter["description"] = field.description or ""
+    if not required:
+        default = field.get_default(call_default_factory=True)
+        parameter["default"] = to_jsonable_python(default, fallback=str)
+    return parameter
+
+
+def _type_text(field) -> str:
+    """`int`, `tuple[float, ...]`, `one of the equilibria`: the annotation without module names."""
+    for note in field.metadata:
+        if hasattr(note, "kind"):
+            return f"one of the {note.kind}"
+    annotation = field.annotation
+    if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
+        return annotation.__name__
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", str(annotation)).replace("NoneType", "None")
+
+
+def show(kinds: dict[str, list[dict]], as_json: bool = False) -> None:
+    """Print what `describe` found."""
+    if as_json:
+        click.echo(json.dumps(kinds, indent=2))
+        return
+    for kind, entries in kinds.items():
+        if not entries:
+            continue
+        click.secho(kind, bold=True)
+        width = max(len(entry["name"]) for entry in entries)
+        for entry in entries:
+            name = click.style(entry["name"].ljust(width), fg="green")
+            click.echo(f"  {name}  {entry['summary']}")
+            for parameter in entry["parameters"]:
+                click.echo(f"  {' ' * width}    {_parameter_line(parameter)}")
+
+
+def _parameter_line(parameter: dict) -> str:
+    limits = f" {', '.join(parameter['limits'])}" if parameter["limits"] else ""
+    if parameter["required"]:
+        end = ", required"
+    elif parameter["default"] is None:
+        end = ", optional"
+    else:
+        end = f" = {json.dumps(parameter['default'])}"
+    what = f"; {parameter['description']}" if parameter["description"] else ""
+    return f"{parameter['name']}: {parameter['type']}{limits}{end}{what}"
+
+
+def kernel_text(program, kernel: str | None) -> str:
+    """The whole text, or from it one kernel: from the comment with its equation to its end."""
+    if kernel is None:
+        return program.text
+    if kernel not in program.kernels:
+        raise CommandError(f"--kernel {UnknownName('kernels', kernel, tuple(program.kernels))}")
+    lines = program.text.splitlines()
+    driver = next(k for k, line in enumerate(lines) if re.search(rf"\b{kernel}\(", line))
+    start = max(k for k in range(driver) if lines[k].startswith("/*"))
+    end = next(k for k in range(driver, len(lines)) if lines[k].startswith("}"))
+    return "\n".join(lines[start : end + 1])
+
+
+def show_source(case, kernel: str | None = None) -> None:
+    """Print the generated text of a case; in colours on a terminal."""
+    from mpilbm.codegen import generate
+
+    text = kernel_text(generate(case), kernel)
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    Console(soft_wrap=True).print(Syntax(text, "c", theme="ansi_dark", background_color="default"))

@@ -1,0 +1,131 @@
+"""The case that `mpilbm new` writes."""
+
+import errno
+from pathlib import Path
+
+from mpilbm.errors import CommandError, FileSystemError
+
+TEXT = """\
+# {name}: flow in a box under a sliding lid. Check it with `mpilbm check {file}`,
+# run it with `mpilbm run {file}` or `mpirun -n 2 mpilbm run {file}`,
+# look at it with `mpilbm plot {name}.out`. All numbers are in lattice units: a cell is 1 long, a
+# step takes 1. `mpilbm list` names everything that a `name` can be; `--set run.steps=100` on the
+# command line overrides any key.
+
+title = "Lid-driven cavity, Re = 100"
+
+[lattice]
+{lattice:<34} # velocities of a cell
+
+[domain]
+{size:<34} # fluid cells along {axes}
+{periodic:<34} # directions that close on themselves
+
+[fluid]
+reynolds = 100                     # velocity * length / viscosity; or give viscosity itself
+{length:<34} # cells
+velocity = 0.1                     # cells per step; errors grow with its square, 0.1 is usual
+
+[collision]
+name = "trt"                       # two relaxation rates; "bgk" has one
+
+# [force]                          # a force on the fluid, per volume
+# name = "guo"
+# value = {force}
+
+[precision]
+compute = "float32"                # arithmetic: "float32" or "float64"
+storage = "float32"                # memory
+
+[layout]
+name = "ab"                        # two arrays; "aa" needs one, half the memory
+
+[initial]
+rho = 1.0                          # numbers, or formulas of x, y, z (cell centres), nx, ny, nz:
+{u:<34} # e.g. "0.05*sin(2*pi*x/nx)"
+
+# Each face that is not periodic belongs to one [[boundary]]; on edges the later one wins.
+[[boundary]]
+name = "bounce_back"               # a wall at rest, half a cell outside the last cells
+where = {walls}
+
+[[boundary]]
+name = "bounce_back"               # a wall that moves in its plane
+where = ["{lid}"]
+velocity = {velocity}
+
+# [[body]]                         # a solid in the flow
+# label = "obstacle"
+# shape = {{name = "{shape}", centre = {centre}, radius = 6.5}}
+# boundary = {{name = "bounce_back"}}
+
+[run]
+steps = {steps}
+steady = {{every = 500, tolerance = 1e-6}}   # stop before if the flow changes less
+
+[[output]]
+name = "snapshot"                  # rho and u, for ParaView, PyVista and `mpilbm plot`
+every = {every}
+
+[[output]]
+name = "monitor"                   # mass, energy, largest speed: monitor.csv
+every = 100
+
+[[output]]
+name = "checkpoint"                # to go on from: mpilbm run {file} --restart auto
+every = {every}
+keep = 2
+"""
+
+VARIANTS = {
+    2: {
+        "lattice": 'name = "D2Q9"',
+        "size": "size = [64, 64]",
+        "axes": "x, y",
+        "periodic": "periodic = [false, false]",
+        "length": "length = 64",
+        "force": "[1e-6, 0]",
+        "u": "u = [0, 0]",
+        "walls": '["x-", "x+", "y-"]',
+        "lid": "y+",
+        "velocity": "[0.1, 0]",
+        "shape": "cylinder",
+        "centre": "[32, 32]",
+        "steps": 20000,
+        "every": 5000,
+    },
+    3: {
+        "lattice": 'name = "D3Q19"',
+        "size": "size = [32, 32, 32]",
+        "axes": "x, y, z",
+        "periodic": "periodic = [false, false, false]",
+        "length": "length = 32",
+        "force": "[1e-6, 0, 0]",
+        "u": "u = [0, 0, 0]",
+        "walls": '["x-", "x+", "y-", "y+", "z-"]',
+        "lid": "z+",
+        "velocity": "[0.1, 0, 0]",
+        "shape": "sphere",
+        "centre": "[16, 16, 16]",
+        "steps": 10000,
+        "every": 2000,
+    },
+}
+
+
+def write(name: Path, dimensions: int) -> Path:
+    """Write NAME.toml; CommandError if there is such a file."""
+    if not name.name:
+        raise CommandError(f"new {name}: is no name for a file; try: mpilbm new cavity")
+    path = name if name.suffix == ".toml" else name.with_name(name.name + ".toml")
+    text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions])
+    try:
+        with path.open("x") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise CommandError(f"{path}: exists; choose another name or remove it first") from error
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            raise CommandError(f"{path}: no folder {path.parent}; make it first") from error
+        raise FileSystemError(f"{path}: {error.strerror}; choose another place") from error
+    return path

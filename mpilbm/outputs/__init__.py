@@ -1,0 +1,74 @@
+"""What a run writes: each output is one file here, called when its step is due."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from mpilbm.outputs.clock import Clock
+from mpilbm.outputs.totals import Totals
+from mpilbm.registry import Parameters
+
+
+@dataclass
+class Context:
+    """What a writer may use. `slabs` are those of all ranks, `slab` the own one.
+
+    `comm` is a communicator of mpi4py or one rank's stand-in; writers are opened and called on
+    all ranks alike.
+    """
+
+    case: Any
+    slab: Any
+    slabs: tuple
+    comm: Any
+    solver: Any
+    directory: Path
+    first_step: int = 0
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self):
+        self.totals = Totals(self.solver, self.slab, self.comm, self.directory)
+
+
+class Output(Parameters):
+    """Base of all outputs: due at every `every`-th step, at step 0 and at the last one.
+
+    A subclass adds `open(context)`, which returns a writer with `write(step)` and `close()`.
+    """
+
+    every: int = Field(gt=0, description="steps from one writing to the next")
+
+    at_start: ClassVar[bool] = True
+    # The names of its files, as patterns: --overwrite removes these and nothing else.
+    files: ClassVar[tuple[str, ...]] = ()
+
+    def times(self, first: int, last: int) -> int:
+        """How often it is written in a run from step `first` to `last`."""
+        count = last // self.every - first // self.every
+        count += bool(last % self.every) and last > first
+        return count + (first == 0 and self.at_start)
+
+    def problems(self, case) -> list[str]:
+        """What is wrong with this output in this case, each as a sentence."""
+        return []
+
+    def disk_bytes(self, case, times: int) -> int:
+        """Bytes on disk, at their most, when it is written so many times."""
+        return 0
+
+    def open(self, context: Context):
+        """The writer of a run."""
+        raise NotImplementedError
+
+
+def next_due(step: int, every: int, last: int) -> int:
+    """The first step after `step` at which something due every so many steps is due."""
+    return min((step // every + 1) * every, last)
+
+
+def number_of_cells(case) -> int:
+    """Cells of the box, solid ones included."""
+    planes, rows, nx = case.shape
+    return planes * rows * nx

@@ -1,0 +1,194 @@
+"""The complete state of a run, to go on from on any number of ranks.
+
+    /                 attributes: format, version, step, lattice, size, storage, offset, case
+    /solid_crc32      uint32 (planes,): checksum of the solid cells of each plane
+    /<fluid>/f        what left each cell, (planes, Q, rows, nx), in the lattice's order
+    /<fluid>/crc32    uint32 (planes,): checksum of the bytes of each plane of f
+
+`<fluid>` is the fluid's label, "fluid" where there is but one. In 2D rows = 1, planes = ny.
+"""
+
+import re
+import time
+import zlib
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from mpilbm import __version__
+from mpilbm.errors import FileSystemError
+from mpilbm.outputs import Context, Output, number_of_cells
+from mpilbm.outputs.agree import on_root, together
+from mpilbm.outputs.planes import best_writer, blocks, dataset, plane_file
+from mpilbm.registry import register
+
+FORMAT = 1
+PATTERN = "checkpoint_*.h5"
+
+
+class ChecksumError(Exception):
+    """A plane that does not read as it was written."""
+
+
+@register("outputs", "checkpoint")
+class Checkpoint(Output):
+    """The whole state as `checkpoint_<step>.h5`, to restart from; the newest `keep` are kept."""
+
+    keep: int = Field(2, gt=0, description="how many checkpoints stay on the disk")
+
+    at_start: ClassVar[bool] = False
+    files: ClassVar[tuple[str, ...]] = (PATTERN,)
+
+    def disk_bytes(self, case, times: int) -> int:
+        """Those that are kept, and the new one before an older one goes."""
+        values = number_of_cells(case) * case.lattice.Q * len(case.fluids)
+        return min(times, self.keep + 1) * values * np.dtype(case.precision.storage).itemsize
+
+    def open(self, context: Context) -> "CheckpointWriter":
+        """Nothing is written before the first step that is due."""
+        return CheckpointWriter(self, context)
+
+
+class CheckpointWriter:
+    """One file a step; `seconds` is what the last took, `path` where it lies."""
+
+    def __init__(self, output: Checkpoint, context: Context):
+        self.output, self.context = output, context
+        self.writer = best_writer(context.comm, context.directory)
+        self.step, self.path, self.seconds = None, None, 0.0
+
+    def write(self, step: int):
+        """Write, read back, and only then remove what is too old; never a state with nan."""
+        if step == self.step:
+            return
+        context, begin = self.context, time.monotonic()
+        context.totals.at(step)
+        path = context.directory / f"checkpoint_{step:09d}.h5"
+
+        def describe(file):
+            describe_state(file, context.case, context.solver.state_groups, step)
+
+        with plane_file(path, context.comm, context.slabs, describe, self.writer) as file:
+            self._write_solid(file)
+            for group in context.solver.state_groups:
+                self._write_group(file, group)
+            together(context.comm, self._read_back, file)
+            file.commit()
+        on_root(context.comm, self._remove_old, step)
+        self.step, self.path, self.seconds = step, path, time.monotonic() - begin
+
+    def _write_solid(self, file):
+        sums = plane_checksums(self.context.slab.planes, self.context.solver.solid)
+        file.put("solid_crc32", self._gather(sums))
+
+    def _write_group(self, file, group):
+        name = group_name(group.label)
+        sums = np.zeros(self.context.slab.planes, np.uint32)
+
+        def block(begin, end):
+            data = self.context.solver.read_state(group.label, begin, end)
+            sums[begin:end] = checksums(data)
+            return data
+
+        file.write(f"{name}/f", block)
+        file.put(f"{name}/crc32", self._gather(sums))
+
+    def _gather(self, sums):
+        parts = self.context.comm.gather(sums)
+        return None if parts is None else np.concatenate(parts)
+
+    def _read_back(self, file):
+        begin, end = file.own_planes()
+        names = [group_name(group.label) for group in self.context.solver.state_groups]
+        try:
+            verify(file.partial, names, begin, end)
+        except ChecksumError as error:
+            raise FileSystemError(
+                f"{file.path}: what was written reads back wrong ({error}); earlier checkpoints "
+                "are kept; check the disk, or write to another with --output"
+            ) from None
+
+    def _remove_old(self, step):
+        """Remove all but the newest `keep` of those up to this step."""
+        older = [path for number, path in existing(self.context.directory) if number <= step]
+        for path in older[: -self.output.keep]:
+            path.unlink()
+
+    def close(self):
+        """Nothing is open between two checkpoints."""
+
+
+def describe_state(file, case, groups, step: int):
+    """Make the groups, datasets and attributes of a checkpoint."""
+    planes, rows, nx = case.shape
+    file.attrs["format"] = FORMAT
+    file.attrs["version"] = __version__
+    file.attrs["step"] = step
+    file.attrs["lattice"] = case.lattice.name
+    file.attrs["size"] = np.array(case.domain.size)
+    file.attrs["storage"] = case.precision.storage
+    file.attrs["offset"] = case.precision.offset
+    file.attrs["case"] = case.toml
+    dataset(file, "solid_crc32", (planes,), np.uint32)
+    for group in groups:
+        place = file.create_group(group_name(group.label))
+        dataset(place, "f", (planes, group.components, rows, nx), group.dtype)
+        dataset(place, "crc32", (planes,), np.uint32)
+
+
+def group_name(label: str) -> str:
+    """The group of a fluid in the file."""
+    return label or "fluid"
+
+
+def existing(directory) -> list[tuple[int, Path]]:
+    """(step, path) of the checkpoints in a directory, the newest last."""
+    found = []
+    for path in Path(directory).glob(PATTERN):
+        match = re.fullmatch(r"checkpoint_(\d+)\.h5", path.name)
+        if match:
+            found.append((int(match[1]), path))
+    return sorted(found)
+
+
+def checksums(data) -> list[int]:
+    """crc32 of the bytes of each plane of (planes, …)."""
+    return [zlib.crc32(np.ascontiguousarray(plane).reshape(-1).view(np.uint8)) for plane in data]
+
+
+def plane_checksums(planes: int, block) -> np.ndarray:
+    """Checksums of `block(begin, end)` over all local planes, a few planes at a time."""
+    sums = np.zeros(planes, np.uint32)
+    for begin in range(0, planes, 16):
+        end = min(begin + 16, planes)
+        sums[begin:end] = checksums(block(begin, end))
+    return sums
+
+
+def verify(path, names, begin: int, end: int):
+    """Read global planes of all fluids; ChecksumError names the first whose checksum is wrong."""
+    import h5py
+
+    with h5py.File(path, "r", locking="best-effort") as file:
+        for name in names:
+            for _ in read_planes(file[name], begin, end):
+                pass
+
+
+def read_planes(group, begin: int, end: int):
+    """Yield (begin, end, data) over global planes of a fluid, in bounded memory.
+
+    Raises ChecksumError saying which plane does not have its checksum.
+    """
+    f, expected = group["f"], group["crc32"]
+    plane_bytes = f.size // f.shape[0] * f.dtype.itemsize
+    for first, last in blocks(end - begin, plane_bytes):
+        here = slice(begin + first, begin + last)
+        data = f[here]
+        wrong = np.flatnonzero(np.array(checksums(data), np.uint32) != expected[here])
+        if len(wrong):
+            plane = begin + first + wrong[0]
+            raise ChecksumError(f"plane {plane} of {group.name[1:]} has a wrong checksum")
+        yield begin + first, begin + last, data

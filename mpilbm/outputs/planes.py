@@ -1,0 +1,274 @@
+"""HDF5 files made of planes: whole or not there, and the same whoever writes them.
+
+Rank 0 makes the file with all its metadata under a temporary name; every dataset has its place in
+it from the start, plane after plane. Then the planes follow,
+
+    mpio    all ranks open the file and write their own planes, where h5py is built with MPI
+    root    rank 0 takes one block of planes after another from the ranks, in bounded memory,
+            and writes them to their places itself: a disk that fills up while HDF5 writes can
+            leave the library in a state in which it crashes
+
+and rank 0 syncs and renames it.
+"""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from mpilbm.errors import MpilbmError
+from mpilbm.outputs.agree import on_root, together
+
+PARTIAL = ".partial"
+BLOCK_BYTES = 16 << 20
+METADATA_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a dataset lies in its file: byte offset, shape and type."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the dataset."""
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+def plane_file(path, comm, slabs, describe: Callable, writer: str) -> "PlaneFile":
+    """A file to write: `describe(h5file)` makes its groups, attributes and, by `dataset`, datasets.
+
+    `writer` is "mpio" or "root" (see `best_writer`). Use it as a context manager: without
+    `commit()` nothing of the file is left.
+    """
+    return {"mpio": CollectiveFile, "root": RootFile}[writer](path, comm, slabs, describe)
+
+
+def dataset(parent, name: str, shape, dtype):
+    """A contiguous dataset that has its place in the file at once and is never filled."""
+    import h5py
+
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_layout(h5py.h5d.CONTIGUOUS)
+    plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    plist.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    plist.set_obj_track_times(False)
+    space = h5py.h5s.create_simple(tuple(shape))
+    kind = h5py.h5t.py_create(np.dtype(dtype), logical=True)
+    return h5py.Dataset(h5py.h5d.create(parent.id, name.encode(), kind, space, plist))
+
+
+def blocks(planes: int, plane_bytes: int) -> list[tuple[int, int]]:
+    """Ranges (begin, end) of planes, each of at most BLOCK_BYTES or one plane."""
+    count = max(1, BLOCK_BYTES // max(1, plane_bytes))
+    return [(begin, min(begin + count, planes)) for begin in range(0, planes, count)]
+
+
+class PlaneFile:
+    """What both writers share: making, syncing, renaming, removing. FileSystemError on failure."""
+
+    def __init__(self, path, comm, slabs, describe):
+        self.path = Path(path)
+        self.partial = self.path.with_name(self.path.name + PARTIAL)
+        self.comm, self.slabs, self.slab = comm, slabs, slabs[comm.rank]
+        try:
+            self.places = on_root(comm, self._make, describe)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+
+    def _make(self, describe) -> dict[str, Place]:
+        import h5py
+
+        self._refuse_full_disk(METADATA_BYTES)
+        with told(self.path):
+            with h5py.File(self.partial, "w", locking="best-effort") as file:
+                describe(file)
+                places = _places(file)
+            status = os.stat(self.partial)
+        self._refuse_full_disk(status.st_size - status.st_blocks * 512)
+        return places
+
+    def _refuse_full_disk(self, needed: int):
+        if shutil.disk_usage(self.path.parent).free < needed:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self.comm.rank == 0:
+            self.partial.unlink(missing_ok=True)
+
+    def plane_bytes(self, name: str) -> int:
+        """Bytes of one plane of a dataset."""
+        return self.places[name].bytes // self.slab.shape[0]
+
+    def put(self, name: str, values):
+        """Write a whole small dataset from rank 0's array."""
+        on_root(self.comm, self._store, self.places[name], 0, values)
+
+    def _store(self, place: Place, start: int, data):
+        """Write data at the byte `start` of a dataset."""
+        view = memoryview(np.ascontiguousarray(data, place.dtype).reshape(-1).view(np.uint8))
+        with told(self.path):
+            number = os.open(self.partial, os.O_WRONLY)
+            try:
+                done = 0
+                while done < len(view):
+                    done += os.pwrite(number, view[done:], place.offset + start + done)
+            finally:
+                os.close(number)
+
+    def commit(self):
+        """Give the file its name, when all of it is on the disk."""
+        on_root(self.comm, self._commit)
+
+    def _commit(self):
+        sync(self.partial)
+        os.replace(self.partial, self.path)
+        sync(self.path.parent)
+
+
+class RootFile(PlaneFile):
+    """Rank 0 writes; the other ranks send it their planes, a block at a time."""
+
+    def own_planes(self) -> tuple[int, int]:
+        """The global planes that this rank wrote to the disk."""
+        return (0, self.slab.shape[0] if self.comm.rank == 0 else 0)
+
+    def write(self, name: str, block: Callable):
+        """Fill a dataset: `block(begin, end)` gives local planes, (end - begin, …)."""
+        together(self.comm, self._write, self.places[name], self.plane_bytes(name), block)
+
+    def _write(self, place, plane_bytes, block):
+        error = None
+        for slab in self.slabs:
+            for begin, end in blocks(slab.planes, plane_bytes):
+                data = self._collect(slab, block, begin, end, place.dtype, plane_bytes)
+                if data is None or error is not None:
+                    continue  # after an error the ranks still get rid of what they send
+                try:
+                    self._store(place, (slab.begin + begin) * plane_bytes, data)
+                except OSError as found:
+                    error = found
+        if error is not None:
+            raise error
+
+    def _collect(self, slab, block, begin, end, dtype, plane_bytes):
+        """A block of a slab on rank 0, None on the others."""
+        rank, data = self.comm.rank, None
+        if rank == slab.rank:
+            data = np.ascontiguousarray(block(begin, end), dtype).reshape(-1)
+        if rank == slab.rank != 0:
+            self.comm.Send(data.view(np.uint8), dest=0)
+        elif rank == 0 != slab.rank:
+            data = np.empty((end - begin) * plane_bytes, np.uint8)
+            self.comm.Recv(data, source=slab.rank)
+            data = data.view(dtype)
+        return data if rank == 0 else None
+
+
+class CollectiveFile(PlaneFile):
+    """All ranks write their own planes into the one file (MPI-IO)."""
+
+    def own_planes(self) -> tuple[int, int]:
+        """The global planes that this rank wrote to the disk."""
+        return (self.slab.begin, self.slab.end)
+
+    def write(self, name: str, block: Callable):
+        """As in RootFile. Opening and closing are collective, the writes are not."""
+        file = together(self.comm, self._open)
+        try:
+            together(self.comm, self._write, file[name], self.plane_bytes(name), block)
+        except MpilbmError:  # on all ranks, so all can close
+            together(self.comm, self._close, file)
+            raise
+        together(self.comm, self._close, file)
+
+    def _open(self):
+        with told(self.path):
+            return _open_parallel(self.partial, "r+", self.comm)
+
+    def _write(self, target, plane_bytes, block):
+        axis = next(k for k, n in enumerate(target.shape) if n == self.slab.shape[0])
+        for begin, end in blocks(self.slab.planes, plane_bytes):
+            here = (slice(None),) * axis + (slice(self.slab.begin + begin, self.slab.begin + end),)
+            shape = (*target.shape[:axis], end - begin, *target.shape[axis + 1 :])
+            with told(self.path):
+                target[here] = np.asarray(block(begin, end)).reshape(shape)
+
+    def _close(self, file):
+        with told(self.path):
+            file.close()
+
+
+@contextmanager
+def told(path):
+    """Errors of HDF5 as those of the system: OSError with number, text and file."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        number = getattr(error, "errno", None) or _number_in(str(error)) or errno.EIO
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
+def _number_in(text: str) -> int | None:
+    _, found, rest = text.partition("errno = ")
+    return int(rest.split(",")[0]) if found else None
+
+
+def _places(file) -> dict[str, Place]:
+    """Name -> Place of all datasets that hold numbers in one piece."""
+    import h5py
+
+    found = {}
+
+    def visit(name, item):
+        if isinstance(item, h5py.Dataset) and item.id.get_offset() is not None:
+            found[name] = Place(item.id.get_offset(), item.shape, item.dtype.str)
+
+    file.visititems(visit)
+    return found
+
+
+def _open_parallel(path, mode, comm):
+    import h5py
+
+    return h5py.File(path, mode, driver="mpio", comm=comm, locking="best-effort")
+
+
+def sync(path):
+    """Have a file's or directory's content on the disk before going on."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def best_writer(comm, directory) -> str:
+    """ "mpio" if all ranks can open one file together in this directory, else "root"."""
+    import h5py
+
+    if comm.size == 1 or not all(comm.allgather(bool(h5py.get_config().mpi))):
+        return "root"
+    path = Path(directory) / f"probe.h5{PARTIAL}"
+    try:
+        _open_parallel(path, "w", comm).close()
+        works = True
+    except (OSError, ValueError, RuntimeError):
+        works = False
+    works = all(comm.allgather(works))
+    if comm.rank == 0:
+        path.unlink(missing_ok=True)
+    return "mpio" if works else "root"

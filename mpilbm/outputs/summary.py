@@ -1,0 +1,73 @@
+"""summary.json: what ran, on what, how fast, and how it ended."""
+
+import json
+import os
+from contextlib import suppress
+
+from mpilbm import __version__
+from mpilbm.outputs import Context, number_of_cells
+from mpilbm.outputs.agree import on_root
+from mpilbm.outputs.directory import SUMMARY
+from mpilbm.outputs.planes import PARTIAL, sync
+
+STATUS = {0: "done", 2: "refused", 3: "non-finite", 4: "stopped", 5: "file system failed"}
+
+
+class Summary:
+    """The summary of a run, written on entering with the status `running`, and at its end.
+
+    A context manager around the stepping. `step` and `reason` are to be kept up to date; an error
+    that passes gives its own reason. Rank 0 writes.
+    """
+
+    def __init__(self, context: Context, facts: dict):
+        case, self.comm = context.case, context.comm
+        self.directory, self.clock = context.directory, context.clock
+        self.first = self.step = context.first_step
+        self.reason = ""
+        self.cells = number_of_cells(case)
+        self.content = {
+            "version": __version__,
+            "title": case.title,
+            "case": str(case.path),
+            "lattice": case.lattice.name,
+            "size": list(case.domain.size),
+            "layout": case.layout.name,
+            "precision": {"compute": case.precision.compute, "storage": case.precision.storage},
+            **facts,
+        }
+
+    def __enter__(self):
+        on_root(self.comm, self._write, "running", None)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error is None:
+            on_root(self.comm, self._write, STATUS[0], 0)
+        elif self.comm.rank == 0:
+            code = getattr(error, "exit_code", 1)
+            self.reason = str(error) or kind.__name__
+            with suppress(OSError):  # the error that ends the run says more
+                self._write(STATUS.get(code, "failed"), code)
+
+    def _write(self, status: str, code: int | None):
+        content = {**self.content, **self._figures()}
+        content |= {"status": status, "reason": self.reason, "exit_code": code}
+        path = self.directory / SUMMARY
+        partial = path.with_name(SUMMARY + PARTIAL)
+        partial.write_text(json.dumps(content, indent=2) + "\n")
+        sync(partial)
+        os.replace(partial, path)
+
+    def _figures(self) -> dict:
+        """Steps and seconds; GLUPS count all cells of the box, and the time of stepping only."""
+        clock, steps = self.clock, self.step - self.first
+        busy = clock.stepping + clock.outputs
+        return {
+            "first_step": self.first,
+            "steps": self.step,
+            "wall_seconds": round(clock.wall, 3),
+            "stepping_seconds": round(clock.stepping, 3),
+            "glups": self.cells * steps / clock.stepping / 1e9 if clock.stepping else 0.0,
+            "output_share": clock.outputs / busy if busy else 0.0,
+        }

@@ -1,0 +1,220 @@
+"""Pictures of a run: slices of speed and vorticity, centre-line profiles, curves of the monitor.
+
+Everything is in lattice units: lengths in cells, times in steps. Slices lie in the middle of the
+box: the middle cell's plane, or the mean of the two planes next to the middle. Solids are grey.
+"""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from mpilbm.errors import CommandError
+from mpilbm.outputs.view import View, view
+from mpilbm.profiles import COLOURS, Comparison, comparison_figure, half_way, profile_figure
+
+AXES = "xyz"
+SOLID = "0.65"
+
+
+def draw(directory, target=None, references=(), reynolds=None) -> tuple[list[Path], list[str]]:
+    """Draw a run directory's pictures into `target` (default: the directory itself).
+
+    Returns the files written, and one line for each reference on the largest deviation from it.
+    """
+    plt = pyplot()
+    directory = Path(directory)
+    newest = last_snapshot(directory)
+    target = _folder(Path(target or directory))
+    with view(newest) as snapshot:
+        comparisons = [Comparison.read(path, snapshot, reynolds) for path in references]
+        figures = {
+            "speed": slice_figure(plt, snapshot, _draw_speed),
+            "vorticity": slice_figure(plt, snapshot, _draw_vorticity),
+            "profiles": profile_figure(plt, snapshot),
+        }
+        if comparisons:
+            figures["comparison"] = comparison_figure(plt, snapshot, comparisons)
+        curves = read_monitor(directory / "monitor.csv")
+        if curves:
+            figures["monitor"] = monitor_figure(plt, curves, snapshot.title)
+    files = [_save(plt, figure, target / f"{name}.png") for name, figure in figures.items()]
+    return files, [comparison.sentence() for comparison in comparisons]
+
+
+def pyplot():
+    """Matplotlib's pyplot, with a backend that needs no display."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise CommandError(
+            "plot needs matplotlib, which is not installed; pip install 'mpilbm[plot]'"
+        ) from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams.update({
+        "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False,
+        "figure.constrained_layout.use": True, "savefig.dpi": 150, "legend.frameon": False,
+    })  # fmt: skip
+    return plt
+
+
+def last_snapshot(directory: Path) -> Path:
+    """The snapshot file of the latest step in a run directory."""
+    if not directory.is_dir():
+        raise CommandError(f"{directory}: no such folder; plot takes the folder of a run")
+    files = directory.glob("snapshot_*.vtkhdf")
+    last = max(files, key=lambda file: (len(file.name), file.name), default=None)
+    if last is None:
+        raise CommandError(
+            f"{directory}: holds no snapshot_*.vtkhdf; add an [[output]] with name = 'snapshot' to "
+            "the case and run it"
+        )
+    return last
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be made a folder: {error.strerror}") from error
+    return path
+
+
+def _save(plt, figure, path: Path) -> Path:
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}; choose a folder by --output") from error
+    plt.close(figure)
+    return path
+
+
+# ---------------------------------------------------------------------------------------- slices
+
+
+def slice_figure(plt, snapshot: View, draw_slice):
+    """One picture of the plane in 2D, of the three middle planes in 3D, with one colour bar."""
+    two = snapshot.dimensions == 2
+    planes = [(0, 1, 2)] if two else [(0, 1, 2), (0, 2, 1), (1, 2, 0)]
+    shapes = [(snapshot.size[across], snapshot.size[up]) for across, up, _ in planes]
+    figure, axes = _panels(plt, shapes)
+    slices = [_slice(snapshot, *axes_of_plane) for axes_of_plane in planes]
+    image, label, extend = draw_slice(figure, axes, slices)
+    for axis, (across, up, normal), (width, height) in zip(axes, planes, shapes, strict=True):
+        axis.set(xlim=(0, width), ylim=(0, height), aspect="equal", facecolor=SOLID)
+        axis.set(xlabel=f"{AXES[across]} (cells)", ylabel=f"{AXES[up]} (cells)")
+        if not two:
+            axis.set_title(f"{AXES[normal]} = {snapshot.size[normal] / 2:g}")
+    figure.colorbar(image, ax=axes, label=label, extend=extend, shrink=0.9, pad=0.02, panchor=False)
+    figure.suptitle(f"{snapshot.title}\nstep {snapshot.step}", fontsize=10)
+    return figure
+
+
+def _panels(plt, shapes):
+    """A row of panels; wide ones stand in a column. Sizes follow the shapes (width, height)."""
+    widths, heights = [w for w, _ in shapes], [h for _, h in shapes]
+    column = max(w / h for w, h in shapes) > 2
+    if column:
+        inch = 7 / max(widths)
+        size = (8.5, min(max(sum(heights) * inch + 1 + 0.6 * len(shapes), 2.8), 12))
+        ratios = {"nrows": len(shapes), "height_ratios": heights}
+    else:
+        inch = min((5 if len(shapes) == 1 else 12) / sum(widths), 8 / max(heights))
+        size = (max(sum(widths) * inch, 2.5) + 1.6, max(max(heights) * inch, 2) + 1)
+        ratios = {"ncols": len(shapes), "width_ratios": widths}
+    figure, axes = plt.subplots(figsize=size, squeeze=False, **ratios)
+    return figure, list(axes.flat)
+
+
+def _slice(snapshot: View, across: int, up: int, normal: int):
+    """Velocity along both axes, speed and normal vorticity (rows up, columns across); masked."""
+    across_plane = 2 - normal
+    index = (slice(None),) * across_plane + (half_way(snapshot.u.shape[across_plane]),)
+    u = snapshot.u[index].mean(axis=across_plane)
+    solid = snapshot.solid(index).any(axis=across_plane)
+    turn = -1 if normal == 1 else 1  # (x, z, y) is left-handed
+    vorticity = turn * (_slope(u[..., up], 1) - _slope(u[..., across], 0))
+    fields = u[..., across], u[..., up], np.linalg.norm(u, axis=-1), vorticity
+    return [np.ma.masked_array(field, solid) for field in fields]
+
+
+def _slope(field, axis: int):
+    """Central differences; zero where there is one cell only."""
+    return np.gradient(field, axis=axis) if field.shape[axis] > 1 else np.zeros_like(field)
+
+
+def _draw_speed(figure, axes, slices):
+    top = max(float(speed.max() or 0) for _, _, speed, _ in slices) or 1.0
+    for axis, (across, up, speed, _) in zip(axes, slices, strict=True):
+        height, width = speed.shape
+        image = axis.imshow(
+            speed, origin="lower", extent=(0, width, 0, height), vmin=0, vmax=top, cmap="viridis"
+        )
+        moving = max(abs(across).max(), abs(up).max()) > 1e-6 * top
+        if min(speed.shape) >= 8 and moving:
+            x, y = np.arange(width) + 0.5, np.arange(height) + 0.5
+            lines = axis.streamplot(
+                x, y, across, up, color="white", linewidth=0.6, arrowsize=0.7, density=1.1
+            )
+            lines.lines.set_alpha(0.7)
+    return image, "speed |u| (cells per step)", "neither"
+
+
+def _draw_vorticity(figure, axes, slices):
+    sizes = np.concatenate([abs(vorticity).compressed() for *_, vorticity in slices])
+    top = float(np.percentile(sizes, 98)) if sizes.size else 0.0
+    top = top or float(sizes.max(initial=0)) or 1.0
+    for axis, (*_, vorticity) in zip(axes, slices, strict=True):
+        height, width = vorticity.shape
+        image = axis.imshow(
+            vorticity, origin="lower", extent=(0, width, 0, height), vmin=-top, vmax=top,
+            cmap="RdBu_r",
+        )  # fmt: skip
+    return image, "vorticity normal to the plane (per step)", "both"
+
+
+# --------------------------------------------------------------------------------------- monitor
+
+
+def read_monitor(path: Path) -> dict[str, np.ndarray]:
+    """Columns of monitor.csv by name; {} where there is none or it has fewer than two lines."""
+    if not path.exists():
+        return {}
+    with path.open(newline="") as file:
+        rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
+    if len(rows) < 3:
+        return {}
+    try:
+        table = np.array([[float(cell or "nan") for cell in row] for row in rows[1:]])
+    except ValueError as error:
+        raise CommandError(f"{path}: is no monitor table: {error}; run the case again") from error
+    return dict(zip(rows[0], table.T, strict=True))
+
+
+def monitor_figure(plt, curves: dict[str, np.ndarray], title: str):
+    """A small panel for each quantity over the steps; components share one, mass as its change."""
+    panels: dict[str, list[str]] = {}
+    for name in curves:
+        if name not in ("step", "time"):
+            panels.setdefault(name.removesuffix(name[-2:]) if name[-2:] in ("_x", "_y", "_z")
+                              else name, []).append(name)  # fmt: skip
+    across = 3 if len(panels) > 4 else 2
+    down = -(-len(panels) // across)
+    size = (3.3 * across, 2.3 * down + 0.4)
+    figure, axes = plt.subplots(down, across, figsize=size, squeeze=False)
+    for axis, (label, names) in zip(axes.flat, panels.items(), strict=False):
+        for name, colour in zip(names, COLOURS, strict=False):
+            values = curves[name]
+            if label.split(".")[-1] == "mass" and values[0]:
+                label, values = "relative change of mass", values / values[0] - 1
+            axis.plot(curves["step"], values, color=colour, linewidth=1.4, label=name[-1])
+        axis.set(title=label.replace("_", " "), xlabel="step")
+        axis.grid(alpha=0.25)
+        if len(names) > 1:
+            axis.legend()
+    for axis in list(axes.flat)[len(panels) :]:
+        axis.remove()
+    figure.suptitle(title, fontsize=10)
+    return figure

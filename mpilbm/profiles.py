@@ -1,0 +1,190 @@
+"""Velocity along the centre lines of a snapshot, alone and against published points.
+
+A reference is a CSV file (comment lines begin with #): first a coordinate `x`, `y` or `z` from wall
+to wall as 0 to 1, then velocities over that of the lid: `u`, `v`, `w` or, one for each Reynolds
+number, `u_Re100`, `u_Re400`, … . An empty entry is no point.
+"""
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mpilbm.case import Case, parse_case
+from mpilbm.errors import CommandError
+from mpilbm.outputs.view import View
+from mpilbm.units import reynolds as reynolds_number
+
+AXES, COMPONENTS = "xyz", "uvw"
+COLOURS = ("#1f5a96", "#c8553d", "#3b8f5a", "#8a6fb0")
+
+
+def half_way(n: int) -> slice:
+    """The middle cell of n, or the two cells next to the middle."""
+    return slice((n - 1) // 2, n // 2 + 1)
+
+
+def centre_line(snapshot: View, axis: int):
+    """Cell centres (n,) and velocities (n, 3) through the middle of the box; nan in solids."""
+    kept, shape = 2 - axis, snapshot.u.shape[:3]
+    index = tuple(slice(None) if k == kept else half_way(n) for k, n in enumerate(shape))
+    others = tuple(k for k in range(3) if k != kept)
+    u = snapshot.u[index].mean(axis=others)
+    u[snapshot.solid(index).any(axis=others)] = np.nan
+    return np.arange(len(u)) + 0.5, u
+
+
+def profile_figure(plt, snapshot: View):
+    """All velocity components along each centre line, in lattice units."""
+    count = snapshot.dimensions
+    figure, axes = plt.subplots(1, count, figsize=(3.6 * count, 3.2), squeeze=False)
+    for axis, panel in enumerate(axes.flat):
+        position, u = centre_line(snapshot, axis)
+        for k in range(count):
+            marker = "o" if len(position) == 1 else None
+            panel.plot(position, u[:, k], marker=marker, color=COLOURS[k], label=f"u_{AXES[k]}")
+        others = [f"{AXES[k]} = {snapshot.size[k] / 2:g}" for k in range(count) if k != axis]
+        panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} (cells)")
+        panel.set(ylabel="velocity (cells per step)" if axis == 0 else None)
+        panel.set_xlim(0, snapshot.size[axis])
+        panel.grid(alpha=0.25)
+    axes.flat[0].legend()
+    figure.suptitle(f"{snapshot.title}\nstep {snapshot.step}", fontsize=10)
+    return figure
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A computed profile over the points of a reference, both in lengths and speed of the lid."""
+
+    path: Path
+    axis: int
+    component: int
+    reynolds: float
+    points: np.ndarray  # (m, 2): position from wall to wall, velocity over lid velocity
+    position: np.ndarray  # (n,)
+    velocity: np.ndarray  # (n,)
+
+    @classmethod
+    def read(cls, path, snapshot: View, reynolds: float | None = None) -> "Comparison":
+        """The snapshot's centre line against the column of its Reynolds number (or the given)."""
+        case = parse_case(snapshot.case, snapshot.path)
+        lid = lid_speed(case, snapshot.path)
+        names, table = read_reference(Path(path))
+        axis = AXES.index(names[0])
+        if axis >= case.dimensions:
+            raise CommandError(f"{path}: is along {names[0]}, but the case has two dimensions")
+        low, high = walls(case, axis)
+        own = reynolds or reynolds_number(case.fluids[0].viscosity, high - low, lid)
+        column, component = pick_column(Path(path), names, own)
+        points = table[:, [0, column]]
+        points = points[~np.isnan(points[:, 1])]
+        if not ((points[:, 0] > 0) & (points[:, 0] < 1)).any():
+            raise CommandError(f"{path}: no points between the walls, at 0 < {names[0]} < 1")
+        position, u = centre_line(snapshot, axis)
+        return cls(
+            path=Path(path), axis=axis, component=component, reynolds=own,
+            points=points, position=(position - low) / (high - low),
+            velocity=u[:, component] / lid,
+        )  # fmt: skip
+
+    def deviation(self) -> tuple[float, float]:
+        """Largest |computed - reference| over the points between the walls, and where it is."""
+        inside = (self.points[:, 0] > 0) & (self.points[:, 0] < 1)
+        at, values = self.points[inside].T
+        apart = abs(interpolate(self.position, self.velocity, at) - values)
+        return float(apart.max()), float(at[apart.argmax()])
+
+    def sentence(self) -> str:
+        """The largest deviation in words."""
+        apart, at = self.deviation()
+        return (
+            f"{COMPONENTS[self.component]}/U along {AXES[self.axis]}: largest deviation from "
+            f"{self.path.name} (Re = {self.reynolds:.4g}) is {apart:.4f}, "
+            f"at {AXES[self.axis]} = {at:g}"
+        )
+
+
+def lid_speed(case: Case, path) -> float:
+    """The largest speed that a boundary of the case is given."""
+    boundaries = [*case.boundaries, *(body.boundary for body in case.bodies)]
+    velocities = [getattr(boundary, "velocity", None) for boundary in boundaries]
+    lid = max((np.linalg.norm(velocity) for velocity in velocities if velocity), default=0.0)
+    if not lid:
+        raise CommandError(
+            f"{path}: no boundary moves, so there is no lid velocity to compare by; a reference "
+            "belongs to a case with a moving wall"
+        )
+    return float(lid)
+
+
+def walls(case: Case, axis: int) -> tuple[float, float]:
+    """Where the two walls across an axis stand: half a cell out of the last cells, or in them."""
+    at = {face: boundary.wall_at for boundary in case.boundaries for face in boundary.where}
+    low, high = (0.5 if at.get(AXES[axis] + side) == "node" else 0.0 for side in "-+")
+    return low, case.domain.size[axis] - high
+
+
+def read_reference(path: Path) -> tuple[list[str], np.ndarray]:
+    """Column names and numbers (points, columns) of a reference file; empty entries become nan."""
+    try:
+        with path.open(newline="") as file:
+            lines = [line for line in file if line.strip() and not line.startswith("#")]
+        names, *rows = csv.reader(lines)
+        table = np.array([[float(entry or "nan") for entry in row] for row in rows])
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path}: cannot be read as a reference: {error}") from error
+    if not rows:
+        raise CommandError(f"{path}: has column names but no points below them")
+    if names[0] not in tuple(AXES):
+        raise CommandError(
+            f"{path}: the columns are {','.join(names)}; a reference has a coordinate x, y or z, "
+            "then u, v, w or u_Re<number>, …"
+        )
+    return names, table
+
+
+def pick_column(path: Path, names: list[str], reynolds: float) -> tuple[int, int]:
+    """(column, velocity component) for this Reynolds number; a plain `u`, `v`, `w` fits all."""
+    found = [re.fullmatch(r"([uvw])(?:_Re([0-9.]+))?", name) for name in names]
+    for column, match in enumerate(found):
+        if match and (not match[2] or abs(float(match[2]) / reynolds - 1) < 0.01):
+            return column, COMPONENTS.index(match[1])
+    raise CommandError(
+        f"{path}: no column for Reynolds number {reynolds:.5g}; it has {', '.join(names[1:])}; "
+        "choose one by --reynolds"
+    )
+
+
+def interpolate(x: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Cubic through the four nearest points (Lagrange), so that h^2 errors do not show."""
+    order = min(4, len(x))
+    first = np.clip(np.searchsorted(x, at) - order // 2, 0, len(x) - order)
+    near = first[:, None] + np.arange(order)
+    result = np.zeros(len(at))
+    for k in range(order):
+        others = np.delete(near, k, axis=1)
+        apart = x[near[:, [k]]] - x[others]
+        result += values[near[:, k]] * ((at[:, None] - x[others]) / apart).prod(axis=1)
+    return result
+
+
+def comparison_figure(plt, snapshot: View, comparisons: list[Comparison]):
+    """Computed lines over reference points; a velocity along y or z is drawn upright."""
+    count = len(comparisons)
+    figure, axes = plt.subplots(1, count, figsize=(4.2 * count, 4.2), squeeze=False)
+    for panel, one in zip(axes.flat, comparisons, strict=True):
+        upright = one.axis > 0
+        turn = (lambda a, b: (b, a)) if upright else (lambda a, b: (a, b))
+        line = turn(one.position, one.velocity)
+        panel.plot(*line, color=COLOURS[0], label="mpilbm", linewidth=1.6)
+        panel.plot(*turn(*one.points.T), "o", mfc="none", mec="black", ms=5, label="reference")
+        labels = turn(f"{AXES[one.axis]} / L", f"{COMPONENTS[one.component]} / U")
+        panel.set(xlabel=labels[0], ylabel=labels[1])
+        panel.set_title(f"Re = {one.reynolds:.4g}, largest deviation {one.deviation()[0]:.4f}")
+        panel.grid(alpha=0.25)
+        panel.legend()
+    figure.suptitle(f"{snapshot.title}, step {snapshot.step}", fontsize=10)
+    return figure

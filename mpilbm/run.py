@@ -1,0 +1,143 @@
+"""A run: the one page that wires everything and loops."""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+from mpilbm import backends, codegen, domain, geometry
+from mpilbm.codegen.program import Program
+from mpilbm.errors import StoppedEarly
+from mpilbm.halo.world import local_rank
+from mpilbm.outputs import Context, number_of_cells
+from mpilbm.outputs.agree import on_root, together
+from mpilbm.outputs.checkpoint import Checkpoint, existing
+from mpilbm.outputs.clock import Clock
+from mpilbm.outputs.directory import RunDirectory
+from mpilbm.outputs.restart import candidates, load
+from mpilbm.outputs.summary import Summary
+from mpilbm.outputs.writers import Writers
+from mpilbm.progress import Progress, say
+from mpilbm.solver import Solver
+from mpilbm.steady import Watch
+from mpilbm.stopping import Stopping
+
+
+def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
+    """Run a case on the ranks of `comm`, leave its files in `directory`, return "done".
+
+    `restart` is None, a checkpoint or "auto". Raises an MpilbmError on all ranks alike:
+    CaseError or CommandError before anything is written, NonFiniteError, StoppedEarly with a
+    whole checkpoint on the disk, FileSystemError.
+    """
+    clock, directory = Clock(), Path(directory)
+    with claimed(directory, case, comm, restart, overwrite):
+        checkpoints = on_root(comm, candidates, restart, directory) if restart else []
+        solver, facts = build_solver(case, comm)
+        with solver.exchanger:
+            slabs = domain.split(case.shape, comm.size, solver.slab.periodic)
+            first = begin(solver, case, comm, checkpoints, restart)
+            warn_of_later(directory, comm, first)
+            context = Context(case, solver.slab, slabs, comm, solver, directory, first, clock)
+            with Summary(context, facts) as summary:
+                march(context, summary)
+    return "done"
+
+
+@contextmanager
+def claimed(directory, case, comm, restart, overwrite):
+    """Hold the output directory while the body runs."""
+    folder = RunDirectory(directory)
+    try:
+        for note in on_root(comm, folder.claim, case, restart, overwrite):
+            say(comm, note)
+        for warning in case.warnings:
+            say(comm, f"warning: {warning}")
+        yield
+    finally:
+        folder.release()
+
+
+def build_solver(case, comm) -> tuple[Solver, dict]:
+    """The solver of this rank's slab, and what of it belongs into the summary."""
+    slab = domain.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
+    solids_and_lists = together(comm, geometry.build, case, slab)
+    place, places = local_rank(comm)
+    backend = backends.agreed(comm, together(comm, case.backend.resolve))
+    device = together(comm, backend.open, place, places)
+    text = on_root(comm, lambda: codegen.generate(case).to_json())
+    program = Program.from_json(text)
+    for turn in (True, False):  # one rank per node compiles, the others find its work in the cache
+        together(comm, lambda mine: mine and device.compile(program), (place == 0) == turn)
+    halo, why = case.halo.resolve(comm, device)
+    say(comm, f"{comm.size} ranks on {device.description}; halo {halo.name}: {why}")
+    for warning in backends.shared_devices(comm.allgather(device.identity)):
+        say(comm, f"warning: {warning}")
+    exchanger = halo.open(slab, comm, device)
+    solver = together(comm, Solver, case, slab, solids_and_lists, device, exchanger, program)
+    facts = {
+        "ranks": comm.size,
+        "backend": backend.name,
+        "device": device.description,
+        "compiler": device.compiler,
+        "bytes_per_update": getattr(solver, "bytes_per_update", None),
+        "halo": {"name": halo.name, "why": why},
+    }
+    return solver, facts
+
+
+def begin(solver, case, comm, checkpoints, restart) -> int:
+    """Fill the solver from a checkpoint or with the initial fields; the step it is at."""
+    if not checkpoints:
+        if restart:
+            say(comm, "there is no checkpoint yet: starting anew")
+        solver.initialise()
+        return 0
+    step = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
+    say(comm, f"going on from step {step}")
+    return step
+
+
+def warn_of_later(directory, comm, first) -> None:
+    """Tell of checkpoints that an automatic restart would take instead of this run's."""
+    for step, path in existing(directory) if comm.rank == 0 else ():
+        if step > first:
+            say(comm, f"warning: {path} is later than this start; --restart auto would take it")
+
+
+def march(context: Context, summary: Summary) -> None:
+    """Step to the end of the run; while it steps, only the next step with work to do is known."""
+    case, solver, comm, clock = context.case, context.solver, context.comm, context.clock
+    step = first = context.first_step
+    last = max(first, case.run.steps)
+    state_bytes = Checkpoint(every=1).disk_bytes(case, 1)
+    with (
+        Writers(context) as writers,
+        Stopping(comm, clock, case.run.walltime, state_bytes, first) as stopping,
+        Progress(comm, first, last, number_of_cells(case), clock) as progress,
+    ):
+        watch = Watch(context)
+        with clock.measure("outputs"):
+            watch.verdict(step, last)
+            if first == 0:
+                writers.write(step, last)
+        while step < last:
+            due = min(watch.next_due(step, last), writers.next_due(step, last), stopping.next_step)
+            with clock.measure("stepping"):
+                for _ in range(due - step):
+                    solver.step()
+                solver.device.synchronize()
+            step = summary.step = due
+            with clock.measure("outputs"):
+                summary.reason = watch.verdict(step, last)
+                last = step if summary.reason else last
+                writers.write(step, last)
+            progress.update(step)
+            if step == stopping.next_step:
+                reason = stopping.agree(step, writers.checkpoint_seconds)
+                if reason and step < last:
+                    stop(writers, step, reason)
+
+
+def stop(writers, step, reason):
+    """Leave a checkpoint to go on from, and end the run."""
+    path = writers.checkpoint(step)
+    raise StoppedEarly(f"stopped at step {step} by {reason}; go on from {path} with --restart auto")

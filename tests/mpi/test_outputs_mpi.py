@@ -1,0 +1,127 @@
+"""Files on several ranks: what one rank writes, and what fails on one fails on all."""
+
+import os
+
+import h5py
+import numpy as np
+import pytest
+from outputs_cases import BODY, TWO, make_case, make_context
+
+from mpilbm.errors import CaseError, FileSystemError, NonFiniteError
+from mpilbm.outputs import planes, restart
+from mpilbm.outputs.checkpoint import Checkpoint, existing
+from mpilbm.outputs.monitor import Monitor
+from mpilbm.outputs.planes import best_writer
+from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.steady import Steady
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture
+def comm():
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD
+
+
+def writers(comm, path):
+    """The ways to write that work here, mpio only with an MPI build of h5py."""
+    return sorted({"root", best_writer(comm, path)})
+
+
+def write(output, step, context, kind):
+    writer = output.open(context)
+    writer.writer = kind
+    writer.write(step)
+    context.comm.barrier()
+
+
+@pytest.mark.parametrize("size", [(5, 4, 7), TWO])
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+def test_files_are_those_of_one_rank(mpi_tmp_path, comm, monkeypatch, size, block_bytes):
+    monkeypatch.setattr(planes, "BLOCK_BYTES", block_bytes)
+    case = make_case(size, body=BODY if len(size) == 3 else [])
+    snapshot, checkpoint = Snapshot(every=1, fields=("u", "rho")), Checkpoint(every=1)
+    alone = mpi_tmp_path / "alone"
+    if comm.rank == 0:
+        alone.mkdir()
+        context = make_context(alone, case, steps=2)
+        snapshot.open(context).write(2)
+        checkpoint.open(context).write(2)
+    for kind in writers(comm, mpi_tmp_path):
+        context = make_context(mpi_tmp_path, case, comm, steps=2)
+        write(snapshot, 2, context, kind)
+        write(checkpoint, 2, context, kind)
+        for name in ("snapshot_000000002.vtkhdf", "checkpoint_000000002.h5"):
+            assert (mpi_tmp_path / name).read_bytes() == (alone / name).read_bytes()
+        comm.barrier()
+
+
+def test_restart_reads_own_planes(mpi_tmp_path, comm):
+    if comm.rank == 0:
+        Checkpoint(every=1).open(make_context(mpi_tmp_path, steps=4)).write(4)
+    comm.barrier()
+    context = make_context(mpi_tmp_path, comm=comm, steps=9)
+    said = []
+    path = mpi_tmp_path / "checkpoint_000000004.h5"
+    arguments = (context.case, context.slab, context.solver, comm, said.append)
+    assert restart.load([path], *arguments) == 4
+    expected = make_context(mpi_tmp_path, comm=comm, steps=4).solver.f
+    assert np.array_equal(context.solver.f, expected)
+    assert said == []
+    comm.barrier()
+    if comm.rank == 0:
+        with h5py.File(path, "r+") as file:
+            file["fluid/f"][6, 0, 0, 0] += 1  # the last rank's plane
+    comm.barrier()
+    with pytest.raises(CaseError, match="plane 6 of fluid"):
+        restart.load([path], *arguments)
+
+
+def test_a_full_disk_is_told_by_all_ranks(mpi_tmp_path, comm, monkeypatch):
+    def pwrite(number, data, offset):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    context = make_context(mpi_tmp_path, comm=comm)
+    with pytest.raises(FileSystemError, match="No space left"):
+        write(Checkpoint(every=1), 1, context, "root")
+    comm.barrier()
+    assert not list(mpi_tmp_path.iterdir())
+
+
+def test_a_cell_that_is_not_finite_ends_all_ranks(mpi_tmp_path, comm):
+    context = make_context(mpi_tmp_path, comm=comm)
+    context.solver.bad = (6, 3, 4)
+    with pytest.raises(NonFiniteError, match=rf"cell \(4, 3, 6\) on rank {comm.size - 1}"):
+        context.totals.at(8)
+    assert not existing(mpi_tmp_path)
+
+
+def test_monitor_and_steady_do_not_depend_on_the_cut(mpi_tmp_path, comm):
+    case = make_case(run={"steps": 9, "steady": {"every": 1, "tolerance": 1e-3}})
+    found = []
+    for ranks in (comm, comm.Split(comm.rank)):
+        folder = mpi_tmp_path / f"{ranks.size}-{comm.rank if ranks.size == 1 else 0}"
+        folder.mkdir(exist_ok=True)
+        comm.barrier()
+        context = make_context(folder, case, ranks)
+        writer = Monitor(every=1).open(context)
+        steady = Steady(case.run.steady, context.solver, context.slab, ranks)
+        changes = []
+        for context.solver.steps in (0, 1):
+            writer.write(context.solver.steps)
+            changes.append(steady.change())
+        writer.close()
+        comm.barrier()
+        found.append((changes, (folder / "monitor.csv").read_text()))
+    assert found[0] == found[1]
+    assert found[0][0][0] is None
+    assert found[0][0][1] > 0
+
+
+def test_parallel_hdf5_is_used_where_h5py_can(mpi_tmp_path, comm):
+    possible = comm.size > 1 and h5py.get_config().mpi
+    assert best_writer(comm, mpi_tmp_path) == ("mpio" if possible else "root")
+    assert not list(mpi_tmp_path.iterdir())

@@ -1,0 +1,103 @@
+"""A small case, and a solver that holds its planes as numpy arrays, for the tests of files."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from mpilbm.case import parse_case
+from mpilbm.domain import split
+from mpilbm.halo.world import Serial
+from mpilbm.outputs import Context
+
+THREE = (5, 4, 7)
+TWO = (5, 6)
+
+
+def make_case(size=THREE, outputs=(), **more):
+    """A case of that size; `more` are tables that replace the usual ones."""
+    tables = {
+        "title": "files",
+        "lattice": {"name": "D3Q19" if len(size) == 3 else "D2Q9"},
+        "domain": {"size": list(size), "periodic": [True] * len(size)},
+        "fluid": {"viscosity": 0.1},
+        "run": {"steps": 100},
+        "backend": {"name": "cpu"},
+        "output": list(outputs),
+    }
+    return parse_case(tables | more, "files.toml")
+
+
+class FakeSolver:
+    """Numbers that depend on the global cell and on `steps`, and on nothing else."""
+
+    field_names = ("rho", "u", "vorticity")
+
+    def __init__(self, case, slab, steps=0):
+        self.case, self.slab, self.steps = case, slab, steps
+        self.Q, self.D = case.lattice.Q, case.lattice.D
+        self.dtype = np.dtype(case.precision.compute)
+        storage = case.precision.storage
+        self.state_groups = (SimpleNamespace(label="", components=self.Q, dtype=storage),)
+        self.f = self.numbers(self.Q, storage, 1).transpose(0, 3, 1, 2).copy()
+        self.bad = None
+
+    def numbers(self, components, dtype, seed):
+        planes, rows, nx = self.slab.shape
+        cells = np.random.default_rng([seed, self.steps]).random((planes, rows, nx, components))
+        return (cells[self.slab.begin : self.slab.end] - 0.5).astype(dtype)
+
+    def fields(self, names, begin, end):
+        found = {
+            "rho": self.numbers(1, self.dtype, 2)[..., 0],
+            "u": self.numbers(self.D, self.dtype, 3),
+            "vorticity": self.numbers(3, self.dtype, 4)[..., : 3 if self.D == 3 else 1],
+        }
+        if self.D == 2:
+            found["vorticity"] = found["vorticity"][..., 0]
+        if self.bad:
+            plane, row, x = self.bad
+            if 0 <= plane - self.slab.begin < self.slab.planes:
+                found["u"][plane - self.slab.begin, row, x, 0] = np.nan
+        return {name: found[name][begin:end] for name in names}
+
+    def sums(self):
+        fields = self.fields(("rho", "u"), 0, self.slab.planes)
+        rho, u = fields["rho"].astype(float), fields["u"].astype(float)
+        speed = np.sqrt((u**2).sum(axis=3)).max(axis=(1, 2))
+        nonfinite = (~np.isfinite(u)).any(axis=3).sum(axis=(1, 2))
+        columns = [rho.sum(axis=(1, 2)), u[..., 0].sum(axis=(1, 2)), speed, nonfinite]
+        return ("mass", "momentum_x", "max_speed", "nonfinite"), np.stack(columns, axis=1)
+
+    def read_state(self, label, begin, end):
+        return self.f[begin:end]
+
+    def write_state(self, label, begin, array, step):
+        self.f[begin : begin + len(array)] = array
+
+    def resume(self, step):
+        self.steps = step
+
+    def solid(self, begin, end):
+        rows, nx = self.slab.shape[1:]
+        solid = np.zeros((end - begin, rows, nx), bool)
+        if self.case.bodies and self.slab.begin + begin <= 2 < self.slab.begin + end:
+            solid[2 - self.slab.begin - begin, 0, 1] = True
+        return solid
+
+
+BODY = [
+    {
+        "label": "ball",
+        "shape": {"name": "box", "lower": [1, 0, 2], "upper": [2, 1, 3]},
+        "boundary": {"name": "bounce_back"},
+    }
+]
+
+
+def make_context(directory, case=None, comm=None, first_step=0, steps=0):
+    """What a writer gets, with a FakeSolver."""
+    case, comm = case or make_case(), comm or Serial()
+    slabs = split(case.shape, comm.size, True)
+    slab = slabs[comm.rank]
+    solver = FakeSolver(case, slab, steps)
+    return Context(case, slab, slabs, comm, solver, directory, first_step)

@@ -1,0 +1,291 @@
+"""The command: what it prints, and what it says of bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mpilbm import registry
+from mpilbm.cli import cli
+from mpilbm.errors import MpilbmError
+
+CASE = """
+title = "Small cavity"
+[lattice]
+name = "D2Q9"
+[domain]
+size = [12, 10]
+[fluid]
+reynolds = 10
+length = 10
+velocity = 0.05
+[[boundary]]
+name = "bounce_back"
+where = ["x-", "x+", "y-"]
+[[boundary]]
+name = "bounce_back"
+where = ["y+"]
+velocity = [0.05, 0]
+[run]
+steps = 10
+[[output]]
+name = "snapshot"
+every = 5
+"""
+PYTHON = (sys.executable, "-m", "mpilbm")
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("cavity.toml").write_text(CASE)
+    return "cavity.toml"
+
+
+def call(*arguments):
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def refused(*arguments):
+    """The message of a command that must end with exit code 2 and without a traceback."""
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+    return result.output
+
+
+# ------------------------------------------------------------------------------------ start
+
+
+def test_starts_without_the_slow_modules():
+    slow = "numpy mpi4py h5py sympy matplotlib pydantic rich"
+    code = f"import sys, mpilbm.cli; print([m for m in {slow.split()} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("schema",), ("check", "cavity.toml")])
+def test_these_verbs_never_touch_mpi(case, arguments):
+    code = "import sys; from mpilbm.cli import cli; cli(sys.argv[1:], standalone_mode=False)\n"
+    code = f"import atexit, sys; atexit.register(lambda: print('mpi4py' in sys.modules))\n{code}"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert done.stdout.rstrip().endswith("False"), done.stderr
+
+
+def test_module_and_version():
+    done = subprocess.run([*PYTHON, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("mpilbm, version")
+
+
+def test_under_mpirun_other_verbs_are_one_process_work(case):
+    result = CliRunner(env={"PMI_RANK": "1"}).invoke(cli, ["new", "twice"])
+    assert (result.exit_code, result.output) == (0, "")
+    assert not Path("twice.toml").exists()
+
+
+# ------------------------------------------------------------------------------------ verbs
+
+
+def test_list_tells_every_name():
+    result = call("list")
+    assert result.exit_code == 0
+    for kind in registry.KINDS:
+        for name in registry.names(kind):
+            assert f"  {name}" in result.output
+
+
+def test_every_name_has_one_line_and_typed_parameters():
+    for kind, entries in json.loads(call("list", "--json").output).items():
+        for entry in entries:
+            assert entry["summary"], f"{kind} {entry['name']} has no docstring"
+            assert all(parameter["type"] for parameter in entry["parameters"])
+
+
+def test_list_of_one_kind():
+    assert list(json.loads(call("list", "lattices", "--json").output)) == ["lattices"]
+
+
+def test_schema_is_json_and_knows_the_names():
+    assert "bounce_back" in json.dumps(json.loads(call("schema").output))
+
+
+@pytest.mark.parametrize("dimensions", ["2", "3"])
+def test_new_case_passes_check(tmp_path, monkeypatch, dimensions):
+    monkeypatch.chdir(tmp_path)
+    assert call("new", "first", "--dimensions", dimensions).exit_code == 0
+    result = call("check", "first.toml")
+    assert result.exit_code == 0, result.output
+
+
+def test_source_prints_all_kernels_or_one(case):
+    whole = call("source", case)
+    assert whole.exit_code == 0
+    one = call("source", case, "--kernel", "collide_stream_0")
+    assert one.exit_code == 0
+    assert one.output.strip() in whole.output
+    assert "collide_stream_0(" in one.output
+    assert one.output.startswith("/* D2Q9")
+    assert "initialise" not in one.output
+
+
+def test_info_tells_versions_compiler_and_cache():
+    result = call("info")
+    assert result.exit_code == 0
+    for word in ("mpilbm", "numpy", "h5py", "MPI", "compilers", "cache"):
+        assert word in result.output
+
+
+def test_plugin_registers_names(tmp_path):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from mpilbm.shapes import Shape\n"
+        "from mpilbm.registry import register\n\n\n"
+        "@register('shapes', 'only_in_this_test')\n"
+        "class Mine(Shape):\n"
+        "    '''A shape.'''\n"
+    )
+    done = subprocess.run(
+        [*PYTHON, "--plugin", plugin, "list", "shapes"], capture_output=True, text=True, check=True
+    )
+    assert "only_in_this_test" in done.stdout
+
+
+# ------------------------------------------------------------------------------------ check
+
+
+def test_check_plans(case):
+    result = call("check", case, "--ranks", "3", "--gpu-memory", "1")
+    assert result.exit_code == 0, result.output
+    for word in ("tau", "Mach", "Reynolds", "3 to 4 planes", "links", "memory", "it would run"):
+        assert word in result.output
+
+
+def test_check_counts_what_is_exact(case):
+    from mpilbm.case import load_case
+    from mpilbm.check import plan
+
+    lines = {line.what: line for line in plan(load_case(case)).sections["box"]}
+    assert lines["cells"].value == "12 x 10 = 120"
+    assert lines["fluid"].value == "120"
+    # the lid's wall comes later in the file: it owns the upper corners' links
+    links = [line.value for what, line in lines.items() if what.startswith("boundary")]
+    assert links == [f"{30 + 30 + 36 - 2 - 2} links", "36 links"]
+
+
+def test_check_halo_is_what_a_step_sends(case):
+    from mpilbm.case import load_case
+    from mpilbm.check import halo_bytes
+    from mpilbm.domain import split
+
+    loaded = load_case(case, ["domain.size=[32, 12]"])
+    first, middle, _ = split(loaded.shape, 3, False)
+    row = loaded.layout.grid(loaded.lattice, 4, 1, 32).slot_stride * 4
+    assert halo_bytes(loaded, first) == (3 * row, 1)
+    assert halo_bytes(loaded, middle) == (6 * row, 2)
+
+
+def test_check_refuses_what_does_not_fit(case):
+    output = refused("check", case, "--gpu-memory", "0.00001")
+    assert "it would not run" in output
+    assert "domain.size" in output
+    assert "ranks or more" in output
+
+
+def test_check_warns_of_fast_flow(case):
+    result = call("check", case, "--set", "boundary.1.velocity=[0.3, 0]")
+    assert result.exit_code == 0
+    assert "warning:" in result.output
+    assert "too fast" in result.output
+
+
+# ------------------------------------------------------------------------------------ bad input
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("domain.sise=[1, 1]", ("domain", "sise", "size")),
+        ("collision.name='bkg'", ("collision", "'bkg'", "bgk")),
+        ("run.steps='many'", ("run.steps", "many")),
+        ("domain.size=[0, 10]", ("domain.size", "0")),
+        ("fluid.viscosity=-1", ("fluid", "viscosity")),
+        ("boundary.1.velocity=[0.9, 0]", ("boundary.1.velocity", "0.9", "0.577")),
+        ("initial.u=['sin(q)', 0]", ("initial.u", "q")),
+        ("no_equals_sign", ("no_equals_sign",)),
+    ],
+)
+@pytest.mark.parametrize("verb", ["check", "source", "run"])
+def test_bad_override(case, verb, override, words):
+    output = refused(verb, case, "--set", override)
+    for word in words:
+        assert word in output
+
+
+@pytest.mark.parametrize("verb", ["check", "source", "run"])
+def test_missing_case(case, verb):
+    output = refused(verb, "nowhere.toml")
+    assert "mpilbm: error: nowhere.toml" in output
+    assert "mpilbm new" in output
+
+
+def test_more_ranks_than_planes(case):
+    output = refused("check", case, "--ranks", "11")
+    assert "domain.size" in output
+    assert "10 planes" in output
+
+
+def test_several_problems_are_told_at_once(case):
+    output = refused("check", case, "--set", "run.stepps=1", "--set", "domain.sise=[1, 1]")
+    assert output.count("mpilbm: error:") >= 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("list", "collision"), ("'collision'", "did you mean 'collisions'")),
+        (("source", "cavity.toml", "--kernel", "colide"), ("'colide'", "collide_stream")),
+        (("new", "cavity"), ("cavity.toml", "exists", "another name")),
+        (("new", "no/folder"), ("no/folder.toml", "make it first")),
+        (("new", "."), ("no name", "mpilbm new cavity")),
+        (("plot", "nowhere.out"), ("nowhere.out", "folder of a run")),
+        (("plot", "."), ("snapshot_*.vtkhdf", "[[output]]")),
+        (("--plugin", "nowhere.py", "list"), ("nowhere.py", "FILE.py")),
+        (("--plugin", "cavity.toml", "list"), ("cavity.toml", "FILE.py")),
+        (("check", "cavity.toml", "--ranks", "0"), ("--ranks", "x>=1")),
+        (("chek",), ("No such command", "chek")),
+    ],
+)
+def test_bad_arguments(case, arguments, words):
+    output = refused(*arguments)
+    for word in words:
+        assert word in output
+
+
+def test_debug_shows_the_traceback(case):
+    result = call("--debug", "check", "nowhere.toml")
+    assert result.exit_code == 2
+    assert "Traceback" in result.output
+
+
+def test_exit_code_is_that_of_the_error(monkeypatch):
+    class FullError(MpilbmError):
+        exit_code = 5
+
+    def fail(*_):
+        raise FullError("first line\nsecond line")
+
+    monkeypatch.setattr("mpilbm.listing.describe", fail)
+    result = call("list")
+    assert result.exit_code == 5
+    assert result.output == "mpilbm: error: first line\nmpilbm: error: second line\n"
+
+
+def test_a_fault_of_the_program_keeps_its_traceback():
+    code = "import mpilbm.listing as l, mpilbm.cli as c; l.describe = lambda k: 1 / 0; c.main()"
+    done = subprocess.run([sys.executable, "-c", code, "list"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr

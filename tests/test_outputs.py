@@ -1,0 +1,374 @@
+"""What a run writes, and that it is whole or not there."""
+
+import errno
+import os
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+from outputs_cases import BODY, TWO, FakeSolver, make_case, make_context
+
+from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
+from mpilbm.outputs import Output, directory, next_due, planes, restart
+from mpilbm.outputs.checkpoint import Checkpoint, existing
+from mpilbm.outputs.monitor import Monitor
+from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.outputs.totals import add_planes
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    def pwrite(number, data, offset):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    return lambda: monkeypatch.setattr(os, "pwrite", pwrite)
+
+
+def load(paths, context, said=None):
+    return restart.load(
+        paths,
+        context.case,
+        context.slab,
+        context.solver,
+        context.comm,
+        ([] if said is None else said).append,
+    )
+
+
+@pytest.mark.parametrize(("first", "last", "times"), [(0, 10, 5), (0, 9, 4), (4, 10, 3), (3, 3, 0)])
+def test_an_output_is_due_at_multiples_at_the_start_and_at_the_end(first, last, times):
+    steps, step = [0] if first == 0 else [], first
+    while step < last:
+        step = next_due(step, 3, last)
+        steps.append(step)
+    assert Output(every=3).times(first, last) == len(steps) == times
+    assert Checkpoint(every=3).times(first, last) == times - (first == 0)
+
+
+# ------------------------------------------------------------------------------------- snapshot
+
+
+def snapshot(tmp_path, case, **parameters):
+    context = make_context(tmp_path, case, steps=7)
+    Snapshot(every=1, **parameters).open(context).write(7)
+    return context, h5py.File(tmp_path / "snapshot_000000007.vtkhdf")
+
+
+def test_snapshot_is_a_vtkhdf_image(tmp_path):
+    context, file = snapshot(tmp_path, make_case())
+    image = file["VTKHDF"].attrs
+    assert image["Type"] == b"ImageData"
+    assert image.get_id("Type").dtype.kind == "S"
+    assert image["Version"].tolist() == [2, 0]
+    assert image["WholeExtent"].tolist() == [0, 5, 0, 4, 0, 7]
+    assert image["Direction"].tolist() == np.eye(3).ravel().tolist()
+    expected = context.solver.fields(("rho", "u"), 0, 7)
+    assert set(file["VTKHDF/CellData"]) == {"rho", "u"}
+    for name, data in expected.items():
+        assert file["VTKHDF/CellData"][name].dtype == np.float32
+        assert np.array_equal(file["VTKHDF/CellData"][name], data)
+    origin = file["mpilbm"].attrs
+    assert (origin["case"], origin["step"], origin["units"]) == (context.case.toml, 7, "lattice")
+
+
+def test_snapshot_in_two_dimensions_has_one_layer_and_three_components(tmp_path):
+    context, file = snapshot(tmp_path, make_case(TWO), fields=("u", "vorticity"))
+    cells = file["VTKHDF/CellData"]
+    assert file["VTKHDF"].attrs["WholeExtent"].tolist() == [0, 5, 0, 6, 0, 1]
+    assert cells["u"].shape == (1, 6, 5, 3)
+    expected = context.solver.fields(("u", "vorticity"), 0, 6)
+    assert np.array_equal(cells["u"][0, :, :, :2], expected["u"][:, 0])
+    assert not cells["u"][..., 2].any()
+    assert np.array_equal(cells["vorticity"][0], expected["vorticity"][:, 0])
+
+
+def test_snapshot_marks_bodies_and_block_size_changes_nothing(tmp_path, monkeypatch):
+    case = make_case(body=BODY)
+    _, file = snapshot(tmp_path, case)
+    assert file["VTKHDF/CellData/solid"][...].sum() == file["VTKHDF/CellData/solid"][2, 0, 1] == 1
+    whole = (tmp_path / "snapshot_000000007.vtkhdf").read_bytes()
+    monkeypatch.setattr(planes, "BLOCK_BYTES", 1)
+    snapshot(tmp_path, case)
+    assert (tmp_path / "snapshot_000000007.vtkhdf").read_bytes() == whole
+
+
+def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
+    with pytest.raises(CaseError, match=r"'pressure' is no field; choose from rho, u, vorticity"):
+        make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["rho", "pressure"]}])
+
+
+# ----------------------------------------------------------------------------------- full disks
+
+
+def test_full_disk_in_mid_write_keeps_earlier_files_whole(tmp_path, full_disk):
+    context = make_context(tmp_path)
+    writer = Checkpoint(every=1, keep=1).open(context)
+    writer.write(1)
+    full_disk()
+    with pytest.raises(FileSystemError, match=r"000002.h5: No space left.*free some space") as told:
+        writer.write(2)
+    assert told.value.exit_code == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint_000000001.h5"]
+    assert load([tmp_path / "checkpoint_000000001.h5"], context) == 1
+
+
+def test_disk_too_small_for_a_file_is_seen_before_hdf5_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 9, 0))
+    with pytest.raises(FileSystemError, match="No space left"):
+        Snapshot(every=1).open(make_context(tmp_path)).write(1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("text", "number"), [("write failed: errno = 27, x", 27), ("", errno.EIO)])
+def test_errors_of_hdf5_become_those_of_the_system(text, number):
+    with pytest.raises(OSError, match=r"file\.h5") as told, planes.told("file.h5"):
+        raise RuntimeError(text)
+    assert told.value.errno == number
+
+
+# ----------------------------------------------------------------------------------- checkpoint
+
+
+def checkpoint(tmp_path, case=None, step=3, **parameters):
+    context = make_context(tmp_path, case, steps=step)
+    writer = Checkpoint(every=1, **parameters).open(context)
+    writer.write(step)
+    return context, writer
+
+
+@pytest.mark.parametrize("size", [(5, 4, 7), TWO])
+def test_checkpoint_gives_the_state_back(tmp_path, size):
+    before, writer = checkpoint(tmp_path, make_case(size))
+    with h5py.File(writer.path) as file:
+        planes_, rows, nx = before.case.shape
+        assert file["fluid/f"].shape == (planes_, before.case.lattice.Q, rows, nx)
+        assert np.array_equal(file["fluid/f"], before.solver.f)
+    after = make_context(tmp_path, make_case(size), steps=99)
+    assert load([writer.path], after) == after.solver.steps == 3
+    assert np.array_equal(after.solver.f, before.solver.f)
+
+
+def test_only_the_newest_are_kept_and_later_ones_left_alone(tmp_path):
+    context, writer = checkpoint(tmp_path, step=900)
+    for step in (1, 2, 3):
+        context.solver.steps = step
+        writer.write(step)
+    assert [step for step, _ in existing(tmp_path)] == [2, 3, 900]
+
+
+def test_older_checkpoints_stay_when_the_new_one_reads_back_wrong(tmp_path, monkeypatch):
+    _, writer = checkpoint(tmp_path, keep=1)
+    pwrite = os.pwrite
+
+    def flip(number, data, offset):
+        return pwrite(number, bytes(data[:-1]) + bytes([data[-1] ^ 1]), offset)
+
+    monkeypatch.setattr(os, "pwrite", flip)
+    with pytest.raises(FileSystemError, match="reads back wrong"):
+        writer.write(4)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint_000000003.h5"]
+
+
+def test_a_state_that_is_not_finite_is_never_written(tmp_path):
+    context, writer = checkpoint(tmp_path)
+    context.solver.bad = (4, 2, 1)
+    with pytest.raises(NonFiniteError) as told:
+        writer.write(5)
+    assert told.value.exit_code == 3
+    for text in ("step 5", "cell (1, 2, 4) on rank 0", "finite at step 3", "viscosity", "03.h5 is"):
+        assert text in str(told.value)
+    assert [step for step, _ in existing(tmp_path)] == [3]
+
+
+def damage(path, how):
+    if how == "cut short":
+        os.truncate(path, path.stat().st_size // 2)
+    elif how == "no checkpoint":
+        path.write_bytes(b"text")
+    else:
+        with h5py.File(path, "r+") as file:
+            file["fluid/f"][4, 1, 0, 0] += 1
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("cut short", "is damaged"),
+        ("no checkpoint", "is damaged"),
+        ("bit", "plane 4 of fluid has a wrong checksum"),
+    ],
+)
+def test_damaged_checkpoints_are_refused_and_skipped_by_auto(tmp_path, how, message):
+    context, writer = checkpoint(tmp_path)
+    context.solver.steps = 6
+    writer.write(6)
+    damage(writer.path, how)
+    with pytest.raises(CaseError, match=message) as told:
+        load([writer.path], context)
+    assert told.value.exit_code == 2
+    said = []
+    assert load(restart.candidates("auto", tmp_path), context, said) == 3
+    assert len(said) == 1
+    assert "warning" in said[0]
+
+
+def test_auto_with_nothing_but_damaged_checkpoints_is_an_error(tmp_path):
+    context, writer = checkpoint(tmp_path)
+    shutil.copy(writer.path, tmp_path / "checkpoint_000000004.h5")
+    for _, path in existing(tmp_path):
+        damage(path, "cut short")
+    with pytest.raises(CaseError, match="none of the 2 checkpoints is whole"):
+        load(restart.candidates("auto", tmp_path), context)
+
+
+@pytest.mark.parametrize(
+    ("message", "change"),
+    [
+        ("lattice = D3Q19, the case D3Q15", {"lattice": {"name": "D3Q15"}}),
+        ("size = ", {"domain": {"size": [5, 4, 8], "periodic": [True] * 3}}),
+        ("storage = float32", {"precision": {"storage": "float64", "compute": "float64"}}),
+        ("offset = True", {"precision": {"offset": False}}),
+        ("bodies are not those .* plane 2", {"body": BODY}),
+    ],
+)
+def test_checkpoint_of_another_case_is_refused(tmp_path, message, change):
+    _, writer = checkpoint(tmp_path)
+    with pytest.raises(CaseError, match=message):
+        load([writer.path], make_context(tmp_path, make_case(**change)))
+
+
+def test_changed_viscosity_is_told_and_changed_outputs_are_not(tmp_path):
+    _, writer = checkpoint(tmp_path)
+    said, case = [], make_case(fluid={"viscosity": 0.2}, layout={"name": "aa"}, title="other")
+    load([writer.path], make_context(tmp_path, case), said)
+    assert len(said) == 1
+    assert "fluid.viscosity has changed from 0.1 to 0.2" in said[0]
+
+
+def test_missing_checkpoint_names_those_that_exist(tmp_path):
+    assert restart.candidates("auto", tmp_path) == []
+    checkpoint(tmp_path)
+    with pytest.raises(CommandError, match=r"no such file.*checkpoint_000000003\.h5"):
+        restart.candidates(tmp_path / "typo.h5", tmp_path)
+
+
+# -------------------------------------------------------------------------------------- monitor
+
+
+def rows_of(tmp_path):
+    return (tmp_path / "monitor.csv").read_text().splitlines()
+
+
+def monitor(tmp_path, steps, first_step=0):
+    context = make_context(tmp_path, first_step=first_step)
+    writer = Monitor(every=1).open(context)
+    for step in steps:
+        context.solver.steps = step
+        writer.write(step)
+    writer.close()
+    return context
+
+
+def test_monitor_rows_read_back_as_they_were(tmp_path):
+    context = monitor(tmp_path, [0, 5])
+    header, _, last = rows_of(tmp_path)
+    assert header == "step,time,mass,momentum_x,max_speed,glups"
+    names, sums = context.solver.sums()
+    expected = add_planes(names, sums)
+    values = dict(zip(header.split(","), map(float, last.split(",")), strict=True))
+    assert values["step"] == values["time"] == 5
+    assert {name: values[name] for name in names[:3]} == {n: expected[n] for n in names[:3]}
+
+
+def test_monitor_goes_on_behind_the_step_of_the_restart(tmp_path):
+    monitor(tmp_path, [0, 5, 10, 15])
+    whole = rows_of(tmp_path)
+    with open(tmp_path / "monitor.csv", "a") as file:
+        file.write("20,2")  # a row that a crash cut short
+    monitor(tmp_path, [15], first_step=10)
+    assert rows_of(tmp_path) == whole
+    monitor(tmp_path, [0])
+    assert len(rows_of(tmp_path)) == 2
+
+
+def test_sums_are_added_in_plane_order():
+    values = np.array([[1e16, 3.0], [1.0, 7.0], [-1e16, 5.0]])
+    assert add_planes(("mass", "max_speed"), values) == {"mass": 0.0, "max_speed": 7.0}
+
+
+# ------------------------------------------------------------------------------------ directory
+
+
+def claim(path, case=None, **options):
+    folder = directory.RunDirectory(path)
+    folder.claim(case or make_case(), **options)
+    return folder
+
+
+def test_another_runs_files_are_not_touched_unasked(tmp_path):
+    for name in ("summary.json", "snapshot_1.vtkhdf", "notes.txt", "checkpoint_2.h5.partial"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "snapshot_tree.vtkhdf").mkdir()
+    with pytest.raises(CommandError, match=r"another run's files.*--overwrite") as told:
+        claim(tmp_path)
+    assert told.value.exit_code == 2
+    claim(tmp_path, restart="auto").release()
+    assert (tmp_path / "summary.json").exists()
+    claim(tmp_path, overwrite=True).release()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "snapshot_tree.vtkhdf"]
+
+
+def test_a_directory_in_use_is_refused_and_a_dead_lock_taken_over(tmp_path):
+    folder = claim(tmp_path / "new")
+    with pytest.raises(CommandError, match=f"in use by process {os.getpid()}"):
+        claim(tmp_path / "new", overwrite=True)
+    folder.release()
+    assert not (tmp_path / "new").exists()
+    (tmp_path / directory.LOCK).write_text('{"pid": 4194999, "host": "gone"}')
+    folder = claim(tmp_path)
+    assert folder.notes == ["took over the lock of process 4194999 on gone, which is gone"]
+    folder.release()
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_locks_of_the_system_the_process_decides(tmp_path, monkeypatch):
+    def none(*arguments):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(directory.fcntl, "flock", none)
+    claim(tmp_path)
+    with pytest.raises(CommandError, match="in use"):
+        claim(tmp_path)
+
+
+def test_a_directory_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CommandError, match="cannot write to the output directory"):
+        claim(tmp_path / "file" / "run.out")
+
+
+def test_too_little_disk_is_told_before_the_run(tmp_path, monkeypatch):
+    case = make_case(
+        outputs=[{"name": "snapshot", "every": 10}, {"name": "checkpoint", "every": 5}]
+    )
+    cells = 5 * 4 * 7 * 4
+    assert directory.disk_bytes(case) == 11 * 4 * cells + 3 * 19 * cells
+    assert directory.disk_bytes(case, 95) == 4 * cells + 19 * cells
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 9, 9))
+    with pytest.raises(CaseError, match=r"files.toml: output: the outputs need .* free") as told:
+        claim(tmp_path / "run.out", case)
+    assert told.value.exit_code == 2
+    assert not (tmp_path / "run.out").exists()
+
+
+def test_default_directory_stands_beside_the_caller():
+    assert str(directory.default_directory("cases/pipe.toml")) == "pipe.out"
+
+
+def test_fake_solver_is_the_same_however_it_is_cut():
+    case = make_case()
+    from mpilbm.domain import split
+
+    parts = [FakeSolver(case, slab).f for slab in split(case.shape, 3, True)]
+    assert np.array_equal(np.concatenate(parts), make_context("", case).solver.f)

@@ -1,0 +1,221 @@
+"""The run from the case to its files: how it goes on, and all the ways in which it ends."""
+
+import json
+import os
+import signal
+
+import h5py
+import numpy as np
+import pytest
+from outputs_cases import make_case
+
+from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
+from mpilbm.halo.world import Serial
+from mpilbm.outputs.checkpoint import existing
+from mpilbm.progress import Progress, say
+from mpilbm.run import run
+from mpilbm.solver import Solver
+from mpilbm.stopping import Stopping
+
+OUTPUTS = [
+    {"name": "checkpoint", "every": 10},
+    {"name": "snapshot", "every": 15},
+    {"name": "monitor", "every": 5},
+]
+SHEAR = {"u": ["0.05*sin(2*pi*y/ny)", "0.02*cos(2*pi*x/nx)"]}
+
+
+def flow(steps=30, outputs=OUTPUTS, initial=SHEAR, viscosity=0.1, **settings):
+    return make_case(
+        (7, 6),
+        outputs,
+        initial=initial,
+        run={"steps": steps, **settings},
+        fluid={"viscosity": viscosity},
+    )
+
+
+def go(case, directory, **options):
+    return run(case, Serial(), directory, **options)
+
+
+def summary(directory):
+    return json.loads((directory / "summary.json").read_text())
+
+
+def monitor(directory):
+    """The rows without their last column, the speed."""
+    rows = (directory / "monitor.csv").read_text().splitlines()
+    return [row.rpartition(",")[0] for row in rows]
+
+
+def state(directory, step=30):
+    with h5py.File(directory / f"checkpoint_{step:09d}.h5") as file:
+        return file["fluid/f"][...]
+
+
+def signal_at(monkeypatch, step, number=signal.SIGUSR1):
+    original = Solver.step
+
+    def with_signal(solver):
+        original(solver)
+        if solver.steps == step:
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(Solver, "step", with_signal)
+
+
+def test_a_run_leaves_all_its_files(tmp_path):
+    assert go(flow(), tmp_path) == "done"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoint_000000020.h5",
+        "checkpoint_000000030.h5",
+        "monitor.csv",
+        "snapshot_000000000.vtkhdf",
+        "snapshot_000000015.vtkhdf",
+        "snapshot_000000030.vtkhdf",
+        "summary.json",
+    ]
+    found = summary(tmp_path)
+    assert (found["status"], found["exit_code"], found["steps"]) == ("done", 0, 30)
+    assert found["glups"] > 0
+    assert 0 < found["output_share"] < 1
+    with pytest.raises(CommandError, match="another run's files"):
+        go(flow(), tmp_path)
+    assert go(flow(steps=5, outputs=[]), tmp_path, overwrite=True) == "done"
+    assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
+
+
+def test_a_restart_is_the_uninterrupted_run_bit_for_bit(tmp_path, monkeypatch):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    go(flow(), whole)
+    signal_at(monkeypatch, 13)
+    with pytest.raises(StoppedEarly, match="SIGUSR1") as told:
+        go(flow(), parts)
+    assert told.value.exit_code == 4
+    stopped = summary(parts)
+    assert (stopped["status"], stopped["exit_code"]) == ("stopped", 4)
+    newest, _ = existing(parts)[-1]
+    assert newest == stopped["steps"] >= 13
+    assert go(flow(), parts, restart="auto") == "done"
+    assert summary(parts)["first_step"] == newest
+    assert monitor(parts) == monitor(whole)
+    assert np.array_equal(state(parts), state(whole))
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_a_signal_leaves_a_checkpoint_though_none_is_configured(tmp_path, monkeypatch, number):
+    handler = signal.getsignal(number)
+    signal_at(monkeypatch, 3, number)
+    with pytest.raises(StoppedEarly, match=number.name):
+        go(flow(steps=10**9, outputs=[]), tmp_path)
+    assert len(existing(tmp_path)) == 1
+    assert signal.getsignal(number) == handler
+
+
+def test_the_wall_time_limit_leaves_a_checkpoint(tmp_path):
+    with pytest.raises(StoppedEarly, match="wall-time limit of 2 s"):
+        go(flow(steps=10**9, outputs=[], walltime=2), tmp_path)
+    assert len(existing(tmp_path)) == 1
+
+
+def test_a_restart_behind_the_last_step_does_nothing(tmp_path, capsys):
+    go(flow(), tmp_path)
+    before = monitor(tmp_path)
+    assert go(flow(steps=20), tmp_path, restart="auto") == "done"
+    assert monitor(tmp_path) == before
+    assert "going on from step 30" in capsys.readouterr().err
+
+
+def test_auto_restart_starts_anew_where_nothing_is(tmp_path, capsys):
+    assert go(flow(steps=5), tmp_path / "new", restart="auto") == "done"
+    assert "no checkpoint yet" in capsys.readouterr().err
+
+
+def test_a_flow_that_blows_up_keeps_its_last_checkpoint(tmp_path, monkeypatch):
+    original = Solver.step
+
+    def blow_up(solver):
+        original(solver)
+        if solver.steps == 17:
+            bad = solver.read_state("", 4, 5)
+            bad[0, 1, 0, 2] = np.nan
+            solver.write_state("", 4, bad, 17)
+
+    monkeypatch.setattr(Solver, "step", blow_up)
+    with pytest.raises(NonFiniteError, match=r"step 20.*rank 0.*finite at step 15.*000000010.h5"):
+        go(flow(), tmp_path)
+    assert [step for step, _ in existing(tmp_path)] == [10]
+    found = summary(tmp_path)
+    assert (found["status"], found["exit_code"]) == ("non-finite", 3)
+
+
+def test_without_outputs_the_flow_is_still_looked_at(tmp_path):
+    case = flow(5000, [], {"u": ["0.3*sin(2*pi*y/ny)", "0.3*sin(2*pi*x/nx)"]}, 1e-5)
+    with pytest.raises(NonFiniteError, match="step 1000: "):
+        go(case, tmp_path)
+
+
+def test_a_steady_flow_ends_the_run_with_all_outputs(tmp_path):
+    case = flow(100000, [{"name": "snapshot", "every": 10**6}], steady=STEADY)
+    assert go(case, tmp_path) == "done"
+    found = summary(tmp_path)
+    assert found["reason"].startswith("steady: relative change")
+    assert 0 < found["steps"] < 100000
+    assert found["steps"] % 20 == 0
+    assert (tmp_path / f"snapshot_{found['steps']:09d}.vtkhdf").exists()
+
+
+STEADY = {"every": 20, "tolerance": 0.9}
+
+
+def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):
+    def pwrite(number, data, offset):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    with pytest.raises(FileSystemError):
+        go(flow(), tmp_path)
+    assert summary(tmp_path)["exit_code"] == 5
+    assert "No space left" in summary(tmp_path)["reason"]
+
+
+# ------------------------------------------------------------------------- stopping and progress
+
+
+class Clock:
+    stepping = outputs = wall = 0.0
+
+
+def test_ranks_agree_about_once_a_second():
+    clock = Clock()
+    stopping = Stopping(Serial(), clock, None, 0, 0)
+    steps = []
+    for _ in range(20):
+        clock.wall = stopping.next_step * 0.01
+        stopping.agree(stopping.next_step)
+        steps.append(stopping.next_step - stopping.step)
+    assert steps[:4] == [2, 4, 8, 16]
+    assert set(steps[10:]) == {100}
+
+
+def test_the_limit_leaves_time_for_a_checkpoint():
+    clock = Clock()
+    stopping = Stopping(Serial(), clock, 100, 0, 0)
+    clock.wall = 70
+    assert stopping.agree(1, checkpoint_seconds=10) == ""
+    clock.wall = 79
+    assert stopping.agree(2, checkpoint_seconds=10) == "wall-time limit of 100 s"
+
+
+def test_progress_tells_speed_and_time_left(capsys):
+    clock = Clock()
+    with Progress(Serial(), 0, 200, 10**6, clock) as progress:
+        clock.stepping, clock.outputs = 8.0, 2.0
+        progress.update(50)
+        assert progress.line() == "step 50/200 (25 %)  0.00625 GLUPS  30 s left"
+        clock.stepping = 1798.0
+        assert progress.line().endswith("90 min left")
+    assert capsys.readouterr().out.startswith("step 50/200")
+    say(Serial(), "a note")
+    assert capsys.readouterr().err == "a note\n"

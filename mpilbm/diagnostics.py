@@ -25,6 +25,10 @@ class Diagnostics:
         self.grid = velocity_grid(
             self.lattice, solver.layout.ghost, self.planes, self.rows, self.nx
         )
+        self.forget()
+
+    def forget(self) -> None:
+        """The state is another one now, whatever its step."""
         self._velocity_step = self._sums = None
 
     @cached_property

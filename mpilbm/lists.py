@@ -35,7 +35,7 @@ class Lists:
             self._ranges.append((name, begin, begin + e.cells.size, values))
             begin += e.cells.size
         self._arrays = {
-            "cells": device.upload(cells),
+            "cells": device.upload(packed(cells, *geometry.solid.shape[1:])),
             "missing": device.upload(missing),
             "value": device.upload(np.concatenate([e.value for e in entries])),
             "start": device.upload(np.cumsum(links) - links),
@@ -57,3 +57,10 @@ class Lists:
         """Enqueue the lists of a step, before its collide-stream kernels."""
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
+
+
+def packed(cells, rows: int, nx: int):
+    """Cells (plane * rows + row) * nx + x as plane << 42 | row << 21 | x, which needs no division."""
+    planes, within = np.divmod(cells, rows * nx)
+    row, x = np.divmod(within, nx)
+    return planes << 42 | row << 21 | x

@@ -154,6 +154,7 @@ class Solver:
         if step % self.period != self.steps % self.period:
             raise ValueError(f"the state was written for step {self.steps}, not {step}")
         self.steps = step
+        self.diagnostics.forget()
         exchange = self.passes[(step - 1) % self.period].exchange
         self.device.synchronize()
         exchange.start()

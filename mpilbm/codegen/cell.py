@@ -14,7 +14,7 @@ HEAD = {
     "entries": "int64 entry",
 }
 THREADS = {"cells": 256, "rows": "ROW_THREADS", "entries": 256}
-STORED = re.compile(r"STORE(?:_REAL)?\((\w+)")
+STORED = re.compile(r"STORE(?:_REAL|_LINE|_HERE)?\((\w+)")
 ORDER = ("*", "int64", "int", "real")
 
 
@@ -29,6 +29,7 @@ class KernelText:
         self.statements: list[tuple[str, tuple]] = []  # C text with {0}, {1} … for expressions
         self.reads: list[Access] = []
         self.writes: list[Access] = []
+        self.sent: list[tuple[str, str]] = []  # (pointer, address) of stores that bypass the cache
 
     def argument(self, name: str, type: str):
         """Declare a parameter of the kernel; returns its symbol."""
@@ -69,6 +70,19 @@ class KernelText:
         self.writes.append(Access(grid.name, slot, offset))
         store = {"store": "STORE", "real": "STORE_REAL"}[type]
         self.do(f"{store}({pointer}, {grid.address(slot, offset)}, {{0}});", expression)
+
+    def send(self, pointer: str, type: str, grid: Grid, slot: int, expression) -> None:
+        """Store a value of the cell in an array that this kernel does not read.
+
+        A CPU collects such stores of a row and sends them past its caches, which would first read
+        what is overwritten.
+        """
+        self.sizes(grid)
+        self.argument(pointer, f"{type}*")
+        self.writes.append(Access(grid.name, slot, (0, 0, 0)))
+        address = grid.address(slot, (0, 0, 0))
+        self.do(f"STORE_LINE({pointer}, {address}, {len(self.sent)}, {{0}});", expression)
+        self.sent.append((pointer, address))
 
     def do(self, text: str, *expressions) -> None:
         """Add a statement; {0}, {1}, … in its text stand for the expressions."""
@@ -127,16 +141,32 @@ class KernelText:
         names = self._sorted()
         written = {match[1] for text, _ in self.statements if (match := STORED.search(text))}
         declared = ", ".join(self._declare(name, name in written) for name in names)
-        title = "\n   ".join(self.equations.strip().splitlines())
+        title = "\n   ".join(line.strip() for line in self.equations.strip().splitlines())
+        line = "LINE_PARAMETERS " if self.sent else ""
         return (
             f"/* {title} */\n"
-            f"INLINE void {self.name}_at({HEAD[self.over]}, {declared})\n{{\n{body}\n}}\n"
+            f"INLINE void {self.name}_at({line}{HEAD[self.over]}, {declared})\n{{\n{body}\n}}\n"
+            f"{self._sender(declared)}"
             f"KERNEL({THREADS[self.over]}) {self.name}(int64 begin, int64 end, int64 stride, "
             f"{declared})\n{{\n  {self.driver(', '.join(names))}\n}}\n"
         )
 
+    def _sender(self, declared: str) -> str:
+        """On CPUs, what sends the collected stores of `count` cells from x on."""
+        if not self.sent:
+            return ""
+        lines = "".join(
+            f"  stream_out({pointer} + {address}, line[{k}], count);\n"
+            for k, (pointer, address) in enumerate(self.sent)
+        )
+        head = f"INLINE void {self.name}_send(LINE_PARAMETERS int count, {HEAD['cells']}, {declared})"
+        return f"#ifndef __CUDACC__\n{head}\n{{\n{lines}}}\n#endif\n"
+
     def driver(self, names: str) -> str:
         """The prelude's loop over all that the kernel covers."""
+        if self.sent:
+            name = self.name
+            return f"FOR_CELLS_SENT({name}_at, {name}_send, {len(self.sent)}, {names})"
         return f"FOR_{self.over.upper()}({self.name}_at, {names})"
 
     def _sorted(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.model import Model
-from mpilbm.layouts import Layout
+from mpilbm.layouts import HERE, Layout
 
 CELL = "const int64 cell = ((plane - origin) * rows + row) * nx + x;"
 
@@ -49,8 +49,12 @@ class FluidKernels:
         rates = {name: kernel.argument(name, "real") for name in names}
         f_star = self.model.collide(kernel, f, rates)
         scattered = self.places(self.layout.scatter, parity)
+        apart = self.layout.buffers > 1 and all(place.offset == HERE for place in scattered)
         for place, value in zip(scattered, f_star, strict=True):
-            kernel.write(self.pointer("out"), "store", self.grid, *place, value)
+            if apart:
+                kernel.send(self.pointer("out"), "store", self.grid, place.slot, value)
+            else:
+                kernel.write(self.pointer("out"), "store", self.grid, *place, value)
         return kernel
 
     def initialise(self, parity):

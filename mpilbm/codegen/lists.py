@@ -10,13 +10,12 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 
 ENTRY = """\
-const int64 cell = cells[entry];
+const int64 cell = cells[entry], staged = start[entry];
 const uint32 links = missing[entry];
-const int x = (int)(cell % nx), row = (int)(cell / nx % rows);
-const int64 plane = cell / nx / rows + first;
+const int x = (int)(cell & 0x1fffff), row = (int)(cell >> 21 & 0x1fffff);
+const int64 plane = (cell >> 42) + first;
 const int x_m = x > 0 ? x - 1 : nx - 1, x_p = x + 1 < nx ? x + 1 : 0;
-const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;
-int64 staged = start[entry];"""
+const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;"""
 LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
 
 
@@ -86,8 +85,19 @@ def enter_kernel(fluid: FluidKernels, parity: int) -> KernelText:
     for i, place in enumerate(fluid.places(fluid.layout.gather, parity)):
         if i:
             address = fluid.grid.address(*place)
-            kernel.do(f"if (links >> {i} & 1) STORE(f, {address}, staging[staged++]);")
+            kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{_staged(i)}] : (store)0;")
+            kernel.do(f"if ({_listed(i)}) STORE_HERE(f, {address}, f_{i});")
     return kernel
+
+
+def _listed(i: int) -> str:
+    """C text: the link of direction i is missing."""
+    return f"(links >> {i} & 1)"
+
+
+def _staged(i: int) -> str:
+    """C text: where what enters along direction i is staged, after the links before it."""
+    return f"staged + POPCOUNT(links & {(1 << i) - 1}u)"
 
 
 class EntryText(KernelText):
@@ -104,7 +114,9 @@ class EntryText(KernelText):
         """Values that one direction alone uses are computed inside its own block."""
         lines = ENTRY.splitlines()
         if not self.incoming:
-            return lines + super().body()
+            plain = super().body()
+            stores = [line for line in plain if "STORE_HERE" in line]
+            return lines + [line for line in plain if line not in stores] + stores
         names = list(self.definitions)
         wanted = [self.definitions[n] for n in names] + list(self.incoming.values())
         temporaries, reduced = cse(wanted, numbered_symbols("t", real=True))
@@ -118,14 +130,16 @@ class EntryText(KernelText):
         for i, value in entering.items():
             block: list[str] = []
             self._define(value, known, set(done), block)
-            store = f"STORE(staging, staged++, {c_text(value)});"
-            lines.append(f"if (links >> {i} & 1) {{ {' '.join([*block, store])} }}")
+            body = " ".join([*block, f"enters_{i} = {c_text(value)};"])
+            lines.append(f"real enters_{i} = R(0); if ({_listed(i)}) {{ {body} }}")
+        for i in entering:
+            lines.append(f"if ({_listed(i)}) STORE_HERE(staging, {_staged(i)}, enters_{i});")
         return lines
 
     def wrap(self, body):
         """The staging array is written when there is anything to stage."""
         if self.incoming:
-            self.statements.append(("STORE(staging, 0, 0);", ()))
+            self.statements.append(("STORE_HERE(staging, 0, 0);", ()))
         return super().wrap(body)
 
 

@@ -7,6 +7,7 @@ typedef unsigned char uint8;
 
 #define R(value) ((real)(value))
 #define LOAD(field, index) ((real)(field)[index])
+#define STORE_HERE(field, index, value) ((field)[index] = (store)(value))
 #define STORE_REAL(field, index, value) ((field)[index] = (real)(value))
 #define NEIGHBOURS(i, n) ((i) > 0 ? (i) - 1 : (n) - 1), ((i) + 1 < (n) ? (i) + 1 : 0)
 
@@ -16,6 +17,9 @@ typedef unsigned char uint8;
 #define INLINE static __device__ __forceinline__
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define STORE(field, index, value) __stcs((field) + (index), (store)(value))
+#define STORE_LINE(field, index, k, value) ((field)[index] = (store)(value))
+#define LINE_PARAMETERS
+#define POPCOUNT(bits) __popc(bits)
 /* In-place kernels would keep all addresses in registers from the loads to the stores; computing
    them twice is cheaper than the threads that those registers cost. */
 #define FORGET_ADDRESSES asm volatile("" : "+r"(x), "+r"(x_m), "+r"(x_p), "+r"(row), "+r"(row_m), "+r"(row_p));
@@ -26,6 +30,8 @@ typedef unsigned char uint8;
   const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
   if (x < nx && row < rows && plane < end)                                                    \
     function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), __VA_ARGS__);
+
+#define FOR_CELLS_SENT(function, send, count, ...) FOR_CELLS(function, __VA_ARGS__)
 
 #define FOR_ENTRIES(function, ...)                                                            \
   const int64 entry = begin + stride * ((int64)blockIdx.x * blockDim.x + threadIdx.x);        \
@@ -55,18 +61,26 @@ typedef unsigned char uint8;
 #else
 
 #include <math.h>
-#include <stdint.h>
+#include <string.h>
 #define RESTRICT restrict
 #define INLINE static inline __attribute__((always_inline))
 #define KERNEL(threads) void
 #define STORE(field, index, value) ((field)[index] = (store)(value))
 #define FORGET_ADDRESSES
+#define POPCOUNT(bits) __builtin_popcount(bits)
+
+/* Stores to an array that is not read are collected for LINE cells of a row, then sent past the
+   caches: an ordinary store first reads what it overwrites. Lines start at multiples of 64 bytes. */
+#define LINE 128
+#define LINE_PARAMETERS store (*line)[LINE], int line_start,
+#define STORE_LINE(field, index, k, value) (line[k][x - line_start] = (store)(value))
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
 /* Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
 #if defined(__x86_64__)
-#include <xmmintrin.h>
+#include <immintrin.h>
 #define FLUSH_DENORMALS const unsigned saved = _mm_getcsr(); _mm_setcsr(saved | 0x8040);
-#define RESTORE_DENORMALS _mm_setcsr(saved);
+#define RESTORE_DENORMALS _mm_setcsr(saved); _mm_sfence();
 #else
 #define FLUSH_DENORMALS
 #define RESTORE_DENORMALS
@@ -81,6 +95,38 @@ typedef unsigned char uint8;
       _Pragma("omp simd") for (int x = 1; x < nx - 1; x++)                                    \
           function(plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__);                   \
       if (nx > 1) function(plane, row, row_m, row_p, nx - 1, nx - 2, 0, __VA_ARGS__);         \
+    }                                                                                         \
+  RESTORE_DENORMALS
+
+INLINE void stream_out(store* to, const store* from, int count)
+{
+  int done = 0;
+#if defined(__AVX512F__)
+  for (; done + 64 / (int)sizeof(store) <= count; done += 64 / sizeof(store))
+    _mm512_stream_si512((__m512i*)(to + done), _mm512_load_si512((const __m512i*)(from + done)));
+#elif defined(__AVX__)
+  for (; done + 32 / (int)sizeof(store) <= count; done += 32 / sizeof(store))
+    _mm256_stream_si256((__m256i*)(to + done), _mm256_load_si256((const __m256i*)(from + done)));
+#endif
+  memcpy(to + done, from + done, (count - done) * sizeof(store));
+}
+
+#define FOR_CELLS_SENT(function, send, values, ...)                                           \
+  FLUSH_DENORMALS                                                                             \
+  store line[values][LINE] __attribute__((aligned(64)));                                      \
+  for (int64 plane = begin; plane < end; plane += stride)                                     \
+    for (int row = 0; row < rows; row++) {                                                    \
+      const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;   \
+      for (int start = 0; start < nx; start += LINE) {                                        \
+        const int stop = SMALLER(start + LINE, nx), last = SMALLER(stop, nx - 1);             \
+        if (start == 0)                                                                       \
+          function(line, 0, plane, row, row_m, row_p, 0, nx - 1, nx > 1 ? 1 : 0, __VA_ARGS__); \
+        _Pragma("omp simd") for (int x = start > 0 ? start : 1; x < last; x++)                \
+            function(line, start, plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__);    \
+        if (stop == nx && nx > 1)                                                             \
+          function(line, start, plane, row, row_m, row_p, nx - 1, nx - 2, 0, __VA_ARGS__);    \
+        send(line, start, stop - start, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);  \
+      }                                                                                       \
     }                                                                                         \
   RESTORE_DENORMALS
 

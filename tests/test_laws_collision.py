@@ -1,0 +1,220 @@
+"""Collisions and forces, exactly: what they conserve, where they rest, at which rates they relax."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from sympy import Rational, Symbol, expand
+
+from mpilbm import units
+from mpilbm.codegen.model import Model
+from mpilbm.registry import find, make, names
+
+LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")
+over_lattices = pytest.mark.parametrize("lattice", LATTICES)
+over_collisions = pytest.mark.parametrize("collision", COLLISIONS)
+over_forces = pytest.mark.parametrize("force", [None, *FORCES])
+
+
+def symbols(text: str) -> list:
+    return [Symbol(name, real=True) for name in text.split()]
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def momentum(lattice, f) -> list:
+    return [dot([c[a] for c in lattice.c], f) for a in range(lattice.D)]
+
+
+class Fluid:
+    """A collision on a lattice at rho, u and force F, all symbols."""
+
+    def __init__(self, lattice, collision, force=None):
+        self.lattice, self.collision = make("lattices", lattice), make("collisions", collision)
+        D = self.lattice.D
+        self.density, self.rho, *self.u = symbols("density rho u_x u_y u_z")[: 2 + D]
+        self.F = symbols("F_x F_y F_z")[:D] if force else [0] * D
+        self.source = None
+        if force:
+            forcing = make("forcing", {"name": force, "value": [0.0] * D})
+            self.source = forcing.source(self.lattice, self.u, self.F)
+        self.rates = {name: Symbol(name) for name in self.collision.rates(0.1, self.lattice)}
+
+    def f(self) -> list:
+        """Any populations with sum f = density and sum c f = rho u - F/2."""
+        lattice = self.lattice
+        h = symbols(" ".join(f"h_{i}" for i in range(lattice.Q)))
+        mass = self.density - sum(h)
+        j = [
+            self.rho * u - F / 2 - m
+            for u, F, m in zip(self.u, self.F, momentum(lattice, h), strict=True)
+        ]
+        terms = zip(h, rational(lattice.w), lattice.c, strict=True)
+        return [a + w * (mass + dot(c, j) / Rational(lattice.cs2)) for a, w, c in terms]
+
+    def feq(self, density=None, rho=None, u=None) -> list:
+        given = (self.density, self.rho, self.u) if rho is None else (density, rho, u)
+        return self.collision.feq(self.lattice, *given)
+
+    def collide(self, f) -> list:
+        state = (f, self.density, self.rho, self.u, self.source, self.rates)
+        return self.collision.collide(self.lattice, *state)
+
+
+def rational(weights) -> list:
+    return [Rational(w.numerator, w.denominator) for w in weights]
+
+
+def vanishes(expression) -> bool:
+    return expand(expression) == 0
+
+
+@over_forces
+@over_collisions
+@over_lattices
+def test_mass_is_kept_and_momentum_grows_by_the_force(lattice, collision, force):
+    fluid = Fluid(lattice, collision, force)
+    f = fluid.f()
+    change = [a - b for a, b in zip(fluid.collide(f), f, strict=True)]
+    assert vanishes(sum(change))
+    for gained, F in zip(momentum(fluid.lattice, change), fluid.F, strict=True):
+        assert vanishes(gained - F)
+
+
+@over_collisions
+@over_lattices
+def test_equilibrium_is_where_nothing_changes(lattice, collision):
+    fluid = Fluid(lattice, collision)
+    feq = fluid.feq()
+    assert all(vanishes(a - b) for a, b in zip(fluid.collide(feq), feq, strict=True))
+    f = fluid.f()
+    assert not all(vanishes(a - b) for a, b in zip(fluid.collide(f), f, strict=True))
+
+
+@over_collisions
+@over_lattices
+def test_equilibrium_has_the_moments_of_the_flow(lattice, collision):
+    """rho, rho u and rho u u + p; the pressure cs2 density is that of what is stored."""
+    fluid = Fluid(lattice, collision)
+    feq, u = fluid.feq(), fluid.u
+    assert vanishes(sum(feq) - fluid.density)
+    for j, v in zip(momentum(fluid.lattice, feq), u, strict=True):
+        assert vanishes(j - fluid.rho * v)
+    for a, b in product(range(fluid.lattice.D), repeat=2):
+        flux = dot([c[a] * c[b] for c in fluid.lattice.c], feq)
+        pressure = Rational(fluid.lattice.cs2) * fluid.density if a == b else 0
+        assert vanishes(flux - fluid.rho * u[a] * u[b] - pressure)
+
+
+@over_collisions
+@over_lattices
+def test_stored_deviations_are_those_from_rest(lattice, collision):
+    fluid = Fluid(lattice, collision)
+    still = [0] * fluid.lattice.D
+    assert fluid.feq(0, 1, still) == [0] * fluid.lattice.Q
+    rest = fluid.feq(1, 1, still)
+    assert sum(rest) == 1
+    assert min(rest) > 0
+    whole = fluid.feq(fluid.rho, fluid.rho, fluid.u)
+    stored = fluid.feq(fluid.rho - 1, fluid.rho, fluid.u)
+    for all_of_it, base, deviation in zip(whole, rest, stored, strict=True):
+        assert vanishes(all_of_it - Rational(base) - deviation)
+
+
+@pytest.mark.parametrize("nu", [0.001, 0.05, 1 / 6, 2.0])
+@over_collisions
+@over_lattices
+def test_shear_stress_relaxes_at_the_rate_of_the_viscosity(lattice, collision, nu):
+    one, operator = make("lattices", lattice), make("collisions", collision)
+    stress = [float(w) * c[0] * c[1] for w, c in zip(one.w, one.c, strict=True)]
+    relaxed = operator.relax(one, stress, **operator.rates(nu, one))
+    shear = [c[0] * c[1] for c in one.c]
+    tau = dot(shear, stress) / dot(shear, relaxed)
+    assert tau == pytest.approx(units.tau_from_viscosity(nu, one.cs2), rel=1e-13)
+    assert units.viscosity_from_tau(tau, one.cs2) == pytest.approx(nu, rel=1e-12)
+    assert all(0 < rate < 2 for rate in operator.rates(nu, one).values())
+
+
+@pytest.mark.parametrize("magic", [3 / 16, 1 / 4, 1 / 12])
+def test_two_rates_have_the_magic_product(magic):
+    trt = make("collisions", {"name": "trt", "magic": magic})
+    rates = trt.rates(0.02, make("lattices", "D3Q19"))
+    even, odd = (1 / rates[f"omega_{sign}"] - 0.5 for sign in ("plus", "minus"))
+    assert even * odd == pytest.approx(magic, rel=1e-13)
+
+
+@pytest.mark.parametrize("force", FORCES)
+@over_lattices
+def test_force_term_has_the_moments_0_F_and_uF_plus_Fu(lattice, force):  # noqa: N802
+    fluid = Fluid(lattice, COLLISIONS[0], force)
+    one, u, F = fluid.lattice, fluid.u, fluid.F
+    assert vanishes(sum(fluid.source))
+    for a in range(one.D):
+        assert vanishes(momentum(one, fluid.source)[a] - F[a])
+        for b in range(one.D):
+            stress = dot([c[a] * c[b] for c in one.c], fluid.source)
+            assert vanishes(stress - u[a] * F[b] - F[a] * u[b])
+
+
+class Numbers:
+    """Stands in for a kernel: what a model names or asks for are plain numbers."""
+
+    def __init__(self, **arguments):
+        self.arguments = arguments
+
+    def let(self, name, value):
+        return value
+
+    def argument(self, name, type):
+        return self.arguments[name]
+
+
+F = {"force_x": Fraction(1, 700), "force_y": Fraction(-1, 900), "force_z": Fraction(1, 1100)}
+
+
+def model(lattice, collision, force, offset) -> Model:
+    D = make("lattices", lattice).D
+    forcing = make("forcing", {"name": force, "value": [0.0] * D}) if force else None
+    return Model(find("lattices", lattice)(), make("collisions", collision), forcing, offset)
+
+
+def one_cell(model, rho, u, steps, number=Fraction):
+    """Populations of a periodic box of one cell, rho and u after some steps."""
+    kernel = Numbers(**{name: number(value) for name, value in F.items()})
+    rates = {k: number(v) for k, v in model.collision.rates(0.02, model.lattice).items()}
+    density = number(rho) - model.offset
+    f = model.initial(kernel, density, [number(v) for v in u[: model.lattice.D]])
+    for _ in range(steps):
+        f = model.collide(kernel, f, rates)
+    _, rho, u = model.macroscopic(kernel, f, -1)
+    return f, rho, u
+
+
+U = (Fraction(1, 20), Fraction(1, 30), Fraction(-1, 40))
+
+
+@pytest.mark.parametrize("force", FORCES)
+@over_collisions
+@over_lattices
+def test_force_is_what_the_momentum_gains_per_step(lattice, collision, force):
+    rho = Fraction(11, 10)
+    for steps in (0, 1, 3):
+        _, density, u = one_cell(model(lattice, collision, force, True), rho, U, steps)
+        assert density == rho
+        for v, start, gain in zip(u, U, F.values(), strict=False):
+            assert rho * (v - start) == steps * gain
+
+
+@over_forces
+@over_collisions
+@over_lattices
+def test_offset_does_not_show(lattice, collision, force):
+    given = (1.01, [float(v) for v in U], 4, float)
+    shifted = model(lattice, collision, force, True)
+    f, rho, u = one_cell(shifted, *given)
+    whole, rho_whole, u_whole = one_cell(model(lattice, collision, force, False), *given)
+    rest = shifted.collision.feq(shifted.lattice, 1.0, 1.0, [0.0] * shifted.lattice.D)
+    assert [a + b for a, b in zip(f, rest, strict=True)] == pytest.approx(whole, abs=1e-15)
+    assert [rho, *u] == pytest.approx([rho_whole, *u_whole], abs=1e-14)

@@ -1,0 +1,223 @@
+"""Layouts: no two cells touch one place, gather returns what left, and only that travels."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+from mpilbm import domain
+from mpilbm.codegen.program import Access
+from mpilbm.layouts import HERE, Layout, Place
+from mpilbm.layouts.grid import Grid, velocity_grid
+from mpilbm.passes import exchange_plan
+from mpilbm.registry import make, names
+
+BOX = (5, 4, 3)  # planes, rows, nx
+over_lattices = pytest.mark.parametrize("lattice", [make("lattices", n) for n in names("lattices")],
+                                        ids=lambda lattice: lattice.name)  # fmt: skip
+over_layouts = pytest.mark.parametrize("layout", [make("layouts", n) for n in names("layouts")],
+                                       ids=lambda layout: layout.name)  # fmt: skip
+
+
+def places(what, lattice, parity) -> list[Place]:
+    return [what(lattice, i, parity) for i in range(lattice.Q)]
+
+
+def box_of(lattice):
+    return BOX if lattice.D == 3 else (BOX[0], 1, BOX[2])
+
+
+def cells_at(lattice, place) -> list[tuple]:
+    """The locations that all cells of a periodic box touch at this place."""
+    shape = box_of(lattice)
+    cells = product(*map(range, shape))
+    return [(place.slot, *(np.add(cell, place.offset) % shape).tolist()) for cell in cells]
+
+
+@over_layouts
+@over_lattices
+def test_each_location_is_touched_by_one_cell(lattice, layout):
+    for parity in range(layout.parities):
+        sides = [places(what, lattice, parity) for what in (layout.gather, layout.scatter)]
+        touched = sides if layout.buffers > 1 else [set(sides[0]) | set(sides[1])]
+        for group in touched:
+            count = Counter(where for place in group for where in cells_at(lattice, place))
+            assert set(count.values()) == {1}
+            assert len(count) == lattice.Q * np.prod(box_of(lattice))
+
+
+class Racing(Layout):
+    """Pull in a single array: a cell overwrites what its neighbour still has to read."""
+
+    def gather(self, lattice, i, parity):
+        return make("layouts", "ab").gather(lattice, i, parity)
+
+    def scatter(self, lattice, i, parity):
+        return Place(i, HERE)
+
+
+class Sharing(Racing):
+    """Reads what it writes, but two cells the same: slot 1 at home and in the neighbour."""
+
+    def gather(self, lattice, i, parity):
+        return Place(1, lattice.offset(1)) if i == 2 else Place(i, HERE)
+
+    scatter = gather
+
+
+@pytest.mark.parametrize("layout", [Racing, Sharing])
+def test_a_layout_in_which_cells_race_is_refused(layout):
+    Layout.name = "racing"
+    try:
+        with pytest.raises(ValueError, match="racing"):
+            layout().check_in_place(make("lattices", "D3Q19"))
+    finally:
+        del Layout.name
+
+
+def look(array, place) -> np.ndarray:
+    """Values of a periodic array (Q, planes, rows, nx) at a place, for all cells."""
+    return np.roll(array[place.slot], [-k for k in place.offset], (0, 1, 2))
+
+
+def put(array, place, values) -> None:
+    array[place.slot] = np.roll(values, place.offset, (0, 1, 2))
+
+
+def collide(f):
+    """Something that mixes the directions and tells them apart."""
+    return 0.7 * f + 0.2 * np.roll(f, 1, axis=0) + 0.1 * f**2
+
+
+@over_layouts
+@over_lattices
+def test_gather_finds_what_left_the_neighbours(lattice, layout):
+    left = np.random.default_rng(7).random((lattice.Q, *box_of(lattice)))
+    arrays = [np.full_like(left, np.nan) for _ in range(layout.buffers)]
+    for place, values in zip(places(layout.f_out, lattice, 0), left, strict=True):
+        put(arrays[0], place, values)
+    for step in range(5):
+        parity = step % layout.parities
+        source, target = arrays[step % layout.buffers], arrays[(step + 1) % layout.buffers]
+        arrived = [np.roll(f, lattice.offset(i), (0, 1, 2)) for i, f in enumerate(left)]
+        found = [look(source, place) for place in places(layout.gather, lattice, parity)]
+        assert np.array_equal(found, arrived)
+        left = collide(np.array(arrived))
+        for place, values in zip(places(layout.scatter, lattice, parity), left, strict=True):
+            put(target, place, values)
+        following = places(layout.f_out, lattice, (step + 1) % layout.parities)
+        assert np.array_equal([look(target, place) for place in following], left)
+
+
+def accesses(layout, lattice, parity):
+    """(writes of a step, reads of the next) as a kernel states them."""
+    following = (parity + 1) % layout.parities
+    writes, reads = places(layout.scatter, lattice, parity), places(layout.gather, lattice, following)
+    return [[Access("f", *place) for place in side] for side in (writes, reads)]
+
+
+def plan_of(layout, lattice, parity, planes):
+    grid = layout.grid(lattice, planes, *box_of(lattice)[1:])
+    return grid, exchange_plan(grid, *accesses(layout, lattice, parity))
+
+
+def content(grid, transfer) -> list[tuple[int, int]]:
+    """(plane of the array, place in it) of the values that a transfer moves."""
+    assert transfer.start % grid.slot_stride == transfer.count % grid.slot_stride == 0
+    first, count = transfer.start // grid.slot_stride, transfer.count // grid.slot_stride
+    return [divmod(k, len(grid.slots)) for k in range(first, first + count)]
+
+
+@over_layouts
+@over_lattices
+def test_only_what_leaves_the_slab_travels_in_one_message_a_face(lattice, layout):
+    crossing = {way: sum(c[-1] == way for c in lattice.c) for way in (+1, -1)}
+    for parity, planes in product(range(layout.parities), (1, 2, 7)):
+        grid, plan = plan_of(layout, lattice, parity, planes)
+        for transfers in (plan.sends, plan.receives):
+            assert sorted(t.neighbour for t in transfers) == [-1, +1]
+            for t in transfers:
+                assert t.count == crossing[t.neighbour] * grid.slot_stride
+
+
+@over_layouts
+@over_lattices
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_slabs_of_unequal_size_have_all_that_the_next_step_reads(lattice, layout, ranks):
+    """What travels stays at its place of the box; own writes and arrivals are all that is read."""
+    slabs = domain.split(box_of(lattice), ranks, True)
+    whole = slabs[0].shape[0]
+    for parity in range(layout.parities):
+        writes, reads = accesses(layout, lattice, parity)
+        plans = [plan_of(layout, lattice, parity, slab.planes) for slab in slabs]
+        for slab, (grid, plan) in zip(slabs, plans, strict=True):
+            own = range(grid.ghost, grid.ghost + slab.planes)
+            written, read = (
+                {(plane + a.offset[0], grid.slots[a.slot]) for a in side for plane in own}
+                for side in (writes, reads)
+            )
+            arrived = []
+            for way, rank in ((+1, slab.upper), (-1, slab.lower)):
+                other, (other_grid, other_plan) = slabs[rank], plans[rank]
+                sent = [t for t in other_plan.sends if t.neighbour == -way]
+                got = [t for t in plan.receives if t.neighbour == way]
+                for source, target in zip(sent, got, strict=True):
+                    pairs = zip(content(other_grid, source), content(grid, target), strict=True)
+                    for (from_plane, from_slot), (to_plane, to_slot) in pairs:
+                        assert from_slot == to_slot
+                        here = to_plane - grid.ghost + slab.begin
+                        there = from_plane - other_grid.ghost + other.begin
+                        assert (here - there) % whole == 0
+                        arrived.append((to_plane, to_slot))
+            assert read <= written | set(arrived)
+            assert not set(arrived) & {(p, s) for p, s in written if p in own}
+            assert len(arrived) == len(set(arrived))
+
+
+@over_lattices
+def test_velocity_planes_travel_whole_and_only_where_the_curl_looks(lattice):
+    grid = velocity_grid(lattice, 1, 6, *box_of(lattice)[1:])
+    reads = [Access("u", k, (side, 0, 0)) for k in range(lattice.D - 1) for side in (-1, +1)]
+    other = [Access("f", k, (1, 0, 0)) for k in range(lattice.D)]
+    plan = exchange_plan(grid, (), [*reads, *other])
+    assert [t.neighbour for t in plan.sends] == [+1, -1]
+    assert {t.count for t in plan.sends + plan.receives} == {(lattice.D - 1) * grid.slot_stride}
+
+
+SIZES = [(1, 1, 1), (5, 4, 13), (3, 64, 32), (2, 33, 100), (4, 128, 128), (2, 256, 512)]
+
+
+@over_layouts
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_strides_of_a_slab(layout, size):
+    lattice = make("lattices", "D3Q19")
+    planes, rows, nx = size
+    grid = layout.grid(lattice, *size)
+    strides = grid.row_stride, grid.slot_stride, grid.plane_stride
+    for stride in strides:
+        assert stride * np.dtype("float32").itemsize % 128 == 0
+    assert nx <= grid.row_stride < nx + 32
+    assert rows * grid.row_stride <= grid.slot_stride < rows * grid.row_stride + 32 * 32
+    assert grid.plane_stride == lattice.Q * grid.slot_stride
+    assert grid.count == (planes + 2 * grid.ghost) * grid.plane_stride
+    assert grid.slot_stride <= 32 * 32 or grid.slot_stride % (4 * 32)  # off powers of two
+    assert grid.arguments() == dict(zip(("f_row", "f_slot", "f_plane"), strides, strict=True))
+    assert grid.interior == (grid.ghost, grid.ghost + planes)
+
+
+@over_lattices
+def test_addresses_are_those_of_the_wrapped_neighbour(lattice):
+    """f[plane, slot, row, x]: all places of all cells lie apart, inside the array."""
+    planes, rows, nx = box_of(lattice)
+    grid = Grid.dense("f", planes, rows, nx, lattice.slots, 1)
+    shape = (planes + 2, lattice.Q, grid.slot_stride)
+    for i, offset in product(range(lattice.Q), map(lattice.offset, range(lattice.Q))):
+        text = compile(grid.address(i, offset), "address", "eval")
+        for plane, row, x in product(range(1, planes + 1), range(rows), range(nx)):
+            values = {"plane": plane, "row": row, "x": x} | grid.arguments()
+            values |= {"row_m": (row - 1) % rows, "row_p": (row + 1) % rows}
+            values |= {"x_m": (x - 1) % nx, "x_p": (x + 1) % nx}
+            there = (row + offset[1]) % rows * grid.row_stride + (x + offset[2]) % nx
+            expected = np.ravel_multi_index((plane + offset[0], lattice.slots[i], there), shape)
+            assert eval(text, values) == expected

@@ -60,7 +60,7 @@ class Lists:
 
 
 def packed(cells, rows: int, nx: int):
-    """Cells (plane * rows + row) * nx + x as plane << 42 | row << 21 | x, which needs no division."""
+    """Cells (plane * rows + row) * nx + x as plane << 42 | row << 21 | x: read without division."""
     planes, within = np.divmod(cells, rows * nx)
     row, x = np.divmod(within, nx)
     return planes << 42 | row << 21 | x

@@ -1,7 +1,7 @@
 """The passes of a time step, and what must travel between slabs after each.
 
-A step is a list of passes; single-fluid: the boundary lists, then collide-stream. What a pass writes
-beyond its slab, and what the next reads from beyond it, is all that is exchanged:
+A step is a list of passes; single-fluid: the boundary lists, then collide-stream. What a pass
+writes beyond its slab, and what the next reads from beyond it, is all that is exchanged:
 
     pushed     (slot, plane) written into the neighbour's first planes: goes to where it belongs
     fetched    (slot, plane) to be read from the neighbour's first planes: comes into the ghosts

@@ -1,15 +1,19 @@
 """The solver of one slab: its arrays, kernels and streams, and the step."""
 
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 
+from mpilbm import memory_plan
 from mpilbm.codegen.program import Program
 from mpilbm.diagnostics import Diagnostics
 from mpilbm.lattices import AXES
 from mpilbm.layouts.grid import Grid
 from mpilbm.lists import Lists
 from mpilbm.passes import exchange_plan
+
+SAMPLED = 64  # one step in so many is timed
 
 
 @dataclass(frozen=True)
@@ -39,30 +43,39 @@ class Pass:
     def __init__(self, device, grid: Grid, slab, launch, exchange):
         self.edge, self.bulk = device.stream("edge"), device.stream("bulk")
         self.launch, self.exchange = launch, exchange
-        self.first, self.end = grid.interior
-        self.lower, self.upper = slab.lower is not None, slab.upper is not None
+        first, end = grid.interior
+        lower, upper = slab.lower is not None, slab.upper is not None
+        self.inner = first + lower, end - upper
+        if lower and upper:
+            self.edges = first, end, max(1, end - 1 - first)
+        else:
+            self.edges = (first, first + lower, 1) if lower else (end - upper, end, 1)
+        self.alone = not (lower or upper)
+        self.hidden: list[float] = []
 
-    def run(self) -> None:
-        """Compute all planes and exchange what leaves the slab."""
-        inner, last = self.first + self.lower, self.end - self.upper
-        if not (self.lower or self.upper):
-            self.launch(self.bulk, self.first, self.end)
+    def run(self, sample: bool = False) -> None:
+        """Compute all planes and exchange what leaves the slab.
+
+        With `sample` it also notes the share of the exchange, from the edge planes being ready to
+        its end, during which bulk planes were computed.
+        """
+        if self.alone:
+            self.launch(self.bulk, *self.inner)
             self.bulk.flush()
             return
-        ready = self.bulk.record()
-        self.edge.wait(ready)
-        if self.lower and self.upper:
-            self.launch(self.edge, self.first, self.end, max(1, self.end - 1 - self.first))
-        elif self.lower:
-            self.launch(self.edge, self.first, inner)
-        elif self.upper:
-            self.launch(self.edge, last, self.end)
-        edges_done = self.edge.record()
-        self.launch(self.bulk, inner, last)
+        self.edge.wait(self.bulk.record())
+        self.launch(self.edge, *self.edges)
+        edges_done = self.edge.record(timed=sample)
+        self.launch(self.bulk, *self.inner)
+        bulk_done = self.bulk.record(timed=sample) if sample else None
         edges_done.synchronize()
+        start = perf_counter()
         self.exchange.start()
         self.bulk.flush()
         self.exchange.finish()
+        if sample:
+            seconds = perf_counter() - start
+            self.hidden.append(min(1.0, bulk_done.seconds_since(edges_done) / seconds))
 
 
 class Solver:
@@ -79,7 +92,7 @@ class Solver:
         planes, (rows, nx) = slab.planes, slab.shape[1:]
         self.grid = self.layout.grid(self.lattice, planes, rows, nx)
         self.first = self.grid.ghost
-        device.require(self.bytes_needed(), "the fields of a slab")
+        memory_plan.require(device, case, slab, geometry.lists)
         self.kernels = device.compile(program)
         count, storage = self.grid.count, program.storage
         self.f = [device.allocate(count, storage) for _ in range(self.layout.buffers)]
@@ -91,12 +104,12 @@ class Solver:
         self.passes = [self._collide_stream(k) for k in range(self.period)]
         self.diagnostics = Diagnostics(self)
 
-    def bytes_needed(self) -> int:
-        """Bytes of the arrays on the device."""
-        size = np.dtype(self.program.storage).itemsize
-        lists = sum(entries.cells.size for entries in self.geometry.lists)
-        fields = self.layout.buffers * self.grid.count * size
-        return fields + self.geometry.flags.size + lists * (24 + 8 * size)
+    @property
+    def bytes_per_update(self) -> int:
+        """Bytes that the update of a cell reads and writes, counted from the kernel's accesses."""
+        kernel = self.program.kernels["collide_stream_0"]
+        values = len(kernel.reads) + len(kernel.writes)
+        return values * np.dtype(self.program.storage).itemsize
 
     def sizes(self) -> dict:
         """Numbers that every kernel over the populations takes."""
@@ -136,8 +149,14 @@ class Solver:
         """One time step: what enters at boundaries, then collide and stream, then exchange."""
         k = self.steps % self.period
         self.lists.run(k)
-        self.passes[k].run()
+        self.passes[k].run(sample=self.steps % SAMPLED == SAMPLED - 1)
         self.steps += 1
+
+    @property
+    def halo_hidden(self) -> float | None:
+        """Mean share of the exchange behind which bulk planes were computed; None if unknown."""
+        shares = [share for each in self.passes for share in each.hidden]
+        return sum(shares) / len(shares) if shares else None
 
     def initialise(self, planes_at_a_time: int = 16) -> None:
         """rho and u of the case -> what left the cells at step -1, then the exchange of step -1."""

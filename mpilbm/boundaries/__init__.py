@@ -10,8 +10,8 @@ Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 class Boundary(Parameters):
     """The populations that enter a cell along links which come from outside the fluid.
 
-    `where` names faces of the box; a body's own boundary has none. A subclass says where its wall is
-    (`wall_at`), on which lattices it is defined (None: all), and `incoming`.
+    `where` names faces of the box; a body's own boundary has none. A subclass says where its wall
+    is (`wall_at`), on which lattices it is defined (None: all), and `incoming`.
     """
 
     where: tuple[Face, ...] = ()

@@ -8,7 +8,7 @@ from mpilbm.registry import register
 
 @register("boundaries", "equilibrium")
 class Equilibrium(Boundary):
-    """f_i = feq_i(rho, u): `velocity` given, rho that of the cell; or `rho` given, u that of the cell.
+    """f_i = feq_i(rho, u): `velocity` given and rho the cell's, or `rho` given and u the cell's.
 
     The cell next to the face takes the value (wall_at = "node"). First order, robust; it
     reflects sound. All lattices. [Mohamad & Succi 2009, Eur. Phys. J. Special Topics 171, 213]

@@ -159,7 +159,9 @@ class KernelText:
             f"  stream_out({pointer} + {address}, line[{k}], count);\n"
             for k, (pointer, address) in enumerate(self.sent)
         )
-        head = f"INLINE void {self.name}_send(LINE_PARAMETERS int count, {HEAD['cells']}, {declared})"
+        head = (
+            f"INLINE void {self.name}_send(LINE_PARAMETERS int count, {HEAD['cells']}, {declared})"
+        )
         return f"#ifndef __CUDACC__\n{head}\n{{\n{lines}}}\n#endif\n"
 
     def driver(self, names: str) -> str:

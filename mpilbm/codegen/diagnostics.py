@@ -87,8 +87,8 @@ class Diagnostics:
 
     def _curl(self, kernel, flag: str) -> list:
         pairs = ((1, 2), (2, 0), (0, 1)) if self.lattice.D == 3 else ((0, 1),)
-        slope = {(a, b): self._slope(kernel, a, b, flag) for p in pairs for a, b in (p, p[::-1])}
-        return [kernel.let(f"omega_{k}", slope[a, b] - slope[b, a]) for k, (a, b) in enumerate(pairs)]
+        curl = [self._slope(kernel, a, b, flag) - self._slope(kernel, b, a, flag) for a, b in pairs]
+        return [kernel.let(f"omega_{k}", component) for k, component in enumerate(curl)]
 
     def _slope(self, kernel, axis: int, component: int, flag: str):
         """du_component / dx_axis; one-sided beside a solid or a wall, zero between two."""

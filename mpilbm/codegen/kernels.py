@@ -1,4 +1,4 @@
-"""The kernels that change the state of a fluid: collide-stream, initial state, state from a file."""
+"""The kernels that change a fluid: collide-stream, initial state, state from a file."""
 
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.model import Model
@@ -8,7 +8,7 @@ CELL = "const int64 cell = ((plane - origin) * rows + row) * nx + x;"
 
 
 class FluidKernels:
-    """Generates the kernels of a model in a layout, one for each parity where places depend on it."""
+    """Generates the kernels of a model in a layout, one for each parity of its places."""
 
     def __init__(self, model: Model, layout: Layout):
         self.model, self.layout, self.lattice = model, layout, model.lattice
@@ -74,7 +74,7 @@ class FluidKernels:
         return kernel
 
     def export_state(self, parity):
-        """What left each cell, in the lattice's order: the canonical state, in the storage's bits."""
+        """What left each cell in the lattice's order: the state in the storage's own bits."""
         kernel = self.block_kernel(f"export_{parity}", "state[plane, i, row, x] = f_out_i")
         kernel.argument("state", "store*")
         kernel.argument("f", "store*")

@@ -101,7 +101,7 @@ def _staged(i: int) -> str:
 
 
 class EntryText(KernelText):
-    """A kernel over entries; with `incoming`, each direction computes only if its link is missing."""
+    """A kernel over entries; `incoming` of a direction is computed only if its link is missing."""
 
     def __init__(self, name: str, equations: str, fluid: FluidKernels):
         super().__init__(name, "entries", equations)
@@ -153,5 +153,3 @@ def _used(expression, known) -> set:
             needed.add(name)
             todo += known[name].free_symbols if name in known else ()
     return needed
-
-

@@ -1,4 +1,4 @@
-"""The equations of one fluid, as symbols: from populations to rho and u, collision, initial state."""
+"""The equations of one fluid as symbols: rho and u of populations, collision, initial state."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ from mpilbm.lattices import AXES, Lattice
 class Model:
     """A lattice with a collision, a force (or None) and the kind of storage.
 
-    With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0); `density` is what the stored
-    ones add up to: rho - 1, or rho without offset.
+    With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0); `density` is what the
+    stored ones add up to: rho - 1, or rho without offset.
     """
 
     lattice: Lattice

@@ -71,7 +71,7 @@ typedef unsigned char uint8;
 
 /* Stores to an array that is not read are collected for LINE cells of a row, then sent past the
    caches: an ordinary store first reads what it overwrites. Lines start at multiples of 64 bytes. */
-#define LINE 128
+#define LINE 64
 #define LINE_PARAMETERS store (*line)[LINE], int line_start,
 #define STORE_LINE(field, index, k, value) (line[k][x - line_start] = (store)(value))
 #define SMALLER(a, b) ((a) < (b) ? (a) : (b))
@@ -118,6 +118,13 @@ INLINE void stream_out(store* to, const store* from, int count)
     for (int row = 0; row < rows; row++) {                                                    \
       const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;   \
       for (int start = 0; start < nx; start += LINE) {                                        \
+        if (start > 0 && start + LINE < nx) {                                                 \
+          _Pragma("omp simd") for (int k = 0; k < LINE; k++)                                  \
+              function(line, start, plane, row, row_m, row_p, start + k, start + k - 1,       \
+                       start + k + 1, __VA_ARGS__);                                           \
+          send(line, start, LINE, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);        \
+          continue;                                                                           \
+        }                                                                                     \
         const int stop = SMALLER(start + LINE, nx), last = SMALLER(stop, nx - 1);             \
         if (start == 0)                                                                       \
           function(line, 0, plane, row, row_m, row_p, 0, nx - 1, nx > 1 ? 1 : 0, __VA_ARGS__); \

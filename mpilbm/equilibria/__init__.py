@@ -7,8 +7,8 @@ class Equilibrium(Parameters):
     """feq_i(rho, u) of a lattice.
 
     `density` is what the stored populations add up to: rho - 1 where they are deviations
-    f_i - feq_i(rho = 1, u = 0), rho where they are not. With density = rho the formula is feq itself;
-    written so, no digit of a small deviation is lost in the subtraction of two numbers near 1.
+    f_i - feq_i(rho = 1, u = 0), rho where they are not. With density = rho the formula is feq
+    itself; so no digit of a small deviation is lost in a difference of two numbers near 1.
     """
 
     def feq(self, lattice, density, rho, u) -> list:

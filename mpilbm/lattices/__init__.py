@@ -50,7 +50,9 @@ class Lattice(Parameters):
         for order in range(1, cls.isotropy + 2):
             for axes in product(range(cls.D), repeat=order):
                 if cls.moment(*axes) != _isotropic(axes, cls.cs2):
-                    raise ValueError(f"{cls.__name__}: not isotropic to order {cls.isotropy}: {axes}")
+                    raise ValueError(
+                        f"{cls.__name__}: not isotropic to order {cls.isotropy}: {axes}"
+                    )
 
     def offset(self, i: int) -> tuple[int, int, int]:
         """c_i as steps in (plane, row, x); the plane axis is the slowest: z in 3D, y in 2D."""

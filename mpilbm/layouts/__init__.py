@@ -6,8 +6,8 @@ A layout states three places, for direction i and the parity of the step (step %
     scatter(i)   what the step stores of the population that leaves along c_i
     f_out(i)     the population that left the cell in the step before: its scatter
 
-A place is (slot, offset): the slot is a direction's index, the offset a multiple of c_i. Ghost planes,
-messages, in-place safety and the addresses of boundaries are derived from these.
+A place is (slot, offset): the slot is a direction's index, the offset a multiple of c_i. Ghost
+planes, messages, in-place safety and the addresses of boundaries are derived from these.
 """
 
 from typing import ClassVar, NamedTuple
@@ -61,8 +61,10 @@ class Layout(Parameters):
             reads = {self.gather(lattice, i, parity) for i in range(lattice.Q)}
             writes = {self.scatter(lattice, i, parity) for i in range(lattice.Q)}
             if reads != writes:
-                raise ValueError(f"layout '{self.name}' is not in place at parity {parity}: it reads "
-                                 f"{sorted(reads - writes)} and writes {sorted(writes - reads)}")  # fmt: skip
+                raise ValueError(
+                    f"layout '{self.name}' is not in place at parity {parity}: it reads "
+                    f"{sorted(reads - writes)} and writes {sorted(writes - reads)}"
+                )
 
 
 def against(offset: Offset) -> Offset:

@@ -8,8 +8,9 @@ from mpilbm.registry import register
 class AA(Layout):
     """In place, half the memory of `ab`. [Bailey et al. 2009, ICPP, 550-557].
 
-    Even steps read f_i at home in slot i and store what leaves in the slot of the opposite direction;
-    odd steps fetch it from there, out of the neighbour, and push what leaves into the next one.
+    Even steps read f_i at home in slot i and store what leaves in the slot of the opposite
+    direction; odd steps fetch it from there, out of the neighbour, and push what leaves into the
+    next one.
     """
 
     parities = 2

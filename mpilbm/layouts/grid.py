@@ -2,8 +2,8 @@
 
     f[plane, slot, row, x]      x fastest; plane = z, row = y in 3D; plane = y, one row in 2D
 
-Planes have ghosts, rows and x wrap around. Wrapping loses nothing at walls: each location is read by
-exactly one cell, and where a link crosses a wall its boundary writes that location before the step.
+Planes have ghosts, rows and x wrap around. Wrapping loses nothing at walls: each location is read
+by exactly one cell, and where a link crosses a wall its boundary writes it before the step.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ CACHE_SET = 32  # lines; slots a multiple of this apart would fall on the same c
 
 @dataclass(frozen=True)
 class Grid:
-    """A dense field of `len(slots)` values a cell. `slots[k]` is the place of value k in a plane."""
+    """A dense field of `len(slots)` values a cell; `slots[k]` is where value k lies in a plane."""
 
     name: str
     planes: int

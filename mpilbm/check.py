@@ -10,9 +10,9 @@ import numpy as np
 from mpilbm import geometry
 from mpilbm.codegen.program import Access
 from mpilbm.domain import split
-from mpilbm.layouts.grid import Grid
+from mpilbm.memory_plan import bytes_needed
 from mpilbm.passes import exchange_plan
-from mpilbm.units import mach, reynolds, tau_from_viscosity
+from mpilbm.units import in_words, mach, reynolds, tau_from_viscosity
 
 
 @dataclass(frozen=True)
@@ -179,20 +179,11 @@ def rank_lines(case, slabs, survey, gpu_memory, problems: list[str]) -> list[Lin
 
 
 def memory(case, slab, survey) -> dict[str, int]:
-    """Bytes of a rank's arrays: populations, velocity (for sums), flags, boundary lists."""
-    storage, compute = (np.dtype(kind).itemsize for kind in _types(case))
-    rows, nx = slab.shape[1:]
-    grid = case.layout.grid(case.lattice, slab.planes, rows, nx)
-    velocity = Grid.dense("u", slab.planes, rows, nx, tuple(range(case.dimensions)), grid.ghost)
+    """Bytes of a rank's arrays; its links are counted as if all entries had as many."""
     entries = int(survey.entries[slab.begin : slab.end].sum())
     links = sum(survey.links) + sum(survey.body_links)
     links_an_entry = links / max(1, int(survey.entries.sum()))
-    return {
-        "populations": case.layout.buffers * grid.count * storage,
-        "velocity": velocity.count * compute,
-        "flags": slab.planes * rows * nx,
-        "boundary lists": entries * 24 + round(entries * links_an_entry) * storage,
-    }
+    return bytes_needed(case, slab, entries, round(entries * links_an_entry))
 
 
 def halo_bytes(case, slab) -> tuple[int, int]:
@@ -211,10 +202,6 @@ def halo_bytes(case, slab) -> tuple[int, int]:
         sends = [s for s in sends if peers[s.neighbour] != slab.rank]
         found.append((sum(send.count for send in sends) * itemsize, len(sends)))
     return max(found)
-
-
-def _types(case) -> tuple[str, str]:
-    return case.precision.storage, case.precision.compute
 
 
 # ------------------------------------------------------------------------------------------ disk
@@ -237,14 +224,6 @@ def disk_lines(case, problems: list[str]) -> list[Line]:
         )
     note = f"{in_words(free)} free here"
     return [*lines, Line("in all", in_words(total), note, "good" if fits else "poor")]
-
-
-def in_words(count: float) -> str:
-    """Bytes in kB, MB, … of 1000."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            return f"{count:.0f} B" if unit == "B" else f"{count:.3g} {unit}"
-        count /= 1000
 
 
 # ------------------------------------------------------------------------------------------ show

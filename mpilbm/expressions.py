@@ -129,6 +129,8 @@ def _read(text: str, names):
     """The tree of a text."""
     if len(text) > LENGTH:
         raise FormulaError(f"has {len(text)} characters; allowed: at most {LENGTH}")
+    if "\0" in text:  # each version of Python has its own words for it
+        raise FormulaError(f"{text!r} is not a formula: it has a null character")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -241,13 +243,15 @@ def _constant(tree):
         return None if isinstance(tree, str) and tree != "pi" else tree
     branches = [_constant(branch) for branch in tree[1:]]
     if tree[0] == "/" and branches[1] is not None and branches[1] == 0:
-        raise FormulaError("divides by zero")
+        raise FormulaError("divides by zero; mend the divisor")
     if None in branches:
         return None
     with np.errstate(all="ignore"):
         value = float(_walk(tree, _NUMPY, {"pi": pi}, np.float64))
     if not isfinite(value):
-        raise FormulaError(f"a part without names is {value}: a division by zero or too large")
+        raise FormulaError(
+            f"a part without names is {value}: a division by zero or too large; mend that part"
+        )
     return value
 
 

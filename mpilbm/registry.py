@@ -13,9 +13,9 @@ import sys
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
 KINDS = (
@@ -109,13 +109,3 @@ def make(kind: str, table: dict | str):
     """The object that a table {name = …, …} (or a bare name) describes."""
     table = {"name": table} if isinstance(table, str) else table
     return find(kind, table.get("name", "")).model_validate(table)
-
-
-def choice(kind: str):
-    """Type of a field that holds any class of a kind, given by name: `equilibrium = {name = …}`."""
-
-    def chosen(value):
-        return make(kind, value) if isinstance(value, dict | str) else value
-
-    schema = {"type": "object", "required": ["name"], "description": f"one of the {kind}"}
-    return Annotated[Any, BeforeValidator(chosen), WithJsonSchema(schema)]

@@ -3,9 +3,9 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-from mpilbm import backends, codegen, domain, geometry
+from mpilbm import backends, codegen, domain, geometry, memory_plan
 from mpilbm.codegen.program import Program
-from mpilbm.errors import StoppedEarly
+from mpilbm.errors import CaseError, StoppedEarly
 from mpilbm.halo.world import local_rank
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.agree import on_root, together
@@ -59,10 +59,12 @@ def claimed(directory, case, comm, restart, overwrite):
 def build_solver(case, comm) -> tuple[Solver, dict]:
     """The solver of this rank's slab, and what of it belongs into the summary."""
     slab = domain.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
-    solids_and_lists = together(comm, geometry.build, case, slab)
     place, places = local_rank(comm)
     backend = backends.agreed(comm, together(comm, case.backend.resolve))
     device = together(comm, backend.open, place, places)
+    together(comm, memory_plan.require, device, case, slab)
+    solids_and_lists = together(comm, geometry.build, case, slab)
+    geometry.require_fluid(case, sum(comm.allgather(int(solids_and_lists.fluid_cells.sum()))))
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
     for turn in (True, False):  # one rank per node compiles, the others find its work in the cache
@@ -78,7 +80,7 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
         "backend": backend.name,
         "device": device.description,
         "compiler": device.compiler,
-        "bytes_per_update": getattr(solver, "bytes_per_update", None),
+        "bytes_per_update": solver.bytes_per_update,
         "halo": {"name": halo.name, "why": why},
     }
     return solver, facts
@@ -89,11 +91,23 @@ def begin(solver, case, comm, checkpoints, restart) -> int:
     if not checkpoints:
         if restart:
             say(comm, "there is no checkpoint yet: starting anew")
-        solver.initialise()
+        together(comm, initialise, solver)
         return 0
     step = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
     say(comm, f"going on from step {step}")
     return step
+
+
+def initialise(solver) -> None:
+    """Fill the solver with the initial fields; a rank where these are wrong still exchanges.
+
+    Its neighbours, whose fields may be right, wait for that.
+    """
+    try:
+        solver.initialise()
+    except CaseError:
+        solver.resume(0)
+        raise
 
 
 def warn_of_later(directory, comm, first) -> None:

@@ -34,3 +34,11 @@ def omega_from_viscosity(nu: float, cs2: float = 1 / 3) -> float:
 def mach(velocity: float, cs2: float = 1 / 3) -> float:
     """Ma = velocity / cs."""
     return velocity / sqrt(float(cs2))
+
+
+def in_words(count: float) -> str:
+    """Bytes in kB, MB, … of 1000."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            return f"{count:.0f} B" if unit == "B" else f"{count:.3g} {unit}"
+        count /= 1000

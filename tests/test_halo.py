@@ -42,7 +42,7 @@ def test_slabs_of_one_process_exchange(ranks, periodic):
 def test_local_world_tells_when_a_neighbour_has_not_started():
     slab = halo_cases.slabs(2, True)[0]
     device = halo_cases.device()
-    end = halo_cases.Ends(slab, device, LocalWorld(2).exchanger(0, slab, device))
+    end = halo_cases.Ends(slab, device, LocalWorld(2, patience=0.2).exchanger(0, slab, device))
     end.exchange.start()
     with pytest.raises(RuntimeError, match="slab 0 awaits 40 values of slab 1 and finds nothing"):
         end.exchange.finish()

@@ -1,4 +1,4 @@
-"""Collisions and forces, exactly: what they conserve, where they rest, at which rates they relax."""
+"""Collisions and forces, exactly: what they conserve, where they rest, how they relax."""
 
 from fractions import Fraction
 from itertools import product

@@ -105,7 +105,7 @@ SLIPS = {
 
 @pytest.mark.parametrize("slip", SLIPS)
 def test_wrong_table_is_refused(slip):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         type("Wrong", (Lattice,), {"c": C, "w": W, "__annotations__": {}} | SLIPS[slip])
 
 

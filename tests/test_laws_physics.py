@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from pairs import EVERYTHING
 from slabs import PRECISIONS, Cluster
 
 from mpilbm import codegen
@@ -11,6 +12,14 @@ from mpilbm.case import parse_case
 from mpilbm.registry import make, names
 
 LATTICES, COLLISIONS = names("lattices"), names("collisions")
+CHANNELS = LATTICES if EVERYTHING else ("D2Q9", "D3Q19")  # each is a program to compile
+
+
+WAVES = {  # directions and the velocities across them
+    2: [((1, 0), (0, 1)), ((0, 1), (1, 0)), ((1, 1), (1, -1))],
+    3: [((1, 0, 0), (0, 1, 0)), ((0, 1, 0), (0, 0, 1)), ((0, 0, 1), (1, 0, 0)),
+        ((1, 1, 0), (1, -1, 0)), ((1, 0, 1), (1, 0, -1))],
+}  # fmt: skip
 
 
 def flow(lattice, collision, size, nu=0.1, **tables) -> dict:
@@ -31,7 +40,7 @@ def velocity(cluster) -> np.ndarray:
 
 
 def slope(sizes, errors) -> float:
-    """Order of accuracy: the slope of log(error) over -log(size)."""
+    """Order of accuracy."""
     return -np.polyfit(np.log(sizes), np.log(errors), 1)[0]
 
 
@@ -101,9 +110,9 @@ def through(length, H, U) -> dict:
 @pytest.fixture(scope="module", autouse=True)
 def kernels():
     """Compile all kernels of this file on all cores."""
-    axes = {2: [(1, 0), (0, 1)], 3: [(1, 0, 0), (0, 1, 0)]}
-    waves = [wave(n, c, *axes[make("lattices", n).D]) for n in LATTICES for c in COLLISIONS]
-    channels = [channel(n, "trt", 9) for n in LATTICES] + [channel("D2Q9", "bgk", 8)]
+    directions = {n: WAVES[make("lattices", n).D][0] for n in LATTICES}
+    waves = [wave(n, c, *directions[n]) for n in LATTICES for c in COLLISIONS]
+    channels = [channel(n, "trt", 9) for n in CHANNELS] + [channel("D2Q9", "bgk", 8)]
     cavities = [cavity("D2Q9", [4, 5], [0.1, 0]), cavity("D3Q19", [4, 5, 6], [0.1, 0, 0])]
     tables = [*waves, *channels, *cavities, through(10, 5, 0.02)]
     programs = [codegen.generate(parse_case(t, "test.toml")) for t in tables]
@@ -115,10 +124,7 @@ def kernels():
 @pytest.mark.parametrize("lattice", LATTICES)
 @pytest.mark.parametrize("nu", [0.02, 0.08])
 def test_shear_waves_decay_with_the_viscosity(lattice, collision, nu):
-    plane = [((1, 0), (0, 1)), ((0, 1), (1, 0)), ((1, 1), (1, -1))]
-    space = [((1, 0, 0), (0, 1, 0)), ((0, 1, 0), (0, 0, 1)), ((0, 0, 1), (1, 0, 0)),
-             ((1, 1, 0), (1, -1, 0)), ((1, 0, 1), (1, 0, -1))]  # fmt: skip
-    for k, shear in {2: plane, 3: space}[make("lattices", lattice).D]:
+    for k, shear in WAVES[make("lattices", lattice).D]:
         rate = np.dot(k, k) * (2 * np.pi / 32) ** 2  # of decay, over nu
         settle, steps = round(0.1 / (nu * rate)), round(0.3 / (nu * rate))
         cluster = Cluster(wave(lattice, collision, k, shear, nu=nu)).start().run(settle)
@@ -130,8 +136,9 @@ def test_shear_waves_decay_with_the_viscosity(lattice, collision, nu):
 
 
 @pytest.mark.parametrize("collision", COLLISIONS)
-def test_taylor_green_is_second_order(collision, nu=0.05):
+def test_taylor_green_is_second_order(collision):
     """Diffusive scaling: U falls with 1/N, so the Mach number's error does with 1/N^2 as well."""
+    nu, sizes = 0.05, (16, 32, 64)
 
     def error(N):
         U, k = 0.64 / N, 2 * np.pi / N
@@ -144,10 +151,14 @@ def test_taylor_green_is_second_order(collision, nu=0.05):
         exact = U * np.stack([-np.cos(x) * np.sin(y), np.sin(x) * np.cos(y)], axis=-1)
         return relative(found, exact * np.exp(-2 * nu * k**2 * steps))
 
-    sizes = (16, 32, 64)
     errors = [error(N) for N in sizes]
     assert slope(sizes, errors) > 1.9
     assert errors[-1] < 0.002
+
+
+def along_x(profile, u) -> np.ndarray:
+    """u_x of each plane, as a field of the shape of u."""
+    return profile[:, None, None, None] * (np.arange(u.shape[-1]) == 0) * np.ones_like(u)
 
 
 def error_of_channel(lattice, collision, H, nu=0.1) -> float:
@@ -155,20 +166,17 @@ def error_of_channel(lattice, collision, H, nu=0.1) -> float:
     cluster = Cluster(channel(lattice, collision, H, nu)).start().run(round(2 * H**2 / nu))
     u = velocity(cluster)
     y = np.arange(H) + 0.5
-    exact = np.zeros_like(u)
-    exact[..., 0] = (4 * (0.4 / H) * y * (H - y) / H**2)[:, None, None]
-    return relative(u, exact)
+    return relative(u, along_x(4 * (0.4 / H) * y * (H - y) / H**2, u))
 
 
 def test_poiseuille_between_half_way_walls_is_second_order_for_bgk():
-    sizes = (8, 16, 32)
-    errors = [error_of_channel("D2Q9", "bgk", H) for H in sizes]
-    assert slope(sizes, errors) == pytest.approx(2, abs=0.02)
+    errors = [error_of_channel("D2Q9", "bgk", H) for H in (8, 16, 32)]
+    assert slope((8, 16, 32), errors) == pytest.approx(2, abs=0.02)
     assert errors[0] < 0.02
 
 
 @pytest.mark.parametrize("nu", [0.01, 0.1, 1.0])
-@pytest.mark.parametrize("lattice", LATTICES)
+@pytest.mark.parametrize("lattice", CHANNELS)
 def test_poiseuille_is_exact_for_trt_with_magic_3_16(lattice, nu):
     assert error_of_channel(lattice, "trt", 9, nu) < 1e-9
 
@@ -177,10 +185,8 @@ def test_couette_is_exact():
     """From rest to a straight line between the walls, half a cell outside the first and last."""
     H, U = 8, 0.05
     case = cavity("D2Q9", [3, H], [U, 0], periodic=True)
-    u = velocity(Cluster(case).start().run(20 * H**2))
-    exact = np.zeros_like(u)
-    exact[..., 0] = (U * (np.arange(H) + 0.5) / H)[:, None, None]
-    assert relative(u, exact) < 1e-11
+    u = velocity(Cluster(case).start().run(40 * H**2))
+    assert relative(u, along_x(U * (np.arange(H) + 0.5) / H, u)) < 1e-11
 
 
 BALL = {
@@ -203,16 +209,12 @@ def closed(lattice, slabs=1) -> Cluster:
 @pytest.mark.parametrize("lattice", BOXES)
 def test_mass_stays_in_a_closed_box(lattice):
     cluster = closed(lattice)
-
-    def mass():
-        columns, planes = cluster.sums()
-        return planes[:, columns.index("mass")].sum()
-
-    before = mass()
-    assert before == (~cluster.solvers[0].solid(0, len(cluster.sums()[1]))).sum()
-    cluster.run(1000)
+    columns, before = cluster.sums()
+    after = cluster.run(1000).sums()[1]
+    mass = [planes[:, columns.index("mass")].sum() for planes in (before, after)]
+    assert mass[0] == cluster.solvers[0].geometry.fluid_cells.sum()
+    assert mass[1] == pytest.approx(mass[0], rel=1e-13)
     assert np.abs(velocity(cluster)).max() > 0.01
-    assert mass() == pytest.approx(before, rel=1e-13)
 
 
 def difference(values, axis, fluid) -> np.ndarray:
@@ -248,7 +250,6 @@ def test_sums_and_vorticity_are_those_of_the_fields(lattice, slabs):
     fluid = ~np.concatenate(cluster.each(lambda s: s.solid(0, s.slab.planes)))
     rho, u = fields["rho"] * fluid, fields["u"]
     vorticity = curl(u, fluid)
-    assert 0 < fluid.sum() < fluid.size
     assert not u[~fluid].any()
     assert np.allclose(fields["vorticity"].reshape(vorticity.shape), vorticity, 0, 1e-15)
     expected = {
@@ -263,8 +264,8 @@ def test_sums_and_vorticity_are_those_of_the_fields(lattice, slabs):
         found = planes[:, columns.index(name)]
         scale = np.abs(values).sum(axis=(1, 2))
         assert np.all(np.abs(found - values.sum(axis=(1, 2))) <= 1e-12 * scale), name
-    fastest = np.sqrt((u**2).sum(-1).max(axis=(1, 2)))
-    assert planes[:, columns.index("max_speed")] == pytest.approx(fastest, rel=1e-12)
+    fastest = (u**2).sum(-1).max(axis=(1, 2))
+    assert planes[:, columns.index("max_speed")] ** 2 == pytest.approx(fastest, rel=1e-12)
 
 
 def test_vorticity_of_a_periodic_flow_wraps_around():
@@ -280,20 +281,20 @@ def test_vorticity_of_a_periodic_flow_wraps_around():
 
 
 def test_inlet_and_outlet_lead_to_a_steady_channel_flow():
-    """The same flux through all sections, a parabola half-way down, rho = 1 at the end."""
+    """The same flux through all sections, a parabola half-way down, the pressure it takes."""
     length, H, U = 60, 11, 0.02
     cluster = Cluster(through(length, H, U)).start().run(9000)
     before = velocity(cluster)
     fields = cluster.run(1000).fields("rho", "u")
     rho, u = fields["rho"][:, 0], fields["u"][:, 0]
-    assert relative(before[:, 0], u) < 1e-7
-    flux = (rho * u[..., 0]).sum(axis=0)
-    assert flux[5:-5] == pytest.approx(flux[length // 2], rel=1e-3)
-    assert flux[length // 2] == pytest.approx(U * H, rel=0.1)
+    assert relative(before[:, 0], u) < 1e-12
+    momentum = rho * u[..., 0]
+    flux = momentum.sum(axis=0)
+    assert flux[5:-5] == pytest.approx(flux[length // 2], rel=1e-12)
+    assert flux[length // 2] == pytest.approx(U * H, rel=0.02)
     y = np.arange(H) + 0.5
     parabola = 6 * y * (H - y) / H**2 * flux[length // 2] / H
-    assert u[:, length // 2, 0] == pytest.approx(parabola, rel=0.01)
+    assert momentum[:, length // 2] == pytest.approx(parabola, rel=0.005)
     assert np.abs(u[:, length // 2, 1]).max() < 1e-4 * U
     drop = np.diff(rho.mean(axis=0))[20:40] / 3  # grad p = -12 nu u_mean/H^2
-    assert drop == pytest.approx(-12 * 0.1 * flux[length // 2] / H**3, rel=0.02)
-    assert rho[:, -1].mean() == pytest.approx(1, abs=1e-3)
+    assert drop == pytest.approx(-12 * 0.1 * flux[length // 2] / H**3, rel=0.005)

@@ -44,7 +44,10 @@ def through(lattice):
     boundaries = [{"name": "equilibrium", "where": [f"{axis}-"]} | ends[0],
                   {"name": "equilibrium", "where": [f"{axis}+"]} | ends[1]]  # fmt: skip
     size = [5, 4, 13][-D:]
-    return {"domain": {"size": size, "periodic": [True] * (D - 1) + [False]}, "boundary": boundaries}
+    return {
+        "domain": {"size": size, "periodic": [True] * (D - 1) + [False]},
+        "boundary": boundaries,
+    }
 
 
 SETTINGS = {"periodic": lambda lattice: {}, "walls": walls, "forced": forced, "through": through}

@@ -156,6 +156,9 @@ class KernelText:
         if not self.sent:
             return ""
         lines = "".join(
+            f"  ahead(&{text[5:-1].replace(', ', '[', 1)}]);\n" for text in self.loads.values()
+        )
+        lines += "".join(
             f"  stream_out({pointer} + {address}, line[{k}], count);\n"
             for k, (pointer, address) in enumerate(self.sent)
         )

@@ -62,7 +62,7 @@ class BoundaryCell:
 
     def stored(self, rho):
         """A density of the kind that is stored, from rho."""
-        return rho - 1 if self._fluid.model.offset else rho
+        return self._kernel.let("stored", rho - 1) if self._fluid.model.offset else rho
 
 
 def stage_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "EntryText":

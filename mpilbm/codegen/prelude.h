@@ -74,7 +74,6 @@ typedef unsigned char uint8;
 #define LINE 64
 #define LINE_PARAMETERS store (*line)[LINE], int line_start,
 #define STORE_LINE(field, index, k, value) (line[k][x - line_start] = (store)(value))
-#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
 /* Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
 #if defined(__x86_64__)
@@ -111,6 +110,14 @@ INLINE void stream_out(store* to, const store* from, int count)
   memcpy(to + done, from + done, (count - done) * sizeof(store));
 }
 
+/* While stores drain, fetch what the next line of cells reads: it follows in memory. */
+INLINE void ahead(const store* from)
+{
+  for (int k = LINE; k < 2 * LINE; k += 64 / sizeof(store)) __builtin_prefetch(from + k);
+}
+
+/* All cells of a line run as if neither end wrapped around, so that vectors start at whole cache
+   lines; the two cells that do wrap are then computed again, before anything is sent. */
 #define FOR_CELLS_SENT(function, send, values, ...)                                           \
   FLUSH_DENORMALS                                                                             \
   store line[values][LINE] __attribute__((aligned(64)));                                      \
@@ -118,18 +125,11 @@ INLINE void stream_out(store* to, const store* from, int count)
     for (int row = 0; row < rows; row++) {                                                    \
       const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;   \
       for (int start = 0; start < nx; start += LINE) {                                        \
-        if (start > 0 && start + LINE < nx) {                                                 \
-          _Pragma("omp simd") for (int k = 0; k < LINE; k++)                                  \
-              function(line, start, plane, row, row_m, row_p, start + k, start + k - 1,       \
-                       start + k + 1, __VA_ARGS__);                                           \
-          send(line, start, LINE, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);        \
-          continue;                                                                           \
-        }                                                                                     \
-        const int stop = SMALLER(start + LINE, nx), last = SMALLER(stop, nx - 1);             \
+        const int stop = start + LINE < nx ? start + LINE : nx;                               \
+        _Pragma("omp simd") for (int x = start; x < stop; x++)                                \
+            function(line, start, plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__);    \
         if (start == 0)                                                                       \
           function(line, 0, plane, row, row_m, row_p, 0, nx - 1, nx > 1 ? 1 : 0, __VA_ARGS__); \
-        _Pragma("omp simd") for (int x = start > 0 ? start : 1; x < last; x++)                \
-            function(line, start, plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__);    \
         if (stop == nx && nx > 1)                                                             \
           function(line, start, plane, row, row_m, row_p, nx - 1, nx - 2, 0, __VA_ARGS__);    \
         send(line, start, stop - start, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);  \

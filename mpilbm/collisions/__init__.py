@@ -2,17 +2,18 @@
 
 from typing import Any
 
+from mpilbm.choice import choice
 from mpilbm.equilibria import Equilibrium
-from mpilbm.registry import Parameters, choice, make
+from mpilbm.registry import Parameters, make
 
 
 class Collision(Parameters):
     """A collision f* = f - R(f - feq) + F - R(F)/2 with a linear relaxation R.
 
     A subclass gives `rates` (numbers of a kernel, from the viscosity) and `relax` (the expressions
-    R(d), in its own basis). With d = f - feq + F/2 the force of Guo et al. (2002), M^-1 (I - S/2) M F,
-    and the collision are one relaxation: f* = f + F - R(d). An operator that is not of this form
-    overrides `collide`.
+    R(d), in its own basis). With d = f - feq + F/2 the force of Guo et al. (2002),
+    M^-1 (I - S/2) M F, and the collision are one relaxation: f* = f + F - R(d). An operator that
+    is not of this form overrides `collide`.
     """
 
     equilibrium: choice("equilibria") = None

@@ -24,9 +24,11 @@ class TRT(Collision):
         return {"omega_plus": 1 / (even + 0.5), "omega_minus": 1 / (self.magic / even + 0.5)}
 
     def relax(self, lattice, d, omega_plus, omega_minus):
-        """Even and odd parts relaxed apart."""
-        opposite = [d[i] for i in lattice.opp]
-        return [
-            omega_plus * (a + b) / 2 + omega_minus * (a - b) / 2
-            for a, b in zip(d, opposite, strict=True)
-        ]
+        """Even and odd parts of each pair relaxed apart."""
+        relaxed = list(d)
+        for i, j in enumerate(lattice.opp):
+            if i <= j:
+                even = omega_plus * (d[i] + d[j]) / 2
+                odd = omega_minus * (d[i] - d[j]) / 2
+                relaxed[i], relaxed[j] = even + odd, even - odd
+        return relaxed

@@ -23,3 +23,9 @@ class Equilibrium(Parameters):
 def dot(a, b):
     """Scalar product of two vectors of expressions or numbers, zero terms left out."""
     return sum((x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0), 0)
+
+
+def one_way(c: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """(1, c) or (-1, -c), so that c and -c give the same vector and opposite signs."""
+    back = tuple(-a for a in c)
+    return (1, c) if c >= back else (-1, back)

@@ -1,6 +1,6 @@
 """The usual second-order equilibrium."""
 
-from mpilbm.equilibria import Equilibrium, dot
+from mpilbm.equilibria import Equilibrium, dot, one_way
 from mpilbm.registry import register
 
 
@@ -12,9 +12,12 @@ class Compressible(Equilibrium):
     """
 
     def feq(self, lattice, density, rho, u):
-        """Q expressions of the second-order equilibrium."""
+        """Q expressions; the parts even and odd in c_i stand apart, as a pair shares them."""
         cs2, uu = lattice.cs2, dot(u, u)
-        return [
-            w * (density + rho * (cu / cs2 + cu**2 / (2 * cs2**2) - uu / (2 * cs2)))
-            for w, cu in ((w, dot(c, u)) for w, c in zip(lattice.w, lattice.c, strict=True))
-        ]
+        feq = []
+        for w, c in zip(lattice.w, lattice.c, strict=True):
+            sign, forward = one_way(c)
+            cu = dot(forward, u)
+            even = density + rho * (cu**2 / (2 * cs2**2) - uu / (2 * cs2))
+            feq.append(w * even + sign * w * rho * cu / cs2)
+        return feq

@@ -14,6 +14,8 @@ from mpilbm.halo import gpu_mpi, launcher
 
 # Seconds that a failed rank waits for the others to fail alike before it ends them.
 PATIENCE = 1.0
+# Seconds for the launcher to pass on what was printed, which it may drop once a rank aborts.
+GRACE = 0.5
 
 
 class Serial:
@@ -103,24 +105,6 @@ def local_rank(comm) -> tuple[int, int]:
     return place
 
 
-def fail_together(comm, error: MpilbmError | None) -> None:
-    """Raise on all ranks alike if one has an error; every rank passes its own, or None."""
-    if comm.size == 1:
-        if error is not None:
-            raise error
-        return
-    found = comm.allgather(None if error is None else (str(error), error.exit_code))
-    texts = [text for text, _ in filter(None, found)]
-    if not texts:
-        return
-    together = MpilbmError(texts[0])
-    if len(set(texts)) > 1:
-        lines = [f"rank {rank}: {one[0]}" for rank, one in enumerate(found) if one]
-        together = MpilbmError("\n".join(lines))
-    together.exit_code = max(code for _, code in filter(None, found))
-    raise together from error
-
-
 @contextmanager
 def abort_on_error(comm=None):
     """`with abort_on_error() as comm:` ends all ranks when one fails; by default those of world().
@@ -146,6 +130,7 @@ def abort_on_error(comm=None):
             who = f"all {comm.size} ranks" if alike else f"rank {comm.rank} of {comm.size}"
             _tell(text, "" if alike and isinstance(error, MpilbmError) else f"{who}: ")
         if marks is None:
+            time.sleep(GRACE)
             comm.Abort(code)
         guard.Barrier()
         raise SystemExit(code) from None

@@ -29,6 +29,8 @@ class Lattice(Parameters):
     @classmethod
     def __pydantic_init_subclass__(cls, **_):
         cls.D, cls.Q = len(cls.c[0]), len(cls.c)
+        if {tuple(-a for a in c) for c in cls.c} != set(cls.c) or len(set(cls.c)) != cls.Q:
+            raise ValueError(f"{cls.__name__}: each c_i must occur once, and so must its opposite")
         cls.opp = tuple(cls.c.index(tuple(-a for a in c)) for c in cls.c)
         cls.cs2 = cls.moment(0, 0)
         cls._check()

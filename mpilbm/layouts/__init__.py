@@ -60,10 +60,13 @@ class Layout(Parameters):
         for parity in range(self.parities):
             reads = {self.gather(lattice, i, parity) for i in range(lattice.Q)}
             writes = {self.scatter(lattice, i, parity) for i in range(lattice.Q)}
-            if reads != writes:
+            slots = {place.slot for place in reads}
+            if reads != writes or len(slots) != lattice.Q:
                 raise ValueError(
                     f"layout '{self.name}' is not in place at parity {parity}: it reads "
-                    f"{sorted(reads - writes)} and writes {sorted(writes - reads)}"
+                    f"{sorted(reads - writes)} but not writes it, writes "
+                    f"{sorted(writes - reads)} but not reads it, and uses {len(slots)} of "
+                    f"{lattice.Q} slots"
                 )
 
 

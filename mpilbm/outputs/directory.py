@@ -12,6 +12,7 @@ from mpilbm import registry
 from mpilbm.errors import CaseError, CommandError
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.outputs.planes import PARTIAL
+from mpilbm.units import in_words
 
 LOCK = "mpilbm.lock"
 SUMMARY = "summary.json"
@@ -124,8 +125,8 @@ class RunDirectory:
         free = shutil.disk_usage(self.path).free
         if needed > free:
             raise CaseError(
-                f"the outputs need {_gigabytes(needed)}, but {self.path} has only "
-                f"{_gigabytes(free)} free; write fewer with a larger `every`, or elsewhere with "
+                f"the outputs need {in_words(needed)}, but {self.path} has only "
+                f"{in_words(free)} free; write fewer with a larger `every`, or elsewhere with "
                 "--output DIR",
                 "output",
                 case.path,
@@ -172,7 +173,3 @@ def _alive(holder: dict) -> bool:
 def _some(paths) -> str:
     names = [path.name for path in paths]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:.3g} GB"

@@ -33,7 +33,8 @@ def candidates(restart: str | Path, directory) -> list[Path]:
     if not Path(restart).is_file():
         kept = ", ".join(path.name for _, path in existing(directory)) or "none"
         raise CommandError(
-            f"--restart {restart}: there is no such file; checkpoints in {directory}: {kept}"
+            f"--restart {restart}: there is no such file; checkpoints in {directory}: {kept}; name "
+            "one of them, or take the last with --restart auto"
         )
     return [Path(restart)]
 
@@ -58,9 +59,9 @@ def load(paths: list[Path], case, slab, solver, comm, say) -> int:
 
 def _load(path, case, slab, solver, comm, say) -> int:
     step, toml = on_root(comm, _check_head, path, case, solver.state_groups)
+    together(comm, _read_own, path, slab, solver, step)
     for line in changes(toml, case.toml):
         say(f"warning: {path}: since this checkpoint {line}")
-    together(comm, _read_own, path, slab, solver, step)
     solver.resume(step)
     return step
 

@@ -10,6 +10,7 @@ from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.directory import SUMMARY
 from mpilbm.outputs.planes import PARTIAL, sync
 
+LONG = 5.0  # seconds of stepping that are worth a measurement of the bandwidth
 STATUS = {0: "done", 2: "refused", 3: "non-finite", 4: "stopped", 5: "file system failed"}
 
 
@@ -22,7 +23,7 @@ class Summary:
 
     def __init__(self, context: Context, facts: dict):
         case, self.comm = context.case, context.comm
-        self.directory, self.clock = context.directory, context.clock
+        self.directory, self.clock, self.solver = context.directory, context.clock, context.solver
         self.first = self.step = context.first_step
         self.reason = ""
         self.cells = number_of_cells(case)
@@ -63,11 +64,22 @@ class Summary:
         """Steps and seconds; GLUPS count all cells of the box, and the time of stepping only."""
         clock, steps = self.clock, self.step - self.first
         busy = clock.stepping + clock.outputs
+        glups = self.cells * steps / clock.stepping / 1e9 if clock.stepping else 0.0
         return {
             "first_step": self.first,
             "steps": self.step,
             "wall_seconds": round(clock.wall, 3),
             "stepping_seconds": round(clock.stepping, 3),
-            "glups": self.cells * steps / clock.stepping / 1e9 if clock.stepping else 0.0,
+            "glups": glups,
             "output_share": clock.outputs / busy if busy else 0.0,
+            "halo_hidden": self.solver.halo_hidden,
+            **self._share_of_copy(glups),
         }
+
+    def _share_of_copy(self, glups: float) -> dict:
+        """Bytes that the updates must move, against a copy on rank 0's device, after a long run."""
+        if self.clock.stepping < LONG:
+            return {}
+        bandwidth = self.solver.device.copy_bandwidth()
+        needed = glups * 1e9 / self.comm.size * self.solver.bytes_per_update
+        return {"copy_bandwidth": bandwidth, "copy_share": needed / bandwidth}

@@ -3,7 +3,7 @@
 import halo_cases
 import pytest
 
-from mpilbm.errors import CaseError, CommandError, MpilbmError
+from mpilbm.errors import CaseError
 from mpilbm.halo import plan, world
 from mpilbm.registry import make
 
@@ -83,13 +83,3 @@ def test_local_reaches_no_other_process():
     slab = halo_cases.slabs(comm.size, True)[comm.rank]
     with pytest.raises(CaseError, match="does not reach other processes"):
         make("halo", "local").open(slab, comm, halo_cases.device())
-
-
-@pytest.mark.mpi(min_size=2)
-def test_fail_together_tells_all_ranks():
-    comm = world.world()
-    world.fail_together(comm, None)
-    mine = CommandError("no disk") if comm.rank == 1 else None
-    with pytest.raises(MpilbmError, match="no disk") as caught:
-        world.fail_together(comm, mine)
-    assert caught.value.exit_code == 2

@@ -1,0 +1,125 @@
+"""Whole runs on several ranks leave the files that one rank leaves, bit for bit."""
+
+import h5py
+import numpy as np
+import pytest
+from slabs import PRECISIONS
+from test_laws_slabs import tables
+
+from mpilbm.case import parse_case
+from mpilbm.errors import CaseError
+from mpilbm.halo.world import Serial, world
+from mpilbm.run import run
+
+pytestmark = pytest.mark.mpi
+
+LAST = 7
+OUTPUTS = [
+    {"name": "checkpoint", "every": 4},
+    {"name": "snapshot", "every": 4, "fields": ["rho", "u", "vorticity"]},
+    {"name": "monitor", "every": 1},
+]
+# lattice, layout, collision, setting, precision, way of the halo; programs of other tests too
+CASES = [
+    ("D2Q9", "ab", "trt", "walls", "mixed", "direct"),
+    ("D2Q9", "aa", "trt", "walls", "mixed", "staged"),
+    ("D2Q9", "ab", "bgk", "forced", "single", "staged"),
+    ("D2Q9", "aa", "bgk", "forced", "single", "direct"),
+    ("D2Q9", "aa", "trt", "through", "double", "direct"),
+    ("D3Q19", "ab", "bgk", "periodic", "single", "direct"),
+    ("D3Q19", "aa", "bgk", "periodic", "single", "staged"),
+    ("D3Q19", "ab", "trt", "walls", "single", "staged"),
+    ("D3Q19", "aa", "trt", "walls", "single", "direct"),
+    ("D3Q19", "aa", "trt", "walls", "single", "staged"),
+    ("D3Q19", "aa", "bgk", "forced", "mixed", "direct"),
+    ("D3Q19", "ab", "bgk", "through", "single", "auto"),
+]
+
+
+def flow(lattice, layout, collision, setting, precision, way="direct", steps=LAST, **more):
+    found = tables(lattice, layout, collision, setting, precision, output=OUTPUTS, **more)
+    found |= {"run": {"steps": steps}, "halo": {"name": way}, "backend": {"name": "cpu"}}
+    return parse_case(found, "flow.toml")
+
+
+@pytest.fixture
+def comm():
+    return world()
+
+
+def alone(comm, case, directory, **options):
+    """The run on rank 0; the others wait."""
+    if comm.rank == 0:
+        run(case, Serial(), directory, **options)
+    comm.Barrier()
+
+
+def on_some(comm, count, case, directory, **options):
+    """The run on the first `count` ranks; the others wait."""
+    group = comm.Split(comm.rank < count)
+    if comm.rank < count:
+        run(case, group, directory, **options)
+    group.Free()
+    comm.Barrier()
+
+
+def monitor(directory):
+    """The rows without their last column, the speed."""
+    rows = (directory / "monitor.csv").read_text().splitlines()
+    return [row.rpartition(",")[0] for row in rows]
+
+
+def datasets(path):
+    """All arrays of a file by name."""
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: found.update({name: item[()]} if hasattr(item, "shape") else {})
+        )
+    return found
+
+
+@pytest.mark.parametrize("choice", CASES, ids="-".join)
+def test_ranks_do_not_show(mpi_tmp_path, comm, choice):
+    case, (one, many) = flow(*choice), (mpi_tmp_path / "one", mpi_tmp_path / "many")
+    alone(comm, case, one)
+    run(case, comm, many)
+    comm.Barrier()
+    for step in (4, LAST):
+        for name in (f"checkpoint_{step:09d}.h5", f"snapshot_{step:09d}.vtkhdf"):
+            assert (many / name).read_bytes() == (one / name).read_bytes()
+    assert monitor(many) == monitor(one)
+    u = datasets(one / f"snapshot_{LAST:09d}.vtkhdf")["VTKHDF/CellData/u"]
+    assert np.isfinite(u).all()
+    assert u.std() > 1e-4
+
+
+@pytest.mark.parametrize(("before", "after"), [("ab", "ab"), ("aa", "aa"), ("ab", "aa")])
+def test_a_restart_on_other_ranks_does_not_show(mpi_tmp_path, comm, before, after):
+    """1 rank, then all; all, then 1 and all but one."""
+    model = ("trt", "walls", "single")
+    whole, first = mpi_tmp_path / "whole", flow("D3Q19", before, *model, steps=4)
+    second = flow("D3Q19", after, *model)
+    alone(comm, flow("D3Q19", before, *model), whole)
+    for number, (start, end) in enumerate([(1, comm.size), (comm.size, 1), (comm.size, -1)]):
+        parts = mpi_tmp_path / str(number)
+        on_some(comm, start, first, parts)
+        on_some(comm, end % comm.size or comm.size, second, parts, restart="auto")
+        for name in (f"checkpoint_{LAST:09d}.h5", f"snapshot_{LAST:09d}.vtkhdf"):
+            here, there = datasets(whole / name), datasets(parts / name)
+            assert here.keys() == there.keys()
+            assert all(np.array_equal(here[key], there[key]) for key in here)
+        assert monitor(parts) == monitor(whole)
+
+
+def test_initial_fields_that_are_wrong_on_one_rank_end_all(mpi_tmp_path, comm):
+    initial = {"rho": "sqrt(12.4 - z)", "u": [0, 0, 0]}
+    case = flow("D3Q19", "ab", "bgk", "periodic", "single", initial=initial)
+    with pytest.raises(CaseError, match=r"initial.rho: nan in cell x=0, y=0, z=12") as told:
+        run(case, comm, mpi_tmp_path / "never")
+    assert len(set(comm.allgather(str(told.value)))) == 1
+    assert not (mpi_tmp_path / "never").exists()
+
+
+def test_every_precision_is_there():
+    assert {choice[4] for choice in CASES} == set(PRECISIONS)

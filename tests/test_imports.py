@@ -1,0 +1,177 @@
+"""Imports go down only, and what not every machine has is imported where it is needed."""
+
+import ast
+import os
+import subprocess
+import sys
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "mpilbm"
+
+# From the bottom to the top: a module imports from its own line and those above it in this list.
+# A folder stands for all of its modules but those named apart.
+LEVELS = """
+errors units toml_text __init__
+expressions registry layouts.grid halo.plan codegen.program
+cache choice domain fields_in
+equilibria lattices shapes forcing layouts boundaries closures couplings
+collisions passes overrides initial solids
+case_file case_checks case_errors case geometry
+codegen
+lists diagnostics memory_plan solver
+backends halo outputs
+check info listing new profiles plot progress steady stopping
+run
+cli
+__main__
+"""
+LEVEL = {name: k for k, line in enumerate(LEVELS.split("\n")) for name in line.split()}
+HEAVY = {"h5py", "mpi4py", "cupy", "cupyx", "sympy", "matplotlib"}
+ALLOWED = {
+    "cupy": ("backends.cuda", "halo.nccl"),
+    "cupyx": ("backends.cuda",),
+    "h5py": ("outputs", "fields_in"),
+    "mpi4py": ("halo", "outputs", "run"),
+    "sympy": ("codegen", "expressions"),
+    "matplotlib": ("plot", "profiles"),
+}
+
+
+def modules() -> dict[str, Path]:
+    """Names without the package's: `solver`, `codegen.cell`, `codegen` for its __init__."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        name = ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+        found[name] = path
+    return found
+
+
+MODULES = modules()
+
+
+def within(name: str, part: str) -> bool:
+    return name == part or name.startswith(f"{part}.")
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(nodes) -> set[str]:
+    """Full names of all that the import statements among the nodes name."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are written in full"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def own(names: set[str]) -> set[str]:
+    """The modules of this package behind names like mpilbm.case.Case."""
+    found = set()
+    for name in names:
+        package, _, rest = name.partition(".")
+        if package == "mpilbm":
+            module = rest if rest in MODULES else rest.rpartition(".")[0]
+            found.add(module or "__init__")
+    return found
+
+
+def level(name: str) -> int:
+    return LEVEL[max((part for part in LEVEL if within(name, part)), key=len)]
+
+
+def test_every_module_has_its_level():
+    unknown = [name for name in MODULES if not any(within(name, part) for part in LEVEL)]
+    assert unknown == [], "give it a line in LEVELS"
+    gone = [part for part in LEVEL if not any(within(name, part) for name in MODULES)]
+    assert gone == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_down(name):
+    wanted = own(imported(ast.walk(tree(MODULES[name]))))
+    assert wanted <= MODULES.keys()
+    assert [other for other in wanted if level(other) > level(name)] == []
+
+
+def test_no_module_imports_itself_round_a_corner():
+    """Also inside functions, and between modules of one level."""
+    graph = {name: own(imported(ast.walk(tree(path)))) for name, path in MODULES.items()}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_devices_mpi_and_files_stay_at_the_rim(name):
+    for package in {full.partition(".")[0] for full in imported(ast.walk(tree(MODULES[name])))}:
+        assert any(within(name, part) for part in ALLOWED.get(package, [name])), package
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_is_imported_by_a_name_put_together(name):
+    """Such imports would escape these tests; the registry alone finds modules by name."""
+    text = ast.dump(tree(MODULES[name]))
+    assert name == "registry" or not ("import_module" in text or "__import__" in text)
+
+
+LAZY = {
+    "mpilbm": set(),
+    "mpilbm.cli": set(),
+    "mpilbm.case": set(),
+    "mpilbm.codegen": set(),
+    "mpilbm.solver": set(),
+    "mpilbm.check": set(),
+    "mpilbm.geometry": set(),
+    "mpilbm.run": {"mpi4py", "h5py"},
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_what_an_import_brings_along(name):
+    """`mpilbm list` and the like start quickly, and without MPI, HDF5, SymPy or CUDA."""
+    text = f"import sys, {name}; print(*({HEAVY!r} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=60,
+        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) <= LAZY[name]
+
+
+LISTED = """
+import sys
+from mpilbm import registry
+from mpilbm.case import parse_case
+for kind in registry.KINDS:
+    registry.names(kind)
+parse_case({"lattice": {"name": "D2Q9"}, "domain": {"size": [4, 4], "periodic": [True, True]},
+            "fluid": {"viscosity": 0.1}, "run": {"steps": 1},
+            "initial": {"u": ["0.1*sin(x)", 0]}}, "a.toml")
+print(*({"cupy", "mpi4py", "sympy", "matplotlib"} & set(sys.modules)))
+"""
+
+
+def test_listing_names_and_reading_a_case_need_no_mpi_and_no_gpu():
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run([sys.executable, "-c", LISTED], capture_output=True, text=True,
+                          timeout=60, env=environment)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+
+
+def test_functions_are_looked_into():
+    text = "import a.b\nif x:\n    from c import d\ndef f():\n    from mpilbm.case import Case"
+    found = ast.parse(text)
+    assert imported(ast.walk(found)) == {"a.b", "c.d", "mpilbm.case.Case"}
+    assert own({"mpilbm.case.Case", "mpilbm.codegen.cell", "mpilbm.__version__", "numpy"}) == {
+        "case", "codegen.cell", "__init__",
+    }  # fmt: skip

@@ -1,6 +1,6 @@
 """The second-order force term without lattice artefacts."""
 
-from mpilbm.equilibria import dot
+from mpilbm.equilibria import dot, one_way
 from mpilbm.forcing import Forcing
 from mpilbm.registry import register
 
@@ -13,9 +13,11 @@ class Guo(Forcing):
     """
 
     def source(self, lattice, u, F):
-        """Q expressions of the force term."""
-        cs2 = lattice.cs2
-        return [
-            w * ((dot(c, F) - dot(u, F)) / cs2 + dot(c, u) * dot(c, F) / cs2**2)
-            for w, c in zip(lattice.w, lattice.c, strict=True)
-        ]
+        """Q expressions of the force term; odd and even parts stand apart, as a pair shares them."""
+        cs2, uF = lattice.cs2, dot(u, F)
+        source = []
+        for w, c in zip(lattice.w, lattice.c, strict=True):
+            sign, forward = one_way(c)
+            cF = dot(forward, F)
+            source.append(sign * w * cF / cs2 + w * (dot(forward, u) * cF / cs2**2 - uF / cs2))
+        return source

@@ -52,7 +52,7 @@ class Precision(Parameters):
     """Types of arithmetic and of memory; `offset`: populations are stored as deviations."""
 
     compute: Type = "float32"
-    storage: Type = "float32"
+    storage: Literal["float16", "float32", "float64"] = "float32"
     offset: bool = True
 
 

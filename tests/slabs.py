@@ -11,6 +11,7 @@ from mpilbm.registry import make
 from mpilbm.solver import Solver
 
 PRECISIONS = {
+    "half": {"compute": "float32", "storage": "float16"},
     "single": {"compute": "float32", "storage": "float32"},
     "mixed": {"compute": "float64", "storage": "float32"},
     "double": {"compute": "float64", "storage": "float64"},

@@ -72,10 +72,11 @@ def build(case) -> Program:
         texts.append(enter_kernel(kernels, parity))
     precision = case.precision
     head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
+    head += "#define STORE_HALF\n" if precision.storage == "float16" else ""
     prelude = Path(__file__).with_name("prelude.h").read_text()
     text = "\n".join([head + prelude, *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
     return Program(text, described, precision.compute, precision.storage)
 
 
-_C = {"float32": "float", "float64": "double"}
+_C = {"float16": "unsigned short", "float32": "float", "float64": "double"}

@@ -14,7 +14,7 @@ HEAD = {
     "entries": "int64 entry",
 }
 THREADS = {"cells": 256, "rows": "ROW_THREADS", "entries": 256}
-STORED = re.compile(r"STORE(?:_REAL|_LINE|_HERE)?\((\w+)")
+STORED = re.compile(r"(?:STORE(?:_REAL|_LINE|_HERE)?|COPY)\((\w+)")
 ORDER = ("*", "int64", "int", "real")
 
 

@@ -80,7 +80,7 @@ class FluidKernels:
         kernel.argument("f", "store*")
         for i, place in enumerate(self.places(self.layout.f_out, parity)):
             address = self.grid.address(*place)
-            kernel.do(f"STORE(state, {self._canonical(i)}, f[{address}]);")
+            kernel.do(f"COPY(state, {self._canonical(i)}, f[{address}]);")
         return kernel
 
     def import_state(self, parity):
@@ -90,7 +90,7 @@ class FluidKernels:
         kernel.argument("f", "store*")
         for i, place in enumerate(self.places(self.layout.f_out, parity)):
             address = self.grid.address(*place)
-            kernel.do(f"STORE(f, {address}, state[{self._canonical(i)}]);")
+            kernel.do(f"COPY(f, {address}, state[{self._canonical(i)}]);")
         return kernel
 
     def block_kernel(self, name: str, equations: str) -> KernelText:

@@ -86,7 +86,7 @@ def enter_kernel(fluid: FluidKernels, parity: int) -> KernelText:
         if i:
             address = fluid.grid.address(*place)
             kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{_staged(i)}] : (store)0;")
-            kernel.do(f"if ({_listed(i)}) STORE_HERE(f, {address}, f_{i});")
+            kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});")
     return kernel
 
 
@@ -115,7 +115,7 @@ class EntryText(KernelText):
         lines = ENTRY.splitlines()
         if not self.incoming:
             plain = super().body()
-            stores = [line for line in plain if "STORE_HERE" in line]
+            stores = [line for line in plain if "COPY" in line]
             return lines + [line for line in plain if line not in stores] + stores
         names = list(self.definitions)
         wanted = [self.definitions[n] for n in names] + list(self.incoming.values())

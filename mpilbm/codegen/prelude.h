@@ -6,8 +6,9 @@ typedef unsigned int uint32;
 typedef unsigned char uint8;
 
 #define R(value) ((real)(value))
-#define LOAD(field, index) ((real)(field)[index])
-#define STORE_HERE(field, index, value) ((field)[index] = (store)(value))
+#define LOAD(field, index) widen((field)[index])
+#define STORE_HERE(field, index, value) ((field)[index] = narrow(value))
+#define COPY(field, index, bits) ((field)[index] = (bits))
 #define STORE_REAL(field, index, value) ((field)[index] = (real)(value))
 #define NEIGHBOURS(i, n) ((i) > 0 ? (i) - 1 : (n) - 1), ((i) + 1 < (n) ? (i) + 1 : 0)
 
@@ -16,10 +17,24 @@ typedef unsigned char uint8;
 #define RESTRICT __restrict__
 #define INLINE static __device__ __forceinline__
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
-#define STORE(field, index, value) __stcs((field) + (index), (store)(value))
-#define STORE_LINE(field, index, k, value) ((field)[index] = (store)(value))
+#define STORE(field, index, value) __stcs((field) + (index), narrow(value))
+#define STORE_LINE(field, index, k, value) ((field)[index] = narrow(value))
 #define LINE_PARAMETERS
 #define POPCOUNT(bits) __popc(bits)
+#ifdef STORE_HALF
+INLINE float half_to_float(store bits)
+{
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+INLINE store float_to_half(float value)
+{
+  store bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+#endif
 /* In-place kernels would keep all addresses in registers from the loads to the stores; computing
    them twice is cheaper than the threads that those registers cost. */
 #define FORGET_ADDRESSES asm volatile("" : "+r"(x), "+r"(x_m), "+r"(x_p), "+r"(row), "+r"(row_m), "+r"(row_p));
@@ -65,15 +80,20 @@ typedef unsigned char uint8;
 #define RESTRICT restrict
 #define INLINE static inline __attribute__((always_inline))
 #define KERNEL(threads) void
-#define STORE(field, index, value) ((field)[index] = (store)(value))
+#define STORE(field, index, value) ((field)[index] = narrow(value))
 #define FORGET_ADDRESSES
 #define POPCOUNT(bits) __builtin_popcount(bits)
+#ifdef STORE_HALF
+typedef union { store bits; _Float16 value; } half_bits;
+INLINE float half_to_float(store bits) { return (float)((half_bits){.bits = bits}).value; }
+INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16)value}).bits; }
+#endif
 
 /* Stores to an array that is not read are collected for LINE cells of a row, then sent past the
    caches: an ordinary store first reads what it overwrites. Lines start at multiples of 64 bytes. */
 #define LINE 64
 #define LINE_PARAMETERS store (*line)[LINE], int line_start,
-#define STORE_LINE(field, index, k, value) (line[k][x - line_start] = (store)(value))
+#define STORE_LINE(field, index, k, value) (line[k][x - line_start] = narrow(value))
 
 /* Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
 #if defined(__x86_64__)
@@ -90,10 +110,12 @@ typedef unsigned char uint8;
   for (int64 plane = begin; plane < end; plane += stride)                                     \
     for (int row = 0; row < rows; row++) {                                                    \
       const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;   \
-      function(plane, row, row_m, row_p, 0, nx - 1, nx > 1 ? 1 : 0, __VA_ARGS__);             \
       _Pragma("omp simd") for (int x = 1; x < nx - 1; x++)                                    \
           function(plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__);                   \
-      if (nx > 1) function(plane, row, row_m, row_p, nx - 1, nx - 2, 0, __VA_ARGS__);         \
+      for (int side = nx == 1; side < 2; side++) {                                            \
+        const int x = side ? nx - 1 : 0;                                                      \
+        function(plane, row, row_m, row_p, x, NEIGHBOURS(x, nx), __VA_ARGS__);                \
+      }                                                                                       \
     }                                                                                         \
   RESTORE_DENORMALS
 
@@ -128,10 +150,10 @@ INLINE void ahead(const store* from)
         const int stop = start + LINE < nx ? start + LINE : nx;                               \
         _Pragma("omp simd") for (int x = start; x < stop; x++)                                \
             function(line, start, plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__);    \
-        if (start == 0)                                                                       \
-          function(line, 0, plane, row, row_m, row_p, 0, nx - 1, nx > 1 ? 1 : 0, __VA_ARGS__); \
-        if (stop == nx && nx > 1)                                                             \
-          function(line, start, plane, row, row_m, row_p, nx - 1, nx - 2, 0, __VA_ARGS__);    \
+        for (int side = start > 0 || nx == 1; side < 1 + (stop == nx); side++) {              \
+          const int x = side ? nx - 1 : 0;                                                    \
+          function(line, start, plane, row, row_m, row_p, x, NEIGHBOURS(x, nx), __VA_ARGS__); \
+        }                                                                                     \
         send(line, start, stop - start, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);  \
       }                                                                                       \
     }                                                                                         \
@@ -153,4 +175,14 @@ INLINE void ahead(const store* from)
     }                                                                                         \
   RESTORE_DENORMALS
 
+#endif
+
+/* What is stored: the value itself in another format or, in 16 bits, 2^15 times the value: populations
+   are small deviations, and so use the whole range of a half. [Lehmann et al. 2022, Phys. Rev. E 106, 015308] */
+#ifdef STORE_HALF
+INLINE real widen(store bits) { return R(half_to_float(bits)) * R(1.0 / 32768.0); }
+INLINE store narrow(real value) { return float_to_half((float)(value * R(32768.0))); }
+#else
+INLINE real widen(store value) { return (real)value; }
+INLINE store narrow(real value) { return (store)value; }
 #endif

@@ -55,6 +55,15 @@ class Precision(Parameters):
     storage: Literal["float16", "float32", "float64"] = "float32"
     offset: bool = True
 
+    @model_validator(mode="after")
+    def _enough_digits(self):
+        if self.storage == "float16" and not (self.offset and self.compute == "float32"):
+            raise ValueError(
+                'storage = "float16" has digits for small deviations alone; it needs '
+                'offset = true and compute = "float32"'
+            )
+        return self
+
 
 class Steady(Parameters):
     """Stop when |u - u_before| / |u|, taken every so many steps, is below the tolerance."""

@@ -10,7 +10,7 @@ import numpy as np
 from mpilbm import geometry
 from mpilbm.codegen.program import Access
 from mpilbm.domain import split
-from mpilbm.memory_plan import bytes_needed
+from mpilbm.memory_plan import bytes_needed, limits
 from mpilbm.passes import exchange_plan
 from mpilbm.units import in_words, mach, reynolds, tau_from_viscosity
 
@@ -51,6 +51,7 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     for fluid in case.fluids:
         title = f"fluid {fluid.label}".strip()
         report.sections[title] = fluid_lines(case, fluid, speed)
+    report.problems += limits(case)
     report.sections["ranks"] = rank_lines(case, slabs, survey, gpu_memory, report.problems)
     report.sections["disk"] = disk_lines(case, report.problems)
     return report

@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from mpilbm.errors import CaseError
 from mpilbm.layouts.grid import velocity_grid
 
+# of a box in cells: the lists pack plane, row and x into 64 bits
+LONGEST_SIDE = 2**21
 # cell int64, missing uint32, value int32, start int64
 ENTRY_BYTES = 24
 
@@ -27,8 +30,26 @@ def bytes_needed(case, slab, entries: int = 0, links: int = 0) -> dict[str, int]
     }
 
 
+def limits(case) -> list[str]:
+    """Why the kernels' numbers cannot count the cells of a box; empty if they can."""
+    longest = max(case.shape)
+    found = []
+    if longest > LONGEST_SIDE:
+        found.append(f"domain.size: a side of {longest} cells; allowed: {LONGEST_SIDE} at most")
+    grid = case.layout.grid(case.lattice, 1, *case.shape[1:])
+    if grid.plane_stride >= 2**31:
+        found.append(
+            f"domain.size: a plane across the last axis holds {grid.plane_stride} values; allowed: "
+            f"{2**31 - 1} at most; turn the box so that its longest side is the last one"
+        )
+    return found
+
+
 def require(device, case, slab, lists=()) -> None:
-    """CaseError unless the arrays of a slab with these lists of entries fit the device."""
+    """CaseError unless the kernels can count the cells and the arrays fit the device."""
+    problems = limits(case) + device.problems(case.shape)
+    if problems:
+        raise CaseError(problems, path=case.path)
     entries = sum(each.cells.size for each in lists)
     bits = sum(np.unpackbits(each.missing.view(np.uint8)).sum(dtype=np.int64) for each in lists)
     needed = sum(bytes_needed(case, slab, entries, int(bits)).values())

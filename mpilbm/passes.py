@@ -37,6 +37,11 @@ def exchange_plan(grid: Grid, writes: Iterable, reads: Iterable, array: int = 0)
 def _moves(grid: Grid, writes, reads, way: int) -> set[Move]:
     """All that travels towards `way` (+1 up, -1 down), planes counted in the arrays."""
     first, end = grid.interior
+    reach = max((abs(offset[0]) for _, offset in (*writes, *reads)), default=0)
+    if reach > min(grid.ghost, grid.planes):
+        raise ValueError(
+            f"{reach} planes must travel; the slab has {grid.planes}, ghosts {grid.ghost}"
+        )
     inner, outer = (end - 1, first - 1) if way > 0 else (first, end)
     moves = set()
     for slot, offset in writes:

@@ -14,6 +14,7 @@ from mpilbm.lists import Lists
 from mpilbm.passes import exchange_plan
 
 SAMPLED = 64  # one step in so many is timed
+BLOCK_BYTES = 2**26  # of initial fields on the device at a time
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,16 @@ class Solver:
         source, target = k % buffers, (k + 1) % buffers
         arrays = {"f": self.f[0], "f_in": self.f[source], "f_out": self.f[target]}
         kernels = self.program.kernels
-        plan = exchange_plan(self.grid, kernels[name].writes, kernels[following].reads, target)
+        reads = [*kernels[following].reads, *self._list_reads((k + 1) % parities)]
+        plan = exchange_plan(self.grid, kernels[name].writes, reads, target)
         exchange = self.exchanger.prepare(plan, self.f)
         return Pass(self.device, self.grid, self.slab, self.bind(name, **arrays), exchange)
+
+    def _list_reads(self, parity: int) -> list:
+        """What the boundary lists read of the populations in a step of this parity."""
+        kernels = self.program.kernels.values()
+        lists = [k for k in kernels if k.over == "entries" and k.name.endswith(f"_{parity}")]
+        return [access for kernel in lists for access in kernel.reads]
 
     def step(self) -> None:
         """One time step: what enters at boundaries, then collide and stream, then exchange."""
@@ -158,10 +166,10 @@ class Solver:
         shares = [share for each in self.passes for share in each.hidden]
         return sum(shares) / len(shares) if shares else None
 
-    def initialise(self, planes_at_a_time: int = 16) -> None:
+    def initialise(self) -> None:
         """rho and u of the case -> what left the cells at step -1, then the exchange of step -1."""
         fluid = self.case.fluids[0]
-        for begin, end in self.blocks(planes_at_a_time):
+        for begin, end in self._blocks():
             planes = self.slab.begin + begin, self.slab.begin + end
             rho, u = fluid.initial.evaluate(self.slab.shape, *planes)
             arrays = {"rho_initial": self.device.upload(rho), "u_initial": self.device.upload(u)}
@@ -179,10 +187,12 @@ class Solver:
         exchange.start()
         exchange.finish()
 
-    def blocks(self, planes_at_a_time: int):
-        """Pieces (begin, end) of the slab's planes, counted from 0."""
-        for begin in range(0, self.slab.planes, planes_at_a_time):
-            yield begin, min(begin + planes_at_a_time, self.slab.planes)
+    def _blocks(self):
+        """Pieces (begin, end) of the slab's planes, whose rho and u take few bytes."""
+        plane = 8 * (1 + self.lattice.D) * self.grid.rows * self.grid.nx
+        step = max(1, BLOCK_BYTES // plane)
+        for begin in range(0, self.slab.planes, step):
+            yield begin, min(begin + step, self.slab.planes)
 
     def over_block(self, name: str, begin: int, end: int, **arrays) -> None:
         """Run a kernel over planes begin..end of the state, and wait."""

@@ -71,6 +71,6 @@ class Steady:
     def reached(self) -> str:
         """Why the run may end, or "" if the flow still changes."""
         ratio = self.change()
-        if ratio is None or ratio >= self.tolerance:
+        if ratio is None or not ratio < self.tolerance:  # not a number is not steady
             return ""
         return f"steady: relative change {ratio:.3g} < {self.tolerance:.3g} in {self.every} steps"

@@ -72,12 +72,17 @@ def tables(lattice, layout, collision, setting, precision, **more):
 
 
 @pytest.mark.parametrize("choice", all_pairs(OPTIONS), ids=label)
-def test_slabs_do_not_show(choice):
-    whole = Cluster(tables(**choice)).start().run(7)
-    state, fields = whole.state(), whole.fields("rho", "u", "vorticity")
+def test_neither_slabs_nor_layout_show(choice):
+    """After an even and an odd number of steps all layouts hold what `ab` holds."""
+    whole = Cluster(tables(**choice)).start()
+    ab = Cluster(tables(**choice | {"layout": "ab"})).start()
+    for steps in (6, 1):
+        state = whole.run(steps).state()
+        assert np.array_equal(state, ab.run(steps).state())
+    fields = whole.fields("rho", "u", "vorticity")
     columns, sums = whole.sums()
     assert np.isfinite(state).all()
-    assert state.std() > 0
+    assert np.any(state != state[:1])
     for slabs in (2, 3, 4, 9):
         cut = Cluster(tables(**choice), slabs).start().run(7)
         assert np.array_equal(cut.state(), state)
@@ -99,21 +104,8 @@ def test_slabs_of_few_planes(layout, setting, planes):
         assert np.array_equal(Cluster(case, slabs).start().run(6).state(), whole)
 
 
-OTHERS = [layout for layout in names("layouts") if layout != "ab"]
-PER_LAYOUT = {key: OPTIONS[key] for key in ("lattice", "collision", "setting", "precision")}
-
-
-@pytest.mark.parametrize("layout", OTHERS)
-@pytest.mark.parametrize("choice", all_pairs(PER_LAYOUT), ids=label)
-def test_layouts_agree(choice, layout):
-    for steps in (6, 7):
-        one = Cluster(tables(layout="ab", **choice)).start().run(steps)
-        other = Cluster(tables(layout=layout, **choice), 2).start().run(steps)
-        assert np.array_equal(one.state(), other.state())
-
-
 @pytest.mark.parametrize("steps", [3, 4])
-@pytest.mark.parametrize(("before", "after"), [("ab", "ab"), ("ab", "aa"), ("aa", "aa")])
+@pytest.mark.parametrize(("before", "after"), [("ab", "aa"), ("aa", "esopull"), ("esopull", "ab")])
 @pytest.mark.parametrize("slabs", [(1, 3), (3, 2), (4, 1)])
 def test_restart_does_not_show(before, after, slabs, steps):
     first = tables("D3Q19", before, "trt", "walls", "single")

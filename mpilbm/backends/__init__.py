@@ -60,7 +60,7 @@ class Device:
         raise NotImplementedError
 
     def problems(self, shape: tuple[int, int, int]) -> list[str]:
-        """Why kernels cannot run over a box of (planes, rows, nx); empty if they can."""
+        """Why this device cannot run kernels over a box of (planes, rows, nx); empty if it can."""
         return []
 
     def require(self, count: int, what: str) -> None:

@@ -20,8 +20,12 @@ class Boundary(Parameters):
     lattices: ClassVar[tuple[str, ...] | None] = None
 
     def structure(self) -> dict:
-        """What shapes the kernel text; entries of equal structure share a kernel and a list."""
-        return {"name": self.name}
+        """What shapes the kernel text; entries of equal structure share a kernel and a list.
+
+        All fields but those that `values` hands over and the places; a subclass adds which of its
+        values are given, if that changes the text.
+        """
+        return self.model_dump(exclude={"where", "velocity", "rho"})
 
     def values(self) -> dict[str, float]:
         """Numbers that the kernel reads for each entry, by the names `incoming` uses."""

@@ -1,23 +1,23 @@
 """Half-way bounce back: a wall half a cell outside the last fluid cell, at rest or moving."""
 
 from mpilbm.boundaries import Boundary, by_axis
-from mpilbm.equilibria import dot
 from mpilbm.registry import register
 
 
 @register("boundaries", "bounce_back")
 class BounceBack(Boundary):
-    """f_i = f_out_opp(i) + 2 w_i rho_0 c_i . u_wall / cs2, the wall half a cell out, rho_0 = 1.
+    """f_i = f_out_opp(i) + feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall), rho_0 = 1.
 
-    Second order where the wall lies half-way. With the constant rho_0 a wall that slides along
-    itself adds no mass, also not at its ends. All lattices. [Ladd 1994, J. Fluid Mech. 271, 285]
+    The difference is 2 w_i rho_0 c_i . u_wall / cs2. The wall lies half a cell out; second order
+    where it lies there. With the constant rho_0 a wall that slides along itself adds no mass, also
+    not at its ends. All lattices. [Ladd 1994, J. Fluid Mech. 271, 285]
     """
 
     velocity: tuple[float, ...] | None = None
 
     def structure(self):
         """A wall at rest reads less."""
-        return {"name": self.name, "moving": self.velocity is not None}
+        return super().structure() | {"moving": self.velocity is not None}
 
     def values(self):
         """The wall's velocity."""
@@ -25,9 +25,9 @@ class BounceBack(Boundary):
 
     def incoming(self, cell):
         """What left comes back, changed by the wall's motion."""
-        lattice, u = cell.lattice, [cell.values[name] for name in self.values()]
-        moving = [
-            2 * w * dot(c, u) / lattice.cs2 if u else 0
-            for w, c in zip(lattice.w, lattice.c, strict=True)
-        ]
-        return {i: cell.left[lattice.opp[i]] + moving[i] for i in range(1, lattice.Q)}
+        lattice, u = cell.lattice, list(cell.values.values())
+        incoming = {i: cell.left[lattice.opp[i]] for i in range(1, lattice.Q)}
+        if u:
+            feq = cell.feq(cell.stored(1), 1, u)
+            incoming = {i: f + feq[i] - feq[lattice.opp[i]] for i, f in incoming.items()}
+        return incoming

@@ -26,7 +26,7 @@ class Equilibrium(Boundary):
 
     def structure(self):
         """A given velocity and a given density are two kernels."""
-        return {"name": self.name, "given": "rho" if self.velocity is None else "velocity"}
+        return super().structure() | {"given": "rho" if self.velocity is None else "velocity"}
 
     def values(self):
         """The velocity or the density."""

@@ -27,6 +27,7 @@ class KernelText:
         self.loads: dict = {}  # symbol -> C text of the value loaded
         self.definitions: dict = {}  # symbol -> expression
         self.statements: list[tuple[str, tuple]] = []  # C text with {0}, {1} … for expressions
+        self.touched: tuple[set[str], set[str]] = set(), set()  # arrays read, arrays written
         self.reads: list[Access] = []
         self.writes: list[Access] = []
         self.sent: list[tuple[str, str]] = []  # (pointer, address) of stores that bypass the cache
@@ -49,17 +50,27 @@ class KernelText:
         if value not in self.loads:
             self.loads[value] = f"LOAD({pointer}, {grid.address(slot, offset)})"
             self.reads.append(Access(grid.name, slot, offset))
+            self.touched[0].add(pointer)
         return value
 
     def load(self, name: str, text: str):
         """Load a value from a list or a plain array; `text` is its C text."""
         value = symbol(name)
-        self.loads[value] = text
+        if self.loads.get(value) != text:
+            self._new(name)
+            self.loads[value] = text
+        return value
+
+    def _new(self, name: str):
+        """A symbol that no other value of this kernel has."""
+        value = symbol(name)
+        if value in self.loads or value in self.definitions or name in self.arguments:
+            raise ValueError(f"kernel {self.name}: two values are called '{name}'")
         return value
 
     def let(self, name: str, expression):
         """Name a value, so that the text reads like the paper; returns its symbol."""
-        value = symbol(name)
+        value = self._new(name)
         self.definitions[value] = sympify(expression)
         return value
 
@@ -68,6 +79,7 @@ class KernelText:
         self.sizes(grid)
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, offset))
+        self.touched[1].add(pointer)
         store = {"store": "STORE", "real": "STORE_REAL"}[type]
         self.do(f"{store}({pointer}, {grid.address(slot, offset)}, {{0}});", expression)
 
@@ -133,8 +145,8 @@ class KernelText:
         return [*others, "FORGET_ADDRESSES", *stores] if self.in_place() else others + stores
 
     def in_place(self) -> bool:
-        """Whether it writes places that it also reads."""
-        return bool(set(self.reads) & set(self.writes))
+        """Whether it writes an array that it also reads."""
+        return bool(self.touched[0] & self.touched[1])
 
     def wrap(self, body: str) -> str:
         """The cell function around a body, and the driver that calls it."""

@@ -26,7 +26,7 @@ class BoundaryCell:
         self._kernel, self._fluid, self._parity = kernel, fluid, parity
         self.lattice = fluid.lattice
         self.values = {
-            name: kernel.load(name, f"(real)values[value[entry] * {len(names)} + {k}]")
+            name: kernel.load(f"given_{name}", f"(real)values[value[entry] * {len(names)} + {k}]")
             for k, name in enumerate(names)
         }
 

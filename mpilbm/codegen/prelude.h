@@ -75,7 +75,7 @@ INLINE store float_to_half(float value)
 
 #else
 
-#include <math.h>
+#include <tgmath.h>
 #include <string.h>
 #define RESTRICT restrict
 #define INLINE static inline __attribute__((always_inline))

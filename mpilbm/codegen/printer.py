@@ -1,6 +1,6 @@
 """SymPy expressions -> C text that a C compiler and NVRTC read alike."""
 
-from sympy import Symbol
+from sympy import Rational, Symbol
 from sympy.printing.c import C99CodePrinter
 from sympy.printing.precedence import PRECEDENCE
 
@@ -25,8 +25,13 @@ class KernelPrinter(C99CodePrinter):
     def _print_Half(self, expr):
         return "R(0.5)"
 
+    def _print_Pi(self, expr):
+        return f"R({float(expr)!r})"
+
     def _print_Pow(self, expr):
         base, exponent = expr.as_base_exp()
+        if exponent == -Rational(1, 2):
+            return f"R(1) / sqrt({self._print(base)})"
         if exponent.is_Integer and 0 < abs(int(exponent)) <= self.largest_product:
             factor = self.parenthesize(base, PRECEDENCE["Mul"])
             product = " * ".join([factor] * abs(int(exponent)))

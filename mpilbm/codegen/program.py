@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 class Access:
     """One value of a field that a kernel touches: its slot, at an offset from the cell.
 
-    `offset` is (plane, row, x); `buffer` tells the arrays of a field apart ("f_in", "f_out", …).
+    `offset` is (plane, row, x); `buffer` is the name of the field's grid ("f", "u"), whichever of
+    the field's arrays is meant.
     """
 
     buffer: str

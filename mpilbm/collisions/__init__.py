@@ -1,6 +1,6 @@
 """Collision operators: what happens to the populations of one cell."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from mpilbm.choice import choice
 from mpilbm.equilibria import Equilibrium
@@ -18,14 +18,26 @@ class Collision(Parameters):
 
     equilibrium: choice("equilibria") = None
 
+    numbers: ClassVar[tuple[str, ...]] = ()
+    needs_isotropy: ClassVar[int] = 4
+
     def model_post_init(self, _: Any) -> None:
         """Take the compressible equilibrium where none is named."""
         if self.equilibrium is None:
             object.__setattr__(self, "equilibrium", make("equilibria", "compressible"))
 
     def structure(self) -> dict:
-        """What shapes the kernel text: numbers that only reach a kernel as arguments do not."""
-        return {"name": self.name, "equilibrium": self.equilibrium.model_dump()}
+        """What shapes the kernel text: all fields but those that reach kernels as arguments."""
+        fields = self.model_dump(exclude={*self.numbers, "equilibrium"})
+        return fields | {"equilibrium": self.equilibrium.model_dump()}
+
+    def problems(self, case) -> list[str]:
+        """Refuse lattices that are not isotropic enough."""
+        found = case.lattice.isotropy
+        if found >= self.needs_isotropy:
+            return []
+        return [f"{self.name} needs a lattice isotropic to order {self.needs_isotropy}; "
+                f"{case.lattice.name} is so to order {found}; choose another lattice"]  # fmt: skip
 
     def rates(self, nu: float, lattice) -> dict[str, float]:
         """The kernel's relaxation rates by name, from the kinematic viscosity in lattice units."""

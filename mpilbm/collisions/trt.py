@@ -18,6 +18,8 @@ class TRT(Collision):
 
     magic: float = Field(3 / 16, gt=0)
 
+    numbers = ("magic",)
+
     def rates(self, nu, lattice):
         """omega_plus from the viscosity, omega_minus from the magic parameter."""
         even = nu / float(lattice.cs2)

@@ -22,8 +22,8 @@ class Forcing(Parameters):
         return value
 
     def structure(self) -> dict:
-        """What shapes the kernel text."""
-        return {"name": self.name}
+        """What shapes the kernel text: all fields but the force itself."""
+        return self.model_dump(exclude={"value"})
 
     def source(self, lattice, u, F) -> list:
         """Q expressions F_i from the velocity u and the force F (D expressions each)."""

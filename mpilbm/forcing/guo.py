@@ -13,7 +13,7 @@ class Guo(Forcing):
     """
 
     def source(self, lattice, u, F):
-        """Q expressions of the force term; odd and even parts stand apart, as a pair shares them."""
+        """Q expressions; the parts odd and even in c_i stand apart, as a pair shares them."""
         cs2, uF = lattice.cs2, dot(u, F)
         source = []
         for w, c in zip(lattice.w, lattice.c, strict=True):

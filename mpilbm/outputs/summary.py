@@ -25,7 +25,7 @@ class Summary:
         case, self.comm = context.case, context.comm
         self.directory, self.clock, self.solver = context.directory, context.clock, context.solver
         self.first = self.step = context.first_step
-        self.reason = ""
+        self.reason, self.done = "", False
         self.cells = number_of_cells(case)
         self.content = {
             "version": __version__,
@@ -43,7 +43,8 @@ class Summary:
         return self
 
     def __exit__(self, kind, error, trace):
-        if error is None:
+        self.done = error is None
+        if self.done:
             on_root(self.comm, self._write, STATUS[0], 0)
         elif self.comm.rank == 0:
             code = getattr(error, "exit_code", 1)
@@ -78,7 +79,7 @@ class Summary:
 
     def _share_of_copy(self, glups: float) -> dict:
         """Bytes that the updates must move, against a copy on rank 0's device, after a long run."""
-        if self.clock.stepping < LONG:
+        if self.clock.stepping < LONG or not self.done:
             return {}
         bandwidth = self.solver.device.copy_bandwidth()
         needed = glups * 1e9 / self.comm.size * self.solver.bytes_per_update

@@ -33,6 +33,7 @@ CASES = [
     ("D3Q19", "aa", "trt", "walls", "single", "staged"),
     ("D3Q19", "aa", "bgk", "forced", "mixed", "direct"),
     ("D3Q19", "ab", "bgk", "through", "single", "auto"),
+    ("D3Q19", "esopull", "trt", "walls", "half", "direct"),
 ]
 
 

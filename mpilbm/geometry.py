@@ -11,7 +11,7 @@ import numpy as np
 
 from mpilbm.domain import Slab, split
 from mpilbm.errors import CaseError
-from mpilbm.solids import padded_ids
+from mpilbm.solids import neighbour_flags, padded_ids
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def build(case, slab: Slab) -> Geometry:
     solid = ids[1:-1]
     cells, owner, missing = _entries(case, slab, ids)
     lists = _lists(case, cells, owner, missing)
-    return Geometry(solid, lists, _fluid_cells(solid), _flags(case, slab, ids))
+    return Geometry(solid, lists, _fluid_cells(solid), neighbour_flags(case, slab, ids))
 
 
 def survey(case, planes_at_a_time: int = 64) -> Survey:
@@ -176,25 +176,6 @@ def bodies_problems(case) -> list[str]:
                 f"outside the box, 0 to {list(case.domain.size)}; move it or remove it"
             )
     return problems
-
-
-def _flags(case, slab: Slab, ids) -> np.ndarray:
-    fluid = (ids == 0).view(np.uint8)
-    for local in (-1, slab.planes):
-        if slab.global_plane(local) is None:
-            fluid[local + 1] = 0
-    flags = fluid[1:-1].copy()
-    axes = {2: (2, 0), 3: (2, 1, 0)}[case.dimensions]  # of x, y, z
-    for k, axis in enumerate(axes):
-        for side in (0, 1):
-            if axis == 0:
-                neighbour = fluid[2:] if side else fluid[:-2]
-            else:
-                neighbour = np.roll(fluid[1:-1], -1 if side else 1, axis)
-                if not case.domain.periodic[k]:
-                    np.moveaxis(neighbour, axis, 0)[-side] = 0
-            flags |= neighbour << (1 + 2 * k + side)
-    return flags
 
 
 def _fluid_cells(solid) -> np.ndarray:

@@ -20,6 +20,26 @@ def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
     return ids
 
 
+def neighbour_flags(case, slab: Slab, ids) -> np.ndarray:
+    """Flags of Geometry from the ids (planes + 2, rows, nx) of a slab and its neighbour planes."""
+    fluid = (ids == 0).view(np.uint8)
+    for local in (-1, slab.planes):
+        if slab.global_plane(local) is None:
+            fluid[local + 1] = 0
+    flags = fluid[1:-1].copy()
+    axes = {2: (2, 0), 3: (2, 1, 0)}[case.dimensions]  # of x, y, z
+    for k, axis in enumerate(axes):
+        for side in (0, 1):
+            if axis == 0:
+                neighbour = fluid[2:] if side else fluid[:-2]
+            else:
+                neighbour = np.roll(fluid[1:-1], -1 if side else 1, axis)
+                if not case.domain.periodic[k]:
+                    np.moveaxis(neighbour, axis, 0)[-side] = 0
+            flags |= neighbour << (1 + 2 * k + side)
+    return flags
+
+
 def _paint(case, begin: int, end: int, ids, overlaps: dict | None = None) -> None:
     """Write k + 1 where body k is into ids (end - begin, rows, nx), one body after another."""
     for k, body in enumerate(case.bodies):

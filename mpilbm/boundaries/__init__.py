@@ -36,7 +36,8 @@ class Boundary(Parameters):
 
         `cell` offers `lattice`, `left` (left[j]: the population that left the cell along c_j),
         `arrives` (arrives[j]: the one that streams in along a link of the fluid), `values` (by
-        name), `rho`, `density` and `u` of what left the cell, and `feq(density, rho, u)`.
+        name), `rho`, `density` and `u` of what left the cell, `feq(density, rho, u)`, and
+        `stored(rho)`, the density that goes with a rho (see Equilibrium).
         """
         raise NotImplementedError
 

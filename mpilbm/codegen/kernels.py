@@ -75,23 +75,29 @@ class FluidKernels:
 
     def export_state(self, parity):
         """What left each cell in the lattice's order: the state in the storage's own bits."""
-        kernel = self.block_kernel(f"export_{parity}", "state[plane, i, row, x] = f_out_i")
-        kernel.argument("state", "store*")
-        kernel.argument("f", "store*")
-        for i, place in enumerate(self.places(self.layout.f_out, parity)):
-            address = self.grid.address(*place)
-            kernel.do(f"COPY(state, {self._canonical(i)}, f[{address}]);")
+        kernel = self._state_kernel(f"export_{parity}", "state[plane, i, row, x] = f_out_i")
+        for canonical, address in self._addresses(parity):
+            kernel.do(f"COPY(state, {canonical}, f[{address}]);")
         return kernel
 
     def import_state(self, parity):
         """The inverse of the export."""
-        kernel = self.block_kernel(f"import_{parity}", "f_out_i = state[plane, i, row, x]")
+        kernel = self._state_kernel(f"import_{parity}", "f_out_i = state[plane, i, row, x]")
+        for canonical, address in self._addresses(parity):
+            kernel.do(f"COPY(f, {address}, state[{canonical}]);")
+        return kernel
+
+    def _state_kernel(self, name: str, equations: str) -> KernelText:
+        kernel = self.block_kernel(name, equations)
         kernel.argument("state", "store*")
         kernel.argument("f", "store*")
-        for i, place in enumerate(self.places(self.layout.f_out, parity)):
-            address = self.grid.address(*place)
-            kernel.do(f"COPY(f, {address}, state[{self._canonical(i)}]);")
         return kernel
+
+    def _addresses(self, parity):
+        """C text, for each direction, of its indices in the canonical state and in the field."""
+        for i, place in enumerate(self.places(self.layout.f_out, parity)):
+            canonical = f"(((plane - origin) * {self.lattice.Q} + {i}) * rows + row) * nx + x"
+            yield canonical, self.grid.address(*place)
 
     def block_kernel(self, name: str, equations: str) -> KernelText:
         """A kernel that also touches plain arrays, which hold the planes from `origin` on."""
@@ -100,6 +106,3 @@ class FluidKernels:
         kernel.argument("origin", "int64")
         kernel.do(CELL)
         return kernel
-
-    def _canonical(self, i: int) -> str:
-        return f"(((plane - origin) * {self.lattice.Q} + {i}) * rows + row) * nx + x"

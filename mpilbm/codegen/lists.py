@@ -56,10 +56,6 @@ class BoundaryCell:
         """The equilibrium of the fluid's collision."""
         return self._fluid.model.collision.feq(self.lattice, density, rho, u)
 
-    def rest(self, density):
-        """rho from a density of the kind that is stored."""
-        return self._fluid.model.rest(density)
-
     def stored(self, rho):
         """A density of the kind that is stored, from rho."""
         return self._kernel.let("stored", rho - 1) if self._fluid.model.offset else rho

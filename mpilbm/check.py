@@ -195,9 +195,8 @@ def halo_bytes(case, slab) -> tuple[int, int]:
     found = []
     for parity in range(layout.parities):
         following = (parity + 1) % layout.parities
-        writes = [layout.scatter(lattice, i, parity) for i in range(lattice.Q)]
-        reads = [layout.gather(lattice, i, following) for i in range(lattice.Q)]
-        accesses = ([Access(grid.name, *place) for place in places] for places in (writes, reads))
+        places = layout.writes(lattice, parity), layout.reads(lattice, following)
+        accesses = ([Access(grid.name, *place) for place in side] for side in places)
         peers = {1: slab.upper, -1: slab.lower}
         sends = [s for s in exchange_plan(grid, *accesses).sends if peers[s.neighbour] is not None]
         sends = [s for s in sends if peers[s.neighbour] != slab.rank]

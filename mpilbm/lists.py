@@ -1,7 +1,8 @@
-"""The boundary lists of a slab: all of a step's entries are computed, then all are written.
+"""The boundary lists of a slab: all of a step's entries are computed, then all are taken in.
 
 No entry sees what another one writes, so neither their order nor the layout can be seen in the
-result.
+result. Populations that enter are written to where the step will read them; where the layout
+stores moments, the listed cells are computed anew, right after the planes they lie in.
 """
 
 import numpy as np
@@ -13,18 +14,20 @@ class Lists:
     """Entries of all boundaries, one after another in the arrays, and the kernels over them.
 
     `start` is where the links of an entry begin in the staging array. `bind(name, **arguments)`
-    makes a launch of a kernel.
+    makes a launch of a kernel, `first` is the array's plane at which the slab begins.
     """
 
-    def __init__(self, case, geometry, device, bind):
+    def __init__(self, case, geometry, device, bind, first: int):
         entries = geometry.lists
         cells = np.concatenate([e.cells for e in entries] or [np.empty(0, np.int64)])
         missing = np.concatenate([e.missing for e in entries] or [np.empty(0, np.uint32)])
         bits = np.unpackbits(missing.view(np.uint8)).reshape(-1, 32)
         links = bits.sum(axis=1, dtype=np.int64)
         self.stream, self.count = device.stream("bulk"), cells.size
-        self._bind = bind
+        self.populations = case.layout.populations
+        self._bind, self._first = bind, first
         self._launches: dict[int, list] = {}
+        self._again: dict[int, object] = {}
         if not self.count:
             return
         self._ranges: list[tuple] = []
@@ -34,29 +37,64 @@ class Lists:
             values = device.upload(e.values.astype(case.precision.compute))
             self._ranges.append((name, begin, begin + e.cells.size, values))
             begin += e.cells.size
+        precision = case.precision
+        staged = precision.storage if self.populations else precision.compute
         self._arrays = {
-            "cells": device.upload(packed(cells, *geometry.solid.shape[1:])),
             "missing": device.upload(missing),
             "value": device.upload(np.concatenate([e.value for e in entries])),
             "start": device.upload(np.cumsum(links) - links),
-            "staging": device.allocate(int(links.sum()), case.precision.storage),
+            "staging": device.allocate(int(links.sum()), staged),
         }
+        box = geometry.solid.shape
+        self._cells = device.upload(packed(cells, *box[1:]))
+        if not self.populations:
+            self._chain(cells, box, device)
 
-    def prepare(self, key: int, f, parity: int) -> None:
-        """Bind the kernels for steps of this parity that read the array f."""
+    def _chain(self, cells, box, device) -> None:
+        """Each listed cell once, in order of planes, with a chain of its entries."""
+        order = np.argsort(cells, kind="stable")
+        once, first = np.unique(cells[order], return_index=True)
+        following = np.full(cells.size, -1, np.int32)
+        same = cells[order][1:] == cells[order][:-1]
+        following[order[:-1][same]] = order[1:][same]
+        self._plane_ends = np.searchsorted(once, np.arange(box[0] + 1) * (box[1] * box[2]))
+        self._arrays["head"] = device.upload(order[first].astype(np.int32))
+        self._arrays["following"] = device.upload(following)
+        self._once = device.upload(packed(once, *box[1:]))
+
+    def prepare(self, key: int, parity: int, **arrays) -> None:
+        """Bind the kernels for steps of this parity to the arrays that they read and write."""
         self._launches[key] = []
         if not self.count:
             return
+        arrays |= self._arrays
         for name, begin, end, values in self._ranges:
-            launch = self._bind(f"{name}_{parity}", f=f, values=values, **self._arrays)
+            launch = self._bind(f"{name}_{parity}", cells=self._cells, values=values, **arrays)
             self._launches[key].append((launch, begin, end))
-        enter = self._bind(f"enter_{parity}", f=f, **self._arrays)
-        self._launches[key].append((enter, 0, self.count))
+        if self.populations:
+            enter = self._bind(f"enter_{parity}", cells=self._cells, **arrays)
+            self._launches[key].append((enter, 0, self.count))
+        else:
+            self._again[key] = self._bind(f"again_{parity}", cells=self._once, **arrays)
 
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
+
+    def followed(self, launch, key: int):
+        """A launch over planes, and after it that of the listed cells in the same planes."""
+        if key not in self._again:
+            return launch
+        again, ends, first = self._again[key], self._plane_ends, self._first
+
+        def both(stream, begin, end, stride=1):
+            launch(stream, begin, end, stride)
+            length = end - begin if stride == 1 else 1
+            for plane in range(begin - first, end - first, stride if length == 1 else length):
+                again(stream, *ends[[plane, plane + length]])
+
+        return both
 
 
 def packed(cells, rows: int, nx: int):

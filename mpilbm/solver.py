@@ -99,9 +99,9 @@ class Solver:
         self.f = [device.allocate(count, storage) for _ in range(self.layout.buffers)]
         self.flags = device.upload(geometry.flags)
         self.period = max(self.layout.parities, self.layout.buffers)
-        self.lists = Lists(case, geometry, device, self.bind)
+        self.lists = Lists(case, geometry, device, self.bind, self.first)
         for k in range(self.period):
-            self.lists.prepare(k, self.f[k % self.layout.buffers], k % self.layout.parities)
+            self.lists.prepare(k, k % self.layout.parities, **self._arrays(k))
         self.passes = [self._collide_stream(k) for k in range(self.period)]
         self.diagnostics = Diagnostics(self)
 
@@ -109,7 +109,9 @@ class Solver:
     def bytes_per_update(self) -> int:
         """Bytes that the update of a cell reads and writes, counted from the kernel's accesses."""
         kernel = self.program.kernels["collide_stream_0"]
-        values = len(kernel.reads) + len(kernel.writes)
+        values = sum(
+            len({access.slot for access in side}) for side in (kernel.reads, kernel.writes)
+        )
         return values * np.dtype(self.program.storage).itemsize
 
     def sizes(self) -> dict:
@@ -139,13 +141,17 @@ class Solver:
         """The pass of all steps t with t % period = k, with the exchange before step k + 1."""
         parities, buffers = self.layout.parities, self.layout.buffers
         name, following = (f"collide_stream_{t % parities}" for t in (k, k + 1))
-        source, target = k % buffers, (k + 1) % buffers
-        arrays = {"f": self.f[0], "f_in": self.f[source], "f_out": self.f[target]}
         kernels = self.program.kernels
         reads = [*kernels[following].reads, *self._list_reads((k + 1) % parities)]
-        plan = exchange_plan(self.grid, kernels[name].writes, reads, target)
+        plan = exchange_plan(self.grid, kernels[name].writes, reads, (k + 1) % buffers)
         exchange = self.exchanger.prepare(plan, self.f)
-        return Pass(self.device, self.grid, self.slab, self.bind(name, **arrays), exchange)
+        launch = self.lists.followed(self.bind(name, **self._arrays(k)), k)
+        return Pass(self.device, self.grid, self.slab, launch, exchange)
+
+    def _arrays(self, k: int) -> dict:
+        """The arrays of steps t with t % period = k: read, and written."""
+        source, target = (self.f[t % self.layout.buffers] for t in (k, k + 1))
+        return {"f": source, "f_in": source, "f_out": target}
 
     def _list_reads(self, parity: int) -> list:
         """What the boundary lists read of the populations in a step of this parity."""
@@ -207,12 +213,16 @@ class Solver:
     def state_groups(self) -> tuple[Group, ...]:
         """What a checkpoint holds of each fluid."""
         return tuple(
-            Group(fluid.label, self.lattice.Q, self.program.storage) for fluid in self.case.fluids
+            Group(fluid.label, len(self.grid.slots), self.program.storage)
+            for fluid in self.case.fluids
         )
 
     def read_state(self, label: str, begin: int, end: int) -> np.ndarray:
-        """What left each cell, (end - begin, Q, rows, nx), in the lattice's order."""
-        shape = (end - begin, self.lattice.Q, self.grid.rows, self.grid.nx)
+        """What left each cell, (end - begin, Q, rows, nx), in the lattice's order.
+
+        The stored moments in their order where the layout keeps these.
+        """
+        shape = (end - begin, len(self.grid.slots), self.grid.rows, self.grid.nx)
         state = self.device.allocate(int(np.prod(shape)), self.program.storage)
         self.over_block("export", begin, end, state=state)
         return self.device.download(state).reshape(shape)

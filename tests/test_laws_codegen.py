@@ -13,7 +13,7 @@ import pytest
 from pairs import EVERYTHING, all_pairs, label
 from slabs import PRECISIONS, box
 from sympy import Symbol
-from test_laws_slabs import OPTIONS, SETTINGS, tables
+from test_laws_slabs import OPTIONS, SETTINGS, defined, tables
 
 from mpilbm import codegen
 from mpilbm.backends import cuda
@@ -21,18 +21,20 @@ from mpilbm.backends.compiler import Compiler
 from mpilbm.case import parse_case
 from mpilbm.codegen.printer import c_text
 from mpilbm.errors import MpilbmError
+from mpilbm.registry import make
 
 ROOT = Path(__file__).parents[1]
 SMALL = ("D2Q9", "aa", "trt")
 LARGE = [
-    {"lattice": lattice, "layout": layout, "collision": "trt", "setting": "forced",
-     "precision": precision}
+    {"lattice": lattice, "layout": layout, "setting": "forced", "precision": precision,
+     "collision": "trt" if make("layouts", layout).populations else "regularized"}
     for lattice in ("D2Q9", "D3Q19", "D3Q27")
     for layout in OPTIONS["layout"]
     for precision in PRECISIONS
 ]  # fmt: skip
 ONCE = [LARGE[0] | {kind: value} for kind, values in OPTIONS.items() for value in values]
-CASES = all_pairs(OPTIONS) if EVERYTHING else [c for c in ONCE if c not in LARGE] + LARGE
+ONCE = [choice for choice in ONCE if defined(choice)]
+CASES = all_pairs(OPTIONS, defined) if EVERYTHING else [c for c in ONCE if c not in LARGE] + LARGE
 
 
 def case(*choice, **more):

@@ -8,6 +8,7 @@ from sympy import Rational, Symbol, expand
 
 from mpilbm import units
 from mpilbm.codegen.model import Model
+from mpilbm.layouts import moments
 from mpilbm.registry import find, make, names
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")
@@ -218,3 +219,16 @@ def test_offset_does_not_show(lattice, collision, force):
     rest = shifted.collision.feq(shifted.lattice, 1.0, 1.0, [0.0] * shifted.lattice.D)
     assert [a + b for a, b in zip(f, rest, strict=True)] == pytest.approx(whole, abs=1e-15)
     assert [rho, *u] == pytest.approx([rho_whole, *u_whole], abs=1e-14)
+
+
+@over_forces
+@pytest.mark.parametrize(
+    "collision", [name for name in COLLISIONS if find("collisions", name).second_order]
+)
+@over_lattices
+def test_nothing_is_left_beyond_the_second_moments(lattice, collision, force):
+    """What leaves is w_i times its first three Hermite moments: all that `moments` stores."""
+    fluid = Fluid(lattice, collision, force)
+    f_star = fluid.collide(fluid.f())
+    again = moments.populations(fluid.lattice, *moments.moments_of(fluid.lattice, f_star))
+    assert all(vanishes(a - b) for a, b in zip(f_star, again, strict=True))

@@ -7,9 +7,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from sympy import simplify, symbols
+
 from mpilbm import domain
 from mpilbm.codegen.program import Access
-from mpilbm.layouts import HERE, Layout, Place
+from mpilbm.layouts import HERE, Layout, Place, moments
 from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.passes import exchange_plan
 from mpilbm.registry import make, names
@@ -17,8 +19,11 @@ from mpilbm.registry import make, names
 BOX = (5, 4, 3)  # planes, rows, nx
 over_lattices = pytest.mark.parametrize("lattice", [make("lattices", n) for n in names("lattices")],
                                         ids=lambda lattice: lattice.name)  # fmt: skip
-over_layouts = pytest.mark.parametrize("layout", [make("layouts", n) for n in names("layouts")],
-                                       ids=lambda layout: layout.name)  # fmt: skip
+LAYOUTS = [make("layouts", n) for n in names("layouts")]
+over_all_layouts = pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+over_layouts = pytest.mark.parametrize(
+    "layout", [one for one in LAYOUTS if one.populations], ids=lambda layout: layout.name
+)
 
 
 def places(what, lattice, parity) -> list[Place]:
@@ -112,7 +117,7 @@ def test_gather_finds_what_left_the_neighbours(lattice, layout):
 def accesses(layout, lattice, parity):
     """(writes of a step, reads of the next) as a kernel states them."""
     following = (parity + 1) % layout.parities
-    sides = places(layout.scatter, lattice, parity), places(layout.gather, lattice, following)
+    sides = layout.writes(lattice, parity), layout.reads(lattice, following)
     return [[Access("f", *place) for place in side] for side in sides]
 
 
@@ -140,7 +145,7 @@ def test_only_what_leaves_the_slab_travels_in_one_message_a_face(lattice, layout
                 assert t.count == crossing[t.neighbour] * grid.slot_stride
 
 
-@over_layouts
+@over_all_layouts
 @over_lattices
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_slabs_of_unequal_size_have_all_that_the_next_step_reads(lattice, layout, ranks):
@@ -197,7 +202,7 @@ def test_velocity_planes_travel_whole_and_only_where_the_curl_looks(lattice):
 SIZES = [(1, 1, 1), (5, 4, 13), (3, 64, 32), (2, 33, 100), (4, 128, 128), (2, 256, 512)]
 
 
-@over_layouts
+@over_all_layouts
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_strides_of_a_slab(layout, size):
     lattice = make("lattices", "D3Q19")
@@ -208,7 +213,7 @@ def test_strides_of_a_slab(layout, size):
         assert stride * np.dtype("float32").itemsize % 128 == 0
     assert nx <= grid.row_stride < nx + 32
     assert rows * grid.row_stride <= grid.slot_stride < rows * grid.row_stride + 32 * 32
-    assert grid.plane_stride == lattice.Q * grid.slot_stride
+    assert grid.plane_stride == len(layout.slots(lattice)) * grid.slot_stride
     assert grid.count == (planes + 2 * grid.ghost) * grid.plane_stride
     assert grid.slot_stride <= 32 * 32 or grid.slot_stride % (4 * 32)  # off powers of two
     assert grid.arguments() == dict(zip(("f_row", "f_slot", "f_plane"), strides, strict=True))
@@ -230,3 +235,17 @@ def test_addresses_are_those_of_the_wrapped_neighbour(lattice):
             there = (row + offset[1]) % rows * grid.row_stride + (x + offset[2]) % nx
             expected = np.ravel_multi_index((plane + offset[0], lattice.slots[i], there), shape)
             assert eval(text, values) == expected
+
+
+@over_lattices
+def test_moments_hold_all_that_a_regularized_collision_leaves(lattice):
+    """Populations -> what is stored -> populations, exactly; six or ten values."""
+    layout, number = make("layouts", "moments"), 1 + lattice.D + lattice.D * (lattice.D + 1) // 2
+    given = symbols(" ".join(f"m_{k}" for k in range(number)))
+    density, momentum, second = given[0], given[1 : 1 + lattice.D], given[1 + lattice.D :]
+    f = moments.populations(lattice, density, momentum, second)
+    kept = layout.kept(lattice, 0, f, lambda density: 1 + density)
+    assert [place for place, _ in kept] == [Place(k, HERE) for k in range(number)]
+    stored = dict(kept)
+    found = layout.left(lattice, 0, lambda _, place: stored[place], lambda density: 1 + density)
+    assert all(simplify(a - b) == 0 for a, b in zip(found, f, strict=True))

@@ -59,7 +59,7 @@ def build(case) -> Program:
     """Generate the kernels of a case."""
     from mpilbm.codegen.diagnostics import Diagnostics
     from mpilbm.codegen.kernels import FluidKernels
-    from mpilbm.codegen.lists import enter_kernel, stage_kernel
+    from mpilbm.codegen.lists import again_kernel, enter_kernel, stage_kernel
     from mpilbm.codegen.model import Model
 
     fluid = case.fluids[0]
@@ -69,7 +69,8 @@ def build(case) -> Program:
     for parity in range(case.layout.parities):
         for boundary in boundaries(case):
             texts.append(stage_kernel(kernels, boundary, list_name(case, boundary), parity))
-        texts.append(enter_kernel(kernels, parity))
+        take_in = enter_kernel if case.layout.populations else again_kernel
+        texts.append(take_in(kernels, parity))
     precision = case.precision
     head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
     head += "#define STORE_HALF\n" if precision.storage == "float16" else ""

@@ -24,38 +24,55 @@ class FluidKernels:
         """The array that a step reads ("in") or writes ("out"): one and the same in place."""
         return f"f_{way}" if self.layout.buffers > 1 else "f"
 
-    def populations(self, kernel, places, pointer: str) -> list:
-        """Q symbols, read at the places given."""
-        return [
-            kernel.read(f"f_{i}", pointer, "store", self.grid, *place)
-            for i, place in enumerate(places)
-        ]
-
-    def places(self, what, parity) -> list:
-        """Gather, scatter or f_out of all directions."""
-        return [what(self.lattice, i, parity) for i in range(self.lattice.Q)]
+    def arriving(self, kernel, parity, pointer: str, prefix: str = "f") -> list:
+        """The populations that stream into the cell; values read are called `prefix`_…."""
+        read = self._reader(kernel, pointer, prefix)
+        return self.layout.arriving(self.lattice, parity, read, self.model.rest)
 
     def left(self, kernel, parity) -> list:
         """The populations that left the cell in the step before one of this parity."""
-        return self.populations(kernel, self.places(self.layout.f_out, parity), "f")
+        read = self._reader(kernel, "f", "f")
+        return self.layout.left(self.lattice, parity, read, self.model.rest)
+
+    def _reader(self, kernel, pointer: str, prefix: str):
+        def read(name, place):
+            return kernel.read(f"{prefix}_{name}", pointer, "store", self.grid, *place)
+
+        return read
+
+    def collide(self, kernel, f) -> list:
+        """The Q populations that leave, from those that stream in; declares the rates."""
+        names = self.model.collision.rates(1.0, self.lattice)
+        return self.model.collide(
+            kernel, f, {name: kernel.argument(name, "real") for name in names}
+        )
+
+    def keep(self, kernel, parity, f, pointer: str) -> None:
+        """Store what a step keeps of the populations that leave."""
+        for place, value in self.layout.kept(self.lattice, parity, f, self.model.rest):
+            kernel.write(pointer, "store", self.grid, *place, value)
+
+    def left_places(self, parity) -> list:
+        """Where each stored value lies that the step before one of this parity kept."""
+        return self.layout.writes(self.lattice, (parity - 1) % self.layout.parities)
 
     def collide_stream(self, parity):
         """One step of the cells of some planes."""
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
         kernel = KernelText(f"collide_stream_{parity}", "cells", text)
-        gathered = self.places(self.layout.gather, parity)
-        f = self.populations(kernel, gathered, self.pointer("in"))
-        names = self.model.collision.rates(1.0, self.lattice)
-        rates = {name: kernel.argument(name, "real") for name in names}
-        f_star = self.model.collide(kernel, f, rates)
-        scattered = self.places(self.layout.scatter, parity)
-        apart = self.layout.buffers > 1 and all(place.offset == HERE for place in scattered)
-        for place, value in zip(scattered, f_star, strict=True):
-            if apart:
-                kernel.send(self.pointer("out"), "store", self.grid, place.slot, value)
-            else:
-                kernel.write(self.pointer("out"), "store", self.grid, *place, value)
+        f_star = self.collide(kernel, self.arriving(kernel, parity, self.pointer("in")))
+        if not self.apart():
+            self.keep(kernel, parity, f_star, self.pointer("out"))
+            return kernel
+        kept = self.layout.kept(self.lattice, parity, f_star, self.model.rest)
+        for place, value in kept:
+            kernel.send(self.pointer("out"), "store", self.grid, place.slot, value)
         return kernel
+
+    def apart(self) -> bool:
+        """Whether a step writes whole cells to an array that it does not read."""
+        places = self.layout.writes(self.lattice, 0)
+        return self.layout.buffers > 1 and all(place.offset == HERE for place in places)
 
     def initialise(self, parity):
         """What left each cell in step -1, from rho and u."""
@@ -68,13 +85,12 @@ class FluidKernels:
             kernel.load(f"u_{axis}", f"(real)u_initial[cell * {self.lattice.D} + {k}]")
             for k, axis in enumerate(self.model.axes)
         ]
-        places = self.places(self.layout.f_out, parity)
-        for place, value in zip(places, self.model.initial(kernel, density, u), strict=True):
-            kernel.write("f", "store", self.grid, *place, value)
+        before = (parity - 1) % self.layout.parities
+        self.keep(kernel, before, self.model.initial(kernel, density, u), "f")
         return kernel
 
     def export_state(self, parity):
-        """What left each cell in the lattice's order: the state in the storage's own bits."""
+        """All stored values of each cell in their order, in the storage's own bits."""
         kernel = self._state_kernel(f"export_{parity}", "state[plane, i, row, x] = f_out_i")
         for canonical, address in self._addresses(parity):
             kernel.do(f"COPY(state, {canonical}, f[{address}]);")
@@ -94,9 +110,10 @@ class FluidKernels:
         return kernel
 
     def _addresses(self, parity):
-        """C text, for each direction, of its indices in the canonical state and in the field."""
-        for i, place in enumerate(self.places(self.layout.f_out, parity)):
-            canonical = f"(((plane - origin) * {self.lattice.Q} + {i}) * rows + row) * nx + x"
+        """C text, for each stored value, of its indices in the canonical state and in the field."""
+        places = self.left_places(parity)
+        for i, place in enumerate(places):
+            canonical = f"(((plane - origin) * {len(places)} + {i}) * rows + row) * nx + x"
             yield canonical, self.grid.address(*place)
 
     def block_kernel(self, name: str, equations: str) -> KernelText:

@@ -1,4 +1,4 @@
-"""Kernels over the list entries of boundaries: what enters is staged, then all of it written."""
+"""Kernels over the list entries of boundaries: what enters is staged, then all of it taken in."""
 
 from collections import Counter
 from functools import cached_property
@@ -10,12 +10,12 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 
 ENTRY = """\
-const int64 cell = cells[entry], staged = start[entry];
-const uint32 links = missing[entry];
+const int64 cell = cells[entry];
 const int x = (int)(cell & 0x1fffff), row = (int)(cell >> 21 & 0x1fffff);
 const int64 plane = (cell >> 42) + first;
 const int x_m = x > 0 ? x - 1 : nx - 1, x_p = x + 1 < nx ? x + 1 : 0;
 const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;"""
+LINKS = "const int64 staged = start[{0}]; const uint32 links = missing[{0}];"
 LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
 
 
@@ -38,11 +38,7 @@ class BoundaryCell:
     @cached_property
     def arrives(self) -> list:
         """The populations that stream into the cell; meaningless where the link is missing."""
-        fluid, grid = self._fluid, self._fluid.grid
-        return [
-            self._kernel.read(f"arrives_{i}", "f", "store", grid, *place)
-            for i, place in enumerate(fluid.places(fluid.layout.gather, self._parity))
-        ]
+        return self._fluid.arriving(self._kernel, self._parity, "f", "arrives")
 
     @cached_property
     def _macroscopic(self):
@@ -66,7 +62,7 @@ def stage_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "Entr
     kernel = EntryText(f"{name}_{parity}", f"{boundary.name}: {type(boundary).__doc__}", fluid)
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
-    kernel.argument("staging", "store*")
+    kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     cell = BoundaryCell(kernel, fluid, parity, tuple(boundary.values()))
     kernel.incoming = {i: sympify(e) for i, e in boundary.incoming(cell).items()}
     return kernel
@@ -78,11 +74,30 @@ def enter_kernel(fluid: FluidKernels, parity: int) -> KernelText:
     kernel = EntryText(f"enter_{parity}", text, fluid)
     kernel.argument("staging", "store*")
     kernel.argument("f", "store*")
-    for i, place in enumerate(fluid.places(fluid.layout.gather, parity)):
-        if i:
-            address = fluid.grid.address(*place)
-            kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{_staged(i)}] : (store)0;")
-            kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});")
+    for i in range(1, fluid.lattice.Q):
+        address = fluid.grid.address(*fluid.layout.gather(fluid.lattice, i, parity))
+        kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{_staged(i)}] : (store)0;")
+        kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});")
+    return kernel
+
+
+def again_kernel(fluid: FluidKernels, parity: int) -> KernelText:
+    """Compute listed cells anew, where what enters has no place of its own to be written to."""
+    text = "as collide_stream, with the populations that enter at boundaries"
+    kernel = EntryText(f"again_{parity}", text, fluid)
+    kernel.links = ""
+    kernel.argument("staging", "real*")
+    kernel.argument("head", "int32*")
+    kernel.argument("following", "int32*")
+    for i, f in enumerate(fluid.arriving(kernel, parity, "f_in")):
+        kernel.do(f"real arrives_{i} = {{0}};", f)
+    kernel.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")
+    kernel.do(LINKS.format("k"))
+    for i in range(1, fluid.lattice.Q):
+        kernel.do(f"if ({_listed(i)}) arrives_{i} = staging[{_staged(i)}];")
+    kernel.do("}}")
+    arrived = [kernel.load(f"arrived_{i}", f"arrives_{i}") for i in range(fluid.lattice.Q)]
+    fluid.keep(kernel, parity, fluid.collide(kernel, arrived), "f_out")
     return kernel
 
 
@@ -103,12 +118,13 @@ class EntryText(KernelText):
         super().__init__(name, "entries", equations)
         self.sizes(fluid.grid)
         self.incoming: dict = {}
+        self.links = LINKS.format("entry")
         for argument, type in LIST.items():
             self.argument(argument, type)
 
     def body(self):
         """Values that one direction alone uses are computed inside its own block."""
-        lines = ENTRY.splitlines()
+        lines = [*ENTRY.splitlines(), self.links]
         if not self.incoming:
             plain = super().body()
             stores = [line for line in plain if "COPY" in line]
@@ -129,14 +145,18 @@ class EntryText(KernelText):
             body = " ".join([*block, f"enters_{i} = {c_text(value)};"])
             lines.append(f"real enters_{i} = R(0); if ({_listed(i)}) {{ {body} }}")
         for i in entering:
-            lines.append(f"if ({_listed(i)}) STORE_HERE(staging, {_staged(i)}, enters_{i});")
+            lines.append(f"if ({_listed(i)}) {self._stage}(staging, {_staged(i)}, enters_{i});")
         return lines
 
     def wrap(self, body):
         """The staging array is written when there is anything to stage."""
         if self.incoming:
-            self.statements.append(("STORE_HERE(staging, 0, 0);", ()))
+            self.statements.append((f"{self._stage}(staging, 0, 0);", ()))
         return super().wrap(body)
+
+    @property
+    def _stage(self) -> str:
+        return "STORE_HERE" if self.arguments["staging"] == "store*" else "STORE_REAL"
 
 
 def _used(expression, known) -> set:

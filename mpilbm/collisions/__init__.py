@@ -19,6 +19,7 @@ class Collision(Parameters):
     equilibrium: choice("equilibria") = None
 
     numbers: ClassVar[tuple[str, ...]] = ()
+    second_order: ClassVar[bool] = False  # what leaves the cell has no moments beyond the second
     needs_isotropy: ClassVar[int] = 4
 
     def model_post_init(self, _: Any) -> None:

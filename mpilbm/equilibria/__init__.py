@@ -1,5 +1,7 @@
 """Equilibrium distributions, written for stored deviations and full populations alike."""
 
+from typing import ClassVar
+
 from mpilbm.registry import Parameters
 
 
@@ -10,6 +12,8 @@ class Equilibrium(Parameters):
     f_i - feq_i(rho = 1, u = 0), rho where they are not. With density = rho the formula is feq
     itself; so no digit of a small deviation is lost in a difference of two numbers near 1.
     """
+
+    second_order: ClassVar[bool] = False  # no moments of it go beyond the second Hermite tensor
 
     def feq(self, lattice, density, rho, u) -> list:
         """Q expressions; `u` holds D of them."""

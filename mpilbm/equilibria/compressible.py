@@ -11,6 +11,8 @@ class Compressible(Equilibrium):
     [Qian, d'Humières & Lallemand 1992]. Take this one if you don't know.
     """
 
+    second_order = True
+
     def feq(self, lattice, density, rho, u):
         """Q expressions; the parts even and odd in c_i stand apart, as a pair shares them."""
         cs2, uu = lattice.cs2, dot(u, u)

@@ -1,5 +1,7 @@
 """Body forces: the source term F_i of a collision."""
 
+from typing import ClassVar
+
 from pydantic import field_validator
 
 from mpilbm.registry import Parameters
@@ -13,6 +15,8 @@ class Forcing(Parameters):
     """
 
     value: tuple[float, ...]
+
+    second_order: ClassVar[bool] = False  # no moments of F_i go beyond the second Hermite tensor
 
     @field_validator("value")
     @classmethod

@@ -12,6 +12,8 @@ class Guo(Forcing):
     [Guo, Zheng & Shi 2002, Phys. Rev. E 65, 046308, eq. 20]
     """
 
+    second_order = True
+
     def source(self, lattice, u, F):
         """Q expressions; the parts odd and even in c_i stand apart, as a pair shares them."""
         cs2, uF = lattice.cs2, dot(u, F)

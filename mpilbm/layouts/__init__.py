@@ -1,15 +1,19 @@
-"""Memory layouts: where a population is read and written, and nothing else.
+"""Memory layouts: what of a cell is stored, where it is read and written, and nothing else.
 
-A layout states three places, for direction i and the parity of the step (step % parities):
+A layout of populations states three places, for direction i and the parity of the step
+(step % parities):
 
     gather(i)    the population that streams into the cell at the beginning of the step
     scatter(i)   what the step stores of the population that leaves along c_i
     f_out(i)     the population that left the cell in the step before: its scatter
 
-A place is (slot, offset): the slot is a direction's index, the offset a multiple of c_i. Ghost
-planes, messages, in-place safety and the addresses of boundaries are derived from these.
+A place is (slot, offset): the slot is a value's index, the offset a multiple of c_i. Ghost
+planes, messages, in-place safety and the addresses of boundaries are derived from these. What all
+others see is `arriving`, `left` and `kept`; a layout that stores other values than populations
+states these itself.
 """
 
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from mpilbm.layouts.grid import Grid
@@ -26,12 +30,20 @@ class Place(NamedTuple):
     offset: Offset
 
 
+Read = Callable[[int | str, Place], object]  # (name of the value, its place) -> its symbol
+
+
 class Layout(Parameters):
-    """Populations in memory. `buffers` arrays; the places repeat every `parities` steps."""
+    """A fluid's state in memory. `buffers` arrays; the places repeat every `parities` steps.
+
+    `populations`: what is stored are populations, so that a boundary can write what enters to
+    where the step reads it; else the listed cells are computed anew.
+    """
 
     buffers: ClassVar[int] = 1
     parities: ClassVar[int] = 1
     ghost: ClassVar[int] = 1
+    populations: ClassVar[bool] = True
 
     def gather(self, lattice, i: int, parity: int) -> Place:
         """Where the population that streams into the cell along c_i is read."""
@@ -45,9 +57,35 @@ class Layout(Parameters):
         """Where, in a step of this parity, the population lies that left in the step before."""
         return self.scatter(lattice, i, (parity - 1) % self.parities)
 
+    def slots(self, lattice) -> tuple[int, ...]:
+        """Where in a plane of memory each stored value of a cell lies; as many as are stored."""
+        return lattice.slots
+
+    def arriving(self, lattice, parity: int, read: Read, rest) -> list:
+        """Q expressions: the populations that stream into the cell. `rest(density)` is rho."""
+        return [read(i, self.gather(lattice, i, parity)) for i in range(lattice.Q)]
+
+    def left(self, lattice, parity: int, read: Read, rest) -> list:
+        """Q expressions: the populations that left the cell in the step before."""
+        return [read(i, self.f_out(lattice, i, parity)) for i in range(lattice.Q)]
+
+    def kept(self, lattice, parity: int, f, rest) -> list[tuple[Place, object]]:
+        """(place, expression) of all that a step stores, from the Q populations that leave."""
+        return [(self.scatter(lattice, i, parity), f_i) for i, f_i in enumerate(f)]
+
+    def reads(self, lattice, parity: int) -> list[Place]:
+        """All places that the update of a cell reads."""
+        found: dict[Place, None] = {}
+        self.arriving(lattice, parity, lambda _, place: found.setdefault(place, None) or 0, _one)
+        return list(found)
+
+    def writes(self, lattice, parity: int) -> list[Place]:
+        """All places that the update of a cell writes."""
+        return [place for place, _ in self.kept(lattice, parity, [0] * lattice.Q, _one)]
+
     def grid(self, lattice, planes: int, rows: int, nx: int) -> Grid:
         """Allocation, strides and neighbours of a slab."""
-        return Grid.dense("f", planes, rows, nx, lattice.slots, self.ghost)
+        return Grid.dense("f", planes, rows, nx, self.slots(lattice), self.ghost)
 
     def structure(self) -> dict:
         """What shapes the kernel text."""
@@ -58,16 +96,19 @@ class Layout(Parameters):
         if self.buffers > 1:
             return
         for parity in range(self.parities):
-            reads = {self.gather(lattice, i, parity) for i in range(lattice.Q)}
-            writes = {self.scatter(lattice, i, parity) for i in range(lattice.Q)}
+            reads, writes = (set(side(lattice, parity)) for side in (self.reads, self.writes))
             slots = {place.slot for place in reads}
-            if reads != writes or len(slots) != lattice.Q:
+            if reads != writes or len(slots) != len(reads):
                 raise ValueError(
                     f"layout '{self.name}' is not in place at parity {parity}: it reads "
                     f"{sorted(reads - writes)} but not writes it, writes "
-                    f"{sorted(writes - reads)} but not reads it, and uses {len(slots)} of "
-                    f"{lattice.Q} slots"
+                    f"{sorted(writes - reads)} but not reads it, and uses {len(slots)} slots for "
+                    f"{len(reads)} values"
                 )
+
+
+def _one(density):
+    return 1
 
 
 def against(offset: Offset) -> Offset:

@@ -43,7 +43,8 @@ class Checkpoint(Output):
 
     def disk_bytes(self, case, times: int) -> int:
         """Those that are kept, and the new one before an older one goes."""
-        values = number_of_cells(case) * case.lattice.Q * len(case.fluids)
+        stored = len(case.layout.slots(case.lattice))
+        values = number_of_cells(case) * stored * len(case.fluids)
         return min(times, self.keep + 1) * values * np.dtype(case.precision.storage).itemsize
 
     def open(self, context: Context) -> "CheckpointWriter":

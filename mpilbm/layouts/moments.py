@@ -1,0 +1,118 @@
+"""Two arrays of moments in place of populations: half the memory and the traffic."""
+
+from itertools import combinations_with_replacement
+
+from mpilbm.equilibria import dot
+from mpilbm.layouts import HERE, Layout, Place, against
+from mpilbm.registry import find, names, register
+
+
+@register("layouts", "moments")
+class Moments(Layout):
+    """Density, velocity and non-equilibrium second moments of what left: 10 values, 6 in 2D.
+
+    rho = sum_i f_i, rho u = sum_i c_i f_i, A = sum_i Q_i f_i - rho u u, Q_i = c_i c_i - cs2 1
+    f_i = w_i (rho + rho c_i.u / cs2 + Q_i : (A + rho u u) / (2 cs4))
+
+    Nothing is lost where the collision leaves nothing beyond the second moments, as `regularized`
+    does; it is defined for these alone. [Ferrari et al. 2023]
+    """
+
+    buffers = 2
+    populations = False
+
+    def problems(self, case) -> list[str]:
+        """Refuse collisions and forces whose result ten moments cannot hold."""
+        whole = ", ".join(n for n in names("collisions") if find("collisions", n).second_order)
+        found = []
+        for fluid in case.fluids:
+            parts = fluid.collision, fluid.collision.equilibrium, fluid.force
+            missing = [part.name for part in parts if part and not part.second_order]
+            if missing:
+                found.append(
+                    f"name: 'moments' holds nothing beyond the second moments, but "
+                    f"'{missing[0]}' does; allowed: {whole}; choose one, or the layout 'esopull'"
+                )
+        return found
+
+    def gather(self, lattice, i, parity):
+        """The cell from which f_i comes."""
+        return Place(0, against(lattice.offset(i)))
+
+    def slots(self, lattice):
+        """In order: density, u, A."""
+        return tuple(range(1 + lattice.D + len(pairs(lattice.D))))
+
+    def arriving(self, lattice, parity, read, rest):
+        """Each from the moments of the cell it comes from."""
+        return [
+            populations(lattice, *moments, only=(i,))[0]
+            for i in range(lattice.Q)
+            for moments in [self._moments(lattice, read, rest, against(lattice.offset(i)), i)]
+        ]
+
+    def left(self, lattice, parity, read, rest):
+        """From the cell's own moments."""
+        return populations(lattice, *self._moments(lattice, read, rest, HERE, 0))
+
+    def kept(self, lattice, parity, f, rest):
+        """The moments, at home."""
+        stored = compress(*moments_of(lattice, f), rest)
+        return [(Place(k, HERE), value) for k, value in enumerate(stored)]
+
+    def _moments(self, lattice, read, rest, offset, i):
+        stored = [
+            read(f"{name}_{i}", Place(k, offset)) for k, name in enumerate(stored_names(lattice.D))
+        ]
+        return expand(lattice.D, stored, rest)
+
+
+def pairs(D: int) -> list[tuple[int, int]]:
+    """The components of a symmetric tensor: xx, xy, xz, yy, yz, zz."""
+    return list(combinations_with_replacement(range(D), 2))
+
+
+def stored_names(D: int) -> list[str]:
+    """Names of the stored values, in order."""
+    tensor = [f"a_{'xyz'[a]}{'xyz'[b]}" for a, b in pairs(D)]
+    return ["density", *(f"u_{axis}" for axis in "xyz"[:D]), *tensor]
+
+
+def moments_of(lattice, f):
+    """density, momentum (D) and second moments sum_i Q_i f_i of Q populations."""
+    momentum = [dot([c[a] for c in lattice.c], f) for a in range(lattice.D)]
+    second = [dot([_hermite(lattice, c, a, b) for c in lattice.c], f) for a, b in pairs(lattice.D)]
+    return sum(f), momentum, second
+
+
+def populations(lattice, density, momentum, second, only=None) -> list:
+    """The populations (all, or those of the directions `only`) that have these moments alone."""
+    f = []
+    for i in range(lattice.Q) if only is None else only:
+        w, c = lattice.w[i], lattice.c[i]
+        weights = [(1 if a == b else 2) * _hermite(lattice, c, a, b) for a, b in pairs(lattice.D)]
+        even = density + dot(weights, second) / (2 * lattice.cs2**2)
+        f.append(w * even + w * dot(c, momentum) / lattice.cs2)
+    return f
+
+
+def compress(density, momentum, second, rest) -> list:
+    """What is stored, from density, momentum and second moments."""
+    u = [j / rest(density) for j in momentum]
+    return [density, *u, *(m - momentum[a] * u[b] for m, (a, b) in _numbered(second, len(u)))]
+
+
+def expand(D: int, stored, rest):
+    """density, momentum and second moments from what is stored."""
+    density, u, a = stored[0], stored[1 : 1 + D], stored[1 + D :]
+    momentum = [rest(density) * u_a for u_a in u]
+    return density, momentum, [A + momentum[i] * u[j] for A, (i, j) in _numbered(a, D)]
+
+
+def _numbered(tensor, D: int):
+    return zip(tensor, pairs(D), strict=True)
+
+
+def _hermite(lattice, c, a: int, b: int):
+    """c_a c_b - cs2 delta_ab."""
+    return c[a] * c[b] - (lattice.cs2 if a == b else 0)

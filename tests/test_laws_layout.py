@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-
 from sympy import simplify, symbols
 
 from mpilbm import domain

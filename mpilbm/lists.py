@@ -90,9 +90,9 @@ class Lists:
 
         def both(stream, begin, end, stride=1):
             launch(stream, begin, end, stride)
-            length = end - begin if stride == 1 else 1
-            for plane in range(begin - first, end - first, stride if length == 1 else length):
-                again(stream, *ends[[plane, plane + length]])
+            alone = [(plane, plane + 1) for plane in range(begin, end, stride)]
+            for lower, upper in [(begin, end)] if stride == 1 else alone:
+                again(stream, ends[lower - first], ends[upper - first])
 
         return both
 

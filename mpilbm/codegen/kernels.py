@@ -27,7 +27,10 @@ class FluidKernels:
     def arriving(self, kernel, parity, pointer: str, prefix: str = "f") -> list:
         """The populations that stream into the cell; values read are called `prefix`_…."""
         read = self._reader(kernel, pointer, prefix)
-        return self.layout.arriving(self.lattice, parity, read, self.model.rest)
+        f = self.layout.arriving(self.lattice, parity, read, self.model.rest)
+        return [
+            f_i if f_i.is_Symbol else kernel.let(f"{prefix}_{i}", f_i) for i, f_i in enumerate(f)
+        ]
 
     def left(self, kernel, parity) -> list:
         """The populations that left the cell in the step before one of this parity."""

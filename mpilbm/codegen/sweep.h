@@ -1,0 +1,159 @@
+/* The moment sweep: one launch a step, moments in, moments out; populations live in registers and in
+   shared memory alone. A block owns a tile of TX * TY cells and walks along the planes:
+
+     copies    | plane k + 2 ......... | plane k + 3 ......... |      into the stages, ahead of use
+     all       | rebuild k | deposit | gather | finish k - 1 | rebuild k + 1 | ...
+
+   Of each plane the tile and the cells around it are rebuilt; what moves within the plane changes
+   cells through `deposits`, what moves along the planes waits in the registers of its cell. The
+   arithmetic of a cell is the same wherever it lies in a tile, and no product is contracted but by
+   an fma that is written: neither tiles nor ranks change a bit. */
+
+#define REAL_ROWS (TY + 2 * REACH)             /* rows of a tile with those around it */
+#define MARGIN (32 / (int)sizeof(store))       /* values beside a row of a tile: whole sectors */
+#define PITCH (TX + 2 * MARGIN)
+#define SIDE (16 / (int)sizeof(store))         /* values of a row beyond a periodic face */
+#define LINE_OF(values) (((values) * (int)sizeof(store) + 127) / 128 * 128 / (int)sizeof(store))
+#define ROW_PITCH LINE_OF(VALUES * PITCH)
+#define SIDE_PITCH LINE_OF(VALUES * SIDE)
+#define SIDE_AT (REAL_ROWS * ROW_PITCH)
+#define STAGE (SIDE_AT + 2 * REAL_ROWS * SIDE_PITCH)
+#define WIDTH (TX + 2)
+#define HALO_ROWS (2 * TX * REACH)
+#define COLUMN (TX * TY >= HALO_ROWS + 64 ? 32 : REAL_ROWS)
+
+#ifndef EMULATED
+INLINE unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
+INLINE void barrier_init(unsigned long long* barrier)
+{
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)));
+  asm volatile("fence.proxy.async.shared::cta;");
+}
+INLINE void barrier_expect(unsigned long long* barrier, unsigned bytes)
+{
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+INLINE void barrier_wait(unsigned long long* barrier, unsigned phase)
+{
+  unsigned done;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(shared_address(barrier)), "r"(phase) : "memory");
+  } while (!done);
+}
+/* Copy the box of a tensor map at (x, row, slot); cells beyond its faces become zero. */
+INLINE void copy_box(store* to, const void* map, unsigned long long* barrier, int x, int row, int slot)
+{
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5}], [%2];"
+               ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(row), "r"(slot)
+               : "memory");
+}
+#endif
+
+struct Tile {
+  int x, row, width, height;  /* first cell; cells that lie inside the box */
+  bool left, right;           /* touches a face of the box */
+};
+
+INLINE void load_plane(const Tile tile, store* stage, unsigned long long* barrier, const void* rows_map,
+                       const void* side_map, int thread, int64 plane, int nx, int rows)
+{
+  const int lines = tile.height + 2 * REACH;
+  if (thread >= lines) return;
+  int row = tile.row + thread - REACH;
+  row += row < 0 ? rows : row >= rows ? -rows : 0;
+  const int slot = (int)plane * VALUES;
+  if (thread == 0) {
+    const int sides = (tile.left ? SIDE : 0) + (tile.right ? SIDE : 0);
+    barrier_expect(barrier, lines * VALUES * (PITCH + sides) * (int)sizeof(store));
+  }
+  copy_box(stage + thread * ROW_PITCH, rows_map, barrier, tile.x - MARGIN, row, slot);
+  store* const side = stage + SIDE_AT + thread * SIDE_PITCH;
+  if (tile.left) copy_box(side, side_map, barrier, nx - SIDE, row, slot);
+  if (tile.right) copy_box(side + REAL_ROWS * SIDE_PITCH, side_map, barrier, 0, row, slot);
+}
+
+/* The cell beside the tile that a thread rebuilds as well. `way`: 0 and 1 below and above in rows, 2
+   and 3 in x, -1 none; `from` where its moments lie in a stage, `step` values apart. */
+struct Halo {
+  int way, from, step, at;
+};
+
+INLINE Halo halo_of(const Tile tile, int thread)
+{
+  Halo halo = {-1, 0, PITCH, 0};
+  int x = 0, row = 0;
+  if (thread < HALO_ROWS) {
+    const bool above = thread >= TX;
+    x = above ? thread - TX : thread;
+    row = above ? tile.height : -1;
+    if (x < tile.width) halo.way = above;
+  } else if (thread < HALO_ROWS + COLUMN + REAL_ROWS) {
+    const int k = thread - HALO_ROWS;
+    const bool right = k >= COLUMN;
+    row = (right ? k - COLUMN : k) - REACH;
+    x = right ? tile.width : -1;
+    if (k - (right ? COLUMN : 0) < REAL_ROWS && row < tile.height + REACH) halo.way = 2 + right;
+  }
+  halo.at = (row + REACH) * WIDTH + x + 1;
+  halo.from = (row + REACH) * ROW_PITCH + MARGIN + x;
+  const bool wrapped = (halo.way == 2 && tile.left) || (halo.way == 3 && tile.right);
+  if (wrapped) {
+    const int line = (halo.way == 3 ? REAL_ROWS : 0) + row + REACH;
+    halo.from = SIDE_AT + line * SIDE_PITCH + (halo.way == 2 ? SIDE - 1 : 0);
+    halo.step = SIDE;
+  }
+  return halo;
+}
+
+extern "C" __global__ void __launch_bounds__(TX * TY, BLOCKS)
+sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+{
+  extern __shared__ __align__(128) unsigned char memory[];
+  store* const stages = (store*)memory;
+  real* const deposits = (real*)(memory + STAGES * STAGE * sizeof(store));
+  __shared__ unsigned long long barriers[STAGES];
+  const int thread = (int)(threadIdx.y * TX + threadIdx.x), tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+  Tile tile = {(int)blockIdx.x * TX, (int)blockIdx.y * TY};
+  tile.width = nx - tile.x < TX ? nx - tile.x : TX;
+  tile.height = rows - tile.row < TY ? rows - tile.row : TY;
+  tile.left = tile.x == 0;
+  tile.right = tile.x + tile.width == nx;
+  const int64 first = begin + (int64)blockIdx.z * (stride > 1 ? stride : chunk);
+  const int count = stride > 1 ? 1 : (int)(end - first < chunk ? end - first : chunk);
+  if (thread == 0)
+    for (int k = 0; k < STAGES; k++) barrier_init(barriers + k);
+  __syncthreads();
+  for (int k = 0; k < STAGES && k < count + 2; k++)
+    load_plane(tile, stages + k * STAGE, barriers + k, rows_map, side_map, thread, first - 1 + k, nx, rows);
+  const bool inside = tx < tile.width && ty < tile.height;
+  const int at = (ty + REACH) * WIDTH + tx + 1, from = (ty + REACH) * ROW_PITCH + MARGIN + tx;
+  const Halo halo = halo_of(tile, thread);
+  store* out = f_out + ((first - 2) * f_plane + (int64)(tile.row + ty) * f_row + tile.x + tx);
+  real current[SUMS] = {}, rising[RISING] = {};
+  int stage = 0;
+  unsigned phase = 0;
+  for (int k = 0; k < count + 2; k++, out += f_plane) {
+    real f[Q] = {};
+    barrier_wait(barriers + stage, phase);
+    const store* const values = stages + stage * STAGE;
+    if (inside) rebuild(values + from, PITCH, f);
+    __syncthreads();
+    if (inside) deposit(deposits + at, f);
+    if (halo.way >= 0) deposit_halo(halo.way, deposits + halo.at, values + halo.from, halo.step);
+    __syncthreads();
+    if (k + STAGES < count + 2)
+      load_plane(tile, stages + stage * STAGE, barriers + stage, rows_map, side_map, thread,
+                 first - 1 + k + STAGES, nx, rows);
+    if (++stage == STAGES) {
+      stage = 0;
+      phase ^= 1;
+    }
+    if (!inside) continue;
+    gather(deposits + at, f);
+    if (k > 1) finish(out, f_slot, current, f, NUMBERS);
+    advance(current, rising, f);
+  }
+}

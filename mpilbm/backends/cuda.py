@@ -8,6 +8,7 @@ from pydantic import Field
 
 from mpilbm import cache
 from mpilbm.backends import Backend, Device, Resources, check_copy, checked, gibibytes, nvidia
+from mpilbm.backends.cuda_sweep import LEAST_CAPABILITY, SweepKernel
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.registry import register
@@ -191,6 +192,8 @@ class CudaDevice(Device):
             f"{self.name} ({gibibytes(self.memory()[1])}) on {self.identity}, driver for CUDA "
             f"{runtime.driverGetVersion() // 1000}, CuPy {cupy.__version__}, {self.compiler}"
         )
+        self.capability = int(cupy.cuda.Device(index).compute_capability)
+        self.processors = runtime.getDeviceProperties(index)["multiProcessorCount"]
         # CUDA clamps a priority to what the device has; the lower number goes first.
         levels = {"edge": -5, "bulk": 0, "copy": -5}
         self._streams = {name: CudaStream(cupy, level) for name, level in levels.items()}
@@ -258,20 +261,28 @@ class CudaDevice(Device):
         runtime.memcpyAsync(*addresses, target.nbytes, runtime.memcpyDefault, queue)
 
     def compile(self, program: Program) -> dict[str, CudaKernel]:
-        """The kernels of a program by name; raises MpilbmError with NVRTC's first words."""
+        """The kernels of a program by name, the moment sweep in its place."""
         options = ("--std=c++17",) if self._fused else ("--std=c++17", "--fmad=false")
-        module = self._cupy.RawModule(code=program.text, backend="nvrtc", options=options)
-        try:
-            module.compile()
-        except self._cupy.cuda.compiler.CompileException as error:
-            kept = cache.put("cu", cache.digest(program.text), program.text.encode())
-            words = str(error).splitlines()[:12]
-            lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
-            raise MpilbmError("\n".join([lead, *words])) from error
-        return {
+        module = self.module(program.text, options)
+        kernels = {
             name: CudaKernel(module.get_function(kernel.name), kernel, program)
             for name, kernel in program.kernels.items()
         }
+        if program.sweep and self.capability >= LEAST_CAPABILITY:
+            kernels["collide_stream_0"] = SweepKernel(self, program, kernels["collide_stream_0"])
+        return kernels
+
+    def module(self, text: str, options: tuple[str, ...]):
+        """A text compiled; raises MpilbmError with NVRTC's first words."""
+        module = self._cupy.RawModule(code=text, backend="nvrtc", options=options)
+        try:
+            module.compile()
+        except self._cupy.cuda.compiler.CompileException as error:
+            kept = cache.put("cu", cache.digest(text), text.encode())
+            words = str(error).splitlines()[:12]
+            lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
+            raise MpilbmError("\n".join([lead, *words])) from error
+        return module
 
     def copy_bandwidth(self) -> float:
         """Bytes read and written per second by a copy within the device's memory."""

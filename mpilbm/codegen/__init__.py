@@ -77,7 +77,12 @@ def build(case) -> Program:
     prelude = Path(__file__).with_name("prelude.h").read_text()
     text = "\n".join([head + prelude, *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
-    return Program(text, described, precision.compute, precision.storage)
+    sweep = ""
+    if case.layout.sweep:
+        from mpilbm.codegen.sweep import sweep_text
+
+        sweep = head + prelude + sweep_text(model, described["collide_stream_0"])
+    return Program(text, described, precision.compute, precision.storage, sweep)
 
 
 _C = {"float16": "unsigned short", "float32": "float", "float64": "double"}

@@ -38,12 +38,16 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Program:
-    """Kernel text (C11 and CUDA alike) with what a solver must know of it."""
+    """Kernel text (C11 and CUDA alike) with what a solver must know of it.
+
+    `sweep`: CUDA text of a kernel that does on a GPU what collide_stream_0 does, or nothing.
+    """
 
     text: str
     kernels: dict[str, Kernel]
     compute: str
     storage: str
+    sweep: str = ""
 
     def to_json(self) -> str:
         """Everything as text, for the cache and for the broadcast among ranks."""

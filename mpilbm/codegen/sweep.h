@@ -1,5 +1,6 @@
 /* The moment sweep: one launch a step, moments in, moments out; populations live in registers and in
-   shared memory alone. A block owns a tile of TX * TY cells and walks along the planes:
+   shared memory alone. A block owns a tile of TX * TY cells, CELLS neighbours in x a thread, and walks
+   along the planes:
 
      copies    | plane k + 2 ......... | plane k + 3 ......... |      into the stages, ahead of use
      all       | rebuild k | deposit | gather | finish k - 1 | rebuild k + 1 | ...
@@ -18,11 +19,69 @@
 #define SIDE_PITCH LINE_OF(VALUES * SIDE)
 #define SIDE_AT (REAL_ROWS * ROW_PITCH)
 #define STAGE (SIDE_AT + 2 * REAL_ROWS * SIDE_PITCH)
-#define WIDTH (TX + 2)
-#define HALO_ROWS (2 * TX * REACH)
-#define COLUMN (TX * TY >= HALO_ROWS + 64 ? 32 : REAL_ROWS)
+#define WIDTH (TX + 2 * CELLS)
+#define TILE_VALUES (WIDTH * REAL_ROWS)
+#define THREADS (TX / CELLS * TY)
+#define HALO_ROWS (2 * TX / CELLS * REACH)
+#define WARPS ((THREADS + 31) / 32)
+#define COLUMN (THREADS >= HALO_ROWS + 64 ? 32 : REAL_ROWS)
+
+/* All is computed in the unit of what is stored; UNIT is the value of one of it. */
+#ifdef STORE_HALF
+#define UNIT R(1.0 / 32768.0)
+#define RAW(value) half_to_float(value)
+#define STORED(value) float_to_half(value)
+#else
+#define UNIT R(1)
+#define RAW(value) R(value)
+#define STORED(value) ((store)(value))
+#endif
+#define LOAD_RAW(values, index) RAW((values)[index])
+
+/* Neighbouring cells are read and written at once. */
+struct __align__(CELLS * sizeof(store)) Packet {
+  store cell[CELLS];
+};
+struct __align__(CELLS * sizeof(real)) Pair {
+  real cell[CELLS];
+};
+INLINE void put(real* to, real first, real last)
+{
+  Pair pair;
+  pair.cell[0] = first;
+  pair.cell[CELLS - 1] = last;
+  *(Pair*)to = pair;
+}
+INLINE void take(const real* from, real& first, real& last)
+{
+  const Pair pair = *(const Pair*)from;
+  first = pair.cell[0];
+  last = pair.cell[CELLS - 1];
+}
+INLINE void look(const store* values, real (*moments)[VALUES])
+{
+#pragma unroll
+  for (int v = 0; v < VALUES; v++) {
+    const Packet packet = *(const Packet*)(values + v * PITCH);
+    for (int c = 0; c < CELLS; c++) moments[c][v] = RAW(packet.cell[c]);
+  }
+}
+INLINE void send(store* to, real first, real last)
+{
+  Packet packet;
+  packet.cell[0] = STORED(first);
+  packet.cell[CELLS - 1] = STORED(last);
+  *(Packet*)to = packet;
+}
 
 #ifndef EMULATED
+INLINE float reciprocal(float value)
+{
+  float first;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(first) : "f"(value));
+  return fma(first, fma(-value, first, 1.0f), first);
+}
+INLINE double reciprocal(double value) { return 1.0 / value; }
 INLINE unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
 INLINE void barrier_init(unsigned long long* barrier)
 {
@@ -52,42 +111,48 @@ INLINE void copy_box(store* to, const void* map, unsigned long long* barrier, in
 }
 #endif
 
+/* ARITHMETIC */
+
 struct Tile {
   int x, row, width, height;  /* first cell; cells that lie inside the box */
   bool left, right;           /* touches a face of the box */
 };
 
+/* The first lane of each warp copies a row. A copy begins at a multiple of 16 bytes: the device calls any
+   other start an illegal instruction. */
 INLINE void load_plane(const Tile tile, store* stage, unsigned long long* barrier, const void* rows_map,
                        const void* side_map, int thread, int64 plane, int nx, int rows)
 {
-  const int lines = tile.height + 2 * REACH;
-  if (thread >= lines) return;
-  int row = tile.row + thread - REACH;
-  row += row < 0 ? rows : row >= rows ? -rows : 0;
-  const int slot = (int)plane * VALUES;
+  const int lines = tile.height + 2 * REACH, slot = (int)plane * VALUES;
   if (thread == 0) {
     const int sides = (tile.left ? SIDE : 0) + (tile.right ? SIDE : 0);
     barrier_expect(barrier, lines * VALUES * (PITCH + sides) * (int)sizeof(store));
   }
-  copy_box(stage + thread * ROW_PITCH, rows_map, barrier, tile.x - MARGIN, row, slot);
-  store* const side = stage + SIDE_AT + thread * SIDE_PITCH;
-  if (tile.left) copy_box(side, side_map, barrier, nx - SIDE, row, slot);
-  if (tile.right) copy_box(side + REAL_ROWS * SIDE_PITCH, side_map, barrier, 0, row, slot);
+  if (thread % 32) return;
+#pragma unroll 1
+  for (int line = thread / 32; line < lines; line += WARPS) {
+    int row = tile.row + line - REACH;
+    row += row < 0 ? rows : row >= rows ? -rows : 0;
+    copy_box(stage + line * ROW_PITCH, rows_map, barrier, tile.x - MARGIN, row, slot);
+    store* const side = stage + SIDE_AT + line * SIDE_PITCH;
+    if (tile.left) copy_box(side, side_map, barrier, (nx - 1) / SIDE * SIDE, row, slot);
+    if (tile.right) copy_box(side + REAL_ROWS * SIDE_PITCH, side_map, barrier, 0, row, slot);
+  }
 }
 
-/* The cell beside the tile that a thread rebuilds as well. `way`: 0 and 1 below and above in rows, 2
-   and 3 in x, -1 none; `from` where its moments lie in a stage, `step` values apart. */
+/* What a thread rebuilds beside the tile. `way`: 0 and 1 CELLS cells below and above in rows, 2 and 3 a
+   cell in x, -1 nothing; `from` where its moments lie in a stage, `step` values apart. */
 struct Halo {
   int way, from, step, at;
 };
 
-INLINE Halo halo_of(const Tile tile, int thread)
+INLINE Halo halo_of(const Tile tile, int thread, int nx)
 {
   Halo halo = {-1, 0, PITCH, 0};
   int x = 0, row = 0;
   if (thread < HALO_ROWS) {
-    const bool above = thread >= TX;
-    x = above ? thread - TX : thread;
+    const bool above = thread >= TX / CELLS;
+    x = (above ? thread - TX / CELLS : thread) * CELLS;
     row = above ? tile.height : -1;
     if (x < tile.width) halo.way = above;
   } else if (thread < HALO_ROWS + COLUMN + REAL_ROWS) {
@@ -97,25 +162,26 @@ INLINE Halo halo_of(const Tile tile, int thread)
     x = right ? tile.width : -1;
     if (k - (right ? COLUMN : 0) < REAL_ROWS && row < tile.height + REACH) halo.way = 2 + right;
   }
-  halo.at = (row + REACH) * WIDTH + x + 1;
+  halo.at = (row + REACH) * WIDTH + x + CELLS;
   halo.from = (row + REACH) * ROW_PITCH + MARGIN + x;
   const bool wrapped = (halo.way == 2 && tile.left) || (halo.way == 3 && tile.right);
   if (wrapped) {
     const int line = (halo.way == 3 ? REAL_ROWS : 0) + row + REACH;
-    halo.from = SIDE_AT + line * SIDE_PITCH + (halo.way == 2 ? SIDE - 1 : 0);
+    halo.from = SIDE_AT + line * SIDE_PITCH + (halo.way == 2 ? (nx - 1) % SIDE : 0);
     halo.step = SIDE;
   }
   return halo;
 }
 
-extern "C" __global__ void __launch_bounds__(TX * TY, BLOCKS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
   store* const stages = (store*)memory;
   real* const deposits = (real*)(memory + STAGES * STAGE * sizeof(store));
   __shared__ unsigned long long barriers[STAGES];
-  const int thread = (int)(threadIdx.y * TX + threadIdx.x), tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+  const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
+  const int tx = (int)threadIdx.x * CELLS, ty = (int)threadIdx.y;
   Tile tile = {(int)blockIdx.x * TX, (int)blockIdx.y * TY};
   tile.width = nx - tile.x < TX ? nx - tile.x : TX;
   tile.height = rows - tile.row < TY ? rows - tile.row : TY;
@@ -129,20 +195,32 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
   for (int k = 0; k < STAGES && k < count + 2; k++)
     load_plane(tile, stages + k * STAGE, barriers + k, rows_map, side_map, thread, first - 1 + k, nx, rows);
   const bool inside = tx < tile.width && ty < tile.height;
-  const int at = (ty + REACH) * WIDTH + tx + 1, from = (ty + REACH) * ROW_PITCH + MARGIN + tx;
-  const Halo halo = halo_of(tile, thread);
-  store* out = f_out + ((first - 2) * f_plane + (int64)(tile.row + ty) * f_row + tile.x + tx);
-  real current[SUMS] = {}, rising[RISING] = {};
+  const int at = (ty + REACH) * WIDTH + tx + CELLS, from = (ty + REACH) * ROW_PITCH + MARGIN + tx;
+  const Halo halo = halo_of(tile, thread, nx);
+  store* out = f_out + (first - 2) * f_plane;
+  const unsigned cell = (unsigned)((tile.row + ty) * f_row + tile.x + tx);
+  real current[CELLS][SUMS] = {}, rising[CELLS][RISING] = {};
   int stage = 0;
   unsigned phase = 0;
   for (int k = 0; k < count + 2; k++, out += f_plane) {
-    real f[Q] = {};
+    real f[CELLS][Q] = {};
     barrier_wait(barriers + stage, phase);
     const store* const values = stages + stage * STAGE;
-    if (inside) rebuild(values + from, PITCH, f);
+    if (inside) {
+      real moments[CELLS][VALUES];
+      look(values + from, moments);
+#pragma unroll
+      for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
+    }
     __syncthreads();
     if (inside) deposit(deposits + at, f);
-    if (halo.way >= 0) deposit_halo(halo.way, deposits + halo.at, values + halo.from, halo.step);
+    if (halo.way >= 2)
+      deposit_column(halo.way, deposits + halo.at, values + halo.from, halo.step);
+    else if (halo.way >= 0) {
+      real moments[CELLS][VALUES];
+      look(values + halo.from, moments);
+      deposit_row(halo.way, deposits + halo.at, moments);
+    }
     __syncthreads();
     if (k + STAGES < count + 2)
       load_plane(tile, stages + stage * STAGE, barriers + stage, rows_map, side_map, thread,
@@ -153,7 +231,15 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
     }
     if (!inside) continue;
     gather(deposits + at, f);
-    if (k > 1) finish(out, f_slot, current, f, NUMBERS);
-    advance(current, rising, f);
+    if (k > 1) {
+      real stored[CELLS][VALUES];
+#pragma unroll
+      for (int c = 0; c < CELLS; c++) finish(stored[c], current[c], f[c], NUMBERS);
+#pragma unroll
+      for (int v = 0; v < VALUES; v++)
+        send(out + (v * f_slot + cell), stored[0][v], stored[CELLS - 1][v]);
+    }
+#pragma unroll
+    for (int c = 0; c < CELLS; c++) advance(current[c], rising[c], f[c]);
   }
 }

@@ -37,13 +37,15 @@ class Layout(Parameters):
     """A fluid's state in memory. `buffers` arrays; the places repeat every `parities` steps.
 
     `populations`: what is stored are populations, so that a boundary can write what enters to
-    where the step reads it; else the listed cells are computed anew.
+    where the step reads it; else the listed cells are computed anew. `sweep`: CUDA devices have a
+    kernel of its own for the bulk.
     """
 
     buffers: ClassVar[int] = 1
     parities: ClassVar[int] = 1
     ghost: ClassVar[int] = 1
     populations: ClassVar[bool] = True
+    sweep: ClassVar[bool] = False
 
     def gather(self, lattice, i: int, parity: int) -> Place:
         """Where the population that streams into the cell along c_i is read."""

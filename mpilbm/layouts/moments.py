@@ -20,6 +20,7 @@ class Moments(Layout):
 
     buffers = 2
     populations = False
+    sweep = True
 
     def problems(self, case) -> list[str]:
         """Refuse collisions and forces whose result ten moments cannot hold."""

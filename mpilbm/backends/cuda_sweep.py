@@ -1,0 +1,143 @@
+"""The moment sweep on a CUDA device: tensor maps, launches, and the choice of its tile."""
+
+import ctypes
+import json
+from statistics import median
+
+import numpy as np
+
+from mpilbm import cache
+from mpilbm.backends import Resources, checked
+from mpilbm.backends.tiles import CANDIDATES, Needs, Tile
+from mpilbm.codegen.program import Program
+from mpilbm.errors import MpilbmError
+
+LEAST_CAPABILITY = 90  # tensor maps
+L2_PROMOTION = 0  # of what the copies read: none
+SMALL = 2**21  # cells; below, any tile that fits will do
+DATA_TYPES = {"float16": 6, "float32": 7, "float64": 8}  # CUtensorMapDataType
+
+
+class SweepKernel:
+    """In place of the generic collide-stream kernel, with the same arguments."""
+
+    def __init__(self, device, program: Program, generic):
+        self._device, self._program, self._generic = device, program, generic
+        self._kernel, self._needs = program.kernels["collide_stream_0"], Needs.of(program)
+        self._functions: dict[Tile, object] = {}
+        self.tile: Tile | None = None
+
+    def bind(self, **arguments) -> "SweepLaunch":
+        """Fix all arguments; the first call chooses a tile, or the generic kernel if none fits."""
+        values = checked(self._kernel, self._program, arguments)
+        if self.tile is None:
+            self.tile = self._choose(arguments, values)
+        if self.tile is None:
+            return self._generic.bind(**arguments)
+        return self._launch(self.tile, arguments, values)
+
+    def resources(self) -> Resources:
+        """Registers and spilled bytes of a thread, shared bytes of a block."""
+        if self.tile is None:
+            return self._generic.resources()
+        tile = self.tile
+        function = self.function(tile)
+        shared = self._needs.shared_bytes(tile)
+        return Resources(function.num_regs, function.local_size_bytes, shared)
+
+    def function(self, tile: Tile):
+        """The kernel compiled for a tile."""
+        if tile not in self._functions:
+            options = ("--std=c++17", "--fmad=false", *tile.options())
+            function = self._device.module(self._program.sweep, options).get_function("sweep")
+            function.max_dynamic_shared_size_bytes = self._needs.shared_bytes(tile)
+            self._functions[tile] = function
+        return self._functions[tile]
+
+    def _launch(self, tile, arguments, values) -> "SweepLaunch":
+        maps = [
+            self._device.upload(tensor_map(arguments, self._program.storage, width, self._needs))
+            for width in (self._needs.box(tile), self._needs.side)
+        ]
+        box = int(arguments["nx"]), int(arguments["rows"])
+        shared = self._needs.shared_bytes(tile)
+        return SweepLaunch(self.function(tile), tile, box, shared, [*maps, *values])
+
+    def _choose(self, arguments, values) -> Tile | None:
+        """The fastest tile on this device for boxes of this cross-section, measured once."""
+        nx, rows, stride = (int(arguments[name]) for name in ("nx", "rows", "f_row"))
+        fitting = [tile for tile in CANDIDATES if self._needs.fits(tile, nx, stride, rows)]
+        planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
+        if not fitting or nx * rows * planes < SMALL:
+            return fitting[0] if fitting else None
+        key = cache.digest(json.dumps([self._program.sweep, self._device.name, nx, rows]))
+        found = cache.get("tile", key)
+        if found is not None:
+            return Tile(**json.loads(found))
+        seconds = {tile: self._measure(tile, arguments, values, planes) for tile in fitting}
+        best = min(fitting, key=seconds.get)
+        cache.put("tile", key, json.dumps(vars(best)).encode())
+        return best
+
+    def _measure(self, tile, arguments, values, planes) -> float:
+        """Median time of a sweep over all planes; what it writes is of no account yet."""
+        launch, stream = self._launch(tile, arguments, values), self._device.stream("bulk")
+        times = []
+        for _ in range(6):
+            start = stream.record(timed=True)
+            launch(stream, 1, 1 + planes)
+            times.append(stream.record(timed=True).seconds_since(start))
+        return median(times[1:])
+
+
+class SweepLaunch:
+    """The sweep with its arguments and tile; keeps their arrays alive."""
+
+    def __init__(self, function, tile: Tile, box, shared: int, values: list):
+        self._function, self._tile, self._box = function, tile, box
+        self._shared, self._values = shared, values
+        self._calls: dict[tuple, tuple] = {}
+
+    def __call__(self, stream, begin: int, end: int, stride: int = 1) -> None:
+        """Enqueue it for the planes begin, begin + stride, … < end."""
+        if begin >= end:
+            return
+        key = (begin, end, stride)
+        if key not in self._calls:
+            self._calls[key] = self._call(*key)
+        grid, values = self._calls[key]
+        with stream.cupy:
+            self._function(grid, self._tile.threads, values, shared_mem=self._shared)
+
+    def _call(self, begin, end, stride) -> tuple:
+        (nx, rows), tile = self._box, self._tile
+        planes = 1 if stride > 1 else tile.planes
+        pieces = -(-(end - begin) // max(stride, planes))
+        grid = -(-nx // tile.tx), -(-rows // tile.ty), pieces
+        numbers = (np.int64(number) for number in (begin, end, stride, planes))
+        return grid, (*self._values[:2], *numbers, *self._values[2:])
+
+
+def tensor_map(arguments, storage: str, width: int, needs: Needs) -> np.ndarray:
+    """128 bytes that tell the copy engine of boxes (x: width, row: 1, values of a cell: all).
+
+    The tensor is (x, row, slot of a plane), padding and ghost planes included.
+    """
+    f, plane = arguments["f_in"], int(arguments["f_plane"])
+    size = np.dtype(storage).itemsize
+    sizes = (int(arguments["f_row"]), int(arguments["rows"]), f.size // plane * needs.values)
+    strides = (int(arguments["f_row"]) * size, int(arguments["f_slot"]) * size)
+    memory = np.zeros(192, np.uint8)
+    start = -memory.ctypes.data % 64
+    found = memory[start : start + 128]
+    encode = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
+    error = encode(
+        ctypes.c_void_p(found.ctypes.data), ctypes.c_int(DATA_TYPES[storage]), ctypes.c_uint32(3),
+        ctypes.c_void_p(f.data.ptr), (ctypes.c_uint64 * 3)(*sizes),
+        (ctypes.c_uint64 * 2)(*strides), (ctypes.c_uint32 * 3)(width, 1, needs.values),
+        (ctypes.c_uint32 * 3)(1, 1, 1), ctypes.c_int(0), ctypes.c_int(0),
+        ctypes.c_int(L2_PROMOTION), ctypes.c_int(0),
+    )  # fmt: skip
+    if error:
+        raise MpilbmError(f"cuTensorMapEncodeTiled answers {error} for sizes {sizes}, {strides}")
+    return found.copy()

@@ -1,0 +1,97 @@
+"""Tiles of the moment sweep: which are tried, what they need, and how the planes are shared out."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+SHARED_LIMIT = 227 * 1024  # bytes of shared memory of a block, from compute capability 9.0 on
+
+
+@dataclass(frozen=True)
+class Tile:
+    """tx * ty cells, `cells` of them a thread; `stages` planes in flight.
+
+    `blocks` on a multiprocessor, each of which walks along so many `planes`.
+    """
+
+    tx: int
+    ty: int
+    stages: int
+    blocks: int
+    cells: int = 1
+    planes: int = 64
+
+    @property
+    def threads(self) -> tuple[int, int, int]:
+        """Of a block."""
+        return self.tx // self.cells, self.ty, 1
+
+    def options(self) -> tuple[str, ...]:
+        """What the compiler is told."""
+        numbers = {"TX": self.tx, "TY": self.ty, "CELLS": self.cells}
+        numbers |= {"STAGES": self.stages, "BLOCKS": self.blocks}
+        return tuple(f"-D{name}={number}" for name, number in numbers.items())
+
+
+# The first that fits serves where nothing is measured.
+CANDIDATES = (
+    Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
+    Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
+    Tile(64, 6, stages=2, blocks=1, cells=1, planes=32),
+    Tile(64, 8, stages=2, blocks=2, cells=2, planes=64),
+    Tile(64, 8, stages=2, blocks=1, cells=1, planes=32),
+    Tile(32, 8, stages=2, blocks=1, cells=1, planes=32),
+    Tile(32, 4, stages=2, blocks=1, cells=1, planes=32),
+    Tile(128, 1, stages=4, blocks=8, cells=2, planes=128),
+    Tile(128, 1, stages=2, blocks=4, cells=1, planes=64),
+    Tile(32, 1, stages=2, blocks=8, cells=1, planes=64),
+)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a sweep's text says of itself: stored values, deposits, rows around a tile; bytes."""
+
+    values: int
+    deposits: int
+    reach: int
+    stored: int
+    computed: int
+
+    @classmethod
+    def of(cls, program) -> "Needs":
+        """Read from the constants at the head of the text."""
+        names = ("VALUES", "DEPOSITS", "REACH")
+        found = [int(re.search(rf"#define {name} (\d+)", program.sweep)[1]) for name in names]
+        sizes = (np.dtype(kind).itemsize for kind in (program.storage, program.compute))
+        return cls(*found, *sizes)
+
+    def box(self, tile: Tile) -> int:
+        """Values of a row of a tile in shared memory."""
+        return tile.tx + 2 * (32 // self.stored)
+
+    @property
+    def side(self) -> int:
+        """Values of a row beyond a periodic face."""
+        return 16 // self.stored
+
+    def shared_bytes(self, tile: Tile) -> int:
+        """Stages and deposits of a block."""
+        rows = tile.ty + 2 * self.reach
+        line, side = (
+            -(-self.values * n * self.stored // 128) * 128 for n in (self.box(tile), self.side)
+        )
+        stage = rows * (line + 2 * side)
+        return (
+            tile.stages * stage + self.deposits * (tile.tx + 2 * tile.cells) * rows * self.computed
+        )
+
+    def fits(self, tile: Tile, nx: int, row_stride: int, rows: int) -> bool:
+        """Whether it can run: enough shared memory and threads, its rows within the tensor."""
+        threads, lines = tile.tx // tile.cells * tile.ty, tile.ty + 2 * self.reach
+        halo = 2 * tile.tx // tile.cells * self.reach
+        halo += 32 if threads >= halo + 64 else lines
+        enough = 1024 >= threads >= halo + lines and nx % tile.cells == 0
+        enough = enough and tile.blocks * self.shared_bytes(tile) <= SHARED_LIMIT
+        return enough and self.box(tile) <= min(row_stride, 256) and (tile.ty == 1) == (rows == 1)

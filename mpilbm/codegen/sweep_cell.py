@@ -1,0 +1,143 @@
+"""The arithmetic of one cell in the moment sweep, as C lines: moments to populations, collision.
+
+All in the unit of what is stored (UNIT in sweep.h). Products that are added are written as fma, so
+that no compiler contracts them in a way of its own.
+"""
+
+from sympy import expand, factor_terms, sympify
+from sympy.core import Add, Mul
+
+from mpilbm.codegen.model import Model
+from mpilbm.codegen.printer import c_text, symbol
+from mpilbm.layouts import moments
+
+
+def chain(terms: list[str]) -> str:
+    """a + b - c …, from left to right."""
+    return " + ".join(terms).replace("+ -", "- ")
+
+
+def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
+    """C lines that load the moments of a cell and give its populations `wanted` the names f_i.
+
+    f_i = w_i (density - tr m / (2 cs2) + c_i c_i : m / (2 cs4) + c_i.j / cs2), all in the unit
+    of what is stored. The lines of a population are the same whichever others are wanted, so its
+    bits are, too.
+    """
+    lattice, D = model.lattice, model.lattice.D
+    axes, names = "xyz"[:D], moments.stored_names(D)
+    lines = [f"const real {name} = {load.format(k)};" for k, name in enumerate(names)]
+    lines.append(f"const real rho = {_rest(model)};")
+    lines += [f"const real j_{a} = rho * u_{a}, v_{a} = u_{a} * UNIT;" for a in axes]
+    for a, b in moments.pairs(D):
+        name = axes[a] + axes[b]
+        lines.append(f"const real m_{name} = fma(j_{axes[a]}, v_{axes[b]}, a_{name});")
+    trace = chain([f"m_{a}{a}" for a in axes])
+    lines.append(f"const real base = fma({_number(-1 / (2 * lattice.cs2))}, {trace}, density);")
+    done: set[str] = set()
+    for i in wanted:
+        for line in _population(lattice, i):
+            if line not in done:
+                lines.append(line)
+            done.add(line)
+    return lines
+
+
+def _population(lattice, i: int) -> list[str]:
+    """Lines that end in f_i; those that several populations share come first."""
+    w, c, cs2 = lattice.w[i], lattice.c[i], lattice.cs2
+    forward = c if c >= tuple(-a for a in c) else tuple(-a for a in c)
+    moving = [a for a in range(lattice.D) if c[a]]
+    if not moving:
+        return [f"const real f_{i} = {_number(w)} * base;"]
+    group = "".join("xyz"[a] for a in moving)
+    weight, even = _number(w / (2 * cs2**2)), f"even_{group}"
+    squares = chain([f"m_{'xyz'[a]}{'xyz'[a]}" for a in moving])
+    speed = len(moving)
+    lines = [
+        f"const real base_{speed} = {_number(w)} * base;",
+        f"const real {even} = fma({weight}, {squares}, base_{speed});",
+    ]
+    for a, b in moments.pairs(lattice.D):
+        if a != b and c[a] * c[b]:
+            before, even = even, f"{even}{'m' if c[a] * c[b] < 0 else 'p'}"
+            factor = _number(c[a] * c[b] * w / cs2**2)
+            product = f"m_{'xyz'[a]}{'xyz'[b]}"
+            lines.append(f"const real {even} = fma({factor}, {product}, {before});")
+    odd = chain([f"{'-' if forward[a] < 0 else ''}j_{'xyz'[a]}" for a in moving])
+    sign = 1 if forward == c else -1
+    return [*lines, f"const real f_{i} = fma({_number(sign * w / cs2)}, {odd}, {even});"]
+
+
+def _rest(model: Model) -> str:
+    """C text of rho, in units of one, from the stored density."""
+    return "fma(UNIT, density, R(1))" if model.offset else "density"
+
+
+def _number(value) -> str:
+    return c_text(sympify(value))
+
+
+def collision_lines(model: Model) -> list[str]:
+    """density, j and second moments -> those stored of what leaves, as the collision has it."""
+    lattice, D = model.lattice, model.lattice.D
+    axes, pairs = "xyz"[:D], moments.pairs(D)
+    lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
+    lines.append("const real inverse = reciprocal(rho);")
+    for a in axes:
+        momentum = f"fma(R(0.5), scaled_{a}, sum_{a})" if model.forcing else f"sum_{a}"
+        if model.forcing:
+            lines.append(f"const real scaled_{a} = force_{a} * (R(1) / UNIT);")
+        lines.append(f"const real j_{a} = {momentum};")
+        lines.append(f"const real u_{a} = j_{a} * inverse, v_{a} = u_{a} * UNIT;")
+    for a, b in pairs:
+        name = axes[a] + axes[b]
+        second = f"fma({_number(-lattice.cs2)}, density, sum_{name})" if a == b else f"sum_{name}"
+        lines.append(f"const real a_{name} = fma(-j_{axes[a]}, v_{axes[b]}, {second});")
+    for k, value in enumerate(_leaving(model)):
+        lines.append(f"stored[{k}] = {fused(value)};")
+    return lines
+
+
+def _leaving(model: Model) -> list:
+    """What is stored of the populations that leave, in density, rho, u, a and the numbers.
+
+    `a` are the second moments less rho u u; all but rho and the rates in the unit of what is
+    stored. Exact, for collisions that know no other moment.
+    """
+    lattice, D = model.lattice, model.lattice.D
+    axes, pairs = "xyz"[:D], moments.pairs(D)
+    rho, unit = symbol("rho"), symbol("UNIT")
+    density = unit * symbol("density")
+    u = [unit * symbol(f"u_{a}") for a in axes]
+    force = [unit * symbol(f"scaled_{a}") if model.forcing else 0 for a in axes]
+    momentum = [rho * v - F / sympify(2) for v, F in zip(u, force, strict=True)]
+    second = [unit * symbol(f"a_{axes[a]}{axes[b]}") + rho * u[a] * u[b] for a, b in pairs]
+    f = moments.populations(lattice, density, momentum, second)
+    source = model.forcing.source(lattice, u, force) if model.forcing else None
+    rates = {name: symbol(name) for name in model.collision.rates(1.0, lattice)}
+    left = model.collision.collide(lattice, f, density, rho, u, source, rates)
+    density, momentum, second = moments.moments_of(lattice, left)
+    stored = moments.compress(expand(density), [expand(j) for j in momentum],
+                              [expand(m) for m in second], lambda _: rho)  # fmt: skip
+    stored = [expand(value / unit).subs(1 / rho, symbol("inverse")) for value in stored]
+    return [factor_terms(value) for value in stored]
+
+
+def fused(expression) -> str:
+    """C text with each product that is added written as an fma, from left to right."""
+    if isinstance(expression, Add):
+        terms = expression.as_ordered_terms()
+        text = fused(terms[0])
+        for term in terms[1:]:
+            if isinstance(term, Mul):
+                first, rest = term.args[0], Mul(*term.args[1:])
+                text = f"fma({fused(first)}, {fused(rest)}, {text})"
+            else:
+                text = f"({text} + {fused(term)})"
+        return text
+    if isinstance(expression, Mul):
+        return " * ".join(
+            f"({fused(a)})" if isinstance(a, Add) else fused(a) for a in expression.args
+        )
+    return c_text(expression)

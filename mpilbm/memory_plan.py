@@ -9,6 +9,8 @@ from mpilbm.layouts.grid import velocity_grid
 LONGEST_SIDE = 2**21
 # cell int64, missing uint32, value int32, start int64
 ENTRY_BYTES = 24
+# where cells are computed anew: cell int64, its first entry int32, the following one int32
+AGAIN_BYTES = 16
 
 
 def bytes_needed(case, slab, entries: int = 0, links: int = 0) -> dict[str, int]:
@@ -22,11 +24,13 @@ def bytes_needed(case, slab, entries: int = 0, links: int = 0) -> dict[str, int]
     )
     grid = case.layout.grid(case.lattice, planes, rows, nx)
     velocity = velocity_grid(case.lattice, case.layout.ghost, planes, rows, nx)
+    again = not case.layout.populations
     return {
         "populations": case.layout.buffers * grid.count * storage,
         "velocity": velocity.count * compute,
         "flags": planes * rows * nx,
-        "boundary lists": entries * ENTRY_BYTES + links * storage,
+        "boundary lists": entries * (ENTRY_BYTES + again * AGAIN_BYTES)
+        + links * (compute if again else storage),
     }
 
 

@@ -54,6 +54,7 @@ WRONG = [
     ("coupling", {"name": "x"}, "coupling.name: 'x' is none of the couplings: stand_in_too"),
     ("precision.compute", "half", "precision.compute: found \"half\"; allowed: 'float32' or"),
     ("precision.offset", "no", "precision.offset: found \"no\"; allowed: true or false"),
+    ("layout.name", "moments", "layout.name: 'moments' holds .*; allowed: regularized; choose"),
     ("layout.name", "abc", "layout.name: 'abc' is none of the layouts"),
     ("backend.name", "gpu", "backend.name: 'gpu' is none of the backends: .*cpu"),
     ("initial.rho", 0, "initial.rho: found 0; allowed: > 0"),

@@ -12,11 +12,12 @@ from slabs import PRECISIONS, box
 
 from mpilbm import codegen
 from mpilbm.backends import cuda_sweep
-from mpilbm.backends.tiles import CANDIDATES, SHARED_LIMIT, Needs, Tile
+from mpilbm.backends.tiles import CANDIDATES, Needs, Tile, candidates
 from mpilbm.case import parse_case
 from mpilbm.registry import make, names
 
 NVCC = shutil.which("nvcc")
+HOPPER = 227 * 1024  # bytes of shared memory
 
 
 def program(lattice, precision="single", **more):
@@ -32,22 +33,30 @@ def test_some_tile_fits_every_box_of_more_than_a_few_cells(lattice, precision):
     assert needs.values == 1 + D + D * (D + 1) // 2
     assert needs.deposits == sum(any(c[: D - 1]) for c in make("lattices", lattice).c)
     for nx, stride, rows in ((63, 96, 50), (64, 96, 3), (512, 512, 512)):
-        fitting = [t for t in CANDIDATES if needs.fits(t, nx, stride, rows if D == 3 else 1)]
+        box = {"nx": nx, "row_stride": stride, "rows": rows if D == 3 else 1}
+        fitting = [tile for tile in CANDIDATES if needs.fits(tile, HOPPER, **box)]
         assert fitting
         for tile in fitting:
-            assert tile.blocks * needs.shared_bytes(tile) <= SHARED_LIMIT
+            assert tile.blocks * needs.shared_bytes(tile) <= HOPPER
             assert needs.box(tile) <= stride
             assert nx % tile.cells == 0
 
 
 def test_tiles_that_do_not_fit():
     needs = Needs(values=10, deposits=16, reach=1, stored=4, computed=4)
-    fits = {"nx": 512, "row_stride": 512, "rows": 64}
+    fits = {"limit": HOPPER, "nx": 512, "row_stride": 512, "rows": 64}
     assert needs.fits(Tile(64, 8, 2, 1), **fits)
     assert not needs.fits(Tile(64, 8, 2, 2), **fits)  # two blocks' shared memory
     assert not needs.fits(Tile(64, 2, 2, 1), **fits)  # fewer threads than cells around the tile
     assert not needs.fits(Tile(64, 8, 2, 1, cells=2), **fits | {"nx": 511})
     assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"row_stride": 64})
+    assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"limit": 99 * 1024})
+
+
+def test_tensor_maps_only_where_they_exist():
+    assert candidates(90) == list(CANDIDATES)
+    assert {tile.bulk for tile in candidates(89)} == {False}
+    assert len(candidates(89)) == len(set(candidates(89))) <= len(CANDIDATES)
 
 
 def test_bytes_of_a_block():
@@ -92,10 +101,21 @@ def test_the_text_compiles_without_spills(lattice, precision, forced, tmp_path):
     needs, rows = Needs.of(built), 1 if lattice == "D2Q9" else 512
     source = tmp_path / "sweep.cu"
     source.write_text(built.sweep)
-    fitting = [tile for tile in CANDIDATES if needs.fits(tile, 512, 512, rows)]
-    for tile in fitting[:2]:
-        options = ["-arch=sm_90", "-fmad=false", "-cubin", "-Xptxas", "-v", *tile.options()]
-        command = [NVCC, *options, str(source), "-o", str(tmp_path / "sweep.cubin")]
+    fitting = {
+        capability: [t for t in candidates(capability) if needs.fits(t, limit, 512, 512, rows)]
+        for capability, limit in ((90, HOPPER), (80, 163 * 1024))
+    }
+    pairs = [(capability, tile) for capability in fitting for tile in fitting[capability][:2]]
+    for capability, tile in pairs:
+        options = [f"-arch=sm_{capability}", "-fmad=false", "-cubin", "-Xptxas", "-v"]
+        command = [
+            NVCC,
+            *options,
+            *tile.options(),
+            str(source),
+            "-o",
+            str(tmp_path / "sweep.cubin"),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         assert re.findall(r"(\d+) bytes spill", done.stderr) == ["0", "0"], tile

@@ -193,7 +193,7 @@ class CudaDevice(Device):
             f"{runtime.driverGetVersion() // 1000}, CuPy {cupy.__version__}, {self.compiler}"
         )
         self.capability = int(cupy.cuda.Device(index).compute_capability)
-        self.processors = runtime.getDeviceProperties(index)["multiProcessorCount"]
+        self.shared_memory = runtime.getDeviceProperties(index)["sharedMemPerBlockOptin"]
         # CUDA clamps a priority to what the device has; the lower number goes first.
         levels = {"edge": -5, "bulk": 0, "copy": -5}
         self._streams = {name: CudaStream(cupy, level) for name, level in levels.items()}

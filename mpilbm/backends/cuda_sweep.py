@@ -8,11 +8,11 @@ import numpy as np
 
 from mpilbm import cache
 from mpilbm.backends import Resources, checked
-from mpilbm.backends.tiles import CANDIDATES, Needs, Tile
+from mpilbm.backends.tiles import Needs, Tile, candidates
 from mpilbm.codegen.program import Program
 from mpilbm.errors import MpilbmError
 
-LEAST_CAPABILITY = 90  # tensor maps
+LEAST_CAPABILITY = 80  # asynchronous copies to shared memory
 L2_PROMOTION = 0  # of what the copies read: none
 SMALL = 2**21  # cells; below, any tile that fits will do
 DATA_TYPES = {"float16": 6, "float32": 7, "float64": 8}  # CUtensorMapDataType
@@ -57,6 +57,8 @@ class SweepKernel:
     def _launch(self, tile, arguments, values) -> "SweepLaunch":
         maps = [
             self._device.upload(tensor_map(arguments, self._program.storage, width, self._needs))
+            if tile.bulk
+            else np.uint64(0)
             for width in (self._needs.box(tile), self._needs.side)
         ]
         box = int(arguments["nx"]), int(arguments["rows"])
@@ -66,7 +68,9 @@ class SweepKernel:
     def _choose(self, arguments, values) -> Tile | None:
         """The fastest tile on this device for boxes of this cross-section, measured once."""
         nx, rows, stride = (int(arguments[name]) for name in ("nx", "rows", "f_row"))
-        fitting = [tile for tile in CANDIDATES if self._needs.fits(tile, nx, stride, rows)]
+        limit = self._device.shared_memory
+        tiles = candidates(self._device.capability)
+        fitting = [tile for tile in tiles if self._needs.fits(tile, limit, nx, stride, rows)]
         planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
         if not fitting or nx * rows * planes < SMALL:
             return fitting[0] if fitting else None

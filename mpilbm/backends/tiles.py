@@ -1,18 +1,19 @@
 """Tiles of the moment sweep: which are tried, what they need, and how the planes are shared out."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-SHARED_LIMIT = 227 * 1024  # bytes of shared memory of a block, from compute capability 9.0 on
+TENSOR_MAPS = 90  # the least compute capability that has them
 
 
 @dataclass(frozen=True)
 class Tile:
     """tx * ty cells, `cells` of them a thread; `stages` planes in flight.
 
-    `blocks` on a multiprocessor, each of which walks along so many `planes`.
+    `blocks` on a multiprocessor, each of which walks along so many `planes`; `bulk`: tensor maps
+    copy its rows, which needs compute capability 9.0, else its threads do.
     """
 
     tx: int
@@ -21,6 +22,7 @@ class Tile:
     blocks: int
     cells: int = 1
     planes: int = 64
+    bulk: bool = True
 
     @property
     def threads(self) -> tuple[int, int, int]:
@@ -30,7 +32,7 @@ class Tile:
     def options(self) -> tuple[str, ...]:
         """What the compiler is told."""
         numbers = {"TX": self.tx, "TY": self.ty, "CELLS": self.cells}
-        numbers |= {"STAGES": self.stages, "BLOCKS": self.blocks}
+        numbers |= {"STAGES": self.stages, "BLOCKS": self.blocks, "BULK": int(self.bulk)}
         return tuple(f"-D{name}={number}" for name, number in numbers.items())
 
 
@@ -39,6 +41,7 @@ CANDIDATES = (
     Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
     Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
     Tile(64, 6, stages=2, blocks=1, cells=1, planes=32),
+    Tile(128, 8, stages=2, blocks=1, cells=1, planes=32, bulk=False),
     Tile(64, 8, stages=2, blocks=2, cells=2, planes=64),
     Tile(64, 8, stages=2, blocks=1, cells=1, planes=32),
     Tile(32, 8, stages=2, blocks=1, cells=1, planes=32),
@@ -47,6 +50,13 @@ CANDIDATES = (
     Tile(128, 1, stages=2, blocks=4, cells=1, planes=64),
     Tile(32, 1, stages=2, blocks=8, cells=1, planes=64),
 )
+
+
+def candidates(capability: int) -> list[Tile]:
+    """Tiles for devices of this compute capability."""
+    bulk = capability >= TENSOR_MAPS
+    found = [replace(tile, bulk=tile.bulk and bulk) for tile in CANDIDATES]
+    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)
@@ -87,11 +97,14 @@ class Needs:
             tile.stages * stage + self.deposits * (tile.tx + 2 * tile.cells) * rows * self.computed
         )
 
-    def fits(self, tile: Tile, nx: int, row_stride: int, rows: int) -> bool:
-        """Whether it can run: enough shared memory and threads, its rows within the tensor."""
+    def fits(self, tile: Tile, limit: int, nx: int, row_stride: int, rows: int) -> bool:
+        """Whether it can run: threads enough, its rows within the tensor, and its shared memory.
+
+        `limit`: bytes that a multiprocessor has of it.
+        """
         threads, lines = tile.tx // tile.cells * tile.ty, tile.ty + 2 * self.reach
         halo = 2 * tile.tx // tile.cells * self.reach
         halo += 32 if threads >= halo + 64 else lines
         enough = 1024 >= threads >= halo + lines and nx % tile.cells == 0
-        enough = enough and tile.blocks * self.shared_bytes(tile) <= SHARED_LIMIT
+        enough = enough and tile.blocks * self.shared_bytes(tile) <= limit
         return enough and self.box(tile) <= min(row_stride, 256) and (tile.ty == 1) == (rows == 1)

@@ -109,6 +109,13 @@ INLINE void copy_box(store* to, const void* map, unsigned long long* barrier, in
                ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(row), "r"(slot)
                : "memory");
 }
+/* 16 bytes; those of a commit are there after a wait that leaves `later` commits under way. */
+INLINE void copy_async16(store* to, const store* from)
+{
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
+}
+INLINE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int later> INLINE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory"); }
 #endif
 
 /* ARITHMETIC */
@@ -118,10 +125,13 @@ struct Tile {
   bool left, right;           /* touches a face of the box */
 };
 
+INLINE int wrapped(int row, int rows) { return row + (row < 0 ? rows : row >= rows ? -rows : 0); }
+
+#if BULK
 /* The first lane of each warp copies a row. A copy begins at a multiple of 16 bytes: the device calls any
    other start an illegal instruction. */
 INLINE void load_plane(const Tile tile, store* stage, unsigned long long* barrier, const void* rows_map,
-                       const void* side_map, int thread, int64 plane, int nx, int rows)
+                       const void* side_map, int thread, int64 plane, ARGUMENTS)
 {
   const int lines = tile.height + 2 * REACH, slot = (int)plane * VALUES;
   if (thread == 0) {
@@ -131,14 +141,33 @@ INLINE void load_plane(const Tile tile, store* stage, unsigned long long* barrie
   if (thread % 32) return;
 #pragma unroll 1
   for (int line = thread / 32; line < lines; line += WARPS) {
-    int row = tile.row + line - REACH;
-    row += row < 0 ? rows : row >= rows ? -rows : 0;
+    const int row = wrapped(tile.row + line - REACH, rows);
     copy_box(stage + line * ROW_PITCH, rows_map, barrier, tile.x - MARGIN, row, slot);
     store* const side = stage + SIDE_AT + line * SIDE_PITCH;
     if (tile.left) copy_box(side, side_map, barrier, (nx - 1) / SIDE * SIDE, row, slot);
     if (tile.right) copy_box(side + REAL_ROWS * SIDE_PITCH, side_map, barrier, 0, row, slot);
   }
 }
+#else
+/* Before tensor maps: all threads copy 16 bytes at a time. */
+INLINE void load_plane(const Tile tile, store* stage, unsigned long long*, const void*, const void*,
+                       int thread, int64 plane, ARGUMENTS)
+{
+  const int lines = (tile.height + 2 * REACH) * VALUES, pieces = PITCH / SIDE;
+  const store* const source = f_in + plane * f_plane;
+  for (int k = thread; k < lines * (pieces + 2); k += THREADS) {
+    const int piece = k % (pieces + 2), value = k / (pieces + 2) % VALUES, line = k / (pieces + 2) / VALUES;
+    const store* const row = source + value * f_slot + wrapped(tile.row + line - REACH, rows) * f_row;
+    const bool beyond = piece >= pieces, right = piece > pieces;
+    const int x = !beyond ? tile.x - MARGIN + piece * SIDE : right ? 0 : (nx - 1) / SIDE * SIDE;
+    store* const side = stage + SIDE_AT + (right ? REAL_ROWS : 0) * SIDE_PITCH;
+    if (!beyond && x >= 0 && x < f_row)
+      copy_async16(stage + line * ROW_PITCH + value * PITCH + piece * SIDE, row + x);
+    if (beyond && (right ? tile.right : tile.left))
+      copy_async16(side + line * SIDE_PITCH + value * SIDE, row + x);
+  }
+}
+#endif
 
 /* What a thread rebuilds beside the tile. `way`: 0 and 1 CELLS cells below and above in rows, 2 and 3 a
    cell in x, -1 nothing; `from` where its moments lie in a stage, `step` values apart. */
@@ -164,8 +193,7 @@ INLINE Halo halo_of(const Tile tile, int thread, int nx)
   }
   halo.at = (row + REACH) * WIDTH + x + CELLS;
   halo.from = (row + REACH) * ROW_PITCH + MARGIN + x;
-  const bool wrapped = (halo.way == 2 && tile.left) || (halo.way == 3 && tile.right);
-  if (wrapped) {
+  if ((halo.way == 2 && tile.left) || (halo.way == 3 && tile.right)) {
     const int line = (halo.way == 3 ? REAL_ROWS : 0) + row + REACH;
     halo.from = SIDE_AT + line * SIDE_PITCH + (halo.way == 2 ? (nx - 1) % SIDE : 0);
     halo.step = SIDE;
@@ -189,11 +217,15 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
   tile.right = tile.x + tile.width == nx;
   const int64 first = begin + (int64)blockIdx.z * (stride > 1 ? stride : chunk);
   const int count = stride > 1 ? 1 : (int)(end - first < chunk ? end - first : chunk);
-  if (thread == 0)
+  if (BULK && thread == 0)
     for (int k = 0; k < STAGES; k++) barrier_init(barriers + k);
   __syncthreads();
-  for (int k = 0; k < STAGES && k < count + 2; k++)
-    load_plane(tile, stages + k * STAGE, barriers + k, rows_map, side_map, thread, first - 1 + k, nx, rows);
+  const auto load = [&](int k, int stage) {
+    if (k < count + 2)
+      load_plane(tile, stages + stage * STAGE, barriers + stage, rows_map, side_map, thread, first - 1 + k, GIVEN);
+    if (!BULK) copy_commit();
+  };
+  for (int k = 0; k < STAGES; k++) load(k, k);
   const bool inside = tx < tile.width && ty < tile.height;
   const int at = (ty + REACH) * WIDTH + tx + CELLS, from = (ty + REACH) * ROW_PITCH + MARGIN + tx;
   const Halo halo = halo_of(tile, thread, nx);
@@ -204,7 +236,12 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
   unsigned phase = 0;
   for (int k = 0; k < count + 2; k++, out += f_plane) {
     real f[CELLS][Q] = {};
-    barrier_wait(barriers + stage, phase);
+    if (BULK)
+      barrier_wait(barriers + stage, phase);
+    else {
+      copy_wait<STAGES - 1>();
+      __syncthreads();
+    }
     const store* const values = stages + stage * STAGE;
     if (inside) {
       real moments[CELLS][VALUES];
@@ -212,7 +249,7 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
 #pragma unroll
       for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
     }
-    __syncthreads();
+    if (BULK) __syncthreads();
     if (inside) deposit(deposits + at, f);
     if (halo.way >= 2)
       deposit_column(halo.way, deposits + halo.at, values + halo.from, halo.step);
@@ -222,9 +259,7 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
       deposit_row(halo.way, deposits + halo.at, moments);
     }
     __syncthreads();
-    if (k + STAGES < count + 2)
-      load_plane(tile, stages + stage * STAGE, barriers + stage, rows_map, side_map, thread,
-                 first - 1 + k + STAGES, nx, rows);
+    load(k + STAGES, stage);
     if (++stage == STAGES) {
       stage = 0;
       phase ^= 1;

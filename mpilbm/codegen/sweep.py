@@ -12,8 +12,10 @@ from mpilbm.layouts import moments
 
 
 def sweep_text(model: Model, kernel) -> str:
-    """The text, to be compiled with -DTX, -DTY, -DCELLS, -DSTAGES and -DBLOCKS; `kernel` is the
-    description of the generic kernel, whose arguments it shares."""
+    """The text; the compiler is told TX, TY, CELLS, STAGES, BLOCKS and BULK (see tiles.py).
+
+    `kernel` is the description of the generic kernel, whose arguments it shares.
+    """
     lattice = model.lattice
     numbers = [a for a in kernel.arguments if a.type == "real"]
     arguments = [
@@ -29,6 +31,7 @@ def sweep_text(model: Model, kernel) -> str:
         "RISING": len(parts.in_plane(1)),
         "DEPOSITS": len(parts.moving),
         "ARGUMENTS": ", ".join(arguments),
+        "GIVEN": ", ".join(a.name for a in kernel.arguments),
         "NUMBERS": ", ".join(["R(0)", *(a.name for a in numbers)]),
     }
     lines = [f"#define {name} {value}" for name, value in constants.items()]

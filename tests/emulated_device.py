@@ -115,7 +115,7 @@ class Array(np.ndarray):
 class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
     """The memory of a CPU, the kernels and launches of a GPU."""
 
-    capability, processors = 90, 2
+    capability, shared_memory = 90, 227 * 1024
 
     def __init__(self):
         super().__init__(compiler.find())

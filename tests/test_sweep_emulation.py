@@ -10,7 +10,7 @@ from pairs import all_pairs, label
 from slabs import Cluster
 from test_laws_slabs import OPTIONS, tables
 
-from mpilbm.backends import compiler, cuda_sweep
+from mpilbm.backends import compiler, tiles
 from mpilbm.backends.tiles import Tile
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
@@ -31,8 +31,8 @@ def driver(monkeypatch):
     use(monkeypatch, Tile(8, 4, 2, 1, planes=3), Tile(16, 1, 2, 1, planes=3))
 
 
-def use(monkeypatch, *tiles):
-    monkeypatch.setattr(cuda_sweep, "CANDIDATES", tiles)
+def use(monkeypatch, *candidates):
+    monkeypatch.setattr(tiles, "CANDIDATES", candidates)
 
 
 def long(lattice, setting, precision) -> dict:
@@ -60,9 +60,18 @@ def test_it_does_what_the_generic_kernel_does(choice):
     assert np.array_equal(swept(case, 2).state(), whole.state())
 
 
-@pytest.mark.parametrize("tile", [Tile(16, 8, 3, 1), Tile(16, 4, 2, 1, cells=2)], ids=str)
-def test_the_tile_does_not_show(tile, monkeypatch):
-    case = long("D3Q19", "walls", "single")
+@pytest.mark.parametrize(
+    ("lattice", "precision", "tile"),
+    [
+        ("D3Q19", "single", Tile(16, 8, 3, 1)),
+        ("D3Q19", "single", Tile(16, 4, 2, 1, cells=2)),
+        ("D3Q19", "single", Tile(8, 4, 2, 1, bulk=False)),
+        ("D2Q9", "half", Tile(16, 1, 3, 1, bulk=False)),
+    ],
+    ids=str,
+)
+def test_the_tile_does_not_show(lattice, precision, tile, monkeypatch):
+    case = long(lattice, "walls", precision)
     expected = swept(case).state()
     use(monkeypatch, tile)
     assert np.array_equal(swept(case).state(), expected)

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <math.h>
 #include <mutex>
@@ -73,9 +74,20 @@ inline void fill_shared_with_nan()
 
 using Call = void (*)(void** arguments);
 
+struct Copy {
+  void* to;
+  const void* from;
+};
+
+/* Of 16 bytes, that a thread has begun and not waited for; `groups` are committed. */
+static thread_local std::vector<Copy> copies;
+static thread_local std::deque<std::vector<Copy>> groups;
+
 /* Run a thread; what it throws fails the launch. */
 static void run(Call call, void** arguments)
 {
+  copies.clear();
+  groups.clear();
   try {
     call(arguments);
   } catch (const std::exception& error) {
@@ -240,4 +252,23 @@ inline void copy_box(void* to, const void* of, Barrier* barrier, int x, int row,
     inside ? std::memcpy(target, map.data + start, map.value_bytes) : std::memset(target, 0, map.value_bytes);
   }
   barrier_update(barrier, -static_cast<std::int32_t>(target - static_cast<char*>(to)), false);
+}
+
+/* Every other thread copies at once, the others as late as they may. */
+inline void copy_async16(void* to, const void* from)
+{
+  if (reinterpret_cast<std::uintptr_t>(to) % 16 || reinterpret_cast<std::uintptr_t>(from) % 16)
+    throw std::logic_error("copy_async16(): 16 must divide both addresses");
+  if (threadIdx.x % 2)
+    std::memcpy(to, from, 16);
+  else
+    emulation::copies.push_back({to, from});
+}
+
+inline void copy_commit() { emulation::groups.push_back(std::exchange(emulation::copies, {})); }
+
+template <std::size_t later> void copy_wait()
+{
+  for (auto& groups = emulation::groups; groups.size() > later; groups.pop_front())
+    for (const auto& copy : groups.front()) std::memcpy(copy.to, copy.from, 16);
 }

@@ -32,6 +32,7 @@ LARGE = [
     for layout in OPTIONS["layout"]
     for precision in PRECISIONS
 ]  # fmt: skip
+LARGE.append(LARGE[0] | {"lattice": "D3Q15", "layout": "ab", "precision": "single"})
 ONCE = [LARGE[0] | {kind: value} for kind, values in OPTIONS.items() for value in values]
 ONCE = [choice for choice in ONCE if defined(choice)]
 CASES = all_pairs(OPTIONS, defined) if EVERYTHING else [c for c in ONCE if c not in LARGE] + LARGE
@@ -244,26 +245,38 @@ def test_both_backends_are_handed_the_one_text(monkeypatch):
 
 NVCC = shutil.which("nvcc")
 USE = re.compile(
-    r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads", re.S
+    r"Compiling entry function '(\w+)' for '(\w+)'"
+    r".*?(\d+) bytes spill stores, (\d+) bytes spill loads",
+    re.S,
 )
 
 
-@pytest.mark.skipif(NVCC is None, reason="no nvcc")
+def architectures(lattice, layout, precision, **_) -> list[str]:
+    """What figures are measured on; for the kernels whose figures are told, also nvcc's least."""
+    told = precision != "mixed" if lattice == "D3Q19" else (layout, precision) == ("ab", "single")
+    if not told:
+        return ["sm_90"]
+    known = subprocess.run([NVCC, "--list-gpu-code"], capture_output=True, text=True, check=True)
+    return [min(known.stdout.split(), key=lambda name: int(name[3:])), "sm_90"]
+
+
+@pytest.mark.skipif(NVCC is None, reason="nvcc is not installed")
 @pytest.mark.parametrize("choice", CASES, ids=label)
-def test_text_compiles_for_sm_90_without_spills(choice, tmp_path):
+def test_text_compiles_for_gpus_without_spills(choice, tmp_path):
     """Collide-stream kernels keep all populations of a cell in registers.
 
     The division of float64 is a call; around it the compiler may save a few registers.
     """
-    program = codegen.generate(case(**choice))
+    program, wanted = codegen.generate(case(**choice)), architectures(**choice)
     source = tmp_path / "kernels.cu"
     source.write_text(program.text)
-    options = ["-arch=sm_90", "-x", "cu", "-cubin", "-Xptxas", "-v"]
-    command = [NVCC, *options, str(source), "-o", str(tmp_path / "kernels.cubin")]
+    codes = [f"-gencode=arch={name.replace('sm', 'compute')},code={name}" for name in wanted]
+    options = [*codes, "-x", "cu", "-fatbin", "-Xptxas", "-v"]
+    command = [NVCC, *options, str(source), "-o", str(tmp_path / "kernels.fatbin")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    spills = {name: int(a) + int(b) for name, a, b in USE.findall(done.stderr)}
-    assert spills.keys() == program.kernels.keys()
+    spills = {(name, code): int(a) + int(b) for name, code, a, b in USE.findall(done.stderr)}
+    assert spills.keys() == {(name, code) for name in program.kernels for code in wanted}
     allowed = 0 if program.compute == "float32" else 32
-    steps = {name: n for name, n in spills.items() if name.startswith("collide_stream")}
-    assert {name: n for name, n in steps.items() if n > allowed} == {}
+    steps = {key: n for key, n in spills.items() if key[0].startswith("collide_stream")}
+    assert {key: n for key, n in steps.items() if n > allowed} == {}

@@ -37,6 +37,8 @@ find_python() {
 packages() {
     local extras=$1
     command -v cc gcc clang >/dev/null || extras+=,cpu
+    # Tests compile the CUDA text as C++.
+    [[ $extras != test ]] || command -v c++ g++ clang++ >/dev/null || extras+=,cpu
     printf '%s\n' --editable "${root}[$extras]"
     [[ ${MPILBM_SYSTEM_MPI:-0} == 1 ]] || printf '%s\n' mpich
 }

@@ -21,6 +21,9 @@ typedef unsigned char uint8;
 #define STORE_LINE(field, index, k, value) ((field)[index] = narrow(value))
 #define LINE_PARAMETERS
 #define POPCOUNT(bits) __popc(bits)
+
+/* All inline PTX; without a GPU tests/emulation/cuda_emulation.h has it in C++. */
+#ifndef EMULATED
 #ifdef STORE_HALF
 INLINE float half_to_float(store bits)
 {
@@ -38,6 +41,7 @@ INLINE store float_to_half(float value)
 /* In-place kernels would keep all addresses in registers from the loads to the stores; computing
    them twice is cheaper than the threads that those registers cost. */
 #define FORGET_ADDRESSES asm volatile("" : "+r"(x), "+r"(x_m), "+r"(x_p), "+r"(row), "+r"(row_m), "+r"(row_p));
+#endif
 
 #define FOR_CELLS(function, ...)                                                              \
   const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);                                 \

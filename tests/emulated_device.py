@@ -1,0 +1,142 @@
+"""A GPU that is not there: CUDA texts compiled as C++20, launched as backends/cuda.py does."""
+
+import ctypes
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from functools import cache as once
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from mpilbm import cache
+from mpilbm.backends import compiler, cpu, cuda
+
+HEADER = Path(__file__).with_name("emulation") / "cuda_emulation.h"
+FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread")
+# Of the C text that serves for comparison: optimising it would take the longest.
+C_FLAGS = ("-O0", *(flag for flag in compiler.FLAGS if flag not in ("-O3", "-march=native")))
+KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([^)]*\)\n{\n  (\w+)")
+ALONE = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_ENTRIES"}  # in which no thread waits for another
+DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+) (\w+)\[\];")
+
+
+@once
+def command() -> tuple[str, ...] | None:
+    """A C++ compiler, if there is one; Zig's needs a minute when it is used for the first time."""
+    for name in ("c++", "g++", "clang++"):
+        if found := shutil.which(name):
+            return (found,)
+    return (sys.executable, "-m", "ziglang", "c++") if find_spec("ziglang") else None
+
+
+def build(text: str, *defined: str) -> Path:
+    """The shared object of a CUDA text, from the cache or compiled."""
+    ends = "".join(f"LAUNCH({name})\n" for name, _ in KERNEL.findall(text))
+    text = DYNAMIC.sub(r"DYNAMIC_SHARED(\1, \2);", text)
+    text = f"{HEADER.read_text()}\n{text}\n{ends}"
+    flags = (*FLAGS, *defined)
+    key = cache.digest(text, *flags, *command(), compiler._version(command()))
+    return cache.path("emulated.so", key) or _compile(text, key, flags)
+
+
+def _compile(text: str, key: str, flags) -> Path:
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
+        source.write_text(text, encoding="utf-8")
+        words = [*command(), *flags, str(source), "-o", str(target)]
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode:
+            kept = cache.put("cpp", key, text.encode())
+            raise AssertionError("\n".join([f"see {kept}", *done.stderr.splitlines()[:12]]))
+        return cache.put("emulated.so", key, target.read_bytes())
+
+
+class Stream(cpu.Stream):
+    """Where a CUDA launch says `with stream.cupy`, what it launches goes into this queue."""
+
+    def __init__(self, device: "EmulatedDevice"):
+        super().__init__()
+        self._device, self.cupy = device, self
+
+    def __enter__(self):
+        self._device.current = self
+
+    def __exit__(self, *error):
+        self._device.current = None
+
+
+class Module:
+    """What CuPy calls a RawModule."""
+
+    def __init__(self, device: "EmulatedDevice", code: str, backend: str, options: tuple[str, ...]):
+        self._device, self._code = device, code
+        self._defined = [option for option in options if option.startswith("-D")]
+
+    def compile(self) -> None:
+        self._library = ctypes.CDLL(str(build(self._code, *self._defined)))
+
+    def get_function(self, name: str) -> "Function":
+        together = dict(KERNEL.findall(self._code))[name] not in ALONE
+        return Function(self._device, getattr(self._library, f"launch_{name}"), name, together)
+
+
+class Function:
+    """A function of a module: called with a grid, a block and values."""
+
+    def __init__(self, device: "EmulatedDevice", launch, name: str, together: bool):
+        self._device, self._launch, self._name, self._together = device, launch, name, together
+        launch.restype = ctypes.c_bool
+
+    def __call__(self, grid, block, values, *, shared_mem: int = 0) -> None:
+        """Enqueue a launch."""
+        sizes = [*(*grid, 1, 1)[:3], *(*block, 1, 1)[:3], shared_mem, self._together]
+        held = [cpu._as_ctypes(value) for value in values]
+        addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, held))
+        shape = (ctypes.c_uint * len(sizes))(*sizes)
+        self._device.current.submit(partial(self._run, shape, addresses, held))
+
+    def _run(self, shape, addresses, held) -> None:
+        assert self._launch(shape, addresses), f"kernel {self._name} failed, see stderr"
+
+
+class Array(np.ndarray):
+    """Tells its address as CuPy's arrays do."""
+
+    data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
+
+
+class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
+    """The memory of a CPU, the kernels and launches of a GPU."""
+
+    capability, shared_memory = 90, 227 * 1024
+
+    def __init__(self):
+        super().__init__(compiler.find())
+        errors = SimpleNamespace(compiler=SimpleNamespace(CompileException=OSError))
+        self._cupy = SimpleNamespace(RawModule=partial(Module, self), cuda=errors)
+        self._fused, self.current = False, None
+        self._streams = {name: Stream(self) for name in self._streams}
+
+    def allocate(self, count: int, dtype) -> Array:
+        """A 1-D array of zeros."""
+        return super().allocate(count, dtype).view(Array)
+
+    compile = cuda.CudaDevice.compile
+
+
+def encode_tiled(found, kind, rank, address, sizes, strides, box, steps, *modes) -> int:
+    """cuTensorMapEncodeTiled of a box without gaps, with the rules that CUDA's manual gives."""
+    value_bytes = {6: 2, 7: 4, 8: 8}[kind.value]
+    good = rank.value == 3 and list(steps) == [1, 1, 1] and found.value % 64 == 0
+    good &= address.value % 16 == 0 and not any(stride % 16 for stride in strides)
+    good &= max(box) <= 256 and box[0] * value_bytes % 16 == 0
+    numbers = address.value, *sizes, *strides, *box, value_bytes
+    ctypes.memmove(found, struct.pack("=QQQQQQIIII", *numbers), 64)
+    return 0 if good else 1

@@ -1,0 +1,117 @@
+"""The CUDA text does what the C text does: compiled for a CPU, launched as on a GPU."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from emulated_device import C_FLAGS, EmulatedDevice, Module, build, command
+from pairs import all_pairs, label
+from slabs import Cluster
+from test_laws_slabs import OPTIONS, defined, tables
+
+from mpilbm import codegen
+from mpilbm.backends import compiler, cuda
+from mpilbm.case import parse_case
+
+pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Little time in the C compiler; launches of few planes."""
+    monkeypatch.setattr(compiler, "FLAGS", C_FLAGS)
+    monkeypatch.setattr(cuda, "GRID_LIMIT", 8)
+
+
+def compile_both(case: dict) -> None:
+    """For the cache, side by side."""
+    program = codegen.generate(parse_case(case, "test.toml"))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda make: make(program.text), [build, compiler.find().build]))
+
+
+def assert_same(cpu: Cluster, gpu: Cluster) -> None:
+    """All that a solver shows; the cells of a row are added in another order."""
+    assert np.array_equal(gpu.state(), cpu.state())
+    fields, expected = (each.fields("rho", "u", "vorticity") for each in (gpu, cpu))
+    for name, values in expected.items():
+        assert np.array_equal(fields[name], values), name
+    (columns, sums), (expected_columns, expected_sums) = gpu.sums(), cpu.sums()
+    assert columns == expected_columns
+    np.testing.assert_allclose(sums, expected_sums, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("choice", all_pairs(OPTIONS, defined), ids=label)
+def test_it_does_what_the_c_text_does(choice):
+    """Bit for bit, after an odd and an even number of steps, on one slab and on two."""
+    case = tables(**choice)
+    compile_both(case)
+    cpu = Cluster(case).start().run(3)
+    whole = Cluster(case, 1, EmulatedDevice).start().run(3)
+    assert_same(cpu, whole)
+    cut = Cluster(case, 2, EmulatedDevice).restore(cpu.state(), 3).run(3)
+    assert_same(cpu.run(3), cut)
+    assert np.array_equal(whole.run(3).state(), cut.state())
+
+
+@pytest.mark.parametrize("size", [[270, 3, 4], [70, 9, 2]], ids=str)
+def test_several_blocks_along_x_and_along_the_rows(size):
+    case = tables("D3Q19", "esopull", "bgk", "periodic", "single")
+    case["domain"]["size"] = size
+    assert max(cuda.launch_shape("cells", *size[:2], 0, 1)[0][:2]) > 1
+    cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
+    assert_same(cpu.start().run(2), gpu.start().run(2))
+
+
+# Each thread of a tile loads a cell; those inside the tile's frame add their four neighbours.
+TILE = """
+extern "C" __global__ void __launch_bounds__(60)
+add(const float* __restrict__ f, float* sums, int nx)
+{
+  extern __shared__ float tile[];
+  __shared__ float scale;
+  const int column = threadIdx.x, row = threadIdx.y, width = blockDim.x;
+  const int x = blockIdx.x * (width - 2) + column;
+  const int y = blockIdx.y * (blockDim.y - 2) + row;
+  const int here = row * width + column;
+  if (here == 0) scale = 2;
+  tile[here] = __ldg(f + y * nx + x);
+  if (column == 0 || column == width - 1 || row == 0 || row == blockDim.y - 1) return;
+  __syncthreads();
+  const float sum = tile[here - 1] + tile[here + 1] + tile[here - width] + tile[here + width];
+  __stcs(sums + y * nx + x, scale * sum);
+}
+"""
+
+
+def sums_of_tiles(folder, monkeypatch, text):
+    """(what the kernel gives, what it should give) on 3 x 2 tiles of 8 x 4 cells."""
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(folder))
+    device = EmulatedDevice()
+    module = Module(device, text, "nvrtc", ())
+    module.compile()
+    f = np.random.default_rng(7).integers(0, 99, (10, 26)).astype("float32")
+    arrays = device.upload(f), device.allocate(f.size, "float32")
+    with device.stream("bulk").cupy:
+        module.get_function("add")((3, 2), (10, 6), (*arrays, np.int32(26)), shared_mem=240)
+    found = device.download(arrays[1]).reshape(f.shape)[1:-1, 1:-1]
+    return found, 2 * (f[1:-1, :-2] + f[1:-1, 2:] + f[:-2, 1:-1] + f[2:, 1:-1])
+
+
+def test_threads_of_a_tile_share_memory(tmp_path, monkeypatch):
+    found, expected = sums_of_tiles(tmp_path, monkeypatch, TILE)
+    assert np.array_equal(found, expected)
+
+
+def test_a_missing_barrier_shows(tmp_path, monkeypatch):
+    """What no thread has written yet is NaN."""
+    text = TILE.replace("__syncthreads();", "")
+    found, expected = sums_of_tiles(tmp_path, monkeypatch, text)
+    assert not np.array_equal(found, expected)
+
+
+def test_a_barrier_where_threads_run_one_by_one(tmp_path, monkeypatch, capfd):
+    text = "#define FOR_CELLS\n" + TILE.replace("{\n", "{\n  FOR_CELLS\n", 1)
+    with pytest.raises(AssertionError, match="kernel add"):
+        sums_of_tiles(tmp_path, monkeypatch, text)
+    assert "one by one" in capfd.readouterr().err

@@ -1,0 +1,77 @@
+"""The moment sweep does what the generic kernel does: its CUDA text, compiled for a CPU."""
+
+import ctypes
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from emulated_device import C_FLAGS, EmulatedDevice, command, encode_tiled
+from pairs import all_pairs, label
+from slabs import Cluster
+from test_laws_slabs import OPTIONS, tables
+
+from mpilbm.backends import compiler, tiles
+from mpilbm.backends.tiles import Tile
+
+pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
+CASES = all_pairs({
+    "lattice": OPTIONS["lattice"],
+    "setting": ["walls", "forced", "through"],
+    "precision": ["half", "single", "double"],
+})  # fmt: skip
+ALLOWED = {"half": 3e-4, "double": 1e-14}
+
+
+@pytest.fixture(autouse=True)
+def driver(monkeypatch):
+    """Small tiles, and a driver that knows tensor maps alone."""
+    load, library = ctypes.CDLL, SimpleNamespace(cuTensorMapEncodeTiled=encode_tiled)
+    monkeypatch.setattr(ctypes, "CDLL", lambda n: library if n == "libcuda.so.1" else load(n))
+    monkeypatch.setattr(compiler, "FLAGS", C_FLAGS)
+    use(monkeypatch, Tile(8, 4, 2, 1, planes=3), Tile(16, 1, 2, 1, planes=3))
+
+
+def use(monkeypatch, *candidates):
+    monkeypatch.setattr(tiles, "CANDIDATES", candidates)
+
+
+def long(lattice, setting, precision) -> dict:
+    """A case with several tiles along x, of which the last is narrower."""
+    case = tables(lattice, "moments", "regularized", setting, precision)
+    case["domain"]["size"][0] = 42
+    return case
+
+
+def swept(case, slabs=1) -> Cluster:
+    """On emulated devices; none falls back on the generic kernel."""
+    cluster = Cluster(case, slabs, EmulatedDevice).start()
+    assert all(s.kernels["collide_stream_0"].tile for s in cluster.solvers)
+    return cluster.run(5)
+
+
+@pytest.mark.parametrize("choice", CASES, ids=label)
+def test_it_does_what_the_generic_kernel_does(choice):
+    """To rounding; and bit for bit against itself on two slabs."""
+    case = long(**choice)
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < ALLOWED.get(choice["precision"], 3e-6)
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
+@pytest.mark.parametrize(
+    ("lattice", "precision", "tile"),
+    [
+        ("D3Q19", "single", Tile(16, 8, 3, 1)),
+        ("D3Q19", "single", Tile(16, 4, 2, 1, cells=2)),
+        ("D3Q19", "single", Tile(8, 4, 2, 1, bulk=False)),
+        ("D2Q9", "half", Tile(16, 1, 3, 1, bulk=False)),
+    ],
+    ids=str,
+)
+def test_the_tile_does_not_show(lattice, precision, tile, monkeypatch):
+    case = long(lattice, "walls", precision)
+    expected = swept(case).state()
+    use(monkeypatch, tile)
+    assert np.array_equal(swept(case).state(), expected)

@@ -14,7 +14,7 @@ from mpilbm import __version__
 from mpilbm import startup as starts
 from mpilbm.errors import CommandError
 from mpilbm.outputs.agree import on_root
-from mpilbm.sweep import USUAL, label, plan, size_text
+from mpilbm.variants import USUAL, label, plan, size_text
 
 HEAD = ("lattice", "collision", "layout", "precision", "setting", "size", "ranks")
 

@@ -13,7 +13,7 @@ from mpilbm.errors import MpilbmError
 from mpilbm.halo.launcher import without_launcher
 from mpilbm.outputs.directory import SUMMARY
 from mpilbm.registry import find
-from mpilbm.sweep import Sweep
+from mpilbm.variants import Series
 
 USUAL = {
     "lattice": "D2Q9,D3Q19",
@@ -26,11 +26,11 @@ SIDE = 16  # cells
 WARM_STARTS = 3
 
 
-def rows(sweep: Sweep) -> list[dict]:
+def rows(series: Series) -> list[dict]:
     """A row for each variant, with the seconds that `starts` returns."""
     return [
-        variant._asdict() | starts(sweep.tables(variant, (SIDE,) * find("lattices", variant[0]).D))
-        for variant in sweep.variants
+        variant._asdict() | starts(series.tables(variant, (SIDE,) * find("lattices", variant[0]).D))
+        for variant in series.variants
     ]
 
 

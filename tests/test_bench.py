@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_cli import CASE, call, refused
 
-from mpilbm import memory_plan, registry, startup, sweep
+from mpilbm import memory_plan, registry, startup, variants
 from mpilbm.bench import measure
 from mpilbm.boxes import SETTINGS, box, rock, tiled_rock
 from mpilbm.case import parse_case
@@ -105,7 +105,7 @@ def test_json_holds_all_to_repeat_it(case, monkeypatch):
     assert {"date", "mpilbm", "python", "numpy", "host", "ranks"} <= found.keys()
     (row,) = found["rows"]
     assert {"device", "compiler", "backend", "halo", "steps", "seconds"} <= row.keys()
-    again = measure(parse_case(sweep.tomllib.loads(row["case"])), Serial(), row["steps"])
+    again = measure(parse_case(variants.tomllib.loads(row["case"])), Serial(), row["steps"])
     same = ("cells", "fluid_cells", "bytes_per_update", "compiler", "device", "steps")
     assert {key: asdict(again)[key] for key in same} == {key: row[key] for key in same}
 
@@ -146,8 +146,8 @@ def test_a_usual_box_shrinks_until_it_fits(monkeypatch, capsys):
             raise CaseError("too large")
 
     monkeypatch.setattr(memory_plan, "require", need)
-    variant = sweep.Variant("D2Q9", "bgk", "ab", "single", "periodic", None)
-    (row,) = sweep.Sweep((variant,), backend="cpu", steps=2).rows(Serial())
+    variant = variants.Variant("D2Q9", "bgk", "ab", "single", "periodic", None)
+    (row,) = variants.Series((variant,), backend="cpu", steps=2).rows(Serial())
     assert row["size"] == [32, 32]
     assert "2048 does not fit" in capsys.readouterr().err
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mpilbm.halo.world import world
-from mpilbm.sweep import Sweep, Variant
+from mpilbm.variants import Series, Variant
 
 pytestmark = pytest.mark.mpi
 
@@ -12,7 +12,7 @@ def test_all_ranks_find_the_same_figures():
     comm = world()
     names = ("bgk", "ab", "single", "porous")
     variants = (Variant("D2Q9", *names, (16, 12)), Variant("D3Q19", *names, (16, 12)))
-    rows = list(Sweep(variants, backend="cpu", steps=2).rows(comm))
+    rows = list(Series(variants, backend="cpu", steps=2).rows(comm))
     assert all(found == rows for found in comm.allgather(rows))
     row, refused = rows
     assert (row["size"], row["ranks"]) == ([16, 12 * comm.size], comm.size)

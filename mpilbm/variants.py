@@ -45,7 +45,7 @@ class Variant(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Series:
     """All that is to be measured: the `base` tables of a `case` file, or the standard boxes.
 
     Sizes are those of a rank: along the slowest axis a standard box is as many times as long as
@@ -111,24 +111,23 @@ class Sweep:
         if self.case:
             return parse_case(self.tables(variant), path)
 
-        def of(side: tuple[int, ...]):
-            size = side if len(side) > 1 else side * find("lattices", variant.lattice).D
+        def of(size: tuple[int, ...]):
             whole = (*size[:-1], size[-1] * comm.size)
             return parse_case(self.tables(variant, whole), path)
 
-        return of(variant.size) if variant.size else _usual(of, comm)
+        return of(variant.size) if variant.size else _usual(of, variant.lattice, comm)
 
 
-def _usual(of, comm):
-    """`of` a number of cells a side: as is usual on this device, fewer where memory is short."""
-    smallest = of((LEAST_SIDE,))
-    backend, device = open_device(smallest.backend, comm)
-    side = usual = SIDES[backend.name][smallest.dimensions]
-    while side > LEAST_SIDE and not _fits(of((side,)), device, comm):
+def _usual(of, lattice: str, comm):
+    """The case `of` a size: as is usual on this device, smaller where memory is short."""
+    D = find("lattices", lattice).D
+    backend, device = open_device(of((LEAST_SIDE,) * D).backend, comm)
+    side = usual = SIDES.get(backend.name, SIDES["cpu"])[D]
+    while side > LEAST_SIDE and not _fits(of((side,) * D), device, comm):
         side = max(LEAST_SIDE, side * 3 // 4 // 32 * 32)
     if side < usual:
         say(comm, f"note: {side} cells a side, a box of {usual} does not fit the memory")
-    return of((side,))
+    return of((side,) * D)
 
 
 def _fits(case, device, comm) -> bool:
@@ -176,8 +175,8 @@ def size_text(size) -> str:
 # ------------------------------------------------------------------------------ command line
 
 
-def plan(case: Path | None, overrides, options: dict, usual: dict = USUAL, **more) -> Sweep:
-    """The sweep over all combinations of what options list with commas.
+def plan(case: Path | None, overrides, options: dict, usual: dict = USUAL, **more) -> Series:
+    """The series of all combinations of what options list with commas.
 
     `options` holds the texts (or None) for the keys of `usual` and for `size`; `all` stands for
     each name that exists. Raises CommandError for other names, and for what a case file says
@@ -194,10 +193,12 @@ def plan(case: Path | None, overrides, options: dict, usual: dict = USUAL, **mor
         text = options[option] or (None if case else names_usual)
         choices.append(_listed(option, text) if text else [None])
     sizes = options["size"]
-    choices.append([_size(text) for text in sizes.split(",")] if sizes else [None])
-    variants = tuple(Variant(*choice) for choice in product(*choices))
+    choices.append([_sides(text) for text in sizes.split(",")] if sizes else [None])
+    variants = tuple(
+        Variant(*chosen, _size(chosen[0], sides)) for *chosen, sides in product(*choices)
+    )
     base = tomllib.loads(load_case(case, overrides).toml) if case else None
-    return Sweep(variants, case, base, () if case else overrides, **more)
+    return Series(variants, case, base, () if case else overrides, **more)
 
 
 def _listed(option: str, text: str) -> list[str]:
@@ -208,11 +209,11 @@ def _listed(option: str, text: str) -> list[str]:
     found = allowed if text == "all" else [name.strip() for name in text.split(",")]
     for name in found:
         if name not in allowed:
-            raise CommandError(f"--{option} {UnknownName(kind, name, allowed)}, all")
+            raise CommandError(f"--{option} {UnknownName(kind, name, (*allowed, 'all'))}")
     return list(found)
 
 
-def _size(text: str) -> tuple[int, ...]:
+def _sides(text: str) -> tuple[int, ...]:
     """(128,) of "128", (128, 64, 32) of "128x64x32"."""
     sides = text.strip().split("x")
     if len(sides) > 3 or not all(side.isdecimal() and int(side) for side in sides):
@@ -221,3 +222,8 @@ def _size(text: str) -> tuple[int, ...]:
             "square) or 128x64x32, several with commas"
         )
     return tuple(map(int, sides))
+
+
+def _size(lattice: str, sides: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """A cube, or in 2D a square, of one side."""
+    return sides * find("lattices", lattice).D if sides and len(sides) == 1 else sides

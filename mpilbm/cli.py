@@ -53,7 +53,7 @@ def tell(error: MpilbmError) -> None:
 @click.pass_context
 def cli(context, plugin, debug):
     """Lattice Boltzmann flows on GPUs and CPUs: mpirun -n N mpilbm run case.toml."""
-    if launched_rank() and context.invoked_subcommand != "run":
+    if launched_rank() and context.invoked_subcommand not in ("run", "bench"):
         context.exit(0)  # under mpirun the other verbs are the work of one process
     for path in plugin:
         load_plugin(path)
@@ -101,6 +101,37 @@ def check(case, overrides, ranks, gpu_memory):
     report = plan(load_case(case, overrides), ranks, gpu_memory)
     show(report)
     sys.exit(0 if report.runs else 2)
+
+
+def names(option: str, text: str):
+    """An option that lists names with commas."""
+    return click.option(f"--{option}", metavar="NAME,…|all", help=text)
+
+
+@cli.command()
+@click.argument("case", type=FILE, required=False)
+@settings
+@names("lattice", "Default: D3Q19.")
+@names("collision", "Default: trt.")
+@names("layout", "Default: ab.")
+@names("precision", "single, half, mixed, double; default: single.")
+@names("setting", "Standard boxes: periodic, cavity, porous; default: all.")
+@click.option("--size", metavar="N|NxNxN,…", help="Cells of a box, of each rank. Default: 128^3, "
+              "2048^2; on a GPU 512^3, 8192^2.")  # fmt: skip
+@click.option("--porosity", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+              default=0.62, show_default=True, help="Of the porous box.")  # fmt: skip
+@click.option("--backend", help="Name of a backend; default: auto.")
+@click.option("--steps", type=click.IntRange(1), help="Of a repeat; default: for 1/4 s.")
+@click.option("--repeats", type=click.IntRange(5), default=5, show_default=True)
+@click.option("--startup", is_flag=True, help="Time starts instead: cold, and from the cache.")
+@click.option("--json", "file", type=FILE, metavar="FILE", help="Write all figures there.")
+def bench(case, overrides, startup, file, **options):
+    """Measure the speed of CASE, or of standard boxes, and the bandwidth of a copy."""
+    from mpilbm.halo.world import abort_on_error
+    from mpilbm.report import bench
+
+    with abort_on_error() as comm:
+        bench(comm, case, overrides, options, startup, file)
 
 
 @cli.command()

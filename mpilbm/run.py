@@ -32,6 +32,8 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
     with claimed(directory, case, comm, restart, overwrite):
         checkpoints = on_root(comm, candidates, restart, directory) if restart else []
         solver, facts = build_solver(case, comm)
+        halo = "halo {name}: {why}".format(**facts["halo"])
+        say(comm, f"{comm.size} ranks on {facts['device']}; {halo}")
         with solver.exchanger:
             slabs = domain.split(case.shape, comm.size, solver.slab.periodic)
             first = begin(solver, case, comm, checkpoints, restart)
@@ -59,18 +61,16 @@ def claimed(directory, case, comm, restart, overwrite):
 def build_solver(case, comm) -> tuple[Solver, dict]:
     """The solver of this rank's slab, and what of it belongs into the summary."""
     slab = domain.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
-    place, places = local_rank(comm)
-    backend = backends.agreed(comm, together(comm, case.backend.resolve))
-    device = together(comm, backend.open, place, places)
+    backend, device = open_device(case.backend, comm)
     together(comm, memory_plan.require, device, case, slab)
     solids_and_lists = together(comm, geometry.build, case, slab)
     geometry.require_fluid(case, sum(comm.allgather(int(solids_and_lists.fluid_cells.sum()))))
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
+    first = local_rank(comm)[0] == 0
     for turn in (True, False):  # one rank per node compiles, the others find its work in the cache
-        together(comm, lambda mine: mine and device.compile(program), (place == 0) == turn)
+        together(comm, lambda mine: mine and device.compile(program), first == turn)
     halo, why = case.halo.resolve(comm, device)
-    say(comm, f"{comm.size} ranks on {device.description}; halo {halo.name}: {why}")
     for warning in backends.shared_devices(comm.allgather(device.identity)):
         say(comm, f"warning: {warning}")
     exchanger = halo.open(slab, comm, device)
@@ -84,6 +84,12 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
         "halo": {"name": halo.name, "why": why},
     }
     return solver, facts
+
+
+def open_device(backend, comm) -> tuple:
+    """The backend that all ranks agree on, and this rank's device."""
+    backend = backends.agreed(comm, together(comm, backend.resolve))
+    return backend, together(comm, backend.open, *local_rank(comm))
 
 
 def begin(solver, case, comm, checkpoints, restart) -> int:

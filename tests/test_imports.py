@@ -26,6 +26,7 @@ lists diagnostics memory_plan solver
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run
+boxes bench variants startup report
 cli
 __main__
 """

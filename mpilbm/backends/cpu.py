@@ -204,12 +204,16 @@ class CpuDevice(Device):
             for name, kernel in program.kernels.items()
         }
 
-    def copy_bandwidth(self) -> float:
-        """Bytes read and written per second when one core copies arrays larger than its caches."""
+    def copy_bandwidth(self, before=lambda: None) -> float:
+        """Bytes read and written per second when one core copies arrays larger than its caches.
+
+        `before` is called before each copy: a barrier makes all ranks copy at once.
+        """
         count = min(2**28, self.memory()[0] // self.sharing // 8)
         source, target = np.ones(count, np.uint8), np.zeros(count, np.uint8)
         best = float("inf")
         for _ in range(6):  # the first meets the memory's pages for the first time
+            before()
             start = time.perf_counter()
             np.copyto(target, source)
             best = min(best, time.perf_counter() - start)

@@ -284,12 +284,16 @@ class CudaDevice(Device):
             raise MpilbmError("\n".join([lead, *words])) from error
         return module
 
-    def copy_bandwidth(self) -> float:
-        """Bytes read and written per second by a copy within the device's memory."""
+    def copy_bandwidth(self, before=lambda: None) -> float:
+        """Bytes read and written per second by a copy within the device's memory.
+
+        `before` is called before each copy: a barrier makes all ranks copy at once.
+        """
         count = min(2**31, self.memory()[0] // self.sharing // 4)
         source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
         bulk, times = self._streams["bulk"], []
         for _ in range(6):
+            before()
             start = bulk.record(timed=True)
             self.copy(target, source)
             times.append(bulk.record(timed=True).seconds_since(start))

@@ -1,0 +1,69 @@
+"""The standard boxes of `mpilbm bench`, as tables of a case: periodic, cavity, porous."""
+
+import numpy as np
+
+SETTINGS = ("periodic", "cavity", "porous")
+PRECISIONS = {
+    "half": {"compute": "float32", "storage": "float16"},
+    "single": {"compute": "float32", "storage": "float32"},
+    "mixed": {"compute": "float64", "storage": "float32"},
+    "double": {"compute": "float64", "storage": "float64"},
+}
+WAVES = {2: ["sin(2*pi*y/ny)", "cos(2*pi*x/nx)"]}
+WAVES[3] = ["sin(2*pi*z/nz)", "cos(2*pi*x/nx)", "sin(2*pi*(x/nx + y/ny))"]
+MASK = "rock.npy"
+TILE = 64  # cells; a box is filled with copies of one rock of this size
+RADIUS = 7.0  # cells
+
+
+def box(setting, size, lattice, collision="trt", layout="ab", precision="single") -> dict:
+    """Tables of a box with waves: periodic, or a cavity whose last face moves, or a porous rock.
+
+    `size` holds the cells along x, y (and z); the rock is to be put beside the case as `MASK`.
+    """
+    D = len(size)
+    tables = {
+        "title": f"{setting} box",
+        "lattice": {"name": lattice},
+        "domain": {"size": list(size), "periodic": [setting != "cavity"] * D},
+        "fluid": {"viscosity": 0.02},
+        "collision": {"name": collision},
+        "precision": PRECISIONS[precision],
+        "layout": {"name": layout},
+        "initial": {"rho": 1.0, "u": [f"0.05*{wave}" for wave in WAVES.get(D, ())]},
+        "run": {"steps": 1},
+    }
+    if setting == "cavity":
+        *faces, last = [axis + side for axis in "xyz"[:D] for side in "-+"]
+        velocity = [0.05] + [0] * (D - 1)
+        lid = {"name": "bounce_back", "where": [last], "velocity": velocity}
+        tables["boundary"] = [{"name": "bounce_back", "where": faces}, lid]
+    if setting == "porous":
+        tables["force"] = {"name": "guo", "value": [1e-5] + [0] * (D - 1)}
+        rock = {"label": "rock", "mask": MASK, "boundary": {"name": "bounce_back"}}
+        tables["body"] = [rock]
+    return tables
+
+
+def rock(shape, radius: float = RADIUS, porosity: float = 0.62, seed: int = 1) -> np.ndarray:
+    """Solid cells, bool of this shape: random spheres until `porosity` or less is free.
+
+    They overlap and wrap around at all faces; in 2D they are discs.
+    """
+    random = np.random.default_rng(seed)
+    solid = np.zeros(shape, bool)
+    centres = np.ogrid[tuple(slice(0.5, n) for n in shape)]
+    while 1 - solid.mean() > porosity:
+        # distance to the nearest periodic image, along each axis
+        apart = [
+            (centre - at + n / 2) % n - n / 2
+            for centre, at, n in zip(centres, random.uniform(0, shape), shape, strict=True)
+        ]
+        solid |= sum(distance**2 for distance in apart) < radius**2
+    return solid
+
+
+def tiled_rock(shape, porosity: float) -> np.ndarray:
+    """A rock of at most `TILE` cells a side, repeated over a box: pores of one size in any box."""
+    tile = rock(tuple(min(n, TILE) for n in shape), porosity=porosity)
+    return tile[np.ix_(*(np.arange(n) % TILE for n in shape))]

@@ -113,6 +113,12 @@ def put(name: str, key: str, data: bytes) -> Path:
         return _write(_temporary(problem) / f"{key}.{name}", data)
 
 
+def forget(name: str) -> None:
+    """Remove all entries of this name."""
+    for path in directory().glob(f"*.{name}"):
+        path.unlink(missing_ok=True)
+
+
 def _entry(name: str, key: str) -> Path:
     return directory() / f"{key}.{name}"
 

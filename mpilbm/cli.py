@@ -123,14 +123,17 @@ def names(option: str, text: str):
 @click.option("--backend", help="Name of a backend; default: auto.")
 @click.option("--steps", type=click.IntRange(1), help="Of a repeat; default: for 1/4 s.")
 @click.option("--repeats", type=click.IntRange(5), default=5, show_default=True)
+@click.option("--tune", is_flag=True, help="Choose the kernels' tiles and blocks anew.")
 @click.option("--startup", is_flag=True, help="Time starts instead: cold, and from the cache.")
 @click.option("--json", "file", type=FILE, metavar="FILE", help="Write all figures there.")
-def bench(case, overrides, startup, file, **options):
+def bench(case, overrides, tune, startup, file, **options):
     """Measure the speed of CASE, or of standard boxes, and the bandwidth of a copy."""
     from mpilbm.halo.world import abort_on_error
-    from mpilbm.report import bench
+    from mpilbm.report import bench, tune_anew
 
     with abort_on_error() as comm:
+        if tune:
+            tune_anew(comm)
         bench(comm, case, overrides, options, startup, file)
 
 

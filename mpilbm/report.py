@@ -12,6 +12,7 @@ import numpy as np
 
 from mpilbm import __version__
 from mpilbm import startup as starts
+from mpilbm.backends import tuning
 from mpilbm.errors import CommandError
 from mpilbm.outputs.agree import on_root
 from mpilbm.variants import USUAL, label, plan, size_text
@@ -39,6 +40,11 @@ def bench(comm, case, overrides, options: dict, startup: bool, file: Path | None
     on_root(comm, deliver, known, rows, lines, file)
     if all("problem" in row for row in rows):
         sys.exit(2)
+
+
+def tune_anew(comm) -> None:
+    """Forget the launch shapes that were measured on this machine. Collective."""
+    on_root(comm, tuning.forget)
 
 
 def deliver(known: dict, rows: list[dict], lines: list[str], file: Path | None) -> None:

@@ -1,20 +1,17 @@
 """The moment sweep on a CUDA device: tensor maps, launches, and the choice of its tile."""
 
 import ctypes
-import json
-from statistics import median
 
 import numpy as np
 
-from mpilbm import cache
 from mpilbm.backends import Resources, checked
 from mpilbm.backends.tiles import Needs, Tile, candidates
+from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Program
 from mpilbm.errors import MpilbmError
 
 LEAST_CAPABILITY = 80  # asynchronous copies to shared memory
 L2_PROMOTION = 0  # of what the copies read: none
-SMALL = 2**21  # cells; below, any tile that fits will do
 DATA_TYPES = {"float16": 6, "float32": 7, "float64": 8}  # CUtensorMapDataType
 
 
@@ -66,32 +63,18 @@ class SweepKernel:
         return SweepLaunch(self.function(tile), tile, box, shared, [*maps, *values])
 
     def _choose(self, arguments, values) -> Tile | None:
-        """The fastest tile on this device for boxes of this cross-section, measured once."""
+        """The fastest of the tiles that fit, None if none does."""
         nx, rows, stride = (int(arguments[name]) for name in ("nx", "rows", "f_row"))
         limit = self._device.shared_memory
         tiles = candidates(self._device.capability)
         fitting = [tile for tile in tiles if self._needs.fits(tile, limit, nx, stride, rows)]
+        if not fitting:
+            return None
         planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
-        if not fitting or nx * rows * planes < SMALL:
-            return fitting[0] if fitting else None
-        key = cache.digest(json.dumps([self._program.sweep, self._device.name, nx, rows]))
-        found = cache.get("tile", key)
-        if found is not None:
-            return Tile(**json.loads(found))
-        seconds = {tile: self._measure(tile, arguments, values, planes) for tile in fitting}
-        best = min(fitting, key=seconds.get)
-        cache.put("tile", key, json.dumps(vars(best)).encode())
-        return best
-
-    def _measure(self, tile, arguments, values, planes) -> float:
-        """Median time of a sweep over all planes; what it writes is of no account yet."""
-        launch, stream = self._launch(tile, arguments, values), self._device.stream("bulk")
-        times = []
-        for _ in range(6):
-            start = stream.record(timed=True)
-            launch(stream, 1, 1 + planes)
-            times.append(stream.record(timed=True).seconds_since(start))
-        return median(times[1:])
+        return fastest(
+            self._device, self._program.sweep, (planes, rows, nx), fitting,
+            lambda tile: self._launch(tile, arguments, values),
+        )  # fmt: skip
 
 
 class SweepLaunch:

@@ -1,0 +1,92 @@
+"""Launch shapes: measured once, then taken from the cache; forgotten on demand."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from mpilbm.backends import tuning
+
+BOX = (64, 256, 256)
+
+
+@dataclass(frozen=True)
+class Shape:
+    seconds: float
+
+
+class Clock:
+    """A device whose launches take as long as their shape says; counts them."""
+
+    name = "clock"
+
+    def __init__(self):
+        self.now, self.launches = 0.0, 0
+
+    def stream(self, _):
+        return self
+
+    def record(self, timed):
+        return Event(self.now)
+
+    def bind(self, shape):
+        def launch(stream, begin, end):
+            assert (begin, end) == (1, 65)
+            self.now += shape.seconds
+            self.launches += 1
+
+        return launch
+
+
+@dataclass
+class Event:
+    at: float
+
+    def seconds_since(self, other):
+        return self.at - other.at
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(tmp_path))
+
+
+SHAPES = [Shape(2.0), Shape(1.0), Shape(3.0)]
+
+
+def choose(device, text="text", box=BOX, shapes=SHAPES):
+    return tuning.fastest(device, text, box, shapes, device.bind)
+
+
+def test_the_fastest_is_measured_once():
+    device = Clock()
+    assert choose(device) == Shape(1.0)
+    measured = device.launches
+    assert measured == 3 * (1 + tuning.REPEATS)
+    assert choose(device) == Shape(1.0)
+    assert device.launches == measured
+    tuning.forget()
+    choose(device)
+    assert device.launches == 2 * measured
+
+
+def test_another_kernel_box_or_device_is_measured_anew():
+    device, other = Clock(), Clock()
+    other.name = "other"
+    choose(device)
+    for who, more in ((device, {"text": "more"}), (device, {"box": (64, 128, 512)}), (other, {})):
+        before = who.launches
+        choose(who, **more)
+        assert who.launches > before
+
+
+def test_what_was_chosen_but_is_no_longer_offered_is_chosen_anew():
+    device = Clock()
+    choose(device)
+    assert choose(device, shapes=[Shape(5.0), Shape(4.0)]) == Shape(4.0)
+
+
+def test_small_boxes_and_single_shapes_are_not_measured():
+    device = Clock()
+    assert choose(device, box=(4, 5, 6)) == Shape(2.0)
+    assert choose(device, shapes=SHAPES[:1]) == Shape(2.0)
+    assert device.launches == 0

@@ -69,7 +69,7 @@ class Model:
         """The Q populations that leave a cell, from those that stream in."""
         density, rho, u = self.macroscopic(kernel, f, +1)
         source = self.source(kernel, u)
-        return self.collision.collide(self.lattice, f, density, rho, u, source, rates)
+        return self.collision.collide(self.lattice, f, density, rho, u, source, rates, kernel.let)
 
     def initial(self, kernel, density, u) -> list:
         """What leaves a cell at rho and u in equilibrium: feq_i + F_i / 2."""

@@ -7,6 +7,11 @@ from mpilbm.equilibria import Equilibrium
 from mpilbm.registry import Parameters, make
 
 
+def unnamed(name: str, expression):
+    """A `let` where there is no kernel: the expression itself."""
+    return expression
+
+
 class Collision(Parameters):
     """A collision f* = f - R(f - feq) + F - R(F)/2 with a linear relaxation R.
 
@@ -57,8 +62,12 @@ class Collision(Parameters):
         """D expressions u from the momentum per volume, as the equilibrium has it."""
         return self.equilibrium.velocity(momentum, rho)
 
-    def collide(self, lattice, f, density, rho, u, source, rates) -> list:
-        """Q expressions f* from f (Q), the force term F_i (Q, or None) and the rates by name."""
+    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
+        """Q expressions f* from f (Q), the force term F_i (Q, or None) and the rates by name.
+
+        `let(name, expression)` gives an intermediate value a name in the kernel text and returns
+        its symbol; long chains of equations stay as short as on paper.
+        """
         feq = self.feq(lattice, density, rho, u)
         if source is None:
             relaxed = self.relax(lattice, [a - b for a, b in zip(f, feq, strict=True)], **rates)

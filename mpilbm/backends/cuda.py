@@ -21,7 +21,7 @@ class Cuda(Backend):
     """Runs on an NVIDIA GPU, with kernels built by NVRTC.
 
     `device` is its number on this machine; without it the ranks take the devices in turn. `fused`
-    lets a*b + c be rounded once, which is faster and differs from a CPU in the last bits.
+    rounds a*b + c once, which is faster and differs from a CPU in the last bits.
     """
 
     device: int | None = Field(None, ge=0)
@@ -262,7 +262,7 @@ class CudaDevice(Device):
 
     def compile(self, program: Program) -> dict[str, CudaKernel]:
         """The kernels of a program by name, the moment sweep in its place."""
-        options = ("--std=c++17",) if self._fused else ("--std=c++17", "--fmad=false")
+        options = ("--std=c++17", "--fmad=false", *(("-DFUSED",) if self._fused else ()))
         module = self.module(program.text, options)
         kernels = {
             name: CudaKernel(module.get_function(kernel.name), kernel, program)

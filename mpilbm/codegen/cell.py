@@ -2,11 +2,12 @@
 
 import re
 
-from sympy import cse, numbered_symbols, sympify
+from sympy import sympify
 
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import Access, Argument, Kernel
 from mpilbm.layouts.grid import Grid
+from mpilbm.codegen.sharing import share
 
 HEAD = {
     "cells": "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p",
@@ -113,9 +114,7 @@ class KernelText:
         """Loads, values and statements, common subexpressions taken out."""
         wanted = [e for _, expressions in self.statements for e in expressions]
         names = list(self.definitions)
-        temporaries, reduced = cse(
-            [self.definitions[n] for n in names] + wanted, numbered_symbols("t", real=True)
-        )
+        temporaries, reduced = share([self.definitions[n] for n in names] + wanted)
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
         remaining = iter(reduced[len(names) :])
         lines, done = [], set()

@@ -15,6 +15,13 @@ typedef unsigned char uint8;
 #ifdef __CUDACC__
 
 #define RESTRICT __restrict__
+#ifdef FUSED
+#define MAD(a, b, c) fma(a, b, c)
+#define NMAD(a, b, c) fma(-(a), b, c)
+#else
+#define MAD(a, b, c) ((c) + (a) * (b))
+#define NMAD(a, b, c) ((c) - (a) * (b))
+#endif
 #define INLINE static __device__ __forceinline__
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define STORE(field, index, value) __stcs((field) + (index), narrow(value))

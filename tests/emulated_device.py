@@ -23,7 +23,8 @@ FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread
 # Of the C text that serves for comparison: optimising it would take the longest.
 C_FLAGS = ("-O0", *(flag for flag in compiler.FLAGS if flag not in ("-O3", "-march=native")))
 KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([^)]*\)\n{\n  (\w+)")
-ALONE = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_ENTRIES"}  # in which no thread waits for another
+# In which no thread waits for another:
+ALONE = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
 DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+) (\w+)\[\];")
 
 
@@ -117,11 +118,11 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
 
     capability, shared_memory = 90, 227 * 1024
 
-    def __init__(self):
+    def __init__(self, fused: bool = False):
         super().__init__(compiler.find())
         errors = SimpleNamespace(compiler=SimpleNamespace(CompileException=OSError))
         self._cupy = SimpleNamespace(RawModule=partial(Module, self), cuda=errors)
-        self._fused, self.current = False, None
+        self._fused, self.current = fused, None
         self._streams = {name: Stream(self) for name in self._streams}
 
     def allocate(self, count: int, dtype) -> Array:

@@ -1,6 +1,7 @@
 """The CUDA text does what the C text does: compiled for a CPU, launched as on a GPU."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from test_laws_slabs import OPTIONS, defined, tables
 from mpilbm import codegen
 from mpilbm.backends import compiler, cuda
 from mpilbm.case import parse_case
+from mpilbm.registry import find, names
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 
@@ -61,6 +63,33 @@ def test_several_blocks_along_x_and_along_the_rows(size):
     assert max(cuda.launch_shape("cells", *size[:2], 0, 1)[0][:2]) > 1
     cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
     assert_same(cpu.start().run(2), gpu.start().run(2))
+
+
+POPULATIONS = [name for name in names("layouts") if find("layouts", name).populations]
+
+
+@pytest.mark.parametrize("precision", ["half", "single"])
+@pytest.mark.parametrize("layout", POPULATIONS)
+def test_pairs_of_cells_are_two_cells(layout, precision):
+    """Rows of a single cell, of one pair, with an odd one out, of several blocks."""
+    case = tables("D2Q9", layout, "regularized", "periodic", precision)
+    for nx in (1, 2, 3, 64, 67, 515):
+        case["domain"]["size"] = [nx, 4]
+        cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
+        assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_layouts_agree_where_products_are_fused(precision):
+    """What is rounded once stands in the text; it is not what is rounded twice."""
+    found = []
+    for layout in POPULATIONS:
+        case = tables("D2Q9", layout, "trt", "periodic", precision)
+        case["domain"]["size"] = [67, 4]
+        devices = EmulatedDevice, partial(EmulatedDevice, fused=True)
+        found.append([Cluster(case, 1, device).start().run(5).state() for device in devices])
+    assert all(np.array_equal(fused, found[0][1]) for _, fused in found)
+    assert not np.array_equal(*found[0])
 
 
 # Each thread of a tile loads a cell; those inside the tile's frame add their four neighbours.

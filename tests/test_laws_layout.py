@@ -228,7 +228,7 @@ def test_addresses_are_those_of_the_wrapped_neighbour(lattice):
     for i, offset in product(range(lattice.Q), map(lattice.offset, range(lattice.Q))):
         text = compile(grid.address(i, offset), "address", "eval")
         for plane, row, x in product(range(1, planes + 1), range(rows), range(nx)):
-            values = {"plane": plane, "row": row, "x": x} | grid.arguments()
+            values = {"int64": int, "plane": plane, "row": row, "x": x} | grid.arguments()
             values |= {"row_m": (row - 1) % rows, "row_p": (row + 1) % rows}
             values |= {"x_m": (x - 1) % nx, "x_p": (x + 1) % nx}
             there = (row + offset[1]) % rows * grid.row_stride + (x + offset[2]) % nx

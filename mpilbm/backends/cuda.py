@@ -21,7 +21,7 @@ class Cuda(Backend):
     """Runs on an NVIDIA GPU, with kernels built by NVRTC.
 
     `device` is its number on this machine; without it the ranks take the devices in turn. `fused`
-    lets a*b + c be rounded once, which is faster and differs from a CPU in the last bits.
+    rounds a*b + c once, which is faster and differs from a CPU in the last bits.
     """
 
     device: int | None = Field(None, ge=0)
@@ -69,14 +69,14 @@ def load_cupy(found: nvidia.Driver):
     return cupy
 
 
-def block_shape(nx: int, rows: int) -> tuple[int, int, int]:
-    """Threads of a block of a kernel over cells: whole warps along x, then rows, 256 at most."""
-    x = min(256, -(-nx // 32) * 32)
-    return x, max(1, min(rows, 256 // x)), 1
+def block_shape(nx: int, rows: int, threads: int = 256) -> tuple[int, int, int]:
+    """Threads of a block of a kernel over cells: whole warps along x, then rows."""
+    x = min(threads, -(-nx // 32) * 32)
+    return x, max(1, min(rows, threads // x)), 1
 
 
 def launch_shape(
-    over: str, nx: int, rows: int, begin: int, end: int, stride: int = 1
+    over: str, nx: int, rows: int, begin: int, end: int, stride: int = 1, threads: int = 256
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(grid, block) of a kernel over planes (or entries) begin, begin + stride, … < end."""
     count = -(-(end - begin) // stride)
@@ -84,7 +84,8 @@ def launch_shape(
         return (-(-count // 256),), (256,)
     if over == "rows":
         return (rows, count), (128,)
-    block = block_shape(nx, rows)
+    nx = -(-nx // 2) if over == "pairs" else nx
+    block = block_shape(nx, rows, threads)
     return (-(-nx // block[0]), -(-rows // block[1]), count), block
 
 
@@ -147,7 +148,8 @@ class CudaKernel:
         """Fix all arguments; raises TypeError where one is missing, unknown or of another type."""
         values = checked(self._kernel, self._program, arguments)
         box = int(arguments.get("nx", 0)), int(arguments.get("rows", 0))
-        return CudaLaunch(self._function, self._kernel.over, box, values)
+        narrow = self._kernel.over == "pairs" and self._program.storage == "float16"
+        return CudaLaunch(self._function, self._kernel.over, box, values, 128 if narrow else 256)
 
     def resources(self) -> Resources:
         """Registers and spilled bytes of a thread, shared bytes of a block."""
@@ -158,8 +160,9 @@ class CudaKernel:
 class CudaLaunch:
     """A kernel with its arguments; keeps their arrays alive, and remembers its grids."""
 
-    def __init__(self, function, over: str, box: tuple[int, int], values: list):
+    def __init__(self, function, over: str, box: tuple[int, int], values: list, threads: int):
         self._function, self._over, self._box, self._values = function, over, box, values
+        self._threads = threads
         self._calls: dict[tuple, list] = {}
 
     def __call__(self, stream: CudaStream, begin: int, end: int, stride: int = 1) -> None:
@@ -167,7 +170,7 @@ class CudaLaunch:
         key = (begin, end, stride)
         if key not in self._calls:
             self._calls[key] = [
-                (*launch_shape(self._over, *self._box, first, last, stride),
+                (*launch_shape(self._over, *self._box, first, last, stride, self._threads),
                  (np.int64(first), np.int64(last), np.int64(stride), *self._values))
                 for first, last in pieces(self._over, *key)
             ]  # fmt: skip
@@ -262,7 +265,7 @@ class CudaDevice(Device):
 
     def compile(self, program: Program) -> dict[str, CudaKernel]:
         """The kernels of a program by name, the moment sweep in its place."""
-        options = ("--std=c++17",) if self._fused else ("--std=c++17", "--fmad=false")
+        options = ("--std=c++17", "--fmad=false", *(("-DFUSED",) if self._fused else ()))
         module = self.module(program.text, options)
         kernels = {
             name: CudaKernel(module.get_function(kernel.name), kernel, program)

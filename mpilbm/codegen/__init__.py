@@ -64,7 +64,9 @@ def build(case) -> Program:
 
     fluid = case.fluids[0]
     model = Model(case.lattice, fluid.collision, fluid.force, case.precision.offset)
-    kernels = FluidKernels(model, case.layout)
+    half = case.precision.storage == "float16"
+    paired = case.precision.compute == "float32"
+    kernels = FluidKernels(model, case.layout, paired, SCALE if half else 1)
     texts = [*kernels.all(), *Diagnostics(kernels).all()]
     for parity in range(case.layout.parities):
         for boundary in boundaries(case):
@@ -73,7 +75,7 @@ def build(case) -> Program:
         texts.append(take_in(kernels, parity))
     precision = case.precision
     head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
-    head += "#define STORE_HALF\n" if precision.storage == "float16" else ""
+    head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"
     prelude = Path(__file__).with_name("prelude.h").read_text()
     text = "\n".join([head + prelude, *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
@@ -85,4 +87,5 @@ def build(case) -> Program:
     return Program(text, described, precision.compute, precision.storage, sweep)
 
 
+SCALE = 2**15  # of 16-bit values: populations are small deviations, and so use a half's whole range
 _C = {"float16": "unsigned short", "float32": "float", "float64": "double"}

@@ -1,28 +1,38 @@
 """A kernel in the making: what it reads, the values it names, what it writes, and its text."""
 
 import re
+from typing import ClassVar
 
-from sympy import cse, numbered_symbols, sympify
+from sympy import sympify
 
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import Access, Argument, Kernel
+from mpilbm.codegen.sharing import share
 from mpilbm.layouts.grid import Grid
 
+CELL_HEAD = "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p"
 HEAD = {
-    "cells": "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p",
-    "rows": "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p, double* total",
+    "cells": CELL_HEAD,
+    "pairs": CELL_HEAD,
+    "rows": f"{CELL_HEAD}, double* total",
     "entries": "int64 entry",
 }
-THREADS = {"cells": 256, "rows": "ROW_THREADS", "entries": 256}
-STORED = re.compile(r"(?:STORE(?:_REAL|_LINE|_HERE)?|COPY)\((\w+)")
+THREADS = {"cells": 256, "pairs": 256, "rows": "ROW_THREADS", "entries": 256}
+STORED = re.compile(r"(?:STORE(?:_REAL|_LINE|_HERE|_OWN)*|COPY)\((\w+)")
 ORDER = ("*", "int64", "int", "real")
 
 
 class KernelText:
-    """Collects reads, named values and statements; prints them in an order that C takes."""
+    """Collects reads, named values and statements; prints them in an order that C takes.
 
-    def __init__(self, name: str, over: str, equations: str):
-        self.name, self.over, self.equations = name, over, equations
+    With `unit` other than 1 values are loaded and stored as they are, multiples of 1 / unit.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("at",)  # the functions that the driver calls
+
+    def __init__(self, name: str, over: str, equations: str, unit: int = 1):
+        self.name, self.over, self.equations, self.unit = name, over, equations, unit
+        self._own = "" if unit == 1 else "_OWN"
         self.arguments: dict[str, str] = {}
         self.loads: dict = {}  # symbol -> C text of the value loaded
         self.definitions: dict = {}  # symbol -> expression
@@ -48,7 +58,7 @@ class KernelText:
         self.argument(pointer, f"{type}*")
         value = symbol(name)
         if value not in self.loads:
-            self.loads[value] = f"LOAD({pointer}, {grid.address(slot, offset)})"
+            self.loads[value] = f"LOAD{self._own}({pointer}, {grid.address(slot, offset)})"
             self.reads.append(Access(grid.name, slot, offset))
             self.touched[0].add(pointer)
         return value
@@ -80,7 +90,7 @@ class KernelText:
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, offset))
         self.touched[1].add(pointer)
-        store = {"store": "STORE", "real": "STORE_REAL"}[type]
+        store = {"store": f"STORE{self._own}", "real": "STORE_REAL"}[type]
         self.do(f"{store}({pointer}, {grid.address(slot, offset)}, {{0}});", expression)
 
     def send(self, pointer: str, type: str, grid: Grid, slot: int, expression) -> None:
@@ -93,7 +103,8 @@ class KernelText:
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, (0, 0, 0)))
         address = grid.address(slot, (0, 0, 0))
-        self.do(f"STORE_LINE({pointer}, {address}, {len(self.sent)}, {{0}});", expression)
+        store = f"STORE_LINE{self._own}({pointer}, {address}, {len(self.sent)}, {{0}});"
+        self.do(store, expression)
         self.sent.append((pointer, address))
 
     def do(self, text: str, *expressions) -> None:
@@ -113,9 +124,7 @@ class KernelText:
         """Loads, values and statements, common subexpressions taken out."""
         wanted = [e for _, expressions in self.statements for e in expressions]
         names = list(self.definitions)
-        temporaries, reduced = cse(
-            [self.definitions[n] for n in names] + wanted, numbered_symbols("t", real=True)
-        )
+        temporaries, reduced = share([self.definitions[n] for n in names] + wanted)
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
         remaining = iter(reduced[len(names) :])
         lines, done = [], set()
@@ -158,17 +167,18 @@ class KernelText:
         return (
             f"/* {title} */\n"
             f"INLINE void {self.name}_at({line}{HEAD[self.over]}, {declared})\n{{\n{body}\n}}\n"
-            f"{self._sender(declared)}"
+            f"{self.functions(declared)}"
             f"KERNEL({THREADS[self.over]}) {self.name}(int64 begin, int64 end, int64 stride, "
             f"{declared})\n{{\n  {self.driver(', '.join(names))}\n}}\n"
         )
 
-    def _sender(self, declared: str) -> str:
-        """On CPUs, what sends the collected stores of `count` cells from x on."""
+    def functions(self, declared: str) -> str:
+        """What else the driver calls: on CPUs, what sends the stores collected of `count` cells."""
         if not self.sent:
             return ""
         lines = "".join(
-            f"  ahead(&{text[5:-1].replace(', ', '[', 1)}]);\n" for text in self.loads.values()
+            f"  ahead(&{text.partition('(')[2][:-1].replace(', ', '[', 1)}]);\n"
+            for text in self.loads.values()
         )
         lines += "".join(
             f"  stream_out({pointer} + {address}, line[{k}], count);\n"
@@ -181,10 +191,10 @@ class KernelText:
 
     def driver(self, names: str) -> str:
         """The prelude's loop over all that the kernel covers."""
+        functions = ", ".join(f"{self.name}_{part}" for part in self.parts)
         if self.sent:
-            name = self.name
-            return f"FOR_CELLS_SENT({name}_at, {name}_send, {len(self.sent)}, {names})"
-        return f"FOR_{self.over.upper()}({self.name}_at, {names})"
+            functions += f", {self.name}_send, {len(self.sent)}"
+        return f"FOR_{self.over.upper()}{'_SENT' if self.sent else ''}({functions}, {names})"
 
     def _sorted(self) -> list[str]:
         def rank(name):

@@ -1,17 +1,27 @@
 """The kernels that change a fluid: collide-stream, initial state, state from a file."""
 
+from dataclasses import replace
+
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.model import Model
+from mpilbm.codegen.pairs import PairText
 from mpilbm.layouts import HERE, Layout
+from mpilbm.layouts.grid import Grid
 
 CELL = "const int64 cell = ((plane - origin) * rows + row) * nx + x;"
 
 
 class FluidKernels:
-    """Generates the kernels of a model in a layout, one for each parity of its places."""
+    """Generates the kernels of a model in a layout, one for each parity of its places.
 
-    def __init__(self, model: Model, layout: Layout):
+    `paired`: GPUs update two cells a thread. `unit`: populations are stored as multiples of
+    1 / unit, in which the step computes too, without a product for each value read or stored.
+    """
+
+    def __init__(self, model: Model, layout: Layout, paired: bool = False, unit: int = 1):
         self.model, self.layout, self.lattice = model, layout, model.lattice
+        self.paired = paired and layout.populations
+        self.unit = unit if layout.populations else 1
         layout.check_in_place(self.lattice)
         self.grid = layout.grid(self.lattice, 1, 1, 1)
 
@@ -46,7 +56,7 @@ class FluidKernels:
     def collide(self, kernel, f) -> list:
         """The Q populations that leave, from those that stream in; declares the rates."""
         names = self.model.collision.rates(1.0, self.lattice)
-        return self.model.collide(
+        return replace(self.model, unit=kernel.unit).collide(
             kernel, f, {name: kernel.argument(name, "real") for name in names}
         )
 
@@ -62,7 +72,7 @@ class FluidKernels:
     def collide_stream(self, parity):
         """One step of the cells of some planes."""
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
-        kernel = KernelText(f"collide_stream_{parity}", "cells", text)
+        kernel = self._update(f"collide_stream_{parity}", text)
         f_star = self.collide(kernel, self.arriving(kernel, parity, self.pointer("in")))
         if not self.apart():
             self.keep(kernel, parity, f_star, self.pointer("out"))
@@ -71,6 +81,12 @@ class FluidKernels:
         for place, value in kept:
             kernel.send(self.pointer("out"), "store", self.grid, place.slot, value)
         return kernel
+
+    def _update(self, name: str, equations: str) -> KernelText:
+        """An empty kernel for a step."""
+        if self.paired and isinstance(self.grid, Grid):
+            return PairText(name, equations, self.grid, self.unit)
+        return KernelText(name, "cells", equations, self.unit)
 
     def apart(self) -> bool:
         """Whether a step writes whole cells to an array that it does not read."""

@@ -3,11 +3,12 @@
 from collections import Counter
 from functools import cached_property
 
-from sympy import cse, numbered_symbols, sympify
+from sympy import sympify
 
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
+from mpilbm.codegen.sharing import share
 
 ENTRY = """\
 const int64 cell = cells[entry];
@@ -131,7 +132,7 @@ class EntryText(KernelText):
             return lines + [line for line in plain if line not in stores] + stores
         names = list(self.definitions)
         wanted = [self.definitions[n] for n in names] + list(self.incoming.values())
-        temporaries, reduced = cse(wanted, numbered_symbols("t", real=True))
+        temporaries, reduced = share(wanted)
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
         entering = dict(zip(self.incoming, reduced[len(names) :], strict=True))
         users = Counter(s for e in entering.values() for s in _used(e, known))

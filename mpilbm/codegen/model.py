@@ -13,13 +13,15 @@ class Model:
     """A lattice with a collision, a force (or None) and the kind of storage.
 
     With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0); `density` is what the
-    stored ones add up to: rho - 1, or rho without offset.
+    stored ones add up to: rho - 1, or rho without offset. Populations, densities and momenta are
+    multiples of 1 / `unit`; the equations are the same in every unit of mass.
     """
 
     lattice: Lattice
     collision: Collision
     forcing: Forcing | None
     offset: bool
+    unit: int = 1
 
     def structure(self) -> dict:
         """All that shapes the kernel text, as plain data."""
@@ -39,11 +41,11 @@ class Model:
         """The force per volume, D arguments of the kernel (zeros without a force)."""
         if self.forcing is None:
             return [0] * self.lattice.D
-        return [kernel.argument(f"force_{a}", "real") for a in self.axes]
+        return [self.unit * kernel.argument(f"force_{a}", "real") for a in self.axes]
 
     def rest(self, density):
         """rho from what the stored populations add up to."""
-        return 1 + density if self.offset else density
+        return self.unit + density if self.offset else density
 
     def macroscopic(self, kernel, f, half: int):
         """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho.

@@ -7,9 +7,21 @@ typedef unsigned char uint8;
 
 #define R(value) ((real)(value))
 #define LOAD(field, index) widen((field)[index])
+#define LOAD_OWN(field, index) widen_own((field)[index])
+#define STORE(field, index, value) STORE_BITS(field, index, narrow(value))
+#define STORE_OWN(field, index, value) STORE_BITS(field, index, narrow_own(value))
+#define STORE_LINE(field, index, k, value) STORE_LINE_BITS(field, index, k, narrow(value))
+#define STORE_LINE_OWN(field, index, k, value) STORE_LINE_BITS(field, index, k, narrow_own(value))
 #define STORE_HERE(field, index, value) ((field)[index] = narrow(value))
 #define COPY(field, index, bits) ((field)[index] = (bits))
 #define STORE_REAL(field, index, value) ((field)[index] = (real)(value))
+#ifdef FUSED
+#define MAD(a, b, c) fma(a, b, c)
+#define NMAD(a, b, c) fma(-(a), b, c)
+#else
+#define MAD(a, b, c) ((c) + (a) * (b))
+#define NMAD(a, b, c) ((c) - (a) * (b))
+#endif
 #define NEIGHBOURS(i, n) ((i) > 0 ? (i) - 1 : (n) - 1), ((i) + 1 < (n) ? (i) + 1 : 0)
 
 #ifdef __CUDACC__
@@ -17,8 +29,8 @@ typedef unsigned char uint8;
 #define RESTRICT __restrict__
 #define INLINE static __device__ __forceinline__
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
-#define STORE(field, index, value) __stcs((field) + (index), narrow(value))
-#define STORE_LINE(field, index, k, value) ((field)[index] = narrow(value))
+#define STORE_BITS(field, index, bits) __stcs((field) + (index), bits)
+#define STORE_LINE_BITS(field, index, k, bits) ((field)[index] = (bits))
 #define LINE_PARAMETERS
 #define POPCOUNT(bits) __popc(bits)
 
@@ -52,6 +64,21 @@ INLINE store float_to_half(float value)
 
 #define FOR_CELLS_SENT(function, send, count, ...) FOR_CELLS(function, __VA_ARGS__)
 
+/* Two cells, x and x + 1, a thread; the last cell of an odd row goes alone. A pair's x_p lies
+   beyond both. */
+#define FOR_PAIRS(function, pair, ...)                                                        \
+  const int x = 2 * (int)(blockIdx.x * blockDim.x + threadIdx.x);                             \
+  const int row = (int)(blockIdx.y * blockDim.y + threadIdx.y);                               \
+  const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
+  if (x >= nx || row >= rows || plane >= end) return;                                         \
+  if (x + 1 < nx)                                                                             \
+    pair(plane, row, NEIGHBOURS(row, rows), x, x > 0 ? x - 1 : nx - 1, x + 2 < nx ? x + 2 : 0, \
+         __VA_ARGS__);                                                                        \
+  else                                                                                        \
+    function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), __VA_ARGS__);
+
+#define FOR_PAIRS_SENT(function, pair, send, count, ...) FOR_PAIRS(function, pair, __VA_ARGS__)
+
 #define FOR_ENTRIES(function, ...)                                                            \
   const int64 entry = begin + stride * ((int64)blockIdx.x * blockDim.x + threadIdx.x);        \
   if (entry < end) function(entry, __VA_ARGS__);
@@ -84,7 +111,7 @@ INLINE store float_to_half(float value)
 #define RESTRICT restrict
 #define INLINE static inline __attribute__((always_inline))
 #define KERNEL(threads) void
-#define STORE(field, index, value) ((field)[index] = narrow(value))
+#define STORE_BITS(field, index, bits) ((field)[index] = (bits))
 #define FORGET_ADDRESSES
 #define POPCOUNT(bits) __builtin_popcount(bits)
 #ifdef STORE_HALF
@@ -97,7 +124,7 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16
    caches: an ordinary store first reads what it overwrites. Lines start at multiples of 64 bytes. */
 #define LINE 64
 #define LINE_PARAMETERS store (*line)[LINE], int line_start,
-#define STORE_LINE(field, index, k, value) (line[k][x - line_start] = narrow(value))
+#define STORE_LINE_BITS(field, index, k, bits) (line[k][x - line_start] = (bits))
 
 /* Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
 #if defined(__x86_64__)
@@ -163,6 +190,9 @@ INLINE void ahead(const store* from)
     }                                                                                         \
   RESTORE_DENORMALS
 
+#define FOR_PAIRS(function, pair, ...) FOR_CELLS(function, __VA_ARGS__)
+#define FOR_PAIRS_SENT(function, pair, ...) FOR_CELLS_SENT(function, __VA_ARGS__)
+
 #define FOR_ENTRIES(function, ...)                                                            \
   FLUSH_DENORMALS                                                                             \
   for (int64 entry = begin; entry < end; entry += stride) function(entry, __VA_ARGS__);       \
@@ -181,12 +211,39 @@ INLINE void ahead(const store* from)
 
 #endif
 
-/* What is stored: the value itself in another format or, in 16 bits, 2^15 times the value: populations
-   are small deviations, and so use the whole range of a half. [Lehmann et al. 2022, Phys. Rev. E 106, 015308] */
+/* What is stored: the value itself in another format or, in 16 bits, SCALE times the value: populations
+   are small deviations, and so use the whole range of a half. [Lehmann et al. 2022, Phys. Rev. E 106, 015308]
+   A kernel that computes in that unit loads and stores values as they are (..._OWN). */
 #ifdef STORE_HALF
-INLINE real widen(store bits) { return R(half_to_float(bits)) * R(1.0 / 32768.0); }
-INLINE store narrow(real value) { return float_to_half((float)(value * R(32768.0))); }
+INLINE real widen_own(store bits) { return R(half_to_float(bits)); }
+INLINE store narrow_own(real value) { return float_to_half((float)value); }
 #else
-INLINE real widen(store value) { return (real)value; }
-INLINE store narrow(real value) { return (store)value; }
+INLINE real widen_own(store value) { return (real)value; }
+INLINE store narrow_own(real value) { return (store)value; }
+#endif
+INLINE real widen(store bits) { return widen_own(bits) * (R(1) / R(SCALE)); }
+INLINE store narrow(real value) { return narrow_own(value * R(SCALE)); }
+
+#ifdef __CUDACC__
+/* The values of cells x and x + 1 in one access. */
+INLINE ushort2 two(unsigned short first, unsigned short second)
+{
+  return make_ushort2(first, second);
+}
+INLINE float2 two(float first, float second) { return make_float2(first, second); }
+INLINE double2 two(double first, double second) { return make_double2(first, second); }
+typedef decltype(two(store(), store())) store2;
+INLINE void load_pair(const store* from, real& first, real& second)
+{
+  const store2 bits = *(const store2*)from;
+  first = widen_own(bits.x), second = widen_own(bits.y);
+}
+INLINE void store_pair(store* to, real first, real second)
+{
+  __stcs((store2*)to, two(narrow_own(first), narrow_own(second)));
+}
+INLINE void send_pair(store* to, real first, real second)
+{
+  *(store2*)to = two(narrow_own(first), narrow_own(second));
+}
 #endif

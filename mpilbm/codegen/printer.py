@@ -1,6 +1,6 @@
 """SymPy expressions -> C text that a C compiler and NVRTC read alike."""
 
-from sympy import Rational, Symbol
+from sympy import Mul, Rational, Symbol
 from sympy.printing.c import C99CodePrinter
 from sympy.printing.precedence import PRECEDENCE
 
@@ -8,7 +8,9 @@ from sympy.printing.precedence import PRECEDENCE
 class KernelPrinter(C99CodePrinter):
     """Numbers in the kernel's precision, small integer powers as products.
 
-    `R(a.0 / b.0)` is a rational in type `real`, folded by the compiler.
+    `R(a.0 / b.0)` is a rational in type `real`, folded by the compiler. Where a product is added,
+    MAD(a, b, c) = c + a*b or NMAD(a, b, c) = c - a*b says what a GPU may round once: left to a
+    compiler, the same sum would be rounded otherwise in another kernel.
     """
 
     largest_product = 6
@@ -28,6 +30,19 @@ class KernelPrinter(C99CodePrinter):
     def _print_Pi(self, expr):
         return f"R({float(expr)!r})"
 
+    def _print_Add(self, expr, order=None):
+        terms = [_signed(term) for term in self._as_ordered_terms(expr, order=order)]
+        text = ""
+        for minus, term in sorted(terms, key=lambda signed: bool(_product(signed[1]))):
+            product = _product(term) if text else None
+            if product:
+                a, b = map(self._print, product)
+                text = f"{'NMAD' if minus else 'MAD'}({a}, {b}, {text})"
+            else:
+                sign = f" {'-' if minus else '+'} " if text else "-" * minus
+                text += sign + self.parenthesize(term, PRECEDENCE["Mul"])
+        return text
+
     def _print_Pow(self, expr):
         base, exponent = expr.as_base_exp()
         if exponent == -Rational(1, 2):
@@ -37,6 +52,22 @@ class KernelPrinter(C99CodePrinter):
             product = " * ".join([factor] * abs(int(exponent)))
             return f"({product})" if exponent > 0 else f"R(1) / ({product})"
         return super()._print_Pow(expr)
+
+
+def _signed(term):
+    """(whether it is subtracted, the term without its sign)."""
+    minus = term.as_coeff_Mul()[0].is_negative
+    return minus, -term if minus else term
+
+
+def _product(term):
+    """The two factors of a term without sign, or None; a quotient is no product."""
+    factors = term.as_ordered_factors()
+    if any(f.is_Pow and f.exp.is_negative for f in factors):
+        return None
+    if len(factors) > 1:
+        return Mul(*factors[:-1], evaluate=False), factors[-1]
+    return (term.base, term.base) if term.is_Pow and term.exp == 2 else None
 
 
 _printer = KernelPrinter()

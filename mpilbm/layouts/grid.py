@@ -31,7 +31,7 @@ class Grid:
         lines_a_row = -(-nx // LINE)
         lines = rows * lines_a_row
         if lines >= CACHE_SET:
-            lines += (11 - lines) % CACHE_SET
+            lines += (10 - lines) % CACHE_SET
         return cls(name, planes, rows, nx, slots, ghost, lines_a_row * LINE, lines * LINE)
 
     @property
@@ -55,11 +55,11 @@ class Grid:
         return {f"{self.name}_{way}": stride for way, stride in strides.items()}
 
     def address(self, slot: int, offset: tuple[int, int, int]) -> str:
-        """C text of the index of a value: 64 bits over planes, 32 bits within one."""
-        plane = f"(plane + {offset[0]})" if offset[0] else "plane"
+        """C text of the index of a value; the slot apart, since all else recurs in other slots."""
         row, x = f"row{_SIDE[offset[1]]}", f"x{_SIDE[offset[2]]}"
-        within = f"{self.slots[slot]} * {self.name}_slot + {row} * {self.name}_row + {x}"
-        return f"{plane} * {self.name}_plane + ({within})".replace("+ -", "- ")
+        slot = offset[0] * len(self.slots) + self.slots[slot]
+        cell = f"(plane * {self.name}_plane + ({row} * {self.name}_row + {x}))"
+        return f"(int64)({slot}) * {self.name}_slot + {cell}"
 
 
 def velocity_grid(lattice, ghost: int, planes: int, rows: int, nx: int) -> Grid:

@@ -171,6 +171,16 @@ inline void __syncthreads()
   emulation::meeting->arrive_and_wait();
 }
 
+template <class T> struct alignas(2 * sizeof(T)) Vector2 {
+  T x, y;
+};
+using ushort2 = Vector2<unsigned short>;
+using float2 = Vector2<float>;
+using double2 = Vector2<double>;
+inline ushort2 make_ushort2(unsigned short x, unsigned short y) { return {x, y}; }
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline double2 make_double2(double x, double y) { return {x, y}; }
+
 template <class T> void __stcs(T* address, T value) { *address = value; }
 template <class T> T __ldg(const T* address) { return *address; }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }

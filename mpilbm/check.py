@@ -164,7 +164,8 @@ def rank_lines(case, slabs, survey, gpu_memory, problems: list[str]) -> list[Lin
     total = sum(need.values())
     lines = [Line("slabs", f"{len(slabs)}", f"{spread} planes across {'xyz'[case.dimensions - 1]}")]
     lines += [Line(what, in_words(count), "per rank at most") for what, count in need.items()]
-    sends, messages = halo_bytes(case, slabs[len(slabs) // 2])
+    middle = slabs[len(slabs) // 2]
+    sends, messages = halo_bytes(case, middle, around(middle, survey))
     lines.append(Line("halo", in_words(sends), f"sent a step, messages: {messages}"))
     verdict, level = "", ""
     if gpu_memory is not None:
@@ -180,17 +181,33 @@ def rank_lines(case, slabs, survey, gpu_memory, problems: list[str]) -> list[Lin
 
 
 def memory(case, slab, survey) -> dict[str, int]:
-    """Bytes of a rank's arrays; its links are counted as if all entries had as many."""
-    entries = int(survey.entries[slab.begin : slab.end].sum())
-    links = sum(survey.links) + sum(survey.body_links)
-    links_an_entry = links / max(1, int(survey.entries.sum()))
-    return bytes_needed(case, slab, entries, round(entries * links_an_entry))
+    """Bytes of a rank's arrays; its links are counted as if all entries had as many.
+
+    Links whose populations come back by themselves are left out.
+    """
+    fluid = around(slab, survey)
+    grid = case.layout.grid(case.lattice, slab.planes, *slab.shape[1:], fluid)
+    owners = [*case.boundaries, *(body.boundary for body in case.bodies)]
+    links = [*survey.links, *survey.body_links]
+    listed = sum(n for n, o in zip(links, owners, strict=True) if not (grid.turned and o.returns))
+    entries = int(survey.entries[slab.begin : slab.end].sum()) * listed / max(1, sum(links))
+    links_an_entry = sum(links) / max(1, int(survey.entries.sum()))
+    return bytes_needed(case, slab, round(entries), round(entries * links_an_entry), fluid)
 
 
-def halo_bytes(case, slab) -> tuple[int, int]:
-    """Bytes and messages that a slab sends in a step, the largest of all parities."""
+def around(slab, survey) -> list[int]:
+    """Fluid cells of each plane of a slab and of two on either side, as Geometry.around."""
+    planes = [slab.global_plane(local) for local in range(-2, slab.planes + 2)]
+    return [0 if plane is None else int(survey.fluid_cells[plane]) for plane in planes]
+
+
+def halo_bytes(case, slab, fluid=None) -> tuple[int, int]:
+    """Bytes and messages that a slab sends in a step, the largest of all parities.
+
+    `fluid`: fluid cells of its planes, see `around`.
+    """
     lattice, layout = case.lattice, case.layout
-    grid = layout.grid(lattice, slab.planes, *slab.shape[1:])
+    grid = layout.grid(lattice, slab.planes, *slab.shape[1:], fluid)
     itemsize = np.dtype(case.precision.storage).itemsize
     found = []
     for parity in range(layout.parities):

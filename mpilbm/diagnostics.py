@@ -53,6 +53,7 @@ class Diagnostics:
             rho, u = self._block(shape), self._block((*shape, self.lattice.D))
             self.solver.over_block("fields", begin, end, rho_out=rho, u_out=u)
             found["rho"] = self.device.download(rho).reshape(shape)
+            found["rho"][self.solver.solid(begin, end)] = 1
             found["u"] = self.device.download(u).reshape(*shape, self.lattice.D)
         if "vorticity" in names:
             self._velocity_sums()

@@ -11,7 +11,7 @@ import numpy as np
 
 from mpilbm.domain import Slab, split
 from mpilbm.errors import CaseError
-from mpilbm.solids import neighbour_flags, padded_ids
+from mpilbm.solids import neighbour_flags, padded_ids, surroundings
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,22 @@ class Geometry:
     """solid: (planes, rows, nx), 0 fluid, k + 1 body k; fluid_cells: int64 (planes,).
 
     flags: uint8 (planes, rows, nx), bit 0: the cell is fluid; bits 1 to 6: so is its neighbour at
-    x-, x+, y-, y+, z-, z+.
+    x-, x+, y-, y+, z-, z+. The others: see solids.surroundings.
     """
 
     solid: np.ndarray
     lists: tuple[EntryList, ...]
     fluid_cells: np.ndarray
     flags: np.ndarray
+    around: np.ndarray
+    beside: list[np.ndarray]
+    wraps: tuple[bool, bool]
+
+    def fluid(self, local: int) -> np.ndarray:
+        """Where a local plane, or the one before or after them, is fluid: bool (rows, nx)."""
+        if 0 <= local < len(self.solid):
+            return self.solid[local] == 0
+        return self.beside[local > 0]
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,8 @@ def build(case, slab: Slab) -> Geometry:
     solid = ids[1:-1]
     cells, owner, missing = _entries(case, slab, ids)
     lists = _lists(case, cells, owner, missing)
-    return Geometry(solid, lists, _fluid_cells(solid), neighbour_flags(case, slab, ids))
+    fluid, flags = _fluid_cells(solid), neighbour_flags(case, slab, ids)
+    return Geometry(solid, lists, fluid, flags, **surroundings(case, slab, fluid))
 
 
 def survey(case, planes_at_a_time: int = 64) -> Survey:

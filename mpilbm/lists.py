@@ -14,10 +14,10 @@ class Lists:
     """Entries of all boundaries, one after another in the arrays, and the kernels over them.
 
     `start` is where the links of an entry begin in the staging array. `bind(name, **arguments)`
-    makes a launch of a kernel, `first` is the array's plane at which the slab begins.
+    makes a launch of a kernel, `grid` tells where in the populations the cells are.
     """
 
-    def __init__(self, case, geometry, device, bind, first: int):
+    def __init__(self, case, geometry, device, bind, grid):
         entries = geometry.lists
         cells = np.concatenate([e.cells for e in entries] or [np.empty(0, np.int64)])
         missing = np.concatenate([e.missing for e in entries] or [np.empty(0, np.uint32)])
@@ -25,7 +25,7 @@ class Lists:
         links = bits.sum(axis=1, dtype=np.int64)
         self.stream, self.count = device.stream("bulk"), cells.size
         self.populations = case.layout.populations
-        self._bind, self._first = bind, first
+        self._bind, self._first = bind, grid.ghost
         self._launches: dict[int, list] = {}
         self._again: dict[int, object] = {}
         if not self.count:
@@ -45,22 +45,22 @@ class Lists:
             "start": device.upload(np.cumsum(links) - links),
             "staging": device.allocate(int(links.sum()), staged),
         }
-        box = geometry.solid.shape
-        self._cells = device.upload(packed(cells, *box[1:]))
+        self._cells = device.upload(grid.packed(cells, geometry))
         if not self.populations:
-            self._chain(cells, box, device)
+            self._chain(cells, geometry, device, grid)
 
-    def _chain(self, cells, box, device) -> None:
+    def _chain(self, cells, geometry, device, grid) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
         order = np.argsort(cells, kind="stable")
         once, first = np.unique(cells[order], return_index=True)
         following = np.full(cells.size, -1, np.int32)
         same = cells[order][1:] == cells[order][:-1]
         following[order[:-1][same]] = order[1:][same]
+        box = geometry.solid.shape
         self._plane_ends = np.searchsorted(once, np.arange(box[0] + 1) * (box[1] * box[2]))
         self._arrays["head"] = device.upload(order[first].astype(np.int32))
         self._arrays["following"] = device.upload(following)
-        self._once = device.upload(packed(once, *box[1:]))
+        self._once = device.upload(grid.packed(once, geometry))
 
     def prepare(self, key: int, parity: int, **arrays) -> None:
         """Bind the kernels for steps of this parity to the arrays that they read and write."""
@@ -95,10 +95,3 @@ class Lists:
                 again(stream, ends[lower - first], ends[upper - first])
 
         return both
-
-
-def packed(cells, rows: int, nx: int):
-    """Cells (plane * rows + row) * nx + x as plane << 42 | row << 21 | x: read without division."""
-    planes, within = np.divmod(cells, rows * nx)
-    row, x = np.divmod(within, nx)
-    return planes << 42 | row << 21 | x

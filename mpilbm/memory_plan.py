@@ -13,20 +13,23 @@ ENTRY_BYTES = 24
 AGAIN_BYTES = 16
 
 
-def bytes_needed(case, slab, entries: int = 0, links: int = 0) -> dict[str, int]:
+def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
     """Bytes of a slab's arrays by what they hold: populations, velocity (for sums), flags, lists.
 
-    `entries` and `links` count what the boundary lists of the slab hold.
+    `entries` and `links` count what the boundary lists of the slab hold, `fluid` the fluid cells of
+    planes as Geometry.around; without it a layout that stores these alone is not counted.
     """
     planes, (rows, nx) = slab.planes, slab.shape[1:]
     storage, compute = (
         np.dtype(kind).itemsize for kind in (case.precision.storage, case.precision.compute)
     )
-    grid = case.layout.grid(case.lattice, planes, rows, nx)
+    grid = case.layout.grid(case.lattice, planes, rows, nx, fluid)
     velocity = velocity_grid(case.lattice, case.layout.ghost, planes, rows, nx)
     again = not case.layout.populations
+    tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     return {
         "populations": case.layout.buffers * grid.count * storage,
+        **tables,
         "velocity": velocity.count * compute,
         "flags": planes * rows * nx,
         "boundary lists": entries * (ENTRY_BYTES + again * AGAIN_BYTES)
@@ -41,20 +44,20 @@ def limits(case) -> list[str]:
     if longest > LONGEST_SIDE:
         found.append(f"domain.size: a side of {longest} cells; allowed: {LONGEST_SIDE} at most")
     grid = case.layout.grid(case.lattice, 1, *case.shape[1:])
-    if grid.plane_stride >= 2**31:
+    if grid.within >= 2**31:
         found.append(
-            f"domain.size: a plane across the last axis holds {grid.plane_stride} values; allowed: "
+            f"domain.size: a plane across the last axis holds {grid.within} values; allowed: "
             f"{2**31 - 1} at most; turn the box so that its longest side is the last one"
         )
     return found
 
 
-def require(device, case, slab, lists=()) -> None:
+def require(device, case, slab, lists=(), fluid=None) -> None:
     """CaseError unless the kernels can count the cells and the arrays fit the device."""
     problems = limits(case) + device.problems(case.shape)
     if problems:
         raise CaseError(problems, path=case.path)
     entries = sum(each.cells.size for each in lists)
     bits = sum(np.unpackbits(each.missing.view(np.uint8)).sum(dtype=np.int64) for each in lists)
-    needed = sum(bytes_needed(case, slab, entries, int(bits)).values())
+    needed = sum(bytes_needed(case, slab, entries, int(bits), fluid).values())
     device.require(needed, "the fields of a slab")

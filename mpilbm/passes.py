@@ -66,5 +66,4 @@ def _runs(moves: list[Move]):
 
 
 def _transfer(grid: Grid, way: int, array: int, plane: int, slot: int, count: int) -> Transfer:
-    start = plane * grid.plane_stride + slot * grid.slot_stride
-    return Transfer(way, array, start, count * grid.slot_stride)
+    return Transfer(way, array, *grid.piece(plane, slot, count))

@@ -20,6 +20,32 @@ def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
     return ids
 
 
+def fluid_plane(case, slab: Slab, local: int) -> np.ndarray:
+    """Where a local plane of the slab, or beyond it, is fluid: bool (rows, nx); never in a wall."""
+    plane, fluid = slab.global_plane(local), np.zeros((1, *slab.shape[1:]), bool)
+    if plane is not None:
+        ids = np.zeros(fluid.shape, np.uint16)
+        _paint(case, plane, plane + 1, ids)
+        fluid = ids == 0
+    return fluid[0]
+
+
+def surroundings(case, slab: Slab, fluid_cells) -> dict:
+    """What a slab must know of the planes next to it to number the fluid cells.
+
+    around: int64 (planes + 4,), the fluid cells of each plane and of two on either side, 0 beyond a
+    wall; beside: two of bool (rows, nx), fluid in the planes next to the slab's; wraps: whether
+    rows, and x, are periodic.
+    """
+    last, periodic = slab.planes, case.domain.periodic
+    beyond = [fluid_plane(case, slab, local) for local in (-2, -1, last, last + 1)]
+    return {
+        "around": np.insert(np.count_nonzero(beyond, axis=(1, 2)), 2, fluid_cells),
+        "beside": beyond[1:3],
+        "wraps": (periodic[1] or case.dimensions == 2, periodic[0]),
+    }
+
+
 def neighbour_flags(case, slab: Slab, ids) -> np.ndarray:
     """Flags of Geometry from the ids (planes + 2, rows, nx) of a slab and its neighbour planes."""
     fluid = (ids == 0).view(np.uint8)

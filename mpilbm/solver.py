@@ -1,6 +1,7 @@
 """The solver of one slab: its arrays, kernels and streams, and the step."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 
 import numpy as np
@@ -91,15 +92,20 @@ class Solver:
         self.lattice, self.layout, self.steps = case.lattice, case.layout, 0
         self.exchanger, self.program = exchanger, program
         planes, (rows, nx) = slab.planes, slab.shape[1:]
-        self.grid = self.layout.grid(self.lattice, planes, rows, nx)
+        self.grid = self.layout.grid(self.lattice, planes, rows, nx, geometry.around)
         self.first = self.grid.ghost
-        memory_plan.require(device, case, slab, geometry.lists)
+        listed = self.grid.unlisted(geometry.lists, self.lattice)
+        self.geometry = geometry = replace(geometry, lists=tuple(listed))
+        memory_plan.require(device, case, slab, geometry.lists, geometry.around)
         self.kernels = device.compile(program)
         count, storage = self.grid.count, program.storage
         self.f = [device.allocate(count, storage) for _ in range(self.layout.buffers)]
-        self.flags = device.upload(geometry.flags)
+        self.tables = {
+            name: device.upload(value) if isinstance(value, np.ndarray) else value
+            for name, value in (self.grid.arguments() | self.grid.tables(geometry)).items()
+        }
         self.period = max(self.layout.parities, self.layout.buffers)
-        self.lists = Lists(case, geometry, device, self.bind, self.first)
+        self.lists = Lists(case, geometry, device, self.bind, self.grid)
         for k in range(self.period):
             self.lists.prepare(k, k % self.layout.parities, **self._arrays(k))
         self.passes = [self._collide_stream(k) for k in range(self.period)]
@@ -107,16 +113,25 @@ class Solver:
 
     @property
     def bytes_per_update(self) -> int:
-        """Bytes that the update of a cell reads and writes, counted from the kernel's accesses."""
-        kernel = self.program.kernels["collide_stream_0"]
-        values = sum(
-            len({access.slot for access in side}) for side in (kernel.reads, kernel.writes)
-        )
-        return values * np.dtype(self.program.storage).itemsize
+        """Bytes that the update of a cell reads and writes, counted from the kernel's accesses.
+
+        The mean of the parities: a table of neighbours may be read every other step.
+        """
+        size = {self.grid.name: np.dtype(self.program.storage).itemsize, "node_next": 4}
+        parities, total = range(self.layout.parities), 0
+        for kernel in (self.program.kernels[f"collide_stream_{p}"] for p in parities):
+            for side in (kernel.reads, kernel.writes):
+                total += sum(size[name] for name, _ in {(a.buffer, a.slot) for a in side})
+        return total // len(parities)
 
     def sizes(self) -> dict:
         """Numbers that every kernel over the populations takes."""
-        return {"nx": self.grid.nx, "rows": self.grid.rows, **self.grid.arguments()}
+        return {"nx": self.grid.nx, "rows": self.grid.rows, **self.tables}
+
+    @cached_property
+    def flags(self):
+        """Flags of all cells on the device, for those that look at neighbours."""
+        return self.device.upload(self.geometry.flags)
 
     def numbers(self) -> dict:
         """Numbers of the case that kernels take: rates and force."""
@@ -128,7 +143,9 @@ class Solver:
     def bind(self, name: str, **arguments):
         """A kernel of the program with its arguments, those it does not take left out."""
         wanted = {argument.name for argument in self.program.kernels[name].arguments}
-        given = self.sizes() | self.numbers() | {"flags": self.flags, "first": self.first}
+        given = self.sizes() | self.numbers() | {"first": self.first}
+        if "flags" in wanted:
+            given["flags"] = self.flags
         return self.kernels[name].bind(
             **{key: value for key, value in (given | arguments).items() if key in wanted}
         )

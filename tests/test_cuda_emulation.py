@@ -56,6 +56,16 @@ def test_it_does_what_the_c_text_does(choice):
     assert np.array_equal(whole.run(3).state(), cut.state())
 
 
+@pytest.mark.parametrize("streaming", ["ab", "esopull"])
+def test_nodes_stream_as_in_the_c_text(streaming):
+    case = tables("D2Q9", "indirect", "trt", "walls", "half")
+    case["layout"]["streaming"] = streaming
+    case["domain"]["size"] = [270, 7]  # two blocks of nodes
+    compile_both(case)
+    cpu, gpu = Cluster(case, 2), Cluster(case, 2, EmulatedDevice)
+    assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
 @pytest.mark.parametrize("size", [[270, 3, 4], [70, 9, 2]], ids=str)
 def test_several_blocks_along_x_and_along_the_rows(size):
     case = tables("D3Q19", "esopull", "bgk", "periodic", "single")

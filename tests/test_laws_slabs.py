@@ -117,7 +117,13 @@ def test_slabs_of_few_planes(layout, setting, planes):
 @pytest.mark.parametrize("steps", [3, 4])
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("ab", "aa"), ("aa", "esopull"), ("esopull", "ab"), ("moments", "moments")],
+    [
+        ("ab", "aa"),
+        ("aa", "esopull"),
+        ("esopull", "indirect"),
+        ("indirect", "ab"),
+        ("moments", "moments"),
+    ],
 )
 @pytest.mark.parametrize("slabs", [(1, 3), (3, 2), (4, 1)])
 def test_restart_does_not_show(before, after, slabs, steps):

@@ -11,7 +11,9 @@ import pytest
 from slabs import Cluster
 from test_laws_slabs import tables
 
+from mpilbm.backends.cpu import CpuDevice
 from mpilbm.layouts.grid import Grid
+from mpilbm.layouts.nodes import NodeGrid
 
 SLOT = 2**26  # values; whole lines
 
@@ -39,3 +41,23 @@ def test_addresses_beyond_32_bits(layout, planes, monkeypatch):
     assert np.array_equal(found.state(), expected.state())
     for name, values in expected.fields("rho", "u", "vorticity").items():
         assert np.array_equal(found.fields(name)[name], values)
+
+
+def test_addresses_of_nodes_beyond_32_bits(monkeypatch):
+    """The ghost plane below is made so large that all others lie beyond."""
+    case = tables("D2Q9", "indirect", "trt", "walls", "half")
+    expected = Cluster(case).start().run(5)
+    stride = NodeGrid.stride.func
+
+    def far_away(grid):
+        found = stride(grid).copy()
+        found[0] = SLOT * 4
+        return found
+
+    monkeypatch.setattr(NodeGrid, "stride", property(far_away))
+    monkeypatch.setattr(CpuDevice, "upload", lambda self, array: np.ravel(array))
+    monkeypatch.setattr(CpuDevice, "require", lambda *_: None)
+    found = Cluster(case).start()
+    (solver,) = found.solvers
+    assert solver.grid.piece(1, 0, 1)[0] > 2**31
+    assert np.array_equal(found.run(5).state(), expected.state())

@@ -82,7 +82,7 @@ def launch_shape(
     count = -(-(end - begin) // stride)
     if over == "entries":
         return (-(-count // 256),), (256,)
-    if over == "rows":
+    if over.endswith("rows"):
         return (rows, count), (128,)
     nx = -(-nx // 2) if over == "pairs" else nx
     block = block_shape(nx, rows, threads)
@@ -148,6 +148,8 @@ class CudaKernel:
         """Fix all arguments; raises TypeError where one is missing, unknown or of another type."""
         values = checked(self._kernel, self._program, arguments)
         box = int(arguments.get("nx", 0)), int(arguments.get("rows", 0))
+        if self._kernel.over == "nodes":
+            box = int(arguments["node_most"]), 1
         narrow = self._kernel.over == "pairs" and self._program.storage == "float16"
         return CudaLaunch(self._function, self._kernel.over, box, values, 128 if narrow else 256)
 

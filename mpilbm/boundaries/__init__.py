@@ -19,6 +19,11 @@ class Boundary(Parameters):
     wall_at: ClassVar[Literal["half", "node"]] = "half"
     lattices: ClassVar[tuple[str, ...] | None] = None
 
+    @property
+    def returns(self) -> bool:
+        """Whether what enters is what left along the same link, and nothing else."""
+        return False
+
     def structure(self) -> dict:
         """What shapes the kernel text; entries of equal structure share a kernel and a list.
 

@@ -19,6 +19,11 @@ class BounceBack(Boundary):
         """A wall at rest reads less."""
         return super().structure() | {"moving": self.velocity is not None}
 
+    @property
+    def returns(self):
+        """Off a wall at rest."""
+        return self.velocity is None
+
     def values(self):
         """The wall's velocity."""
         return by_axis("velocity", self.velocity or ())

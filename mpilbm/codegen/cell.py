@@ -16,8 +16,10 @@ HEAD = {
     "pairs": CELL_HEAD,
     "rows": f"{CELL_HEAD}, double* total",
     "entries": "int64 entry",
+    "nodes": "int64 plane, int node",
+    "node_rows": "int64 plane, int node, double* total",
 }
-THREADS = {"cells": 256, "pairs": 256, "rows": "ROW_THREADS", "entries": 256}
+THREADS = {over: "ROW_THREADS" if over.endswith("rows") else 256 for over in HEAD}
 STORED = re.compile(r"(?:STORE(?:_REAL|_LINE|_HERE|_OWN)*|COPY)\((\w+)")
 ORDER = ("*", "int64", "int", "real")
 
@@ -28,6 +30,7 @@ class KernelText:
     With `unit` other than 1 values are loaded and stored as they are, multiples of 1 / unit.
     """
 
+    line_parameters = "LINE_PARAMETERS"  # of a function that a CPU gives its lines
     parts: ClassVar[tuple[str, ...]] = ("at",)  # the functions that the driver calls
 
     def __init__(self, name: str, over: str, equations: str, unit: int = 1):
@@ -49,16 +52,27 @@ class KernelText:
 
     def sizes(self, grid: Grid) -> None:
         """Declare the numbers that addresses of this grid need."""
-        for name in ("nx", "rows", *grid.arguments()):
-            self.argument(name, "int64" if name.endswith("_plane") else "int")
+        for name, type in grid.types().items():
+            self.argument(name, type)
+
+    def address(self, grid: Grid, slot: int, offset) -> str:
+        """C text of the index of a value; declares what finds it, and the table it is read from."""
+        self.sizes(grid)
+        number = grid.table(offset)
+        if number is not None:
+            self.argument("node_next", "int32*")
+            table = Access("node_next", number, (0, 0, 0))
+            if table not in self.reads:
+                self.reads.append(table)
+        return grid.address(slot, offset)
 
     def read(self, name: str, pointer: str, type: str, grid: Grid, slot: int, offset):
         """Load a value of a field; returns the symbol `name`."""
-        self.sizes(grid)
+        address = self.address(grid, slot, offset)
         self.argument(pointer, f"{type}*")
         value = symbol(name)
         if value not in self.loads:
-            self.loads[value] = f"LOAD{self._own}({pointer}, {grid.address(slot, offset)})"
+            self.loads[value] = f"LOAD{self._own}({pointer}, {address})"
             self.reads.append(Access(grid.name, slot, offset))
             self.touched[0].add(pointer)
         return value
@@ -86,12 +100,12 @@ class KernelText:
 
     def write(self, pointer: str, type: str, grid: Grid, slot: int, offset, expression) -> None:
         """Store a value of a field."""
-        self.sizes(grid)
+        address = self.address(grid, slot, offset)
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, offset))
         self.touched[1].add(pointer)
         store = {"store": f"STORE{self._own}", "real": "STORE_REAL"}[type]
-        self.do(f"{store}({pointer}, {grid.address(slot, offset)}, {{0}});", expression)
+        self.do(f"{store}({pointer}, {address}, {{0}});", expression)
 
     def send(self, pointer: str, type: str, grid: Grid, slot: int, expression) -> None:
         """Store a value of the cell in an array that this kernel does not read.
@@ -99,10 +113,9 @@ class KernelText:
         A CPU collects such stores of a row and sends them past its caches, which would first read
         what is overwritten.
         """
-        self.sizes(grid)
+        address = self.address(grid, slot, (0, 0, 0))
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, (0, 0, 0)))
-        address = grid.address(slot, (0, 0, 0))
         store = f"STORE_LINE{self._own}({pointer}, {address}, {len(self.sent)}, {{0}});"
         self.do(store, expression)
         self.sent.append((pointer, address))
@@ -151,7 +164,8 @@ class KernelText:
         """In-place layouts must read all of a cell before they write any of it."""
         stores = [line for line in lines if line.startswith("STORE")]
         others = [line for line in lines if not line.startswith("STORE")]
-        return [*others, "FORGET_ADDRESSES", *stores] if self.in_place() else others + stores
+        forget = ["FORGET_ADDRESSES"] if self.in_place() and self.over in ("cells", "pairs") else []
+        return [*others, *forget, *stores]
 
     def in_place(self) -> bool:
         """Whether it writes an array that it also reads."""
@@ -163,7 +177,7 @@ class KernelText:
         written = {match[1] for text, _ in self.statements if (match := STORED.search(text))}
         declared = ", ".join(self._declare(name, name in written) for name in names)
         title = "\n   ".join(line.strip() for line in self.equations.strip().splitlines())
-        line = "LINE_PARAMETERS " if self.sent else ""
+        line = f"{self.line_parameters} " if self.lines() else ""
         return (
             f"/* {title} */\n"
             f"INLINE void {self.name}_at({line}{HEAD[self.over]}, {declared})\n{{\n{body}\n}}\n"
@@ -171,6 +185,10 @@ class KernelText:
             f"KERNEL({THREADS[self.over]}) {self.name}(int64 begin, int64 end, int64 stride, "
             f"{declared})\n{{\n  {self.driver(', '.join(names))}\n}}\n"
         )
+
+    def lines(self) -> int:
+        """How many values of a cell a CPU collects before it sends them."""
+        return len(self.sent)
 
     def functions(self, declared: str) -> str:
         """What else the driver calls: on CPUs, what sends the stores collected of `count` cells."""
@@ -184,9 +202,8 @@ class KernelText:
             f"  stream_out({pointer} + {address}, line[{k}], count);\n"
             for k, (pointer, address) in enumerate(self.sent)
         )
-        head = (
-            f"INLINE void {self.name}_send(LINE_PARAMETERS int count, {HEAD['cells']}, {declared})"
-        )
+        place = f"{self.line_parameters} int count, {HEAD[self.over]}"
+        head = f"INLINE void {self.name}_send({place}, {declared})"
         return f"#ifndef __CUDACC__\n{head}\n{{\n{lines}}}\n#endif\n"
 
     def driver(self, names: str) -> str:
@@ -213,8 +230,8 @@ class KernelText:
 class RowSums(KernelText):
     """A kernel over rows that adds (or takes the maximum of) values of the cells of a row."""
 
-    def __init__(self, name: str, equations: str):
-        super().__init__(name, "rows", equations)
+    def __init__(self, name: str, equations: str, over: str = "rows"):
+        super().__init__(name, over, equations)
         self.columns = 0
         self.maxima = 0
         self.argument("sums", "double*")
@@ -243,4 +260,4 @@ class RowSums(KernelText):
 
     def driver(self, names):
         """As for cells, with the number of columns and which of them are maxima."""
-        return f"FOR_ROWS({self.name}_at, {self.columns}, {self.maxima}, {names})"
+        return f"FOR_{self.over.upper()}({self.name}_at, {self.columns}, {self.maxima}, {names})"

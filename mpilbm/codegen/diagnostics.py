@@ -3,7 +3,7 @@
 from sympy import Piecewise, Rational
 
 from mpilbm.codegen.cell import RowSums
-from mpilbm.codegen.kernels import CELL, FluidKernels
+from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import velocity_grid
@@ -28,35 +28,40 @@ class Diagnostics:
         """rho and u of what left the cells; 1 and 0 in solids."""
         text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, of what left the cell"
         kernel = self.fluid.block_kernel(f"fields_{parity}", text)
-        self._solid(kernel)
+        rest = ["", ""]  # where there are nodes alone, who made the arrays filled in the solids
+        if self.fluid.grid.over == "cells":
+            self._solid(kernel)
+            rest = ["solid ? R(1) : ", "solid ? R(0) : "]
         kernel.argument("rho_out", "real*")
         kernel.argument("u_out", "real*")
         _, rho, u = self.model.macroscopic(kernel, self.fluid.left(kernel, parity), -1)
-        kernel.do("STORE_REAL(rho_out, cell, solid ? R(1) : {0});", rho)
+        kernel.do(f"STORE_REAL(rho_out, cell, {rest[0]}{{0}});", rho)
         for a, value in enumerate(u):
             index = f"cell * {self.lattice.D} + {a}"
-            kernel.do(f"STORE_REAL(u_out, {index}, solid ? R(0) : {{0}});", value)
+            kernel.do(f"STORE_REAL(u_out, {index}, {rest[1]}{{0}});", value)
         return kernel
 
     def velocity(self, parity):
         """u of all cells into its own field, and sums over the fluid cells of each row."""
         text = "density, rho u, rho u.u / 2, largest u.u, cells that are not finite"
-        kernel = self._sums(f"velocity_{parity}", text)
+        kernel, fluid = self._sums(f"velocity_{parity}", text, self.fluid.grid), FLUID
+        if self.fluid.grid.over == "nodes":
+            fluid = "1"
         density, rho, u = self.model.macroscopic(kernel, self.fluid.left(kernel, parity), -1)
         for a, value in enumerate(u):
             kernel.write("u", "real", self.grid, a, HERE, value)
-        kernel.add(density, FLUID)
+        kernel.add(density, fluid)
         for value in u:
-            kernel.add(rho * value, FLUID)
-        kernel.add(rho * dot(u, u) / 2, FLUID)
-        kernel.maximum(dot(u, u), FLUID)
-        kernel.count("!isfinite((double)({0}))", density + sum(u), FLUID)
+            kernel.add(rho * value, fluid)
+        kernel.add(rho * dot(u, u) / 2, fluid)
+        kernel.maximum(dot(u, u), fluid)
+        kernel.count("!isfinite((double)({0}))", density + sum(u), fluid)
         return kernel
 
     def vorticity(self):
         """The curl of the velocity field by differences; 0 in solids."""
-        kernel = self.fluid.block_kernel("vorticity", "omega = curl u, central differences")
-        kernel.sizes(self.grid)
+        text = "omega = curl u, central differences"
+        kernel = self.fluid.block_kernel("vorticity", text, self.grid)
         self._solid(kernel)
         kernel.argument("vorticity_out", "real*")
         curl = self._curl(kernel, "((plane - first) * rows + row) * nx + x")
@@ -67,16 +72,22 @@ class Diagnostics:
 
     def enstrophy(self):
         """Sum of omega.omega / 2 over the fluid cells of each row."""
-        kernel = self._sums("enstrophy", "omega.omega / 2, omega = curl u by central differences")
+        text = "omega.omega / 2, omega = curl u by central differences"
+        kernel = self._sums("enstrophy", text, self.grid)
         curl = self._curl(kernel, "cell")
         kernel.add(dot(curl, curl) / 2, FLUID)
         return kernel
 
-    def _sums(self, name: str, equations: str) -> RowSums:
-        kernel = RowSums(name, equations)
-        kernel.argument("flags", "uint8*")
+    def _sums(self, name: str, equations: str, over) -> RowSums:
+        """Sums over the rows of what the grid `over` holds: cells with flags, or nodes."""
+        if over.over == "nodes":
+            kernel = RowSums(name, equations, "node_rows")
+            kernel.argument("node_row", "int32*")
+        else:
+            kernel = RowSums(name, equations)
+            kernel.argument("flags", "uint8*")
         kernel.sizes(self.grid)
-        kernel.do(CELL)
+        self.fluid.find_cell(kernel, over)
         return kernel
 
     def _solid(self, kernel) -> None:

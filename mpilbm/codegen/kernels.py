@@ -4,11 +4,14 @@ from dataclasses import replace
 
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.model import Model
+from mpilbm.codegen.nodes import NodeText
 from mpilbm.codegen.pairs import PairText
 from mpilbm.layouts import HERE, Layout
-from mpilbm.layouts.grid import Grid
 
 CELL = "const int64 cell = ((plane - origin) * rows + row) * nx + x;"
+NODE = """\
+const int within = node_cell[node_start[plane] + node], row = within / nx, x = within - row * nx;
+  """
 
 
 class FluidKernels:
@@ -84,9 +87,11 @@ class FluidKernels:
 
     def _update(self, name: str, equations: str) -> KernelText:
         """An empty kernel for a step."""
-        if self.paired and isinstance(self.grid, Grid):
+        if self.grid.over == "nodes":
+            return NodeText(name, equations, self.unit)
+        if self.paired:
             return PairText(name, equations, self.grid, self.unit)
-        return KernelText(name, "cells", equations, self.unit)
+        return KernelText(name, self.grid.over, equations, self.unit)
 
     def apart(self) -> bool:
         """Whether a step writes whole cells to an array that it does not read."""
@@ -111,14 +116,14 @@ class FluidKernels:
     def export_state(self, parity):
         """All stored values of each cell in their order, in the storage's own bits."""
         kernel = self._state_kernel(f"export_{parity}", "state[plane, i, row, x] = f_out_i")
-        for canonical, address in self._addresses(parity):
+        for canonical, address in self._addresses(kernel, parity):
             kernel.do(f"COPY(state, {canonical}, f[{address}]);")
         return kernel
 
     def import_state(self, parity):
         """The inverse of the export."""
         kernel = self._state_kernel(f"import_{parity}", "f_out_i = state[plane, i, row, x]")
-        for canonical, address in self._addresses(parity):
+        for canonical, address in self._addresses(kernel, parity):
             kernel.do(f"COPY(f, {address}, state[{canonical}]);")
         return kernel
 
@@ -128,17 +133,25 @@ class FluidKernels:
         kernel.argument("f", "store*")
         return kernel
 
-    def _addresses(self, parity):
+    def _addresses(self, kernel, parity):
         """C text, for each stored value, of its indices in the canonical state and in the field."""
         places = self.left_places(parity)
         for i, place in enumerate(places):
             canonical = f"(((plane - origin) * {len(places)} + {i}) * rows + row) * nx + x"
-            yield canonical, self.grid.address(*place)
+            yield canonical, kernel.address(self.grid, *place)
 
-    def block_kernel(self, name: str, equations: str) -> KernelText:
+    def block_kernel(self, name: str, equations: str, grid=None) -> KernelText:
         """A kernel that also touches plain arrays, which hold the planes from `origin` on."""
-        kernel = KernelText(name, "cells", equations)
-        kernel.sizes(self.grid)
-        kernel.argument("origin", "int64")
-        kernel.do(CELL)
+        grid = grid or self.grid
+        kernel = KernelText(name, grid.over, equations)
+        self.find_cell(kernel, grid)
         return kernel
+
+    def find_cell(self, kernel: KernelText, grid) -> None:
+        """Declare `cell`, the place of the kernel's cell in plain arrays, and its row and x."""
+        kernel.sizes(grid)
+        kernel.argument("origin", "int64")
+        if grid.over == "nodes":
+            for name, type in {"nx": "int", "rows": "int", "node_cell": "int32*"}.items():
+                kernel.argument(name, type)
+        kernel.do(NODE + CELL if grid.over == "nodes" else CELL)

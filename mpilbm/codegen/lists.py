@@ -10,12 +10,16 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.sharing import share
 
-ENTRY = """\
+ENTRY = {}
+ENTRY["cells"] = """\
 const int64 cell = cells[entry];
 const int x = (int)(cell & 0x1fffff), row = (int)(cell >> 21 & 0x1fffff);
 const int64 plane = (cell >> 42) + first;
 const int x_m = x > 0 ? x - 1 : nx - 1, x_p = x + 1 < nx ? x + 1 : 0;
 const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;"""
+ENTRY["nodes"] = """\
+const int node = (int)(cells[entry] & 0x3ffffffffff);
+const int64 plane = (cells[entry] >> 42) + first;"""
 LINKS = "const int64 staged = start[{0}]; const uint32 links = missing[{0}];"
 LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
 
@@ -76,7 +80,8 @@ def enter_kernel(fluid: FluidKernels, parity: int) -> KernelText:
     kernel.argument("staging", "store*")
     kernel.argument("f", "store*")
     for i in range(1, fluid.lattice.Q):
-        address = fluid.grid.address(*fluid.layout.gather(fluid.lattice, i, parity))
+        place = fluid.layout.gather(fluid.lattice, i, parity)
+        address = kernel.address(fluid.grid, *place)
         kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{_staged(i)}] : (store)0;")
         kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});")
     return kernel
@@ -118,6 +123,7 @@ class EntryText(KernelText):
     def __init__(self, name: str, equations: str, fluid: FluidKernels):
         super().__init__(name, "entries", equations)
         self.sizes(fluid.grid)
+        self.entry = ENTRY[fluid.grid.over]
         self.incoming: dict = {}
         self.links = LINKS.format("entry")
         for argument, type in LIST.items():
@@ -125,7 +131,7 @@ class EntryText(KernelText):
 
     def body(self):
         """Values that one direction alone uses are computed inside its own block."""
-        lines = [*ENTRY.splitlines(), self.links]
+        lines = [*self.entry.splitlines(), self.links]
         if not self.incoming:
             plain = super().body()
             stores = [line for line in plain if "COPY" in line]

@@ -12,6 +12,8 @@ typedef unsigned char uint8;
 #define STORE_OWN(field, index, value) STORE_BITS(field, index, narrow_own(value))
 #define STORE_LINE(field, index, k, value) STORE_LINE_BITS(field, index, k, narrow(value))
 #define STORE_LINE_OWN(field, index, k, value) STORE_LINE_BITS(field, index, k, narrow_own(value))
+#define LOAD_LINE(field, index, k) widen(LINE_BITS(field, index, k))
+#define LOAD_LINE_OWN(field, index, k) widen_own(LINE_BITS(field, index, k))
 #define STORE_HERE(field, index, value) ((field)[index] = narrow(value))
 #define COPY(field, index, bits) ((field)[index] = (bits))
 #define STORE_REAL(field, index, value) ((field)[index] = (real)(value))
@@ -31,7 +33,9 @@ typedef unsigned char uint8;
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define STORE_BITS(field, index, bits) __stcs((field) + (index), bits)
 #define STORE_LINE_BITS(field, index, k, bits) ((field)[index] = (bits))
+#define LINE_BITS(field, index, k) ((field)[index])
 #define LINE_PARAMETERS
+#define NODE_LINE_PARAMETERS
 #define POPCOUNT(bits) __popc(bits)
 
 /* All inline PTX; without a GPU tests/emulation/cuda_emulation.h has it in C++. */
@@ -79,20 +83,27 @@ INLINE store float_to_half(float value)
 
 #define FOR_PAIRS_SENT(function, pair, send, count, ...) FOR_PAIRS(function, pair, __VA_ARGS__)
 
+#define FOR_NODES(function, ...)                                                              \
+  const int node = (int)(blockIdx.x * blockDim.x + threadIdx.x);                              \
+  const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
+  if (plane < end && node < node_count[plane]) function(plane, node, __VA_ARGS__);
+
+#define FOR_NODE_LINES(function, fetch, send, count, ...) FOR_NODES(function, __VA_ARGS__)
+
 #define FOR_ENTRIES(function, ...)                                                            \
   const int64 entry = begin + stride * ((int64)blockIdx.x * blockDim.x + threadIdx.x);        \
   if (entry < end) function(entry, __VA_ARGS__);
 
 /* One block of ROW_THREADS threads a row; its partial sums are added in a fixed tree. */
 #define ROW_THREADS 128
-#define FOR_ROWS(function, count, maxima, ...)                                                \
+#define SUM_ROWS(count, maxima, from, to, call)                                               \
   __shared__ double partial[ROW_THREADS][count];                                              \
   const int row = (int)blockIdx.x, thread = (int)threadIdx.x;                                 \
   const int64 plane = begin + stride * (int64)blockIdx.y;                                     \
   if (plane >= end) return;                                                                   \
   for (int k = 0; k < count; k++) partial[thread][k] = 0;                                     \
-  for (int x = thread; x < nx; x += ROW_THREADS)                                              \
-    function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), partial[thread], __VA_ARGS__); \
+  double* total = partial[thread];                                                            \
+  for (int x = (from) + thread; x < (to); x += ROW_THREADS) call;                             \
   for (int half = ROW_THREADS / 2; half > 0; half /= 2) {                                     \
     __syncthreads();                                                                          \
     if (thread < half)                                                                        \
@@ -123,8 +134,9 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16
 /* Stores to an array that is not read are collected for LINE cells of a row, then sent past the
    caches: an ordinary store first reads what it overwrites. Lines start at multiples of 64 bytes. */
 #define LINE 64
-#define LINE_PARAMETERS store (*line)[LINE], int line_start,
-#define STORE_LINE_BITS(field, index, k, bits) (line[k][x - line_start] = (bits))
+#define LINE_PARAMETERS store (*line)[LINE], int line_at,
+#define STORE_LINE_BITS(field, index, k, bits) (line[k][line_at] = (bits))
+#define LINE_BITS(field, index, k) (line[k][line_at])
 
 /* Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
 #if defined(__x86_64__)
@@ -180,12 +192,12 @@ INLINE void ahead(const store* from)
       for (int start = 0; start < nx; start += LINE) {                                        \
         const int stop = start + LINE < nx ? start + LINE : nx;                               \
         _Pragma("omp simd") for (int x = start; x < stop; x++)                                \
-            function(line, start, plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__);    \
+            function(line, x - start, plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__); \
         for (int side = start > 0 || nx == 1; side < 1 + (stop == nx); side++) {              \
           const int x = side ? nx - 1 : 0;                                                    \
-          function(line, start, plane, row, row_m, row_p, x, NEIGHBOURS(x, nx), __VA_ARGS__); \
+          function(line, x - start, plane, row, row_m, row_p, x, NEIGHBOURS(x, nx), __VA_ARGS__); \
         }                                                                                     \
-        send(line, start, stop - start, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);  \
+        send(line, 0, stop - start, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);  \
       }                                                                                       \
     }                                                                                         \
   RESTORE_DENORMALS
@@ -193,23 +205,92 @@ INLINE void ahead(const store* from)
 #define FOR_PAIRS(function, pair, ...) FOR_CELLS(function, __VA_ARGS__)
 #define FOR_PAIRS_SENT(function, pair, ...) FOR_CELLS_SENT(function, __VA_ARGS__)
 
+#define FOR_NODES(function, ...)                                                              \
+  FLUSH_DENORMALS                                                                             \
+  for (int64 plane = begin; plane < end; plane += stride) {                                   \
+    const int count = node_count[plane];                                                      \
+    _Pragma("omp simd") for (int node = 0; node < count; node++)                              \
+        function(plane, node, __VA_ARGS__);                                                   \
+  }                                                                                           \
+  RESTORE_DENORMALS
+
+/* Values that tables point to are fetched into lines, and sent from lines, by runs of consecutive
+   numbers or else one by one: gather and scatter instructions take twice as long. Long lines,
+   since memory is quick only where it is read for a while. */
+#define NODE_LINE 256
+#define NODE_LINE_PARAMETERS store (*line)[NODE_LINE], int line_at,
+#define RUN 16
+#define ONE_BY_ONE __asm__ volatile("");
+
+INLINE int consecutive(const int32* next)
+{
+#if defined(__AVX512F__)
+  const __m512i steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i run = _mm512_add_epi32(_mm512_set1_epi32(next[0]), steps);
+  return _mm512_cmpeq_epi32_mask(run, _mm512_loadu_si512(next)) == 0xffff;
+#else
+  int32 off = 0;
+  for (int k = 1; k < RUN; k++) off |= next[k] - next[0] - k;
+  return off == 0;
+#endif
+}
+
+#define BY_RUNS(whole, single)                                                                \
+  int k = 0;                                                                                  \
+  for (; k + RUN <= count; k += RUN)                                                          \
+    if (consecutive(next + k)) whole;                                                         \
+    else                                                                                      \
+      for (int j = k; j < k + RUN; j++) { ONE_BY_ONE single; }                                \
+  for (int j = k; j < count; j++) { ONE_BY_ONE single; }
+
+INLINE void fetch_line(store* to, const store* from, const int32* next, int count)
+{
+  BY_RUNS(memcpy(to + k, from + next[k], RUN * sizeof(store)), to[j] = from[next[j]])
+}
+INLINE void scatter_line(store* to, const store* from, const int32* next, int count)
+{
+  BY_RUNS(memcpy(to + next[k], from + k, RUN * sizeof(store)), to[next[j]] = from[j])
+}
+#define FETCH(field, base, entry, k) fetch_line(line[k], field + base, node_next + entry, count)
+#define SCATTER(field, base, entry, k) scatter_line(field + base, line[k], node_next + entry, count)
+
+#define FOR_NODE_LINES(function, fetch, send, values, ...)                                    \
+  FLUSH_DENORMALS                                                                             \
+  store line[values][NODE_LINE] __attribute__((aligned(64)));                                 \
+  for (int64 plane = begin; plane < end; plane += stride)                                     \
+    for (int start = 0; start < node_count[plane]; start += NODE_LINE) {                      \
+      const int left = node_count[plane] - start, count = left < NODE_LINE ? left : NODE_LINE; \
+      fetch(line, 0, count, plane, start, __VA_ARGS__);                                       \
+      _Pragma("omp simd") for (int k = 0; k < count; k++)                                     \
+          function(line, k, plane, start + k, __VA_ARGS__);                                   \
+      send(line, 0, count, plane, start, __VA_ARGS__);                                        \
+    }                                                                                         \
+  RESTORE_DENORMALS
+
 #define FOR_ENTRIES(function, ...)                                                            \
   FLUSH_DENORMALS                                                                             \
   for (int64 entry = begin; entry < end; entry += stride) function(entry, __VA_ARGS__);       \
   RESTORE_DENORMALS
 
-#define FOR_ROWS(function, count, maxima, ...)                                                \
+#define SUM_ROWS(count, maxima, from, to, call)                                               \
   FLUSH_DENORMALS                                                                             \
   for (int64 plane = begin; plane < end; plane += stride)                                     \
     for (int row = 0; row < rows; row++) {                                                    \
       double total[count] = {0};                                                              \
-      for (int x = 0; x < nx; x++)                                                            \
-        function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), total, __VA_ARGS__); \
+      for (int x = (from); x < (to); x++) call;                                               \
       for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] = total[k]; \
     }                                                                                         \
   RESTORE_DENORMALS
 
 #endif
+
+#define FOR_ROWS(function, count, maxima, ...) \
+  SUM_ROWS(count, maxima, 0, nx, \
+           function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), total, __VA_ARGS__))
+#define ROW_START(plane, row) node_row[(plane) * (rows + 1) + (row)]
+#define FOR_NODE_ROWS(function, count, maxima, ...) \
+  SUM_ROWS(count, maxima, ROW_START(plane, row), ROW_START(plane, row + 1), \
+           function(plane, x, total, __VA_ARGS__))
 
 /* What is stored: the value itself in another format or, in 16 bits, SCALE times the value: populations
    are small deviations, and so use the whole range of a half. [Lehmann et al. 2022, Phys. Rev. E 106, 015308]

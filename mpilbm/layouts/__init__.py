@@ -85,8 +85,11 @@ class Layout(Parameters):
         """All places that the update of a cell writes."""
         return [place for place, _ in self.kept(lattice, parity, [0] * lattice.Q, _one)]
 
-    def grid(self, lattice, planes: int, rows: int, nx: int) -> Grid:
-        """Allocation, strides and neighbours of a slab."""
+    def grid(self, lattice, planes: int, rows: int, nx: int, fluid=None) -> Grid:
+        """Allocation, strides and neighbours of a slab.
+
+        `fluid`: fluid cells of each plane, two planes on either side of the slab included.
+        """
         return Grid.dense("f", planes, rows, nx, self.slots(lattice), self.ghost)
 
     def structure(self) -> dict:

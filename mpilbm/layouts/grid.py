@@ -7,6 +7,9 @@ by exactly one cell, and where a link crosses a wall its boundary writes it befo
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 LINE = 32  # values; a row's first cell starts at a multiple of 128 bytes for 4-byte values
 CACHE_SET = 32  # lines; slots a multiple of this apart would fall on the same cache sets
@@ -24,6 +27,10 @@ class Grid:
     ghost: int
     row_stride: int
     slot_stride: int
+
+    over: ClassVar[str] = "cells"
+    table_bytes: ClassVar[int] = 0
+    turned: ClassVar[tuple] = ()
 
     @classmethod
     def dense(cls, name, planes, rows, nx, slots, ghost) -> "Grid":
@@ -48,6 +55,38 @@ class Grid:
     def interior(self) -> tuple[int, int]:
         """First owned plane, and one past the last, in planes of the array."""
         return self.ghost, self.ghost + self.planes
+
+    @property
+    def within(self) -> int:
+        """The largest number that an address within a plane holds."""
+        return self.plane_stride
+
+    def piece(self, plane: int, slot: int, count: int) -> tuple[int, int]:
+        """Start and length in the array of `count` slots of a plane, from `slot` on."""
+        return plane * self.plane_stride + slot * self.slot_stride, count * self.slot_stride
+
+    def types(self) -> dict[str, str]:
+        """What a kernel needs to find a value, with its type."""
+        strides = {name: "int64" if name.endswith("_plane") else "int" for name in self.arguments()}
+        return {"nx": "int", "rows": "int"} | strides
+
+    def tables(self, geometry) -> dict:
+        """Arrays that addresses read, once the solids are known: none."""
+        return {}
+
+    def table(self, offset) -> int | None:
+        """Number of the table in which the neighbour at this offset is found: none."""
+        return None
+
+    def unlisted(self, entries, lattice) -> list:
+        """Entry lists without the links that need none: all are needed."""
+        return list(entries)
+
+    def packed(self, cells, geometry) -> np.ndarray:
+        """Cells (plane * rows + row) * nx + x as plane << 42 | row << 21 | x: no division."""
+        planes, within = np.divmod(cells, self.rows * self.nx)
+        row, x = np.divmod(within, self.nx)
+        return planes << 42 | row << 21 | x
 
     def arguments(self) -> dict[str, int]:
         """Numbers that a kernel needs to find a value."""

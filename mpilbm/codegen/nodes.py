@@ -1,0 +1,69 @@
+"""Kernels over the fluid nodes of planes: neighbours' values go through lines on a CPU."""
+
+from mpilbm.codegen.cell import HEAD, KernelText
+from mpilbm.layouts import HERE
+
+
+class NodeText(KernelText):
+    """A step of the nodes: on CPUs, what tables point to is fetched, and sent, line by line.
+
+    So what is computed in between uses whole vectors. A GPU reads and writes at once.
+    """
+
+    line_parameters = "NODE_LINE_PARAMETERS"
+
+    def __init__(self, name: str, equations: str, unit: int = 1):
+        super().__init__(name, "nodes", equations, unit)
+        self.fetched: list[str] = []  # C text of what fills line 0, 1, …
+        self.scattered: list[str] = []  # and of what sends them
+
+    def read(self, name, pointer, type, grid, slot, offset):
+        """Load a value, through its line if it is a neighbour's."""
+        value = super().read(name, pointer, type, grid, slot, offset)
+        if offset != HERE:
+            line = len(self.fetched)
+            self.loads[value] = (
+                f"LOAD_LINE{self._own}({pointer}, {grid.address(slot, offset)}, {line})"
+            )
+            base, entry = grid.found(slot, offset)
+            self.fetched.append(f"FETCH({pointer}, {base}, {entry}, {line});")
+        return value
+
+    def write(self, pointer, type, grid, slot, offset, expression):
+        """Store a value, through its line if it is a neighbour's."""
+        super().write(pointer, type, grid, slot, offset, expression)
+        if offset != HERE:
+            line, (_, expressions) = len(self.scattered), self.statements.pop()
+            place = f"{pointer}, {grid.address(slot, offset)}, {line}"
+            self.do(f"STORE_LINE{self._own}({place}, {{0}});", *expressions)
+            base, entry = grid.found(slot, offset)
+            self.scattered.append(f"SCATTER({pointer}, {base}, {entry}, {line});")
+
+    def lines(self):
+        """As many as are fetched, or as are sent."""
+        return max(map(len, (self.fetched, self.scattered, self.sent)))
+
+    def functions(self, declared):
+        """On CPUs, what fetches the lines and what sends them, of `count` nodes."""
+        if not self.lines():
+            return ""
+        sent = [
+            f"stream_out({pointer} + {address}, line[{k}], count);"
+            for k, (pointer, address) in enumerate(self.sent)
+        ]
+        place = f"{self.line_parameters} int count, {HEAD['nodes']}, {declared}"
+        texts = [
+            f"INLINE void {self.name}_{way}({place})\n{{\n  {body}\n}}\n"
+            for way, body in (
+                ("fetch", "\n  ".join(self.fetched)),
+                ("send", "\n  ".join(self.scattered + sent)),
+            )
+        ]
+        return f"#ifndef __CUDACC__\n{''.join(texts)}#endif\n"
+
+    def driver(self, names):
+        """Line by line where there is any."""
+        name, lines = self.name, self.lines()
+        if not lines:
+            return super().driver(names)
+        return f"FOR_NODE_LINES({name}_at, {name}_fetch, {name}_send, {lines}, {names})"

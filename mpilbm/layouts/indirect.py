@@ -1,0 +1,94 @@
+"""Fluid cells alone, their neighbours found in a table: for porous media."""
+
+from functools import cache
+
+from pydantic import Field, field_validator
+
+from mpilbm.layouts import HERE, Layout, Place
+from mpilbm.layouts.nodes import BEYOND, NodeGrid
+from mpilbm.registry import find, make, names, register
+
+
+@register("layouts", "indirect")
+class Indirect(Layout):
+    """Memory and time in proportion to the fluid cells; `streaming` is a layout of populations.
+
+    A table holds 4 bytes for each neighbour that a step looks for: half as much with esopull, which
+    looks forward only. Vorticity and its sums still take fields over all cells, made when asked
+    for.
+    """
+
+    streaming: str = Field("aa", description="ab, aa, esopull")
+
+    @field_validator("streaming")
+    @classmethod
+    def _of_populations(cls, value: str) -> str:
+        layouts = {name: find("layouts", name) for name in names("layouts")}
+        allowed = [n for n, one in layouts.items() if one.populations and not issubclass(one, cls)]
+        if value not in allowed:
+            raise ValueError(f"'{value}' is no streaming; allowed: {', '.join(allowed)}")
+        return value
+
+    @property
+    def buffers(self) -> int:
+        """As the streaming."""
+        return _layout(self.streaming).buffers
+
+    @property
+    def parities(self) -> int:
+        """As the streaming."""
+        return _layout(self.streaming).parities
+
+    def gather(self, lattice, i, parity):
+        """As the streaming."""
+        return _layout(self.streaming).gather(lattice, i, parity)
+
+    def scatter(self, lattice, i, parity):
+        """As the streaming."""
+        return _layout(self.streaming).scatter(lattice, i, parity)
+
+    def f_out(self, lattice, i, parity):
+        """As the streaming."""
+        return _layout(self.streaming).f_out(lattice, i, parity)
+
+    def grid(self, lattice, planes, rows, nx, fluid=None):
+        """Memory of the fluid cells; without their number, of none."""
+        offsets = tuple(sorted({place.offset for place in self._away(lattice)}))
+        fluid = [0] * (planes + 2 * BEYOND) if fluid is None else fluid
+        turned = self._turned(lattice, offsets)
+        return NodeGrid("f", planes, rows, nx, self.slots(lattice), offsets, turned, fluid)
+
+    def _away(self, lattice) -> set[Place]:
+        """All places outside the cell that a step touches."""
+        touched = {
+            place
+            for parity in range(self.parities)
+            for side in (self.reads, self.writes)
+            for place in side(lattice, parity)
+        }
+        return {place for place in touched if place.offset != HERE}
+
+    def _turned(self, lattice, offsets) -> tuple[tuple[int, int], ...]:
+        """For each offset the slot looked for there, and that of the opposite direction.
+
+        Empty unless, with the latter at home in place of the former in a missing neighbour, each
+        population is read from where the one that left against it was written.
+        """
+        away = {place.offset: place.slot for place in self._away(lattice)}
+
+        def at_home(place):
+            return place if place.offset == HERE else Place(lattice.opp[place.slot], HERE)
+
+        for i in range(1, lattice.Q):
+            for parity in range(self.parities):
+                read = self.gather(lattice, i, parity)
+                left = self.f_out(lattice, lattice.opp[i], parity)
+                if at_home(read) != at_home(left):
+                    return ()
+        slots = self.slots(lattice)
+        return tuple((slots[away[o]], slots[lattice.opp[away[o]]]) for o in offsets)
+
+
+@cache
+def _layout(name: str) -> Layout:
+    return make("layouts", name)

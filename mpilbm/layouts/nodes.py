@@ -1,0 +1,211 @@
+"""Memory of a field over the fluid cells of a slab alone, and the tables that find a value.
+
+    f[plane][slot, node]      nodes: the fluid cells of a plane in order of row and x
+
+A neighbour is found in a table. Where it is solid, or beyond a wall, the value lies in a place that
+no other cell reaches, since the neighbour of that place on the other side is missing as well: every
+missing link has a place of its own, and no memory is added. With some layouts the node's own
+place for the opposite direction is such a one, and what left the cell comes back from there by
+itself: half-way bounce back without a list. Planes that other slabs write to are left out of that.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from mpilbm.layouts.grid import LINE
+
+BEYOND = 2  # planes beyond the slab whose fluid cells are counted: the ghost planes and the next
+TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
+
+
+@dataclass(frozen=True, eq=False)
+class NodeGrid:
+    """A field of `len(slots)` values a fluid cell; `slots[k]` is where value k lies in a plane.
+
+    `fluid`: fluid cells of each plane, with BEYOND planes on either side of the slab (0 beyond a
+    wall). `offsets`: those at which a kernel finds neighbours. `turned`: for each of them the
+    slots of a plane that hold what is found there and what comes back; empty if nothing does.
+    """
+
+    name: str
+    planes: int
+    rows: int
+    nx: int
+    slots: tuple[int, ...]
+    offsets: tuple[tuple[int, int, int], ...]
+    turned: tuple[tuple[int, int], ...]
+    fluid: np.ndarray
+
+    ghost: ClassVar[int] = 1
+    over: ClassVar[str] = "nodes"
+
+    @cached_property
+    def count_of(self) -> np.ndarray:
+        """Nodes of each plane of the array, ghost planes included."""
+        return np.asarray(self.fluid[1:-1], np.int64)
+
+    @cached_property
+    def stride(self) -> np.ndarray:
+        """Places of a slot in each plane of the array: whole lines, an odd number of them."""
+        fluid = np.asarray(self.fluid, np.int64)
+        most = np.maximum(np.maximum(fluid[:-2], fluid[1:-1]), fluid[2:])
+        lines = -(-most // LINE)
+        return (lines + (lines + 1) % 2 * (lines > 0)) * LINE
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """Places of a slot before each plane of the array."""
+        return np.cumsum(self.stride) - self.stride
+
+    @property
+    def places(self) -> int:
+        """Places of a slot in all planes."""
+        return int(self.stride.sum())
+
+    @property
+    def count(self) -> int:
+        """Values to allocate, ghost planes included."""
+        return len(self.slots) * self.places
+
+    @property
+    def interior(self) -> tuple[int, int]:
+        """First owned plane, and one past the last, in planes of the array."""
+        return self.ghost, self.ghost + self.planes
+
+    @property
+    def within(self) -> int:
+        """The largest number that tables hold: from a place to one in the next plane."""
+        return 2 * len(self.slots) * self.rows * self.nx
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of all tables."""
+        tables = (len(self.offsets) + 1) * self.places + len(self.stride) * (self.rows + 1)
+        return 4 * tables + 20 * len(self.stride)
+
+    def piece(self, plane: int, slot: int, count: int) -> tuple[int, int]:
+        """Start and length in the array of `count` slots of a plane, from `slot` on."""
+        stride = int(self.stride[plane])
+        return len(self.slots) * int(self.start[plane]) + slot * stride, count * stride
+
+    def types(self) -> dict[str, str]:
+        """What every kernel over the field takes, with its type."""
+        return TABLES | {"node_most": "int"}
+
+    def arguments(self) -> dict:
+        """Values of `types`."""
+        return {
+            "node_start": self.start,
+            "node_stride": self.stride,
+            "node_count": self.count_of.astype(np.int32),
+            "node_most": int(self.count_of.max(initial=0)),
+        }
+
+    def address(self, slot: int, offset: tuple[int, int, int]) -> str:
+        """C text of the index of a value of node `node` of `plane`, or of its neighbour."""
+        base, entry = self.found(slot, offset)
+        return f"{base} + {f'node_next[{entry}]' if any(offset) else 'node'}"
+
+    def found(self, slot: int, offset: tuple[int, int, int]) -> tuple[str, str]:
+        """C text of the begin of a slot in the neighbour plane, and of the entry of the table."""
+        plane = f"plane {'-+'[offset[0] > 0]} 1" if offset[0] else "plane"
+        base = (
+            f"{len(self.slots)} * node_start[{plane}] + {self.slots[slot]} * node_stride[{plane}]"
+        )
+        if not any(offset):
+            return base, ""
+        tables, number = len(self.offsets), self.table(offset)
+        return base, f"{tables} * node_start[plane] + {number} * node_stride[plane] + node"
+
+    def table(self, offset) -> int | None:
+        """Number of the table of neighbours at an offset; None for the cell itself."""
+        return self.offsets.index(offset) if any(offset) else None
+
+    def packed(self, cells, geometry) -> np.ndarray:
+        """Cells (plane * rows + row) * nx + x as plane << 42 | node."""
+        planes = cells // (self.rows * self.nx)
+        nodes = np.searchsorted(np.flatnonzero(geometry.solid.reshape(-1) == 0), cells)
+        counts = self.count_of[self.ghost : -self.ghost]
+        return planes << 42 | (nodes - (np.cumsum(counts) - counts)[planes])
+
+    def tables(self, geometry) -> dict[str, np.ndarray]:
+        """The numbers of neighbours, and the cells of nodes and rows, of all owned planes.
+
+        node_next[plane][table, node]: place of the neighbour in its plane; node_cell[plane][node]:
+        row * nx + x; node_row[plane, row]: nodes of the plane before this row.
+        """
+        following = np.zeros(len(self.offsets) * self.places, np.int32)
+        cell = np.zeros(self.places, np.int32)
+        row = np.zeros((len(self.stride), self.rows + 1), np.int32)
+        numbers = [self._numbers(geometry, local) for local in (-1, 0, 1)]
+        for plane in range(*self.interior):
+            local = plane - self.ghost
+            numbers = numbers[-2:] if local else numbers
+            if local:
+                numbers.append(self._numbers(geometry, local + 1))
+            here = np.flatnonzero(numbers[1] >= 0)
+            start, stride = int(self.start[plane]), int(self.stride[plane])
+            cell[start : start + here.size] = here
+            row[plane] = np.searchsorted(here, np.arange(self.rows + 1) * self.nx)
+            for number, offset in enumerate(self.offsets):
+                beside, inside = self._beside(here, offset, geometry.wraps)
+                there = np.where(inside, numbers[1 + offset[0]][beside], -1)
+                first = len(self.offsets) * start + number * stride
+                following[first : first + here.size] = self._completed(plane, number, there)
+        return {"node_next": following, "node_cell": cell, "node_row": row}
+
+    def _numbers(self, geometry, local: int) -> np.ndarray:
+        """The node of each cell of a local plane, row after row; -1 in solids."""
+        fluid = geometry.fluid(local).reshape(-1)
+        return np.where(fluid, np.cumsum(fluid, dtype=np.int32) - 1, -1)
+
+    def _beside(self, cells, offset, wraps):
+        """Cells of a plane moved by an offset, wrapped around; which of them are in the box."""
+        row, x = np.divmod(cells, self.nx)
+        row, x = row + offset[1], x + offset[2]
+        inside = (wraps[0] | (row >= 0) & (row < self.rows)) & (wraps[1] | (x >= 0) & (x < self.nx))
+        return row % self.rows * self.nx + x % self.nx, inside
+
+    def _completed(self, plane: int, table: int, there: np.ndarray) -> np.ndarray:
+        """Numbers of all nodes' neighbours, with a place of its own for each that is missing (-1).
+
+        Places are counted from the begin of the slot in the neighbour plane.
+        """
+        target = plane + self.offsets[table][0]
+        missing = np.flatnonzero(there < 0)
+        if self.turned and self.keeps(target):
+            slot, back = self.turned[table]
+            own = self.piece(plane, back, 1)[0] - self.piece(target, slot, 1)[0]
+            there[missing] = own + missing
+        else:
+            free = np.ones(there.size, bool)  # among so many places some are left for all
+            free[there[(there >= 0) & (there < there.size)]] = False
+            there[missing] = np.flatnonzero(free)[: missing.size]
+        return there
+
+    def keeps(self, plane):
+        """Whether a plane of the array is owned, so that no other slab writes to it."""
+        first, end = self.interior
+        return (plane >= first) & (plane < end)
+
+    def unlisted(self, entries, lattice) -> list:
+        """Entry lists without the links whose populations come back by themselves."""
+        if not self.turned:
+            return list(entries)
+        kept = np.zeros(self.planes, np.uint32)
+        for i in range(1, lattice.Q):
+            source = np.arange(*self.interior) - lattice.offset(i)[0]
+            kept |= (~self.keeps(source)).astype(np.uint32) << np.uint32(i)
+        return [self._without(each, kept) for each in entries]
+
+    def _without(self, entries, kept: np.ndarray):
+        """Entries with the links that are kept in their plane."""
+        if not entries.boundary.returns:
+            return entries
+        missing = entries.missing & kept[entries.cells // (self.rows * self.nx)]
+        left = np.flatnonzero(missing)
+        arrays = {"cells": entries.cells[left], "value": entries.value[left]}
+        return replace(entries, missing=missing[left], **arrays)

@@ -11,7 +11,7 @@ from slabs import Cluster
 from test_laws_slabs import OPTIONS, defined, tables
 
 from mpilbm import codegen
-from mpilbm.backends import compiler, cuda
+from mpilbm.backends import compiler, cuda_launch
 from mpilbm.case import parse_case
 from mpilbm.registry import find, names
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 def quick(monkeypatch):
     """Little time in the C compiler; launches of few planes."""
     monkeypatch.setattr(compiler, "FLAGS", C_FLAGS)
-    monkeypatch.setattr(cuda, "GRID_LIMIT", 8)
+    monkeypatch.setattr(cuda_launch, "GRID_LIMIT", 8)
 
 
 def compile_both(case: dict) -> None:
@@ -70,7 +70,7 @@ def test_nodes_stream_as_in_the_c_text(streaming):
 def test_several_blocks_along_x_and_along_the_rows(size):
     case = tables("D3Q19", "esopull", "bgk", "periodic", "single")
     case["domain"]["size"] = size
-    assert max(cuda.launch_shape("cells", *size[:2], 0, 1)[0][:2]) > 1
+    assert max(cuda_launch.launch_shape("cells", *size[:2], 0, 1)[0][:2]) > 1
     cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
     assert_same(cpu.start().run(2), gpu.start().run(2))
 

@@ -7,13 +7,12 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm import cache
-from mpilbm.backends import Backend, Device, Resources, check_copy, checked, gibibytes, nvidia
+from mpilbm.backends import Backend, Device, check_copy, gibibytes, nvidia
+from mpilbm.backends.cuda_launch import CudaKernel, most_rows
 from mpilbm.backends.cuda_sweep import LEAST_CAPABILITY, SweepKernel
-from mpilbm.codegen.program import Kernel, Program
+from mpilbm.codegen.program import Program
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.registry import register
-
-GRID_LIMIT = 65535  # blocks along the second and third axis of a grid
 
 
 @register("backends", "cuda")
@@ -69,34 +68,6 @@ def load_cupy(found: nvidia.Driver):
     return cupy
 
 
-def block_shape(nx: int, rows: int, threads: int = 256) -> tuple[int, int, int]:
-    """Threads of a block of a kernel over cells: whole warps along x, then rows."""
-    x = min(threads, -(-nx // 32) * 32)
-    return x, max(1, min(rows, threads // x)), 1
-
-
-def launch_shape(
-    over: str, nx: int, rows: int, begin: int, end: int, stride: int = 1, threads: int = 256
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(grid, block) of a kernel over planes (or entries) begin, begin + stride, … < end."""
-    count = -(-(end - begin) // stride)
-    if over == "entries":
-        return (-(-count // 256),), (256,)
-    if over.endswith("rows"):
-        return (rows, count), (128,)
-    nx = -(-nx // 2) if over == "pairs" else nx
-    block = block_shape(nx, rows, threads)
-    return (-(-nx // block[0]), -(-rows // block[1]), count), block
-
-
-def pieces(over: str, begin: int, end: int, stride: int = 1) -> list[tuple[int, int]]:
-    """(begin, end) of each launch that a range needs: a grid takes 65535 planes at most."""
-    if begin >= end:
-        return []
-    step = end - begin if over == "entries" else GRID_LIMIT * stride
-    return [(first, min(first + step, end)) for first in range(begin, end, step)]
-
-
 class CudaEvent:
     """A point in a stream."""
 
@@ -138,49 +109,6 @@ class CudaStream:
         self.cupy.synchronize()
 
 
-class CudaKernel:
-    """A compiled kernel that waits for its arguments."""
-
-    def __init__(self, function, kernel: Kernel, program: Program):
-        self._function, self._kernel, self._program = function, kernel, program
-
-    def bind(self, **arguments) -> "CudaLaunch":
-        """Fix all arguments; raises TypeError where one is missing, unknown or of another type."""
-        values = checked(self._kernel, self._program, arguments)
-        box = int(arguments.get("nx", 0)), int(arguments.get("rows", 0))
-        if self._kernel.over == "nodes":
-            box = int(arguments["node_most"]), 1
-        narrow = self._kernel.over == "pairs" and self._program.storage == "float16"
-        return CudaLaunch(self._function, self._kernel.over, box, values, 128 if narrow else 256)
-
-    def resources(self) -> Resources:
-        """Registers and spilled bytes of a thread, shared bytes of a block."""
-        function = self._function
-        return Resources(function.num_regs, function.local_size_bytes, function.shared_size_bytes)
-
-
-class CudaLaunch:
-    """A kernel with its arguments; keeps their arrays alive, and remembers its grids."""
-
-    def __init__(self, function, over: str, box: tuple[int, int], values: list, threads: int):
-        self._function, self._over, self._box, self._values = function, over, box, values
-        self._threads = threads
-        self._calls: dict[tuple, list] = {}
-
-    def __call__(self, stream: CudaStream, begin: int, end: int, stride: int = 1) -> None:
-        """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
-        key = (begin, end, stride)
-        if key not in self._calls:
-            self._calls[key] = [
-                (*launch_shape(self._over, *self._box, first, last, stride, self._threads),
-                 (np.int64(first), np.int64(last), np.int64(stride), *self._values))
-                for first, last in pieces(self._over, *key)
-            ]  # fmt: skip
-        with stream.cupy:
-            for grid, block, values in self._calls[key]:
-                self._function(grid, block, values)
-
-
 class CudaDevice(Device):
     """A GPU with its three streams; becomes the current device of this process."""
 
@@ -211,7 +139,7 @@ class CudaDevice(Device):
     def problems(self, shape: tuple[int, int, int]) -> list[str]:
         """A grid has a limited number of rows of blocks."""
         _, rows, nx = shape
-        most = GRID_LIMIT * block_shape(nx, rows)[1]
+        most = most_rows(nx, rows)
         if rows <= most:
             return []
         return [
@@ -270,7 +198,7 @@ class CudaDevice(Device):
         options = ("--std=c++17", "--fmad=false", *(("-DFUSED",) if self._fused else ()))
         module = self.module(program.text, options)
         kernels = {
-            name: CudaKernel(module.get_function(kernel.name), kernel, program)
+            name: CudaKernel(self, module.get_function(kernel.name), kernel, program)
             for name, kernel in program.kernels.items()
         }
         if program.sweep and self.capability >= LEAST_CAPABILITY:

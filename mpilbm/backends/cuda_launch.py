@@ -1,0 +1,117 @@
+"""Generic kernels on a CUDA device: shapes of grids and blocks, and launches."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpilbm.backends import Resources, checked
+from mpilbm.backends.tuning import fastest
+from mpilbm.codegen.program import Kernel, Program
+
+GRID_LIMIT = 65535  # blocks along the second and third axis of a grid
+
+
+@dataclass(frozen=True)
+class Block:
+    """Threads of a block of a kernel over cells; its text allows 256."""
+
+    threads: int
+
+
+BLOCKS = (Block(256), Block(128), Block(64))  # the first where nothing is measured
+
+
+def block_shape(nx: int, rows: int, threads: int = 256) -> tuple[int, int, int]:
+    """Threads of a block of a kernel over cells: whole warps along x, then rows."""
+    x = min(threads, -(-nx // 32) * 32)
+    return x, max(1, min(rows, threads // x)), 1
+
+
+def launch_shape(
+    over: str, nx: int, rows: int, begin: int, end: int, stride: int = 1, threads: int = 256
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(grid, block) of a kernel over planes (or entries) begin, begin + stride, … < end."""
+    count = -(-(end - begin) // stride)
+    if over == "entries":
+        return (-(-count // 256),), (256,)
+    if over.endswith("rows"):
+        return (rows, count), (128,)
+    nx = -(-nx // 2) if over == "pairs" else nx
+    block = block_shape(nx, rows, threads)
+    return (-(-nx // block[0]), -(-rows // block[1]), count), block
+
+
+def pieces(over: str, begin: int, end: int, stride: int = 1) -> list[tuple[int, int]]:
+    """(begin, end) of each launch that a range needs: a grid takes 65535 planes at most."""
+    if begin >= end:
+        return []
+    step = end - begin if over == "entries" else GRID_LIMIT * stride
+    return [(first, min(first + step, end)) for first in range(begin, end, step)]
+
+
+def most_rows(nx: int, rows: int, threads: int = 256) -> int:
+    """The largest number of rows of nx cells that a grid holds."""
+    return GRID_LIMIT * block_shape(nx, rows, threads)[1]
+
+
+class CudaKernel:
+    """A compiled kernel that waits for its arguments."""
+
+    def __init__(self, device, function, kernel: Kernel, program: Program):
+        self._device, self._function = device, function
+        self._kernel, self._program = kernel, program
+        self._block: Block | None = None
+
+    def bind(self, **arguments) -> "CudaLaunch":
+        """Fix all arguments; raises TypeError where one is missing, unknown or of another type.
+
+        The first call of a kernel that makes up the steps chooses its block.
+        """
+        values = checked(self._kernel, self._program, arguments)
+        box = int(arguments.get("nx", 0)), int(arguments.get("rows", 0))
+        if self._kernel.over == "nodes":
+            box = int(arguments["node_most"]), 1
+
+        def launch(block):
+            return CudaLaunch(self._function, self._kernel.over, box, values, block.threads)
+
+        if self._block is None:
+            self._block = self._choose(box, arguments, launch)
+        return launch(self._block)
+
+    def _choose(self, box, arguments, launch) -> "Block":
+        """The fastest block for a kernel of the steps, the usual one for others."""
+        if "f_plane" not in arguments or not self._kernel.name.startswith("collide_stream"):
+            return BLOCKS[0]
+        field = arguments.get("f_in", arguments.get("f"))
+        planes = field.size // int(arguments["f_plane"]) - 2
+        text = f"{self._kernel.name}\n{self._program.text}"
+        held = [one for one in BLOCKS if box[1] <= most_rows(*box, one.threads)]
+        return fastest(self._device, text, (planes, box[1], box[0]), held or BLOCKS[:1], launch)
+
+    def resources(self) -> Resources:
+        """Registers and spilled bytes of a thread, shared bytes of a block."""
+        function = self._function
+        return Resources(function.num_regs, function.local_size_bytes, function.shared_size_bytes)
+
+
+class CudaLaunch:
+    """A kernel with its arguments; keeps their arrays alive, and remembers its grids."""
+
+    def __init__(self, function, over: str, box: tuple[int, int], values: list, threads: int):
+        self._function, self._over, self._box, self._values = function, over, box, values
+        self._threads = threads
+        self._calls: dict[tuple, list] = {}
+
+    def __call__(self, stream, begin: int, end: int, stride: int = 1) -> None:
+        """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
+        key = (begin, end, stride)
+        if key not in self._calls:
+            self._calls[key] = [
+                (*launch_shape(self._over, *self._box, first, last, stride, self._threads),
+                 (np.int64(first), np.int64(last), np.int64(stride), *self._values))
+                for first, last in pieces(self._over, *key)
+            ]  # fmt: skip
+        with stream.cupy:
+            for grid, block, values in self._calls[key]:
+                self._function(grid, block, values)

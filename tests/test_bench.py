@@ -141,7 +141,7 @@ def test_keys_of_the_standard_boxes_can_be_overridden(case):
 
 
 def test_a_usual_box_shrinks_until_it_fits(monkeypatch, capsys):
-    def need(device, case, slab, lists=()):
+    def need(device, case, slab, lists=(), fluid=None):
         if case.domain.size[0] > 40:
             raise CaseError("too large")
 

@@ -2,11 +2,14 @@
 
 import re
 from collections import Counter
-from math import hypot, sqrt
+from math import hypot, pi, sqrt
 
 from mpilbm.expressions import Formula, FormulaError
 from mpilbm.initial import names_in
 from mpilbm.units import tau_from_viscosity
+
+LOST = 2**12  # a change of less than one part in so many leaves a number of 11 bits as it is
+USUAL_SPEED = 0.05  # where a case names none
 
 
 def check(case, tables: dict) -> tuple[list[str], list[str]]:
@@ -26,7 +29,7 @@ def check(case, tables: dict) -> tuple[list[str], list[str]]:
             problems.append(f"{key}: {sentence}")
         elif sentence:
             warnings.append(f"{key}: {sentence}")
-    return problems, warnings
+    return problems, warnings + _sixteen_bits(case)
 
 
 def _fluids(case, tables) -> list[str]:
@@ -127,6 +130,31 @@ def _speeds(case):
 def _norm(vector) -> float:
     """|vector|; components that are formulas count as 0."""
     return hypot(*(value for value in vector if isinstance(value, int | float)))
+
+
+def _sixteen_bits(case) -> list[str]:
+    """Where changes a step are lost: below half a unit of the 11 bits that are stored."""
+    if case.precision.storage != "float16":
+        return []
+    found = []
+    speed = max((speed for _, speed in _speeds(case)), default=0) or USUAL_SPEED
+    length = min(case.domain.size)
+    mend = 'take storage = "float32", or measure with tools/precision_table what it costs'
+    for fluid in case.fluids:
+        force = _norm(fluid.force.value) if fluid.force else 0
+        if 0 < force < speed / LOST:
+            found.append(
+                f"precision.storage: 16 bits lose the force: it adds {force:.2g} a step to a speed "
+                f"of {speed:.2g}, which is stored in steps of {2 * speed / LOST:.2g}; {mend}"
+            )
+        change = fluid.viscosity * (pi / length) ** 2
+        if change < 1 / LOST:
+            found.append(
+                f"precision.storage: 16 bits may lose the viscosity: across {length} cells it "
+                f"changes a slow flow by {change:.2g} of itself a step, less than half a unit of "
+                f"what is stored, {1 / LOST:.2g}; {mend}"
+            )
+    return found
 
 
 def _speed(speed: float, cs: float) -> str:

@@ -226,3 +226,18 @@ def test_file_that_cannot_be_read(tmp_path):
         load_case(tmp_path / "no.toml")
     with pytest.raises(CaseError, match="cannot be read: Is a directory"):
         load_case(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("force", "viscosity", "expected"),
+    [(1e-7, 0.1, "lose the force: it adds 1e-07 a step"), (1e-3, 1e-6, "may lose the viscosity")],
+)
+def test_what_sixteen_bits_lose_is_told(force, viscosity, expected):
+    """A force or a viscosity whose change a step is below half a unit of what is stored."""
+    more = {"fluid": {"viscosity": viscosity}, "force": {"name": "guo", "value": [force, 0, 0]}}
+    half = {"precision": {"compute": "float32", "storage": "float16"}}
+    case = parse_case(tables(**more, **half))
+    (told,) = [w for w in case.warnings if w.startswith("precision.storage")]
+    assert expected in told
+    single = parse_case(tables(**more))
+    assert not [w for w in single.warnings if w.startswith("precision.storage")]

@@ -76,7 +76,7 @@ def build(case) -> Program:
     precision = case.precision
     head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
     head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"
-    prelude = Path(__file__).with_name("prelude.h").read_text()
+    prelude = _prelude()
     text = "\n".join([head + prelude, *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
     sweep = ""
@@ -88,4 +88,14 @@ def build(case) -> Program:
 
 
 SCALE = 2**15  # of 16-bit values: populations are small deviations, and so use a half's whole range
+
+
+def _prelude() -> str:
+    """What goes before all kernels, for both compilers."""
+    common, cuda, c = (
+        Path(__file__).with_name(f"prelude{part}.h").read_text() for part in ("", "_cuda", "_c")
+    )
+    return common.replace("/* FOR CUDA */\n", cuda).replace("/* FOR C */\n", c)
+
+
 _C = {"float16": "unsigned short", "float32": "float", "float64": "double"}

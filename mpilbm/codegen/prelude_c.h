@@ -1,0 +1,165 @@
+/* What a C compiler makes of the kernels' words. */
+#include <tgmath.h>
+#include <string.h>
+#define RESTRICT restrict
+#define INLINE static inline __attribute__((always_inline))
+#define KERNEL(threads) void
+#define STORE_BITS(field, index, bits) ((field)[index] = (bits))
+#define FORGET_ADDRESSES
+#define POPCOUNT(bits) __builtin_popcount(bits)
+#ifdef STORE_HALF
+typedef union { store bits; _Float16 value; } half_bits;
+INLINE float half_to_float(store bits) { return (float)((half_bits){.bits = bits}).value; }
+INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16)value}).bits; }
+#endif
+
+/* Stores to an array that is not read are collected for LINE cells of a row, then sent past the
+   caches: an ordinary store first reads what it overwrites. Lines start at multiples of 64 bytes. */
+#define LINE 64
+#define LINE_PARAMETERS store (*line)[LINE], int line_at,
+#define STORE_LINE_BITS(field, index, k, bits) (line[k][line_at] = (bits))
+#define LINE_BITS(field, index, k) (line[k][line_at])
+
+/* Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define FLUSH_DENORMALS const unsigned saved = _mm_getcsr(); _mm_setcsr(saved | 0x8040);
+#define RESTORE_DENORMALS _mm_setcsr(saved); _mm_sfence();
+#else
+#define FLUSH_DENORMALS
+#define RESTORE_DENORMALS
+#endif
+
+#define FOR_CELLS(function, ...)                                                              \
+  FLUSH_DENORMALS                                                                             \
+  for (int64 plane = begin; plane < end; plane += stride)                                     \
+    for (int row = 0; row < rows; row++) {                                                    \
+      const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;   \
+      _Pragma("omp simd") for (int x = 1; x < nx - 1; x++)                                    \
+          function(plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__);                   \
+      for (int side = nx == 1; side < 2; side++) {                                            \
+        const int x = side ? nx - 1 : 0;                                                      \
+        function(plane, row, row_m, row_p, x, NEIGHBOURS(x, nx), __VA_ARGS__);                \
+      }                                                                                       \
+    }                                                                                         \
+  RESTORE_DENORMALS
+
+INLINE void stream_out(store* to, const store* from, int count)
+{
+  int done = 0;
+#if defined(__AVX512F__)
+  for (; done + 64 / (int)sizeof(store) <= count; done += 64 / sizeof(store))
+    _mm512_stream_si512((__m512i*)(to + done), _mm512_load_si512((const __m512i*)(from + done)));
+#elif defined(__AVX__)
+  for (; done + 32 / (int)sizeof(store) <= count; done += 32 / sizeof(store))
+    _mm256_stream_si256((__m256i*)(to + done), _mm256_load_si256((const __m256i*)(from + done)));
+#endif
+  memcpy(to + done, from + done, (count - done) * sizeof(store));
+}
+
+/* While stores drain, fetch what the next line of cells reads: it follows in memory. */
+INLINE void ahead(const store* from)
+{
+  for (int k = LINE; k < 2 * LINE; k += 64 / sizeof(store)) __builtin_prefetch(from + k);
+}
+
+/* All cells of a line run as if neither end wrapped around, so that vectors start at whole cache
+   lines; the two cells that do wrap are then computed again, before anything is sent. */
+#define FOR_CELLS_SENT(function, send, values, ...)                                           \
+  FLUSH_DENORMALS                                                                             \
+  store line[values][LINE] __attribute__((aligned(64)));                                      \
+  for (int64 plane = begin; plane < end; plane += stride)                                     \
+    for (int row = 0; row < rows; row++) {                                                    \
+      const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;   \
+      for (int start = 0; start < nx; start += LINE) {                                        \
+        const int stop = start + LINE < nx ? start + LINE : nx;                               \
+        _Pragma("omp simd") for (int x = start; x < stop; x++)                                \
+            function(line, x - start, plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__); \
+        for (int side = start > 0 || nx == 1; side < 1 + (stop == nx); side++) {              \
+          const int x = side ? nx - 1 : 0;                                                    \
+          function(line, x - start, plane, row, row_m, row_p, x, NEIGHBOURS(x, nx), __VA_ARGS__); \
+        }                                                                                     \
+        send(line, 0, stop - start, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);  \
+      }                                                                                       \
+    }                                                                                         \
+  RESTORE_DENORMALS
+
+#define FOR_PAIRS(function, pair, ...) FOR_CELLS(function, __VA_ARGS__)
+#define FOR_PAIRS_SENT(function, pair, ...) FOR_CELLS_SENT(function, __VA_ARGS__)
+
+#define FOR_NODES(function, ...)                                                              \
+  FLUSH_DENORMALS                                                                             \
+  for (int64 plane = begin; plane < end; plane += stride) {                                   \
+    const int count = node_count[plane];                                                      \
+    _Pragma("omp simd") for (int node = 0; node < count; node++)                              \
+        function(plane, node, __VA_ARGS__);                                                   \
+  }                                                                                           \
+  RESTORE_DENORMALS
+
+/* Values that tables point to are fetched into lines, and sent from lines, by runs of consecutive
+   numbers or else one by one: gather and scatter instructions take twice as long. Long lines,
+   since memory is quick only where it is read for a while. */
+#define NODE_LINE 256
+#define NODE_LINE_PARAMETERS store (*line)[NODE_LINE], int line_at,
+#define RUN 16
+#define ONE_BY_ONE __asm__ volatile("");
+
+INLINE int consecutive(const int32* next)
+{
+#if defined(__AVX512F__)
+  const __m512i steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i run = _mm512_add_epi32(_mm512_set1_epi32(next[0]), steps);
+  return _mm512_cmpeq_epi32_mask(run, _mm512_loadu_si512(next)) == 0xffff;
+#else
+  int32 off = 0;
+  for (int k = 1; k < RUN; k++) off |= next[k] - next[0] - k;
+  return off == 0;
+#endif
+}
+
+#define BY_RUNS(whole, single)                                                                \
+  int k = 0;                                                                                  \
+  for (; k + RUN <= count; k += RUN)                                                          \
+    if (consecutive(next + k)) whole;                                                         \
+    else                                                                                      \
+      for (int j = k; j < k + RUN; j++) { ONE_BY_ONE single; }                                \
+  for (int j = k; j < count; j++) { ONE_BY_ONE single; }
+
+INLINE void fetch_line(store* to, const store* from, const int32* next, int count)
+{
+  BY_RUNS(memcpy(to + k, from + next[k], RUN * sizeof(store)), to[j] = from[next[j]])
+}
+INLINE void scatter_line(store* to, const store* from, const int32* next, int count)
+{
+  BY_RUNS(memcpy(to + next[k], from + k, RUN * sizeof(store)), to[next[j]] = from[j])
+}
+#define FETCH(field, base, entry, k) fetch_line(line[k], field + base, node_next + entry, count)
+#define SCATTER(field, base, entry, k) scatter_line(field + base, line[k], node_next + entry, count)
+
+#define FOR_NODE_LINES(function, fetch, send, values, ...)                                    \
+  FLUSH_DENORMALS                                                                             \
+  store line[values][NODE_LINE] __attribute__((aligned(64)));                                 \
+  for (int64 plane = begin; plane < end; plane += stride)                                     \
+    for (int start = 0; start < node_count[plane]; start += NODE_LINE) {                      \
+      const int left = node_count[plane] - start, count = left < NODE_LINE ? left : NODE_LINE; \
+      fetch(line, 0, count, plane, start, __VA_ARGS__);                                       \
+      _Pragma("omp simd") for (int k = 0; k < count; k++)                                     \
+          function(line, k, plane, start + k, __VA_ARGS__);                                   \
+      send(line, 0, count, plane, start, __VA_ARGS__);                                        \
+    }                                                                                         \
+  RESTORE_DENORMALS
+
+#define FOR_ENTRIES(function, ...)                                                            \
+  FLUSH_DENORMALS                                                                             \
+  for (int64 entry = begin; entry < end; entry += stride) function(entry, __VA_ARGS__);       \
+  RESTORE_DENORMALS
+
+#define SUM_ROWS(count, maxima, from, to, call)                                               \
+  FLUSH_DENORMALS                                                                             \
+  for (int64 plane = begin; plane < end; plane += stride)                                     \
+    for (int row = 0; row < rows; row++) {                                                    \
+      double total[count] = {0};                                                              \
+      for (int x = (from); x < (to); x++) call;                                               \
+      for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] = total[k]; \
+    }                                                                                         \
+  RESTORE_DENORMALS

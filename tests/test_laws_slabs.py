@@ -5,7 +5,7 @@ import pytest
 from pairs import all_pairs, label
 from slabs import PRECISIONS, Cluster, box
 
-from mpilbm.registry import make, names
+from mpilbm.registry import find, make, names
 
 
 def walls(lattice):
@@ -100,6 +100,33 @@ def test_neither_slabs_nor_layout_show(choice):
             assert np.array_equal(values, fields[name])
         assert cut.sums()[0] == columns
         assert np.array_equal(cut.sums()[1], sums)
+
+
+MODELS = [  # (force, equilibrium) of which moments hold all
+    (force, equilibrium)
+    for force in names("forcing")
+    for equilibrium in names("equilibria")
+    if find("forcing", force).second_order and find("equilibria", equilibrium).second_order
+]
+
+
+def with_model(lattice, force, equilibrium, **choice):
+    """The forced box with another force and equilibrium."""
+    case = tables(lattice, setting="forced", **choice)
+    case["force"]["name"], case["collision"]["equilibrium"] = force, {"name": equilibrium}
+    return case
+
+
+@pytest.mark.parametrize(("force", "equilibrium"), MODELS)
+def test_moments_hold_what_populations_do(force, equilibrium):
+    given = {"force": force, "equilibrium": equilibrium, "collision": "regularized"}
+    found, expected = (
+        Cluster(with_model("D2Q9", **given, layout=layout, precision="double")).start().run(7)
+        for layout in ("moments", "ab")
+    )
+    fields = found.fields("rho", "u")
+    for name, values in expected.fields("rho", "u").items():
+        assert np.abs(fields[name] - values).max() < 1e-14
 
 
 @pytest.mark.parametrize("planes", [1, 2, 3])

@@ -100,7 +100,8 @@ class FluidKernels:
 
     def initialise(self, parity):
         """What left each cell in step -1, from rho and u."""
-        kernel = self.block_kernel(f"initialise_{parity}", "f_out_i = feq_i(rho, u) + F_i / 2")
+        text = "what leaves a cell in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
+        kernel = self.block_kernel(f"initialise_{parity}", text)
         kernel.argument("rho_initial", "double*")
         kernel.argument("u_initial", "double*")
         rest = 1 if self.model.offset else 0

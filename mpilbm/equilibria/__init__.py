@@ -13,6 +13,7 @@ class Equilibrium(Parameters):
     itself; so no digit of a small deviation is lost in a difference of two numbers near 1.
     """
 
+    lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
     second_order: ClassVar[bool] = False  # no moments of it go beyond the second Hermite tensor
 
     def feq(self, lattice, density, rho, u) -> list:
@@ -22,6 +23,13 @@ class Equilibrium(Parameters):
     def velocity(self, momentum, rho) -> list:
         """The velocity of this equilibrium, from the momentum per volume."""
         return [j / rho for j in momentum]
+
+    def problems(self, case) -> list[str]:
+        """Refuse lattices on which it is not defined."""
+        if self.lattices is None or case.lattice.name in self.lattices:
+            return []
+        return [f"{self.name} is not defined on {case.lattice.name}; "
+                f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
 
 
 def dot(a, b):

@@ -123,6 +123,19 @@ def test_equilibrium_has_the_moments_of_the_flow(lattice, collision):
 
 
 @over_flows
+def test_the_unit_of_mass_shows_where_there_is_a_rho_0(lattice, collision):
+    fluid = Fluid(lattice, collision)
+    unit, equilibrium = Symbol("unit"), fluid.collision.equilibrium
+    scaled = fluid.feq(unit * fluid.density, unit * fluid.rho, fluid.u)
+    same = [vanishes(a - unit * b) for a, b in zip(scaled, fluid.feq(), strict=True)]
+    j = [unit * fluid.rho * u for u in fluid.u]
+    same += [
+        v == u for v, u in zip(equilibrium.velocity(j, unit * fluid.rho), fluid.u, strict=True)
+    ]
+    assert all(same) == equilibrium.any_unit
+
+
+@over_flows
 def test_stored_deviations_are_those_from_rest(lattice, collision):
     fluid = Fluid(lattice, collision)
     still = [0] * fluid.lattice.D

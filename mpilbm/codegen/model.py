@@ -14,7 +14,7 @@ class Model:
 
     With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0); `density` is what the
     stored ones add up to: rho - 1, or rho without offset. Populations, densities and momenta are
-    multiples of 1 / `unit`; the equations are the same in every unit of mass.
+    multiples of 1 / `unit`, which is 1 unless the equilibrium is the same in any unit of mass.
     """
 
     lattice: Lattice

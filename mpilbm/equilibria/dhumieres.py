@@ -18,6 +18,7 @@ class DHumieres(Equilibrium):
     """
 
     lattices = ("D3Q19",)
+    any_unit = False
 
     def feq(self, lattice, density, rho, u):
         """Q expressions, from the moments by name (see lattices/basis.py)."""

@@ -15,6 +15,7 @@ class Incompressible(Equilibrium):
     [He & Luo 1997, J. Stat. Phys. 88, 927]
     """
 
+    any_unit = False
     second_order = True
 
     def feq(self, lattice, density, rho, u):

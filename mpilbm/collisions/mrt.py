@@ -5,7 +5,7 @@ from fractions import Fraction
 from pydantic import Field
 
 from mpilbm.collisions import Collision, unnamed
-from mpilbm.equilibria import dot
+from mpilbm.equilibria import dot, expanded
 from mpilbm.lattices.basis import basis
 from mpilbm.registry import register
 
@@ -27,11 +27,12 @@ def rate(moments: str):
 class MRT(Collision):
     """f* = f - M^-1 S M (f - feq): moments m = M f relax at rates S by group.
 
-    s_nu, of the shear stress, follows from nu = cs2 (1/s_nu - 1/2), the others by default from
-    the literature. s_e sets the bulk viscosity; (1/s_nu - 1/2) (1/s_q - 1/2) = 3/16 with s_m = s_q
-    puts half-way walls where they are with `trt`. The rows of M are those of lattices/basis.py. On
-    D2Q9, D3Q15, D3Q19 and D3Q27; equilibrium = {name = "dhumieres"} makes it the D3Q19 model of
-    d'Humières et al., whose rates are chosen for it.
+    s_nu, of the shear stress, follows from nu = cs2 (1/s_nu - 1/2); the others are those of the
+    literature unless given, chosen for stability. s_e sets the bulk viscosity; half-way walls lie
+    half-way (to 1e-5 in a channel) with s_q, and the same s_m, at which (1/s_nu - 1/2)
+    (1/s_q - 1/2) = 3/16, but 1 % off with the usual rates. The rows of M are those of
+    lattices/basis.py, for D2Q9, D3Q15, D3Q19 and D3Q27; equilibrium = {name = "dhumieres"} makes it
+    the D3Q19 model of d'Humières et al., whose rates are chosen for it.
     [Lallemand & Luo 2000, Phys. Rev. E 61, 6546; d'Humières et al. 2002, Phil. Trans. R. Soc. A
     360, 437; Suga et al. 2015, Comput. Math. Appl. 69, 518; paper: Obrecht et al. 2013]
     """
@@ -87,8 +88,3 @@ def rate_of(moment: str) -> str:
     """Name of the rate of a moment; no collision has one for rho and j."""
     group = moment.partition("_")[0]
     return "s_nu" if group == "p" else f"s_{group}"
-
-
-def expanded(value):
-    """A sum of products where symbolic; numbers as they are."""
-    return value.expand() if hasattr(value, "expand") else value

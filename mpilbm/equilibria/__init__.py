@@ -38,6 +38,11 @@ def dot(a, b):
     return sum((x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0), 0)
 
 
+def expanded(value):
+    """A sum of products where symbolic, so that equal terms cancel; numbers as they are."""
+    return value.expand() if hasattr(value, "expand") else value
+
+
 def one_way(c: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """(1, c) or (-1, -c), so that c and -c give the same vector and opposite signs."""
     back = tuple(-a for a in c)

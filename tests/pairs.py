@@ -2,6 +2,9 @@
 
 import os
 from itertools import combinations, product
+from types import SimpleNamespace
+
+from mpilbm.registry import make
 
 EVERYTHING = bool(os.environ.get("MPILBM_TEST_ALL"))
 
@@ -25,3 +28,10 @@ def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dic
 def label(choice: dict) -> str:
     """A test id."""
     return "-".join(str(value) for value in choice.values())
+
+
+def defined(lattice: str, collision) -> bool:
+    """Whether a lattice has a collision (a name or a table) and its equilibrium."""
+    collision = make("collisions", collision)
+    case = SimpleNamespace(lattice=make("lattices", lattice))
+    return not (collision.problems(case) or collision.equilibrium.problems(case))

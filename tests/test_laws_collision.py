@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from pairs import defined
 from sympy import Rational, Symbol, expand
 
 from mpilbm import units
@@ -12,8 +13,16 @@ from mpilbm.layouts import moments
 from mpilbm.registry import find, make, names
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")
+FLOWS = [
+    pytest.param(lattice, collision, id=f"{lattice}-{name}-{feq}")
+    for lattice in LATTICES
+    for name in COLLISIONS
+    for feq in names("equilibria")
+    for collision in [{"name": name, "equilibrium": {"name": feq}}]
+    if defined(lattice, collision)
+]
 over_lattices = pytest.mark.parametrize("lattice", LATTICES)
-over_collisions = pytest.mark.parametrize("collision", COLLISIONS)
+over_flows = pytest.mark.parametrize(("lattice", "collision"), FLOWS)
 over_forces = pytest.mark.parametrize("force", [None, *FORCES])
 
 
@@ -29,28 +38,35 @@ def momentum(lattice, f) -> list:
     return [dot([c[a] for c in lattice.c], f) for a in range(lattice.D)]
 
 
+def model(lattice, collision, force=None, offset=True) -> Model:
+    """`collision` is a name or a table."""
+    D = make("lattices", lattice).D
+    forcing = make("forcing", {"name": force, "value": [0.0] * D}) if force else None
+    return Model(find("lattices", lattice)(), make("collisions", collision), forcing, offset)
+
+
 class Fluid:
-    """A collision on a lattice at rho, u and force F, all symbols."""
+    """A collision on a lattice at rho, the velocity u that collides and force F, all symbols."""
 
     def __init__(self, lattice, collision, force=None):
-        self.lattice, self.collision = make("lattices", lattice), make("collisions", collision)
+        self.model = model(lattice, collision, force)
+        self.lattice, self.collision = self.model.lattice, self.model.collision
         D = self.lattice.D
         self.density, self.rho, *self.u = symbols("density rho u_x u_y u_z")[: 2 + D]
         self.F = symbols("F_x F_y F_z")[:D] if force else [0] * D
-        self.source = None
-        if force:
-            forcing = make("forcing", {"name": force, "value": [0.0] * D})
-            self.source = forcing.source(self.lattice, self.u, self.F)
+        self.source = self.model.source(self.density, self.rho, self.u, self.F)
         self.rates = {name: Symbol(name) for name in self.collision.rates(0.1, self.lattice)}
 
     def f(self) -> list:
-        """Any populations with sum f = density and sum c f = rho u - F/2."""
-        lattice = self.lattice
+        """Any populations with sum f = density and the momentum of u, less what u has of F."""
+        lattice, half = self.lattice, self.model.half
         h = symbols(" ".join(f"h_{i}" for i in range(lattice.Q)))
         mass = self.density - sum(h)
         j = [
-            self.rho * u - F / 2 - m
-            for u, F, m in zip(self.u, self.F, momentum(lattice, h), strict=True)
+            j - half * F / 2 - m
+            for j, F, m in zip(
+                momentum(lattice, self.feq()), self.F, momentum(lattice, h), strict=True
+            )
         ]
         terms = zip(h, rational(lattice.w), lattice.c, strict=True)
         return [a + w * (mass + dot(c, j) / Rational(lattice.cs2)) for a, w, c in terms]
@@ -60,8 +76,7 @@ class Fluid:
         return self.collision.feq(self.lattice, *given)
 
     def collide(self, f) -> list:
-        state = (f, self.density, self.rho, self.u, self.source, self.rates)
-        return self.collision.collide(self.lattice, *state)
+        return self.model.leaving(f, self.density, self.rho, self.u, self.F, self.rates)
 
 
 def rational(weights) -> list:
@@ -73,8 +88,7 @@ def vanishes(expression) -> bool:
 
 
 @over_forces
-@over_collisions
-@over_lattices
+@over_flows
 def test_mass_is_kept_and_momentum_grows_by_the_force(lattice, collision, force):
     fluid = Fluid(lattice, collision, force)
     f = fluid.f()
@@ -84,8 +98,7 @@ def test_mass_is_kept_and_momentum_grows_by_the_force(lattice, collision, force)
         assert vanishes(gained - F)
 
 
-@over_collisions
-@over_lattices
+@over_flows
 def test_equilibrium_is_where_nothing_changes(lattice, collision):
     fluid = Fluid(lattice, collision)
     feq = fluid.feq()
@@ -94,23 +107,35 @@ def test_equilibrium_is_where_nothing_changes(lattice, collision):
     assert not all(vanishes(a - b) for a, b in zip(fluid.collide(f), f, strict=True))
 
 
-@over_collisions
-@over_lattices
+@over_flows
 def test_equilibrium_has_the_moments_of_the_flow(lattice, collision):
-    """rho, rho u and rho u u + p; the pressure cs2 density is that of what is stored."""
+    """rho, j and j u + p; the pressure cs2 density is that of what is stored."""
     fluid = Fluid(lattice, collision)
     feq, u = fluid.feq(), fluid.u
+    j = momentum(fluid.lattice, feq)
     assert vanishes(sum(feq) - fluid.density)
-    for j, v in zip(momentum(fluid.lattice, feq), u, strict=True):
-        assert vanishes(j - fluid.rho * v)
+    found = fluid.collision.velocity(j, fluid.rho)
+    assert all(vanishes(v - expected) for v, expected in zip(found, u, strict=True))
     for a, b in product(range(fluid.lattice.D), repeat=2):
         flux = dot([c[a] * c[b] for c in fluid.lattice.c], feq)
         pressure = Rational(fluid.lattice.cs2) * fluid.density if a == b else 0
-        assert vanishes(flux - fluid.rho * u[a] * u[b] - pressure)
+        assert vanishes(flux - j[a] * u[b] - pressure)
 
 
-@over_collisions
-@over_lattices
+@over_flows
+def test_the_unit_of_mass_shows_where_there_is_a_rho_0(lattice, collision):
+    fluid = Fluid(lattice, collision)
+    unit, equilibrium = Symbol("unit"), fluid.collision.equilibrium
+    scaled = fluid.feq(unit * fluid.density, unit * fluid.rho, fluid.u)
+    same = [vanishes(a - unit * b) for a, b in zip(scaled, fluid.feq(), strict=True)]
+    j = [unit * fluid.rho * u for u in fluid.u]
+    same += [
+        v == u for v, u in zip(equilibrium.velocity(j, unit * fluid.rho), fluid.u, strict=True)
+    ]
+    assert all(same) == equilibrium.any_unit
+
+
+@over_flows
 def test_stored_deviations_are_those_from_rest(lattice, collision):
     fluid = Fluid(lattice, collision)
     still = [0] * fluid.lattice.D
@@ -125,8 +150,7 @@ def test_stored_deviations_are_those_from_rest(lattice, collision):
 
 
 @pytest.mark.parametrize("nu", [0.001, 0.05, 1 / 6, 2.0])
-@over_collisions
-@over_lattices
+@over_flows
 def test_shear_stress_relaxes_at_the_rate_of_the_viscosity(lattice, collision, nu):
     one, operator = make("lattices", lattice), make("collisions", collision)
     stress = [float(w) * c[0] * c[1] for w, c in zip(one.w, one.c, strict=True)]
@@ -149,8 +173,10 @@ def test_two_rates_have_the_magic_product(magic):
 @pytest.mark.parametrize("force", FORCES)
 @over_lattices
 def test_force_term_has_the_moments_0_F_and_uF_plus_Fu(lattice, force):  # noqa: N802
-    fluid = Fluid(lattice, COLLISIONS[0], force)
-    one, u, F = fluid.lattice, fluid.u, fluid.F
+    """With u the velocity of the flow, half of the force in it."""
+    fluid = Fluid(lattice, "bgk", force)
+    one, F, missing = fluid.lattice, fluid.F, 1 - fluid.model.half
+    u = [v + missing * f / (2 * fluid.rho) for v, f in zip(fluid.u, F, strict=True)]
     assert vanishes(sum(fluid.source))
     for a in range(one.D):
         assert vanishes(momentum(one, fluid.source)[a] - F[a])
@@ -175,12 +201,6 @@ class Numbers:
 F = {"force_x": Fraction(1, 700), "force_y": Fraction(-1, 900), "force_z": Fraction(1, 1100)}
 
 
-def model(lattice, collision, force, offset) -> Model:
-    D = make("lattices", lattice).D
-    forcing = make("forcing", {"name": force, "value": [0.0] * D}) if force else None
-    return Model(find("lattices", lattice)(), make("collisions", collision), forcing, offset)
-
-
 def one_cell(model, rho, u, steps, number=Fraction):
     """Populations of a periodic box of one cell, rho and u after some steps."""
     kernel = Numbers(**{name: number(value) for name, value in F.items()})
@@ -197,20 +217,31 @@ U = (Fraction(1, 20), Fraction(1, 30), Fraction(-1, 40))
 
 
 @pytest.mark.parametrize("force", FORCES)
-@over_collisions
-@over_lattices
+@over_flows
 def test_force_is_what_the_momentum_gains_per_step(lattice, collision, force):
     rho = Fraction(11, 10)
+    given = model(lattice, collision, force, True)
+    gains = given.collision.velocity(list(F.values()), rho)
     for steps in (0, 1, 3):
-        _, density, u = one_cell(model(lattice, collision, force, True), rho, U, steps)
+        _, density, u = one_cell(given, rho, U, steps)
         assert density == rho
-        for v, start, gain in zip(u, U, F.values(), strict=False):
-            assert rho * (v - start) == steps * gain
+        for v, start, gain in zip(u, U, gains, strict=False):
+            assert v - start == steps * gain
+
+
+@over_flows
+def test_exact_difference_leaves_a_uniform_fluid_in_equilibrium(lattice, collision):
+    """At the velocity that all of the force has reached: half of it is ahead of u."""
+    given, rho = model(lattice, collision, "exact_difference"), Fraction(11, 10)
+    push = given.collision.velocity(list(F.values()), rho)
+    for steps in (0, 1, 3):
+        f, _, u = one_cell(given, rho, U, steps)
+        ahead = [v + p / 2 for v, p in zip(u, push, strict=False)]
+        assert f == given.collision.feq(given.lattice, rho - 1, rho, ahead)
 
 
 @over_forces
-@over_collisions
-@over_lattices
+@over_flows
 def test_offset_does_not_show(lattice, collision, force):
     given = (1.01, [float(v) for v in U], 4, float)
     shifted = model(lattice, collision, force, True)

@@ -5,7 +5,7 @@ import pytest
 from pairs import all_pairs, label
 from slabs import PRECISIONS, Cluster, box
 
-from mpilbm.registry import make, names
+from mpilbm.registry import find, make, names
 
 
 def walls(lattice):
@@ -100,6 +100,37 @@ def test_neither_slabs_nor_layout_show(choice):
             assert np.array_equal(values, fields[name])
         assert cut.sums()[0] == columns
         assert np.array_equal(cut.sums()[1], sums)
+
+
+MODELS = [  # (force, equilibrium) of which moments hold all
+    (force, equilibrium)
+    for force in names("forcing")
+    for equilibrium in names("equilibria")
+    if find("forcing", force).second_order and find("equilibria", equilibrium).second_order
+]
+
+
+def with_model(lattice, force, equilibrium, **choice):
+    """The forced box with another force and equilibrium."""
+    case = tables(lattice, setting="forced", **choice)
+    case["force"]["name"], case["collision"]["equilibrium"] = force, {"name": equilibrium}
+    return case
+
+
+@pytest.mark.parametrize(("layout", "precision"), [("moments", "double"), ("aa", "half")])
+@pytest.mark.parametrize(("force", "equilibrium"), MODELS)
+def test_every_force_and_equilibrium_in_every_storage(force, equilibrium, layout, precision):
+    given = {"force": force, "equilibrium": equilibrium, "collision": "regularized"}
+    found, expected = (
+        Cluster(with_model("D2Q9", **given, **storage)).start().run(7).fields("rho", "u")
+        for storage in (
+            {"layout": layout, "precision": precision},
+            {"layout": "ab", "precision": "double"},
+        )
+    )
+    for name, values in expected.items():
+        allowed = {"half": 3e-4, "double": 1e-14}[precision]
+        assert np.abs(found[name] - values).max() < allowed
 
 
 @pytest.mark.parametrize("planes", [1, 2, 3])

@@ -8,7 +8,7 @@ import pytest
 from emulated_device import C_FLAGS, EmulatedDevice, command, encode_tiled
 from pairs import all_pairs, label
 from slabs import Cluster
-from test_laws_slabs import OPTIONS, tables
+from test_laws_slabs import MODELS, OPTIONS, tables, with_model
 
 from mpilbm.backends import compiler, tiles
 from mpilbm.backends.tiles import Tile
@@ -58,6 +58,17 @@ def test_it_does_what_the_generic_kernel_does(choice):
     for name, values in whole.fields("rho", "u").items():
         assert np.abs(values - expected[name]).max() < ALLOWED.get(choice["precision"], 3e-6)
     assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
+@pytest.mark.parametrize("precision", ["half", "double"])
+@pytest.mark.parametrize(("force", "equilibrium"), MODELS)
+def test_every_force_and_equilibrium(force, equilibrium, precision):
+    given = {"layout": "moments", "collision": "regularized", "precision": precision}
+    case = with_model("D2Q9", force, equilibrium, **given)
+    case["domain"]["size"][0] = 42
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    for name, values in swept(case).fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < ALLOWED[precision]
 
 
 @pytest.mark.parametrize(

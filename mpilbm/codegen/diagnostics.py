@@ -43,17 +43,19 @@ class Diagnostics:
 
     def velocity(self, parity):
         """u of all cells into its own field, and sums over the fluid cells of each row."""
-        text = "density, rho u, rho u.u / 2, largest u.u, cells that are not finite"
+        text = "density, j, j.u / 2, largest u.u, cells that are not finite"
         kernel, fluid = self._sums(f"velocity_{parity}", text, self.fluid.grid), FLUID
         if self.fluid.grid.over == "nodes":
             fluid = "1"
-        density, rho, u = self.model.macroscopic(kernel, self.fluid.left(kernel, parity), -1)
+        f = self.fluid.left(kernel, parity)
+        density, _, u = self.model.macroscopic(kernel, f, -1)
+        momentum = self.model.momentum(kernel, f, -1)
         for a, value in enumerate(u):
             kernel.write("u", "real", self.grid, a, HERE, value)
         kernel.add(density, fluid)
-        for value in u:
-            kernel.add(rho * value, fluid)
-        kernel.add(rho * dot(u, u) / 2, fluid)
+        for value in momentum:
+            kernel.add(value, fluid)
+        kernel.add(dot(momentum, u) / 2, fluid)
         kernel.maximum(dot(u, u), fluid)
         kernel.count("!isfinite((double)({0}))", density + sum(u), fluid)
         return kernel

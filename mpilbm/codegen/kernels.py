@@ -18,13 +18,14 @@ class FluidKernels:
     """Generates the kernels of a model in a layout, one for each parity of its places.
 
     `paired`: GPUs update two cells a thread. `unit`: populations are stored as multiples of
-    1 / unit, in which the step computes too, without a product for each value read or stored.
+    1 / unit, in which the step computes too, without a product for each value read or stored; an
+    equilibrium with a rho_0 of its own takes them in units of one.
     """
 
     def __init__(self, model: Model, layout: Layout, paired: bool = False, unit: int = 1):
         self.model, self.layout, self.lattice = model, layout, model.lattice
         self.paired = paired and layout.populations
-        self.unit = unit if layout.populations else 1
+        self.unit = unit if layout.populations and model.collision.equilibrium.any_unit else 1
         layout.check_in_place(self.lattice)
         self.grid = layout.grid(self.lattice, 1, 1, 1)
 
@@ -100,7 +101,8 @@ class FluidKernels:
 
     def initialise(self, parity):
         """What left each cell in step -1, from rho and u."""
-        kernel = self.block_kernel(f"initialise_{parity}", "f_out_i = feq_i(rho, u) + F_i / 2")
+        text = "what leaves a cell in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
+        kernel = self.block_kernel(f"initialise_{parity}", text)
         kernel.argument("rho_initial", "double*")
         kernel.argument("u_initial", "double*")
         rest = 1 if self.model.offset else 0

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mpilbm.collisions import Collision
+from mpilbm.collisions import Collision, unnamed
 from mpilbm.equilibria import dot
 from mpilbm.forcing import Forcing
 from mpilbm.lattices import AXES, Lattice
@@ -14,7 +14,7 @@ class Model:
 
     With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0); `density` is what the
     stored ones add up to: rho - 1, or rho without offset. Populations, densities and momenta are
-    multiples of 1 / `unit`; the equations are the same in every unit of mass.
+    multiples of 1 / `unit`, which is 1 unless the equilibrium is the same in any unit of mass.
     """
 
     lattice: Lattice
@@ -48,34 +48,61 @@ class Model:
         return self.unit + density if self.offset else density
 
     def macroscopic(self, kernel, f, half: int):
-        """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho.
+        """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.
 
         `half` is +1 for what streams in and -1 for what leaves the cell.
         """
         density = kernel.let("density", sum(f))
         rho = kernel.let("rho", self.rest(density))
-        momentum = [
-            dot([c[a] for c in self.lattice.c], f) + half * F / 2
-            for a, F in enumerate(self.force(kernel))
-        ]
-        u = self.collision.velocity(momentum, rho)
+        u = self.collision.velocity(self.momentum(kernel, f, half), rho)
         return density, rho, [kernel.let(f"u_{a}", v) for a, v in zip(self.axes, u, strict=True)]
 
-    def source(self, kernel, u):
-        """The force term F_i, or None."""
+    def momentum(self, kernel, f, half: int) -> list:
+        """sum_i c_i f_i + half F/2."""
+        forces = enumerate(self.force(kernel))
+        return [dot([c[a] for c in self.lattice.c], f) + half * F / 2 for a, F in forces]
+
+    @property
+    def half(self) -> int:
+        """1 where the velocity that collides holds half of the force, else 0."""
+        return int(self.forcing is not None and self.forcing.inside)
+
+    def source(self, density, rho, u, F):
+        """The force term F_i at the velocity that collides, or None."""
         if self.forcing is None:
             return None
-        return self.forcing.source(self.lattice, u, self.force(kernel))
+        return self.forcing.source(self.lattice, self.collision, density, rho, u, F)
 
     def collide(self, kernel, f, rates: dict) -> list:
         """The Q populations that leave a cell, from those that stream in."""
-        density, rho, u = self.macroscopic(kernel, f, +1)
-        source = self.source(kernel, u)
-        return self.collision.collide(self.lattice, f, density, rho, u, source, rates, kernel.let)
+        density, rho, u = self.macroscopic(kernel, f, self.half)
+        return self.leaving(f, density, rho, u, self.force(kernel), rates, kernel.let)
+
+    def leaving(self, f, density, rho, u, F, rates: dict, let=unnamed) -> list:
+        """The same at the velocity u that collides, with a force F; `let` as for Collision."""
+        source = self.source(density, rho, u, F)
+        inside = source if self.half else None
+        f_star = self.collision.collide(self.lattice, f, density, rho, u, inside, rates, let)
+        return f_star if self.half or source is None else _sum(f_star, source)
 
     def initial(self, kernel, density, u) -> list:
-        """What leaves a cell at rho and u in equilibrium: feq_i + F_i / 2."""
-        rho = kernel.let("rho", self.rest(density))
+        """What leaves a cell at rho and u in equilibrium: feq_i + F_i / 2.
+
+        With the force outside the collision feq_i + F_i, at the velocity that collides.
+        """
+        rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
+        if self.forcing and not self.half:
+            push = self.collision.velocity(F, rho)
+            u = [
+                kernel.let(f"v_{a}", u_a - p / 2)
+                for a, u_a, p in zip(self.axes, u, push, strict=True)
+            ]
         feq = self.collision.feq(self.lattice, density, rho, u)
-        source = self.source(kernel, u)
-        return feq if source is None else [a + F / 2 for a, F in zip(feq, source, strict=True)]
+        source = self.source(density, rho, u, F)
+        if source is None:
+            return feq
+        return _sum(feq, [F_i / 2 for F_i in source] if self.half else source)
+
+
+def _sum(a, b) -> list:
+    return [x + y for x, y in zip(a, b, strict=True)]

@@ -85,7 +85,7 @@ def collision_lines(model: Model) -> list[str]:
     lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
     lines.append("const real inverse = reciprocal(rho);")
     for a in axes:
-        momentum = f"fma(R(0.5), scaled_{a}, sum_{a})" if model.forcing else f"sum_{a}"
+        momentum = f"fma(R(0.5), scaled_{a}, sum_{a})" if model.half else f"sum_{a}"
         if model.forcing:
             lines.append(f"const real scaled_{a} = force_{a} * (R(1) / UNIT);")
         lines.append(f"const real j_{a} = {momentum};")
@@ -103,7 +103,8 @@ def _leaving(model: Model) -> list:
     """What is stored of the populations that leave, in density, rho, u, a and the numbers.
 
     `a` are the second moments less rho u u; all but rho and the rates in the unit of what is
-    stored. Exact, for collisions that know no other moment.
+    stored. Exact, for collisions that know no other moment. Here u is momentum over rho, which
+    the equilibrium may see in another way.
     """
     lattice, D = model.lattice, model.lattice.D
     axes, pairs = "xyz"[:D], moments.pairs(D)
@@ -111,12 +112,12 @@ def _leaving(model: Model) -> list:
     density = unit * symbol("density")
     u = [unit * symbol(f"u_{a}") for a in axes]
     force = [unit * symbol(f"scaled_{a}") if model.forcing else 0 for a in axes]
-    momentum = [rho * v - F / sympify(2) for v, F in zip(u, force, strict=True)]
+    momentum = [rho * v - model.half * F / sympify(2) for v, F in zip(u, force, strict=True)]
     second = [unit * symbol(f"a_{axes[a]}{axes[b]}") + rho * u[a] * u[b] for a, b in pairs]
     f = moments.populations(lattice, density, momentum, second)
-    source = model.forcing.source(lattice, u, force) if model.forcing else None
+    u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.rates(1.0, lattice)}
-    left = model.collision.collide(lattice, f, density, rho, u, source, rates)
+    left = model.leaving(f, density, rho, u, force, rates)
     density, momentum, second = moments.moments_of(lattice, left)
     stored = moments.compress(expand(density), [expand(j) for j in momentum],
                               [expand(m) for m in second], lambda _: rho)  # fmt: skip

@@ -26,6 +26,7 @@ class Collision(Parameters):
     numbers: ClassVar[tuple[str, ...]] = ()
     second_order: ClassVar[bool] = False  # what leaves the cell has no moments beyond the second
     needs_isotropy: ClassVar[int] = 4
+    lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
 
     def model_post_init(self, _: Any) -> None:
         """Take the compressible equilibrium where none is named."""
@@ -38,7 +39,10 @@ class Collision(Parameters):
         return fields | {"equilibrium": self.equilibrium.model_dump()}
 
     def problems(self, case) -> list[str]:
-        """Refuse lattices that are not isotropic enough."""
+        """Refuse lattices on which it is not defined, or that are not isotropic enough."""
+        if self.lattices and case.lattice.name not in self.lattices:
+            return [f"{self.name} is not defined on {case.lattice.name}; "
+                    f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
         found = case.lattice.isotropy
         if found >= self.needs_isotropy:
             return []

@@ -13,6 +13,8 @@ class Equilibrium(Parameters):
     itself; so no digit of a small deviation is lost in a difference of two numbers near 1.
     """
 
+    lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
+    any_unit: ClassVar[bool] = True  # feq of c density, c rho and u is c feq; no rho_0 in it
     second_order: ClassVar[bool] = False  # no moments of it go beyond the second Hermite tensor
 
     def feq(self, lattice, density, rho, u) -> list:
@@ -23,10 +25,22 @@ class Equilibrium(Parameters):
         """The velocity of this equilibrium, from the momentum per volume."""
         return [j / rho for j in momentum]
 
+    def problems(self, case) -> list[str]:
+        """Refuse lattices on which it is not defined."""
+        if self.lattices is None or case.lattice.name in self.lattices:
+            return []
+        return [f"{self.name} is not defined on {case.lattice.name}; "
+                f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
+
 
 def dot(a, b):
     """Scalar product of two vectors of expressions or numbers, zero terms left out."""
     return sum((x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0), 0)
+
+
+def expanded(value):
+    """A sum of products where symbolic, so that equal terms cancel; numbers as they are."""
+    return value.expand() if hasattr(value, "expand") else value
 
 
 def one_way(c: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:

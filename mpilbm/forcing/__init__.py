@@ -11,11 +11,14 @@ class Forcing(Parameters):
     """A force per volume; `value` in lattice units, D components.
 
     With a force the velocity is u = (sum_i c_i f_i + F/2) / rho from what streams in, and
-    (sum_i c_i f*_i - F/2) / rho from what leaves the cell.
+    (sum_i c_i f*_i - F/2) / rho from what leaves the cell. A force `inside` the collision collides
+    at u and is relaxed with f (see Collision); one outside lets the cell collide at
+    u - F/(2 rho) = (sum_i c_i f_i) / rho as if there were none, and adds F_i to what it leaves.
     """
 
     value: tuple[float, ...]
 
+    inside: ClassVar[bool] = True
     second_order: ClassVar[bool] = False  # no moments of F_i go beyond the second Hermite tensor
 
     @field_validator("value")
@@ -29,8 +32,11 @@ class Forcing(Parameters):
         """What shapes the kernel text: all fields but the force itself."""
         return self.model_dump(exclude={"value"})
 
-    def source(self, lattice, u, F) -> list:
-        """Q expressions F_i from the velocity u and the force F (D expressions each)."""
+    def source(self, lattice, collision, density, rho, u, F) -> list:
+        """Q expressions F_i from the force F and the velocity u that collides (D each).
+
+        `collision` offers feq(lattice, density, rho, u) and velocity(momentum, rho).
+        """
         raise NotImplementedError
 
     def problems(self, case) -> list[str]:

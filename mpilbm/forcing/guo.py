@@ -14,7 +14,7 @@ class Guo(Forcing):
 
     second_order = True
 
-    def source(self, lattice, u, F):
+    def source(self, lattice, collision, density, rho, u, F):
         """Q expressions; the parts odd and even in c_i stand apart, as a pair shares them."""
         cs2, uF = lattice.cs2, dot(u, F)
         source = []

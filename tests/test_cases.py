@@ -81,7 +81,9 @@ def test_same_seed_same_rock(tmp_path):
     assert a == b != c
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("cases/reference/cavity*.csv")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("cases/reference/cavity*.csv")), ids=lambda p: p.stem
+)
 def test_reference_is_a_table_from_wall_to_wall(path):
     lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
     header, *rows = csv.reader(lines)

@@ -167,7 +167,7 @@ def test_interpolation_is_exact_for_cubics():
 
 def test_the_published_tables_are_understood():
     folder = Path(__file__).parents[1] / "cases" / "reference"
-    for file in folder.glob("*.csv"):
+    for file in folder.glob("cavity*.csv"):
         names, table = read_reference(file)
         assert table.shape[1] == len(names)
         assert pick_column(file, names, 1000.0)[0] >= 1

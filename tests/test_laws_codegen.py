@@ -87,6 +87,8 @@ CHANGES = [
     {"precision": {"compute": "float64", "storage": "float32"}},
     {"precision": {"compute": "float64", "storage": "float64"}},
     {"force": {"name": "guo", "value": [1e-5, 0]}},
+    {"force": {"name": "exact_difference", "value": [1e-5, 0]}},
+    {"collision": {"name": "trt", "equilibrium": {"name": "incompressible"}}},
     walled(name="bounce_back"),
     walled(name="bounce_back", velocity=[0.1, 0]),
     walled(name="equilibrium", rho=1.0),

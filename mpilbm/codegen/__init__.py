@@ -66,7 +66,7 @@ def build(case) -> Program:
     model = Model(case.lattice, fluid.collision, fluid.force, case.precision.offset)
     half = case.precision.storage == "float16"
     paired = case.precision.compute == "float32"
-    kernels = FluidKernels(model, case.layout, paired, SCALE if half else 1)
+    kernels = FluidKernels(model, case.layout, paired, SCALE if half else 1, rounded=half)
     texts = [*kernels.all(), *Diagnostics(kernels).all()]
     for parity in range(case.layout.parities):
         for boundary in boundaries(case):

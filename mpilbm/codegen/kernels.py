@@ -6,6 +6,7 @@ from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.nodes import NodeText
 from mpilbm.codegen.pairs import PairText
+from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.layouts import HERE, Layout
 
 CELL = "const int64 cell = ((plane - origin) * rows + row) * nx + x;"
@@ -19,11 +20,15 @@ class FluidKernels:
 
     `paired`: GPUs update two cells a thread. `unit`: populations are stored as multiples of
     1 / unit, in which the step computes too, without a product for each value read or stored; an
-    equilibrium with a rho_0 of its own takes them in units of one.
+    equilibrium with a rho_0 of its own takes them in units of one. `rounded`: storage rounds
+    populations so coarsely that the rest population has to keep the mass.
     """
 
-    def __init__(self, model: Model, layout: Layout, paired: bool = False, unit: int = 1):
+    def __init__(
+        self, model: Model, layout: Layout, paired=False, unit: int = 1, rounded: bool = False
+    ):
         self.model, self.layout, self.lattice = model, layout, model.lattice
+        self.rounded = rounded and layout.populations
         self.paired = paired and layout.populations
         self.unit = unit if layout.populations and model.collision.equilibrium.any_unit else 1
         layout.check_in_place(self.lattice)
@@ -78,6 +83,8 @@ class FluidKernels:
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
         kernel = self._update(f"collide_stream_{parity}", text)
         f_star = self.collide(kernel, self.arriving(kernel, parity, self.pointer("in")))
+        if self.rounded:
+            f_star = self.mass_kept(kernel, f_star)
         if not self.apart():
             self.keep(kernel, parity, f_star, self.pointer("out"))
             return kernel
@@ -85,6 +92,16 @@ class FluidKernels:
         for place, value in kept:
             kernel.send(self.pointer("out"), "store", self.grid, place.slot, value)
         return kernel
+
+    def mass_kept(self, kernel, f_star) -> list:
+        """f* with f*_0 = density - sum_{i>0} f*_i as they are stored.
+
+        Rounding to nearest is biased where a population's distribution is not even: a decaying
+        vortex lost 3e-5 of its density in 10^4 steps. What is left is the rounding of f*_0.
+        """
+        f = [kernel.let(f"leaves_{i}", f_i) for i, f_i in enumerate(f_star) if i]
+        as_stored = AsStored if kernel.unit == 1 else AsStoredOwn
+        return [symbol("density") - sum(as_stored(f_i) for f_i in f), *f]
 
     def _update(self, name: str, equations: str) -> KernelText:
         """An empty kernel for a step."""

@@ -15,6 +15,8 @@ typedef unsigned char uint8;
 #define LOAD_LINE(field, index, k) widen(LINE_BITS(field, index, k))
 #define LOAD_LINE_OWN(field, index, k) widen_own(LINE_BITS(field, index, k))
 #define STORE_HERE(field, index, value) ((field)[index] = narrow(value))
+#define AS_STORED(value) widen(narrow(value))
+#define AS_STORED_OWN(value) widen_own(narrow_own(value))
 #define COPY(field, index, bits) ((field)[index] = (bits))
 #define STORE_REAL(field, index, value) ((field)[index] = (real)(value))
 #ifdef FUSED

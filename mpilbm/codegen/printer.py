@@ -1,8 +1,16 @@
 """SymPy expressions -> C text that a C compiler and NVRTC read alike."""
 
-from sympy import Mul, Rational, Symbol
+from sympy import Function, Mul, Rational, Symbol
 from sympy.printing.c import C99CodePrinter
 from sympy.printing.precedence import PRECEDENCE
+
+
+class AsStored(Function):
+    """What comes back of a value that is stored: narrowed and widened."""
+
+
+class AsStoredOwn(Function):
+    """The same of a multiple of 1 / unit."""
 
 
 class KernelPrinter(C99CodePrinter):
@@ -29,6 +37,12 @@ class KernelPrinter(C99CodePrinter):
 
     def _print_Pi(self, expr):
         return f"R({float(expr)!r})"
+
+    def _print_AsStored(self, expr):
+        return f"AS_STORED({self._print(expr.args[0])})"
+
+    def _print_AsStoredOwn(self, expr):
+        return f"AS_STORED_OWN({self._print(expr.args[0])})"
 
     def _print_Add(self, expr, order=None):
         terms = [_signed(term) for term in self._as_ordered_terms(expr, order=order)]

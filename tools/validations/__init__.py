@@ -1,0 +1,131 @@
+"""Flows with known answers: a validation is one file, a case, its variants, what each must show."""
+
+import copy
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from mpilbm.outputs.view import view
+from mpilbm.registry import find, names
+
+CASES = Path(__file__).parents[2] / "cases"
+REFERENCE = CASES / "reference"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A figure beside what is allowed: `low` <= found <= `high`."""
+
+    name: str
+    found: float
+    low: float = -np.inf
+    high: float = np.inf
+
+    @property
+    def good(self) -> bool:
+        """NaN is not."""
+        return bool(self.low <= self.found <= self.high)
+
+    def __str__(self):
+        bounds = {
+            (False, True): f"at most {self.high:.4g}",
+            (True, False): f"at least {self.low:.4g}",
+            (True, True): f"{self.low:.4g} to {self.high:.4g}",
+        }.get((np.isfinite(self.low), np.isfinite(self.high)), "as it is")
+        return f"{self.name}: {self.found:.4g} (allowed: {bounds})"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Tables of a case; `finite`: whether it must end (True), must not (False), or may (None)."""
+
+    tables: dict
+    finite: bool | None = True
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that has ended: at its last step, or where it was no longer `finite`."""
+
+    label: str
+    tables: dict
+    directory: Path
+    finite: bool
+    seconds: float
+
+    @property
+    def monitor(self) -> np.ndarray:
+        """Rows of monitor.csv by column name."""
+        return np.genfromtxt(self.directory / "monitor.csv", delimiter=",", names=True)
+
+    def snapshot(self):
+        """The last snapshot, opened (a context manager, see View)."""
+        return view(sorted(self.directory.glob("snapshot_*.vtkhdf"))[-1])
+
+
+Curve = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass
+class Verdict:
+    """What a run showed: figures, and curves by the title of their panel."""
+
+    findings: list[Finding] = field(default_factory=list)
+    curves: dict[str, Curve] = field(default_factory=dict)
+
+
+class Validation:
+    """The docstring says what is compared with what, `reference` gives curves to draw it over.
+
+    `full`: as on a GPU; otherwise what two CPU cores do in minutes.
+    """
+
+    def variants(self, full: bool) -> dict[str, Variant]:
+        """The cases to run, by label."""
+        raise NotImplementedError
+
+    def judge(self, run: Finished) -> Verdict:
+        """Compare a run that stayed finite."""
+        raise NotImplementedError
+
+    def together(self, verdicts: dict[str, Verdict]) -> list[Finding]:
+        """What shows only in several runs."""
+        return []
+
+    def reference(self) -> dict[str, Curve]:
+        """Published curves by panel."""
+        return {}
+
+
+def tables(name: str, **changes) -> dict:
+    """The tables of a case in cases/, with some of their keys changed."""
+    return changed(tomllib.loads((CASES / f"{name}.toml").read_text()), changes)
+
+
+def changed(old: dict, changes: dict) -> dict:
+    """A copy in which keys of tables are replaced, all else kept; a method's table as a whole."""
+    new = copy.deepcopy(old)
+    for key, value in changes.items():
+        keeps = isinstance(value, dict) and isinstance(new.get(key), dict) and "name" not in value
+        new[key] = changed(new[key], value) if keeps else value
+    return new
+
+
+def read_table(name: str) -> np.ndarray:
+    """A CSV file of cases/reference by column name."""
+    lines = (REFERENCE / name).read_text().splitlines()
+    rows = [line for line in lines if not line.startswith("#")]
+    return np.genfromtxt(rows, delimiter=",", names=True)
+
+
+def collisions(lattice: str) -> list[str]:
+    """Names of the collisions that are defined on a lattice."""
+    own = find("lattices", lattice)
+    kinds = {name: find("collisions", name) for name in names("collisions")}
+    return [
+        name
+        for name, kind in kinds.items()
+        if (lattice in kind.lattices if kind.lattices else own.isotropy >= kind.needs_isotropy)
+    ]

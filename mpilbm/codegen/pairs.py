@@ -47,6 +47,8 @@ class PairText(KernelText):
 
     def _load(self, k: int, place) -> str:
         (pointer,) = self.touched[0]
+        if self.grid.staggered and place.offset[2]:
+            return self._load_staggered(k, pointer, place)
         one, other = self._addresses(place)
         if other is None:
             return f"load_pair({pointer} + ({one}), arrives[0][{k}], arrives[1][{k}]);"
@@ -61,9 +63,33 @@ class PairText(KernelText):
         if other is None:
             store = "send_pair" if self.sent else "store_pair"
             return f"{store}({pointer} + ({one}), leaves[0][{k}], leaves[1][{k}]);"
-        return (
+        apart = (
             f"STORE_OWN({pointer}, {one}, leaves[0][{k}]), "
             f"STORE_OWN({pointer}, {other}, leaves[1][{k}]);"
+        )
+        if not self.grid.staggered:
+            return apart
+        level, home = self._level(place)
+        together = f"store_pair({pointer} + ({home}), leaves[0][{k}], leaves[1][{k}]);"
+        return f"if ({level}) {together} else {apart}"
+
+    def _level(self, place) -> tuple[str, str]:
+        """Where rows are staggered: (C text: the neighbours have the cells' numbers, their pair).
+
+        Else they are one cell of this pair and one beside it.
+        """
+        plane, row, beside = place.offset
+        return "ODD" if beside < 0 else "!ODD", self.grid.address(place.slot, (plane, row, 0))
+
+    def _load_staggered(self, k: int, pointer: str, place) -> str:
+        """The pair of these numbers, and in every other row one of it with one beside it."""
+        level, home = self._level(place)
+        outside = self.grid.address(place.slot, place.offset)
+        one, other = (0, 1) if place.offset[2] < 0 else (1, 0)
+        return (
+            f"load_pair({pointer} + ({home}), arrives[0][{k}], arrives[1][{k}]); "
+            f"if (!({level})) arrives[{other}][{k}] = arrives[{one}][{k}], "
+            f"arrives[{one}][{k}] = LOAD_OWN({pointer}, {outside});"
         )
 
     def _addresses(self, place) -> tuple[str, str | None]:

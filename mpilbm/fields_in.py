@@ -78,7 +78,7 @@ def stored(lattice, planes: np.ndarray, begin: int) -> np.ndarray:
 
 def _read(array, case, begin: int, end: int) -> np.ndarray:
     """`array != 0` of the planes, a block of planes at a time (whole HDF5 chunks)."""
-    planes, rows, nx = shape = (*case.shape[:2], case.domain.size[0])
+    planes, rows, nx = shape = (*case.shape[:2], case.shape[2] * case.lattice.volume)
     dimensions = case.dimensions
     allowed = ((planes, nx), (1, planes, nx)) if dimensions == 2 else (shape,)
     if array.dtype.kind not in "biuf":

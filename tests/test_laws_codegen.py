@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,6 +33,12 @@ LARGE = [
     for layout in OPTIONS["layout"]
     for precision in PRECISIONS
 ]  # fmt: skip
+LARGE += [
+    {"lattice": "D3Q13", "layout": layout, "setting": "forced", "precision": precision,
+     "collision": "mrt"}
+    for layout, precision in product(OPTIONS["layout"], ("half", "single"))
+]  # fmt: skip
+LARGE = [choice for choice in LARGE if defined(choice)]
 LARGE.append(LARGE[0] | {"lattice": "D3Q15", "layout": "ab", "precision": "single"})
 ONCE = [LARGE[0] | {kind: value} for kind, values in OPTIONS.items() for value in values]
 ONCE = [choice for choice in ONCE if defined(choice)]

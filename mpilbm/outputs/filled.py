@@ -10,41 +10,32 @@ def filled(lattice, values, solid, plane: int, wraps: tuple[bool, bool], rest: f
     and y are periodic. A node that is not stored takes the mean of its neighbours at x - 1 and
     x + 1, which is exact for linear fields; where one of them is solid or beyond a wall, that of
     those at y - 1 and y + 1; else that of whichever of the four are fluid. With none of them fluid
-    it is solid, and `rest` is its value. All lies in one plane: the cut does not show.
+    it is solid, and `rest` is its value. All lies in one plane, so that the cut does not show.
     """
-    shape = (*values.shape[:2], 2 * values.shape[2], *values.shape[3:])
-    full, fluid = np.zeros(shape, values.dtype), np.zeros(shape[:3], bool)
-    planes, row, k = np.ogrid[: shape[0], : shape[1], : values.shape[2]]
-    at = planes, row, lattice.x(plane + planes, row, k)
-    full[at], fluid[at] = values, ~solid
-    stored = np.zeros(shape[:3], bool)
-    stored[at] = True
-    sides = [_beside(full, fluid, axis, wraps[2 - axis]) for axis in (2, 1)]
-    scalar = values.ndim == 3
-    mean, known = full, stored
-    for (before, after), there in sides:
-        both = there[0] & there[1] & ~known
-        mean = np.where(both if scalar else both[..., None], (before + after) / 2, mean)
-        known = known | both
-    count = sum(side.astype(int) for _, there in sides for side in there)
-    total = sum(
-        np.where(there if scalar else there[..., None], value, 0)
-        for values_beside, theres in sides
-        for value, there in zip(values_beside, theres, strict=True)
-    )
-    weight = np.maximum(count, 1) if scalar else np.maximum(count, 1)[..., None]
-    others = ~known & (count > 0)
-    mean = np.where(others if scalar else others[..., None], total / weight, mean)
-    none = ~known & (count == 0)
-    mean[none] = rest
-    return mean.astype(values.dtype), none | (stored & ~fluid)
+    planes, rows, nx, *components = values.shape
+    kind = np.result_type(values, np.float32)
+    full = np.full((planes, rows, 2 * nx, *(components or [1])), rest, kind)
+    fluid, known = (np.zeros((*full.shape[:3], 1), bool) for _ in "fk")
+    p, row, k = np.ogrid[:planes, :rows, :nx]
+    stored = p, row, lattice.x(plane + p, row, k)
+    full[stored] = values.reshape(planes, rows, nx, -1)
+    fluid[stored], known[stored] = ~solid[..., None], True
+    sides = [_beside(full, fluid, *side) for side in zip((2, 1), wraps, strict=True)]
+    means = [((before + after) / 2, low & high) for before, after, low, high in sides]
+    count = sum(low.astype(kind) + high for _, _, low, high in sides)
+    total = sum(before * low + after * high for before, after, low, high in sides)
+    means.append((total / np.maximum(count, 1), count > 0))
+    for mean, there in means:
+        here = there & ~known
+        full = np.where(here, mean, full)
+        fluid, known = fluid | here, known | here
+    return full.reshape(planes, rows, 2 * nx, *components), ~fluid[..., 0]
 
 
-def _beside(full, fluid, axis: int, wraps: bool):
-    """(values before, after along an axis), (whether these are fluid) of all nodes."""
-    values = [np.roll(full, step, axis) for step in (1, -1)]
+def _beside(full, fluid, axis: int, wraps: bool) -> tuple:
+    """Values before and after along an axis, and whether these are fluid, of all nodes."""
     there = [np.roll(fluid, step, axis) for step in (1, -1)]
     if not wraps:
         for side, end in zip(there, (0, -1), strict=True):
             np.moveaxis(side, axis, 0)[end] = False
-    return values, there
+    return np.roll(full, 1, axis), np.roll(full, -1, axis), *there

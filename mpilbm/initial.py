@@ -32,8 +32,8 @@ class Initial(Parameters):
     def evaluate(self, shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Rho (n, rows, nx) and u (n, rows, nx, D), float64, of the n planes begin … end - 1.
 
-        `shape` = (planes, rows, nx) of the whole box as stored; centres are 0.5, 1.5, … One plane is
-        evaluated at a time, so that no bit depends on how the box is cut.
+        `shape` = (planes, rows, nx) of the whole box as stored; centres are 0.5, 1.5, … One plane
+        is evaluated at a time, so that no bit depends on how the box is cut.
         Raises CaseError where a value is not finite, a density not positive, or a cell too fast.
         """
         _, rows, nx = shape

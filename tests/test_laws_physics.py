@@ -13,7 +13,9 @@ from mpilbm.registry import find, make, names
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")
 FLOWS = [(n, c) for n in LATTICES for c in COLLISIONS if defined(n, c)]
-CHANNELS = [n for n in LATTICES if defined(n, "trt")] if EVERYTHING else ("D2Q9", "D3Q19")  # each is a program to compile
+CHANNELS = ("D2Q9", "D3Q19")  # each is a program to compile
+if EVERYTHING:
+    CHANNELS = [n for n in LATTICES if defined(n, "trt")]
 
 
 WAVES = {  # directions and the velocities across them

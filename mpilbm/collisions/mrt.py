@@ -9,7 +9,8 @@ from mpilbm.equilibria import dot, expanded
 from mpilbm.lattices.basis import basis
 from mpilbm.registry import register
 
-DEFAULTS = {  # [Lallemand & Luo 2000], [Tölke & Krafczyk 2008], [d'Humières et al. 2002], the same, [Suga et al. 2015]
+DEFAULTS = {  # [Lallemand & Luo 2000], [Tölke & Krafczyk 2008], [d'Humières et al. 2002], the same,
+    # [Suga et al. 2015]
     "D2Q9": {"s_e": 1.64, "s_eps": 1.54, "s_q": 1.9},
     "D3Q13": {"s_e": 1.0, "s_m": 1.0},
     "D3Q15": {"s_e": 1.6, "s_eps": 1.2, "s_q": 1.6, "s_xyz": 1.2},
@@ -32,13 +33,15 @@ class MRT(Collision):
     literature unless given, chosen for stability. s_e sets the bulk viscosity; half-way walls lie
     half-way (to 1e-5 in a channel) with s_q, and the same s_m, at which (1/s_nu - 1/2)
     (1/s_q - 1/2) = 3/16, but 1 % off with the usual rates. The rows of M are those of
-    lattices/basis.py, for D2Q9, D3Q13, D3Q15, D3Q19 and D3Q27. On D3Q13 p_xx and p_ww relax at
-    s_nu, nu = (1/s_nu - 1/2)/4, p_xy, p_yz, p_zx at s_nu_xy, nu = (1/s_nu_xy - 1/2)/2;
-    equilibrium = {name = "incompressible"} makes it the model of Tölke & Krafczyk. equilibrium = {name = "dhumieres"} makes it
-    the D3Q19 model of d'Humières et al., whose rates are chosen for it.
+    lattices/basis.py, for D2Q9, D3Q13, D3Q15, D3Q19 and D3Q27; equilibrium = {name = "dhumieres"}
+    makes it the D3Q19 model of d'Humières et al., whose rates are chosen for it.
+
+    On D3Q13 p_xx and p_ww relax at s_nu, nu = (1/s_nu - 1/2)/4, and p_xy, p_yz, p_zx at s_nu_xy,
+    nu = (1/s_nu_xy - 1/2)/2; plane walls lie half-way at 2 nu (1/s_m - 1/2) = 1/4. With
+    equilibrium = {name = "incompressible"} it is the model of Tölke & Krafczyk, whose s_h is s_m.
     [Lallemand & Luo 2000, Phys. Rev. E 61, 6546; d'Humières et al. 2002, Phil. Trans. R. Soc. A
-    360, 437; Suga et al. 2015, Comput. Math. Appl. 69, 518; papers: Tölke & Krafczyk 2008, (3)-(7),
-    its s_h is s_m; Obrecht et al. 2013]
+    360, 437; Suga et al. 2015, Comput. Math. Appl. 69, 518; papers: Tölke & Krafczyk 2008, (3)-(7);
+    Obrecht et al. 2013]
     """
 
     s_e: float | None = rate("energy, |c|^2")

@@ -37,9 +37,8 @@ class EntryList:
 class Geometry:
     """solid: (planes, rows, nx), 0 fluid, k + 1 body k; fluid_cells: int64 (planes,).
 
-    flags: uint8 (planes, rows, nx), bit 0: the cell is fluid; bit k + 1: so is its neighbour number
-    k of `lattice.beside` (uint16 where there are more than 7). The others: see
-    solids.surroundings.
+    flags: uint8 or 16 (planes, rows, nx), bit 0: the cell is fluid; bit k + 1: so is its neighbour
+    number k of `lattice.beside`. The others: see solids.surroundings.
     """
 
     solid: np.ndarray
@@ -241,8 +240,7 @@ def _plane_entries(case, faces, plane: int, ids):
     keys, bits = [np.empty(0, np.int64)], [np.empty(0)]
     for i in range(case.lattice.Q):
         dplane, drow, dx = case.lattice.offset(i)
-        beside = (x - dx) % nx // case.lattice.volume
-        body = ids[1 - dplane, (row - drow) % shape[1], beside]
+        body = ids[1 - dplane, (row - drow) % shape[1], (x - dx) % nx // case.lattice.volume]
         face = np.maximum(np.maximum(across[0][dplane], across[1][drow]), across[2][dx])
         mine = (face >= 0) | (body > 0)
         face, body = face[mine], body[mine].astype(np.int64)

@@ -137,6 +137,17 @@ def test_a_duct_is_that_of_another_lattice(lattice):
 
 
 @over_lattices
+def test_mass_stays_in_a_closed_box(lattice):
+    case = tables(lattice, "ab", "mrt", "walls", "double")  # the lid is the last in the file
+    cluster = Cluster(case).start()
+    columns, before = cluster.sums()
+    mass = before[:, columns.index("mass")].sum()
+    after = cluster.run(500).sums()[1]
+    assert after[:, columns.index("mass")].sum() == pytest.approx(mass, rel=1e-13)
+    assert np.abs(cluster.fields("u")["u"]).max() > 0.01
+
+
+@over_lattices
 @pytest.mark.parametrize(("before", "after"), [("ab", "esopull"), ("esopull", "aa")])
 def test_restart_does_not_show(lattice, before, after):
     case = [tables(lattice, name, "mrt", "walls", "single") for name in (before, after)]

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,9 +33,9 @@ LARGE = [
     for precision in PRECISIONS
 ]  # fmt: skip
 LARGE += [
-    {"lattice": "D3Q13", "layout": layout, "setting": "forced", "precision": precision,
+    {"lattice": "D3Q13", "layout": layout, "setting": "forced", "precision": "single",
      "collision": "mrt"}
-    for layout, precision in product(OPTIONS["layout"], ("half", "single"))
+    for layout in OPTIONS["layout"]
 ]  # fmt: skip
 LARGE = [choice for choice in LARGE if defined(choice)]
 LARGE.append(LARGE[0] | {"lattice": "D3Q15", "layout": "ab", "precision": "single"})

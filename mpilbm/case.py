@@ -76,8 +76,12 @@ class Case(Parameters):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(planes, rows, nx): (nz, ny, nx) in 3D, (ny, 1, nx) in 2D."""
+        """(planes, rows, nx) of stored cells: (nz, ny, nx) in 3D, (ny, 1, nx) in 2D.
+
+        Where the lattice leaves out every other node (nz, ny, nx / 2).
+        """
         nx, *rest = self.domain.size
+        nx //= self.lattice.volume
         return (rest[1], rest[0], nx) if len(rest) == 2 else (rest[0], 1, nx)
 
     def key(self, fluid: Fluid, name: str) -> str:
@@ -216,5 +220,6 @@ def _fluid(file: CaseFile, path: Path, numbers, tables, label: str) -> Fluid:
             where=f"fluid.{label}.initial" if label else "initial",
             path=path,
             max_speed=cs,
+            staggered=file.lattice.staggered,
         ),
     )

@@ -63,7 +63,7 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
 def box_lines(case, survey) -> list[Line]:
     """Cells, and links of each boundary and body."""
     cells, fluid = int(np.prod(case.shape)), int(survey.fluid_cells.sum())
-    size = " x ".join(map(str, case.domain.size))
+    size = " x ".join(map(str, case.domain.size)) + " / 2" * case.lattice.staggered
     periodic = [axis for axis, closed in zip("xyz", case.domain.periodic, strict=False) if closed]
     lines = [
         Line("cells", f"{size} = {cells:,}", f"{case.lattice.name}, {case.layout.name}"),

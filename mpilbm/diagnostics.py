@@ -91,9 +91,9 @@ class Diagnostics:
         """Names and (planes, columns) in double: mass, momentum, energies, max |u|, not finite.
 
         mass = sum rho; kinetic_energy = sum rho u.u / 2; enstrophy = sum omega.omega / 2, over the
-        fluid cells. Collective.
+        fluid cells, times the volume of a cell. Collective.
         """
-        D = self.lattice.D
+        D, volume = self.lattice.D, self.lattice.volume
         first = self._velocity_sums()
         enstrophy = self._row_sums("enstrophy", 1, u=self.velocity)
         mass = first[:, :1]
@@ -102,7 +102,8 @@ class Diagnostics:
         momentum = [f"momentum_{axis}" for axis in AXES[:D]]
         names = ("mass", *momentum, "kinetic_energy", "enstrophy", "max_speed", "nonfinite")
         speed = np.sqrt(first[:, D + 2 : D + 3])
-        parts = (mass, first[:, 1 : D + 2], enstrophy, speed, first[:, D + 3 :])
+        whole = (volume * part for part in (mass, first[:, 1 : D + 2], enstrophy))
+        parts = (*whole, speed, first[:, D + 3 :])
         return names, np.concatenate(parts, axis=1)
 
 

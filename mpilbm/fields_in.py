@@ -12,6 +12,8 @@ BLOCK = 1 << 24  # bytes read at a time
 def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -> np.ndarray:
     """Planes begin..end of a mask file as bool (end - begin, rows, nx): nonzero is solid.
 
+    The file holds all nodes of the box, also those that a staggered lattice leaves out.
+
     Args:
         spec: "rock.npy" or "rock.h5:dataset", relative to the folder of the case; an array of
             shape (nz, ny, nx), in 2D (ny, nx) or (1, ny, nx), of booleans, integers or floats.
@@ -32,8 +34,10 @@ def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -
         if not path.is_file():
             raise ValueError(f"is missing: there is no file {path}; paths start at the case")
         if is_npy:
-            return _read(_map_npy(path), case.shape, case.dimensions, begin, end)
-        return _read_hdf5(path, dataset, case, begin, end)
+            solid = _read(_map_npy(path), case, begin, end)
+        else:
+            solid = _read_hdf5(path, dataset, case, begin, end)
+        return stored(case.lattice, solid, begin)
     except ValueError as error:
         raise CaseError(f"'{spec}' {error}", where, case.path) from None
 
@@ -54,7 +58,7 @@ def _read_hdf5(path, name: str, case, begin: int, end: int) -> np.ndarray:
     try:
         with h5py.File(path, "r", locking="best-effort") as file:
             if name in file and isinstance(file[name], h5py.Dataset):
-                return _read(file[name], case.shape, case.dimensions, begin, end)
+                return _read(file[name], case, begin, end)
             found = []
             file.visititems(lambda key, item: found.append(key) if hasattr(item, "shape") else None)
     except (OSError, RuntimeError, KeyError, TypeError) as error:
@@ -64,9 +68,18 @@ def _read_hdf5(path, name: str, case, begin: int, end: int) -> np.ndarray:
     raise ValueError(f"is missing: {path.name} has no dataset '{name}'; it has {names}")
 
 
-def _read(array, shape, dimensions: int, begin: int, end: int) -> np.ndarray:
+def stored(lattice, planes: np.ndarray, begin: int) -> np.ndarray:
+    """The stored cells (n, rows, nx, …) of planes begin … of the box, given with all of its x."""
+    if not lattice.staggered:
+        return planes
+    plane, row, k = np.ogrid[: len(planes), : planes.shape[1], : planes.shape[2] // 2]
+    return planes[plane, row, lattice.x(begin + plane, row, k)]
+
+
+def _read(array, case, begin: int, end: int) -> np.ndarray:
     """`array != 0` of the planes, a block of planes at a time (whole HDF5 chunks)."""
-    planes, rows, nx = shape
+    planes, rows, nx = shape = (*case.shape[:2], case.shape[2] * case.lattice.volume)
+    dimensions = case.dimensions
     allowed = ((planes, nx), (1, planes, nx)) if dimensions == 2 else (shape,)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"has type {array.dtype}; save it as bool or uint8")

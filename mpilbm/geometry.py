@@ -37,8 +37,8 @@ class EntryList:
 class Geometry:
     """solid: (planes, rows, nx), 0 fluid, k + 1 body k; fluid_cells: int64 (planes,).
 
-    flags: uint8 (planes, rows, nx), bit 0: the cell is fluid; bits 1 to 6: so is its neighbour at
-    x-, x+, y-, y+, z-, z+. The others: see solids.surroundings.
+    flags: uint8 or 16 (planes, rows, nx), bit 0: the cell is fluid; bit k + 1: so is its neighbour
+    number k of `lattice.beside`. The others: see solids.surroundings.
     """
 
     solid: np.ndarray
@@ -200,14 +200,14 @@ def _entries(case, slab: Slab, ids):
     """
     faces = _face_owners(case)
     has_solids = [plane.any() for plane in ids]
-    templates = {}  # entries of planes without solids near, by what is below and above
+    templates = {}  # entries of planes without solids near, by what is below and above, and parity
     found = []
     for local in range(slab.planes):
         plane = slab.begin + local
         if any(has_solids[local : local + 3]):
             entries = _plane_entries(case, faces, plane, ids[local : local + 3])
         else:
-            key = plane == 0, plane == slab.shape[0] - 1
+            key = plane == 0, plane == slab.shape[0] - 1, plane % case.lattice.volume
             if key not in templates:
                 templates[key] = _plane_entries(case, faces, plane, ids[local : local + 3])
             entries = templates[key]
@@ -231,15 +231,16 @@ def _plane_entries(case, faces, plane: int, ids):
     shape, first_body = case.shape, len(case.boundaries)
     owners = max(1, first_body + len(case.bodies))
     cells = np.flatnonzero(_candidates(plane, shape[0], faces, ids))
-    row, x = np.divmod(cells, shape[2])
+    row, k = np.divmod(cells, shape[2])
+    x, nx = case.lattice.x(plane, row, k), case.domain.size[0]
     across = [
         {step: _crossed(at - step, size, sides) for step in (-1, 0, 1)}
-        for at, size, sides in zip((np.array(plane), row, x), shape, faces, strict=True)
+        for at, size, sides in zip((np.array(plane), row, x), (*shape[:2], nx), faces, strict=True)
     ]
     keys, bits = [np.empty(0, np.int64)], [np.empty(0)]
     for i in range(case.lattice.Q):
         dplane, drow, dx = case.lattice.offset(i)
-        body = ids[1 - dplane, (row - drow) % shape[1], (x - dx) % shape[2]]
+        body = ids[1 - dplane, (row - drow) % shape[1], (x - dx) % nx // case.lattice.volume]
         face = np.maximum(np.maximum(across[0][dplane], across[1][drow]), across[2][dx])
         mine = (face >= 0) | (body > 0)
         face, body = face[mine], body[mine].astype(np.int64)

@@ -31,7 +31,7 @@ def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
         "populations": case.layout.buffers * grid.count * storage,
         **tables,
         "velocity": velocity.count * compute,
-        "flags": planes * rows * nx,
+        "flags": planes * rows * nx * (1 if len(case.lattice.beside) < 8 else 2),
         "boundary lists": entries * (ENTRY_BYTES + again * AGAIN_BYTES)
         + links * (compute if again else storage),
     }

@@ -48,22 +48,42 @@ def surroundings(case, slab: Slab, fluid_cells) -> dict:
 
 def neighbour_flags(case, slab: Slab, ids) -> np.ndarray:
     """Flags of Geometry from the ids (planes + 2, rows, nx) of a slab and its neighbour planes."""
-    fluid = (ids == 0).view(np.uint8)
+    fluid, lattice = ids == 0, case.lattice
     for local in (-1, slab.planes):
         if slab.global_plane(local) is None:
-            fluid[local + 1] = 0
-    flags = fluid[1:-1].copy()
-    axes = {2: (2, 0), 3: (2, 1, 0)}[case.dimensions]  # of x, y, z
-    for k, axis in enumerate(axes):
-        for side in (0, 1):
-            if axis == 0:
-                neighbour = fluid[2:] if side else fluid[:-2]
-            else:
-                neighbour = np.roll(fluid[1:-1], -1 if side else 1, axis)
-                if not case.domain.periodic[k]:
-                    np.moveaxis(neighbour, axis, 0)[-side] = 0
-            flags |= neighbour << (1 + 2 * k + side)
+            fluid[local + 1] = False
+    flags = fluid[1:-1].astype(np.uint8 if len(lattice.beside) < 8 else np.uint16)
+    for k, c in enumerate(lattice.beside):
+        for local, here in enumerate(flags):
+            beside = _neighbours(case, slab.begin + local, fluid[local : local + 3], c)
+            here |= beside.astype(here.dtype) << (1 + k)
     return flags
+
+
+def _neighbours(case, plane: int, around, c) -> np.ndarray:
+    """Bool (rows, nx): whether the neighbours at c of the cells of a plane are fluid.
+
+    `around` (3, rows, nx) are the fluid cells of the plane and of those beside it.
+    """
+    dplane, drow, dx = case.lattice.offset_of(c)
+    found, periodic = around[1 + dplane], case.domain.periodic
+    if drow:
+        found = _moved(found, drow, 0, periodic[1])
+    if dx:
+        moved = _moved(found, dx, 1, periodic[0])
+        if case.lattice.staggered:  # in every other row it has the cell's number
+            odd = (plane + np.arange(len(found))[:, None]) % 2
+            moved = np.where(odd == (dx < 0), found, moved)
+        found = moved
+    return found
+
+
+def _moved(fluid, step: int, axis: int, periodic: bool) -> np.ndarray:
+    """What lies a step along an axis; no fluid beyond walls."""
+    moved = np.roll(fluid, -step, axis)
+    if not periodic:
+        np.moveaxis(moved, axis, 0)[-1 if step > 0 else 0] = False
+    return moved
 
 
 def _paint(case, begin: int, end: int, ids, overlaps: dict | None = None) -> None:
@@ -73,7 +93,7 @@ def _paint(case, begin: int, end: int, ids, overlaps: dict | None = None) -> Non
             solid = load_mask(body.mask, case, begin, end, f"body.{k}.mask")
             pieces = [((slice(None),), solid)]
         else:
-            pieces = _pieces(body.shape, case.shape, case.dimensions, begin, end)
+            pieces = _pieces(body.shape, case, begin, end)
         for where, solid in pieces:
             if overlaps is not None:
                 below, counts = np.unique(ids[where][solid], return_counts=True)
@@ -83,24 +103,28 @@ def _paint(case, begin: int, end: int, ids, overlaps: dict | None = None) -> Non
             np.copyto(ids[where], k + 1, where=solid)
 
 
-def _pieces(shape, box, dimensions: int, begin: int, end: int):
+def _pieces(shape, case, begin: int, end: int):
     """Yield (slices into planes begin..end, bool array there) that cover a shape's bounds."""
+    (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()
-    axes = {2: (1, None, 0), 3: (2, 1, 0)}[dimensions]  # plane, row, x -> coordinate
-    limits = ((begin, end), (0, box[1]), (0, box[2]))
+    axes = {2: (1, None, 0), 3: (2, 1, 0)}[case.dimensions]  # plane, row, x -> coordinate
+    limits = ((begin, end), (0, all_rows), (0, nx))
+    apart = (1, 1, lattice.volume)  # nodes of the box from a cell to the next
     ranges = [
         # one cell more on each side: rounding must not lose a cell
         limit if axis is None else tuple(int(cell) for cell in np.clip(
-            (np.floor(lower[axis] - 0.5), np.ceil(upper[axis] - 0.5) + 1), *limit))
-        for axis, limit in zip(axes, limits, strict=True)
+            (np.floor((lower[axis] - 0.5) / n) - n + 1, np.ceil((upper[axis] - 0.5) / n) + 1),
+            *limit))
+        for axis, limit, n in zip(axes, limits, apart, strict=True)
     ]  # fmt: skip
     (first, last), rows, row = ranges
     step = max(1, POINTS // max(1, (rows[1] - rows[0]) * (row[1] - row[0])))
     for plane in range(first, last, step):
         spans = (plane, min(plane + step, last)), rows, row
-        grid = np.meshgrid(*(np.arange(*span) + 0.5 for span in spans), indexing="ij", sparse=True)
+        at = np.meshgrid(*(np.arange(*span) for span in spans), indexing="ij", sparse=True)
+        grid = at[0] + 0.5, at[1] + 0.5, lattice.x(*at) + 0.5
         points = dict(zip(axes, grid, strict=True))
-        solid = shape.inside(*(points[axis] for axis in range(dimensions)))
+        solid = shape.inside(*(points[axis] for axis in range(case.dimensions)))
         where = tuple(
             slice(a - offset, b - offset)
             for (a, b), offset in zip(spans, (begin, 0, 0), strict=True)

@@ -126,7 +126,8 @@ class Solver:
 
     def sizes(self) -> dict:
         """Numbers that every kernel over the populations takes."""
-        return {"nx": self.grid.nx, "rows": self.grid.rows, **self.tables}
+        odd = (self.slab.begin - self.first) % 2  # of the array's first plane
+        return {"nx": self.grid.nx, "rows": self.grid.rows, "odd": odd, **self.tables}
 
     @cached_property
     def flags(self):

@@ -3,6 +3,8 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+from slabs import fitting
+
 from mpilbm.registry import make
 
 
@@ -33,12 +35,14 @@ def make_case(lattice, size, periodic="", boundaries=None, bodies=(), directory=
         upper = Wall(*(axis + "+" for axis in free), kind="moving", u=0.1)
         boundaries = (upper, lower) if len(free) == 2 else (lower, upper)
         boundaries = boundaries if free else ()
-    nx, ny, *nz = size
+    closed = tuple(axis in periodic for axis in axes)
+    nx, ny, *nz = size = tuple(fitting(lattice.name, size, closed))
+    nx //= lattice.volume
     return SimpleNamespace(
         lattice=lattice,
         dimensions=len(size),
         shape=(nz[0], ny, nx) if nz else (ny, 1, nx),
-        domain=SimpleNamespace(size=size, periodic=tuple(axis in periodic for axis in axes)),
+        domain=SimpleNamespace(size=size, periodic=closed),
         boundaries=boundaries,
         bodies=bodies,
         path=Path("a.toml"),

@@ -85,4 +85,14 @@ def box(lattice: str, size=None, **tables) -> dict:
         },
         "run": {"steps": 7},
     }
-    return case | tables
+    case |= tables
+    size, closed = case["domain"]["size"], case["domain"].get("periodic", [False] * dimensions)
+    case["domain"] = case["domain"] | {"size": fitting(lattice, size, closed)}
+    return case
+
+
+def fitting(lattice: str, size, periodic) -> list[int]:
+    """Sides one longer where a staggered lattice takes even ones alone."""
+    even = make("lattices", lattice).staggered
+    kinds = zip(size, periodic, strict=True)
+    return [n + n % 2 * (even and (closed or not k)) for k, (n, closed) in enumerate(kinds)]

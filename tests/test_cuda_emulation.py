@@ -89,6 +89,16 @@ def test_pairs_of_cells_are_two_cells(layout, precision):
         assert_same(cpu.start().run(3), gpu.start().run(3))
 
 
+@pytest.mark.parametrize("lattice", [n for n in names("lattices") if find("lattices", n).staggered])
+def test_pairs_of_staggered_rows_are_two_cells(lattice):
+    """Of which every other row has its neighbours along x under the cells' own numbers."""
+    case = tables(lattice, "esopull", "mrt", "periodic", "single")
+    for nx in (2, 4, 6, 134):
+        case["domain"]["size"] = [nx, 4, 2]
+        cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
+        assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_layouts_agree_where_products_are_fused(precision):
     """What is rounded once stands in the text; it is not what is rounded twice."""

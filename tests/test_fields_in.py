@@ -9,6 +9,7 @@ import pytest
 from mpilbm import fields_in
 from mpilbm.errors import CaseError
 from mpilbm.fields_in import load_mask
+from mpilbm.registry import make
 
 SHAPE = 13, 4, 5
 MASK = np.random.default_rng(1).random(SHAPE) < 0.4
@@ -16,8 +17,14 @@ MASK = np.random.default_rng(1).random(SHAPE) < 0.4
 
 @pytest.fixture
 def case(tmp_path):
+    return case_of(tmp_path, "D3Q19", SHAPE)
+
+
+def case_of(folder, lattice, shape):
+    lattice = make("lattices", lattice)
+    path = folder / "rock.toml"
     return SimpleNamespace(
-        directory=tmp_path, path=tmp_path / "rock.toml", shape=SHAPE, dimensions=3
+        directory=folder, path=path, shape=shape, dimensions=lattice.D, lattice=lattice
     )
 
 

@@ -15,9 +15,11 @@ LATTICES = [make("lattices", name) for name in names("lattices")]
 
 
 def reference_solid(case):
-    """Ids of the whole box, {cell (x, y[, z]): id}, one cell after another."""
+    """Ids of the whole box, {cell (x, y[, z]): id}, one stored cell after another."""
     ids = {}
     for cell in product(*(range(n) for n in case.domain.size)):
+        if sum(cell) % case.lattice.volume:
+            continue
         ids[cell] = 0
         for k, entry in enumerate(case.bodies):
             if entry.mask:
@@ -72,9 +74,9 @@ def links(case, slab, geometry):
             assert missing
             plane, rest = divmod(int(number), rows * nx)
             row, x = divmod(rest, nx)
-            place = (
-                (x, row, plane + slab.begin) if case.dimensions == 3 else (x, plane + slab.begin)
-            )
+            plane += slab.begin
+            x = case.lattice.x(plane, row, x)
+            place = (x, row, plane) if case.dimensions == 3 else (x, plane)
             for i in range(32):
                 if missing >> i & 1:
                     found.add((place, i, owners[value]))
@@ -85,7 +87,9 @@ def compare(case):
     ids = reference_solid(case)
     wanted = reference_links(case, ids)
     assert wanted or not (case.boundaries or case.bodies)
-    solid = np.array(list(ids.values())).reshape(case.domain.size).T.reshape(case.shape)
+    solid = np.full(case.shape, -1)
+    for (x, *row, plane), value in ids.items():
+        solid[plane, row or 0, x // case.lattice.volume] = value
     whole = build(case, *split(case.shape, 1, case.domain.periodic[-1])).lists
     for ranks in range(1, min(4, case.shape[0]) + 1):
         slabs = split(case.shape, ranks, case.domain.periodic[-1])

@@ -32,6 +32,12 @@ LARGE = [
     for layout in OPTIONS["layout"]
     for precision in PRECISIONS
 ]  # fmt: skip
+LARGE += [
+    {"lattice": "D3Q13", "layout": layout, "setting": "forced", "precision": "single",
+     "collision": "mrt"}
+    for layout in OPTIONS["layout"]
+]  # fmt: skip
+LARGE = [choice for choice in LARGE if defined(choice)]
 LARGE.append(LARGE[0] | {"lattice": "D3Q15", "layout": "ab", "precision": "single"})
 ONCE = [LARGE[0] | {kind: value} for kind, values in OPTIONS.items() for value in values]
 ONCE = [choice for choice in ONCE if defined(choice)]

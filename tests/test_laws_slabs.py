@@ -1,6 +1,7 @@
 """N slabs = 1 slab, bit for bit, in every layout, model and precision; restart likewise."""
 
 import numpy as np
+import pairs
 import pytest
 from pairs import all_pairs, label
 from slabs import PRECISIONS, Cluster, box
@@ -61,9 +62,11 @@ OPTIONS = {
 
 
 def defined(choice: dict) -> bool:
-    """Moments hold what some collisions leave, and not others."""
-    whole = make("layouts", choice["layout"]).populations
-    return whole or make("collisions", choice["collision"]).second_order
+    """Moments hold what some collisions leave, and not others; a lattice may leave nodes out."""
+    layout, lattice = make("layouts", choice["layout"]), make("lattices", choice["lattice"])
+    whole = layout.populations or make("collisions", choice["collision"]).second_order
+    found = layout.dense or not lattice.staggered
+    return whole and found and pairs.defined(choice["lattice"], choice["collision"])
 
 
 def tables(lattice, layout, collision, setting, precision, **more):

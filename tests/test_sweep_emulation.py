@@ -8,14 +8,15 @@ import pytest
 from emulated_device import C_FLAGS, EmulatedDevice, command, encode_tiled
 from pairs import all_pairs, label
 from slabs import Cluster
-from test_laws_slabs import MODELS, OPTIONS, tables, with_model
+from test_laws_slabs import MODELS, OPTIONS, defined, tables, with_model
 
 from mpilbm.backends import compiler, tiles
 from mpilbm.backends.tiles import Tile
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
+MOMENTS = {"layout": "moments", "collision": "regularized"}
 CASES = all_pairs({
-    "lattice": OPTIONS["lattice"],
+    "lattice": [name for name in OPTIONS["lattice"] if defined({"lattice": name} | MOMENTS)],
     "setting": ["walls", "forced", "through"],
     "precision": ["half", "single", "double"],
 })  # fmt: skip

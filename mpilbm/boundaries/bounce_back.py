@@ -10,7 +10,9 @@ class BounceBack(Boundary):
 
     The difference is 2 w_i rho_0 c_i . u_wall / cs2. The wall lies half a cell out; second order
     where it lies there. With the constant rho_0 a wall that slides along itself adds no mass, also
-    not at its ends. All lattices. [Ladd 1994, J. Fluid Mech. 271, 285]
+    not at its ends; on D3Q13, in boxes with an odd number of cells across the motion, this takes a
+    lid that stands in the file after the walls beside it. All lattices.
+    [Ladd 1994, J. Fluid Mech. 271, 285]
     """
 
     velocity: tuple[float, ...] | None = None

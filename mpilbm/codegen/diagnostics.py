@@ -1,5 +1,7 @@
 """The kernels that look at a fluid: rho and u, vorticity, sums over rows."""
 
+from math import prod
+
 from sympy import Piecewise, Rational
 
 from mpilbm.codegen.cell import RowSums
@@ -8,7 +10,7 @@ from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import velocity_grid
 
-FLUID = "flags[cell] & 1"  # bits 1 to 6: the neighbours at x-, x+, y-, y+, z-, z+ are fluid
+FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.beside is fluid
 
 
 class Diagnostics:
@@ -17,6 +19,7 @@ class Diagnostics:
     def __init__(self, fluid: FluidKernels):
         self.fluid, self.model, self.lattice = fluid, fluid.model, fluid.lattice
         self.grid = velocity_grid(self.lattice, fluid.layout.ghost, 1, 1, 1)
+        self.flags = "uint8*" if len(self.lattice.beside) < 8 else "uint16*"
 
     def all(self) -> list:
         """Every kernel that only looks."""
@@ -87,14 +90,14 @@ class Diagnostics:
             kernel.argument("node_row", "int32*")
         else:
             kernel = RowSums(name, equations)
-            kernel.argument("flags", "uint8*")
+            kernel.argument("flags", self.flags)
         kernel.sizes(self.grid)
         self.fluid.find_cell(kernel, over)
         return kernel
 
     def _solid(self, kernel) -> None:
         """`first` is the plane of the array at which the flags begin."""
-        kernel.argument("flags", "uint8*")
+        kernel.argument("flags", self.flags)
         kernel.argument("first", "int64")
         kernel.do("const int solid = !(flags[((plane - first) * rows + row) * nx + x] & 1);")
 
@@ -104,23 +107,38 @@ class Diagnostics:
         return [kernel.let(f"omega_{k}", component) for k, component in enumerate(curl)]
 
     def _slope(self, kernel, axis: int, component: int, flag: str):
-        """du_component / dx_axis; one-sided beside a solid or a wall, zero between two."""
-        step = self.lattice.offset(self.lattice.c.index(_unit(axis, self.lattice.D)))
+        """du_component / dx_axis; one-sided beside a solid or a wall, zero between two.
+
+        Where no node beside the cell along the axis is stored, of the slopes along the diagonals
+        v, w of each plane that it lies in, d_a u = (v_a v.grad u + w_a w.grad u) / 2, the mean
+        over the planes in which both diagonals have a slope.
+        """
+        beside = self.lattice.beside[1::2]
+        if not self.lattice.staggered:
+            return self._along(kernel, axis, component, flag)[0]
+        total, planes = 0, 0
+        for other in (k for k in range(self.lattice.D) if k != axis):
+            diagonals = [k for k, v in enumerate(beside) if v[axis] and v[other]]
+            parts = [self._along(kernel, k, component, flag) for k in diagonals]
+            there = Piecewise((1, prod(neighbours for _, neighbours in parts) > 0), (0, True))
+            slopes = dot([beside[k][axis] for k in diagonals], [slope for slope, _ in parts])
+            total, planes = total + there * slopes / 2, planes + there
+        return total * Piecewise((Rational(1, 2), planes > 1), (1, True))
+
+    def _along(self, kernel, k: int, component: int, flag: str):
+        """v.grad u_component, v number 2 k + 1 of `beside`, and how many of its neighbours are."""
+        step = self.lattice.offset_of(self.lattice.beside[2 * k + 1])
 
         def value(sign):
             offset = tuple(sign * s for s in step)
-            name = f"u_{component}_{axis}_{'mcp'[sign + 1]}" if sign else f"u_{component}"
+            name = f"u_{component}_{k}_{'mcp'[sign + 1]}" if sign else f"u_{component}"
             return kernel.read(name, "u", "real", self.grid, component, offset)
 
         low, high = (
-            kernel.load(f"open_{axis}_{side}", f"(real)(flags[{flag}] >> {1 + 2 * axis + k} & 1)")
-            for k, side in enumerate("mp")
+            kernel.load(f"open_{k}_{side}", f"(real)(flags[{flag}] >> {1 + 2 * k + way} & 1)")
+            for way, side in enumerate("mp")
         )
         below = Piecewise((value(0) - value(-1), low > 0), (0, True))
         above = Piecewise((value(1) - value(0), high > 0), (0, True))
         half = Piecewise((Rational(1, 2), low * high > 0), (1, True))
-        return half * (below + above)
-
-
-def _unit(axis: int, dimensions: int) -> tuple[int, ...]:
-    return tuple(int(k == axis) for k in range(dimensions))
+        return half * (below + above), low + high

@@ -11,7 +11,9 @@ class PairText(KernelText):
     values, so the two values of a place are one access, unless the place lies beside the cell
     along x. That halves the addresses and half of the accesses; with 16-bit storage they hold
     back a kernel of one cell a thread. Both cells take the equations from one text, so that their
-    bits are those of single cells.
+    bits are those of single cells. Where rows are staggered, neighbours along x have the numbers
+    of the cells themselves in every other row, and are one access there, too; the threads of a
+    warp go the same way.
     """
 
     parts = ("at", "pair")
@@ -27,10 +29,10 @@ class PairText(KernelText):
         given = "".join(f", {name}" for name in reals)
         values = f"{self.name}_values(const real* RESTRICT arrives, real* RESTRICT leaves{numbers})"
         lines = [f"real arrives[2][{len(self.reads)}], leaves[2][{len(self.writes)}];"]
-        lines += [self._load(k, place) for k, place in enumerate(self.reads)]
+        lines += self._by_parity(self._load, self.reads)
         lines += [f"{self.name}_values(arrives[{k}], leaves[{k}]{given});" for k in (0, 1)]
         lines += ["FORGET_ADDRESSES"] if self.in_place() else []
-        lines += [self._store(k, place) for k, place in enumerate(self.writes)]
+        lines += self._by_parity(self._store, self.writes)
         pair = f"{self.name}_pair({HEAD['pairs']}, {declared})"
         text = _function(values, self._values()) + _function(pair, lines)
         return f"{super().functions(declared)}#ifdef __CUDACC__\n{text}#endif\n"
@@ -45,9 +47,15 @@ class PairText(KernelText):
         ]
         return inner.body()
 
-    def _load(self, k: int, place) -> str:
+    def _by_parity(self, access, places) -> list[str]:
+        """C lines that load or store all places, for both kinds of rows where there are two."""
+        level = (-1, 1) if self.grid.staggered and any(p.offset[2] for p in places) else (0,)
+        odd, *even = ([access(k, p, side) for k, p in enumerate(places)] for side in level)
+        return ["if (ODD) {", *odd, "} else {", *even[0], "}"] if even else odd
+
+    def _load(self, k: int, place, level: int) -> str:
         (pointer,) = self.touched[0]
-        one, other = self._addresses(place)
+        one, other = self._addresses(place, level)
         if other is None:
             return f"load_pair({pointer} + ({one}), arrives[0][{k}], arrives[1][{k}]);"
         return (
@@ -55,9 +63,9 @@ class PairText(KernelText):
             f"arrives[1][{k}] = LOAD_OWN({pointer}, {other});"
         )
 
-    def _store(self, k: int, place) -> str:
+    def _store(self, k: int, place, level: int) -> str:
         (pointer,) = self.touched[1] or {pointer for pointer, _ in self.sent}
-        one, other = self._addresses(place)
+        one, other = self._addresses(place, level)
         if other is None:
             store = "send_pair" if self.sent else "store_pair"
             return f"{store}({pointer} + ({one}), leaves[0][{k}], leaves[1][{k}]);"
@@ -66,11 +74,16 @@ class PairText(KernelText):
             f"STORE_OWN({pointer}, {other}, leaves[1][{k}]);"
         )
 
-    def _addresses(self, place) -> tuple[str, str | None]:
-        """Of the values of both cells, None for the second where it follows the first."""
+    def _addresses(self, place, level: int) -> tuple[str, str | None]:
+        """Of the values of both cells, None for the second where it follows the first.
+
+        `level`: the step along x of the neighbours that have the numbers of the cells.
+        """
         plane, row, beside = place.offset
         first = self.grid.address(place.slot, (plane, row, 0))
         outside = self.grid.address(place.slot, place.offset)
+        if beside == level:
+            return first, None
         return {0: (first, None), -1: (outside, first), +1: (f"{first} + 1", outside)}[beside]
 
 

@@ -4,6 +4,7 @@ typedef long long int64;
 typedef int int32;
 typedef unsigned int uint32;
 typedef unsigned char uint8;
+typedef unsigned short uint16;
 
 #define R(value) ((real)(value))
 #define LOAD(field, index) widen((field)[index])
@@ -26,7 +27,23 @@ typedef unsigned char uint8;
 #define MAD(a, b, c) ((c) + (a) * (b))
 #define NMAD(a, b, c) ((c) - (a) * (b))
 #endif
-#define NEIGHBOURS(i, n) ((i) > 0 ? (i) - 1 : (n) - 1), ((i) + 1 < (n) ? (i) + 1 : 0)
+#define BEFORE(i, n) ((i) > 0 ? (i) - 1 : (n) - 1)
+#define AFTER(i, n) ((i) + 1 < (n) ? (i) + 1 : 0)
+#define NEIGHBOURS(i, n) BEFORE(i, n), AFTER(i, n)
+
+/* Cells next to x, as numbers in their rows; STEPS does not wrap around. Where rows are staggered
+   they depend on the row's parity (see layouts/grid.py), which all cells of a row share. */
+#ifdef STAGGERED
+#define ODD ((int)((plane + row + odd) & 1))
+#define X_BEFORE(x) (ODD ? (x) : BEFORE(x, nx))
+#define X_AFTER(x) (ODD ? AFTER(x, nx) : (x))
+#define STEPS(x) (x) - 1 + ODD, (x) + ODD
+#else
+#define X_BEFORE(x) BEFORE(x, nx)
+#define X_AFTER(x) AFTER(x, nx)
+#define STEPS(x) (x) - 1, (x) + 1
+#endif
+#define X_NEIGHBOURS(x) X_BEFORE(x), X_AFTER(x)
 
 #ifdef __CUDACC__
 /* FOR CUDA */
@@ -36,7 +53,7 @@ typedef unsigned char uint8;
 
 #define FOR_ROWS(function, count, maxima, ...) \
   SUM_ROWS(count, maxima, 0, nx, \
-           function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), total, __VA_ARGS__))
+           function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__))
 #define ROW_START(plane, row) node_row[(plane) * (rows + 1) + (row)]
 #define FOR_NODE_ROWS(function, count, maxima, ...) \
   SUM_ROWS(count, maxima, ROW_START(plane, row), ROW_START(plane, row + 1), \

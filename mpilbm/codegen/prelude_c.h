@@ -36,10 +36,10 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16
     for (int row = 0; row < rows; row++) {                                                    \
       const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;   \
       _Pragma("omp simd") for (int x = 1; x < nx - 1; x++)                                    \
-          function(plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__);                   \
+          function(plane, row, row_m, row_p, x, STEPS(x), __VA_ARGS__);                   \
       for (int side = nx == 1; side < 2; side++) {                                            \
         const int x = side ? nx - 1 : 0;                                                      \
-        function(plane, row, row_m, row_p, x, NEIGHBOURS(x, nx), __VA_ARGS__);                \
+        function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), __VA_ARGS__);                \
       }                                                                                       \
     }                                                                                         \
   RESTORE_DENORMALS
@@ -74,10 +74,10 @@ INLINE void ahead(const store* from)
       for (int start = 0; start < nx; start += LINE) {                                        \
         const int stop = start + LINE < nx ? start + LINE : nx;                               \
         _Pragma("omp simd") for (int x = start; x < stop; x++)                                \
-            function(line, x - start, plane, row, row_m, row_p, x, x - 1, x + 1, __VA_ARGS__); \
+            function(line, x - start, plane, row, row_m, row_p, x, STEPS(x), __VA_ARGS__); \
         for (int side = start > 0 || nx == 1; side < 1 + (stop == nx); side++) {              \
           const int x = side ? nx - 1 : 0;                                                    \
-          function(line, x - start, plane, row, row_m, row_p, x, NEIGHBOURS(x, nx), __VA_ARGS__); \
+          function(line, x - start, plane, row, row_m, row_p, x, X_NEIGHBOURS(x), __VA_ARGS__); \
         }                                                                                     \
         send(line, 0, stop - start, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);  \
       }                                                                                       \

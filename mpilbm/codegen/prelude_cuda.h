@@ -35,7 +35,7 @@ INLINE store float_to_half(float value)
   const int row = (int)(blockIdx.y * blockDim.y + threadIdx.y);                               \
   const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
   if (x < nx && row < rows && plane < end)                                                    \
-    function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), __VA_ARGS__);
+    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__);
 
 #define FOR_CELLS_SENT(function, send, count, ...) FOR_CELLS(function, __VA_ARGS__)
 
@@ -47,10 +47,9 @@ INLINE store float_to_half(float value)
   const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
   if (x >= nx || row >= rows || plane >= end) return;                                         \
   if (x + 1 < nx)                                                                             \
-    pair(plane, row, NEIGHBOURS(row, rows), x, x > 0 ? x - 1 : nx - 1, x + 2 < nx ? x + 2 : 0, \
-         __VA_ARGS__);                                                                        \
+    pair(plane, row, NEIGHBOURS(row, rows), x, BEFORE(x, nx), AFTER(x + 1, nx), __VA_ARGS__); \
   else                                                                                        \
-    function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), __VA_ARGS__);
+    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__);
 
 #define FOR_PAIRS_SENT(function, pair, send, count, ...) FOR_PAIRS(function, pair, __VA_ARGS__)
 

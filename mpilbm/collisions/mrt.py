@@ -9,8 +9,10 @@ from mpilbm.equilibria import dot, expanded
 from mpilbm.lattices.basis import basis
 from mpilbm.registry import register
 
-DEFAULTS = {  # [Lallemand & Luo 2000], [d'Humières et al. 2002], the same, [Suga et al. 2015]
+DEFAULTS = {  # [Lallemand & Luo 2000], [Tölke & Krafczyk 2008], [d'Humières et al. 2002], the same,
+    # [Suga et al. 2015]
     "D2Q9": {"s_e": 1.64, "s_eps": 1.54, "s_q": 1.9},
+    "D3Q13": {"s_e": 1.0, "s_m": 1.0},
     "D3Q15": {"s_e": 1.6, "s_eps": 1.2, "s_q": 1.6, "s_xyz": 1.2},
     "D3Q19": {"s_e": 1.19, "s_eps": 1.4, "s_q": 1.2, "s_pi": 1.4, "s_m": 1.98},
     "D3Q27": {"s_e": 1.54, "s_eps": 1.61, "s_q": 1.5, "s_pi": 1.98, "s_m": 1.83, "s_xyz": 1.4,
@@ -31,17 +33,22 @@ class MRT(Collision):
     literature unless given, chosen for stability. s_e sets the bulk viscosity; half-way walls lie
     half-way (to 1e-5 in a channel) with s_q, and the same s_m, at which (1/s_nu - 1/2)
     (1/s_q - 1/2) = 3/16, but 1 % off with the usual rates. The rows of M are those of
-    lattices/basis.py, for D2Q9, D3Q15, D3Q19 and D3Q27; equilibrium = {name = "dhumieres"} makes it
-    the D3Q19 model of d'Humières et al., whose rates are chosen for it.
+    lattices/basis.py, for D2Q9, D3Q13, D3Q15, D3Q19 and D3Q27; equilibrium = {name = "dhumieres"}
+    makes it the D3Q19 model of d'Humières et al., whose rates are chosen for it.
+
+    On D3Q13 p_xx and p_ww relax at s_nu, nu = (1/s_nu - 1/2)/4, and p_xy, p_yz, p_zx at s_nu_xy,
+    nu = (1/s_nu_xy - 1/2)/2; plane walls lie half-way at 2 nu (1/s_m - 1/2) = 1/4. With
+    equilibrium = {name = "incompressible"} it is the model of Tölke & Krafczyk, whose s_h is s_m.
     [Lallemand & Luo 2000, Phys. Rev. E 61, 6546; d'Humières et al. 2002, Phil. Trans. R. Soc. A
-    360, 437; Suga et al. 2015, Comput. Math. Appl. 69, 518; paper: Obrecht et al. 2013]
+    360, 437; Suga et al. 2015, Comput. Math. Appl. 69, 518; papers: Tölke & Krafczyk 2008, (3)-(7);
+    Obrecht et al. 2013]
     """
 
     s_e: float | None = rate("energy, |c|^2")
     s_eps: float | None = rate("|c|^4")
     s_q: float | None = rate("energy flux, c |c|^2")
     s_pi: float | None = rate("|c|^2 times shear; D3Q19, D3Q27")
-    s_m: float | None = rate("c_x (c_y^2 - c_z^2), …; D3Q19, D3Q27")
+    s_m: float | None = rate("c_x (c_y^2 - c_z^2), …; D3Q13, D3Q19, D3Q27")
     s_xyz: float | None = rate("c_x c_y c_z; D3Q15, D3Q27")
     s_xxyz: float | None = rate("c_x^2 c_y c_z, …; D3Q27")
     s_xyyzz: float | None = rate("c_x c_y^2 c_z^2, …; D3Q27")
@@ -49,6 +56,7 @@ class MRT(Collision):
 
     numbers = tuple(DEFAULTS["D3Q27"])
     lattices = tuple(DEFAULTS)
+    needs_isotropy = 2
 
     def problems(self, case):
         """Refuse lattices without this collision, and rates that the lattice has no moments for."""
@@ -63,12 +71,16 @@ class MRT(Collision):
         """The shear rate from the viscosity, the others as given or by default."""
         given = {name: getattr(self, name) for name in DEFAULTS[lattice.name]}
         others = {k: DEFAULTS[lattice.name][k] if s is None else s for k, s in given.items()}
-        return {"s_nu": 1 / (nu / float(lattice.cs2) + 0.5)} | others
+        shear = lattice.moment(0, 0, 1, 1)  # the share of a stress that streams on as velocity
+        normal = (lattice.moment(0, 0, 0, 0) - shear) / 2
+        by_share = {"s_nu": normal} if normal == shear else {"s_nu": normal, "s_nu_xy": shear}
+        cs2 = lattice.cs2
+        return {k: 1 / (nu / float(v / cs2) + 0.5) for k, v in by_share.items()} | others
 
     def relax(self, lattice, d, **rates):
         """M^-1 S M d."""
         m = basis(lattice.c).moments(d)
-        s = {name: rates.get(rate_of(name), 0) for name in m}
+        s = {name: rates.get(rate_of(name, rates), 0) for name in m}
         return basis(lattice.c).populations({name: s[name] * m[name] for name in m})
 
     def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
@@ -78,13 +90,15 @@ class MRT(Collision):
         for name, row in base.rows.items():
             F = 0 if source is None else expanded(dot(row, source))
             change[name] = F
-            if rate_of(name) in rates:
+            if rate_of(name, rates) in rates:
                 d = m[name] - expanded(dot(row, feq)) + Fraction(1, 2) * F
-                change[name] = F - rates[rate_of(name)] * let(f"d_{name}", d)
+                change[name] = F - rates[rate_of(name, rates)] * let(f"d_{name}", d)
         return [a + b for a, b in zip(f, base.populations(change, let), strict=True)]
 
 
-def rate_of(moment: str) -> str:
-    """Name of the rate of a moment; no collision has one for rho and j."""
-    group = moment.partition("_")[0]
-    return "s_nu" if group == "p" else f"s_{group}"
+def rate_of(moment: str, rates=()) -> str:
+    """Name of the rate of a moment, of those in `rates`; no collision has one for rho and j."""
+    group, _, component = moment.partition("_")
+    if group != "p":
+        return f"s_{group}"
+    return "s_nu_xy" if component in ("xy", "yz", "zx") and "s_nu_xy" in rates else "s_nu"

@@ -1,5 +1,7 @@
 """Equilibrium distributions, written for stored deviations and full populations alike."""
 
+from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import ClassVar
 
 from mpilbm.registry import Parameters
@@ -33,9 +35,42 @@ class Equilibrium(Parameters):
                 f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
 
 
+def with_moments(lattice, density, momentum, stress) -> list:
+    """Q populations with the moments 0 to 2 given and, as far as the lattice has more, no others.
+
+    `stress` = sum_i c_i c_i f_i - cs2 density 1, by pairs of axes {(a, b): …}, a <= b. In Hermite
+    polynomials where the lattice is isotropic to order 4; with fewer velocities trace, deviator
+    and shear have weights of their own, with M = sum_i w_i c_i c_i c_i c_i:
+
+        f_i = w_i (density + c_i.j / cs2 + (c_i.c_i - D cs2) tr s / n
+                   + sum_a (c_ia^2 - c_i.c_i / D) s_aa / (M_xxxx - M_xxyy)
+                   + sum_a<b c_ia c_ib s_ab / M_xxyy),    n = sum_i w_i (c_i.c_i - D cs2)^2
+    """
+    cs2, D, shear = lattice.cs2, lattice.D, lattice.moment(0, 0, 1, 1)
+    deviator = lattice.moment(0, 0, 0, 0) - shear
+    n = sum(w * (dot(c, c) - D * cs2) ** 2 for w, c in zip(lattice.w, lattice.c, strict=True))
+    trace = sum(stress[a, a] for a in range(D))
+    f = []
+    for w, c in zip(lattice.w, lattice.c, strict=True):
+        sign, forward = one_way(c)
+        cc = dot(c, c)
+        weights = {
+            (a, b): (c[a] ** 2 - Fraction(cc, D)) / deviator if a == b else c[a] * c[b] / shear
+            for a, b in stress
+        }
+        even = density + (cc - D * cs2) / n * trace + dot(weights.values(), stress.values())
+        f.append(w * even + sign * w * dot(forward, momentum) / cs2)
+    return f
+
+
 def dot(a, b):
     """Scalar product of two vectors of expressions or numbers, zero terms left out."""
     return sum((x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0), 0)
+
+
+def pairs(D: int) -> list[tuple[int, int]]:
+    """(a, b), a <= b: the components of a symmetric tensor."""
+    return list(combinations_with_replacement(range(D), 2))
 
 
 def expanded(value):

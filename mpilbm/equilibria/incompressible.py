@@ -11,7 +11,7 @@ class Incompressible(Equilibrium):
 
     The momentum is rho_0 u, so that a steady flow has div u = 0 and no error of the order of
     rho - 1 in it; rho is the pressure over cs2. For steady flows, and to compare with solutions of
-    the incompressible equations; sound is wrong in it.
+    the incompressible equations; sound is wrong in it. On D3Q13 with `mrt` the model of paper 1.
     [He & Luo 1997, J. Stat. Phys. 88, 927]
     """
 

@@ -16,11 +16,15 @@ class Lattice(Parameters):
     highest even order to which sum_i w_i c_ia c_ib … is isotropic. Derived: D, Q, opp (c_opp = -c)
     and the speed of sound squared, sum_i w_i c_ia c_ib = cs2 delta_ab. Raises ValueError at class
     creation when the data contradict each other.
+
+    `staggered`: all |c_i|^2 are even, so that only the nodes with even x + y + z are stored. A row
+    holds nx / 2 of them, number k at x = 2 k + (y + z) % 2; see `x`.
     """
 
     c: ClassVar[tuple[tuple[int, ...], ...]] = ()
     w: ClassVar[tuple[Fraction, ...]] = ()
     isotropy: ClassVar[int] = 4
+    staggered: ClassVar[bool] = False
     D: ClassVar[int]
     Q: ClassVar[int]
     opp: ClassVar[tuple[int, ...]]
@@ -49,6 +53,8 @@ class Lattice(Parameters):
     def _check(cls):
         if cls.moment() != 1 or any(w <= 0 for w in cls.w) or any(cls.c[0]):
             raise ValueError(f"{cls.__name__}: weights must be positive and add up to 1, c_0 = 0")
+        if cls.staggered and (cls.D < 3 or any(sum(c) % 2 for c in cls.c)):
+            raise ValueError(f"{cls.__name__}: a link leads to a node that is not stored")
         for order in range(1, cls.isotropy + 2):
             for axes in product(range(cls.D), repeat=order):
                 if cls.moment(*axes) != _isotropic(axes, cls.cs2):
@@ -58,8 +64,47 @@ class Lattice(Parameters):
 
     def offset(self, i: int) -> tuple[int, int, int]:
         """c_i as steps in (plane, row, x); the plane axis is the slowest: z in 3D, y in 2D."""
-        c = self.c[i]
+        return self.offset_of(self.c[i])
+
+    def offset_of(self, c) -> tuple[int, int, int]:
+        """The same of any vector."""
         return (c[2], c[1], c[0]) if self.D == 3 else (c[1], 0, c[0])
+
+    @property
+    def volume(self) -> int:
+        """Volume of a stored cell, in cells of the full lattice."""
+        return 2 if self.staggered else 1
+
+    def x(self, plane, row, k):
+        """x, counted from 0, of stored cell `k` of a row; numbers, or arrays of them."""
+        return x_of(self.staggered, plane, row, k)
+
+    @property
+    def beside(self) -> tuple[tuple[int, ...], ...]:
+        """The neighbours that differences use, each followed by its opposite.
+
+        -x, +x, -y, … ; where these are not stored, all c_i but the first.
+        """
+        if self.staggered:
+            return self.c[1:]
+        return tuple(
+            tuple(sign * (k == axis) for k in range(self.D))
+            for axis in range(self.D)
+            for sign in (-1, 1)
+        )
+
+    def problems(self, case) -> list[str]:
+        """Refuse boxes whose rows do not meet their own kind when they close on themselves."""
+        if not self.staggered or case.dimensions != self.D:
+            return []
+        closed = zip(AXES, case.domain.size, case.domain.periodic, strict=True)
+        return [
+            f"{self.name} stores the nodes with even x + y + z, but domain.size has {n} along "
+            f"{axis}; allowed: even numbers along x and all periodic axes; take {n - 1 or 4} or "
+            f"{n + 1}"
+            for axis, n, periodic in closed
+            if n % 2 and (periodic or axis == "x")
+        ]
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -69,6 +114,11 @@ class Lattice(Parameters):
         """
         order = sorted(range(self.Q), key=lambda i: (self.offset(i)[0], i))
         return tuple(order.index(i) for i in range(self.Q))
+
+
+def x_of(staggered: bool, plane, row, k):
+    """x of the k-th stored cell of a row (see Lattice); plane and row are those of the box."""
+    return 2 * k + (plane + row) % 2 if staggered else k
 
 
 def _isotropic(axes: tuple[int, ...], cs2: Fraction) -> Fraction:

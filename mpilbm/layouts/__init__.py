@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from mpilbm.layouts.grid import Grid
-from mpilbm.registry import Parameters
+from mpilbm.registry import Parameters, find, names
 
 Offset = tuple[int, int, int]
 HERE: Offset = (0, 0, 0)
@@ -36,6 +36,7 @@ Read = Callable[[int | str, Place], object]  # (name of the value, its place) ->
 class Layout(Parameters):
     """A fluid's state in memory. `buffers` arrays; the places repeat every `parities` steps.
 
+    `dense`: all cells of a row are stored, as populations that come from where c_i points.
     `populations`: what is stored are populations, so that a boundary can write what enters to
     where the step reads it; else the listed cells are computed anew. `sweep`: CUDA devices have a
     kernel of its own for the bulk.
@@ -46,6 +47,7 @@ class Layout(Parameters):
     ghost: ClassVar[int] = 1
     populations: ClassVar[bool] = True
     sweep: ClassVar[bool] = False
+    dense: ClassVar[bool] = True
 
     def gather(self, lattice, i: int, parity: int) -> Place:
         """Where the population that streams into the cell along c_i is read."""
@@ -90,7 +92,15 @@ class Layout(Parameters):
 
         `fluid`: fluid cells of each plane, two planes on either side of the slab included.
         """
-        return Grid.dense("f", planes, rows, nx, self.slots(lattice), self.ghost)
+        slots, staggered = self.slots(lattice), lattice.staggered
+        return Grid.dense("f", planes, rows, nx, slots, self.ghost, staggered)
+
+    def problems(self, case) -> list[str]:
+        """Refuse lattices that leave nodes out, where neighbours are not found by their offsets."""
+        if self.dense or not case.lattice.staggered:
+            return []
+        whole = ", ".join(name for name in names("layouts") if find("layouts", name).dense)
+        return [f"{self.name} is not defined on {case.lattice.name}; allowed: {whole}"]
 
     def structure(self) -> dict:
         """What shapes the kernel text."""

@@ -17,7 +17,13 @@ CACHE_SET = 32  # lines; slots a multiple of this apart would fall on the same c
 
 @dataclass(frozen=True)
 class Grid:
-    """A dense field of `len(slots)` values a cell; `slots[k]` is where value k lies in a plane."""
+    """A dense field of `len(slots)` values a cell; `slots[k]` is where value k lies in a plane.
+
+    `staggered`: rows whose plane + row is odd lie a node further along x (see Lattice). The
+    neighbour at x - 1 then is, in even rows, the cell before, in odd ones the one with the same
+    number; that at x + 1 has the same number in even rows, in odd ones it is the cell after. The
+    prelude's x_m and x_p are these, by `odd`, the parity of the array's first plane in the box.
+    """
 
     name: str
     planes: int
@@ -27,19 +33,21 @@ class Grid:
     ghost: int
     row_stride: int
     slot_stride: int
+    staggered: bool = False
 
     over: ClassVar[str] = "cells"
     table_bytes: ClassVar[int] = 0
     turned: ClassVar[tuple] = ()
 
     @classmethod
-    def dense(cls, name, planes, rows, nx, slots, ghost) -> "Grid":
+    def dense(cls, name, planes, rows, nx, slots, ghost, staggered=False) -> "Grid":
         """Rows padded to whole lines, slots kept off large powers of two."""
         lines_a_row = -(-nx // LINE)
         lines = rows * lines_a_row
         if lines >= CACHE_SET:
             lines += (10 - lines) % CACHE_SET
-        return cls(name, planes, rows, nx, slots, ghost, lines_a_row * LINE, lines * LINE)
+        strides = lines_a_row * LINE, lines * LINE
+        return cls(name, planes, rows, nx, slots, ghost, *strides, staggered)
 
     @property
     def plane_stride(self) -> int:
@@ -68,7 +76,7 @@ class Grid:
     def types(self) -> dict[str, str]:
         """What a kernel needs to find a value, with its type."""
         strides = {name: "int64" if name.endswith("_plane") else "int" for name in self.arguments()}
-        return {"nx": "int", "rows": "int"} | strides
+        return {"nx": "int", "rows": "int"} | strides | ({"odd": "int"} if self.staggered else {})
 
     def tables(self, geometry) -> dict:
         """Arrays that addresses read, once the solids are known: none."""
@@ -103,7 +111,7 @@ class Grid:
 
 def velocity_grid(lattice, ghost: int, planes: int, rows: int, nx: int) -> Grid:
     """Memory of the velocity field: D values a cell, ghost planes like the populations."""
-    return Grid.dense("u", planes, rows, nx, tuple(range(lattice.D)), ghost)
+    return Grid.dense("u", planes, rows, nx, tuple(range(lattice.D)), ghost, lattice.staggered)
 
 
 _SIDE = {-1: "_m", 0: "", 1: "_p"}  # the wrapped neighbour's index, as the prelude names it

@@ -20,6 +20,8 @@ class Indirect(Layout):
 
     streaming: str = Field("aa", description="ab, aa, esopull")
 
+    dense = False
+
     @field_validator("streaming")
     @classmethod
     def _of_populations(cls, value: str) -> str:

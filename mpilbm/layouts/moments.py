@@ -20,12 +20,13 @@ class Moments(Layout):
 
     buffers = 2
     populations = False
+    dense = False
     sweep = True
 
     def problems(self, case) -> list[str]:
         """Refuse collisions and forces whose result ten moments cannot hold."""
         whole = ", ".join(n for n in names("collisions") if find("collisions", n).second_order)
-        found = []
+        found = super().problems(case)
         for fluid in case.fluids:
             parts = fluid.collision, fluid.collision.equilibrium, fluid.force
             missing = [part.name for part in parts if part and not part.second_order]

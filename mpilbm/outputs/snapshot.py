@@ -8,6 +8,7 @@ import numpy as np
 from mpilbm import __version__
 from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Output, number_of_cells
+from mpilbm.outputs.filled import filled
 from mpilbm.outputs.planes import best_writer, dataset, plane_file
 from mpilbm.registry import register
 
@@ -19,7 +20,8 @@ COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3}
 class Snapshot(Output):
     """Fields in cells as `snapshot_<step>.vtkhdf`, for ParaView, PyVista and `mpilbm plot`.
 
-    With bodies a field `solid` is added, 1 in their cells.
+    With bodies a field `solid` is added, 1 in their cells. All nodes of the box are written: those
+    that a staggered lattice (D3Q13) leaves out as means of their neighbours, see outputs/filled.py.
     """
 
     fields: tuple[str, ...] = ("rho", "u")
@@ -36,7 +38,7 @@ class Snapshot(Output):
         """All snapshots stay."""
         values = sum(COMPONENTS.get(name, 3) for name in self.fields)
         itemsize = np.dtype(case.precision.compute).itemsize
-        return times * number_of_cells(case) * values * itemsize
+        return times * number_of_cells(case) * case.lattice.volume * values * itemsize
 
     def open(self, context: Context) -> "SnapshotWriter":
         """CaseError if the solver has no such field."""
@@ -73,10 +75,14 @@ class SnapshotWriter:
 
     def _planes(self, name, begin, end):
         """Local planes (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector."""
-        solver = self.context.solver
+        context, solver = self.context, self.context.solver
+        solid = solver.solid(begin, end)
+        data = solid if name == "solid" else solver.fields((name,), begin, end)[name]
+        if context.case.lattice.staggered:
+            given = data, solid, context.slab.begin + begin, context.case.domain.periodic[:2]
+            data, solid = filled(context.case.lattice, *given, rest=float(name == "rho"))
         if name == "solid":
-            return solver.solid(begin, end).astype(np.uint8)
-        data = solver.fields((name,), begin, end)[name]
+            return solid.astype(np.uint8)
         if data.ndim == 4 and data.shape[3] == 2:
             data = np.pad(data, ((0, 0), (0, 0), (0, 0), (0, 1)))
         return data

@@ -53,6 +53,7 @@ class Totals:
         bad = [~np.isfinite(data[0].reshape(*data.shape[1:3], -1)).all(axis=2) for data in fields]
         row, x = next(iter(np.argwhere(np.any(bad, axis=0))), ("?", "?"))
         place = slab.begin + plane
+        x = x if x == "?" else self.solver.case.lattice.x(place, row, x)
         two_dimensional = self.solver.case.dimensions == 2
         cell = (x, place) if two_dimensional else (x, row, place)
         letter = "y" if two_dimensional else "z"

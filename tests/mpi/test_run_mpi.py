@@ -34,6 +34,7 @@ CASES = [
     ("D3Q19", "aa", "bgk", "forced", "mixed", "direct"),
     ("D3Q19", "ab", "bgk", "through", "single", "auto"),
     ("D3Q19", "esopull", "trt", "walls", "half", "direct"),
+    ("D3Q13", "aa", "mrt", "walls", "single", "direct"),
 ]
 
 

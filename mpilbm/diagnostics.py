@@ -50,8 +50,7 @@ class Diagnostics:
         shape = (end - begin, self.rows, self.nx)
         found = {}
         if {"rho", "u"} & set(names):
-            rho, u = self._block(shape), self._block((*shape, self.lattice.D))
-            self.solver.over_block("fields", begin, end, rho_out=rho, u_out=u)
+            rho, u = self.on_device(begin, end)
             found["rho"] = self.device.download(rho).reshape(shape)
             found["rho"][self.solver.solid(begin, end)] = 1
             found["u"] = self.device.download(u).reshape(*shape, self.lattice.D)
@@ -63,6 +62,13 @@ class Diagnostics:
             self.solver.over_block("vorticity", begin, end, **arrays)
             found["vorticity"] = self.device.download(curl).reshape(shape)
         return {name: found[name] for name in names}
+
+    def on_device(self, begin: int, end: int) -> tuple:
+        """Rho and u of planes begin..end as arrays of the device; of the fluid cells alone."""
+        shape = (end - begin, self.rows, self.nx)
+        rho, u = self._block(shape), self._block((*shape, self.lattice.D))
+        self.solver.over_block("fields", begin, end, rho_out=rho, u_out=u)
+        return rho, u
 
     def _block(self, shape):
         return self.device.allocate(int(np.prod(shape)), self.dtype)

@@ -36,9 +36,10 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
         say(comm, f"{comm.size} ranks on {facts['device']}; {halo}")
         with solver.exchanger:
             slabs = domain.split(case.shape, comm.size, solver.slab.periodic)
-            first = begin(solver, case, comm, checkpoints, restart)
+            first, checkpoint = begin(solver, case, comm, checkpoints, restart)
             warn_of_later(directory, comm, first)
-            context = Context(case, solver.slab, slabs, comm, solver, directory, first, clock)
+            where = directory, first, clock, checkpoint
+            context = Context(case, solver.slab, slabs, comm, solver, *where)
             with Summary(context, facts) as summary:
                 march(context, summary)
     return "done"
@@ -92,16 +93,16 @@ def open_device(backend, comm) -> tuple:
     return backend, together(comm, backend.open, *local_rank(comm))
 
 
-def begin(solver, case, comm, checkpoints, restart) -> int:
-    """Fill the solver from a checkpoint or with the initial fields; the step it is at."""
+def begin(solver, case, comm, checkpoints, restart) -> tuple:
+    """Fill the solver from a checkpoint or with the initial fields; its step, the checkpoint."""
     if not checkpoints:
         if restart:
             say(comm, "there is no checkpoint yet: starting anew")
         together(comm, initialise, solver)
-        return 0
-    step = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
+        return 0, None
+    step, path = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
     say(comm, f"going on from step {step}")
-    return step
+    return step, path
 
 
 def initialise(solver) -> None:

@@ -192,7 +192,7 @@ class Solver:
     def initialise(self) -> None:
         """rho and u of the case -> what left the cells at step -1, then the exchange of step -1."""
         fluid = self.case.fluids[0]
-        for begin, end in self._blocks():
+        for begin, end in self.blocks():
             planes = self.slab.begin + begin, self.slab.begin + end
             rho, u = fluid.initial.evaluate(self.slab.shape, *planes)
             arrays = {"rho_initial": self.device.upload(rho), "u_initial": self.device.upload(u)}
@@ -210,7 +210,7 @@ class Solver:
         exchange.start()
         exchange.finish()
 
-    def _blocks(self):
+    def blocks(self):
         """Pieces (begin, end) of the slab's planes, whose rho and u take few bytes."""
         plane = 8 * (1 + self.lattice.D) * self.grid.rows * self.grid.nx
         step = max(1, BLOCK_BYTES // plane)

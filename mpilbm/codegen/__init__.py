@@ -61,6 +61,7 @@ def build(case) -> Program:
     from mpilbm.codegen.kernels import FluidKernels
     from mpilbm.codegen.lists import again_kernel, enter_kernel, stage_kernel
     from mpilbm.codegen.model import Model
+    from mpilbm.codegen.statistics import sample_columns, sample_rows
 
     fluid = case.fluids[0]
     model = Model(case.lattice, fluid.collision, fluid.force, case.precision.offset)
@@ -68,6 +69,7 @@ def build(case) -> Program:
     paired = case.precision.compute == "float32"
     kernels = FluidKernels(model, case.layout, paired, SCALE if half else 1, rounded=half)
     texts = [*kernels.all(), *Diagnostics(kernels).all()]
+    texts += [sample(case.lattice.D) for sample in (sample_rows, sample_columns)]
     for parity in range(case.layout.parities):
         for boundary in boundaries(case):
             texts.append(stage_kernel(kernels, boundary, list_name(case, boundary), parity))

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.mpi
 LAST = 7
 OUTPUTS = [
     {"name": "checkpoint", "every": 4},
-    {"name": "snapshot", "every": 4, "fields": ["rho", "u", "vorticity"]},
+    {"name": "snapshot", "every": 4, "fields": ["rho", "u", "vorticity", "q_criterion"]},
     {"name": "monitor", "every": 1},
     {"name": "statistics", "every": 2, "average": ["x"], "write": 4},
     {"name": "statistics", "every": 2, "average": ["x", "y"], "start": 1},

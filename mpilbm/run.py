@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mpilbm import backends, codegen, domain, geometry, memory_plan
 from mpilbm.codegen.program import Program
-from mpilbm.errors import CaseError, StoppedEarly
+from mpilbm.errors import StoppedEarly
 from mpilbm.halo.world import local_rank
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.agree import on_root, together
@@ -31,6 +31,8 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
     clock, directory = Clock(), Path(directory)
     with claimed(directory, case, comm, restart, overwrite):
         checkpoints = on_root(comm, candidates, restart, directory) if restart else []
+        for fluid in case.fluids if not checkpoints else ():
+            on_root(comm, fluid.initial.require)
         solver, facts = build_solver(case, comm)
         halo = "halo {name}: {why}".format(**facts["halo"])
         say(comm, f"{comm.size} ranks on {facts['device']}; {halo}")
@@ -98,23 +100,12 @@ def begin(solver, case, comm, checkpoints, restart) -> tuple:
     if not checkpoints:
         if restart:
             say(comm, "there is no checkpoint yet: starting anew")
-        together(comm, initialise, solver)
+        together(comm, solver.beginning.fill)
+        solver.beginning.settle()
         return 0, None
     step, path = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
     say(comm, f"going on from step {step}")
     return step, path
-
-
-def initialise(solver) -> None:
-    """Fill the solver with the initial fields; a rank where these are wrong still exchanges.
-
-    Its neighbours, whose fields may be right, wait for that.
-    """
-    try:
-        solver.initialise()
-    except CaseError:
-        solver.resume(0)
-        raise
 
 
 def warn_of_later(directory, comm, first) -> None:

@@ -22,7 +22,7 @@ equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides initial solids
 case_file case_checks case_errors case geometry
 codegen
-lists diagnostics memory_plan solver statistics
+lists diagnostics beginning memory_plan solver statistics
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run

@@ -175,3 +175,12 @@ def test_statistics_add_what_the_c_text_adds(along):
     cpu, gpu = (Cluster(case, 2, device).start().each(read) for device in (None, EmulatedDevice))
     for found, expected in zip(gpu, cpu, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12 * along[0], atol=1e-12 * along[0])
+
+
+@pytest.mark.parametrize("layout", ["ab", "esopull", "indirect"])
+def test_flows_begin_as_in_the_c_text(layout):
+    """With stresses, and an odd number of steps that hold the velocity."""
+    case = tables("D2Q9", layout, "trt", "forced", "single")
+    case["initial"] |= {"iterate": 3, "non_equilibrium": True}
+    cpu, gpu = Cluster(case), Cluster(case, 2, EmulatedDevice)
+    assert_same(cpu.start(), gpu.start())

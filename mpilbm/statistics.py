@@ -57,6 +57,16 @@ def products_of(u: np.ndarray) -> np.ndarray:
     return np.stack([u[..., a] * u[..., b] for a, b in pairs], axis=-1)
 
 
+def places(rows: int, nx: int, along_x: bool, along_rows: bool) -> tuple[int, int]:
+    """Rows and x of a plane for which sums are kept."""
+    return rows if along_x or not along_rows else 1, 1 if along_x else nx
+
+
+def numbers(D: int) -> tuple[int, int]:
+    """Numbers of a sum, of rho, u and products, and of a shift."""
+    return 1 + D + D * (D + 1) // 2, 1 + D
+
+
 class Statistics:
     """Sums over samples of a solver's slab; `along_x` and `along_rows`: what is averaged."""
 
@@ -65,14 +75,13 @@ class Statistics:
         planes, rows, nx = solver.slab.planes, *solver.slab.shape[1:]
         self.kernel = "sample_rows" if along_x else "sample_columns"
         self.along = (2,) if along_x else (1,) if along_rows else ()
-        self.shape = rows if along_x or not along_rows else 1, 1 if along_x else nx
-        self.along_rows, self.planes, self.box = along_rows, planes, (rows, nx)
-        self.shifts = 1 + solver.lattice.D
-        self.columns = self.shifts + solver.lattice.D * self.shifts // 2
-        places = planes * self.shape[0] * self.shape[1]
-        self.device.require(8 * places * (self.columns + self.shifts), "the sums of statistics")
-        self.sums = self.device.allocate(places * self.columns, "float64")
-        self.shift = self.device.allocate(places * self.shifts, "float64")
+        self.shape = places(rows, nx, along_x, along_rows)
+        self.along_rows, self.planes = along_rows, planes
+        self.columns, self.shifts = numbers(solver.lattice.D)
+        self.device.require(8 * planes * self.values, "the sums of statistics")
+        count = planes * self.shape[0] * self.shape[1]
+        self.sums = self.device.allocate(count * self.columns, "float64")
+        self.shift = self.device.allocate(count * self.shifts, "float64")
 
     @property
     def values(self) -> int:

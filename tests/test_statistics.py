@@ -92,6 +92,9 @@ def test_a_restart_goes_on_with_the_same_sums(tmp_path, average):
     run(flow("D3Q19", outputs, steps=4), Serial(), parts)
     run(flow("D3Q19", outputs), Serial(), parts, restart="auto")
     left = "".join(a for a in "xyz" if a not in average)
+    with h5py.File(parts / "checkpoint_000000009.h5") as file:
+        stored = file[f"statistics.{left}/sums"].nbytes
+    assert flow("D3Q19", outputs).outputs[0].kept_bytes(flow("D3Q19", outputs)) == stored
     one, two = (datasets(folder / f"statistics_{left}_000000009.h5") for folder in (whole, parts))
     assert one[1]["samples"] == two[1]["samples"] == 3
     assert all(np.array_equal(one[0][name], two[0][name], equal_nan=True) for name in one[0])

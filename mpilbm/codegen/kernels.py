@@ -157,6 +157,7 @@ class FluidKernels:
         ]
         rate = kernel.argument("hold", "real")
         f_star = self.model.hold(kernel, f, u, rate, self.rates(kernel))
+        f_star = self.mass_kept(kernel, f_star) if self.rounded else f_star
         self.keep(kernel, parity, f_star, self.pointer("out"))
         return kernel
 

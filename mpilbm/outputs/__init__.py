@@ -64,6 +64,10 @@ class Output(Parameters):
         """Bytes on disk, at their most, when it is written so many times."""
         return 0
 
+    def kept_bytes(self, case) -> int:
+        """Bytes that it adds to each checkpoint."""
+        return 0
+
     def open(self, context: Context):
         """The writer of a run."""
         raise NotImplementedError

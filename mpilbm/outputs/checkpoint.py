@@ -49,7 +49,8 @@ class Checkpoint(Output):
         """Those that are kept, and the new one before an older one goes."""
         stored = len(case.layout.slots(case.lattice))
         values = number_of_cells(case) * stored * len(case.fluids)
-        return min(times, self.keep + 1) * values * np.dtype(case.precision.storage).itemsize
+        size = values * np.dtype(case.precision.storage).itemsize
+        return min(times, self.keep + 1) * (size + sum(o.kept_bytes(case) for o in case.outputs))
 
     def open(self, context: Context) -> "CheckpointWriter":
         """Nothing is written before the first step that is due."""

@@ -2,6 +2,7 @@
 
 import csv
 import os
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from mpilbm.outputs.checkpoint import read_planes
 from mpilbm.outputs.planes import PARTIAL, best_writer, dataset, plane_file
 from mpilbm.outputs.restart import opened
 from mpilbm.registry import register
-from mpilbm.statistics import Statistics, merged
+from mpilbm.statistics import Statistics, merged, numbers, places
 
 
 @register("outputs", "statistics")
@@ -28,6 +29,7 @@ class RunningStatistics(Output):
         u = <u>, reynolds_stress = <u_a' u_b'> = <u_a u_b> - <u_a><u_b>: xx, xy, (xz,) yy, (yz, zz)
     """
 
+    every: int = Field(gt=0, description="steps from one sample to the next")
     average: tuple[str, ...] = Field((), description="homogeneous directions: x, y, z")
     start: int = Field(0, ge=0, description="first step that is sampled")
     write: int | None = Field(None, gt=0, description="steps between files; none: at the end alone")
@@ -62,11 +64,22 @@ class RunningStatistics(Output):
         return found
 
     def disk_bytes(self, case, times: int) -> int:
-        """The profiles, and in a checkpoint nothing that is counted here."""
+        """The profiles."""
         D = case.dimensions
         cells = [n for axis, n in zip(AXES, case.domain.size, strict=False) if axis in self.left(D)]
         files = max(1, times * self.every // self.write) if self.write else 1
-        return files * 8 * (1 + D + D * (D + 1) // 2) * int(np.prod(cells, dtype=np.int64))
+        return files * 8 * numbers(D)[0] * int(np.prod(cells, dtype=np.int64))
+
+    def kept_bytes(self, case) -> int:
+        """The sums and shifts of all planes."""
+        planes, rows, nx = case.shape
+        return (
+            8 * planes * prod(places(rows, nx, *self.along(case))) * sum(numbers(case.dimensions))
+        )
+
+    def along(self, case) -> tuple[bool, bool]:
+        """Whether x and the rows of a plane are averaged; in 2D a plane has but one row."""
+        return "x" in self.average, case.dimensions == 2 or "y" in self.average
 
     def open(self, context: Context) -> "StatisticsWriter":
         """With the sums of the checkpoint from which the run goes on."""
@@ -81,8 +94,7 @@ class StatisticsWriter:
         self.D, self.case = context.case.dimensions, context.case
         self.left = output.left(self.D)
         self.slowest = AXES[self.D - 1]
-        rows = self.D == 2 or "y" in output.average
-        self.sums = Statistics(context.solver, "x" in output.average, rows)
+        self.sums = Statistics(context.solver, *output.along(context.case))
         self.label, self.values = f"statistics.{self.left}", self.sums.values
         self.first = None
         self.writer = best_writer(context.comm, context.directory)

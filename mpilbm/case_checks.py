@@ -87,6 +87,16 @@ def _initial(case) -> list[str]:
     problems = []
     for fluid in case.fluids:
         initial, key = fluid.initial, fluid.initial.where
+        if initial.non_equilibrium and case.lattice.isotropy < 4:
+            problems.append(
+                f"{key}.non_equilibrium: is not defined on {case.lattice.name}, whose stress needs "
+                "more than weights; allowed: lattices isotropic to order 4; use iterate"
+            )
+        if initial.iterate and not case.layout.populations and (case.boundaries or case.bodies):
+            problems.append(
+                f"{key}.iterate: found {initial.iterate}; the layout '{case.layout.name}' cannot "
+                "hold the velocity at walls; choose the layout 'ab' or 'esopull'"
+            )
         if len(initial.u) != case.dimensions:
             axes = ", ".join("xyz"[: case.dimensions])
             problems.append(

@@ -81,10 +81,26 @@ class Run(Parameters):
 
 
 class InitialFields(Parameters):
-    """Density and velocity at t = 0: numbers, or formulas of x y z nx ny nz pi."""
+    """Density and velocity at t = 0: numbers, or formulas of x y z nx ny nz pi.
+
+    Or those of `file`, an earlier snapshot, resampled if its size differs. `non_equilibrium` adds
+    the stress of the velocity gradient; `iterate`: so many steps at this velocity in which the
+    density settles to the pressure that belongs to it.
+    """
 
     rho: Value = 1.0
     u: tuple[Value, ...] = ()
+    file: str | None = None
+    non_equilibrium: bool = False
+    iterate: int = Field(0, ge=0, lt=2**31)
+
+    @model_validator(mode="after")
+    def _one_source(self):
+        """Either a file, or rho and u."""
+        given = [key for key in ("rho", "u") if key in self.model_fields_set]
+        if self.file is not None and given:
+            raise ValueError(f"has file and {', '.join(given)}; a snapshot holds both; remove one")
+        return self
 
 
 class Viscosity(Parameters):

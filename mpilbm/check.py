@@ -116,7 +116,7 @@ def largest_speed(case) -> float:
     speeds += [float(np.linalg.norm(getattr(owner, "velocity", None) or 0)) for owner in owners]
     for fluid in case.fluids:
         planes = case.shape[0]
-        if not any(isinstance(value, str) for value in (fluid.initial.rho, *fluid.initial.u)):
+        if fluid.initial.uniform:
             planes = 1  # the same in all
         for plane in range(planes):
             _, u = fluid.initial.evaluate(case.shape, plane, plane + 1)

@@ -10,13 +10,13 @@ from mpilbm.passes import exchange_plan
 
 
 class Diagnostics:
-    """rho, u and vorticity of a solver's slab, and sums of its planes.
+    """rho, u, vorticity and Q criterion of a solver's slab, and sums of its planes.
 
     What needs the velocity of neighbour cells takes it from a field of its own, made at the first
     use, whose edge planes are exchanged like populations.
     """
 
-    names = ("rho", "u", "vorticity")
+    names = ("rho", "u", "vorticity", "q_criterion")
 
     def __init__(self, solver):
         self.solver, self.device, self.lattice = solver, solver.device, solver.lattice
@@ -39,30 +39,43 @@ class Diagnostics:
 
     @cached_property
     def exchange(self):
-        """The exchange of the velocity's edge planes, as the curl reads them."""
+        """The exchange of the velocity's edge planes, as differences read them."""
         kernels = self.solver.program.kernels
-        plan = exchange_plan(self.grid, (), kernels["enstrophy"].reads)
+        plan = exchange_plan(self.grid, (), kernels["q_criterion"].reads)
         return self.solver.exchanger.prepare(plan, [self.velocity])
 
     def fields(self, names, begin: int, end: int) -> dict[str, np.ndarray]:
-        """The named fields of planes begin..end; the first call of a step for the
-        vorticity is collective."""
+        """The named fields of planes begin..end; the first call of a step for
+        what needs the velocity of neighbours is collective."""
         shape = (end - begin, self.rows, self.nx)
         found = {}
         if {"rho", "u"} & set(names):
-            rho, u = self._block(shape), self._block((*shape, self.lattice.D))
-            self.solver.over_block("fields", begin, end, rho_out=rho, u_out=u)
+            rho, u = self.on_device(begin, end)
             found["rho"] = self.device.download(rho).reshape(shape)
             found["rho"][self.solver.solid(begin, end)] = 1
             found["u"] = self.device.download(u).reshape(*shape, self.lattice.D)
         if "vorticity" in names:
-            self._velocity_sums()
-            shape += (3,) if self.lattice.D == 3 else ()
-            curl = self._block(shape)
-            arrays = {"u": self.velocity, "vorticity_out": curl, **self.grid.arguments()}
-            self.solver.over_block("vorticity", begin, end, **arrays)
-            found["vorticity"] = self.device.download(curl).reshape(shape)
+            components = (3,) if self.lattice.D == 3 else ()
+            found["vorticity"] = self._derived("vorticity", begin, end, components)
+        if "q_criterion" in names:
+            found["q_criterion"] = self._derived("q_criterion", begin, end)
         return {name: found[name] for name in names}
+
+    def _derived(self, name: str, begin: int, end: int, components: tuple = ()) -> np.ndarray:
+        """A field made from the velocity of neighbours."""
+        self._velocity_sums()
+        shape = (end - begin, self.rows, self.nx, *components)
+        derived = self._block(shape)
+        arrays = {"u": self.velocity, "derived_out": derived, **self.grid.arguments()}
+        self.solver.over_block(name, begin, end, **arrays)
+        return self.device.download(derived).reshape(shape)
+
+    def on_device(self, begin: int, end: int) -> tuple:
+        """Rho and u of planes begin..end as arrays of the device; of the fluid cells alone."""
+        shape = (end - begin, self.rows, self.nx)
+        rho, u = self._block(shape), self._block((*shape, self.lattice.D))
+        self.solver.over_block("fields", begin, end, rho_out=rho, u_out=u)
+        return rho, u
 
     def _block(self, shape):
         return self.device.allocate(int(np.prod(shape)), self.dtype)

@@ -1,10 +1,13 @@
 """Fields that a case reads from files; the only reader of HDF5 input."""
 
+import tomllib
+from contextlib import contextmanager
 from tokenize import TokenError  # of a damaged .npy header
 
 import numpy as np
 
 from mpilbm.errors import CaseError
+from mpilbm.lattices import x_of
 
 BLOCK = 1 << 24  # bytes read at a time
 
@@ -37,7 +40,7 @@ def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -
             solid = _read(_map_npy(path), case, begin, end)
         else:
             solid = _read_hdf5(path, dataset, case, begin, end)
-        return stored(case.lattice, solid, begin)
+        return stored(case.lattice.staggered, solid, begin)
     except ValueError as error:
         raise CaseError(f"'{spec}' {error}", where, case.path) from None
 
@@ -68,12 +71,12 @@ def _read_hdf5(path, name: str, case, begin: int, end: int) -> np.ndarray:
     raise ValueError(f"is missing: {path.name} has no dataset '{name}'; it has {names}")
 
 
-def stored(lattice, planes: np.ndarray, begin: int) -> np.ndarray:
+def stored(staggered: bool, planes: np.ndarray, begin: int) -> np.ndarray:
     """The stored cells (n, rows, nx, …) of planes begin … of the box, given with all of its x."""
-    if not lattice.staggered:
+    if not staggered:
         return planes
     plane, row, k = np.ogrid[: len(planes), : planes.shape[1], : planes.shape[2] // 2]
-    return planes[plane, row, lattice.x(begin + plane, row, k)]
+    return planes[plane, row, x_of(staggered, begin + plane, row, k)]
 
 
 def _read(array, case, begin: int, end: int) -> np.ndarray:
@@ -100,3 +103,85 @@ def _read(array, case, begin: int, end: int) -> np.ndarray:
         solid[first - begin : last - begin] = (block != 0).reshape(-1, rows, nx)
         first = last
     return solid
+
+
+def check_snapshot(path, dimensions: int) -> None:
+    """ValueError unless a file is a snapshot of ours with rho and u in as many dimensions."""
+    with _snapshot(path) as (_, found):
+        if found != dimensions:
+            raise ValueError(f"has {found} dimensions, the case {dimensions}; take another file")
+
+
+def load_snapshot(path, shape, periodic, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """rho (n, rows, nx) and u (n, rows, nx, D) of the planes begin … end - 1, float64.
+
+    Of another size than `shape` = (planes, rows, nx) the file is resampled: linearly along each
+    axis between cell centres, which divide the box alike; across periodic faces, else constant
+    beyond the outermost centres. Velocities stay as they are, in cells per step. Each plane comes
+    from the file alone, so that no bit depends on how the box is cut.
+    """
+    D = len(periodic)
+    check_snapshot(path, D)
+    with _snapshot(path) as (cells, _):
+        planes = [_resampled(cells, shape, periodic, plane) for plane in range(begin, end)]
+    values = np.stack(planes)
+    return values[..., 0], values[..., 1 : 1 + D]
+
+
+@contextmanager
+def _snapshot(path):
+    """The datasets of a snapshot and its dimensions; ValueError if it cannot be read as one."""
+    import h5py
+
+    if not path.is_file():
+        raise ValueError("is missing: there is no such file; paths start at the case")
+    try:
+        with h5py.File(path, "r", locking="best-effort") as file:
+            cells = file["VTKHDF/CellData"]
+            missing = [name for name in ("rho", "u") if name not in cells]
+            if missing:
+                raise ValueError(
+                    f"has no {', '.join(missing)}; it has {', '.join(cells)}; write a snapshot "
+                    'with fields = ["rho", "u"]'
+                )
+            yield cells, len(tomllib.loads(file["mpilbm"].attrs["case"])["domain"]["size"])
+    except (OSError, RuntimeError, KeyError, TypeError) as error:
+        raise ValueError(f"is no snapshot of mpilbm ({error}); take another file") from None
+
+
+def _resampled(cells, shape, periodic, plane: int) -> np.ndarray:
+    """rho and u of a plane, (rows, nx, 1 + 3)."""
+    flat = len(periodic) == 2
+    old = cells["rho"].shape if not flat else (cells["rho"].shape[1], 1, cells["rho"].shape[2])
+    wraps = (periodic[-1], periodic[1] if not flat else True, periodic[0])
+    (low, high, share), *others = (
+        _between(np.arange(new), new, count, wrap)
+        for new, count, wrap in zip(shape, old, wraps, strict=True)
+    )
+    below, above = (_plane(cells, flat, int(k[plane])) for k in (low, high))
+    values = _mixed(below, above, share[plane])
+    for axis, (low, high, share) in enumerate(others):
+        weight = share.reshape([-1 if k == axis else 1 for k in range(3)])
+        values = _mixed(np.take(values, low, axis), np.take(values, high, axis), weight)
+    return values
+
+
+def _plane(cells, flat: bool, plane: int) -> np.ndarray:
+    here = (slice(None), slice(plane, plane + 1)) if flat else (plane,)
+    rho, u = (cells[name][here].astype(np.float64) for name in ("rho", "u"))
+    values = np.concatenate([rho[..., None], u], axis=-1)
+    return values[0] if flat else values
+
+
+def _between(k, new: int, old: int, wraps: bool):
+    """The cells on either side of the new centres, and how far between them these lie."""
+    place = (k + 0.5) * (old / new) - 0.5
+    low = np.floor(place).astype(int)
+    share = place - low
+    if wraps:
+        return low % old, (low + 1) % old, share
+    return np.clip(low, 0, old - 1), np.clip(low + 1, 0, old - 1), share
+
+
+def _mixed(a, b, share):
+    return a + share * (b - a)

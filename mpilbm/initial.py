@@ -1,11 +1,13 @@
-"""The initial fields of a fluid, from numbers and formulas."""
+"""The initial fields of a fluid, from numbers and formulas or from a snapshot."""
 
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
 
 from mpilbm.errors import CaseError
 from mpilbm.expressions import NAMES, Formula
+from mpilbm.fields_in import check_snapshot, load_snapshot, stored
 from mpilbm.lattices import x_of
 from mpilbm.registry import Parameters
 
@@ -16,7 +18,7 @@ def names_in(dimensions: int) -> tuple[str, ...]:
 
 
 class Initial(Parameters):
-    """Density and velocity at t = 0: numbers or formulas, one u per dimension.
+    """Density and velocity at t = 0: numbers or formulas, one u per dimension, or a `file`.
 
     `where` and `path` are the key path and the file, for messages; no cell may be faster than
     `max_speed`. `staggered`: as the lattice has it.
@@ -28,6 +30,27 @@ class Initial(Parameters):
     path: Path | None = None
     max_speed: float = 1e300
     staggered: bool = False
+    file: Path | None = None
+    non_equilibrium: bool = False
+    iterate: int = 0
+    periodic: tuple[bool, ...] = ()
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all cells are alike."""
+        return not (self.file or any(isinstance(value, str) for value in (self.rho, *self.u)))
+
+    def require(self) -> None:
+        """CaseError unless the file, if there is one, is a snapshot of as many dimensions."""
+        if self.file:
+            self._told(check_snapshot, self.file, len(self.u))
+
+    def _told(self, read, *arguments):
+        """What a reader returns; its ValueError as CaseError."""
+        try:
+            return read(*arguments)
+        except ValueError as error:
+            raise CaseError(f"'{self.file}' {error}", f"{self.where}.file", self.path) from None
 
     def evaluate(self, shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Rho (n, rows, nx) and u (n, rows, nx, D), float64, of the n planes begin … end - 1.
@@ -36,6 +59,25 @@ class Initial(Parameters):
         is evaluated at a time, so that no bit depends on how the box is cut.
         Raises CaseError where a value is not finite, a density not positive, or a cell too fast.
         """
+        rho, u = self._read(shape, begin, end) if self.file else self._made(shape, begin, end)
+        self._refuse(rho <= 0, rho, "rho", begin, "is not a density; allowed: > 0")
+        if len(self.u) * max(u.max(), -u.min()) > self.max_speed:
+            speed = np.sqrt((u**2).sum(axis=-1))
+            sentence = f"is a speed above that of sound; allowed: below {self.max_speed:.4g}"
+            self._refuse(speed > self.max_speed, speed, "u", begin, sentence)
+        return rho, u
+
+    def _read(self, shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """The planes of a snapshot."""
+        full = (*shape[:2], shape[2] * (2 if self.staggered else 1))
+        fields = self._told(load_snapshot, self.file, full, self.periodic, begin, end)
+        rho, u = (stored(self.staggered, field, begin) for field in fields)
+        total = rho + u.sum(axis=-1)
+        self._refuse(~np.isfinite(total), total, "file", begin, "is not finite")
+        return rho, u
+
+    def _made(self, shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """The planes by numbers and formulas."""
         _, rows, nx = shape
         rho = np.empty((end - begin, rows, nx))
         u = np.empty((end - begin, rows, nx, len(self.u)))
@@ -50,12 +92,31 @@ class Initial(Parameters):
                 target[plane - begin] = formula.evaluate(**self._cells(shape, plane))
             if not np.isfinite(target.sum()):
                 self._refuse(~np.isfinite(target), target, key, begin, "is not finite")
-        self._refuse(rho <= 0, rho, "rho", begin, "is not a density; allowed: > 0")
-        if len(self.u) * max(u.max(), -u.min()) > self.max_speed:
-            speed = np.sqrt((u**2).sum(axis=-1))
-            sentence = f"is a speed above that of sound; allowed: below {self.max_speed:.4g}"
-            self._refuse(speed > self.max_speed, speed, "u", begin, sentence)
         return rho, u
+
+    def strain(self, shape, begin: int, end: int) -> np.ndarray:
+        """S_ab = (du_a/dx_b + du_b/dx_a) / 2 of planes, (n, rows, nx, D (D + 1) / 2): xx, xy, ….
+
+        Central differences, one-sided at faces that are not periodic; each plane from its own and
+        its neighbours alone, so that no bit depends on how the box is cut.
+        """
+        D = len(self.u)
+        planes = [self._beside(shape, plane) for plane in range(begin - 1, end + 1)]
+        u = np.concatenate(planes)
+        slopes = [_slope(u[1:-1], 2, self.periodic[0])]
+        slopes += [_slope(u[1:-1], 1, self.periodic[1])] if D == 3 else []
+        slopes.append((u[2:] - u[:-2]) / 2)
+        pairs = combinations_with_replacement(range(D), 2)
+        return np.stack([(slopes[b][..., a] + slopes[a][..., b]) / 2 for a, b in pairs], axis=-1)
+
+    def _beside(self, shape, plane: int) -> np.ndarray:
+        """u of a plane (1, rows, nx, D), wrapped or continued in a line beyond the box."""
+        count = shape[0]
+        if self.periodic[-1] or 0 <= plane < count:
+            return self.evaluate(shape, plane % count, plane % count + 1)[1]
+        edge, inner = (0, 1) if plane < 0 else (count - 1, count - 2)
+        near, far = (self._beside(shape, k) if count > 1 else 0 for k in (edge, inner))
+        return 2 * near - far if count > 1 else self._beside(shape, edge)
 
     def _refuse(self, bad, values, key: str, begin: int, sentence: str) -> None:
         """CaseError that names the first bad cell."""
@@ -67,8 +128,9 @@ class Initial(Parameters):
         y, z = (begin + plane, None) if len(self.u) == 2 else (row, begin + plane)
         cell = f"x={x}, y={y}" + ("" if z is None else f", z={z}")
         raise CaseError(
-            f"{value:g} in cell {cell} (counted from 0) {sentence}; change the formula",
-            f"{self.where}.{key}",
+            f"{value:g} in cell {cell} (counted from 0) {sentence}; "
+            + ("take another file" if self.file else "change the formula"),
+            f"{self.where}.{'file' if self.file else key}",
             self.path,
         )
 
@@ -85,3 +147,12 @@ class Initial(Parameters):
         if len(self.u) == 2:
             return {"x": x, "y": across, "nx": nx, "ny": planes, "t": 0.0}
         return {"x": x, "y": row + 0.5, "z": across, "nx": nx, "ny": rows, "nz": planes, "t": 0.0}
+
+
+def _slope(u: np.ndarray, axis: int, periodic: bool) -> np.ndarray:
+    """du/dx along an axis of the array; central, wrapped or one-sided at the ends."""
+    if u.shape[axis] == 1:
+        return np.zeros_like(u)
+    if periodic:
+        return (np.roll(u, -1, axis) - np.roll(u, 1, axis)) / 2
+    return np.gradient(u, axis=axis)

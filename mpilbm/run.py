@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mpilbm import backends, codegen, domain, geometry, memory_plan
 from mpilbm.codegen.program import Program
-from mpilbm.errors import CaseError, StoppedEarly
+from mpilbm.errors import StoppedEarly
 from mpilbm.halo.world import local_rank
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.agree import on_root, together
@@ -31,14 +31,17 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
     clock, directory = Clock(), Path(directory)
     with claimed(directory, case, comm, restart, overwrite):
         checkpoints = on_root(comm, candidates, restart, directory) if restart else []
+        for fluid in case.fluids if not checkpoints else ():
+            on_root(comm, fluid.initial.require)
         solver, facts = build_solver(case, comm)
         halo = "halo {name}: {why}".format(**facts["halo"])
         say(comm, f"{comm.size} ranks on {facts['device']}; {halo}")
         with solver.exchanger:
             slabs = domain.split(case.shape, comm.size, solver.slab.periodic)
-            first = begin(solver, case, comm, checkpoints, restart)
+            first, checkpoint = begin(solver, case, comm, checkpoints, restart)
             warn_of_later(directory, comm, first)
-            context = Context(case, solver.slab, slabs, comm, solver, directory, first, clock)
+            where = directory, first, clock, checkpoint
+            context = Context(case, solver.slab, slabs, comm, solver, *where)
             with Summary(context, facts) as summary:
                 march(context, summary)
     return "done"
@@ -92,28 +95,17 @@ def open_device(backend, comm) -> tuple:
     return backend, together(comm, backend.open, *local_rank(comm))
 
 
-def begin(solver, case, comm, checkpoints, restart) -> int:
-    """Fill the solver from a checkpoint or with the initial fields; the step it is at."""
+def begin(solver, case, comm, checkpoints, restart) -> tuple:
+    """Fill the solver from a checkpoint or with the initial fields; its step, the checkpoint."""
     if not checkpoints:
         if restart:
             say(comm, "there is no checkpoint yet: starting anew")
-        together(comm, initialise, solver)
-        return 0
-    step = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
+        together(comm, solver.beginning.fill)
+        solver.beginning.settle()
+        return 0, None
+    step, path = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
     say(comm, f"going on from step {step}")
-    return step
-
-
-def initialise(solver) -> None:
-    """Fill the solver with the initial fields; a rank where these are wrong still exchanges.
-
-    Its neighbours, whose fields may be right, wait for that.
-    """
-    try:
-        solver.initialise()
-    except CaseError:
-        solver.resume(0)
-        raise
+    return step, path
 
 
 def warn_of_later(directory, comm, first) -> None:

@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 
 from mpilbm import memory_plan
+from mpilbm.beginning import Beginning
 from mpilbm.codegen.program import Program
 from mpilbm.diagnostics import Diagnostics
 from mpilbm.lattices import AXES
@@ -110,6 +111,7 @@ class Solver:
             self.lists.prepare(k, k % self.layout.parities, **self._arrays(k))
         self.passes = [self._collide_stream(k) for k in range(self.period)]
         self.diagnostics = Diagnostics(self)
+        self.beginning = Beginning(self)
 
     @property
     def bytes_per_update(self) -> int:
@@ -166,6 +168,11 @@ class Solver:
         launch = self.lists.followed(self.bind(name, **self._arrays(k)), k)
         return Pass(self.device, self.grid, self.slab, launch, exchange)
 
+    def other_pass(self, name: str, k: int, **arguments) -> Pass:
+        """Another kernel in place of that of the pass k, which reads and writes alike."""
+        launch = self.bind(name, **arguments, **self._arrays(k))
+        return Pass(self.device, self.grid, self.slab, launch, self.passes[k].exchange)
+
     def _arrays(self, k: int) -> dict:
         """The arrays of steps t with t % period = k: read, and written."""
         source, target = (self.f[t % self.layout.buffers] for t in (k, k + 1))
@@ -191,14 +198,9 @@ class Solver:
         return sum(shares) / len(shares) if shares else None
 
     def initialise(self) -> None:
-        """rho and u of the case -> what left the cells at step -1, then the exchange of step -1."""
-        fluid = self.case.fluids[0]
-        for begin, end in self._blocks():
-            planes = self.slab.begin + begin, self.slab.begin + end
-            rho, u = fluid.initial.evaluate(self.slab.shape, *planes)
-            arrays = {"rho_initial": self.device.upload(rho), "u_initial": self.device.upload(u)}
-            self.over_block("initialise", begin, end, **arrays)
-        self.resume(0)
+        """The state before step 0."""
+        self.beginning.fill()
+        self.beginning.settle()
 
     def resume(self, step: int) -> None:
         """Go on from `step`, whose state the arrays hold but for what the neighbours must send."""
@@ -211,7 +213,7 @@ class Solver:
         exchange.start()
         exchange.finish()
 
-    def _blocks(self):
+    def blocks(self):
         """Pieces (begin, end) of the slab's planes, whose rho and u take few bytes."""
         plane = 8 * (1 + self.lattice.D) * self.grid.rows * self.grid.nx
         step = max(1, BLOCK_BYTES // plane)

@@ -25,7 +25,7 @@ C_FLAGS = ("-O0", *(flag for flag in compiler.FLAGS if flag not in ("-O3", "-mar
 KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([^)]*\)\n{\n  (\w+)")
 # In which no thread waits for another:
 ALONE = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
-ALONE |= {"FOR_NODES", "FOR_NODE_LINES"}
+ALONE |= {"FOR_NODES", "FOR_NODE_LINES", "FOR_COLUMNS"}
 DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+) (\w+)\[\];")
 
 

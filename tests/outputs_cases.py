@@ -30,7 +30,7 @@ def make_case(size=THREE, outputs=(), **more):
 class FakeSolver:
     """Numbers that depend on the global cell and on `steps`, and on nothing else."""
 
-    field_names = ("rho", "u", "vorticity")
+    field_names = ("rho", "u", "vorticity", "q_criterion")
 
     def __init__(self, case, slab, steps=0):
         self.case, self.slab, self.steps = case, slab, steps

@@ -14,6 +14,7 @@ from mpilbm import codegen
 from mpilbm.backends import compiler, cuda_launch
 from mpilbm.case import parse_case
 from mpilbm.registry import find, names
+from mpilbm.statistics import Statistics
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 
@@ -32,10 +33,13 @@ def compile_both(case: dict) -> None:
         list(pool.map(lambda make: make(program.text), [build, compiler.find().build]))
 
 
+NAMES = ("rho", "u", "vorticity", "q_criterion")
+
+
 def assert_same(cpu: Cluster, gpu: Cluster) -> None:
     """All that a solver shows; the cells of a row are added in another order."""
     assert np.array_equal(gpu.state(), cpu.state())
-    fields, expected = (each.fields("rho", "u", "vorticity") for each in (gpu, cpu))
+    fields, expected = (each.fields(*NAMES) for each in (gpu, cpu))
     for name, values in expected.items():
         assert np.array_equal(fields[name], values), name
     (columns, sums), (expected_columns, expected_sums) = gpu.sums(), cpu.sums()
@@ -164,3 +168,31 @@ def test_a_barrier_where_threads_run_one_by_one(tmp_path, monkeypatch, capfd):
     with pytest.raises(AssertionError, match="kernel add"):
         sums_of_tiles(tmp_path, monkeypatch, text)
     assert "one by one" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("along", [(True, False), (False, True), (False, False)])
+def test_statistics_add_what_the_c_text_adds(along):
+    """Sums at each x and of each cell in every bit; the cells of a row come in another order."""
+    case = tables("D3Q19", "ab", "bgk", "forced", "single")
+    case["domain"]["size"] = [270, 5, 9]
+
+    def read(solver):
+        sums = Statistics(solver, *along)
+        for _ in range(2):
+            sums.sample()
+        return sums.read(0, solver.slab.planes)
+
+    cpu, gpu = (Cluster(case, 2, device).start().each(read) for device in (None, EmulatedDevice))
+    for found, expected in zip(gpu, cpu, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12 * along[0], atol=1e-12 * along[0])
+
+
+@pytest.mark.parametrize(
+    ("layout", "precision"), [("ab", "half"), ("esopull", "single"), ("indirect", "half")]
+)
+def test_flows_begin_as_in_the_c_text(layout, precision):
+    """With stresses, and an odd number of steps that hold the velocity."""
+    case = tables("D2Q9", layout, "trt", "forced", precision)
+    case["initial"] |= {"iterate": 3, "non_equilibrium": True}
+    cpu, gpu = Cluster(case), Cluster(case, 2, EmulatedDevice)
+    assert_same(cpu.start(), gpu.start())

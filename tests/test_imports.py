@@ -17,12 +17,13 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 LEVELS = """
 errors units toml_text __init__
 expressions registry layouts.grid halo.plan codegen.program
-cache choice domain fields_in
+cache choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
-collisions passes overrides initial solids
+collisions passes overrides fields_in
+initial solids
 case_file case_checks case_errors case geometry
 codegen
-lists diagnostics memory_plan solver
+lists diagnostics beginning memory_plan solver statistics
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run

@@ -95,6 +95,8 @@ CHANGES = [
     {"force": {"name": "guo", "value": [1e-5, 0]}},
     {"force": {"name": "exact_difference", "value": [1e-5, 0]}},
     {"collision": {"name": "trt", "equilibrium": {"name": "incompressible"}}},
+    {"initial": {"non_equilibrium": True}},
+    {"initial": {"iterate": 3}},
     walled(name="bounce_back"),
     walled(name="bounce_back", velocity=[0.1, 0]),
     walled(name="equilibrium", rho=1.0),

@@ -87,7 +87,7 @@ def test_neither_slabs_nor_layout_show(choice):
     ab = Cluster(tables(**choice | {"layout": "ab"})).start()
     for steps in (6, 1):
         state, expected = whole.run(steps).state(), ab.run(steps).state()
-        fields = whole.fields("rho", "u", "vorticity")
+        fields = whole.fields("rho", "u", "vorticity", "q_criterion")
         if whole.case.layout.populations:
             assert np.array_equal(state, expected)
         for name, values in ab.fields("rho", "u").items():

@@ -33,7 +33,7 @@ def load(paths, context, said=None):
         context.solver,
         context.comm,
         ([] if said is None else said).append,
-    )
+    )[0]
 
 
 @pytest.mark.parametrize(("first", "last", "times"), [(0, 10, 5), (0, 9, 4), (4, 10, 3), (3, 3, 0)])

@@ -37,6 +37,7 @@ def launch_shape(
     if over.endswith("rows"):
         return (rows, count), (128,)
     nx = -(-nx // 2) if over == "pairs" else nx
+    rows = 1 if over == "columns" else rows
     block = block_shape(nx, rows, threads)
     return (-(-nx // block[0]), -(-rows // block[1]), count), block
 

@@ -22,7 +22,14 @@ def structure(case) -> dict:
         "precision": case.precision.model_dump(),
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
+        "initial": start(fluid),
     }
+
+
+def start(fluid) -> dict:
+    """Which kernels begin a flow: with stresses, and those that hold its velocity."""
+    initial = fluid.initial
+    return {"stressed": initial.non_equilibrium, "held": initial.iterate > 0}
 
 
 def boundaries(case) -> list:
@@ -61,13 +68,16 @@ def build(case) -> Program:
     from mpilbm.codegen.kernels import FluidKernels
     from mpilbm.codegen.lists import again_kernel, enter_kernel, stage_kernel
     from mpilbm.codegen.model import Model
+    from mpilbm.codegen.statistics import sample_columns, sample_rows
 
     fluid = case.fluids[0]
     model = Model(case.lattice, fluid.collision, fluid.force, case.precision.offset)
     half = case.precision.storage == "float16"
     paired = case.precision.compute == "float32"
-    kernels = FluidKernels(model, case.layout, paired, SCALE if half else 1, rounded=half)
+    unit = SCALE if half else 1
+    kernels = FluidKernels(model, case.layout, paired, unit, rounded=half, **start(fluid))
     texts = [*kernels.all(), *Diagnostics(kernels).all()]
+    texts += [sample(case.lattice) for sample in (sample_rows, sample_columns)]
     for parity in range(case.layout.parities):
         for boundary in boundaries(case):
             texts.append(stage_kernel(kernels, boundary, list_name(case, boundary), parity))

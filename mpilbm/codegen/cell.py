@@ -15,6 +15,7 @@ HEAD = {
     "cells": CELL_HEAD,
     "pairs": CELL_HEAD,
     "rows": f"{CELL_HEAD}, double* total",
+    "columns": CELL_HEAD,
     "entries": "int64 entry",
     "nodes": "int64 plane, int node",
     "node_rows": "int64 plane, int node, double* total",

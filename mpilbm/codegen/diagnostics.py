@@ -5,12 +5,14 @@ from math import prod
 from sympy import Piecewise, Rational
 
 from mpilbm.codegen.cell import RowSums
-from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.kernels import FluidKernels, flags_type
 from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import velocity_grid
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.beside is fluid
+
+PLACE = "((plane - first) * rows + row) * nx + x"  # of a cell in the flags
 
 
 class Diagnostics:
@@ -19,13 +21,13 @@ class Diagnostics:
     def __init__(self, fluid: FluidKernels):
         self.fluid, self.model, self.lattice = fluid, fluid.model, fluid.lattice
         self.grid = velocity_grid(self.lattice, fluid.layout.ghost, 1, 1, 1)
-        self.flags = "uint8*" if len(self.lattice.beside) < 8 else "uint16*"
+        self.flags = flags_type(self.lattice)
 
     def all(self) -> list:
         """Every kernel that only looks."""
         parities = range(self.fluid.layout.parities)
         by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
-        return [*by_parity, self.vorticity(), self.enstrophy()]
+        return [*by_parity, self.vorticity(), self.q_criterion(), self.enstrophy()]
 
     def fields(self, parity):
         """rho and u of what left the cells; 1 and 0 in solids."""
@@ -65,14 +67,28 @@ class Diagnostics:
 
     def vorticity(self):
         """The curl of the velocity field by differences; 0 in solids."""
-        text = "omega = curl u, central differences"
-        kernel = self.fluid.block_kernel("vorticity", text, self.grid)
+        kernel = self._derived("vorticity", "omega = curl u, central differences")
+        return self._stored(kernel, self._curl(kernel, PLACE))
+
+    def q_criterion(self):
+        """Q = (Omega:Omega - S:S) / 2 of the velocity gradient, by differences; 0 in solids."""
+        kernel = self._derived("q_criterion", "Q = -(du_a/dx_b) (du_b/dx_a) / 2")
+        axes = range(self.lattice.D)
+        slope = {(a, b): kernel.let(f"slope_{a}_{b}", self._slope(kernel, a, b, PLACE))
+                 for a in axes for b in axes}  # fmt: skip
+        return self._stored(kernel, [-dot(slope.values(), [slope[b, a] for a, b in slope]) / 2])
+
+    def _derived(self, name: str, equations: str):
+        """A kernel that makes a field from the velocity of neighbours."""
+        kernel = self.fluid.block_kernel(name, equations, self.grid)
         self._solid(kernel)
-        kernel.argument("vorticity_out", "real*")
-        curl = self._curl(kernel, "((plane - first) * rows + row) * nx + x")
-        for a, value in enumerate(curl):
-            index = f"cell * {len(curl)} + {a}"
-            kernel.do(f"STORE_REAL(vorticity_out, {index}, solid ? R(0) : {{0}});", value)
+        kernel.argument("derived_out", "real*")
+        return kernel
+
+    def _stored(self, kernel, values: list):
+        for a, value in enumerate(values):
+            index = f"cell * {len(values)} + {a}"
+            kernel.do(f"STORE_REAL(derived_out, {index}, solid ? R(0) : {{0}});", value)
         return kernel
 
     def enstrophy(self):
@@ -99,7 +115,7 @@ class Diagnostics:
         """`first` is the plane of the array at which the flags begin."""
         kernel.argument("flags", self.flags)
         kernel.argument("first", "int64")
-        kernel.do("const int solid = !(flags[((plane - first) * rows + row) * nx + x] & 1);")
+        kernel.do(f"const int solid = !(flags[{PLACE}] & 1);")
 
     def _curl(self, kernel, flag: str) -> list:
         pairs = ((1, 2), (2, 0), (0, 1)) if self.lattice.D == 3 else ((0, 1),)

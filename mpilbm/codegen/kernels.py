@@ -15,18 +15,26 @@ const int within = node_cell[node_start[plane] + node], row = within / nx, x = w
   """
 
 
+def flags_type(lattice) -> str:
+    """C type of the flags of a cell: a bit for itself, one for each neighbour of `beside`."""
+    return "uint8*" if len(lattice.beside) < 8 else "uint16*"
+
+
 class FluidKernels:
     """Generates the kernels of a model in a layout, one for each parity of its places.
 
     `paired`: GPUs update two cells a thread. `unit`: populations are stored as multiples of
     1 / unit, in which the step computes too, without a product for each value read or stored; an
     equilibrium with a rho_0 of its own takes them in units of one. `rounded`: storage rounds
-    populations so coarsely that the rest population has to keep the mass.
+    populations so coarsely that the rest population has to keep the mass. `stressed`: the flow
+    begins with given stresses; `held`: there is a kernel that steps at a velocity that stays.
     """
 
     def __init__(
-        self, model: Model, layout: Layout, paired=False, unit: int = 1, rounded: bool = False
-    ):
+        self, model: Model, layout: Layout, paired=False, unit=1, rounded=False,
+        stressed=False, held=False,
+    ):  # fmt: skip
+        self.stressed, self.held = stressed, held
         self.model, self.layout, self.lattice = model, layout, model.lattice
         self.rounded = rounded and layout.populations
         self.paired = paired and layout.populations
@@ -36,7 +44,8 @@ class FluidKernels:
 
     def all(self) -> list[KernelText]:
         """Every kernel that changes or saves the state."""
-        makers = (self.collide_stream, self.initialise, self.export_state, self.import_state)
+        makers = [self.collide_stream, self.initialise, self.export_state, self.import_state]
+        makers += [self.hold] * self.held
         return [make(parity) for parity in range(self.layout.parities) for make in makers]
 
     def pointer(self, way: str) -> str:
@@ -64,10 +73,12 @@ class FluidKernels:
 
     def collide(self, kernel, f) -> list:
         """The Q populations that leave, from those that stream in; declares the rates."""
+        return replace(self.model, unit=kernel.unit).collide(kernel, f, self.rates(kernel))
+
+    def rates(self, kernel) -> dict:
+        """Name -> argument of the kernel."""
         names = self.model.collision.rates(1.0, self.lattice)
-        return replace(self.model, unit=kernel.unit).collide(
-            kernel, f, {name: kernel.argument(name, "real") for name in names}
-        )
+        return {name: kernel.argument(name, "real") for name in names}
 
     def keep(self, kernel, parity, f, pointer: str) -> None:
         """Store what a step keeps of the populations that leave."""
@@ -128,8 +139,31 @@ class FluidKernels:
             kernel.load(f"u_{axis}", f"(real)u_initial[cell * {self.lattice.D} + {k}]")
             for k, axis in enumerate(self.model.axes)
         ]
+        stress, rates = None, None
+        if self.stressed:
+            rates, count = self.rates(kernel), self.lattice.D * (self.lattice.D + 1) // 2
+            kernel.argument("stress_initial", "double*")
+            stress = [
+                kernel.load(f"stress_{k}", f"(real)stress_initial[cell * {count} + {k}]")
+                for k in range(count)
+            ]
         before = (parity - 1) % self.layout.parities
-        self.keep(kernel, before, self.model.initial(kernel, density, u), "f")
+        self.keep(kernel, before, self.model.initial(kernel, density, u, stress, rates), "f")
+        return kernel
+
+    def hold(self, parity):
+        """One step in which the velocity stays what it is."""
+        kernel = self.block_kernel(f"hold_{parity}", self.model.hold.__doc__.partition("\n")[0])
+        kernel.argument("u_held", "real*")
+        f = self.arriving(kernel, parity, self.pointer("in"))
+        u = [
+            kernel.load(f"u_{axis}", f"u_held[cell * {self.lattice.D} + {k}]")
+            for k, axis in enumerate(self.model.axes)
+        ]
+        rate = kernel.argument("hold", "real")
+        f_star = self.model.hold(kernel, f, u, rate, self.rates(kernel))
+        f_star = self.mass_kept(kernel, f_star) if self.rounded else f_star
+        self.keep(kernel, parity, f_star, self.pointer("out"))
         return kernel
 
     def export_state(self, parity):

@@ -6,6 +6,7 @@ from mpilbm.collisions import Collision, unnamed
 from mpilbm.equilibria import dot
 from mpilbm.forcing import Forcing
 from mpilbm.lattices import AXES, Lattice
+from mpilbm.layouts.moments import populations
 
 
 @dataclass(frozen=True)
@@ -85,23 +86,53 @@ class Model:
         f_star = self.collision.collide(self.lattice, f, density, rho, u, inside, rates, let)
         return f_star if self.half or source is None else _sum(f_star, source)
 
-    def initial(self, kernel, density, u) -> list:
+    def initial(self, kernel, density, u, stress=None, rates=None) -> list:
         """What leaves a cell at rho and u in equilibrium: feq_i + F_i / 2.
 
-        With the force outside the collision feq_i + F_i, at the velocity that collides.
+        With the force outside the collision feq_i + F_i, at the velocity that collides. With
+        `stress`, the second moments sum_i c_i c_i (f_i - feq_i) of a flow, what a collision at
+        these `rates` makes of feq_i - F_i / 2 + w_i Q_i : stress / (2 cs4).
         """
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
-        if self.forcing and not self.half:
-            push = self.collision.velocity(F, rho)
-            u = [
-                kernel.let(f"v_{a}", u_a - p / 2)
-                for a, u_a, p in zip(self.axes, u, push, strict=True)
-            ]
+        u = self._colliding(kernel, rho, u, F)
         feq = self.collision.feq(self.lattice, density, rho, u)
         source = self.source(density, rho, u, F)
+        if stress is not None:
+            f = _sum(feq, populations(self.lattice, 0, [0] * self.lattice.D, stress))
+            if source is not None and self.half:
+                f = _sum(f, [-F_i / 2 for F_i in source])
+            f = [kernel.let(f"f_{i}", f_i) for i, f_i in enumerate(f)]
+            return self.leaving(f, density, rho, u, F, rates, kernel.let)
         if source is None:
             return feq
         return _sum(feq, [F_i / 2 for F_i in source] if self.half else source)
+
+    def _colliding(self, kernel, rho, u, F) -> list:
+        """The velocity that collides, of a fluid that moves at u."""
+        if self.half or self.forcing is None:
+            return u
+        push = self.collision.velocity(F, rho)
+        parts = zip(self.axes, u, push, strict=True)
+        return [kernel.let(f"v_{a}", u_a - p / 2) for a, u_a, p in parts]
+
+    def hold(self, kernel, f, u, rate, rates: dict) -> list:
+        """A collision at a velocity u that stays: j* = j + rate (rho u - j), all else as ever.
+
+        So rho becomes that of the pressure which belongs to u, and the stresses become its own.
+        The populations collide with w_i c_i.(rho u - j) / cs2 added, of which 1 - rate is taken off
+        again; only the density is conserved. [Mei et al. 2006, Comput. Fluids 35, 855]
+        """
+        density = kernel.let("density", sum(f))
+        rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
+        u = self._colliding(kernel, rho, u, F)
+        mass = 1 / self.collision.velocity([1], rho)[0]
+        parts = zip(self.axes, u, self.momentum(kernel, f, self.half), strict=True)
+        lack = [kernel.let(f"lack_{a}", mass * u_a - j_a) for a, u_a, j_a in parts]
+        directions = zip(self.lattice.w, self.lattice.c, strict=True)
+        added = [w * dot(c, lack) / self.lattice.cs2 for w, c in directions]
+        held = [kernel.let(f"held_{i}", f_i) for i, f_i in enumerate(_sum(f, added))]
+        f_star = self.leaving(held, density, rho, u, F, rates, kernel.let)
+        return _sum(f_star, [(rate - 1) * each for each in added])
 
 
 def _sum(a, b) -> list:

@@ -84,6 +84,7 @@ INLINE void ahead(const store* from)
     }                                                                                         \
   RESTORE_DENORMALS
 
+#define FOR_COLUMNS FOR_CELLS
 #define FOR_PAIRS(function, pair, ...) FOR_CELLS(function, __VA_ARGS__)
 #define FOR_PAIRS_SENT(function, pair, ...) FOR_CELLS_SENT(function, __VA_ARGS__)
 
@@ -160,6 +161,6 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
     for (int row = 0; row < rows; row++) {                                                    \
       double total[count] = {0};                                                              \
       for (int x = (from); x < (to); x++) call;                                               \
-      for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] = total[k]; \
+      for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] += total[k]; \
     }                                                                                         \
   RESTORE_DENORMALS

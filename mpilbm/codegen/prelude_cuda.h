@@ -39,6 +39,14 @@ INLINE store float_to_half(float value)
 
 #define FOR_CELLS_SENT(function, send, count, ...) FOR_CELLS(function, __VA_ARGS__)
 
+/* One thread for all rows at an x of a plane, one after another. */
+#define FOR_COLUMNS(function, ...)                                                            \
+  const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);                                 \
+  const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
+  if (x < nx && plane < end)                                                                  \
+    for (int row = 0; row < rows; row++)                                                      \
+      function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), __VA_ARGS__);
+
 /* Two cells, x and x + 1, a thread; the last cell of an odd row goes alone. A pair's x_p lies
    beyond both. */
 #define FOR_PAIRS(function, pair, ...)                                                        \
@@ -83,4 +91,4 @@ INLINE store float_to_half(float value)
                                  : partial[thread][k] + partial[thread + half][k];            \
   }                                                                                           \
   if (thread == 0)                                                                            \
-    for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] = partial[0][k];
+    for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] += partial[0][k];

@@ -16,7 +16,10 @@ class Context:
     """What a writer may use. `slabs` are those of all ranks, `slab` the own one.
 
     `comm` is a communicator of mpi4py or one rank's stand-in; writers are opened and called on
-    all ranks alike.
+    all ranks alike. `last_step` is the last one as far as is known, `checkpoint` what the run goes
+    on from, `kept` what outputs want in checkpoints: objects with a label that holds a dot,
+    `values` (numbers a plane), `attributes` and read(begin, end), (end - begin, values) of local
+    planes.
     """
 
     case: Any
@@ -27,6 +30,9 @@ class Context:
     directory: Path
     first_step: int = 0
     clock: Clock = field(default_factory=Clock)
+    checkpoint: Path | None = None
+    last_step: int | None = None
+    kept: list = field(default_factory=list)
 
     def __post_init__(self):
         self.totals = Totals(self.solver, self.slab, self.comm, self.directory)
@@ -56,6 +62,10 @@ class Output(Parameters):
 
     def disk_bytes(self, case, times: int) -> int:
         """Bytes on disk, at their most, when it is written so many times."""
+        return 0
+
+    def kept_bytes(self, case) -> int:
+        """Bytes that it adds to each checkpoint."""
         return 0
 
     def open(self, context: Context):

@@ -4,13 +4,17 @@
     /solid_crc32      uint32 (planes,): checksum of the solid cells of each plane
     /<fluid>/f        what left each cell, (planes, Q, rows, nx), in the lattice's order
     /<fluid>/crc32    uint32 (planes,): checksum of the bytes of each plane of f
+    /<output>/sums    float64 (planes, values): what an output has summed up, with its attributes
+    /<output>/crc32   likewise
 
-`<fluid>` is the fluid's label, "fluid" where there is but one. In 2D rows = 1, planes = ny.
+`<fluid>` is the fluid's label, "fluid" where there is but one; `<output>` holds a dot. In 2D
+rows = 1, planes = ny.
 """
 
 import re
 import time
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -45,7 +49,8 @@ class Checkpoint(Output):
         """Those that are kept, and the new one before an older one goes."""
         stored = len(case.layout.slots(case.lattice))
         values = number_of_cells(case) * stored * len(case.fluids)
-        return min(times, self.keep + 1) * values * np.dtype(case.precision.storage).itemsize
+        size = values * np.dtype(case.precision.storage).itemsize
+        return min(times, self.keep + 1) * (size + sum(o.kept_bytes(case) for o in case.outputs))
 
     def open(self, context: Context) -> "CheckpointWriter":
         """Nothing is written before the first step that is due."""
@@ -69,12 +74,15 @@ class CheckpointWriter:
         path = context.directory / f"checkpoint_{step:09d}.h5"
 
         def describe(file):
-            describe_state(file, context.case, context.solver.state_groups, step)
+            describe_state(file, context.case, context.solver.state_groups, step, context.kept)
 
         with plane_file(path, context.comm, context.slabs, describe, self.writer) as file:
             self._write_solid(file)
             for group in context.solver.state_groups:
-                self._write_group(file, group)
+                read = partial(context.solver.read_state, group.label)
+                self._write_group(file, f"{group_name(group.label)}/f", read)
+            for output in context.kept:
+                self._write_group(file, f"{output.label}/sums", output.read)
             together(context.comm, self._read_back, file)
             file.commit()
         on_root(context.comm, self._remove_old, step)
@@ -84,17 +92,16 @@ class CheckpointWriter:
         sums = plane_checksums(self.context.slab.planes, self.context.solver.solid)
         file.put("solid_crc32", self._gather(sums))
 
-    def _write_group(self, file, group):
-        name = group_name(group.label)
+    def _write_group(self, file, name, read):
         sums = np.zeros(self.context.slab.planes, np.uint32)
 
         def block(begin, end):
-            data = self.context.solver.read_state(group.label, begin, end)
+            data = read(begin, end)
             sums[begin:end] = checksums(data)
             return data
 
-        file.write(f"{name}/f", block)
-        file.put(f"{name}/crc32", self._gather(sums))
+        file.write(name, block)
+        file.put(f"{name.partition('/')[0]}/crc32", self._gather(sums))
 
     def _gather(self, sums):
         parts = self.context.comm.gather(sums)
@@ -103,6 +110,7 @@ class CheckpointWriter:
     def _read_back(self, file):
         begin, end = file.own_planes()
         names = [group_name(group.label) for group in self.context.solver.state_groups]
+        names += [output.label for output in self.context.kept]
         try:
             verify(file.partial, names, begin, end)
         except ChecksumError as error:
@@ -121,7 +129,7 @@ class CheckpointWriter:
         """Nothing is open between two checkpoints."""
 
 
-def describe_state(file, case, groups, step: int):
+def describe_state(file, case, groups, step: int, kept=()):
     """Make the groups, datasets and attributes of a checkpoint."""
     planes, rows, nx = case.shape
     file.attrs["format"] = FORMAT
@@ -136,6 +144,11 @@ def describe_state(file, case, groups, step: int):
     for group in groups:
         place = file.create_group(group_name(group.label))
         dataset(place, "f", (planes, group.components, rows, nx), group.dtype)
+        dataset(place, "crc32", (planes,), np.uint32)
+    for output in kept:
+        place = file.create_group(output.label)
+        place.attrs.update(output.attributes)
+        dataset(place, "sums", (planes, output.values), np.float64)
         dataset(place, "crc32", (planes,), np.uint32)
 
 
@@ -179,11 +192,11 @@ def verify(path, names, begin: int, end: int):
 
 
 def read_planes(group, begin: int, end: int):
-    """Yield (begin, end, data) over global planes of a fluid, in bounded memory.
+    """Yield (begin, end, data) over global planes of a fluid or output, in bounded memory.
 
     Raises ChecksumError saying which plane does not have its checksum.
     """
-    f, expected = group["f"], group["crc32"]
+    f, expected = group["sums" if "sums" in group else "f"], group["crc32"]
     plane_bytes = f.size // f.shape[0] * f.dtype.itemsize
     for first, last in blocks(end - begin, plane_bytes):
         here = slice(begin + first, begin + last)

@@ -39,8 +39,8 @@ def candidates(restart: str | Path, directory) -> list[Path]:
     return [Path(restart)]
 
 
-def load(paths: list[Path], case, slab, solver, comm, say) -> int:
-    """Put the first whole checkpoint of `paths` into the solver and return its step.
+def load(paths: list[Path], case, slab, solver, comm, say) -> tuple[int, Path]:
+    """Put the first whole checkpoint of `paths` into the solver; returns its step and path.
 
     Each rank reads its own planes and holds them against their checksums. With several paths
     damaged ones are skipped, which `say(text)` tells. CaseError if none is whole, or if it is of
@@ -48,7 +48,7 @@ def load(paths: list[Path], case, slab, solver, comm, say) -> int:
     """
     for place, path in enumerate(paths):
         try:
-            return _load(path, case, slab, solver, comm, say)
+            return _load(path, case, slab, solver, comm, say), path
         except DamagedError as error:
             if len(paths) == 1:
                 raise
@@ -68,11 +68,11 @@ def _load(path, case, slab, solver, comm, say) -> int:
 
 def _check_head(path, case, groups) -> tuple[int, str]:
     """Step and case of a checkpoint; CaseError if it does not belong to this case."""
-    with _opened(path) as file:
+    with opened(path) as file:
         head = dict(file.attrs)
         if head.get("format") != FORMAT:
             raise CaseError("is no checkpoint of this version of mpilbm", path=path)
-        labels = [name for name in file if name != "solid_crc32"]
+        labels = [name for name in file if name != "solid_crc32" and "." not in name]
         _compare(path, "lattice", head["lattice"], case.lattice.name)
         _compare(path, "size", head["size"].tolist(), list(case.domain.size))
         _compare(path, "fluids", labels, sorted(group_name(g.label) for g in groups))
@@ -95,7 +95,7 @@ def _compare(path, what, stored, wanted):
 
 def _read_own(path, slab, solver, step):
     """Fill the solver's planes from the file."""
-    with _opened(path) as file:
+    with opened(path) as file:
         solid = file["solid_crc32"][slab.begin : slab.end]
         for plane in range(slab.planes):
             if checksums(solver.solid(plane, plane + 1))[0] != solid[plane]:
@@ -110,7 +110,7 @@ def _read_own(path, slab, solver, step):
 
 
 @contextmanager
-def _opened(path):
+def opened(path):
     """An HDF5 file open for reading; what cannot be read in it is DamagedError."""
     import h5py
 

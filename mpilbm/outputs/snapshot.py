@@ -13,15 +13,17 @@ from mpilbm.outputs.planes import best_writer, dataset, plane_file
 from mpilbm.registry import register
 
 # Components in the file: vectors have three there, also in two dimensions.
-COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3}
+COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
 
 
 @register("outputs", "snapshot")
 class Snapshot(Output):
     """Fields in cells as `snapshot_<step>.vtkhdf`, for ParaView, PyVista and `mpilbm plot`.
 
-    With bodies a field `solid` is added, 1 in their cells. All nodes of the box are written: those
-    that a staggered lattice (D3Q13) leaves out as means of their neighbours, see outputs/filled.py.
+    rho, u, vorticity = curl u (a scalar in 2D), q_criterion = -(du_a/dx_b) (du_b/dx_a) / 2:
+    differences are central, beside a wall or a solid one-sided; in solids both are 0. With bodies
+    a field `solid` is added, 1 in their cells. All nodes of the box are written: those that a
+    staggered lattice (D3Q13) leaves out as means of their neighbours, see outputs/filled.py.
     """
 
     fields: tuple[str, ...] = ("rho", "u")

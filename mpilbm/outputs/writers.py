@@ -35,6 +35,7 @@ class Writers:
 
     def write(self, step: int, last: int):
         """Write what is due at this step; at step 0 and at the last one all is."""
+        self.context.last_step = last
         for output, writer in self.open:
             due = step % output.every == 0 or step == last
             if due and (step > 0 or output.at_start):

@@ -66,7 +66,7 @@ def test_restart_reads_own_planes(mpi_tmp_path, comm):
     said = []
     path = mpi_tmp_path / "checkpoint_000000004.h5"
     arguments = (context.case, context.slab, context.solver, comm, said.append)
-    assert restart.load([path], *arguments) == 4
+    assert restart.load([path], *arguments) == (4, path)
     expected = make_context(mpi_tmp_path, comm=comm, steps=4).solver.f
     assert np.array_equal(context.solver.f, expected)
     assert said == []

@@ -16,8 +16,11 @@ pytestmark = pytest.mark.mpi
 LAST = 7
 OUTPUTS = [
     {"name": "checkpoint", "every": 4},
-    {"name": "snapshot", "every": 4, "fields": ["rho", "u", "vorticity"]},
+    {"name": "snapshot", "every": 4, "fields": ["rho", "u", "vorticity", "q_criterion"]},
     {"name": "monitor", "every": 1},
+    {"name": "statistics", "every": 2, "average": ["x"], "write": 4},
+    {"name": "statistics", "every": 2, "average": ["x", "y"], "start": 1},
+    {"name": "statistics", "every": 3},
 ]
 # lattice, layout, collision, setting, precision, way of the halo; programs of other tests too
 CASES = [
@@ -71,6 +74,13 @@ def monitor(directory):
     return [row.rpartition(",")[0] for row in rows]
 
 
+def profiles(directory):
+    """Name -> arrays of the last files of statistics."""
+    paths = sorted(directory.glob(f"statistics_*_{LAST:09d}.h5"))
+    assert len(paths) == len([each for each in OUTPUTS if each["name"] == "statistics"])
+    return [{name: data.tobytes() for name, data in datasets(path).items()} for path in paths]
+
+
 def datasets(path):
     """All arrays of a file by name."""
     found = {}
@@ -91,6 +101,7 @@ def test_ranks_do_not_show(mpi_tmp_path, comm, choice):
         for name in (f"checkpoint_{step:09d}.h5", f"snapshot_{step:09d}.vtkhdf"):
             assert (many / name).read_bytes() == (one / name).read_bytes()
     assert monitor(many) == monitor(one)
+    assert profiles(many) == profiles(one)
     u = datasets(one / f"snapshot_{LAST:09d}.vtkhdf")["VTKHDF/CellData/u"]
     assert np.isfinite(u).all()
     assert u.std() > 1e-4
@@ -112,6 +123,7 @@ def test_a_restart_on_other_ranks_does_not_show(mpi_tmp_path, comm, before, afte
             assert here.keys() == there.keys()
             assert all(np.array_equal(here[key], there[key]) for key in here)
         assert monitor(parts) == monitor(whole)
+        assert profiles(parts) == profiles(whole)
 
 
 def test_initial_fields_that_are_wrong_on_one_rank_end_all(mpi_tmp_path, comm):

@@ -1,0 +1,61 @@
+"""The kernels that add a sample of rho and u to sums: one for each row, or one for each column."""
+
+from itertools import combinations_with_replacement
+
+from mpilbm.codegen.cell import KernelText, RowSums
+from mpilbm.codegen.kernels import CELL, flags_type
+from mpilbm.lattices import AXES
+
+EQUATIONS = "d = (rho, u) - shift; sums of d_rho, d_a and d_a d_b, in double"
+
+
+class ColumnSums(KernelText):
+    """A kernel that adds to sums at each x, the rows of a plane one after another."""
+
+    def __init__(self, name: str, equations: str):
+        super().__init__(name, "columns", equations)
+        self.argument("sums", "double*")
+        self.argument("origin", "int64")
+
+    def _declare(self, name, written):
+        return super()._declare(name, written or name == "sums")
+
+
+def sample_rows(lattice) -> KernelText:
+    """sums[plane, row, k] += what the fluid cells of the row add."""
+    kernel = RowSums("sample_rows", EQUATIONS)
+    kernel.columns = _add(kernel, lattice, "(plane - origin) * rows + row", "total[{}]")
+    return kernel
+
+
+def sample_columns(lattice) -> KernelText:
+    """sums[plane, row, x, k] += what a fluid cell adds; `kept_rows` is 1 or all rows."""
+    kernel = ColumnSums("sample_columns", EQUATIONS)
+    kernel.argument("kept_rows", "int")
+    row = "(kept_rows > 1 ? row : 0)"
+    place = f"((plane - origin) * kept_rows + {row}) * nx + x"
+    D = lattice.D
+    _add(kernel, lattice, place, f"sums[place * {1 + D + D * (D + 1) // 2} + {{}}]")
+    return kernel
+
+
+def _add(kernel: KernelText, lattice, place: str, target: str) -> int:
+    """The statements; returns how many numbers they add to."""
+    D, flags = lattice.D, flags_type(lattice)
+    arguments = {"nx": "int", "rows": "int", "first": "int64", "flags": flags}
+    arguments |= {"odd": "int"} if lattice.staggered else {}
+    arguments |= {"rho_out": "real*", "u_out": "real*", "shift": "double*"}
+    for name, type in arguments.items():
+        kernel.argument(name, type)
+    kernel.do(CELL)
+    kernel.do(f"const int64 place = {place};")
+    kernel.do("const int fluid = flags[((plane - first) * rows + row) * nx + x] & 1;")
+    kernel.do(f"const double d_rho = (double)rho_out[cell] - shift[place * {1 + D}];")
+    for a, axis in enumerate(AXES[:D]):
+        shift = f"shift[place * {1 + D} + {1 + a}]"
+        kernel.do(f"const double d_{axis} = (double)u_out[cell * {D} + {a}] - {shift};")
+    pairs = combinations_with_replacement(AXES[:D], 2)
+    terms = ["d_rho", *(f"d_{a}" for a in AXES[:D]), *(f"d_{a} * d_{b}" for a, b in pairs)]
+    for k, term in enumerate(terms):
+        kernel.do(f"if (fluid) {target.format(k)} += {term};")
+    return len(terms)

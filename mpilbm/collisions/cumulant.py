@@ -25,28 +25,31 @@ GROUPS = (  # cumulants, and the numbers of the rates of their differences and o
 )
 
 
+def rate(cumulants: str):
+    """A field: the rate of some cumulants."""
+    return Field(1.0, gt=0, lt=2, description=cumulants)
+
+
 @register("collisions", "cumulant")
 class Cumulant(InFrame):
     """C*_n = C_n - omega_n (C_n - Ceq_n), C_n = rho d^N/ds^n ln(sum_i f_i exp(s.c_i)) at s = 0.
 
     Ceq are those of a Maxwellian: cs2 rho for C_200, C_020, C_002, zero from order three on. The
-    second cumulants relax with omega (the source's omega_1), nu = cs2 (1/omega - 1/2), their trace
-    with `omega_2`. `omega_3`: C_120 + C_102 …, `omega_4`: C_120 - C_102 …, `omega_5`: C_111,
-    `omega_6`: differences of C_220, C_202, C_022, `omega_7`: their sum, `omega_8`: C_211 …,
-    `omega_9`: C_221 …, `omega_10`: C_222; those that are one cost little. With the source's terms
-    in D_x u no errors of order u^2 are left in the viscosity, and no wave grows at speeds up to 0.2
-    and nu = 1e-5. D3Q27, equilibrium `hermite`. [Geier et al. 2015, Comput. Math. Appl. 70, 507]
+    second cumulants relax with omega (the source's omega_1), nu = cs2 (1/omega - 1/2), the others
+    with omega_2 to omega_10; rates that are one cost little. With the source's terms in D_x u no
+    errors of order u^2 are left in the viscosity, and no wave grows at speeds up to 0.2 and nu =
+    1e-5. D3Q27, equilibrium `hermite`. [Geier et al. 2015, Comput. Math. Appl. 70, 507]
     """
 
-    omega_2: float = Field(1.0, gt=0, lt=2)
-    omega_3: float = Field(1.0, gt=0, lt=2)
-    omega_4: float = Field(1.0, gt=0, lt=2)
-    omega_5: float = Field(1.0, gt=0, lt=2)
-    omega_6: float = Field(1.0, gt=0, lt=2)
-    omega_7: float = Field(1.0, gt=0, lt=2)
-    omega_8: float = Field(1.0, gt=0, lt=2)
-    omega_9: float = Field(1.0, gt=0, lt=2)
-    omega_10: float = Field(1.0, gt=0, lt=2)
+    omega_2: float = rate("C_200 + C_020 + C_002: bulk viscosity")
+    omega_3: float = rate("C_120 + C_102, …")
+    omega_4: float = rate("C_120 - C_102, …")
+    omega_5: float = rate("C_111")
+    omega_6: float = rate("differences of C_220, C_202, C_022")
+    omega_7: float = rate("C_220 + C_202 + C_022")
+    omega_8: float = rate("C_211, C_121, C_112")
+    omega_9: float = rate("C_221, C_212, C_122")
+    omega_10: float = rate("C_222")
 
     numbers = tuple(f"omega_{k}" for k in range(2, 11))
     lattices = ("D3Q27",)

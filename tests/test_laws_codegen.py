@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from flows import first_lattice
 from pairs import EVERYTHING, all_pairs, label
 from slabs import PRECISIONS, box
 from sympy import Symbol
@@ -40,6 +41,7 @@ LARGE += [
 LARGE = [choice for choice in LARGE if defined(choice)]
 LARGE.append(LARGE[0] | {"lattice": "D3Q15", "layout": "ab", "precision": "single"})
 ONCE = [LARGE[0] | {kind: value} for kind, values in OPTIONS.items() for value in values]
+ONCE += [c | {"lattice": first_lattice(c["collision"])} for c in ONCE if not defined(c)]
 ONCE = [choice for choice in ONCE if defined(choice)]
 CASES = all_pairs(OPTIONS, defined) if EVERYTHING else [c for c in ONCE if c not in LARGE] + LARGE
 

@@ -27,11 +27,13 @@ class Collision(Parameters):
     second_order: ClassVar[bool] = False  # what leaves the cell has no moments beyond the second
     needs_isotropy: ClassVar[int] = 4
     lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
+    equilibria: ClassVar[tuple[str, ...] | None] = None  # that it can have, first the usual one
 
     def model_post_init(self, _: Any) -> None:
-        """Take the compressible equilibrium where none is named."""
+        """Take the usual equilibrium where none is named."""
         if self.equilibrium is None:
-            object.__setattr__(self, "equilibrium", make("equilibria", "compressible"))
+            usual = self.equilibria[0] if self.equilibria else "compressible"
+            object.__setattr__(self, "equilibrium", make("equilibria", usual))
 
     def structure(self) -> dict:
         """What shapes the kernel text: all fields but those that reach kernels as arguments."""
@@ -39,10 +41,13 @@ class Collision(Parameters):
         return fields | {"equilibrium": self.equilibrium.model_dump()}
 
     def problems(self, case) -> list[str]:
-        """Refuse lattices on which it is not defined, or that are not isotropic enough."""
+        """Refuse lattices on which it is not defined or not isotropic enough; other equilibria."""
         if self.lattices and case.lattice.name not in self.lattices:
             return [f"{self.name} is not defined on {case.lattice.name}; "
                     f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
+        if self.equilibria and self.equilibrium.name not in self.equilibria:
+            return [f"equilibrium: found '{self.equilibrium.name}', which {self.name} cannot have; "
+                    f"allowed: {', '.join(self.equilibria)}"]  # fmt: skip
         found = case.lattice.isotropy
         if found >= self.needs_isotropy:
             return []

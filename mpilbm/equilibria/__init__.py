@@ -23,6 +23,15 @@ class Equilibrium(Parameters):
         """Q expressions; `u` holds D of them."""
         raise NotImplementedError
 
+    def jump(self, lattice, rho, u, push) -> list:
+        """Q expressions feq_i(rho, u + push) - feq_i(rho, u).
+
+        Multiplied out: in the difference no digit of a small push is lost.
+        """
+        after = [v + p for v, p in zip(u, push, strict=True)]
+        feq = (self.feq(lattice, 0, rho, v) for v in (after, u))
+        return [expanded(a - b) for a, b in zip(*feq, strict=True)]
+
     def velocity(self, momentum, rho) -> list:
         """The velocity of this equilibrium, from the momentum per volume."""
         return [j / rho for j in momentum]

@@ -27,11 +27,14 @@ class Collision(Parameters):
     second_order: ClassVar[bool] = False  # what leaves the cell has no moments beyond the second
     needs_isotropy: ClassVar[int] = 4
     lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
+    equilibria: ClassVar[tuple[str, ...] | None] = None  # that it can have, first the usual one
+    forces: ClassVar[tuple[str, ...] | None] = None  # that it takes; None: all
 
     def model_post_init(self, _: Any) -> None:
-        """Take the compressible equilibrium where none is named."""
+        """Take the usual equilibrium where none is named."""
         if self.equilibrium is None:
-            object.__setattr__(self, "equilibrium", make("equilibria", "compressible"))
+            usual = self.equilibria[0] if self.equilibria else "compressible"
+            object.__setattr__(self, "equilibrium", make("equilibria", usual))
 
     def structure(self) -> dict:
         """What shapes the kernel text: all fields but those that reach kernels as arguments."""
@@ -39,15 +42,27 @@ class Collision(Parameters):
         return fields | {"equilibrium": self.equilibrium.model_dump()}
 
     def problems(self, case) -> list[str]:
-        """Refuse lattices on which it is not defined, or that are not isotropic enough."""
+        """Refuse lattices on which it is not defined or not isotropic enough; other equilibria."""
         if self.lattices and case.lattice.name not in self.lattices:
             return [f"{self.name} is not defined on {case.lattice.name}; "
                     f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
+        if self.equilibria and self.equilibrium.name not in self.equilibria:
+            return [f"equilibrium: found '{self.equilibrium.name}', which {self.name} cannot have; "
+                    f"allowed: {', '.join(self.equilibria)}"]  # fmt: skip
         found = case.lattice.isotropy
         if found >= self.needs_isotropy:
-            return []
+            return self._refused_forces(case)
         return [f"{self.name} needs a lattice isotropic to order {self.needs_isotropy}; "
                 f"{case.lattice.name} is so to order {found}; choose another lattice"]  # fmt: skip
+
+    def _refused_forces(self, case) -> list[str]:
+        """A sentence for a force beside this collision that it does not take."""
+        forces = (fluid.force for fluid in case.fluids if fluid.collision is self)
+        return [
+            f"{self.name} takes no force '{force.name}'; allowed: {', '.join(self.forces)}"
+            for force in forces
+            if self.forces and force and force.name not in self.forces
+        ]
 
     def rates(self, nu: float, lattice) -> dict[str, float]:
         """The kernel's relaxation rates by name, from the kinematic viscosity in lattice units."""

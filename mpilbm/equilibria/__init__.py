@@ -18,10 +18,20 @@ class Equilibrium(Parameters):
     lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
     any_unit: ClassVar[bool] = True  # feq of c density, c rho and u is c feq; no rho_0 in it
     second_order: ClassVar[bool] = False  # no moments of it go beyond the second Hermite tensor
+    stress_order: ClassVar[int | None] = None  # in u, to which the stress is j u; None: to all
 
     def feq(self, lattice, density, rho, u) -> list:
         """Q expressions; `u` holds D of them."""
         raise NotImplementedError
+
+    def jump(self, lattice, rho, u, push) -> list:
+        """Q expressions feq_i(rho, u + push) - feq_i(rho, u).
+
+        Multiplied out: in the difference no digit of a small push is lost.
+        """
+        after = [v + p for v, p in zip(u, push, strict=True)]
+        feq = (self.feq(lattice, 0, rho, v) for v in (after, u))
+        return [expanded(a - b) for a, b in zip(*feq, strict=True)]
 
     def velocity(self, momentum, rho) -> list:
         """The velocity of this equilibrium, from the momentum per volume."""

@@ -1,6 +1,5 @@
 """The force as a jump of the equilibrium."""
 
-from mpilbm.equilibria import expanded
 from mpilbm.forcing import Forcing
 from mpilbm.registry import register
 
@@ -19,7 +18,5 @@ class ExactDifference(Forcing):
     second_order = True  # if the equilibrium is
 
     def source(self, lattice, collision, density, rho, u, F):
-        """Q expressions, multiplied out: in the difference no digit of a small force is lost."""
-        after = [v + push for v, push in zip(u, collision.velocity(F, rho), strict=True)]
-        feq = (collision.feq(lattice, density, rho, v) for v in (after, u))
-        return [expanded(a - b) for a, b in zip(*feq, strict=True)]
+        """Q expressions in which no digit of a small force is lost."""
+        return collision.equilibrium.jump(lattice, rho, u, collision.velocity(F, rho))

@@ -210,6 +210,7 @@ def test_printed_expressions_have_their_value(expression, value):
     names = {"x": Symbol("x", real=True), "y": Symbol("y", real=True)}
     text = c_text(eval(expression, names))
     given = {"x": 2.0, "y": 3.0, "R": float}
+    given["DIVIDE"] = lambda a, b: a / b
     given |= {"MAD": lambda a, b, c: c + a * b, "NMAD": lambda a, b, c: c - a * b}
     assert eval(text, given) == pytest.approx(value, rel=1e-15)
 

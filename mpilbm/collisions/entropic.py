@@ -98,7 +98,7 @@ def _by_newton(f, d, x, alpha, limit, let):
     alpha = clipped("alpha_0", alpha)
     for k in range(1, STEPS + 1):
         logs = [let(f"log_{k}_{i}", log2(1 - alpha * x_i)) for i, x_i in enumerate(x)]
-        A = let(f"A_{k}", dot(f, logs) + alpha * missed)
+        A = let(f"A_{k}", Min(dot(f, logs) + alpha * missed, -TINY))
         B = let(f"B_{k}", dot(d, logs))
         alpha = clipped(f"alpha_{k}", alpha * (2 + alpha * (start - B) / A))
     return alpha

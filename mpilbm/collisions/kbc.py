@@ -38,7 +38,7 @@ class KBC(Collision):
         F = source or [0] * lattice.Q
         d = [a - b + Fraction(1, 2) * F_i for a, b, F_i in zip(f, feq, F, strict=True)]
         s = shear(lattice, d, let)
-        h = [let(f"h_{i}", a - b) for i, (a, b) in enumerate(zip(d, s, strict=True))]
+        h = [a - b for a, b in zip(d, s, strict=True)]
         scaled = [h_i / (b + w * rest) for h_i, b, w in zip(h, feq, lattice.w, strict=True)]
         ratio = let("ratio", dot(s, scaled) / Max(dot(h, scaled), TINY))
         once = let("once", 1 - (2 * beta - 1) * ratio)  # beta gamma

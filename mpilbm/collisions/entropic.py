@@ -5,6 +5,7 @@ from math import log
 
 from mpilbm.collisions import Collision, unnamed
 from mpilbm.equilibria import dot
+from mpilbm.functions import largest, log2, smallest, where
 from mpilbm.registry import register
 
 SMALL = Fraction(1, 40)  # largest |f - feq| / f at which alpha is taken from its series
@@ -52,15 +53,13 @@ def relaxation(f, d, beta, let):
     With x = d / f, H(f - alpha d) - H(f) = sum f P(alpha x) + alpha sum d ln(1 - x), P(y) =
     (1 - y) ln(1 - y) + y: ln(feq / w) is a sum of what collisions keep, and d holds none of it.
     """
-    from sympy import Abs, Max, Piecewise
-
     x = [let(f"x_{i}", a / b) for i, (a, b) in enumerate(zip(d, f, strict=True))]
     near = let("alpha_near", _by_series(d, x, let))
-    limit = let("limit", NEAR / Max(*x, Fraction(1, 10)))
+    limit = let("limit", NEAR / largest(*x, Fraction(1, 10)))
     alpha = _by_newton(f, d, x, near, limit, let)
-    small = Max(*(Abs(x_i) for x_i in x)) < SMALL
-    alpha = let("alpha", Piecewise((near, small), (alpha, True)))
-    return Piecewise((beta * alpha, alpha > 1), (1, True))
+    size = largest(*(abs(x_i) for x_i in x))
+    alpha = let("alpha", where(size, SMALL, near, alpha))
+    return where(1, alpha, beta * alpha, 1)
 
 
 def _by_series(d, x, let):
@@ -68,10 +67,8 @@ def _by_series(d, x, let):
 
     sum_k (alpha^k / (k (k + 1)) - 1 / k) sum d x^k = 0.
     """
-    from sympy import Max
-
     dx = [let(f"dx_{i}", a * b) for i, (a, b) in enumerate(zip(d, x, strict=True))]
-    first = let("first", Max(sum(dx), TINY))
+    first = let("first", largest(sum(dx), TINY))
     a, b = (let(f"mean_{k}", dot(dx, [x_i**k for x_i in x]) / first) for k in (1, 2))
     alpha = 2
     for step in range(2):
@@ -87,18 +84,16 @@ def _by_newton(f, d, x, alpha, limit, let):
     G' = -A / alpha^2, G = A / alpha - sum d ln(1 - alpha x) + sum d ln(1 - x), with
     A = sum f ln(1 - alpha x) + alpha sum d; the last term is but the rounding error of a zero.
     """
-    from sympy import Max, Min
-    from sympy.codegen.cfunctions import log2
 
     def clipped(name, value):
-        return let(name, Min(Max(value, 1), limit))
+        return let(name, smallest(largest(value, 1), limit))
 
     start = let("logs", dot(d, [log2(1 - x_i) for x_i in x]))
     missed = let("missed", sum(d) / log(2.0))
     alpha = clipped("alpha_0", alpha)
     for k in range(1, STEPS + 1):
         logs = [let(f"log_{k}_{i}", log2(1 - alpha * x_i)) for i, x_i in enumerate(x)]
-        A = let(f"A_{k}", Min(dot(f, logs) + alpha * missed, -TINY))
+        A = let(f"A_{k}", smallest(dot(f, logs) + alpha * missed, -TINY))
         B = let(f"B_{k}", dot(d, logs))
         alpha = clipped(f"alpha_{k}", alpha * (2 + alpha * (start - B) / A))
     return alpha

@@ -5,6 +5,7 @@ from fractions import Fraction
 from mpilbm.collisions import Collision, unnamed
 from mpilbm.collisions.entropic import TINY
 from mpilbm.equilibria import dot
+from mpilbm.functions import largest
 from mpilbm.registry import register
 
 
@@ -28,8 +29,6 @@ class KBC(Collision):
 
     def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
         """f + F - beta (2 s + gamma h) of d = f - feq + F/2."""
-        from sympy import Max
-
         feq, beta, rest = (
             self.feq(lattice, density, rho, u),
             rates["beta"],
@@ -40,7 +39,7 @@ class KBC(Collision):
         s = shear(lattice, d, let)
         h = [a - b for a, b in zip(d, s, strict=True)]
         scaled = [h_i / (b + w * rest) for h_i, b, w in zip(h, feq, lattice.w, strict=True)]
-        ratio = let("ratio", dot(s, scaled) / Max(dot(h, scaled), TINY))
+        ratio = let("ratio", dot(s, scaled) / largest(dot(h, scaled), TINY))
         once = let("once", 1 - (2 * beta - 1) * ratio)  # beta gamma
         return [
             a + F_i - (2 * beta * b + once * c) for a, F_i, b, c in zip(f, F, s, h, strict=True)

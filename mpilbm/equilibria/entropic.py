@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from mpilbm.equilibria import Equilibrium, dot, one_way
+from mpilbm.functions import sqrt
 from mpilbm.registry import register
 
 
@@ -57,8 +58,6 @@ def _product(lattice, u) -> list:
 
 def _inverse_of_1_and_root(square):
     """1 / (1 + sqrt(square))."""
-    from sympy import sqrt
-
     if not isinstance(square, Changing):
         return 1 / (1 + sqrt(square))
     before, after = (sqrt(part) for part in (square.value, square.value + square.change))

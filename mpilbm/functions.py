@@ -6,13 +6,13 @@ from fractions import Fraction
 
 def sqrt(x):
     """The square root."""
-    return math.sqrt(x) if _numbers(x) else _sympy().sqrt(x)
+    return math.sqrt(x) if isinstance(x, float) else _sympy().sqrt(x)
 
 
 def log2(x):
     """The binary logarithm; of 1 + x kernels take it with the digits of a small x."""
-    if _numbers(x):
-        return math.log2(x)
+    if isinstance(x, float):
+        return math.log2(x) if x > 0 else math.nan
     from sympy.codegen.cfunctions import log2
 
     return log2(x)

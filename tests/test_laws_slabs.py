@@ -70,7 +70,7 @@ def defined(choice: dict) -> bool:
 
 
 def tables(lattice, layout, collision, setting, precision, **more):
-    return box(
+    case = box(
         lattice,
         **SETTINGS[setting](lattice),
         layout={"name": layout},
@@ -78,6 +78,9 @@ def tables(lattice, layout, collision, setting, precision, **more):
         precision=PRECISIONS[precision],
         **more,
     )
+    if "force" in case:
+        case["force"]["name"] = (make("collisions", collision).forces or ["guo"])[0]
+    return case
 
 
 @pytest.mark.parametrize("choice", all_pairs(OPTIONS, defined), ids=label)

@@ -5,6 +5,7 @@ from math import log
 
 from mpilbm.collisions import Collision, unnamed
 from mpilbm.equilibria import dot
+from mpilbm.equilibria.entropic import Entropic as Minimiser
 from mpilbm.functions import largest, log2, smallest, where
 from mpilbm.registry import register
 
@@ -30,6 +31,7 @@ class Entropic(Collision):
 
     equilibria = ("entropic",)
     forces = ("exact_difference",)
+    lattices = Minimiser.lattices
 
     def rates(self, nu, lattice):
         """Beta from the viscosity."""

@@ -79,7 +79,7 @@ MANY_AT_ONCE real log2_of_one_and(real x)
   const bits_of_real k = (both.bits - ROOT_HALF) >> MANTISSA;
   both.bits -= k << MANTISSA;
   const real m = both.value, s = (m - R(1)) / (m + R(1)), ss = s * s;
-  real sum = R(1.0 / LAST_TERM);
+  real sum = R(1) / LAST_TERM;
   for (int n = LAST_TERM - 2; n > 1; n -= 2) sum = MAD(sum, ss, R(1) / n);
   return MAD(MAD(R(2) * s, ss * sum, MAD(R(2), s, lost)), R(1.4426950408889634), R(k));
 }

@@ -83,11 +83,11 @@ class KernelPrinter(C99CodePrinter):
     def _print_Pow(self, expr):
         base, exponent = expr.as_base_exp()
         if exponent == -Rational(1, 2):
-            return f"R(1) / sqrt({self._print(base)})"
+            return f"DIVIDE(R(1), sqrt({self._print(base)}))"
         if exponent.is_Integer and 0 < abs(int(exponent)) <= self.largest_product:
             factor = self.parenthesize(base, PRECEDENCE["Mul"])
             product = " * ".join([factor] * abs(int(exponent)))
-            return f"({product})" if exponent > 0 else f"R(1) / ({product})"
+            return f"({product})" if exponent > 0 else f"DIVIDE(R(1), {product})"
         return super()._print_Pow(expr)
 
 

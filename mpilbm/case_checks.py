@@ -29,6 +29,8 @@ def check(case, tables: dict) -> tuple[list[str], list[str]]:
             problems.append(f"{key}: {sentence}")
         elif sentence:
             warnings.append(f"{key}: {sentence}")
+    if case.precision.intrinsics and case.backend.name == "cpu":
+        warnings.append("precision.intrinsics: has no effect on a CPU; remove it")
     return problems, warnings + _sixteen_bits(case)
 
 

@@ -49,11 +49,15 @@ class Domain(Parameters):
 
 
 class Precision(Parameters):
-    """Types of arithmetic and of memory; `offset`: populations are stored as deviations."""
+    """Types of arithmetic and of memory; `offset`: populations are stored as deviations.
+
+    `intrinsics`: GPUs take their quick quotients and logarithms, of fewer digits.
+    """
 
     compute: Type = "float32"
     storage: Literal["float16", "float32", "float64"] = "float32"
     offset: bool = True
+    intrinsics: bool = False
 
     @model_validator(mode="after")
     def _enough_digits(self):
@@ -61,6 +65,11 @@ class Precision(Parameters):
             raise ValueError(
                 'storage = "float16" has digits for small deviations alone; it needs '
                 'offset = true and compute = "float32"'
+            )
+        if self.intrinsics and self.compute != "float32":
+            raise ValueError(
+                'intrinsics = true needs compute = "float32": GPUs have no quick functions of '
+                "more digits; remove it"
             )
         return self
 

@@ -33,5 +33,5 @@ def label(choice: dict) -> str:
 def defined(lattice: str, collision) -> bool:
     """Whether a lattice has a collision (a name or a table) and its equilibrium."""
     collision = make("collisions", collision)
-    case = SimpleNamespace(lattice=make("lattices", lattice))
+    case = SimpleNamespace(lattice=make("lattices", lattice), fluids=())
     return not (collision.problems(case) or collision.equilibrium.problems(case))

@@ -70,6 +70,18 @@ def test_nodes_stream_as_in_the_c_text(streaming):
     assert_same(cpu.start().run(3), gpu.start().run(3))
 
 
+@pytest.mark.parametrize("collision", ["entropic", "trt"])
+def test_quick_quotients_and_logarithms_change_little(collision):
+    case = tables("D2Q9", "ab", collision, "periodic", "single")
+    quick = case | {"precision": case["precision"] | {"intrinsics": True}}
+    text = codegen.generate(parse_case(quick, "test.toml")).text
+    assert text.startswith("typedef float real;")
+    assert "#define INTRINSICS" in text
+    cpu, gpu = Cluster(case), Cluster(quick, 1, EmulatedDevice)
+    expected, found = (cluster.start().run(5).state() for cluster in (cpu, gpu))
+    assert np.abs(found - expected).max() < 1e-6
+
+
 @pytest.mark.parametrize("size", [[270, 3, 4], [70, 9, 2]], ids=str)
 def test_several_blocks_along_x_and_along_the_rows(size):
     case = tables("D3Q19", "esopull", "bgk", "periodic", "single")

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 # From the bottom to the top: a module imports from its own line and those above it in this list.
 # A folder stands for all of its modules but those named apart.
 LEVELS = """
-errors units toml_text __init__
+errors functions units toml_text __init__
 expressions registry layouts.grid halo.plan codegen.program
 cache choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
@@ -38,7 +38,7 @@ ALLOWED = {
     "cupyx": ("backends.cuda",),
     "h5py": ("outputs", "fields_in"),
     "mpi4py": ("halo", "outputs", "run"),
-    "sympy": ("codegen", "expressions"),
+    "sympy": ("codegen", "expressions", "functions"),
     "matplotlib": ("plot", "profiles"),
 }
 

@@ -190,7 +190,7 @@ def test_small_powers_are_products():
     x, y = Symbol("x"), Symbol("y")
     assert c_text(x**2) == "(x * x)"
     assert c_text((x + y) ** 3) == "((x + y) * (x + y) * (x + y))"
-    assert c_text(x**-2) == "R(1) / (x * x)"
+    assert c_text(x**-2) == "DIVIDE(R(1), x * x)"
     assert c_text(x**6).count("x") == 6
     assert "pow" in c_text(x**7)
 
@@ -214,6 +214,7 @@ def test_printed_expressions_have_their_value(expression, value):
     names = {"x": Symbol("x", real=True), "y": Symbol("y", real=True)}
     text = c_text(eval(expression, names))
     given = {"x": 2.0, "y": 3.0, "R": float}
+    given["DIVIDE"] = lambda a, b: a / b
     given |= {"MAD": lambda a, b, c: c + a * b, "NMAD": lambda a, b, c: c - a * b}
     assert eval(text, given) == pytest.approx(value, rel=1e-15)
 

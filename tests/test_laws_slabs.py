@@ -75,7 +75,7 @@ def defined(choice: dict) -> bool:
 
 
 def tables(lattice, layout, collision, setting, precision, **more):
-    return box(
+    case = box(
         lattice,
         **SETTINGS[setting](lattice),
         layout={"name": layout},
@@ -83,6 +83,9 @@ def tables(lattice, layout, collision, setting, precision, **more):
         precision=PRECISIONS[precision],
         **more,
     )
+    if "force" in case:
+        case["force"]["name"] = (make("collisions", collision).forces or ["guo"])[0]
+    return case
 
 
 ROUNDING = {"half": 3e-5, "single": 2e-8, "mixed": 1e-8, "double": 1e-16}  # in a step

@@ -7,12 +7,15 @@ import pytest
 from flows import first_lattice, relative, velocity, wave
 from pairs import defined
 from slabs import Cluster
-from test_laws_collision import COLLISIONS, LATTICES, over_flows
+from test_laws_collision import COLLISIONS, FLOWS, LATTICES
 from waves import Waves
 
 from mpilbm.registry import make
 
 N = 32  # cells a wave length
+# The gamma of kbc depends on the direction of f - feq however small: it has no waves of its own.
+LINEAR = [flow for flow in FLOWS if flow.values[1]["name"] != "kbc"]
+over_waves = pytest.mark.parametrize(("lattice", "collision"), LINEAR)
 DIRECTIONS = {  # (k, shear) along axes, face diagonals, space diagonals
     2: [[((1, 0), (0, 1)), ((0, 1), (1, 0))], [((1, 1), (1, -1))]],
     3: [[((1, 0, 0), (0, 1, 0)), ((0, 1, 0), (0, 0, 1)), ((0, 0, 1), (1, 0, 0))],
@@ -48,7 +51,7 @@ def allowed(lattice, collision) -> float:
 
 
 @pytest.mark.parametrize("tau", [0.6, 0.8, 1.0])
-@over_flows
+@over_waves
 def test_shear_waves_decay_with_the_viscosity(lattice, collision, tau):
     nu = (tau - 0.5) / 3
     waves, bound = Waves(lattice, collision, nu), allowed(lattice, collision)
@@ -59,7 +62,7 @@ def test_shear_waves_decay_with_the_viscosity(lattice, collision, tau):
 
 
 @pytest.mark.parametrize("nu", [0.01, 0.05, 1 / 6, 0.5])
-@over_flows
+@over_waves
 def test_no_wave_grows_in_a_fluid_at_rest(lattice, collision, nu):
     """Of any length: a rate that a collision cannot bear shows at some of them."""
     D = make("lattices", lattice).D
@@ -75,11 +78,15 @@ def in_motion(lattice, collision, k, shear) -> float:
 
     Of the third moments rho u_a u_b u_c a second-order equilibrium holds none: -3, or what D3Q13
     makes of it. All products of Hermite polynomials leave out those in u_a^3, as c_a^3 = c_a.
-    `cumulant` mends these too.
+    `cumulant` mends these too. The minimiser of H has the moments of `hermite` to this order, but
+    on D3Q15 and D3Q19, which cannot hold them all, not along the diagonal of a cell.
     """
     if collision["name"] == "cumulant":
         return 0
-    if make("collisions", collision).equilibrium.name == "hermite":
+    equilibrium = make("collisions", collision).equilibrium.name
+    if equilibrium == "entropic" and all(k) and lattice in ("D3Q15", "D3Q19"):
+        return {"D3Q15": -3, "D3Q19": 0}[lattice]
+    if equilibrium in ("hermite", "entropic"):
         return -9 * np.sum(unit(k) ** 4 * unit(shear) ** 2)
     one, diagonal = make("lattices", lattice), 2 * np.sum(unit(k) ** 2 * unit(shear) ** 2)
     across = one.moment(0, 0, 1, 1) / one.cs2
@@ -87,13 +94,14 @@ def in_motion(lattice, collision, k, shear) -> float:
     return -diagonal / float(along) - (1 - diagonal) / float(across)
 
 
-@over_flows
+@over_waves
 def test_viscosity_in_a_moving_frame(lattice, collision):
     nu, still = 0.08, Waves(lattice, collision, 0.08)
     for k, shear in one_of_each(lattice):
         moving = Waves(lattice, collision, nu, SPEED * unit(k)).viscosity(vector(k), shear)
         change = moving / still.viscosity(vector(k), shear) - 1
-        assert change == pytest.approx(in_motion(lattice, collision, k, shear) * SPEED**2, abs=3e-4)
+        expected = in_motion(lattice, collision, k, shear) * SPEED**2
+        assert change == pytest.approx(expected, abs=3e-4 + 8 * SPEED**4)
 
 
 FIRST = {(first_lattice(c), c) for c in COLLISIONS}
@@ -103,7 +111,7 @@ FIRST |= {(n, next(c for c in COLLISIONS if defined(n, c))) for n in LATTICES}
 @pytest.mark.parametrize(("lattice", "collision"), sorted(FIRST))
 def test_waves_in_kernels_are_those_of_the_equations(lattice, collision):
     """Of a small amplitude; each collision on one lattice, each lattice with one collision."""
-    nu, waves = 0.05, Waves(lattice, collision, 0.05)
+    nu, linear = 0.05, collision != "kbc"
     for direction, shear in one_of_each(lattice):
         k, shear = vector(direction) * np.linalg.norm(direction), np.array(shear)
         steps = round(0.5 / (nu * (k @ k)))
@@ -112,5 +120,6 @@ def test_waves_in_kernels_are_those_of_the_equations(lattice, collision):
         after = velocity(cluster.run(steps))
         decay = np.linalg.norm(before) / np.linalg.norm(after)
         found = np.log(decay) / (steps * (k @ k))
-        assert found == pytest.approx(waves.viscosity(k, shear), rel=1e-4)
+        expected = Waves(lattice, collision, nu).viscosity(k, shear) if linear else nu
+        assert found == pytest.approx(expected, rel=1e-4 if linear else 0.005)
         assert relative(after * decay, before) < 1e-3

@@ -87,6 +87,8 @@ def build(case) -> Program:
     head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
     head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"
     head += "#define STAGGERED\n" if case.lattice.staggered else ""
+    head += "#define REAL_DOUBLE\n" if precision.compute == "float64" else ""
+    head += "#define INTRINSICS\n" if precision.intrinsics else ""
     prelude = _prelude()
     text = "\n".join([head + prelude, *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}

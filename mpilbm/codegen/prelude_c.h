@@ -4,8 +4,14 @@
 #define RESTRICT restrict
 #define INLINE static inline __attribute__((always_inline))
 #define KERNEL(threads) void
+/* A function that loops call with whole vectors; inlined a hundred times, it takes long to compile. */
+#define MANY_AT_ONCE _Pragma("omp declare simd notinbranch") static __attribute__((noinline))
 #define STORE_BITS(field, index, bits) ((field)[index] = (bits))
 #define FORGET_ADDRESSES
+#define LARGER(a, b) larger(a, b)
+#define SMALLER(a, b) smaller(a, b)
+INLINE real larger(real a, real b) { return a > b ? a : b; }
+INLINE real smaller(real a, real b) { return a < b ? a : b; }
 #define POPCOUNT(bits) __builtin_popcount(bits)
 #ifdef STORE_HALF
 typedef union { store bits; _Float16 value; } half_bits;

@@ -1,6 +1,7 @@
 /* What a CUDA compiler makes of the kernels' words. */
 #define RESTRICT __restrict__
 #define INLINE static __device__ __forceinline__
+#define MANY_AT_ONCE INLINE
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define STORE_BITS(field, index, bits) __stcs((field) + (index), bits)
 #define STORE_LINE_BITS(field, index, k, bits) ((field)[index] = (bits))
@@ -8,6 +9,8 @@
 #define LINE_PARAMETERS
 #define NODE_LINE_PARAMETERS
 #define POPCOUNT(bits) __popc(bits)
+#define LARGER(a, b) fmax(a, b)
+#define SMALLER(a, b) fmin(a, b)
 
 /* All inline PTX; without a GPU tests/emulation/cuda_emulation.h has it in C++. */
 #ifndef EMULATED
@@ -23,6 +26,20 @@ INLINE store float_to_half(float value)
   store bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
+}
+#endif
+#ifdef INTRINSICS
+INLINE float quick_ratio(float a, float b)
+{
+  float ratio;
+  asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(ratio) : "f"(a), "f"(b));
+  return ratio;
+}
+INLINE float quick_log2(float x)
+{
+  float value;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
+  return value;
 }
 #endif
 /* In-place kernels would keep all addresses in registers from the loads to the stores; computing

@@ -1,6 +1,6 @@
 """SymPy expressions -> C text that a C compiler and NVRTC read alike."""
 
-from sympy import Function, Mul, Rational, Symbol
+from sympy import Function, Mul, Rational, Symbol, fraction
 from sympy.printing.c import C99CodePrinter
 from sympy.printing.precedence import PRECEDENCE
 
@@ -18,7 +18,8 @@ class KernelPrinter(C99CodePrinter):
 
     `R(a.0 / b.0)` is a rational in type `real`, folded by the compiler. Where a product is added,
     MAD(a, b, c) = c + a*b or NMAD(a, b, c) = c - a*b says what a GPU may round once: left to a
-    compiler, the same sum would be rounded otherwise in another kernel.
+    compiler, the same sum would be rounded otherwise in another kernel. DIVIDE and LOG2_1P are what
+    `[precision] intrinsics` makes quicker.
     """
 
     largest_product = 6
@@ -44,6 +45,28 @@ class KernelPrinter(C99CodePrinter):
     def _print_AsStoredOwn(self, expr):
         return f"AS_STORED_OWN({self._print(expr.args[0])})"
 
+    def _print_Mul(self, expr):
+        number, rest = expr.as_coeff_Mul()
+        top, bottom = fraction(rest)
+        if bottom == 1:
+            return super()._print_Mul(expr)
+        return f"DIVIDE({self._print(number * top)}, {self._print(bottom)})"
+
+    def _print_log2(self, expr):
+        return f"LOG2_1P({self._print(expr.args[0] - 1)})"
+
+    def _print_Max(self, expr):
+        return self._nested("LARGER", expr)
+
+    def _print_Min(self, expr):
+        return self._nested("SMALLER", expr)
+
+    def _nested(self, function, expr):
+        first, *rest = map(self._print, expr.args)
+        for value in rest:
+            first = f"{function}({first}, {value})"
+        return first
+
     def _print_Add(self, expr, order=None):
         terms = [_signed(term) for term in self._as_ordered_terms(expr, order=order)]
         text = ""
@@ -60,11 +83,11 @@ class KernelPrinter(C99CodePrinter):
     def _print_Pow(self, expr):
         base, exponent = expr.as_base_exp()
         if exponent == -Rational(1, 2):
-            return f"R(1) / sqrt({self._print(base)})"
+            return f"DIVIDE(R(1), sqrt({self._print(base)}))"
         if exponent.is_Integer and 0 < abs(int(exponent)) <= self.largest_product:
             factor = self.parenthesize(base, PRECEDENCE["Mul"])
             product = " * ".join([factor] * abs(int(exponent)))
-            return f"({product})" if exponent > 0 else f"R(1) / ({product})"
+            return f"({product})" if exponent > 0 else f"DIVIDE(R(1), {product})"
         return super()._print_Pow(expr)
 
 

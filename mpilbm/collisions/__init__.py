@@ -28,6 +28,7 @@ class Collision(Parameters):
     needs_isotropy: ClassVar[int] = 4
     lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
     equilibria: ClassVar[tuple[str, ...] | None] = None  # that it can have, first the usual one
+    forces: ClassVar[tuple[str, ...] | None] = None  # that it takes; None: all
 
     def model_post_init(self, _: Any) -> None:
         """Take the usual equilibrium where none is named."""
@@ -50,9 +51,18 @@ class Collision(Parameters):
                     f"allowed: {', '.join(self.equilibria)}"]  # fmt: skip
         found = case.lattice.isotropy
         if found >= self.needs_isotropy:
-            return []
+            return self._refused_forces(case)
         return [f"{self.name} needs a lattice isotropic to order {self.needs_isotropy}; "
                 f"{case.lattice.name} is so to order {found}; choose another lattice"]  # fmt: skip
+
+    def _refused_forces(self, case) -> list[str]:
+        """A sentence for a force beside this collision that it does not take."""
+        forces = (fluid.force for fluid in case.fluids if fluid.collision is self)
+        return [
+            f"{self.name} takes no force '{force.name}'; allowed: {', '.join(self.forces)}"
+            for force in forces
+            if self.forces and force and force.name not in self.forces
+        ]
 
     def rates(self, nu: float, lattice) -> dict[str, float]:
         """The kernel's relaxation rates by name, from the kinematic viscosity in lattice units."""

@@ -18,6 +18,7 @@ class Equilibrium(Parameters):
     lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
     any_unit: ClassVar[bool] = True  # feq of c density, c rho and u is c feq; no rho_0 in it
     second_order: ClassVar[bool] = False  # no moments of it go beyond the second Hermite tensor
+    stress_order: ClassVar[int | None] = None  # in u, to which the stress is j u; None: to all
 
     def feq(self, lattice, density, rho, u) -> list:
         """Q expressions; `u` holds D of them."""

@@ -206,6 +206,9 @@ inline unsigned short float_to_half(float number)
   return bits;
 }
 
+inline float quick_ratio(float a, float b) { return a / b; }
+inline float quick_log2(float x) { return std::log2(x); }
+
 template <class T> T reciprocal(T value) { return 1 / value; }
 
 /* A barrier that counts one arrival and bytes, a word: bytes due, whether it was arrived at, and the

@@ -1,0 +1,45 @@
+"""What equations need beyond + - * /: of numbers their value, of symbols an expression."""
+
+import math
+from fractions import Fraction
+
+
+def sqrt(x):
+    """The square root."""
+    return math.sqrt(x) if isinstance(x, float) else _sympy().sqrt(x)
+
+
+def log2(x):
+    """The binary logarithm; of 1 + x kernels take it with the digits of a small x."""
+    if isinstance(x, float):
+        return math.log2(x) if x > 0 else math.nan
+    from sympy.codegen.cfunctions import log2
+
+    return log2(x)
+
+
+def largest(*values):
+    """The largest of some values."""
+    return max(values) if _numbers(*values) else _sympy().Max(*values)
+
+
+def smallest(*values):
+    """The smallest of some values."""
+    return min(values) if _numbers(*values) else _sympy().Min(*values)
+
+
+def where(less, more, then, otherwise):
+    """`then` where less < more, else `otherwise`: a select, both are computed."""
+    if _numbers(less, more):
+        return then if less < more else otherwise
+    return _sympy().Piecewise((then, less < more), (otherwise, True))
+
+
+def _numbers(*values) -> bool:
+    return all(isinstance(value, int | float | Fraction) for value in values)
+
+
+def _sympy():
+    import sympy
+
+    return sympy

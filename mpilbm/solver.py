@@ -139,7 +139,7 @@ class Solver:
     def numbers(self) -> dict:
         """Numbers of the case that kernels take: rates and force."""
         fluid = self.case.fluids[0]
-        rates = fluid.collision.rates(fluid.viscosity, self.lattice)
+        rates = fluid.collision.arguments(fluid.viscosity, self.lattice)
         force = zip(AXES, fluid.force.value, strict=False) if fluid.force else ()
         return rates | {f"force_{axis}": value for axis, value in force}
 

@@ -46,7 +46,7 @@ WRONG = [
     ("fluid", {"reynolds": 10, "length": 3, "velocity": 2}, "fluid.velocity: found the speed 2;"),
     ("fluid.collision", {"name": "bgk"}, "fluid.collision: unknown key; allowed: length"),
     ("collision.name", "bkg", "collision.name: 'bkg' is none of the collisions: bgk.*'bgk'"),
-    ("collision", {"name": "bgk", "omga": 1}, "collision.omga: unknown key; allowed: equi"),
+    ("collision", {"name": "bgk", "omga": 1}, "collision.omga: unknown key; allowed: clos"),
     ("collision", {"name": "bgk", "equilibrium": {"name": "x"}}, "collision.equilibrium.name: 'x'"),
     ("force", {"name": "guo"}, "force.value: missing; write value = "),
     ("force", {"name": "guo", "value": [1, 0]}, "force.value: found 2 components; allowed: 3"),

@@ -99,6 +99,7 @@ CHANGES = [
     {"collision": {"name": "trt", "equilibrium": {"name": "incompressible"}}},
     {"initial": {"non_equilibrium": True}},
     {"initial": {"iterate": 3}},
+    {"collision": {"name": "trt", "closure": {"name": "smagorinsky"}}},
     walled(name="bounce_back"),
     walled(name="bounce_back", velocity=[0.1, 0]),
     walled(name="equilibrium", rho=1.0),

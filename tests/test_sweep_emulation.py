@@ -12,6 +12,7 @@ from test_laws_slabs import MODELS, OPTIONS, defined, tables, with_model
 
 from mpilbm.backends import compiler, tiles
 from mpilbm.backends.tiles import Tile
+from mpilbm.registry import names
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 MOMENTS = {"layout": "moments", "collision": "regularized"}
@@ -67,6 +68,15 @@ def test_every_force_and_equilibrium(force, equilibrium, precision):
     given = {"layout": "moments", "collision": "regularized", "precision": precision}
     case = with_model("D2Q9", force, equilibrium, **given)
     case["domain"]["size"][0] = 42
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    for name, values in swept(case).fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < ALLOWED[precision]
+
+
+@pytest.mark.parametrize(("closure", "precision"), [(c, "half") for c in names("closures")])
+def test_every_closure(closure, precision):
+    case = long("D2Q9", "forced", precision)
+    case["collision"]["closure"] = {"name": closure}
     expected = Cluster(case).start().run(5).fields("rho", "u")
     for name, values in swept(case).fields("rho", "u").items():
         assert np.abs(values - expected[name]).max() < ALLOWED[precision]

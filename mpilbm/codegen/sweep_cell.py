@@ -94,12 +94,17 @@ def collision_lines(model: Model) -> list[str]:
         name = axes[a] + axes[b]
         second = f"fma({_number(-lattice.cs2)}, density, sum_{name})" if a == b else f"sum_{name}"
         lines.append(f"const real a_{name} = fma(-j_{axes[a]}, v_{axes[b]}, {second});")
-    for k, value in enumerate(_leaving(model)):
+
+    def let(name, expression):
+        lines.append(f"const real {name} = {fused(sympify(expression))};")
+        return symbol(name)
+
+    for k, value in enumerate(_leaving(model, let)):
         lines.append(f"stored[{k}] = {fused(value)};")
     return lines
 
 
-def _leaving(model: Model) -> list:
+def _leaving(model: Model, let) -> list:
     """What is stored of the populations that leave, in density, rho, u, a and the numbers.
 
     `a` are the second moments less rho u u; all but rho and the rates in the unit of what is
@@ -116,8 +121,8 @@ def _leaving(model: Model) -> list:
     second = [unit * symbol(f"a_{axes[a]}{axes[b]}") + rho * u[a] * u[b] for a, b in pairs]
     f = moments.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
-    rates = {name: symbol(name) for name in model.collision.rates(1.0, lattice)}
-    left = model.leaving(f, density, rho, u, force, rates)
+    rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
+    left = model.leaving(f, density, rho, u, force, rates, let)
     density, momentum, second = moments.moments_of(lattice, left)
     stored = moments.compress(expand(density), [expand(j) for j in momentum],
                               [expand(m) for m in second], lambda _: rho)  # fmt: skip

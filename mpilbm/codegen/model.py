@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
+from mpilbm.codegen.coordinates import given
 from mpilbm.collisions import Collision, unnamed
 from mpilbm.equilibria import dot, expanded
 from mpilbm.forcing import Forcing
@@ -40,10 +41,11 @@ class Model:
         return AXES[: self.lattice.D]
 
     def force(self, kernel) -> list:
-        """The force per volume, D arguments of the kernel (zeros without a force)."""
+        """The force per volume, D symbols of the kernel (zeros without a force)."""
         if self.forcing is None:
             return [0] * self.lattice.D
-        return [self.unit * kernel.argument(f"force_{a}", "real") for a in self.axes]
+        values = self.forcing.components()
+        return [self.unit * given(kernel, value, self.lattice) for value in values]
 
     def rest(self, density):
         """rho from what the stored populations add up to."""

@@ -96,6 +96,8 @@ CHANGES = [
     {"precision": {"compute": "float64", "storage": "float64"}},
     {"force": {"name": "guo", "value": [1e-5, 0]}},
     {"force": {"name": "exact_difference", "value": [1e-5, 0]}},
+    {"force": {"name": "guo", "value": ["1e-5*x", 0]}},
+    {"force": {"name": "guo", "value": [0, "1e-5*x"]}},
     {"collision": {"name": "trt", "equilibrium": {"name": "incompressible"}}},
     {"initial": {"non_equilibrium": True}},
     {"initial": {"iterate": 3}},

@@ -82,6 +82,18 @@ def test_every_closure(closure, precision):
         assert np.abs(values - expected[name]).max() < ALLOWED[precision]
 
 
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
+def test_a_force_by_formulas(lattice):
+    case = long(lattice, "forced", "double")
+    value = ["1e-4*x*(nx-x)/nx**2", "2e-4*y/ny*(1 + 0.1*t)", "1e-4*z*y"]
+    case["force"]["value"] = value[: len(case["domain"]["size"])]
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < 1e-14
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
 @pytest.mark.parametrize(
     ("lattice", "precision", "tile"),
     [

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from case_tables import PLANE, changed, stand_ins  # noqa: F401
+from emulated_device import EmulatedDevice, command, quick_compiler  # noqa: F401
 from slabs import PRECISIONS, Cluster, box
 from sympy import Symbol, lambdify
 from test_laws_slabs import SETTINGS
@@ -12,9 +13,10 @@ from test_laws_slabs import SETTINGS
 from mpilbm import codegen
 from mpilbm.case import parse_case
 from mpilbm.cell_values import CellValue
-from mpilbm.expressions import Formula
+from mpilbm.expressions import FUNCTIONS, Formula
 from mpilbm.registry import find, make, names
 
+pytestmark = pytest.mark.usefixtures("quick_compiler")
 FORCES, LAYOUTS = names("forcing"), names("layouts")
 BOX = {"nx": 5, "ny": 4, "nz": 13, "t": 3}
 CELL = {"x": 2.5, "y": 1.5, "z": 7.5}
@@ -85,6 +87,30 @@ def test_kolmogorov_flow(slabs):
         u = cluster.fields("u")["u"][:, 0]
         assert np.abs(u[..., 0] - exact).max() < 0.01 * exact.max()
         assert np.abs(u[..., 1]).max() < 1e-12
+
+
+EVERYTHING = [
+    "1e-4*(sin(x) + cos(y) - tan(x/9)*exp(-y/ny) + log(x + 1) + x**2*y/nx)",
+    "1e-4*(sqrt(y)/abs(x - 9) + min(x, y, 3)*max(x, 2) + tanh(x)**7 - where(x < y, x**-2, t + 1)"
+    " + where(1 <= x < 3, x*y, y) + where(x == y, 2, 1) + where(x*0 != t, 5, 6))",
+]
+
+
+@pytest.mark.parametrize("device", [None, EmulatedDevice], ids=["C", "CUDA"])
+@pytest.mark.parametrize("layout", ["ab", "indirect"])
+def test_kernels_know_every_function(layout, device):
+    """What left the cells at rest holds half of the force: F = 2 sum_i c_i f_i."""
+    assert all(f"{name}(" in "".join(EVERYTHING) for name in FUNCTIONS)
+    if device and not command():
+        pytest.skip("no C++ compiler")
+    case = box("D2Q9", force={"name": "guo", "value": EVERYTHING}, precision=PRECISIONS["double"])
+    case |= {"initial": {"u": [0, 0]}, "layout": {"name": layout}}
+    state = Cluster(case, 2, device).start().state()[:, :, 0]
+    found = 2 * np.einsum("pix,ia->pxa", state, np.array(make("lattices", "D2Q9").c))
+    y, x = np.meshgrid(np.arange(13) + 0.5, np.arange(4) + 0.5, indexing="ij")
+    for k, text in enumerate(EVERYTHING):
+        expected = Formula(text).evaluate(x=x, y=y, nx=4, ny=13, t=0)
+        assert found[..., k] == pytest.approx(np.broadcast_to(expected, y.shape), rel=1e-11)
 
 
 def momentum(cluster) -> np.ndarray:

@@ -8,6 +8,7 @@ in its own precision: 0.1*sin(2*pi*x/nx - 0.01*t) becomes n_0*sin(n_1*x/n_2 - n_
 
 from typing import Annotated
 
+import numpy as np
 from pydantic import Discriminator, Tag
 
 from mpilbm.expressions import NAMES, Formula, Tree, is_truth, names_of, numeric, symbolic
@@ -78,6 +79,20 @@ class CellValue:
         """The numbers by name, in a box of `size` cells at time t."""
         box = dict(zip(("nx", "ny", "nz"), size, strict=False)) | {"t": t}
         return {name: float(numeric(tree, box)) for name, tree in self.numbers.items()}
+
+    def problem(self, size: tuple[int, ...]) -> str:
+        """What is wrong with the value in a cell at t = 0, taken plane by plane; "" if nothing."""
+        numbers, (*inner, last) = self.evaluate(size, 0), size
+        within = np.meshgrid(*(np.arange(n) + 0.5 for n in inner), indexing="ij", sparse=True)
+        for plane in range(last if AXES[len(inner)] in self.coordinates else 1):
+            place = dict(zip(AXES, (*within, plane + 0.5), strict=False))
+            bad = np.argwhere(~np.isfinite(numeric(self.tree, numbers | place)))
+            if len(bad):
+                cell = zip(AXES, (*bad[0], plane), strict=False)
+                cell = [f"{axis}={n}" for axis, n in cell if axis in self.coordinates]
+                where = f" in cell {', '.join(cell)} (counted from 0)" if cell else ""
+                return f"is not finite{where} at t = 0; change the formula"
+        return ""
 
     def expression(self, symbols: dict):
         """The SymPy expression, from symbols of the coordinates and numbers."""

@@ -185,6 +185,9 @@ WRONG = {
     "x <": "'x <' is not a formula",
     "x < 1": "'x < 1' is a comparison; write where",
     "x/0": "divides by zero",
+    "1e-6/t": "is not finite at t = 0; change the formula",
+    "1e-6/(x - 2.5)": "is not finite in cell x=2 (counted from 0) at t = 0; change the formula",
+    "sqrt(x - y + 11)": "is not finite in cell x=0, y=12 (counted from 0) at t = 0;",
 }
 
 

@@ -60,7 +60,8 @@ class Forcing(Parameters):
         found = []
         for k, value in enumerate(self.value):
             try:
-                CellValue("force", value, case.lattice.D)
+                problem = CellValue("force", value, case.lattice.D).problem(case.domain.size)
             except FormulaError as error:
-                found.append(f"value.{k}: {error}")
+                problem = str(error)
+            found += [f"value.{k}: {problem}"] if problem else []
         return found

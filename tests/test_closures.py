@@ -168,6 +168,15 @@ def test_constant_is_a_number_of_the_kernel():
     assert structures[0] == structures[1]
 
 
+FCC = """
+lattice = {name = "D3Q13"}
+domain = {size = [4, 4, 4], periodic = [true, true, true]}
+fluid = {viscosity = 0.02}
+collision = {name = "mrt", closure = {name = "smagorinsky"}}
+run = {steps = 1}
+"""
+
+
 def test_refused():
     class Fixed(Collision):
         """A collision with rates that nobody may change."""
@@ -178,6 +187,8 @@ def test_refused():
         "collision.closure: fixed has no rate that 'smagorinsky' could change; allowed with a "
         f"closure: {', '.join(COLLISIONS)}"
     )
+    (line,) = changed("lattice", {"name": "D3Q13"}, FCC)
+    assert line.startswith("collision.closure: D3Q13 has two rates for shear, a closure gives one;")
     (line,) = changed("collision", closed("trt", constant=0))
     assert line == "collision.closure.constant: found 0; allowed: > 0"
     (line,) = changed("collision", closed("trt", "smagorinski"))

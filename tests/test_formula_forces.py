@@ -113,6 +113,24 @@ def test_kernels_know_every_function(layout, device):
         assert found[..., k] == pytest.approx(np.broadcast_to(expected, y.shape), rel=1e-11)
 
 
+@pytest.mark.parametrize("device", [None, EmulatedDevice], ids=["C", "CUDA"])
+@pytest.mark.parametrize("layout", ["ab", "esopull"])
+def test_staggered_rows_know_where_they_are(layout, device):
+    if device and not command():
+        pytest.skip("no C++ compiler")
+    value = ["1e-4*x", "1e-4*y*x", "1e-4*z"]
+    case = box("D3Q13", [6, 4, 6], force={"name": "guo", "value": value})
+    case |= {"initial": {"u": [0, 0, 0]}, "layout": {"name": layout}, "collision": {"name": "mrt"}}
+    whole, cut = (Cluster(case, slabs, device).start() for slabs in (1, 3))
+    state, lattice = whole.state(), make("lattices", "D3Q13")
+    found = 2 * np.einsum("piyx,ia->pyxa", state, np.array(lattice.c))
+    z, y, k = np.meshgrid(*(np.arange(n) for n in (6, 4, 3)), indexing="ij")
+    x, y, z = lattice.x(z, y, k) + 0.5, y + 0.5, z + 0.5
+    expected = 1e-4 * np.stack([x, y * x, z], axis=-1)
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert np.array_equal(cut.run(3).state(), whole.run(3).state())
+
+
 def momentum(cluster) -> np.ndarray:
     columns, planes = cluster.sums()
     first = columns.index("momentum_x")

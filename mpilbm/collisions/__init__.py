@@ -50,6 +50,10 @@ class Collision(Parameters):
             allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
             return [f"closure: {self.name} has no rate that '{self.closure.name}' could change; "
                     f"allowed with a closure: {', '.join(allowed)}"]  # fmt: skip
+        if self.closure and case.lattice.isotropy < 4:
+            lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
+            return [f"closure: {case.lattice.name} has two rates for shear, a closure gives one; "
+                    f"allowed with a closure: {', '.join(lattices)}"]  # fmt: skip
         if self.lattices and case.lattice.name not in self.lattices:
             return [f"{self.name} is not defined on {case.lattice.name}; "
                     f"allowed: {', '.join(self.lattices)}"]  # fmt: skip

@@ -145,8 +145,8 @@ class Solver:
         return fluid.collision.arguments(fluid.viscosity, self.lattice)
 
     def forces(self, t: int) -> dict:
-        """Numbers of the force at time t."""
-        found = [value.evaluate(self.case.domain.size, t) for value in self.force]
+        """Numbers of the force at time t; before the beginning that of t = 0."""
+        found = [value.evaluate(self.case.domain.size, max(t, 0)) for value in self.force]
         return {name: number for numbers in found for name, number in numbers.items()}
 
     def bind_step(self, name: str, **arguments):

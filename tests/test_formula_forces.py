@@ -192,6 +192,19 @@ def test_neither_slabs_nor_layout_nor_a_restart_show(lattice, layout, precision)
     assert np.array_equal(resumed.fields("u")["u"], whole.fields("u")["u"])
 
 
+def test_before_the_beginning_the_force_is_that_at_0():
+    found = []
+    for value in ["1e-4*cos(0.3*t)", 1e-4]:
+        case = box("D2Q9", force={"name": "guo", "value": [value, "1e-4*(1 + t)"]})
+        case["initial"]["iterate"] = 5
+        found.append(Cluster(case, 2).start().state())
+    assert np.array_equal(*found)
+    case["force"]["value"] = [0, 1e-4]
+    assert not np.array_equal(Cluster(case).start().state(), found[0])
+    case["force"]["value"] = [1e-4, 1e-4]
+    assert np.array_equal(Cluster(case).start().state(), found[0])
+
+
 def test_what_does_not_change_is_not_handed_over_again():
     assert not Cluster(kolmogorov()).solvers[0]._timed
     assert Cluster(driven("D2Q9", "ab")).solvers[0]._timed

@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from math import hypot, pi, sqrt
 
+from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
-from mpilbm.initial import names_in
 from mpilbm.units import tau_from_viscosity
 
 LOST = 2**12  # a change of less than one part in so many leaves a number of 11 bits as it is

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from mpilbm.cell_values import Value
 from mpilbm.choice import choice
 from mpilbm.registry import Parameters, find
 
@@ -12,16 +13,6 @@ Positive = Annotated[float, Field(gt=0)]
 LABEL = r"^[A-Za-z][A-Za-z0-9_-]*$"
 Label = Annotated[str, Field(pattern=LABEL)]
 Type = Literal["float32", "float64"]
-
-
-def _number_or_formula(value) -> str:
-    return "<formula>" if isinstance(value, str) else "<number>"
-
-
-Value = Annotated[
-    Annotated[float, Tag("<number>")] | Annotated[str, Tag("<formula>")],
-    Discriminator(_number_or_formula),
-]
 
 
 def _default(kind: str, name: str):

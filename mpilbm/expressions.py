@@ -13,6 +13,7 @@ from math import isfinite, pi
 
 import numpy as np
 
+Tree = float | int | str | tuple  # a number, a name, or (operation, branch, …)
 NAMES = ("x", "y", "z", "nx", "ny", "nz", "t", "pi")
 LENGTH, DEPTH, EXPONENT = 500, 50, 16
 
@@ -70,11 +71,11 @@ class Formula:
 
     def __init__(self, text: str, names: tuple[str, ...] = NAMES):
         self.text = text
-        self._tree = _read(text, names)
-        if _is_truth(self._tree):
+        self.tree = _read(text, names)
+        if is_truth(self.tree):
             raise FormulaError(f"'{text}' is a comparison; write where({text}, a, b)")
-        self.names = frozenset(_names(self._tree)) - {"pi"}
-        _constant(self._tree)
+        self.names = frozenset(names_of(self.tree)) - {"pi"}
+        _constant(self.tree)
 
     def __repr__(self):
         return f"Formula({self.text!r})"
@@ -84,18 +85,29 @@ class Formula:
 
         What divides by zero is infinite or nan, without a warning.
         """
-        known = {key: np.asarray(value, np.float64) for key, value in values.items()}
-        with np.errstate(all="ignore"):
-            result = _walk(self._tree, _NUMPY, {"pi": np.float64(pi)} | known, np.float64)
-        return np.asarray(result, np.float64)
+        return numeric(self.tree, values)
 
     def symbolic(self):
         """The formula as a SymPy expression of real symbols; decimal numbers are exact."""
         import sympy
 
-        symbols = {name: sympy.Symbol(name, real=True) for name in self.names}
-        symbols["pi"] = sympy.pi
-        return _walk(self._tree, _sympy_table(), symbols, lambda n: sympy.Rational(repr(n)))
+        return symbolic(self.tree, {name: sympy.Symbol(name, real=True) for name in self.names})
+
+
+def numeric(tree: Tree, values: dict) -> np.ndarray:
+    """A tree with values for its names, as Formula.evaluate."""
+    known = {key: np.asarray(value, np.float64) for key, value in values.items()}
+    with np.errstate(all="ignore"):
+        result = _walk(tree, _NUMPY, {"pi": np.float64(pi)} | known, np.float64)
+    return np.asarray(result, np.float64)
+
+
+def symbolic(tree: Tree, symbols: dict):
+    """A tree as a SymPy expression of these symbols; decimal numbers are exact."""
+    import sympy
+
+    table, names = _sympy_table(), symbols | {"pi": sympy.pi}
+    return _walk(tree, table, names, lambda n: sympy.Rational(repr(n)))
 
 
 def _walk(tree, table, names, number):
@@ -176,7 +188,7 @@ def _branch(node, names, depth: int):
 
 def _number_branch(node, names, depth: int):
     tree = _branch(node, names, depth + 1)
-    if _is_truth(tree):
+    if is_truth(tree):
         raise FormulaError(
             f"'{ast.unparse(node)[:60]}' is a comparison where a number is wanted; "
             "write where(comparison, a, b)"
@@ -220,21 +232,23 @@ def _call(node, names, depth: int):
     if name != "where":
         return name, *(_number_branch(arg, names, depth) for arg in node.args)
     condition = _branch(node.args[0], names, depth + 1)
-    if not _is_truth(condition):
+    if not is_truth(condition):
         raise FormulaError("where() takes a comparison first: where(x < 3, a, b)")
     return "where", condition, *(_number_branch(arg, names, depth) for arg in node.args[1:])
 
 
-def _is_truth(tree) -> bool:
+def is_truth(tree: Tree) -> bool:
+    """Whether it is a comparison."""
     return isinstance(tree, tuple) and tree[0] in _TRUTHS
 
 
-def _names(tree):
+def names_of(tree: Tree):
+    """All names in a tree, `pi` too."""
     if isinstance(tree, str):
         yield tree
     elif isinstance(tree, tuple):
         for branch in tree[1:]:
-            yield from _names(branch)
+            yield from names_of(branch)
 
 
 def _constant(tree):

@@ -5,16 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from mpilbm.cell_values import names_in
 from mpilbm.errors import CaseError
-from mpilbm.expressions import NAMES, Formula
+from mpilbm.expressions import Formula
 from mpilbm.fields_in import check_snapshot, load_snapshot, stored
 from mpilbm.lattices import x_of
 from mpilbm.registry import Parameters
-
-
-def names_in(dimensions: int) -> tuple[str, ...]:
-    """What a formula may name: no z and nz in two dimensions."""
-    return NAMES if dimensions == 3 else tuple(name for name in NAMES if name not in ("z", "nz"))
 
 
 class Initial(Parameters):

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from mpilbm.cell_values import Value
 from mpilbm.errors import CommandError
 from mpilbm.registry import KINDS, UnknownName, find, names
 
@@ -58,7 +59,8 @@ def _type_text(field) -> str:
     annotation = field.annotation
     if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
         return annotation.__name__
-    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", str(annotation)).replace("NoneType", "None")
+    text = str(annotation).replace(str(Value), "float | str")
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text).replace("NoneType", "None")
 
 
 def show(kinds: dict[str, list[dict]], as_json: bool = False) -> None:

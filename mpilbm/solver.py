@@ -10,7 +10,6 @@ from mpilbm import memory_plan
 from mpilbm.beginning import Beginning
 from mpilbm.codegen.program import Program
 from mpilbm.diagnostics import Diagnostics
-from mpilbm.lattices import AXES
 from mpilbm.layouts.grid import Grid
 from mpilbm.lists import Lists
 from mpilbm.passes import exchange_plan
@@ -106,7 +105,10 @@ class Solver:
             for name, value in (self.grid.arguments() | self.grid.tables(geometry)).items()
         }
         self.period = max(self.layout.parities, self.layout.buffers)
-        self.lists = Lists(case, geometry, device, self.bind, self.grid)
+        force = case.fluids[0].force
+        self.force = force.components() if force else []
+        self._timed: list[tuple] = []  # launches that follow the time: (launch, ahead, names)
+        self.lists = Lists(case, geometry, device, self.bind_step, self.grid)
         for k in range(self.period):
             self.lists.prepare(k, k % self.layout.parities, **self._arrays(k))
         self.passes = [self._collide_stream(k) for k in range(self.period)]
@@ -128,8 +130,9 @@ class Solver:
 
     def sizes(self) -> dict:
         """Numbers that every kernel over the populations takes."""
-        odd = (self.slab.begin - self.first) % 2  # of the array's first plane
-        return {"nx": self.grid.nx, "rows": self.grid.rows, "odd": odd, **self.tables}
+        below = self.slab.begin - self.first  # planes of the box below the array's first
+        box = {"nx": self.grid.nx, "rows": self.grid.rows, "below": below, "odd": below % 2}
+        return {**box, **self.tables}
 
     @cached_property
     def flags(self):
@@ -137,16 +140,31 @@ class Solver:
         return self.device.upload(self.geometry.flags)
 
     def numbers(self) -> dict:
-        """Numbers of the case that kernels take: rates and force."""
+        """Numbers of the case that kernels take, but for the force: rates."""
         fluid = self.case.fluids[0]
-        rates = fluid.collision.rates(fluid.viscosity, self.lattice)
-        force = zip(AXES, fluid.force.value, strict=False) if fluid.force else ()
-        return rates | {f"force_{axis}": value for axis, value in force}
+        return fluid.collision.arguments(fluid.viscosity, self.lattice)
+
+    def forces(self, t: int) -> dict:
+        """Numbers of the force at time t; before the beginning that of t = 0."""
+        found = [value.evaluate(self.case.domain.size, max(t, 0)) for value in self.force]
+        return {name: number for numbers in found for name, number in numbers.items()}
+
+    def bind_step(self, name: str, **arguments):
+        """As `bind`, for a kernel of the steps: from now on it is given what changes with time.
+
+        What enters at boundaries is made from what left at t; all others collide at t + 1.
+        """
+        launch = self.bind(name, **arguments)
+        wanted = {argument.name for argument in self.program.kernels[name].arguments}
+        names = wanted & {name for value in self.force for name in value.timed}
+        if names:
+            self._timed.append((launch, not name.startswith("enter_"), names))
+        return launch
 
     def bind(self, name: str, **arguments):
         """A kernel of the program with its arguments, those it does not take left out."""
         wanted = {argument.name for argument in self.program.kernels[name].arguments}
-        given = self.sizes() | self.numbers() | {"first": self.first}
+        given = self.sizes() | self.numbers() | self.forces(self.steps) | {"first": self.first}
         if "flags" in wanted:
             given["flags"] = self.flags
         return self.kernels[name].bind(
@@ -165,7 +183,7 @@ class Solver:
         reads = [*kernels[following].reads, *self._list_reads((k + 1) % parities)]
         plan = exchange_plan(self.grid, kernels[name].writes, reads, (k + 1) % buffers)
         exchange = self.exchanger.prepare(plan, self.f)
-        launch = self.lists.followed(self.bind(name, **self._arrays(k)), k)
+        launch = self.lists.followed(self.bind_step(name, **self._arrays(k)), k)
         return Pass(self.device, self.grid, self.slab, launch, exchange)
 
     def other_pass(self, name: str, k: int, **arguments) -> Pass:
@@ -187,6 +205,10 @@ class Solver:
     def step(self) -> None:
         """One time step: what enters at boundaries, then collide and stream, then exchange."""
         k = self.steps % self.period
+        if self._timed:
+            now, then = self.forces(self.steps), self.forces(self.steps + 1)
+            for launch, ahead, names in self._timed:
+                launch.set(**{name: (then if ahead else now)[name] for name in names})
         self.lists.run(k)
         self.passes[k].run(sample=self.steps % SAMPLED == SAMPLED - 1)
         self.steps += 1

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from mpilbm import cache
 from mpilbm.backends import compiler, cpu, cuda
@@ -106,6 +107,12 @@ class Function:
 
     def _run(self, shape, addresses, held) -> None:
         assert self._launch(shape, addresses), f"kernel {self._name} failed, see stderr"
+
+
+@pytest.fixture
+def quick_compiler(monkeypatch):
+    """Little time in the C compiler."""
+    monkeypatch.setattr(compiler, "FLAGS", C_FLAGS)
 
 
 class Array(np.ndarray):

@@ -115,6 +115,14 @@ def test_pairs_of_staggered_rows_are_two_cells(lattice):
         assert_same(cpu.start().run(3), gpu.start().run(3))
 
 
+@pytest.mark.parametrize("layout", ["ab", "aa", "indirect"])
+def test_coordinates_are_those_of_each_cell_of_a_pair(layout):
+    case = tables("D2Q9", layout, "bgk", "forced", "single")
+    case["force"]["value"] = ["1e-4*x*(nx-x)", "1e-5*y*x + 1e-5*t"]
+    cpu, gpu = Cluster(case), Cluster(case, 2, EmulatedDevice)
+    assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_layouts_agree_where_products_are_fused(precision):
     """What is rounded once stands in the text; it is not what is rounded twice."""

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 LEVELS = """
 errors functions units toml_text __init__
 expressions registry layouts.grid halo.plan codegen.program
-cache choice domain
+cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in
 initial solids

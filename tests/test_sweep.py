@@ -81,7 +81,9 @@ def test_launches_cover_all_planes(planes, pieces, step):
         tile,
         (70, 9),
         777,
-        ["a", "b", 5],
+        None,
+        ["a", "b"],
+        [5],
     )
     launch(stream, *planes)
     launch(stream, 4, 4)

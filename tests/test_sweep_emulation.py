@@ -12,6 +12,7 @@ from test_laws_slabs import MODELS, OPTIONS, defined, tables, with_model
 
 from mpilbm.backends import compiler, tiles
 from mpilbm.backends.tiles import Tile
+from mpilbm.registry import names
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 MOMENTS = {"layout": "moments", "collision": "regularized"}
@@ -70,6 +71,27 @@ def test_every_force_and_equilibrium(force, equilibrium, precision):
     expected = Cluster(case).start().run(5).fields("rho", "u")
     for name, values in swept(case).fields("rho", "u").items():
         assert np.abs(values - expected[name]).max() < ALLOWED[precision]
+
+
+@pytest.mark.parametrize(("closure", "precision"), [(c, "half") for c in names("closures")])
+def test_every_closure(closure, precision):
+    case = long("D2Q9", "forced", precision)
+    case["collision"]["closure"] = {"name": closure}
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    for name, values in swept(case).fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < ALLOWED[precision]
+
+
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
+def test_a_force_by_formulas(lattice):
+    case = long(lattice, "forced", "double")
+    value = ["1e-4*x*(nx-x)/nx**2", "2e-4*y/ny*(1 + 0.1*t)", "1e-4*z*y"]
+    case["force"]["value"] = value[: len(case["domain"]["size"])]
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < 1e-14
+    assert np.array_equal(swept(case, 2).state(), whole.state())
 
 
 @pytest.mark.parametrize(

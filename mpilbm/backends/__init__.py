@@ -8,6 +8,7 @@ A `Backend` is the table `[backend]` of a case; its `open` makes the `Device`. A
     launch(device.stream("edge"), 1, 2)
     done = device.stream("edge").record()
     device.stream("bulk").wait(done)
+    launch.set(shift=2)  # another number in the calls to come
 """
 
 from typing import NamedTuple
@@ -164,6 +165,15 @@ def _checked_value(where: str, pointer: bool, dtype: np.dtype, value):
     if dtype.kind == "i" and scalar != value:
         raise TypeError(f"{where}: {value} is not a whole number")
     return scalar
+
+
+def changed(kernel: Kernel, values: list, numbers: dict) -> list:
+    """The values of `checked` with other numbers."""
+    places = {argument.name: k for k, argument in enumerate(kernel.arguments)}
+    values = list(values)
+    for name, number in numbers.items():
+        values[places[name]] = values[places[name]].dtype.type(number)
+    return values
 
 
 def check_copy(target, source) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from pydantic import field_validator
 
-from mpilbm.backends import Backend, Device, Resources, check_copy, checked, memory
+from mpilbm.backends import Backend, Device, Resources, changed, check_copy, checked, memory
 from mpilbm.backends import compiler as compilers
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
@@ -106,7 +106,8 @@ class CpuKernel:
 
     def bind(self, **arguments) -> "CpuLaunch":
         """Fix all arguments; raises TypeError where one is missing, unknown or of another type."""
-        return CpuLaunch(self._function, checked(self._kernel, self._program, arguments))
+        values = checked(self._kernel, self._program, arguments)
+        return CpuLaunch(self._function, self._kernel, values)
 
     def resources(self) -> Resources:
         """Registers and the like, which only a GPU kernel has."""
@@ -116,9 +117,14 @@ class CpuKernel:
 class CpuLaunch:
     """A kernel with its arguments; keeps their arrays alive."""
 
-    def __init__(self, function, values: list):
-        self._function, self._values = function, values
+    def __init__(self, function, kernel: Kernel, values: list):
+        self._function, self._kernel, self._values = function, kernel, values
         self._arguments = [_as_ctypes(value) for value in values]
+
+    def set(self, **numbers) -> None:
+        """Give other numbers to the calls to come."""
+        self._values = changed(self._kernel, self._values, numbers)
+        self._arguments = [_as_ctypes(value) for value in self._values]
 
     def __call__(self, stream: Stream, begin: int, end: int, stride: int = 1) -> None:
         """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""

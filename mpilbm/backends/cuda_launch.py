@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpilbm.backends import Resources, checked
+from mpilbm.backends import Resources, changed, checked
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 
@@ -74,7 +74,7 @@ class CudaKernel:
             box = int(arguments["node_most"]), 1
 
         def launch(block):
-            return CudaLaunch(self._function, self._kernel.over, box, values, block.threads)
+            return CudaLaunch(self._function, self._kernel, box, values, block.threads)
 
         if self._block is None:
             self._block = self._choose(box, arguments, launch)
@@ -99,19 +99,24 @@ class CudaKernel:
 class CudaLaunch:
     """A kernel with its arguments; keeps their arrays alive, and remembers its grids."""
 
-    def __init__(self, function, over: str, box: tuple[int, int], values: list, threads: int):
-        self._function, self._over, self._box, self._values = function, over, box, values
+    def __init__(self, function, kernel: Kernel, box: tuple[int, int], values: list, threads: int):
+        self._function, self._kernel, self._box, self._values = function, kernel, box, values
         self._threads = threads
         self._calls: dict[tuple, list] = {}
+
+    def set(self, **numbers) -> None:
+        """Give other numbers to the calls to come."""
+        self._values = changed(self._kernel, self._values, numbers)
+        self._calls.clear()
 
     def __call__(self, stream, begin: int, end: int, stride: int = 1) -> None:
         """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
         key = (begin, end, stride)
         if key not in self._calls:
             self._calls[key] = [
-                (*launch_shape(self._over, *self._box, first, last, stride, self._threads),
+                (*launch_shape(self._kernel.over, *self._box, first, last, stride, self._threads),
                  (np.int64(first), np.int64(last), np.int64(stride), *self._values))
-                for first, last in pieces(self._over, *key)
+                for first, last in pieces(self._kernel.over, *key)
             ]  # fmt: skip
         with stream.cupy:
             for grid, block, values in self._calls[key]:

@@ -4,10 +4,10 @@ import ctypes
 
 import numpy as np
 
-from mpilbm.backends import Resources, checked
+from mpilbm.backends import Resources, changed, checked
 from mpilbm.backends.tiles import Needs, Tile, candidates
 from mpilbm.backends.tuning import fastest
-from mpilbm.codegen.program import Program
+from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
 
 LEAST_CAPABILITY = 80  # asynchronous copies to shared memory
@@ -60,7 +60,7 @@ class SweepKernel:
         ]
         box = int(arguments["nx"]), int(arguments["rows"])
         shared = self._needs.shared_bytes(tile)
-        return SweepLaunch(self.function(tile), tile, box, shared, [*maps, *values])
+        return SweepLaunch(self.function(tile), tile, box, shared, self._kernel, maps, values)
 
     def _choose(self, arguments, values) -> Tile | None:
         """The fastest of the tiles that fit, None if none does."""
@@ -80,10 +80,15 @@ class SweepKernel:
 class SweepLaunch:
     """The sweep with its arguments and tile; keeps their arrays alive."""
 
-    def __init__(self, function, tile: Tile, box, shared: int, values: list):
+    def __init__(self, function, tile: Tile, box, shared: int, kernel: Kernel, maps, values: list):
         self._function, self._tile, self._box = function, tile, box
-        self._shared, self._values = shared, values
+        self._shared, self._kernel, self._maps, self._values = shared, kernel, maps, values
         self._calls: dict[tuple, tuple] = {}
+
+    def set(self, **numbers) -> None:
+        """Give other numbers to the calls to come."""
+        self._values = changed(self._kernel, self._values, numbers)
+        self._calls.clear()
 
     def __call__(self, stream, begin: int, end: int, stride: int = 1) -> None:
         """Enqueue it for the planes begin, begin + stride, … < end."""
@@ -102,7 +107,7 @@ class SweepLaunch:
         pieces = -(-(end - begin) // max(stride, planes))
         grid = -(-nx // tile.tx), -(-rows // tile.ty), pieces
         numbers = (np.int64(number) for number in (begin, end, stride, planes))
-        return grid, (*self._values[:2], *numbers, *self._values[2:])
+        return grid, (*self._maps, *numbers, *self._values)
 
 
 def tensor_map(arguments, storage: str, width: int, needs: Needs) -> np.ndarray:

@@ -37,8 +37,10 @@ class KernelText:
     def __init__(self, name: str, over: str, equations: str, unit: int = 1):
         self.name, self.over, self.equations, self.unit = name, over, equations, unit
         self._own = "" if unit == 1 else "_OWN"
+        self.listed = over.startswith("node")  # cells are found in tables
         self.arguments: dict[str, str] = {}
         self.loads: dict = {}  # symbol -> C text of the value loaded
+        self.coordinates: dict = {}  # symbol -> C text of the cell's number along an axis
         self.definitions: dict = {}  # symbol -> expression
         self.statements: list[tuple[str, tuple]] = []  # C text with {0}, {1} … for expressions
         self.touched: tuple[set[str], set[str]] = set(), set()  # arrays read, arrays written
@@ -84,6 +86,12 @@ class KernelText:
         if self.loads.get(value) != text:
             self._new(name)
             self.loads[value] = text
+        return value
+
+    def coordinate(self, name: str, index: str):
+        """The coordinate of the cell's centre whose number along an axis is `index` (C text)."""
+        value = symbol(name)
+        self.coordinates[value] = index
         return value
 
     def _new(self, name: str):
@@ -157,6 +165,8 @@ class KernelText:
             done.add(name)
             if name in self.loads:
                 lines.append(f"const real {name} = {self.loads[name]};")
+            elif name in self.coordinates:
+                lines.append(f"const real {name} = {centre(self.coordinates[name])};")
             elif name in known:
                 self._define(known[name], known, done, lines)
                 lines.append(f"const real {name} = {c_text(known[name])};")
@@ -226,6 +236,11 @@ class KernelText:
         if not kind.endswith("*"):
             return f"{kind} {name}"
         return f"{'' if written else 'const '}{kind} RESTRICT {name}"
+
+
+def centre(index: str) -> str:
+    """C text of the coordinate of a cell's centre."""
+    return f"(real)({index}) + R(0.5)"
 
 
 class RowSums(KernelText):

@@ -77,7 +77,7 @@ class FluidKernels:
 
     def rates(self, kernel) -> dict:
         """Name -> argument of the kernel."""
-        names = self.model.collision.rates(1.0, self.lattice)
+        names = self.model.collision.arguments(1.0, self.lattice)
         return {name: kernel.argument(name, "real") for name in names}
 
     def keep(self, kernel, parity, f, pointer: str) -> None:

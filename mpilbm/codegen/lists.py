@@ -123,6 +123,7 @@ class EntryText(KernelText):
     def __init__(self, name: str, equations: str, fluid: FluidKernels):
         super().__init__(name, "entries", equations)
         self.sizes(fluid.grid)
+        self.listed = fluid.grid.over == "nodes"
         self.entry = ENTRY[fluid.grid.over]
         self.incoming: dict = {}
         self.links = LINKS.format("entry")

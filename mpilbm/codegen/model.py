@@ -1,9 +1,11 @@
 """The equations of one fluid as symbols: rho and u of populations, collision, initial state."""
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
+from mpilbm.codegen.coordinates import given
 from mpilbm.collisions import Collision, unnamed
-from mpilbm.equilibria import dot
+from mpilbm.equilibria import dot, expanded
 from mpilbm.forcing import Forcing
 from mpilbm.lattices import AXES, Lattice
 from mpilbm.layouts.moments import populations
@@ -39,10 +41,11 @@ class Model:
         return AXES[: self.lattice.D]
 
     def force(self, kernel) -> list:
-        """The force per volume, D arguments of the kernel (zeros without a force)."""
+        """The force per volume, D symbols of the kernel (zeros without a force)."""
         if self.forcing is None:
             return [0] * self.lattice.D
-        return [self.unit * kernel.argument(f"force_{a}", "real") for a in self.axes]
+        values = self.forcing.components()
+        return [self.unit * given(kernel, value, self.lattice) for value in values]
 
     def rest(self, density):
         """rho from what the stored populations add up to."""
@@ -83,8 +86,33 @@ class Model:
         """The same at the velocity u that collides, with a force F; `let` as for Collision."""
         source = self.source(density, rho, u, F)
         inside = source if self.half else None
+        if self.collision.closure:
+            stress = self.stress(f, density, rho, u, inside, let)
+            rates = self.local_rates(stress, rho, rates, let)
         f_star = self.collision.collide(self.lattice, f, density, rho, u, inside, rates, let)
         return f_star if self.half or source is None else _sum(f_star, source)
+
+    def stress(self, f, density, rho, u, source, let) -> dict:
+        """{(a, b): second moment of f - feq + F/2}, a <= b, without the trace."""
+        c, D, stress = self.lattice.c, self.lattice.D, {}
+        feq = self.collision.feq(self.lattice, density, rho, u)
+        for a, b in combinations_with_replacement(range(D), 2):
+            cc = [v[a] * v[b] for v in c]
+            value = dot(cc, f) - dot(cc, feq) + (dot(cc, source) / 2 if source else 0)
+            stress[a, b] = let(f"stress_{AXES[a]}{AXES[b]}", expanded(value))
+        mean = let("stress_mean", sum(stress[a, a] for a in range(D)) / D)
+        return {(a, b): v - mean if a == b else v for (a, b), v in stress.items()}
+
+    def local_rates(self, stress, rho, rates: dict, let) -> dict:
+        """The rates of a cell with this stress, from those of the fluid."""
+        closure, collision = self.collision.closure, self.collision
+        own = {name: rates[name] for name in closure.arguments(self.lattice)}
+        rates = {name: rate for name, rate in rates.items() if name not in own}
+        (inverse,) = collision.velocity([1], rho)
+        omega = closure.omega(
+            self.lattice, stress, 1 / inverse, rates[collision.shear_rate], let, **own
+        )
+        return collision.local_rates(rates, omega)
 
     def initial(self, kernel, density, u, stress=None, rates=None) -> list:
         """What leaves a cell at rho and u in equilibrium: feq_i + F_i / 2.

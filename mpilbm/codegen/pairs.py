@@ -1,6 +1,6 @@
 """A kernel over cells whose CUDA text updates two neighbours along x with each thread."""
 
-from mpilbm.codegen.cell import HEAD, KernelText
+from mpilbm.codegen.cell import HEAD, KernelText, centre
 from mpilbm.layouts.grid import Grid
 
 
@@ -25,12 +25,13 @@ class PairText(KernelText):
     def functions(self, declared):
         """The equations from array to array, and the function of two cells."""
         reals = [name for name in self._sorted() if self.arguments[name] == "real"]
-        numbers = "".join(f", real {name}" for name in reals)
-        given = "".join(f", {name}" for name in reals)
+        numbers = "".join(f", real {name}" for name in (*reals, *self.coordinates))
         values = f"{self.name}_values(const real* RESTRICT arrives, real* RESTRICT leaves{numbers})"
         lines = [f"real arrives[2][{len(self.reads)}], leaves[2][{len(self.writes)}];"]
         lines += self._by_parity(self._load, self.reads)
-        lines += [f"{self.name}_values(arrives[{k}], leaves[{k}]{given});" for k in (0, 1)]
+        for k in (0, 1):
+            given = "".join(f", {value}" for value in (*reals, *self._centres(k)))
+            lines.append(f"{self.name}_values(arrives[{k}], leaves[{k}]{given});")
         lines += ["FORGET_ADDRESSES"] if self.in_place() else []
         lines += self._by_parity(self._store, self.writes)
         pair = f"{self.name}_pair({HEAD['pairs']}, {declared})"
@@ -46,6 +47,10 @@ class PairText(KernelText):
             (f"leaves[{k}] = {{0}};", values) for k, (_, values) in enumerate(self.statements)
         ]
         return inner.body()
+
+    def _centres(self, k: int) -> list[str]:
+        """C text of the coordinates of one of the two cells."""
+        return [centre(index.replace("(x)", f"(x + {k})")) for index in self.coordinates.values()]
 
     def _by_parity(self, access, places) -> list[str]:
         """C lines that load or store all places, for both kinds of rows where there are two."""

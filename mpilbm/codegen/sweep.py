@@ -7,7 +7,7 @@ populations, populations to sums by the plane they go to, sums to moments throug
 from pathlib import Path
 
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.sweep_cell import chain, collision_lines, population_lines
+from mpilbm.codegen.sweep_cell import cell_centres, chain, collision_lines, population_lines
 from mpilbm.layouts import moments
 
 
@@ -18,6 +18,7 @@ def sweep_text(model: Model, kernel) -> str:
     """
     lattice = model.lattice
     numbers = [a for a in kernel.arguments if a.type == "real"]
+    centres = cell_centres(model)
     arguments = [
         f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
     ]
@@ -32,7 +33,7 @@ def sweep_text(model: Model, kernel) -> str:
         "DEPOSITS": len(parts.moving),
         "ARGUMENTS": ", ".join(arguments),
         "GIVEN": ", ".join(a.name for a in kernel.arguments),
-        "NUMBERS": ", ".join(["R(0)", *(a.name for a in numbers)]),
+        "NUMBERS": ", ".join(["R(0)", *(a.name for a in numbers), *centres.values()]),
     }
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [
@@ -42,7 +43,7 @@ def sweep_text(model: Model, kernel) -> str:
         _deposit_column(model, parts),
         _gather(parts),
         _advance(parts),
-        _finish(model, parts, [a.name for a in numbers]),
+        _finish(model, parts, [*(a.name for a in numbers), *centres]),
     ]
     frame = Path(__file__).with_name("sweep.h").read_text()
     return "\n".join([*lines, frame.replace("/* ARITHMETIC */", "\n".join(functions))])

@@ -7,6 +7,7 @@ that no compiler contracts them in a way of its own.
 from sympy import expand, factor_terms, sympify
 from sympy.core import Add, Mul
 
+from mpilbm.codegen.cell import centre
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.layouts import moments
@@ -78,12 +79,26 @@ def _number(value) -> str:
     return c_text(sympify(value))
 
 
+def cell_centres(model: Model) -> dict[str, str]:
+    """C text of the coordinates that the force is a formula of, where the frame updates a cell."""
+    values = model.forcing.components() if model.forcing else ()
+    used = {axis for value in values for axis in value.coordinates}
+    plane, row, x = "first - 2 + k + below", "tile.row + ty", "tile.x + tx + c"
+    index = {"x": x, "y": row, "z": plane} if model.lattice.D == 3 else {"x": x, "y": plane}
+    return {f"cell_{axis}": centre(index[axis]) for axis in "xyz" if axis in used}
+
+
 def collision_lines(model: Model) -> list[str]:
     """density, j and second moments -> those stored of what leaves, as the collision has it."""
     lattice, D = model.lattice, model.lattice.D
     axes, pairs = "xyz"[:D], moments.pairs(D)
     lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
     lines.append("const real inverse = reciprocal(rho);")
+    for value in model.forcing.components() if model.forcing else ():
+        if value.coordinates:
+            names = {name: symbol(name) for name in value.numbers}
+            names |= {axis: symbol(f"cell_{axis}") for axis in value.coordinates}
+            lines.append(f"const real {value.name} = {c_text(value.expression(names))};")
     for a in axes:
         momentum = f"fma(R(0.5), scaled_{a}, sum_{a})" if model.half else f"sum_{a}"
         if model.forcing:
@@ -94,12 +109,17 @@ def collision_lines(model: Model) -> list[str]:
         name = axes[a] + axes[b]
         second = f"fma({_number(-lattice.cs2)}, density, sum_{name})" if a == b else f"sum_{name}"
         lines.append(f"const real a_{name} = fma(-j_{axes[a]}, v_{axes[b]}, {second});")
-    for k, value in enumerate(_leaving(model)):
+
+    def let(name, expression):
+        lines.append(f"const real {name} = {fused(sympify(expression))};")
+        return symbol(name)
+
+    for k, value in enumerate(_leaving(model, let)):
         lines.append(f"stored[{k}] = {fused(value)};")
     return lines
 
 
-def _leaving(model: Model) -> list:
+def _leaving(model: Model, let) -> list:
     """What is stored of the populations that leave, in density, rho, u, a and the numbers.
 
     `a` are the second moments less rho u u; all but rho and the rates in the unit of what is
@@ -116,8 +136,8 @@ def _leaving(model: Model) -> list:
     second = [unit * symbol(f"a_{axes[a]}{axes[b]}") + rho * u[a] * u[b] for a, b in pairs]
     f = moments.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
-    rates = {name: symbol(name) for name in model.collision.rates(1.0, lattice)}
-    left = model.leaving(f, density, rho, u, force, rates)
+    rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
+    left = model.leaving(f, density, rho, u, force, rates, let)
     density, momentum, second = moments.moments_of(lattice, left)
     stored = moments.compress(expand(density), [expand(j) for j in momentum],
                               [expand(m) for m in second], lambda _: rho)  # fmt: skip

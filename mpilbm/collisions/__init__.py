@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from mpilbm.choice import choice
 from mpilbm.equilibria import Equilibrium
-from mpilbm.registry import Parameters, make
+from mpilbm.registry import Parameters, find, make, names
 
 
 def unnamed(name: str, expression):
@@ -22,7 +22,9 @@ class Collision(Parameters):
     """
 
     equilibrium: choice("equilibria") = None
+    closure: choice("closures") = None
 
+    shear_rate: ClassVar[str | None] = None  # the rate that a closure makes local; None: takes none
     numbers: ClassVar[tuple[str, ...]] = ()
     second_order: ClassVar[bool] = False  # what leaves the cell has no moments beyond the second
     needs_isotropy: ClassVar[int] = 4
@@ -38,11 +40,21 @@ class Collision(Parameters):
 
     def structure(self) -> dict:
         """What shapes the kernel text: all fields but those that reach kernels as arguments."""
-        fields = self.model_dump(exclude={*self.numbers, "equilibrium"})
-        return fields | {"equilibrium": self.equilibrium.model_dump()}
+        fields = self.model_dump(exclude={*self.numbers, "equilibrium", "closure"})
+        parts = {"equilibrium": self.equilibrium.model_dump()}
+        parts["closure"] = self.closure and self.closure.name
+        return fields | parts
 
     def problems(self, case) -> list[str]:
-        """Refuse lattices on which it is not defined or not isotropic enough; other equilibria."""
+        """Refuse lattices and equilibria on which it is not defined; a closure without a rate."""
+        if self.closure and not self.shear_rate:
+            allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
+            return [f"closure: {self.name} has no rate that '{self.closure.name}' could change; "
+                    f"allowed with a closure: {', '.join(allowed)}"]  # fmt: skip
+        if self.closure and case.lattice.isotropy < 4:
+            lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
+            return [f"closure: {case.lattice.name} has two rates for shear, a closure gives one; "
+                    f"allowed with a closure: {', '.join(lattices)}"]  # fmt: skip
         if self.lattices and case.lattice.name not in self.lattices:
             return [f"{self.name} is not defined on {case.lattice.name}; "
                     f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
@@ -67,6 +79,15 @@ class Collision(Parameters):
     def rates(self, nu: float, lattice) -> dict[str, float]:
         """The kernel's relaxation rates by name, from the kinematic viscosity in lattice units."""
         raise NotImplementedError
+
+    def arguments(self, nu: float, lattice) -> dict[str, float]:
+        """All numbers of the kernel: the rates, and those of the closure."""
+        closed = self.closure.arguments(lattice) if self.closure else {}
+        return self.rates(nu, lattice) | closed
+
+    def local_rates(self, rates: dict, omega) -> dict:
+        """The rates of a cell whose shear stress relaxes at omega; `rates` are the fluid's."""
+        return rates | {self.shear_rate: omega}
 
     def relax(self, lattice, d, **rates) -> list:
         """Q expressions R(d): what a collision takes off the deviations d (Q expressions)."""

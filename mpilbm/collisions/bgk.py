@@ -11,6 +11,8 @@ class BGK(Collision):
     All lattices of isotropy 4. The simplest; `trt` places half-way walls better.
     """
 
+    shear_rate = "omega"
+
     def rates(self, nu, lattice):
         """Omega from the viscosity."""
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}

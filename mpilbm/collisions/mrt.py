@@ -55,6 +55,7 @@ class MRT(Collision):
     s_xyyzz: float | None = rate("c_x c_y^2 c_z^2, …; D3Q27")
     s_xxyyzz: float | None = rate("c_x^2 c_y^2 c_z^2; D3Q27")
 
+    shear_rate = "s_nu"
     numbers = tuple(DEFAULTS["D3Q27"])
     lattices = tuple(DEFAULTS)
     needs_isotropy = 2

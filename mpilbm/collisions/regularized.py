@@ -15,6 +15,7 @@ class Regularized(Collision):
     """
 
     second_order = True
+    shear_rate = "omega"
 
     def rates(self, nu, lattice):
         """Omega from the viscosity."""

@@ -18,12 +18,22 @@ class TRT(Collision):
 
     magic: float = Field(3 / 16, gt=0)
 
+    shear_rate = "omega_plus"
     numbers = ("magic",)
 
     def rates(self, nu, lattice):
         """omega_plus from the viscosity, omega_minus from the magic parameter."""
         even = nu / float(lattice.cs2)
         return {"omega_plus": 1 / (even + 0.5), "omega_minus": 1 / (self.magic / even + 0.5)}
+
+    def local_rates(self, rates, omega):
+        """omega_minus keeps the magic parameter: walls stay half-way whatever the closure does."""
+        plus, minus = rates.values()
+        magic, even = (2 - plus) * (2 - minus), 2 - omega  # 4 plus minus magic, 2 omega even
+        return {
+            "omega_plus": omega,
+            "omega_minus": 2 * even * plus * minus / (omega * magic + even * plus * minus),
+        }
 
     def relax(self, lattice, d, omega_plus, omega_minus):
         """Even and odd parts of each pair relaxed apart."""

@@ -2,13 +2,18 @@
 
 from typing import ClassVar
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
+from mpilbm.cell_values import CellValue, Value
+from mpilbm.expressions import FormulaError
 from mpilbm.registry import Parameters
 
 
 class Forcing(Parameters):
-    """A force per volume; `value` in lattice units, D components.
+    """A force per volume; `value` in lattice units, D components, numbers or formulas.
+
+    The step from t to t + 1 collides with F at t + 1, and outputs after t steps take half of F at
+    t off the momentum: that of a box grows by the mean of F at t and at t + 1.
 
     With a force the velocity is u = (sum_i c_i f_i + F/2) / rho from what streams in, and
     (sum_i c_i f*_i - F/2) / rho from what leaves the cell. A force `inside` the collision collides
@@ -16,7 +21,7 @@ class Forcing(Parameters):
     u - F/(2 rho) = (sum_i c_i f_i) / rho as if there were none, and adds F_i to what it leaves.
     """
 
-    value: tuple[float, ...]
+    value: tuple[Value, ...] = Field(description="numbers, or formulas of x, y, z, t")
 
     inside: ClassVar[bool] = True
     second_order: ClassVar[bool] = False  # no moments of F_i go beyond the second Hermite tensor
@@ -29,8 +34,17 @@ class Forcing(Parameters):
         return value
 
     def structure(self) -> dict:
-        """What shapes the kernel text: all fields but the force itself."""
-        return self.model_dump(exclude={"value"})
+        """What shapes the kernel text: all fields, of the force the form of its formulas alone."""
+        forms = [component.structure() for component in self.components()]
+        return self.model_dump(exclude={"value"}) | {"formulas": forms}
+
+    def components(self) -> list[CellValue]:
+        """The D components, parted into what kernels compute and numbers; raises FormulaError."""
+        names = (f"force_{axis}" for axis in "xyz")
+        return [
+            CellValue(name, value, len(self.value))
+            for name, value in zip(names, self.value, strict=False)
+        ]
 
     def source(self, lattice, collision, density, rho, u, F) -> list:
         """Q expressions F_i from the force F and the velocity u that collides (D each).
@@ -40,7 +54,14 @@ class Forcing(Parameters):
         raise NotImplementedError
 
     def problems(self, case) -> list[str]:
-        """A force has as many components as the lattice has dimensions."""
+        """A force has as many components as the lattice has dimensions, and formulas it knows."""
         if len(self.value) != case.lattice.D:
             return [f"value: found {len(self.value)} components; allowed: {case.lattice.D}"]
-        return []
+        found = []
+        for k, value in enumerate(self.value):
+            try:
+                problem = CellValue("force", value, case.lattice.D).problem(case.domain.size)
+            except FormulaError as error:
+                problem = str(error)
+            found += [f"value.{k}: {problem}"] if problem else []
+        return found

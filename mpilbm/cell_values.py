@@ -1,0 +1,99 @@
+"""Numbers and formulas of x, y, z and t in a case: what a kernel computes, what the host hands it.
+
+All parts of a formula that are the same in all cells are numbers, which the host evaluates in
+float64, every step if t is in them; so a kernel's text holds the formula's structure alone, and a
+formula without x, y, z is one number. What is left, in the cell's coordinates, the kernel evaluates
+in its own precision: 0.1*sin(2*pi*x/nx - 0.01*t) becomes n_0*sin(n_1*x/n_2 - n_3).
+"""
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Discriminator, Tag
+
+from mpilbm.expressions import NAMES, Formula, Tree, is_truth, names_of, numeric, symbolic
+
+AXES = ("x", "y", "z")
+
+
+def _number_or_formula(value) -> str:
+    return "<formula>" if isinstance(value, str) else "<number>"
+
+
+Value = Annotated[
+    Annotated[float, Tag("<number>")] | Annotated[str, Tag("<formula>")],
+    Discriminator(_number_or_formula),
+]
+
+
+def names_in(dimensions: int) -> tuple[str, ...]:
+    """What a formula may name: no z and nz in two dimensions."""
+    return NAMES if dimensions == 3 else tuple(name for name in NAMES if name not in ("z", "nz"))
+
+
+class CellValue:
+    """A number or formula by the name `name`, parted.
+
+    `tree`: the formula in x, y, z and the names of numbers; `numbers`: a tree for each of these, in
+    nx, ny, nz and t; `coordinates`: those that `tree` names. Raises FormulaError.
+    """
+
+    def __init__(self, name: str, value: float | str, dimensions: int):
+        self.name, self.dimensions = name, dimensions
+        self.numbers: dict[str, Tree] = {}
+        tree = Formula(value, names_in(dimensions)).tree if isinstance(value, str) else value
+        used = set(names_of(tree))
+        self.coordinates = tuple(axis for axis in AXES if axis in used)
+        self.tree = self._parted(tree) if self.coordinates else name
+        if not self.coordinates:
+            self.numbers[name] = tree
+
+    def _parted(self, tree: Tree) -> Tree:
+        """The tree with names for its parts that are the same in all cells."""
+        if not set(names_of(tree)) & set(AXES):
+            if is_truth(tree):
+                return ">", self._number(("where", tree, 1, 0)), 0
+            return self._number(tree)
+        if not isinstance(tree, tuple):
+            return tree
+        if tree[0] == "**":
+            return "**", self._parted(tree[1]), tree[2]
+        return tree[0], *(self._parted(branch) for branch in tree[1:])
+
+    def _number(self, tree: Tree) -> str:
+        found = [name for name, known in self.numbers.items() if known == tree]
+        name = found[0] if found else f"{self.name}_{len(self.numbers)}"
+        self.numbers[name] = tree
+        return name
+
+    @property
+    def timed(self) -> frozenset[str]:
+        """The names of the numbers that change with time."""
+        return frozenset(name for name, tree in self.numbers.items() if "t" in names_of(tree))
+
+    def structure(self) -> str:
+        """What shapes the kernel text; empty where that is a number and no more."""
+        return repr(self.tree) if self.coordinates else ""
+
+    def evaluate(self, size: tuple[int, ...], t: float) -> dict[str, float]:
+        """The numbers by name, in a box of `size` cells at time t."""
+        box = dict(zip(("nx", "ny", "nz"), size, strict=False)) | {"t": t}
+        return {name: float(numeric(tree, box)) for name, tree in self.numbers.items()}
+
+    def problem(self, size: tuple[int, ...]) -> str:
+        """What is wrong with the value in a cell at t = 0, taken plane by plane; "" if nothing."""
+        numbers, (*inner, last) = self.evaluate(size, 0), size
+        within = np.meshgrid(*(np.arange(n) + 0.5 for n in inner), indexing="ij", sparse=True)
+        for plane in range(last if AXES[len(inner)] in self.coordinates else 1):
+            place = dict(zip(AXES, (*within, plane + 0.5), strict=False))
+            bad = np.argwhere(~np.isfinite(numeric(self.tree, numbers | place)))
+            if len(bad):
+                cell = zip(AXES, (*bad[0], plane), strict=False)
+                cell = [f"{axis}={n}" for axis, n in cell if axis in self.coordinates]
+                where = f" in cell {', '.join(cell)} (counted from 0)" if cell else ""
+                return f"is not finite{where} at t = 0; change the formula"
+        return ""
+
+    def expression(self, symbols: dict):
+        """The SymPy expression, from symbols of the coordinates and numbers."""
+        return symbolic(self.tree, symbols)

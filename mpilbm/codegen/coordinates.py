@@ -1,0 +1,38 @@
+"""Values that differ from cell to cell, in the text of a kernel of any kind."""
+
+from mpilbm.cell_values import CellValue
+from mpilbm.codegen.printer import symbol
+
+
+def given(kernel, value: CellValue, lattice):
+    """The symbol of a value: an argument of the kernel, or what it computes in each cell.
+
+    The value may be asked for again.
+    """
+    symbols = {name: kernel.argument(name, "real") for name in value.numbers}
+    if not value.coordinates:
+        return symbols[value.name]
+    for axis in value.coordinates:
+        symbols[axis] = kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice))
+    expression = value.expression(symbols)
+    known = kernel.definitions.get(symbol(value.name))
+    return symbol(value.name) if known == expression else kernel.let(value.name, expression)
+
+
+def index(kernel, axis: str, lattice) -> str:
+    """C text of the global number of the kernel's cell along an axis; its centre is 1/2 further.
+
+    `below`: how many planes of the box lie below the first of the array. "(x)" stands for the
+    number within the row and for nothing else.
+    """
+    if axis == "xyz"[lattice.D - 1]:
+        kernel.argument("below", "int64")
+        return "plane + below"
+    if kernel.listed:
+        for name, type in {"node_start": "int64*", "node_cell": "int32*", "nx": "int"}.items():
+            kernel.argument(name, type)
+        return f"node_cell[node_start[plane] + node] {'%' if axis == 'x' else '/'} nx"
+    if axis == "x" and lattice.staggered:
+        kernel.argument("odd", "int")
+        return "2 * (x) + ODD"
+    return {"x": "(x)", "y": "row"}[axis]

@@ -67,7 +67,8 @@ def test_eddy_viscosity_of_a_known_strain(lattice, collision, force):
     rates = given.local_rates(stress, rho, arguments, lambda _, value: value)
     assert rates[given.collision.shear_rate] == pytest.approx(1 / tau, rel=1e-9)
     own = given.collision.rates(cs2 * (tau - 0.5), one)  # of a fluid that is as viscous everywhere
-    assert rates == pytest.approx(own, rel=1e-9)
+    local = {name: rate for name, rate in rates.items() if rate != arguments[name]}
+    assert local == pytest.approx({name: own[name] for name in local}, rel=1e-9)
 
 
 @pytest.mark.parametrize("closure", CLOSURES)

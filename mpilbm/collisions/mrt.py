@@ -28,7 +28,8 @@ def rate(moments: str):
 class MRT(Collision):
     """f* = f - M^-1 S M (f - feq): moments m = M f relax at rates S by group.
 
-    s_nu, of the shear stress, follows from nu = cs2 (1/s_nu - 1/2); the others are those of the
+    s_nu, of the shear stress and all that a closure changes, follows from nu = cs2 (1/s_nu - 1/2);
+    the others are those of the
     literature unless given; s_e sets the bulk viscosity. No wave grows, at speeds up to 0.1, from
     nu = 0.00013 on with them on D2Q9, 0.0025 on D3Q15, 0.0012 on D3Q19, 0.0014 on D3Q27. There
     s_pi = s_xxyz = s_nu: with 1.98, as published, waves grow from nu = 0.03 on in a fluid at rest.

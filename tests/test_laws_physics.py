@@ -27,8 +27,9 @@ def slope(sizes, errors) -> float:
     return -np.polyfit(np.log(sizes), np.log(errors), 1)[0]
 
 
-def channel(lattice, collision, H, nu=0.1, force="guo") -> dict:
+def channel(lattice, collision, H, nu=0.1, force=None) -> dict:
     """A force along x between walls across the slowest axis, from the exact parabola on."""
+    force = force or (make("collisions", collision).forces or ["guo"])[0]
     D, U = make("lattices", lattice).D, 0.4 / H
     axis, size = "xyz"[D - 1], [3, 4, H][-D:]
     parabola = f"4*{U}*{axis}*({H}-{axis})/{H}**2"
@@ -124,7 +125,7 @@ def along_x(profile, u) -> np.ndarray:
     return profile[:, None, None, None] * (np.arange(u.shape[-1]) == 0) * np.ones_like(u)
 
 
-def error_of_channel(lattice, collision, H, nu=0.1, force="guo") -> float:
+def error_of_channel(lattice, collision, H, nu=0.1, force=None) -> float:
     """Relative L2 error of u_x, long after a disturbance has died as exp(-pi^2 nu t/H^2)."""
     cluster = Cluster(channel(lattice, collision, H, nu, force)).start().run(round(2 * H**2 / nu))
     u = velocity(cluster)

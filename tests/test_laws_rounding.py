@@ -4,7 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from test_laws_collision import Numbers, model, over_flows, over_forces
+from test_laws_collision import FLOWS, Numbers, model, over_forces, rational_numbers
+
+from mpilbm.registry import make
+
+FRACTIONS = [p for p in FLOWS if rational_numbers(make("collisions", p.values[1]))]
 
 
 class Single:
@@ -37,7 +41,7 @@ for name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv")
 
 @pytest.mark.parametrize("speed", [0, 0.05])
 @over_forces
-@over_flows
+@pytest.mark.parametrize(("lattice", "collision"), FRACTIONS)
 def test_small_deviations_keep_their_digits(lattice, collision, force, speed):
     """Eight units in the last place of the largest value: of 1e-5 beside weights of up to 8/27."""
     one, rng = model(lattice, collision, force, True), np.random.default_rng(5)

@@ -9,7 +9,7 @@ import numpy as np
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import number_of_cells
 from mpilbm.outputs.agree import together
-from mpilbm.run import build_solver, initialise
+from mpilbm.run import build_solver
 
 REPEATS = 5
 SECONDS = 0.25  # of a repeat, if the number of steps is not given
@@ -71,7 +71,8 @@ def measure(case, comm, steps: int | None = None, repeats: int = REPEATS) -> Spe
     solver, facts = build_solver(case, comm)
     device, halo = solver.device, facts.pop("halo")
     with solver.exchanger:
-        together(comm, initialise, solver)
+        together(comm, solver.beginning.fill)
+        solver.beginning.settle()
         steps = steps or worth_timing(solver, comm)
         timed(solver, comm, steps)
         seconds = tuple(timed(solver, comm, steps) for _ in range(repeats))

@@ -129,3 +129,8 @@ def collisions(lattice: str) -> list[str]:
         for name, kind in kinds.items()
         if (lattice in kind.lattices if kind.lattices else own.isotropy >= kind.needs_isotropy)
     ]
+
+
+def quick_logarithms(collision: str, full: bool) -> dict:
+    """Tables that make the logarithms of a collision quick on a GPU."""
+    return {"precision": {"intrinsics": True}} if full and collision == "entropic" else {}

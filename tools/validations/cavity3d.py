@@ -1,7 +1,16 @@
 """Lid-driven cube at Re = 1000 against Albensoeder & Kuhlmann (2005)."""
 
 from mpilbm.profiles import Comparison, read_reference
-from validations import REFERENCE, Finding, Validation, Variant, Verdict, collisions, tables
+from validations import (
+    REFERENCE,
+    Finding,
+    Validation,
+    Variant,
+    Verdict,
+    collisions,
+    quick_logarithms,
+    tables,
+)
 
 COLUMNS = {
     "u": "cavity3d_re1000_AK2005_table5_u_vertical.csv",
@@ -33,6 +42,7 @@ class Cavity3D(Validation):
                          "steady": {"every": round(n / SPEED), "tolerance": 2e-4}},
                     output=[{"name": "snapshot", "every": round(40 * n / SPEED)}],
                 )
+                | quick_logarithms(name, full)
             )
             for name, lattice in pairs.items()
         }  # fmt: skip

@@ -34,7 +34,7 @@ class Channel(Validation):
             run={"steps": every * 20 * (develop + sample)},
             output=[
                 {"name": "statistics", "average": ["x", "z"],
-                 "start": every * 20 * develop, "every": every},
+                 "start": every * 20 * develop, "every": every, "write": every * 100},
                 {"name": "monitor", "every": 10 * every},
                 {"name": "checkpoint", "every": every * 20 * 5, "keep": 1},
             ],
@@ -44,7 +44,7 @@ class Channel(Validation):
         """Both halves averaged, in wall units of the friction that the force balances."""
         n, fluid = run.tables["domain"]["size"][1], run.tables["fluid"]
         nu = SPEED * fluid["length"] / fluid["reynolds"]
-        (path,) = run.directory.glob("statistics_y_*.csv")
+        path = sorted(run.directory.glob("statistics_y_*.csv"))[-1]
         columns = np.loadtxt(path, delimiter=",", skiprows=1, unpack=True)
         half = slice(0, (n + 1) // 2)
         y = columns[0][half] * SPEED / nu

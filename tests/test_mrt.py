@@ -162,7 +162,7 @@ def test_bad_rates_are_refused():
     for rate, allowed in ((2, "< 2"), (2.5, "< 2"), (0, "> 0"), (-1, "> 0")):
         told = changed("collision.s_e", rate, case)
         assert told == [f"collision.s_e: found {rate}; allowed: {allowed}"]
-    known = ", ".join(sorted(["name", "equilibrium", *MRT.numbers]))
+    known = ", ".join(sorted(["closure", "equilibrium", "name", *MRT.numbers]))
     told = changed("collision.s_8", 1.0, case)
     assert told[0].startswith(f"collision.s_8: unknown key; allowed: {known}")
     assert changed("collision.s_xyz", 1.0, case) == [

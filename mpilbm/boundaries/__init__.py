@@ -11,13 +11,20 @@ class Boundary(Parameters):
     """The populations that enter a cell along links which come from outside the fluid.
 
     `where` names faces of the box; a body's own boundary has none. A subclass says where its wall
-    is (`wall_at`), on which lattices it is defined (None: all), and `incoming`.
+    is (`wall_at`), on which lattices it is defined (None: all), and `incoming`. Further facts:
+
+    oriented   it knows the inward normal, and so stands on faces of the box alone
+    whole      it sets all populations of the cell, but for those along links of other boundaries
+    reach      how many cells it looks inwards along the normal (`cell.inward`): 0, 1 or 2
     """
 
     where: tuple[Face, ...] = ()
 
     wall_at: ClassVar[Literal["half", "node"]] = "half"
     lattices: ClassVar[tuple[str, ...] | None] = None
+    oriented: ClassVar[bool] = False
+    whole: ClassVar[bool] = False
+    reach: ClassVar[int] = 0
 
     @property
     def returns(self) -> bool:
@@ -27,28 +34,56 @@ class Boundary(Parameters):
     def structure(self) -> dict:
         """What shapes the kernel text; entries of equal structure share a kernel and a list.
 
-        All fields but those that `values` hands over and the places; a subclass adds which of its
-        values are given, if that changes the text.
+        All fields but those that `values` hands over and the places, of these the face where the
+        normal is known; a subclass adds which of its values are given, if that changes the text.
         """
-        return self.model_dump(exclude={"where", "velocity", "rho"})
+        faces = {"face": "".join(self.where[:1])} if self.oriented else {}
+        return self.model_dump(exclude={"where", "velocity", "rho"}) | faces
 
     def values(self) -> dict[str, float]:
         """Numbers that the kernel reads for each entry, by the names `incoming` uses."""
         return {}
 
+    def normal(self, D: int) -> tuple[int, ...]:
+        """The normal of its face, inwards."""
+        axis, side = self.where[0]
+        return tuple((1 if side == "-" else -1) * (axis == a) for a in "xyz"[:D])
+
+    def state(self, lattice) -> tuple[str, ...]:
+        """Names of the values that each entry keeps from step to step (and in checkpoints)."""
+        return ()
+
+    def begin(self, cell) -> dict:
+        """{name: expression} of the state before the first step, from what left the cells then."""
+        return {}
+
+    def follow(self, cell) -> dict:
+        """{name: expression} of the state that the next step finds."""
+        return {}
+
     def incoming(self, cell) -> dict:
-        """{i: expression} of what enters along each c_i, i > 0, whether its link is listed or not.
+        """{i: expression} of what enters along each c_i that may be listed.
+
+        These are all i > 0; with a normal those with c_i . normal > 0; where `whole`, all i.
 
         `cell` offers `lattice`, `left` (left[j]: the population that left the cell along c_j),
-        `arrives` (arrives[j]: the one that streams in along a link of the fluid), `values` (by
-        name), `rho`, `density` and `u` of what left the cell, `feq(density, rho, u)`, and
-        `stored(rho)`, the density that goes with a rho (see Equilibrium).
+        `arrives` (arrives[j]: the one that streams in; along a missing link, what left against
+        it), `values` (by name), `rho`, `density` and `u` of what left the cell. `normal`,
+        `inward(k)` (the same of the k-th cell inwards) and `state` (by name) are for those that
+        declare them. `feq(density, rho, u)` is the collision's equilibrium, `stored(rho)` the
+        density that goes with a rho (see Equilibrium) and `rest(density)` its inverse.
+        `macroscopic(f)` gives density, rho and u of Q populations that stream in,
+        `momentum(rho, u)` is their sum_i c_i f_i, rho u less half of the `force`, and
+        `velocity(momentum, rho)` its inverse. `let(name, expression)` names a value.
         """
         raise NotImplementedError
 
     def problems(self, case) -> list[str]:
         """Refuse lattices without this boundary, and values of another dimension."""
         found = []
+        if self.oriented and not self.where:
+            found.append(f"{self.name} needs a face of the box, bodies have none; allowed here: "
+                         f"boundaries without a normal, like bounce_back")  # fmt: skip
         if self.lattices and case.lattice.name not in self.lattices:
             found.append(f"{self.name} is not defined on {case.lattice.name}; "
                          f"allowed: {', '.join(self.lattices)}")  # fmt: skip
@@ -61,3 +96,12 @@ class Boundary(Parameters):
 def by_axis(name: str, vector: tuple[float, ...]) -> dict[str, float]:
     """{name_x: …, name_y: …} of the components of a vector."""
     return {f"{name}_{axis}": value for axis, value in zip("xyz", vector, strict=False)}
+
+
+def one_face_each(boundaries) -> tuple:
+    """The [[boundary]]s of a case, those that know their normal once for each face they name."""
+    return tuple(
+        boundary.model_copy(update={"where": (face,)}) if face else boundary
+        for boundary in boundaries
+        for face in (boundary.where if boundary.oriented else (None,))
+    )

@@ -13,6 +13,7 @@ from mpilbm.domain import split
 from mpilbm.entry_lists import require_planes
 from mpilbm.memory_plan import bytes_needed, limits
 from mpilbm.passes import exchange_plan
+from mpilbm.speeds import fastest
 from mpilbm.units import in_words, mach, reynolds, tau_from_viscosity
 
 
@@ -114,9 +115,9 @@ def fluid_lines(case, fluid, speed: float) -> list[Line]:
 
 def largest_speed(case) -> float:
     """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
-    owners = [*case.boundaries, *(body.boundary for body in case.bodies)]
     speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
-    speeds += [float(np.linalg.norm(getattr(owner, "velocity", None) or 0)) for owner in owners]
+    speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
+    speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
     for fluid in case.fluids:
         planes = case.shape[0]
         if fluid.initial.uniform:

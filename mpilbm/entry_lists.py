@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpilbm.boundaries import one_face_each
+from mpilbm.cell_values import CellValue
 from mpilbm.errors import CaseError
 
 
@@ -16,8 +17,8 @@ class EntryList:
     cells: int64 (n,), (plane * rows + row) * nx + x, plane local, ascending; a cell has one entry
     for each boundary that it touches, in the order of the file. missing: uint32 (n,), bit i set
     if this entry supplies the population entering along c_i. value: int32 (n,), row of values;
-    values: float64 (m, V), a row per face or body, columns as in `boundary.values()` (one column
-    of zeros if there are none).
+    values: float64 (m, V), a row per face or body (`members`) at t = 0, a column for each number
+    that the kernel reads (one of zeros if there are none).
 
     blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i. inward: for k = 1 to
     the boundary's reach, the k-th cells inwards, int64 (n,), with their blocked; `replaced`: how
@@ -25,7 +26,7 @@ class EntryList:
     """
 
     structure: dict
-    boundary: object
+    members: tuple
     cells: np.ndarray
     missing: np.ndarray
     value: np.ndarray
@@ -33,6 +34,11 @@ class EntryList:
     blocked: np.ndarray
     inward: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     replaced: int = 0
+
+    @property
+    def boundary(self):
+        """One of the members."""
+        return self.members[0]
 
 
 def entry_lists(case, solid, cells, owner, missing) -> tuple[EntryList, ...]:
@@ -49,8 +55,6 @@ def entry_lists(case, solid, cells, owner, missing) -> tuple[EntryList, ...]:
     lists = []
     for members in groups.values():
         boundary = owners[members[0]]
-        columns = tuple(boundary.values())
-        rows = [[owners[m].values()[name] for name in columns] or [0.0] for m in members]
         row_of = np.full(len(owners), -1, np.int32)
         row_of[members] = np.arange(len(members))
         mine = np.flatnonzero(row_of[owner] >= 0)
@@ -58,17 +62,26 @@ def entry_lists(case, solid, cells, owner, missing) -> tuple[EntryList, ...]:
         lists.append(
             EntryList(
                 boundary.structure(),
-                boundary,
+                tuple(owners[m] for m in members),
                 cells[mine],
                 missing[mine],
                 row_of[owner[mine]],
-                np.array(rows, np.float64),
+                numbers_at([owners[m] for m in members], case.domain.size, 0),
                 blocked.of(cells[mine]),
                 tuple((there, blocked.of(there)) for there in inward),
                 replaced,
             )
         )
     return tuple(lists)
+
+
+def numbers_at(boundaries, size, t: float) -> np.ndarray:
+    """Rows of EntryList.values at time t."""
+    rows = []
+    for boundary in boundaries:
+        values = (CellValue(name, value, 3) for name, value in boundary.values().items())
+        rows.append([n for value in values for n in value.evaluate(size, t).values()] or [0.0])
+    return np.array(rows, np.float64)
 
 
 class _Blocked:

@@ -158,6 +158,9 @@ class Cell:
     def stored(self, rho):
         return rho
 
+    def at_wall(self, i, expression):
+        return expression
+
     def feq(self, density, rho, u):
         return [Symbol(f"feq_{i}") + sum(u) for i in range(self.lattice.Q)]
 

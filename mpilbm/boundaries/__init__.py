@@ -2,9 +2,13 @@
 
 from typing import ClassVar, Literal
 
+from mpilbm.cell_values import CellValue
+from mpilbm.expressions import FormulaError
 from mpilbm.registry import Parameters
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+
+VELOCITY = "numbers, or formulas of x, y, z, t"
 
 
 class Boundary(Parameters):
@@ -35,14 +39,21 @@ class Boundary(Parameters):
         """What shapes the kernel text; entries of equal structure share a kernel and a list.
 
         All fields but those that `values` hands over and the places, of these the face where the
-        normal is known; a subclass adds which of its values are given, if that changes the text.
+        normal is known, and the form of formulas of x, y and z; a subclass adds which of its values
+        are given, if that changes the text.
         """
-        faces = {"face": "".join(self.where[:1])} if self.oriented else {}
-        return self.model_dump(exclude={"where", "velocity", "rho"}) | faces
+        found = {"face": "".join(self.where[:1])} if self.oriented else {}
+        forms = {value.name: value.structure() for value in self.given() if value.coordinates}
+        found |= {"formulas": forms} if forms else {}
+        return self.model_dump(exclude={"where", "velocity", "rho"}) | found
 
-    def values(self) -> dict[str, float]:
-        """Numbers that the kernel reads for each entry, by the names `incoming` uses."""
+    def values(self) -> dict[str, float | str]:
+        """Numbers and formulas that are given, by the names `incoming` uses."""
         return {}
+
+    def given(self, D: int = 3) -> list[CellValue]:
+        """The values, parted into what kernels compute and numbers; raises FormulaError."""
+        return [CellValue(name, value, D) for name, value in self.values().items()]
 
     def normal(self, D: int) -> tuple[int, ...]:
         """The normal of its face, inwards."""
@@ -68,7 +79,8 @@ class Boundary(Parameters):
 
         `cell` offers `lattice`, `left` (left[j]: the population that left the cell along c_j),
         `arrives` (arrives[j]: the one that streams in; along a missing link, what left against
-        it), `values` (by name), `rho`, `density` and `u` of what left the cell. `normal`,
+        it), `values` (by name, at the cell's centre; `at_wall(i, expression)` has them half a link
+        out), `rho`, `density` and `u` of what left the cell. `normal`,
         `inward(k)` (the same of the k-th cell inwards) and `state` (by name) are for those that
         declare them. `feq(density, rho, u)` is the collision's equilibrium, `stored(rho)` the
         density that goes with a rho (see Equilibrium) and `rest(density)` its inverse.
@@ -80,7 +92,11 @@ class Boundary(Parameters):
 
     def problems(self, case) -> list[str]:
         """Refuse lattices without this boundary, and values of another dimension."""
-        found = []
+        found = [
+            f"{_key(name)}: {problem}"
+            for name, value in self.values().items()
+            if (problem := _problem(value, case))
+        ]
         if self.oriented and not self.where:
             found.append(f"{self.name} needs a face of the box, bodies have none; allowed here: "
                          f"boundaries without a normal, like bounce_back")  # fmt: skip
@@ -93,7 +109,21 @@ class Boundary(Parameters):
         return found
 
 
-def by_axis(name: str, vector: tuple[float, ...]) -> dict[str, float]:
+def _key(name: str) -> str:
+    """The key of a value: velocity_x is velocity.0."""
+    key, _, axis = name.partition("_")
+    return f"{key}.{'xyz'.index(axis)}" if axis in tuple("xyz") else name
+
+
+def _problem(value, case) -> str:
+    """What is wrong with a formula at t = 0; a 2D case knows no z."""
+    try:
+        return CellValue("value", value, case.dimensions).problem(case.domain.size)
+    except FormulaError as error:
+        return str(error)
+
+
+def by_axis(name: str, vector: tuple) -> dict[str, float | str]:
     """{name_x: …, name_y: …} of the components of a vector."""
     return {f"{name}_{axis}": value for axis, value in zip("xyz", vector, strict=False)}
 

@@ -1,8 +1,9 @@
 """What conditions with a given velocity or density have in common."""
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from mpilbm.boundaries import Boundary, by_axis
+from mpilbm.boundaries import VELOCITY, Boundary, by_axis
+from mpilbm.cell_values import Value
 from mpilbm.equilibria import dot
 
 
@@ -10,8 +11,8 @@ class Given(Boundary):
     """A velocity or a density is given, at the cell next to the face."""
 
     wall_at = "node"
-    velocity: tuple[float, ...] | None = None
-    rho: float | None = None
+    velocity: tuple[Value, ...] | None = Field(None, description=VELOCITY)
+    rho: Value | None = Field(None, description="number, or formula of x, y, z, t")
 
     @model_validator(mode="after")
     def _one_value(self):
@@ -26,6 +27,11 @@ class Given(Boundary):
     def values(self):
         """The velocity or the density."""
         return {"rho": self.rho} if self.velocity is None else by_axis("velocity", self.velocity)
+
+    def problems(self, case):
+        """Refuse a density that is none."""
+        wrong = isinstance(self.rho, float) and self.rho <= 0
+        return super().problems(case) + [f"rho: found {self.rho}; allowed: > 0"] * wrong
 
 
 class OnSite(Given):

@@ -3,8 +3,9 @@
 import re
 from functools import cached_property
 
-from sympy import Piecewise
+from sympy import Piecewise, Rational, sympify
 
+from mpilbm.codegen.coordinates import centre_of, given
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.equilibria import dot
 
@@ -51,11 +52,28 @@ class BoundaryCell(CellView):
     def __init__(self, kernel, fluid: FluidKernels, boundary, parity: int):
         super().__init__(kernel, fluid, parity)
         self._boundary, self._inwards = boundary, {}
-        names = tuple(boundary.values())
+        self._given = boundary.given()
+        self._columns = [name for value in self._given for name in value.numbers]
         self.values = {
-            name: kernel.load(f"given_{name}", f"(real)values[value[entry] * {len(names)} + {k}]")
-            for k, name in enumerate(names)
+            value.name: given(kernel, value, self.lattice, self._number) for value in self._given
         }
+
+    def _number(self, name: str):
+        """A number that is given, from its column."""
+        column = f"value[entry] * {len(self._columns)} + {self._columns.index(name)}"
+        return self._kernel.load(f"given_{name}", f"(real)values[{column}]")
+
+    def at_wall(self, i: int, expression):
+        """An expression with the values that are given half a link out, at x - c_i / 2."""
+        moved = {}
+        for value in self._given:
+            if value.coordinates:
+                place = centre_of(self._kernel, value, self.lattice)
+                for axis, c in zip("xyz", self.lattice.c[i], strict=False):
+                    place |= {axis: place[axis] - Rational(c, 2)} if axis in place else {}
+                numbers = {name: self._number(name) for name in value.numbers}
+                moved[self.values[value.name]] = value.expression(numbers | place)
+        return sympify(expression).xreplace(moved)
 
     @cached_property
     def normal(self) -> tuple[int, ...]:
@@ -150,6 +168,10 @@ class InwardText:
     def load(self, name, text):
         """Load a value from an array of the list's own."""
         return self._kernel.load(f"{name}{self._end}", self._shifted(text))
+
+    def coordinate(self, name, index):
+        """The coordinate of the cell inwards."""
+        return self._kernel.coordinate(f"{name}{self._end}", self._shifted(index))
 
     def let(self, name, expression):
         """Name a value of the cell inwards."""

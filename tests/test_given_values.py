@@ -1,0 +1,101 @@
+"""What is given at faces and walls, as formulas: where and when it holds, and its limits."""
+
+import numpy as np
+import pytest
+from faces import closed, table
+from slabs import Cluster
+
+from mpilbm import codegen
+from mpilbm.case import parse_case
+from mpilbm.errors import CaseError
+
+AT_REST = {"rho": 1, "u": [0.0, 0.0]}
+INLET = ["0.01*sin(t/9)", "0.2*x*(nx - x)/nx**2*(1 - exp(-t/20))"]
+
+
+def pipe(layout: str, **more):
+    ends = [
+        table("bounce_back", "x-", "x+", D=2),
+        {"name": "zou_he", "where": ["y-"], "velocity": INLET},
+        {"name": "regularized", "where": ["y+"], "rho": "1 + 0.001*sin(t/7)"},
+    ]
+    return closed("D2Q9", [8, 13], ends, layout={"name": layout}, initial=AT_REST, **more)
+
+
+@pytest.mark.parametrize("layout", ["ab", "indirect", "moments"])
+def test_a_face_has_what_is_given_at_the_step_it_has_reached(layout):
+    whole = Cluster(pipe(layout)).start().run(30)
+    fields, x, t = whole.fields("rho", "u"), np.arange(8) + 0.5, 30
+    u = 0.2 * x * (8 - x) / 64 * (1 - np.exp(-t / 20))
+    assert np.abs(fields["u"][0, 0, :, 1] - u).max() < 1e-14
+    assert np.abs(fields["u"][0, 0, :, 0] - 0.01 * np.sin(t / 9)).max() < 1e-14
+    assert np.abs(fields["rho"][-1, 0, 1:-1] - 1 - 0.001 * np.sin(t / 7)).max() < 1e-14
+    half = Cluster(pipe(layout), 3).start().run(11).state()
+    assert np.array_equal(Cluster(pipe(layout), 2).restore(half, 11).run(19).state(), whole.state())
+
+
+def test_text_holds_the_form_of_formulas_alone():
+    first = codegen.structure(parse_case(pipe("ab"), "test.toml"))
+    other = pipe("ab")
+    other["boundary"][1]["velocity"] = [0.01, "0.1*x*(7 - x)/ny**2*(2 - exp(-t/30))"]
+    other["boundary"][2]["rho"] = 1.0
+    assert codegen.structure(parse_case(other, "test.toml")) == first
+    other["boundary"][1]["velocity"] = [0.01, "0.01*x"]
+    assert codegen.structure(parse_case(other, "test.toml")) != first
+
+
+def test_a_wall_half_a_cell_out_has_the_velocity_that_is_given_there():
+    """From rest the links c = (1, -1), (-1, -1) bring 6 w (u(x - 1/2) - u(x + 1/2)) in a step."""
+    wall = {"name": "bounce_back", "where": ["y+"], "velocity": ["0.01*x", 0.0]}
+    others = table("bounce_back", "x-", "x+", "y-", D=2)
+    fields = Cluster(closed("D2Q9", [8, 5], [others, wall], initial=AT_REST)).start().run(1)
+    fields, x = fields.fields("rho", "u"), np.arange(8) + 0.5
+    assert np.abs(fields["rho"][-1, 0, 1:-1] - 1 + 0.01 / 6).max() < 1e-15
+    momentum = fields["rho"][-1, 0] * fields["u"][-1, 0, :, 0]
+    assert np.abs(momentum - 0.01 * x / 3)[1:-1].max() < 1e-15
+
+
+LIMITS = {
+    "0.7": "boundary.1.velocity: found the speed 0.7; allowed",
+    "0.7*x/nx": "boundary.1.velocity: found the speed 0.6562; allowed",
+    "0.001*t": "boundary.1.velocity: found the speed 0.9 at t = 900; allowed",
+    "0.2*sin(t/100)*y": None,
+    "0.001*t*where(x < 1, 1, 0)": "boundary.1.velocity: found the speed 0.9 at t = 900; allowed",
+    "x/0": "boundary.1.velocity.1: ",
+    "0.1*z": "boundary.1.velocity.1: ",
+}
+
+
+@pytest.mark.parametrize("text", LIMITS)
+def test_speeds_are_held_against_that_of_sound_before_the_run(text):
+    tables = pipe("ab", run={"steps": 900})
+    tables["boundary"][1]["velocity"] = [0.0, text]
+    if LIMITS[text] is None:
+        assert parse_case(tables, "test.toml").warnings == ()
+        return
+    with pytest.raises(CaseError) as told:
+        parse_case(tables, "test.toml")
+    assert LIMITS[text] in str(told.value)
+
+
+def test_a_fast_flow_is_warned_of():
+    tables = pipe("ab", run={"steps": 100})
+    tables["boundary"][1]["velocity"] = [0.0, "0.003*t"]
+    (warning,) = parse_case(tables, "test.toml").warnings
+    assert "boundary.1.velocity: the speed 0.3 at t = 100 is above a third" in warning
+
+
+def test_the_speed_of_a_body_is_taken_within_its_shape():
+    ball = {"name": "sphere", "centre": [4, 6], "radius": 2}
+    turning = {"name": "bounce_back", "velocity": ["-0.2*(y - 6)", "0.2*(x - 4)"]}
+    tables = pipe("ab", body=[{"shape": ball, "boundary": turning}])
+    (warning,) = parse_case(tables, "test.toml").warnings
+    assert "boundary.velocity: the speed 0.3" in warning
+
+
+@pytest.mark.parametrize("rho", [0.0, -1.0])
+def test_a_density_is_positive(rho):
+    tables = pipe("ab")
+    tables["boundary"][2]["rho"] = rho
+    with pytest.raises(CaseError, match=r"rho: found .* allowed: > 0"):
+        parse_case(tables, "test.toml")

@@ -68,8 +68,8 @@ class Boundary(Parameters):
         """{name: expression} of the state before the first step, from what left the cells then."""
         return {}
 
-    def follow(self, cell) -> dict:
-        """{name: expression} of the state that the next step finds."""
+    def follow(self, cell, enters: dict) -> dict:
+        """{name: expression} of the state that the next step finds; `enters`: see `incoming`."""
         return {}
 
     def incoming(self, cell) -> dict:
@@ -103,6 +103,9 @@ class Boundary(Parameters):
         if self.lattices and case.lattice.name not in self.lattices:
             found.append(f"{self.name} is not defined on {case.lattice.name}; "
                          f"allowed: {', '.join(self.lattices)}")  # fmt: skip
+        rho = getattr(self, "rho", None)
+        if isinstance(rho, float) and rho <= 0:
+            found.append(f"rho: found {rho:g}; allowed: > 0")
         velocity = getattr(self, "velocity", None)
         if velocity is not None and len(velocity) != case.lattice.D:
             found.append(f"velocity: found {len(velocity)} components; allowed: {case.lattice.D}")

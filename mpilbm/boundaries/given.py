@@ -28,11 +28,6 @@ class Given(Boundary):
         """The velocity or the density."""
         return {"rho": self.rho} if self.velocity is None else by_axis("velocity", self.velocity)
 
-    def problems(self, case):
-        """Refuse a density that is none."""
-        wrong = isinstance(self.rho, float) and self.rho <= 0
-        return super().problems(case) + [f"rho: found {self.rho}; allowed: > 0"] * wrong
-
 
 class OnSite(Given):
     """The other one follows from what streams in.
@@ -64,10 +59,14 @@ class OnSite(Given):
         return density, cell.rest(density), given
 
     def bounced(self, cell, feq) -> dict:
-        """f_i = feq_i + f_opp(i) - feq_opp(i) where c_i . n > 0."""
-        opp, n = cell.lattice.opp, cell.normal
+        """f_i - feq_i = f_opp(i) - feq_opp(i) where c_i . n > 0.
+
+        Where half of a force is still to come, of f_i + w_i c_i . F / (2 cs2).
+        """
+        lattice, opp, n = cell.lattice, cell.lattice.opp, cell.normal
         return {
             i: cell.arrives[opp[i]] + feq[i] - feq[opp[i]]
-            for i, c in enumerate(cell.lattice.c)
+            - lattice.w[i] * dot(c, cell.force) / lattice.cs2
+            for i, c in enumerate(lattice.c)
             if dot(c, n) > 0
-        }
+        }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from mpilbm.boundaries.neighbours import FromInside
+from mpilbm.boundaries.outflow import FromInside
 from mpilbm.layouts.moments import moments_of, populations
 from mpilbm.registry import register
 
@@ -12,8 +12,7 @@ class Grad(FromInside):
     """Outflow: f_i = w_i (rho + rho c_i.u / cs2 + (P - rho cs2 1) : Q_i / (2 cs4)), c_i . n > 0.
 
     Q_i = c_i c_i - cs2 1, P = sum_i c_i c_i f_i. rho, u and P are those of the cell in the last
-    step, or extrapolated from two cells inwards: more precise, less stable. Holds neither density
-    nor velocity, so that the inlet must.
+    step (`source` = "last_step"), or extrapolated from two cells inwards ("neighbours").
     [Chikatamarla, Ansumali & Karlin 2006, Europhys. Lett. 74, 215]
     """
 
@@ -35,26 +34,21 @@ class Grad(FromInside):
         """Those of what left."""
         return self._named(moments_of(cell.lattice, cell.left)[2])
 
-    def follow(self, cell):
+    def follow(self, cell, enters):
         """Those of what streams in now."""
-        enters = self.incoming(cell)
         f = [enters.get(i, f_i) for i, f_i in enumerate(cell.arrives)]
         return self._named(moments_of(cell.lattice, f)[2])
 
     def _named(self, second) -> dict:
         return {f"second_{k}": value for k, value in enumerate(second)}
 
-    def incoming(self, cell):
+    def found(self, cell):
         """Those with three moments."""
-        if self.reach:
-            one, two = (moments_of(cell.lattice, cell.inward(k).arrives) for k in (1, 2))
-            density = 2 * one[0] - two[0]
-            momentum, second = (
-                [2 * a - b for a, b in zip(one[k], two[k], strict=True)] for k in (1, 2)
-            )
-        else:
-            density, momentum = cell.density, cell.momentum(cell.rho, cell.u)
-            second = list(cell.state.values())
-        only = self.entering(cell)
-        return dict(zip(only, populations(cell.lattice, density, momentum, second, only),
-                        strict=True))  # fmt: skip
+        if not self.reach:
+            momentum = cell.momentum(cell.rho, cell.u)
+            return populations(cell.lattice, cell.density, momentum, list(cell.state.values()))
+        one, two = (moments_of(cell.lattice, cell.inward(k).arrives) for k in (1, 2))
+        momentum, second = (
+            [2 * a - b for a, b in zip(one[k], two[k], strict=True)] for k in (1, 2)
+        )
+        return populations(cell.lattice, 2 * one[0] - two[0], momentum, second)

@@ -33,7 +33,7 @@ def stage_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "Entr
     cell = BoundaryCell(kernel, fluid, boundary, parity)
     kernel.incoming = {i: sympify(e) for i, e in boundary.incoming(cell).items()}
     names = boundary.state(fluid.lattice)
-    following = boundary.follow(cell) if names else {}
+    following = boundary.follow(cell, kernel.incoming) if names else {}
     kernel.following = {kernel.state(k, len(names)): sympify(following[name])
                         for k, name in enumerate(names)}  # fmt: skip
     return kernel

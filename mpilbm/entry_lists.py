@@ -127,9 +127,9 @@ def _inward(lattice, solid, cells, boundary) -> tuple[list[np.ndarray], int]:
 
 
 def _steps(lattice, boundary) -> tuple[int, int, int]:
-    """Planes, rows and cells of a row to the next cell along the normal."""
-    normal = boundary.normal(lattice.D)
-    return (*normal[:0:-1], normal[0]) if lattice.D == 3 else (normal[1], 0, normal[0])
+    """Planes, rows and cells of a row to the next cell along the normal: two where staggered."""
+    plane, row, x = lattice.offset_of(boundary.normal(lattice.D))
+    return lattice.volume * plane, lattice.volume * row, x
 
 
 def require_planes(case, slab) -> None:

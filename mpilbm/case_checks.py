@@ -6,7 +6,7 @@ from math import hypot, pi, sqrt
 
 from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
-from mpilbm.speeds import fastest
+from mpilbm.speeds import fastest, wrong_values
 from mpilbm.units import tau_from_viscosity
 
 LOST = 2**12  # a change of less than one part in so many leaves a number of 11 bits as it is
@@ -24,6 +24,9 @@ def check(case, tables: dict) -> tuple[list[str], list[str]]:
         )
     else:
         problems += _walls(case) + _initial(case) + _objects(case)
+    if not problems:
+        for key, boundary, shape in _owners(case):
+            problems += [f"{key}.{found}" for found in wrong_values(case, boundary, shape)]
     for key, speed, when in _speeds(case, formulas=not problems):
         sentence = _speed(speed, sqrt(case.lattice.cs2), when)
         if sentence and speed > sqrt(case.lattice.cs2):
@@ -136,13 +139,17 @@ def _speeds(case, formulas: bool = True):
             key = case.key(fluid, "velocity") if fluid.label else "fluid.velocity"
             yield key, fluid.velocity, ""
         yield f"{fluid.initial.where}.u", _norm(fluid.initial.u), ""
-    owners = [
-        (f"boundary.{index}", boundary, None) for index, boundary in enumerate(case.boundaries)
-    ]
-    owners += [(f"body.{body.label}.boundary", body.boundary, body.shape) for body in case.bodies]
-    for key, boundary, shape in owners:
+    for key, boundary, shape in _owners(case):
         numbers = _norm(getattr(boundary, "velocity", None) or ()), ""
         yield f"{key}.velocity", *(fastest(case, boundary, shape) if formulas else numbers)
+
+
+def _owners(case):
+    """(key path, boundary, shape) of all boundaries; the shape of bodies that have one."""
+    for index, boundary in enumerate(case.boundaries):
+        yield f"boundary.{index}", boundary, None
+    for body in case.bodies:
+        yield f"body.{body.label}.boundary", body.boundary, body.shape
 
 
 def _norm(vector) -> float:

@@ -1,13 +1,15 @@
-"""The largest speeds that the numbers and formulas of boundaries reach during a run."""
+"""What the numbers and formulas of boundaries reach during a run, known before it."""
 
 from math import hypot
 
 import numpy as np
 
+from mpilbm.boundaries import key_of
 from mpilbm.expressions import Formula
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
 EVALUATIONS = 10**6  # of a formula; where there are more steps some are left out
+PLACE = {"x", "y", "z"}
 
 
 def fastest(case, boundary, shape=None) -> tuple[float, str]:
@@ -17,32 +19,49 @@ def fastest(case, boundary, shape=None) -> tuple[float, str]:
     the shape of a body (of the whole box for a mask).
     """
     velocity = getattr(boundary, "velocity", None) or ()
-    formulas = [Formula(v) for v in velocity if isinstance(v, str)]
-    names = frozenset().union(*(formula.names for formula in formulas))
-    if not names & {"x", "y", "z", "t"}:
-        return hypot(*(_at(v, _box(case)) for v in velocity)), ""
-    places = _places(case, boundary, shape) if names & {"x", "y", "z"} else {}
+    if not any(isinstance(v, str) for v in velocity):
+        return hypot(*velocity), ""
+    t, components = _reached(case, boundary, shape, velocity)
+    speed = np.sqrt(sum(np.square(v) for v in components))
+    if not speed.size:
+        return 0.0, ""
+    when = t[np.unravel_index(speed.argmax(), speed.shape)[0]]
+    return float(speed.max()), f" at t = {when}" if t.size > 1 else ""
+
+
+def wrong_values(case, boundary, shape=None) -> list[str]:
+    """Formulas that are infinite or not a number somewhere, and densities that are none."""
+    found = []
+    for name, value in boundary.values().items():
+        if not isinstance(value, str):
+            continue
+        t, (reached,) = _reached(case, boundary, shape, (value,))
+        allowed = np.isfinite(reached) & ((reached > 0) | (name != "rho"))
+        for k, point in np.argwhere(~allowed)[:1]:
+            more = "a finite number > 0" if name == "rho" else "finite numbers"
+            found.append(
+                f"{key_of(name)}: '{value}' is {reached[k, point]:g} at t = {t[k]}; allowed: "
+                f"{more}; change the formula"
+            )
+    return found
+
+
+def _reached(case, boundary, shape, values):
+    """Times, and each value at (times, points)."""
+    formulas = [Formula(v) if isinstance(v, str) else None for v in values]
+    names = frozenset().union(*(formula.names for formula in formulas if formula))
+    places = _places(case, boundary, shape) if names & PLACE else {}
     points = next((place.size for place in places.values()), 1)
     steps = case.run.steps if "t" in names else 0
     most = max(2, EVALUATIONS // max(1, points))
     t = np.unique(np.linspace(0, steps, min(steps + 1, most)).astype(np.int64))
-    values = _box(case) | places | {"t": t[:, None].astype(np.float64)}
-    speed = np.sqrt(sum(np.square(_at(v, values)) for v in velocity))
-    speed = np.nan_to_num(np.broadcast_to(speed, (t.size, max(1, points))), nan=np.inf)
-    if not speed.size:
-        return 0.0, ""
-    when = t[np.unravel_index(speed.argmax(), speed.shape)[0]]
-    return float(speed.max()), f" at t = {when}" if "t" in names else ""
-
-
-def _at(value, names: dict):
-    """A number, or a formula with values for its names."""
-    return Formula(value).evaluate(**names) if isinstance(value, str) else float(value)
-
-
-def _box(case) -> dict:
-    """nx, ny and nz."""
-    return dict(zip(("nx", "ny", "nz"), case.domain.size, strict=False))
+    known = dict(zip(("nx", "ny", "nz"), case.domain.size, strict=False))
+    known |= places | {"t": t[:, None].astype(np.float64)}
+    found = [
+        formula.evaluate(**known) if formula else np.float64(value)
+        for formula, value in zip(formulas, values, strict=True)
+    ]
+    return t, [np.broadcast_to(each, (t.size, points)) for each in found]
 
 
 def _places(case, boundary, shape) -> dict:
@@ -51,8 +70,10 @@ def _places(case, boundary, shape) -> dict:
     lower, upper = shape.bounds() if shape else ((0,) * len(size), size)
     found = []
     for face in boundary.where or ("",):
-        sides = [np.linspace(a + 0.5, max(b - 0.5, a + 0.5), min(ALONG, int(np.ceil(b - a)) or 1))
-                 for a, b in zip(lower, upper, strict=True)]  # fmt: skip
+        sides = [
+            np.linspace(a + 0.5, max(b - 0.5, a + 0.5), min(ALONG, int(np.ceil(b - a)) or 1))
+            for a, b in zip(lower, upper, strict=True)
+        ]
         if face:
             axis = "xyz".index(face[0])
             sides[axis] = sides[axis][[0 if face[1] == "-" else -1]]

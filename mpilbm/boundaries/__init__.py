@@ -92,11 +92,12 @@ class Boundary(Parameters):
 
     def problems(self, case) -> list[str]:
         """Refuse lattices without this boundary, and values of another dimension."""
-        found = [
-            f"{_key(name)}: {problem}"
-            for name, value in self.values().items()
-            if (problem := _problem(value, case))
-        ]
+        found = []
+        for name, value in self.values().items():
+            try:
+                CellValue(name, value, case.dimensions)
+            except FormulaError as error:
+                found.append(f"{key_of(name)}: {error}")
         if self.oriented and not self.where:
             found.append(f"{self.name} needs a face of the box, bodies have none; allowed here: "
                          f"boundaries without a normal, like bounce_back")  # fmt: skip
@@ -112,18 +113,10 @@ class Boundary(Parameters):
         return found
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
     """The key of a value: velocity_x is velocity.0."""
     key, _, axis = name.partition("_")
     return f"{key}.{'xyz'.index(axis)}" if axis in tuple("xyz") else name
-
-
-def _problem(value, case) -> str:
-    """What is wrong with a formula at t = 0; a 2D case knows no z."""
-    try:
-        return CellValue("value", value, case.dimensions).problem(case.domain.size)
-    except FormulaError as error:
-        return str(error)
 
 
 def by_axis(name: str, vector: tuple) -> dict[str, float | str]:

@@ -53,7 +53,7 @@ class Boundary(Parameters):
 
     def given(self, D: int = 3) -> list[CellValue]:
         """The values, parted into what kernels compute and numbers; raises FormulaError."""
-        return [CellValue(name, value, D) for name, value in self.values().items()]
+        return [CellValue(f"given_{name}", value, D) for name, value in self.values().items()]
 
     def normal(self, D: int) -> tuple[int, ...]:
         """The normal of its face, inwards."""

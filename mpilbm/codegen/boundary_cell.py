@@ -54,25 +54,24 @@ class BoundaryCell(CellView):
         self._boundary, self._inwards = boundary, {}
         self._given = boundary.given()
         self._columns = [name for value in self._given for name in value.numbers]
-        self.values = {
-            value.name: given(kernel, value, self.lattice, self._number) for value in self._given
-        }
+        given_here = (given(kernel, value, self.lattice, self._number) for value in self._given)
+        self.values = dict(zip(boundary.values(), given_here, strict=True))
 
     def _number(self, name: str):
         """A number that is given, from its column."""
         column = f"value[entry] * {len(self._columns)} + {self._columns.index(name)}"
-        return self._kernel.load(f"given_{name}", f"(real)values[{column}]")
+        return self._kernel.load(name, f"(real)values[{column}]")
 
     def at_wall(self, i: int, expression):
         """An expression with the values that are given half a link out, at x - c_i / 2."""
         moved = {}
-        for value in self._given:
+        for symbol, value in zip(self.values.values(), self._given, strict=True):
             if value.coordinates:
                 place = centre_of(self._kernel, value, self.lattice)
                 for axis, c in zip("xyz", self.lattice.c[i], strict=False):
                     place |= {axis: place[axis] - Rational(c, 2)} if axis in place else {}
                 numbers = {name: self._number(name) for name in value.numbers}
-                moved[self.values[value.name]] = value.expression(numbers | place)
+                moved[symbol] = value.expression(numbers | place)
         return sympify(expression).xreplace(moved)
 
     @cached_property

@@ -39,7 +39,7 @@ def test_text_holds_the_form_of_formulas_alone():
     first = codegen.structure(parse_case(pipe("ab"), "test.toml"))
     other = pipe("ab")
     other["boundary"][1]["velocity"] = [0.01, "0.1*x*(7 - x)/ny**2*(2 - exp(-t/30))"]
-    other["boundary"][2]["rho"] = "2 + 0.1*cos(t)*where(x > nx/2, 3, 2)"
+    other["boundary"][2]["rho"] = "2 + 0.1*cos(t)*where(x > nx/2, 2, 3)"
     assert codegen.structure(parse_case(other, "test.toml")) == first
     other["boundary"][1]["velocity"] = [0.01, "0.01*x"]
     assert codegen.structure(parse_case(other, "test.toml")) != first

@@ -1,12 +1,12 @@
 """Entries of boundaries, a list for each kernel: the cells, and what else the kernel must know."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mpilbm.boundaries import one_face_each
-from mpilbm.cell_values import CellValue
+from mpilbm.cell_values import CellValue, Plane
 from mpilbm.errors import CaseError
 
 
@@ -18,7 +18,8 @@ class EntryList:
     for each boundary that it touches, in the order of the file. missing: uint32 (n,), bit i set
     if this entry supplies the population entering along c_i. value: int32 (n,), row of values;
     values: float64 (m, V), a row per face or body (`members`) at t = 0, a column for each number
-    that the kernel reads (one of zeros if there are none).
+    that the kernel reads (one of zeros if there are none); where `fields` has values of each cell
+    for a column, a row per entry. member: int32 (n,), whose entry it is.
 
     blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i. inward: for k = 1 to
     the boundary's reach, the k-th cells inwards, int64 (n,), with their blocked; `replaced`: how
@@ -32,6 +33,8 @@ class EntryList:
     value: np.ndarray
     values: np.ndarray
     blocked: np.ndarray
+    member: np.ndarray
+    fields: dict[int, np.ndarray]
     inward: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     replaced: int = 0
 
@@ -40,8 +43,18 @@ class EntryList:
         """One of the members."""
         return self.members[0]
 
+    def rows(self, size, t: float) -> np.ndarray:
+        """`values` at time t, in a box of `size` cells."""
+        rows = numbers_at(self.members, size, t)
+        if not self.fields:
+            return rows
+        rows = rows[self.member]
+        for column, values in self.fields.items():
+            rows[:, column] = np.where(np.isnan(values), rows[:, column], values)
+        return rows
 
-def entry_lists(case, solid, cells, owner, missing) -> tuple[EntryList, ...]:
+
+def entry_lists(case, slab, solid, cells, owner, missing) -> tuple[EntryList, ...]:
     """Sort the entries by the structure of their boundary, in the order of the file.
 
     solid: (planes, rows, nx); cells, owner, missing: sorted by cell, then owner.
@@ -59,19 +72,23 @@ def entry_lists(case, solid, cells, owner, missing) -> tuple[EntryList, ...]:
         row_of[members] = np.arange(len(members))
         mine = np.flatnonzero(row_of[owner] >= 0)
         inward, replaced = _inward(case.lattice, solid, cells[mine], boundary)
-        lists.append(
-            EntryList(
-                boundary.structure(),
-                tuple(owners[m] for m in members),
-                cells[mine],
-                missing[mine],
-                row_of[owner[mine]],
-                numbers_at([owners[m] for m in members], case.domain.size, 0),
-                blocked.of(cells[mine]),
-                tuple((there, blocked.of(there)) for there in inward),
-                replaced,
-            )
+        of = tuple(owners[m] for m in members)
+        member = row_of[owner[mine]]
+        fields = _fields(case, slab, cells[mine], of, member)
+        each = EntryList(
+            boundary.structure(),
+            of,
+            cells[mine],
+            missing[mine],
+            np.arange(mine.size, dtype=np.int32) if fields else member,
+            np.empty(0),
+            blocked.of(cells[mine]),
+            member,
+            fields,
+            tuple((there, blocked.of(there)) for there in inward),
+            replaced,
         )
+        lists.append(replace(each, values=each.rows(case.domain.size, 0)))
     return tuple(lists)
 
 
@@ -82,6 +99,25 @@ def numbers_at(boundaries, size, t: float) -> np.ndarray:
         values = (CellValue(name, value, 3) for name, value in boundary.values().items())
         rows.append([n for value in values for n in value.evaluate(size, t).values()] or [0.0])
     return np.array(rows, np.float64)
+
+
+def _fields(case, slab, cells, members, member) -> dict[int, np.ndarray]:
+    """By column the values (n,) of each cell, from planes of the members; nan for all others."""
+    found = {}
+    for number, boundary in enumerate(members):
+        for column, plane in enumerate(boundary.values().values()):
+            if isinstance(plane, Plane):
+                mine = np.flatnonzero(member == number)
+                at = np.unravel_index(cells[mine], (slab.planes, *slab.shape[1:]))
+                at = (at[0] + slab.begin, at[1], case.lattice.x(at[0] + slab.begin, *at[1:]))
+                axes = {2: "y x", 3: "zyx"}[case.dimensions]
+                face = boundary.where[0][0]
+                index = tuple(
+                    k for axis, k in zip(axes, at, strict=True) if axis not in (face, " ")
+                )
+                values = found.setdefault(column, np.full(cells.size, np.nan))
+                values[mine] = plane.values[index]
+    return found
 
 
 class _Blocked:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpilbm import codegen
-from mpilbm.entry_lists import numbers_at
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Lists:
         self.stream, self.count = device.stream("bulk"), cells.size
         self.populations = case.layout.populations
         self._first = solver.grid.ghost
-        self._timed: list[tuple] = []  # (boundaries, array of what is given) that follow the time
+        self._timed: list[tuple] = []  # (list, array of what is given) that follow the time
         self._launches: dict[int, list] = {}
         self._begins: dict[int, list] = {}
         self._again: dict[int, object] = {}
@@ -76,7 +75,7 @@ class Lists:
         wanted = {a.name for a in solver.program.kernels[f"{name}_0"].arguments}
         arrays = {"values": upload(entries.values.astype(solver.program.compute))}
         if any(value.timed for member in entries.members for value in member.given()):
-            self._timed.append((entries.members, arrays["values"]))
+            self._timed.append((entries, arrays["values"]))
         if "blocked" in wanted:
             arrays["blocked"] = upload(entries.blocked)
         for k, (there, blocked) in enumerate(entries.inward, 1):
@@ -127,14 +126,14 @@ class Lists:
         else:
             self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
 
-    def _tell_time(self, members, values) -> None:
+    def _tell_time(self, entries, values) -> None:
         """What is given at the time of the populations that enter; before the beginning at t = 0.
 
         They cross a wall half a cell out half a step before they arrive.
         """
-        solver, ahead = self._solver, 0.5 if members[0].wall_at == "half" else 1
+        solver, ahead = self._solver, 0.5 if entries.boundary.wall_at == "half" else 1
         t = solver.steps + ahead if solver.steps >= 0 else 0
-        rows = numbers_at(members, solver.case.domain.size, t).astype(solver.program.compute)
+        rows = entries.rows(solver.case.domain.size, t).astype(solver.program.compute)
         solver.device.copy(values, solver.device.upload(rows))
 
     def begin(self, key: int) -> None:
@@ -144,8 +143,8 @@ class Lists:
 
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
-        for members, values in self._timed:
-            self._tell_time(members, values)
+        for entries, values in self._timed:
+            self._tell_time(entries, values)
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
 

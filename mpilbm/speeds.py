@@ -5,6 +5,7 @@ from math import hypot
 import numpy as np
 
 from mpilbm.boundaries import key_of
+from mpilbm.cell_values import Plane, Series
 from mpilbm.expressions import Formula
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
@@ -19,7 +20,7 @@ def fastest(case, boundary, shape=None) -> tuple[float, str]:
     the shape of a body (of the whole box for a mask).
     """
     velocity = getattr(boundary, "velocity", None) or ()
-    if not any(isinstance(v, str) for v in velocity):
+    if not any(isinstance(v, str | Series | Plane) for v in velocity):
         return hypot(*velocity), ""
     t, components = _reached(case, boundary, shape, velocity)
     speed = np.sqrt(sum(np.square(v) for v in components))
@@ -48,20 +49,28 @@ def wrong_values(case, boundary, shape=None) -> list[str]:
 
 def _reached(case, boundary, shape, values):
     """Times, and each value at (times, points)."""
+    if isinstance(values[0], Plane):
+        return np.zeros(1), [each.values.reshape(1, -1) for each in values]
     formulas = [Formula(v) if isinstance(v, str) else None for v in values]
     names = frozenset().union(*(formula.names for formula in formulas if formula))
     places = _places(case, boundary, shape) if names & PLACE else {}
     points = next((place.size for place in places.values()), 1)
-    steps = case.run.steps if "t" in names else 0
+    timed = "t" in names or any(isinstance(v, Series) for v in values)
+    steps = case.run.steps if timed else 0
     most = max(2, EVALUATIONS // max(1, points))
     t = np.unique(np.linspace(0, steps, min(steps + 1, most)).astype(np.int64))
     known = dict(zip(("nx", "ny", "nz"), case.domain.size, strict=False))
     known |= places | {"t": t[:, None].astype(np.float64)}
     found = [
-        formula.evaluate(**known) if formula else np.float64(value)
+        formula.evaluate(**known) if formula else _number(value, known["t"])
         for formula, value in zip(formulas, values, strict=True)
     ]
     return t, [np.broadcast_to(each, (t.size, points)) for each in found]
+
+
+def _number(value, t):
+    """A number, or those of a series at times t."""
+    return value.at(t) if isinstance(value, Series) else np.float64(value)
 
 
 def _places(case, boundary, shape) -> dict:

@@ -1,5 +1,6 @@
 """What is given at faces and walls, as formulas: where and when it holds, and its limits."""
 
+import h5py
 import numpy as np
 import pytest
 from faces import closed, table
@@ -8,6 +9,7 @@ from slabs import Cluster
 from mpilbm import codegen
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.registry import make
 
 AT_REST = {"rho": 1, "u": [0.0, 0.0]}
 INLET = ["0.01*sin(t/9)", "0.2*x*(nx - x)/nx**2*(1 - exp(-t/20))"]
@@ -100,3 +102,79 @@ def test_a_density_is_positive(rho):
     tables["boundary"][2]["rho"] = rho
     with pytest.raises(CaseError, match=r"boundary.2.rho: .* allowed: .*> 0"):
         parse_case(tables, "test.toml")
+
+
+# ---------------------------------------------------------------------------------------- files
+
+
+def from_file(directory, velocity, lattice="D2Q9", **more):
+    """A box with a file for the velocity at its last face."""
+    D = make("lattices", lattice).D
+    size, last = [6, 4, 8][-D:], "xyz"[D - 1]
+    ends = [{"name": "zou_he", "where": [last + "-"], "velocity": velocity},
+            {"name": "regularized", "where": [last + "+"], "rho": 1.0}]  # fmt: skip
+    ends[1]["name"] = "zou_he" if lattice == "D3Q13" else "regularized"
+    still = {"rho": 1, "u": [0] * D}
+    collision = {"name": "mrt" if lattice == "D3Q13" else "regularized"}
+    tables = closed(lattice, size, ends, initial=still, collision=collision, **more)
+    tables["domain"]["periodic"] = [True] * (D - 1) + [False]
+    return tables, directory / "case.toml"
+
+
+@pytest.fixture
+def at(monkeypatch, tmp_path):
+    """Clusters whose cases lie in the temporary folder."""
+    monkeypatch.setattr(
+        "slabs.parse_case", lambda tables, _: parse_case(tables, tmp_path / "a.toml")
+    )
+    return tmp_path
+
+
+def test_a_series_is_linear_between_its_rows_and_constant_beyond(at):
+    (at / "inlet.csv").write_text("t,u_x,u_y\n2,0.01,0.02\n6,0.03,0.06\n")
+    tables, _ = from_file(at, "inlet.csv")
+    for steps, expected in ((1, [0.01, 0.02]), (5, [0.025, 0.05]), (9, [0.03, 0.06])):
+        u = Cluster(tables).start().run(steps).fields("u")["u"][0]
+        assert np.abs(u - expected).max() < 1e-14
+
+
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q13", "D3Q19"])
+@pytest.mark.parametrize("kind", ["npy", "h5"])
+def test_a_plane_gives_each_cell_its_own(at, lattice, kind):
+    tables, _ = from_file(at, {"npy": "u.npy", "h5": "u.h5:inlet"}[kind], lattice)
+    size, D = tables["domain"]["size"], make("lattices", lattice).D
+    plane = np.random.default_rng(1).random((*size[-2::-1], D)) / 20
+    if kind == "npy":
+        np.save(at / "u.npy", plane)
+    else:
+        with h5py.File(at / "u.h5", "w") as file:
+            file["inlet"] = plane
+    cluster = Cluster(tables, 2).start().run(3)
+    rows, nx = cluster.case.shape[1:]
+    row, k = np.ogrid[:rows, :nx]
+    wanted = plane.reshape(rows, size[0], D)[row, cluster.case.lattice.x(0, row, k)]
+    assert np.abs(cluster.fields("u")["u"][0] - wanted).max() < 1e-14
+
+
+def fails(at, velocity, sentence):
+    tables, path = from_file(at, velocity)
+    with pytest.raises(CaseError, match=sentence):
+        parse_case(tables, path)
+
+
+def test_files_that_do_not_fit(at):
+    fails(at, "none.csv", r"boundary.0.velocity: 'none.csv' is missing")
+    fails(at, "0.1*x", r"boundary.0.velocity: '0.1\*x' is no list and no file; allowed")
+    for text in ("1,2,3\n0,2,3\n", "1,2\n", "1,2,3,4\n"):
+        (at / "a.csv").write_text(text)
+        fails(at, "a.csv", "is no series; allowed: rows of 3 numbers")
+    (at / "a.csv").write_text("t,u,v\n1,two,3\n")
+    fails(at, "a.csv", "cannot be read as rows of numbers")
+    np.save(at / "u.npy", np.zeros((3, 2)))
+    fails(at, "u.npy", r"has shape \(3, 2\), the face y- wants \(4, 2\): slowest axis first")
+    np.save(at / "u.npy", np.full((4, 2), np.nan))
+    fails(at, "u.npy", "not finite")
+    np.save(at / "u.npy", np.full((4, 2), 0.6))
+    fails(at, "u.npy", "found the speed 0.8485")
+    (at / "a.csv").write_text("0,0,0\n5,0,0.7\n")
+    fails(at, "a.csv", r"found the speed 0.7 at t = 5|allowed")

@@ -8,7 +8,7 @@ from mpilbm.registry import Parameters
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 
-VELOCITY = "numbers, or formulas of x, y, z, t"
+VELOCITY = "numbers, or formulas of x, y, z, t; or a file"
 
 
 class Boundary(Parameters):

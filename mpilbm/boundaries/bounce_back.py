@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from mpilbm.boundaries import VELOCITY, Boundary, by_axis
-from mpilbm.cell_values import Value
+from mpilbm.cell_values import Vector
 from mpilbm.registry import register
 
 
@@ -18,7 +18,7 @@ class BounceBack(Boundary):
     [Ladd 1994, J. Fluid Mech. 271, 285]
     """
 
-    velocity: tuple[Value, ...] | None = Field(None, description=VELOCITY)
+    velocity: Vector | None = Field(None, description=VELOCITY)
 
     def structure(self):
         """A wall at rest reads less."""

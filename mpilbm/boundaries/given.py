@@ -3,7 +3,7 @@
 from pydantic import Field, model_validator
 
 from mpilbm.boundaries import VELOCITY, Boundary, by_axis
-from mpilbm.cell_values import Value
+from mpilbm.cell_values import Value, Vector
 from mpilbm.equilibria import dot
 
 
@@ -11,8 +11,8 @@ class Given(Boundary):
     """A velocity or a density is given, at the cell next to the face."""
 
     wall_at = "node"
-    velocity: tuple[Value, ...] | None = Field(None, description=VELOCITY)
-    rho: Value | None = Field(None, description="number, or formula of x, y, z, t")
+    velocity: Vector | None = Field(None, description=VELOCITY)
+    rho: Value | None = Field(None, description="number, formula of x, y, z, t, or a file")
 
     @model_validator(mode="after")
     def _one_value(self):

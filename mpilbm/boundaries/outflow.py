@@ -18,7 +18,7 @@ class FromInside(Boundary):
 
     wall_at = "node"
     oriented = True
-    rho: Value | None = Field(None, description="number, or formula of x, y, z, t")
+    rho: Value | None = Field(None, description="number, formula of x, y, z, t, or a file")
 
     def structure(self):
         """A given density is another kernel."""

@@ -67,13 +67,21 @@ def flow(tables, axes, signs):
     return np.stack([both[..., 0], *back], axis=-1)
 
 
+def driven_and_not(every: list[str]) -> list[str]:
+    """All names, by turns one that takes a velocity and one that need not."""
+    driven = [name for name in every if "velocity" in find("boundaries", name).model_fields]
+    others = [name for name in every if name not in driven]
+    count = max(len(driven), len(others))
+    return [some[k % len(some)] for k in range(count) for some in (driven, others)]
+
+
 TURNS = {2: ((1, 0), (-1, 1)), 3: ((1, 2, 0), (1, -1, 1))}
 
 
 @pytest.mark.parametrize("lattice", names("lattices"))
 def test_every_orientation_gives_the_same_flow(lattice):
     D = make("lattices", lattice).D
-    chosen = [name for name in NAMES if defined(name, lattice)]
+    chosen = driven_and_not([name for name in NAMES if defined(name, lattice)])
     for first in range(0, len(chosen), 2 * D) if lattice in ("D2Q9", "D3Q19") else [0]:
         some = [chosen[(first + k) % len(chosen)] for k in range(2 * D)]
         faces = [axis + side for side in "-+" for axis in "xyz"[:D]]
@@ -195,3 +203,27 @@ def test_poiseuille_and_couette_along_faces(name):
     slope = np.log2(coarse / fine)
     print(f"{name}: {coarse:.2e}, {fine:.2e}, order {slope:.2f}")
     assert slope > 1.9 or fine < 1e-6 or (name in FIRST_ORDER and slope > 1)
+
+
+def reflected(**outlet) -> float:
+    """Amplitude that comes back, per amplitude of a pulse of sound that reaches the outlet."""
+    size, cs, top = 160, 3**-0.5, 1e-4
+    pulse = f"{top}*exp(-((y - 90)/8)**2)"
+    ends = [
+        table("zou_he", "y-", D=2, velocity=[0.0, 0.0]),
+        {"name": "characteristic", "where": ["y+"]} | outlet,
+    ]
+    initial = {"rho": f"1 + {pulse}", "u": [0.0, f"{cs}*{pulse}"]}
+    tables = closed("D2Q9", [3, size], ends, fluid={"viscosity": 0.001}, initial=initial)
+    tables["domain"]["periodic"] = [True, False]
+    fields = Cluster(tables).start().run(round(140 / cs)).fields("rho", "u")
+    backwards = (fields["rho"][:, 0, 1] - 1 - fields["u"][:, 0, 1, 1] / cs) / 2
+    return float(np.abs(backwards[40:150]).max()) / top
+
+
+def test_what_outlets_reflect():
+    """Figures of the README: a held density, what is copied, and waves that pass."""
+    assert reflected(name="copy", rho=1.0) == pytest.approx(0.97, abs=0.02)
+    assert reflected(name="copy") == pytest.approx(2 - 3**0.5, abs=0.01)
+    assert reflected(rho=1.0) < 0.02
+    assert reflected() < 0.005

@@ -6,7 +6,7 @@ from math import hypot, pi, sqrt
 
 from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
-from mpilbm.speeds import fastest, wrong_values
+from mpilbm.speeds import fastest, gained, wrong_values
 from mpilbm.units import tau_from_viscosity
 
 LOST = 2**12  # a change of less than one part in so many leaves a number of 11 bits as it is
@@ -35,7 +35,7 @@ def check(case, tables: dict) -> tuple[list[str], list[str]]:
             warnings.append(f"{key}: {sentence}")
     if case.precision.intrinsics and case.backend.name == "cpu":
         warnings.append("precision.intrinsics: has no effect on a CPU; remove it")
-    return problems, warnings if problems else warnings + _sixteen_bits(case)
+    return problems, warnings if problems else warnings + _mass(case) + _sixteen_bits(case)
 
 
 def _fluids(case, tables) -> list[str]:
@@ -155,6 +155,17 @@ def _owners(case):
 def _norm(vector) -> float:
     """|vector|; components that are formulas count as 0."""
     return hypot(*(value for value in vector if isinstance(value, int | float)))
+
+
+def _mass(case) -> list[str]:
+    """Velocities on all faces that fill or empty the box."""
+    net, gross = gained(case)
+    if abs(net) <= 1e-6 * gross:
+        return []
+    return [
+        f"boundary: the velocities of the faces bring in {net:.4g} cells a step at t = 0, and no "
+        "face lets them out: the mass drifts; give rho, or an outflow, at one of them"
+    ]
 
 
 def _sixteen_bits(case) -> list[str]:

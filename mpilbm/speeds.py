@@ -47,13 +47,33 @@ def wrong_values(case, boundary, shape=None) -> list[str]:
     return found
 
 
-def _reached(case, boundary, shape, values):
-    """Times, and each value at (times, points)."""
+def gained(case) -> tuple[float, float]:
+    """Volume a step that the velocities given on all faces bring in at t = 0, and what they move.
+
+    Zero where some face leaves the velocity open.
+    """
+    net = gross = 0.0
+    for boundary in case.boundaries:
+        velocity = getattr(boundary, "velocity", None)
+        if velocity is None and hasattr(boundary, "rho"):
+            return 0.0, 0.0
+        for face in boundary.where if velocity is not None else ():
+            alone = boundary.model_copy(update={"where": (face,)})
+            axis = "xyz".index(face[0])
+            _, (through,) = _reached(case, alone, None, velocity[axis : axis + 1], along=None)
+            area = case.shape[0] * case.shape[1] * case.domain.size[0] / case.domain.size[axis]
+            flux = (1 if face[1] == "-" else -1) * float(through[0].mean()) * area
+            net, gross = net + flux, gross + float(np.abs(through[0]).mean()) * area
+    return net, gross
+
+
+def _reached(case, boundary, shape, values, along: int | None = ALONG):
+    """Times, and each value at (times, points); `along` None: at all cells of a face."""
     if isinstance(values[0], Plane):
         return np.zeros(1), [each.values.reshape(1, -1) for each in values]
     formulas = [Formula(v) if isinstance(v, str) else None for v in values]
     names = frozenset().union(*(formula.names for formula in formulas if formula))
-    places = _places(case, boundary, shape) if names & PLACE else {}
+    places = _places(case, boundary, shape, along) if names & PLACE else {}
     points = next((place.size for place in places.values()), 1)
     timed = "t" in names or any(isinstance(v, Series) for v in values)
     steps = case.run.steps if timed else 0
@@ -73,15 +93,15 @@ def _number(value, t):
     return value.at(t) if isinstance(value, Series) else np.float64(value)
 
 
-def _places(case, boundary, shape) -> dict:
+def _places(case, boundary, shape, along) -> dict:
     """Coordinates of points where a boundary is, by axis, each (1, points)."""
     size = case.domain.size
     lower, upper = shape.bounds() if shape else ((0,) * len(size), size)
     found = []
     for face in boundary.where or ("",):
         sides = [
-            np.linspace(a + 0.5, max(b - 0.5, a + 0.5), min(ALONG, int(np.ceil(b - a)) or 1))
-            for a, b in zip(lower, upper, strict=True)
+            np.linspace(a + 0.5, max(b - 0.5, a + 0.5), min(along or n, int(np.ceil(b - a)) or 1))
+            for a, b, n in zip(lower, upper, size, strict=True)
         ]
         if face:
             axis = "xyz".index(face[0])

@@ -77,16 +77,23 @@ class Boundary(Parameters):
 
         These are all i > 0; with a normal those with c_i . normal > 0; where `whole`, all i.
 
-        `cell` offers `lattice`, `left` (left[j]: the population that left the cell along c_j),
-        `arrives` (arrives[j]: the one that streams in; along a missing link, what left against
-        it), `values` (by name, at the cell's centre; `at_wall(i, expression)` has them half a link
-        out), `rho`, `density` and `u` of what left the cell. `normal`,
-        `inward(k)` (the same of the k-th cell inwards) and `state` (by name) are for those that
-        declare them. `feq(density, rho, u)` is the collision's equilibrium, `stored(rho)` the
-        density that goes with a rho (see Equilibrium) and `rest(density)` its inverse.
-        `macroscopic(f)` gives density, rho and u of Q populations that stream in,
-        `momentum(rho, u)` is their sum_i c_i f_i, rho u less half of the `force`, and
-        `velocity(momentum, rho)` its inverse. `let(name, expression)` names a value.
+        `cell` offers, each computed when it is named,
+
+        lattice, cs                   the speed of sound
+        values                        what is given, by name, at the cell's centre
+        at_wall(i, expression)        the expression with these half a link out, at x - c_i / 2
+        left[j]                       the population that left the cell along c_j
+        rho, density, u               of what left; density as it is stored
+        arrives[j]                    the one that streams in; along a missing link, what left
+                                      against it
+        normal, inward(k), state      where declared; inward(k) is another cell: left, arrives, …
+        feq(density, rho, u)          of the collision
+        stored(rho), rest(density)    the density that goes with a rho, and the inverse
+        macroscopic(f)                density, rho and u of Q populations that stream in
+        momentum(rho, u)              their sum_i c_i f_i: rho u less half of the force
+        velocity(momentum, rho)       the inverse
+        force                         per volume
+        let(name, expression)         a name for a value
         """
         raise NotImplementedError
 

@@ -1,7 +1,6 @@
 """Outflow that lets sound pass."""
 
 from pydantic import Field
-from sympy import sqrt
 
 from mpilbm.boundaries.outflow import FromInside
 from mpilbm.equilibria import dot
@@ -45,7 +44,7 @@ class Characteristic(FromInside):
         slope = [cell.let(f"slope_{k}", (3 * a - 4 * b + c) / (2 * lattice.volume))
                  for k, (a, b, c) in enumerate(zip([rho, *u], [one.rho, *one.u],
                                                    [two.rho, *two.u], strict=True))]  # fmt: skip
-        cs, v = sqrt(lattice.cs2), cell.let("v", -dot(n, u))
+        cs, v = cell.cs, cell.let("v", -dot(n, u))
         leaving = cell.let("leaving", (v + cs) * cs * (cs * slope[0] - rho * dot(n, slope[1:])))
         back = 0
         if self.rho is not None:

@@ -3,7 +3,7 @@
 import re
 from functools import cached_property
 
-from sympy import Piecewise, Rational, sympify
+from sympy import Piecewise, Rational, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
 from mpilbm.codegen.kernels import FluidKernels
@@ -78,6 +78,11 @@ class BoundaryCell(CellView):
     def normal(self) -> tuple[int, ...]:
         """The normal of the face, inwards."""
         return self._boundary.normal(self.lattice.D)
+
+    @property
+    def cs(self):
+        """The speed of sound."""
+        return sqrt(self.lattice.cs2)
 
     @cached_property
     def state(self) -> dict:

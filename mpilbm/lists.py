@@ -24,6 +24,15 @@ class State:
     names: tuple[str, ...]
     cells: np.ndarray
     values: object
+    device: object
+
+    def read(self) -> np.ndarray:
+        """The values, (entries, names)."""
+        return self.device.download(self.values).reshape(-1, len(self.names))
+
+    def write(self, values: np.ndarray) -> None:
+        """The inverse of `read`, once the solver has resumed."""
+        self.device.copy(self.values, self.device.upload(values))
 
 
 class Lists:
@@ -92,7 +101,7 @@ class Lists:
             values = solver.device.allocate(entries.cells.size * len(names), solver.program.compute)
             below = solver.slab.begin * int(np.prod(solver.slab.shape[1:]))
             label = codegen.list_name(solver.case, entries.boundary)
-            yield State(label, names, entries.cells + below, values)
+            yield State(label, names, entries.cells + below, values, solver.device)
 
     def _chain(self, cells, geometry, device, grid) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""

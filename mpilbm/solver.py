@@ -281,14 +281,6 @@ class Solver:
         """What boundaries keep of each entry, see lists.State; the same labels on all slabs."""
         return self.lists.states
 
-    def read_entries(self, state) -> np.ndarray:
-        """The values (entries, names) of a state."""
-        return self.device.download(state.values).reshape(-1, len(state.names))
-
-    def write_entries(self, state, values: np.ndarray) -> None:
-        """The inverse of `read_entries`, after `resume`."""
-        self.device.copy(state.values, self.device.upload(values))
-
     @property
     def field_names(self) -> tuple[str, ...]:
         """Names that `fields` knows."""

@@ -63,7 +63,7 @@ class Cluster:
     def kept(self) -> dict:
         """What boundaries keep, {label: (cells, values)}."""
         found = [
-            self.each(lambda s, k=k: (s.entry_states[k].cells, s.read_entries(s.entry_states[k])))
+            self.each(lambda s, k=k: (s.entry_states[k].cells, s.entry_states[k].read()))
             for k in range(len(self.solvers[0].entry_states))
         ]
         labels = [state.label for state in self.solvers[0].entry_states]
@@ -76,7 +76,7 @@ class Cluster:
             s.resume(step)
             for each in s.entry_states:
                 cells, values = kept[each.label]
-                s.write_entries(each, values[np.isin(cells, each.cells)])
+                each.write(values[np.isin(cells, each.cells)])
 
         self.each(write)
         return self

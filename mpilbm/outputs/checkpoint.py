@@ -116,7 +116,7 @@ class CheckpointWriter:
         """Cells, values and their checksums of what boundaries keep, on rank 0; by group."""
         solver, found = self.context.solver, {}
         for state in solver.entry_states:
-            parts = self.context.comm.gather((state.cells, solver.read_entries(state)))
+            parts = self.context.comm.gather((state.cells, state.read()))
             datasets = dict.fromkeys(("cells", "values", "crc32"))
             if parts is not None:
                 cells, values = (np.concatenate(part) for part in zip(*parts, strict=True))

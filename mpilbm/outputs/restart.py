@@ -131,7 +131,7 @@ def _read_entries(path, slab, solver):
                     "restart cannot move them: start anew",
                     path=path,
                 )
-            solver.write_entries(state, values[own])
+            state.write(values[own])
 
 
 @contextmanager

@@ -46,7 +46,9 @@ def test_slabs_layouts_and_restarts_are_not_seen(first):
     assert np.isfinite(whole.state()).all()
     half = Cluster(before, 3).start().run(4)
     if layout == "moments":
-        fields = Cluster(after).start().run(7).fields("rho", "u")
+        moments = Cluster(after).start().run(7)
+        assert np.array_equal(Cluster(after, 3).start().run(7).state(), moments.state())
+        fields = moments.fields("rho", "u")
         for name, values in whole.fields("rho", "u").items():
             assert np.abs(fields[name] - values).max() < 3e-6
         after = before

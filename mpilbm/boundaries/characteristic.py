@@ -19,8 +19,9 @@ class Characteristic(FromInside):
         du_t/dt   = -v du_t/ds                          along the face
 
     K = relaxation cs2 (rho - rho_0) draws the density to a given `rho` = rho_0; 0.6 cs / length of
-    the box is usual, more reflects more. Without `rho` K = 0 and nothing holds the mass. All
-    populations of the cell become feq_i(rho, u) + (f_i - feq_i)(x + n), n = -s. All lattices.
+    the box is usual, more reflects more; what an inlet that starts brings in settles in some
+    2 / relaxation steps. Without `rho` K = 0 and nothing holds the mass. All populations
+    of the cell become feq_i(rho, u) + (f_i - feq_i)(x + n), n = -s. All lattices.
     [Izquierdo & Fueyo 2008, Phys. Rev. E 78, 046707; K: Poinsot & Lele 1992, J. Comput. Phys. 101,
     104]
     """

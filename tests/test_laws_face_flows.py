@@ -227,3 +227,28 @@ def test_what_outlets_reflect():
     assert reflected(name="copy") == pytest.approx(2 - 3**0.5, abs=0.01)
     assert reflected(rho=1.0) < 0.02
     assert reflected() < 0.005
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in NAMES if "velocity" in find("boundaries", n).model_fields]
+)
+def test_oscillating_plate(name):
+    """Stokes' second problem, with a wall at rest opposite: u = Im U exp(i w t) sinh(k (h - y))."""
+    half, n, viscosity, period = find("boundaries", name).wall_at == "half", 16, 0.1, 400
+    plates = [
+        {"name": name, "where": ["y-"], "velocity": [f"0.05*sin(2*pi*t/{period})", 0.0]},
+        {"name": name, "where": ["y+"], "velocity": [0.0, 0.0]},
+    ]
+    more = {"fluid": {"viscosity": viscosity}, "collision": {"name": "trt"}}
+    tables = closed("D2Q9", [3, n], plates, initial={"rho": 1, "u": [0.0, 0.0]}, **more)
+    tables["domain"]["periodic"] = [True, False]
+    cluster, worst = Cluster(tables).start().run(6 * period), 0.0
+    height, y = (n, np.arange(n) + 0.5) if half else (n - 1, np.arange(n))
+    k = np.sqrt(2j * np.pi / period / viscosity)
+    shape = np.sinh(k * (height - y)) / np.sinh(k * height)
+    for step in range(period // 8, period + 1, period // 8):
+        found = cluster.run(period // 8).fields("u")["u"][:, 0, 1, 0] / 0.05
+        expected = (np.exp(2j * np.pi * step / period) * shape).imag
+        worst = max(worst, float(np.abs(found - expected).max()))
+    print(f"{name}: {worst:.2e}")
+    assert worst < (0.3 if name in FIRST_ORDER else 0.03)

@@ -1,13 +1,12 @@
 """On-site velocity and pressure by extrapolation of the non-equilibrium."""
 
 from mpilbm.boundaries.given import Given
-from mpilbm.equilibria import dot
 from mpilbm.registry import register
 
 
 @register("boundaries", "guo")
 class Guo(Given):
-    """f_i(x) = feq_i(rho, u) + (f_i - feq_i)(x + n) where c_i . n > 0.
+    """f_i(x) = feq_i(rho, u) + (f_i - feq_i)(x + n) for all i, n being the inward normal.
 
     `velocity` given and rho that of the cell inwards, or `rho` given and u that of the cell
     inwards. The cell next to the face takes the value (wall_at = "node"). Second order; reflects
@@ -15,6 +14,7 @@ class Guo(Given):
     """
 
     oriented = True
+    whole = True
     reach = 1
 
     def incoming(self, cell):
@@ -29,5 +29,4 @@ class Guo(Given):
             feq = cell.feq(cell.stored(given[0]), given[0], u)
         else:
             feq = cell.feq(density, rho, given)
-        inwards = (i for i, c in enumerate(cell.lattice.c) if dot(c, cell.normal) > 0)
-        return {i: feq[i] + beyond[i] for i in inwards}
+        return {i: feq[i] + beyond[i] for i in range(cell.lattice.Q)}

@@ -158,7 +158,14 @@ def _norm(vector) -> float:
 
 
 def _mass(case) -> list[str]:
-    """Velocities on all faces that fill or empty the box."""
+    """Velocities on all faces that fill or empty the box; outflows that let the mass grow."""
+    held = any(getattr(boundary, "rho", None) is not None for boundary in case.boundaries)
+    drifting = [b.name for b in case.boundaries if getattr(b, "drifts", False)]
+    if drifting and not held:
+        return [
+            f"boundary: no face holds the density, and with '{drifting[0]}' the mass may grow "
+            "without bound: give it rho, or take characteristic"
+        ]
     net, gross = gained(case)
     if abs(net) <= 1e-6 * gross:
         return []

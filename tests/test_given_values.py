@@ -98,13 +98,13 @@ def test_the_speed_of_a_body_is_taken_within_its_shape():
 
 def test_faces_that_fill_the_box_are_warned_of():
     inlet = {"name": "zou_he", "where": ["y-"], "velocity": [0.0, "0.05*sin(pi*x/nx)"]}
-    for out, warned in ((0.05, ()), (0.04, ("0.0510",)), (None, ())):
+    for out, warned in ((0.05, ()), (0.04, ("bring in 0.051",)), (None, ("no face holds",))):
         far = {"name": "guo", "where": ["y+"], "velocity": [0.0, f"{out}*sin(pi*x/nx)"]}
         far = far if out else {"name": "copy", "where": ["y+"]}
         walls = table("bounce_back", "x-", "x+", D=2)
         found = parse_case(closed("D2Q9", [8, 5], [walls, inlet, far]), "test.toml").warnings
         assert len(found) == len(warned)
-        assert all(f"bring in {text[:5]}" in line for text, line in zip(warned, found, strict=True))
+        assert all(text in line for text, line in zip(warned, found, strict=True))
 
 
 @pytest.mark.parametrize("rho", [0.0, -1.0, "1 - t/5", "x - 0.5"])

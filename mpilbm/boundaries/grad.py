@@ -25,6 +25,11 @@ class Grad(FromInside):
         """Two cells, where these are the source."""
         return 2 if self.source == "neighbours" else 0
 
+    @property
+    def drifts(self):
+        """From the cells inwards alone."""
+        return bool(self.reach)
+
     def state(self, lattice):
         """The second moments of what streamed in; density and momentum are those of what left."""
         count = lattice.D * (lattice.D + 1) // 2

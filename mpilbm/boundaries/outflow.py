@@ -1,5 +1,7 @@
 """Outflow: populations from the cells inwards of a face, or from the past."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from mpilbm.boundaries import Boundary
@@ -13,8 +15,10 @@ class FromInside(Boundary):
 
     With a `rho` f_i(x) = f_i + feq_i(rho, u) - feq_i(rho_f, u), rho_f and u being those of the f
     found; the density then is held, and sound reflected. Without it an inlet that gives a velocity
-    leaves nothing that holds the mass: it may drift, and grow without bound.
+    leaves nothing that holds the mass: it may drift, and where it `drifts` grow without bound.
     """
+
+    drifts: ClassVar[bool] = False
 
     wall_at = "node"
     oriented = True
@@ -58,6 +62,7 @@ class Copy(FromInside):
     [paper 2: nearest-neighbour copy]
     """
 
+    drifts = True
     reach = 1
 
     def found(self, cell):
@@ -74,6 +79,7 @@ class Neumann(FromInside):
     [Junk & Yang 2008, Prog. Comput. Fluid Dyn. 8, 38]
     """
 
+    drifts = True
     reach = 2
 
     def found(self, cell):

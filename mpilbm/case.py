@@ -14,6 +14,7 @@ from mpilbm.case_errors import sentences
 from mpilbm.case_file import Body, CaseFile, Domain, Precision, Run, schema
 from mpilbm.choice import as_json
 from mpilbm.errors import CaseError
+from mpilbm.given_files import resolved
 from mpilbm.initial import Initial
 from mpilbm.overrides import override
 from mpilbm.registry import Parameters
@@ -128,7 +129,7 @@ def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     file, problems = _typed_tables(tables)
     if file is None:
         raise CaseError(problems, path=path)
-    case = _case(file, tables, Path(path))
+    case = resolved(_case(file, tables, Path(path)))
     found, warnings = check(case, tables)
     if problems + found:
         raise CaseError(problems + found, path=path)

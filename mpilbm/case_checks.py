@@ -6,6 +6,7 @@ from math import hypot, pi, sqrt
 
 from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
+from mpilbm.speeds import fastest, gained, wrong_values
 from mpilbm.units import tau_from_viscosity
 
 LOST = 2**12  # a change of less than one part in so many leaves a number of 11 bits as it is
@@ -23,15 +24,18 @@ def check(case, tables: dict) -> tuple[list[str], list[str]]:
         )
     else:
         problems += _walls(case) + _initial(case) + _objects(case)
-    for key, speed in _speeds(case):
-        sentence = _speed(speed, sqrt(case.lattice.cs2))
+    if not problems:
+        for key, boundary, shape in _owners(case):
+            problems += [f"{key}.{found}" for found in wrong_values(case, boundary, shape)]
+    for key, speed, when in _speeds(case, formulas=not problems):
+        sentence = _speed(speed, sqrt(case.lattice.cs2), when)
         if sentence and speed > sqrt(case.lattice.cs2):
             problems.append(f"{key}: {sentence}")
         elif sentence:
             warnings.append(f"{key}: {sentence}")
     if case.precision.intrinsics and case.backend.name == "cpu":
         warnings.append("precision.intrinsics: has no effect on a CPU; remove it")
-    return problems, warnings + _sixteen_bits(case)
+    return problems, warnings if problems else warnings + _mass(case) + _sixteen_bits(case)
 
 
 def _fluids(case, tables) -> list[str]:
@@ -128,15 +132,24 @@ def _objects(case) -> list[str]:
     return problems
 
 
-def _speeds(case):
-    """(key path, |u|) of every velocity that is given by numbers."""
+def _speeds(case, formulas: bool = True):
+    """(key path, |u|, when it is reached) of every velocity; `formulas`: all of these are right."""
     for fluid in case.fluids:
         if fluid.velocity is not None:
-            yield case.key(fluid, "velocity") if fluid.label else "fluid.velocity", fluid.velocity
-        yield f"{fluid.initial.where}.u", _norm(fluid.initial.u)
-    for where, thing in case.objects():
-        if re.fullmatch(r"boundary\.\d+|body\..*\.boundary", where):
-            yield f"{where}.velocity", _norm(getattr(thing, "velocity", None) or ())
+            key = case.key(fluid, "velocity") if fluid.label else "fluid.velocity"
+            yield key, fluid.velocity, ""
+        yield f"{fluid.initial.where}.u", _norm(fluid.initial.u), ""
+    for key, boundary, shape in _owners(case):
+        numbers = _norm(getattr(boundary, "velocity", None) or ()), ""
+        yield f"{key}.velocity", *(fastest(case, boundary, shape) if formulas else numbers)
+
+
+def _owners(case):
+    """(key path, boundary, shape) of all boundaries; the shape of bodies that have one."""
+    for index, boundary in enumerate(case.boundaries):
+        yield f"boundary.{index}", boundary, None
+    for body in case.bodies:
+        yield f"body.{body.label}.boundary", body.boundary, body.shape
 
 
 def _norm(vector) -> float:
@@ -144,12 +157,30 @@ def _norm(vector) -> float:
     return hypot(*(value for value in vector if isinstance(value, int | float)))
 
 
+def _mass(case) -> list[str]:
+    """Velocities on all faces that fill or empty the box; outflows that let the mass grow."""
+    held = any(getattr(boundary, "rho", None) is not None for boundary in case.boundaries)
+    drifting = [b.name for b in case.boundaries if getattr(b, "drifts", False)]
+    if drifting and not held:
+        return [
+            f"boundary: no face holds the density, and with '{drifting[0]}' the mass may grow "
+            "without bound: give it rho, or take characteristic"
+        ]
+    net, gross = gained(case)
+    if abs(net) <= 1e-6 * gross:
+        return []
+    return [
+        f"boundary: the velocities of the faces bring in {net:.4g} cells a step at t = 0, and no "
+        "face lets them out: the mass drifts; give rho, or an outflow, at one of them"
+    ]
+
+
 def _sixteen_bits(case) -> list[str]:
     """Where changes a step are lost: below half a unit of the 11 bits that are stored."""
     if case.precision.storage != "float16":
         return []
     found = []
-    speed = max((speed for _, speed in _speeds(case)), default=0) or USUAL_SPEED
+    speed = max((speed for _, speed, _ in _speeds(case)), default=0) or USUAL_SPEED
     length = min(case.domain.size)
     mend = 'take storage = "float32", or measure with tools/precision_table what it costs'
     for fluid in case.fluids:
@@ -169,14 +200,14 @@ def _sixteen_bits(case) -> list[str]:
     return found
 
 
-def _speed(speed: float, cs: float) -> str:
+def _speed(speed: float, cs: float, when: str) -> str:
     """What is wrong with a speed; empty below a third of the speed of sound."""
     mend = "lower it, and the viscosity with it to keep the Reynolds number"
     if speed > cs:
-        return f"found the speed {speed:.4g}; allowed: below that of sound, {cs:.4g}; {mend}"
+        return f"found the speed {speed:.4g}{when}; allowed: below that of sound, {cs:.4g}; {mend}"
     if speed > cs / 3:
         return (
-            f"the speed {speed:.4g} is above a third of that of sound, {cs / 3:.4g}; "
+            f"the speed {speed:.4g}{when} is above a third of that of sound, {cs / 3:.4g}; "
             f"errors grow with its square: {mend}"
         )
     return ""

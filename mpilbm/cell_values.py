@@ -6,6 +6,7 @@ formula without x, y, z is one number. What is left, in the cell's coordinates, 
 in its own precision: 0.1*sin(2*pi*x/nx - 0.01*t) becomes n_0*sin(n_1*x/n_2 - n_3).
 """
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -24,6 +25,40 @@ Value = Annotated[
     Annotated[float, Tag("<number>")] | Annotated[str, Tag("<formula>")],
     Discriminator(_number_or_formula),
 ]
+
+
+def _list_or_file(value) -> str:
+    return "<file>" if isinstance(value, str) else "<list>"
+
+
+Vector = Annotated[
+    Annotated[tuple[Value, ...], Tag("<list>")] | Annotated[str, Tag("<file>")],
+    Discriminator(_list_or_file),
+]
+
+
+def is_file(text: str) -> bool:
+    """Whether a text names a file, which no formula does."""
+    return text.endswith((".csv", ".npy")) or ".h5:" in text
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A number from a file that changes with time: linear between rows, constant beyond them."""
+
+    t: np.ndarray
+    values: np.ndarray
+
+    def at(self, t):
+        """The number at time t."""
+        return np.interp(t, self.t, self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """A number from a file for each cell of a face, slowest axis first."""
+
+    values: np.ndarray
 
 
 def names_in(dimensions: int) -> tuple[str, ...]:
@@ -69,14 +104,21 @@ class CellValue:
     @property
     def timed(self) -> frozenset[str]:
         """The names of the numbers that change with time."""
-        return frozenset(name for name, tree in self.numbers.items() if "t" in names_of(tree))
+        return frozenset(
+            name
+            for name, tree in self.numbers.items()
+            if isinstance(tree, Series) or "t" in names_of(tree)
+        )
 
     def structure(self) -> str:
         """What shapes the kernel text; empty where that is a number and no more."""
         return repr(self.tree) if self.coordinates else ""
 
     def evaluate(self, size: tuple[int, ...], t: float) -> dict[str, float]:
-        """The numbers by name, in a box of `size` cells at time t."""
+        """The numbers by name, in a box of `size` cells at time t; 0 for those of a Plane."""
+        if isinstance(self.numbers.get(self.name), Series | Plane):
+            given = self.numbers[self.name]
+            return {self.name: float(given.at(t)) if isinstance(given, Series) else 0.0}
         box = dict(zip(("nx", "ny", "nz"), size, strict=False)) | {"t": t}
         return {name: float(numeric(tree, box)) for name, tree in self.numbers.items()}
 

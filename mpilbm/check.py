@@ -10,8 +10,10 @@ import numpy as np
 from mpilbm import geometry
 from mpilbm.codegen.program import Access
 from mpilbm.domain import split
+from mpilbm.entry_lists import require_planes
 from mpilbm.memory_plan import bytes_needed, limits
 from mpilbm.passes import exchange_plan
+from mpilbm.speeds import fastest
 from mpilbm.units import in_words, mach, reynolds, tau_from_viscosity
 
 
@@ -44,6 +46,8 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     """Plan a run on so many ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError."""
     report = Report(case.title or case.path.name, warnings=list(case.warnings))
     slabs = split(case.shape, ranks, case.domain.periodic[-1])
+    for slab in (slabs[0], slabs[-1]):
+        require_planes(case, slab)
     survey = geometry.survey(case)
     geometry.require_fluid(case, int(survey.fluid_cells.sum()))
     report.sections["box"] = box_lines(case, survey)
@@ -111,9 +115,9 @@ def fluid_lines(case, fluid, speed: float) -> list[Line]:
 
 def largest_speed(case) -> float:
     """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
-    owners = [*case.boundaries, *(body.boundary for body in case.bodies)]
     speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
-    speeds += [float(np.linalg.norm(getattr(owner, "velocity", None) or 0)) for owner in owners]
+    speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
+    speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
     for fluid in case.fluids:
         planes = case.shape[0]
         if fluid.initial.uniform:

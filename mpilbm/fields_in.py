@@ -45,6 +45,38 @@ def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -
         raise CaseError(f"'{spec}' {error}", where, case.path) from None
 
 
+def load_numbers(directory, spec: str) -> np.ndarray:
+    """All numbers of "file.csv", "file.npy" or "file.h5:dataset", float64; else ValueError."""
+    file, _, dataset = spec.rpartition(":") if ".h5:" in spec else (spec, "", "")
+    path = directory / file
+    if not path.is_file():
+        raise ValueError(f"is missing: there is no file {path}; paths start at the case")
+    if dataset:
+        array = _whole_dataset(path, dataset)
+    elif file.endswith(".npy"):
+        array = _map_npy(path)
+    else:
+        try:
+            begins = path.read_text("utf-8").lstrip()[:1]
+            names = begins.isalpha() or begins == '"'  # a first row of names
+            return np.loadtxt(path, delimiter=",", skiprows=int(names), ndmin=2)
+        except (ValueError, OSError) as error:
+            raise ValueError(f"cannot be read as rows of numbers ({error})") from None
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"has type {array.dtype}; save it as float64")
+    return np.asarray(array, np.float64)
+
+
+def _whole_dataset(path, name: str) -> np.ndarray:
+    import h5py
+
+    try:
+        with h5py.File(path, "r", locking="best-effort") as file:
+            return file[name][()]
+    except (OSError, RuntimeError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"cannot be read as a dataset ({error}); write it again") from None
+
+
 def _map_npy(path) -> np.ndarray:
     """The array of a .npy file, mapped, not read; objects would need pickle and are refused."""
     try:

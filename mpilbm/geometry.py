@@ -4,33 +4,15 @@ Everything works on planes: a box of (planes, rows, nx) cells, in 2D with one ro
 computed from global coordinates, so a rank needs nobody else, and the cut changes nothing.
 """
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 
+from mpilbm.boundaries import one_face_each
 from mpilbm.domain import Slab, split
+from mpilbm.entry_lists import EntryList, entry_lists, require_planes
 from mpilbm.errors import CaseError
 from mpilbm.solids import neighbour_flags, padded_ids, surroundings
-
-
-@dataclass(frozen=True)
-class EntryList:
-    """The cells that boundaries of one structure act on; one kernel handles them all.
-
-    cells: int64 (n,), (plane * rows + row) * nx + x, plane local, ascending; a cell has one entry
-    for each boundary that it touches, in the order of the file. missing: uint32 (n,), bit i set
-    if the population entering along c_i comes from where this entry's boundary is. value: int32
-    (n,), row of values; values: float64 (m, V), a row per [[boundary]] or body, columns as in
-    `boundary.values()` (one column of zeros if there are none).
-    """
-
-    structure: dict
-    boundary: object
-    cells: np.ndarray
-    missing: np.ndarray
-    value: np.ndarray
-    values: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -77,15 +59,16 @@ def build(case, slab: Slab) -> Geometry:
     """Solids and entry lists of the planes of a slab.
 
     A population that enters cell x along c_i comes from x - c_i. Beyond non-periodic faces it
-    belongs to the [[boundary]] latest in the file among the faces crossed, else, in a solid
-    cell (periodic faces wrap), to the body there. Of overlapping bodies the later wins.
-    Raises CaseError as `check` does, and for bad masks.
+    belongs to the [[boundary]] latest in the file among the faces crossed (of one entry that knows
+    its normal, to the face named last), else, in a solid cell (periodic faces wrap), to the body
+    there. Of overlapping bodies the later wins. Raises CaseError as `check` and `require_planes`
+    do, and for bad masks.
     """
     check(case)
+    require_planes(case, slab)
     ids = padded_ids(case, slab)
     solid = ids[1:-1]
-    cells, owner, missing = _entries(case, slab, ids)
-    lists = _lists(case, cells, owner, missing)
+    lists = entry_lists(case, slab, solid, *_entries(case, slab, ids))
     fluid, flags = _fluid_cells(solid), neighbour_flags(case, slab, ids)
     return Geometry(solid, lists, fluid, flags, **surroundings(case, slab, fluid))
 
@@ -93,7 +76,8 @@ def build(case, slab: Slab) -> Geometry:
 def survey(case, planes_at_a_time: int = 64) -> Survey:
     """Counts for the whole box, holding no more than some planes of it at a time."""
     check(case)
-    bodies, boundaries = len(case.bodies), len(case.boundaries)
+    faces = one_face_each(case.boundaries)
+    bodies, boundaries = len(case.bodies), len(faces)
     planes, rows, nx = case.shape
     pieces = split(case.shape, -(-planes // planes_at_a_time), case.domain.periodic[-1])
     fluid, entries, overlaps = [], [], {}
@@ -112,10 +96,17 @@ def survey(case, planes_at_a_time: int = 64) -> Survey:
         np.concatenate(fluid),
         np.concatenate(entries),
         tuple(solid_cells[1:].tolist()),
-        tuple(links[:boundaries].tolist()),
+        tuple(_of_each(case, faces, links)),
         tuple(links[boundaries:].tolist()),
         overlaps,
     )
+
+
+def _of_each(case, faces, links):
+    """Links of each [[boundary]], from those of its faces."""
+    for boundary in case.boundaries:
+        mine = (each.where[0] in boundary.where for each in faces)
+        yield int(sum(count for count, own in zip(links, mine, strict=False) if own))
 
 
 def check(case) -> None:
@@ -196,29 +187,32 @@ def _fluid_cells(solid) -> np.ndarray:
 def _entries(case, slab: Slab, ids):
     """Cells int64, owner int64, missing uint32 of all entries, sorted by cell, then owner.
 
-    An owner is a [[boundary]] by its place in the file or, counted on, a body.
+    An owner is a place in `one_face_each` of the [[boundary]]s or, counted on, a body.
     """
-    faces = _face_owners(case)
+    walls = one_face_each(case.boundaries)
+    faces = _face_owners(case, walls)
     has_solids = [plane.any() for plane in ids]
     templates = {}  # entries of planes without solids near, by what is below and above, and parity
     found = []
     for local in range(slab.planes):
-        plane = slab.begin + local
+        plane, around = slab.begin + local, ids[local : local + 3]
         if any(has_solids[local : local + 3]):
-            entries = _plane_entries(case, faces, plane, ids[local : local + 3])
+            entries = _plane_entries(case, faces, len(walls), plane, around)
         else:
             key = plane == 0, plane == slab.shape[0] - 1, plane % case.lattice.volume
             if key not in templates:
-                templates[key] = _plane_entries(case, faces, plane, ids[local : local + 3])
+                templates[key] = _plane_entries(
+                    case, faces, len(walls), plane, ids[local : local + 3]
+                )
             entries = templates[key]
         cells, owner, missing = entries
         found.append((cells + local * ids[0].size, owner, missing))
     return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
 
-def _face_owners(case) -> tuple[tuple[int, int], ...]:
-    """Per axis (plane, row, x) the [[boundary]] of its lower and upper face; -1: periodic."""
-    owner = {face: index for index, entry in enumerate(case.boundaries) for face in entry.where}
+def _face_owners(case, walls) -> tuple[tuple[int, int], ...]:
+    """Per axis (plane, row, x) the owner of its lower and upper face; -1: periodic."""
+    owner = {face: index for index, entry in enumerate(walls) for face in entry.where}
     names = {2: ("y", None, "x"), 3: ("z", "y", "x")}[case.dimensions]
     periodic = dict(zip("xyz", case.domain.periodic, strict=False)) | {None: True}
     return tuple(
@@ -226,9 +220,9 @@ def _face_owners(case) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _plane_entries(case, faces, plane: int, ids):
+def _plane_entries(case, faces, first_body: int, plane: int, ids):
     """Cell in the plane, owner, missing of the entries of a plane; ids (3, rows, nx) around it."""
-    shape, first_body = case.shape, len(case.boundaries)
+    shape = case.shape
     owners = max(1, first_body + len(case.bodies))
     cells = np.flatnonzero(_candidates(plane, shape[0], faces, ids))
     row, k = np.divmod(cells, shape[2])
@@ -271,30 +265,3 @@ def _candidates(plane: int, planes: int, faces, ids) -> np.ndarray:
     near[:, :1] |= west >= 0
     near[:, -1:] |= east >= 0
     return near & (ids[1] == 0)
-
-
-def _lists(case, cells, owner, missing) -> tuple[EntryList, ...]:
-    """Sort the entries by the structure of their boundary, in the order of the file."""
-    owners = (*case.boundaries, *(body.boundary for body in case.bodies))
-    groups: dict[str, list[int]] = {}
-    for index, boundary in enumerate(owners):
-        groups.setdefault(json.dumps(boundary.structure(), sort_keys=True), []).append(index)
-    lists = []
-    for members in groups.values():
-        boundary = owners[members[0]]
-        columns = tuple(boundary.values())
-        rows = [[owners[m].values()[name] for name in columns] or [0.0] for m in members]
-        row_of = np.full(len(owners), -1, np.int32)
-        row_of[members] = np.arange(len(members))
-        mine = np.flatnonzero(row_of[owner] >= 0)
-        lists.append(
-            EntryList(
-                boundary.structure(),
-                boundary,
-                cells[mine],
-                missing[mine],
-                row_of[owner[mine]],
-                np.array(rows, np.float64),
-            )
-        )
-    return tuple(lists)

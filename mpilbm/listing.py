@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from mpilbm.cell_values import Value
+from mpilbm.cell_values import Value, Vector
 from mpilbm.errors import CommandError
 from mpilbm.registry import KINDS, UnknownName, find, names
 
@@ -59,7 +59,8 @@ def _type_text(field) -> str:
     annotation = field.annotation
     if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
         return annotation.__name__
-    text = str(annotation).replace(str(Value), "float | str")
+    text = str(annotation).replace(str(Vector), "tuple[float | str, ...] | str")
+    text = text.replace(str(Value), "float | str")
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text).replace("NoneType", "None")
 
 

@@ -5,38 +5,60 @@ result. Populations that enter are written to where the step will read them; whe
 stores moments, the listed cells are computed anew, right after the planes they lie in.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from mpilbm import codegen
 
 
-class Lists:
-    """Entries of all boundaries, one after another in the arrays, and the kernels over them.
+@dataclass(frozen=True)
+class State:
+    """What the entries of a list keep from step to step: (entries, names) values on the device.
 
-    `start` is where the links of an entry begin in the staging array. `bind(name, **arguments)`
-    makes a launch of a kernel, `grid` tells where in the populations the cells are.
+    `cells`: int64 (entries,), their cells in the whole box, (plane * rows + row) * nx + x,
+    ascending, a cell's entries in the order of the file; so all slabs together hold what one would.
     """
 
-    def __init__(self, case, geometry, device, bind, grid):
-        entries = geometry.lists
+    label: str
+    names: tuple[str, ...]
+    cells: np.ndarray
+    values: object
+    device: object
+
+    def read(self) -> np.ndarray:
+        """The values, (entries, names)."""
+        return self.device.download(self.values).reshape(-1, len(self.names))
+
+    def write(self, values: np.ndarray) -> None:
+        """The inverse of `read`, once the solver has resumed."""
+        self.device.copy(self.values, self.device.upload(values))
+
+
+class Lists:
+    """Entries of all boundaries of a solver, one after another in the arrays, and their kernels.
+
+    `start` is where the links of an entry begin in the staging array. Some arrays are of one list:
+    there entry k stands at k - own_first.
+    """
+
+    def __init__(self, solver, geometry):
+        self._solver, self._geometry = solver, geometry
+        case, device, entries = solver.case, solver.device, geometry.lists
         cells = np.concatenate([e.cells for e in entries] or [np.empty(0, np.int64)])
         missing = np.concatenate([e.missing for e in entries] or [np.empty(0, np.uint32)])
         bits = np.unpackbits(missing.view(np.uint8)).reshape(-1, 32)
         links = bits.sum(axis=1, dtype=np.int64)
         self.stream, self.count = device.stream("bulk"), cells.size
         self.populations = case.layout.populations
-        self._bind, self._first = bind, grid.ghost
+        self._first = solver.grid.ghost
+        self._timed: list[tuple] = []  # (list, array of what is given) that follow the time
         self._launches: dict[int, list] = {}
+        self._begins: dict[int, list] = {}
         self._again: dict[int, object] = {}
+        self.states = [state for e in entries for state in self._state(e)]
         if not self.count:
             return
-        self._ranges: list[tuple] = []
-        begin = 0
-        for e in entries:
-            name = codegen.list_name(case, e.boundary)
-            values = device.upload(e.values.astype(case.precision.compute))
-            self._ranges.append((name, begin, begin + e.cells.size, values))
-            begin += e.cells.size
         precision = case.precision
         staged = precision.storage if self.populations else precision.compute
         self._arrays = {
@@ -45,9 +67,41 @@ class Lists:
             "start": device.upload(np.cumsum(links) - links),
             "staging": device.allocate(int(links.sum()), staged),
         }
-        self._cells = device.upload(grid.packed(cells, geometry))
+        self._cells = device.upload(solver.grid.packed(cells, geometry))
+        self._ranges: list[tuple] = []
+        begin = 0
+        for e in entries:
+            own = {"own_first": begin} | self._own(codegen.list_name(case, e.boundary), e)
+            end = begin + e.cells.size
+            self._ranges.append((codegen.list_name(case, e.boundary), begin, end, own))
+            begin = end
         if not self.populations:
-            self._chain(cells, geometry, device, grid)
+            self._chain(cells, geometry, device, solver.grid)
+
+    def _own(self, name: str, entries) -> dict:
+        """The arrays of one list, those that its kernels take."""
+        solver, upload = self._solver, self._solver.device.upload
+        wanted = {a.name for a in solver.program.kernels[f"{name}_0"].arguments}
+        arrays = {"values": upload(entries.values.astype(solver.program.compute))}
+        if any(value.timed for member in entries.members for value in member.given()):
+            self._timed.append((entries, arrays["values"]))
+        if "blocked" in wanted:
+            arrays["blocked"] = upload(entries.blocked)
+        for k, (there, blocked) in enumerate(entries.inward, 1):
+            if f"cells_in{k}" in wanted:
+                packed = solver.grid.packed(there, self._geometry)
+                arrays |= {f"cells_in{k}": upload(packed), f"blocked_in{k}": upload(blocked)}
+        kept = [state.values for state in self.states if state.label == name]
+        return arrays | dict(zip(("state",), kept, strict=False))
+
+    def _state(self, entries):
+        """The state of one list, if it keeps any."""
+        solver, names = self._solver, entries.boundary.state(self._solver.lattice)
+        if names:
+            values = solver.device.allocate(entries.cells.size * len(names), solver.program.compute)
+            below = solver.slab.begin * int(np.prod(solver.slab.shape[1:]))
+            label = codegen.list_name(solver.case, entries.boundary)
+            yield State(label, names, entries.cells + below, values, solver.device)
 
     def _chain(self, cells, geometry, device, grid) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
@@ -64,21 +118,42 @@ class Lists:
 
     def prepare(self, key: int, parity: int, **arrays) -> None:
         """Bind the kernels for steps of this parity to the arrays that they read and write."""
-        self._launches[key] = []
+        self._launches[key], self._begins[key] = [], []
         if not self.count:
             return
         arrays |= self._arrays
-        for name, begin, end, values in self._ranges:
-            launch = self._bind(f"{name}_{parity}", cells=self._cells, values=values, **arrays)
+        bind = self._solver.bind_step
+        for name, begin, end, own in self._ranges:
+            launch = bind(f"{name}_{parity}", cells=self._cells, **own, **arrays)
             self._launches[key].append((launch, begin, end))
+            if "state" in own:
+                launch = bind(f"{name}_begin_{parity}", cells=self._cells, **own, **arrays)
+                self._begins[key].append((launch, begin, end))
         if self.populations:
-            enter = self._bind(f"enter_{parity}", cells=self._cells, **arrays)
+            enter = bind(f"enter_{parity}", cells=self._cells, **arrays)
             self._launches[key].append((enter, 0, self.count))
         else:
-            self._again[key] = self._bind(f"again_{parity}", cells=self._once, **arrays)
+            self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
+
+    def _tell_time(self, entries, values) -> None:
+        """What is given at the time of the populations that enter; before the beginning at t = 0.
+
+        They cross a wall half a cell out half a step before they arrive.
+        """
+        solver, ahead = self._solver, 0.5 if entries.boundary.wall_at == "half" else 1
+        t = solver.steps + ahead if solver.steps >= 0 else 0
+        rows = entries.rows(solver.case.domain.size, t).astype(solver.program.compute)
+        solver.device.copy(values, solver.device.upload(rows))
+
+    def begin(self, key: int) -> None:
+        """The state of all entries before the first step, once that of the fluid is there."""
+        for launch, begin, end in self._begins[key]:
+            launch(self.stream, begin, end)
 
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
+        for entries, values in self._timed:
+            self._tell_time(entries, values)
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
 

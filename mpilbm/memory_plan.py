@@ -37,6 +37,12 @@ def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
     }
 
 
+def own_bytes(case, entries) -> int:
+    """Bytes of the arrays that a list may have beyond those of all: links, cells inwards, state."""
+    state = len(entries.boundary.state(case.lattice)) * np.dtype(case.precision.compute).itemsize
+    return entries.cells.size * (4 + 12 * len(entries.inward) + state)
+
+
 def limits(case) -> list[str]:
     """Why the kernels' numbers cannot count the cells of a box; empty if they can."""
     longest = max(case.shape)
@@ -60,4 +66,5 @@ def require(device, case, slab, lists=(), fluid=None) -> None:
     entries = sum(each.cells.size for each in lists)
     bits = sum(np.unpackbits(each.missing.view(np.uint8)).sum(dtype=np.int64) for each in lists)
     needed = sum(bytes_needed(case, slab, entries, int(bits), fluid).values())
+    needed += sum(own_bytes(case, each) for each in lists)
     device.require(needed, "the fields of a slab")

@@ -108,7 +108,7 @@ class Solver:
         force = case.fluids[0].force
         self.force = force.components() if force else []
         self._timed: list[tuple] = []  # launches that follow the time: (launch, ahead, names)
-        self.lists = Lists(case, geometry, device, self.bind_step, self.grid)
+        self.lists = Lists(self, geometry)
         for k in range(self.period):
             self.lists.prepare(k, k % self.layout.parities, **self._arrays(k))
         self.passes = [self._collide_stream(k) for k in range(self.period)]
@@ -234,6 +234,8 @@ class Solver:
         self.device.synchronize()
         exchange.start()
         exchange.finish()
+        if step <= 0:
+            self.lists.begin(step % self.period)
 
     def blocks(self):
         """Pieces (begin, end) of the slab's planes, whose rho and u take few bytes."""
@@ -273,6 +275,11 @@ class Solver:
         """The inverse of `read_state`, as the state after `step` steps; `resume(step)` ends it."""
         self.steps = step
         self.over_block("import", begin, begin + len(state), state=self.device.upload(state))
+
+    @property
+    def entry_states(self) -> list:
+        """What boundaries keep of each entry, see lists.State; the same labels on all slabs."""
+        return self.lists.states
 
     @property
     def field_names(self) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from mpilbm.registry import make
 class Wall:
     """Stand-in for a boundary: `kind` is its structure, `values` its numbers."""
 
+    oriented, whole, reach = False, False, 0
+
     def __init__(self, *where, kind="wall", **values):
         self.where, self.kind, self.numbers = where, kind, values
 

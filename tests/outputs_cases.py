@@ -40,6 +40,7 @@ class FakeSolver:
         self.state_groups = (SimpleNamespace(label="", components=self.Q, dtype=storage),)
         self.f = self.numbers(self.Q, storage, 1).transpose(0, 3, 1, 2).copy()
         self.bad = None
+        self.entry_states = ()
 
     def numbers(self, components, dtype, seed):
         planes, rows, nx = self.slab.shape

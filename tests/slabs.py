@@ -60,10 +60,23 @@ class Cluster:
         found = self.each(lambda s: s.sums())
         return found[0][0], np.concatenate([planes for _, planes in found])
 
-    def restore(self, state: np.ndarray, step: int):
+    def kept(self) -> dict:
+        """What boundaries keep, {label: (cells, values)}."""
+        found = [
+            self.each(lambda s, k=k: (s.entry_states[k].cells, s.entry_states[k].read()))
+            for k in range(len(self.solvers[0].entry_states))
+        ]
+        labels = [state.label for state in self.solvers[0].entry_states]
+        joined = ([np.concatenate(part) for part in zip(*parts, strict=True)] for parts in found)
+        return dict(zip(labels, joined, strict=True))
+
+    def restore(self, state: np.ndarray, step: int, kept=()):
         def write(s):
             s.write_state("", 0, state[s.slab.begin : s.slab.end], step)
             s.resume(step)
+            for each in s.entry_states:
+                cells, values = kept[each.label]
+                each.write(values[np.isin(cells, each.cells)])
 
         self.each(write)
         return self

@@ -8,6 +8,8 @@ import pytest
 from emulated_device import C_FLAGS, EmulatedDevice, Module, build, command
 from pairs import all_pairs, label
 from slabs import Cluster
+from test_laws_faces import NAMES as NAMED
+from test_laws_faces import four_faces
 from test_laws_slabs import OPTIONS, defined, tables
 
 from mpilbm import codegen
@@ -216,3 +218,15 @@ def test_flows_begin_as_in_the_c_text(layout, precision):
     case["initial"] |= {"iterate": 3, "non_equilibrium": True}
     cpu, gpu = Cluster(case), Cluster(case, 2, EmulatedDevice)
     assert_same(cpu.start(), gpu.start())
+
+
+@pytest.mark.parametrize("layout", ["aa", "moments"])
+def test_faces_do_what_the_c_text_does(layout):
+    """With a state, cells inwards and values that follow the time."""
+    case = four_faces(NAMED.index("grad"), layout)
+    case["boundary"][0]["rho"] = "1 + 0.01*sin(t)*x/nx"
+    compile_both(case)
+    cpu = Cluster(case).start().run(3)
+    assert_same(cpu, Cluster(case, 1, EmulatedDevice).start().run(3))
+    cut = Cluster(case, 2, EmulatedDevice).restore(cpu.state(), 3, cpu.kept()).run(3)
+    assert_same(cpu.run(3), cut)

@@ -20,8 +20,8 @@ expressions registry layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in
-initial solids
-case_file case_checks case_errors case geometry
+initial solids speeds given_files
+case_file case_checks case_errors case entry_lists geometry
 codegen
 lists diagnostics beginning memory_plan solver statistics
 backends halo outputs

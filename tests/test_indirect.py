@@ -10,9 +10,10 @@ from sympy import Symbol
 from test_laws_slabs import SETTINGS
 
 from mpilbm import check, codegen, domain, geometry
+from mpilbm.boundaries import Boundary
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
-from mpilbm.registry import make, names
+from mpilbm.registry import find, make, names
 
 STREAMINGS = [n for n in names("layouts") if make("layouts", n).populations and n != "indirect"]
 TURNING = ("ab", "aa")  # what left comes back by itself
@@ -157,6 +158,9 @@ class Cell:
     def stored(self, rho):
         return rho
 
+    def at_wall(self, i, expression):
+        return expression
+
     def feq(self, density, rho, u):
         return [Symbol(f"feq_{i}") + sum(u) for i in range(self.lattice.Q)]
 
@@ -177,8 +181,10 @@ def test_a_boundary_says_rightly_whether_what_left_comes_back(table):
     assert boundary.returns == (boundary.incoming(cell) == back)
 
 
-def test_every_boundary_is_looked_at():
-    assert {table["name"] for table in BOUNDARIES} == set(names("boundaries"))
+def test_every_boundary_that_may_return_is_looked_at():
+    boundaries = {name: find("boundaries", name) for name in names("boundaries")}
+    some = {name for name, each in boundaries.items() if each.returns is not Boundary.returns}
+    assert some <= {table["name"] for table in BOUNDARIES}
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)

@@ -2,22 +2,33 @@
 
 from typing import ClassVar, Literal
 
+from mpilbm.cell_values import CellValue
+from mpilbm.expressions import FormulaError
 from mpilbm.registry import Parameters
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+
+VELOCITY = "numbers, or formulas of x, y, z, t; or a file"
 
 
 class Boundary(Parameters):
     """The populations that enter a cell along links which come from outside the fluid.
 
     `where` names faces of the box; a body's own boundary has none. A subclass says where its wall
-    is (`wall_at`), on which lattices it is defined (None: all), and `incoming`.
+    is (`wall_at`), on which lattices it is defined (None: all), and `incoming`. Further facts:
+
+    oriented   it knows the inward normal, and so stands on faces of the box alone
+    whole      it sets all populations of the cell, but for those along links of other boundaries
+    reach      how many cells it looks inwards along the normal (`cell.inward`): 0, 1 or 2
     """
 
     where: tuple[Face, ...] = ()
 
     wall_at: ClassVar[Literal["half", "node"]] = "half"
     lattices: ClassVar[tuple[str, ...] | None] = None
+    oriented: ClassVar[bool] = False
+    whole: ClassVar[bool] = False
+    reach: ClassVar[int] = 0
 
     @property
     def returns(self) -> bool:
@@ -27,37 +38,103 @@ class Boundary(Parameters):
     def structure(self) -> dict:
         """What shapes the kernel text; entries of equal structure share a kernel and a list.
 
-        All fields but those that `values` hands over and the places; a subclass adds which of its
-        values are given, if that changes the text.
+        All fields but those that `values` hands over and the places, of these the face where the
+        normal is known, and the form of formulas of x, y and z; a subclass adds which of its values
+        are given, if that changes the text.
         """
-        return self.model_dump(exclude={"where", "velocity", "rho"})
+        found = {"face": "".join(self.where[:1])} if self.oriented else {}
+        forms = {value.name: value.structure() for value in self.given() if value.coordinates}
+        found |= {"formulas": forms} if forms else {}
+        return self.model_dump(exclude={"where", "velocity", "rho"}) | found
 
-    def values(self) -> dict[str, float]:
-        """Numbers that the kernel reads for each entry, by the names `incoming` uses."""
+    def values(self) -> dict[str, float | str]:
+        """Numbers and formulas that are given, by the names `incoming` uses."""
+        return {}
+
+    def given(self, D: int = 3) -> list[CellValue]:
+        """The values, parted into what kernels compute and numbers; raises FormulaError."""
+        return [CellValue(f"given_{name}", value, D) for name, value in self.values().items()]
+
+    def normal(self, D: int) -> tuple[int, ...]:
+        """The normal of its face, inwards."""
+        axis, side = self.where[0]
+        return tuple((1 if side == "-" else -1) * (axis == a) for a in "xyz"[:D])
+
+    def state(self, lattice) -> tuple[str, ...]:
+        """Names of the values that each entry keeps from step to step (and in checkpoints)."""
+        return ()
+
+    def begin(self, cell) -> dict:
+        """{name: expression} of the state before the first step, from what left the cells then."""
+        return {}
+
+    def follow(self, cell, enters: dict) -> dict:
+        """{name: expression} of the state that the next step finds; `enters`: see `incoming`."""
         return {}
 
     def incoming(self, cell) -> dict:
-        """{i: expression} of what enters along each c_i, i > 0, whether its link is listed or not.
+        """{i: expression} of what enters along each c_i that may be listed.
 
-        `cell` offers `lattice`, `left` (left[j]: the population that left the cell along c_j),
-        `arrives` (arrives[j]: the one that streams in along a link of the fluid), `values` (by
-        name), `rho`, `density` and `u` of what left the cell, `feq(density, rho, u)`, and
-        `stored(rho)`, the density that goes with a rho (see Equilibrium).
+        These are all i > 0; with a normal those with c_i . normal > 0; where `whole`, all i.
+
+        `cell` offers, each computed when it is named,
+
+        lattice, cs                   the speed of sound
+        values                        what is given, by name, at the cell's centre
+        at_wall(i, expression)        the expression with these half a link out, at x - c_i / 2
+        left[j]                       the population that left the cell along c_j
+        rho, density, u               of what left; density as it is stored
+        arrives[j]                    the one that streams in; along a missing link, what left
+                                      against it
+        normal, inward(k), state      where declared; inward(k) is another cell: left, arrives, …
+        feq(density, rho, u)          of the collision
+        stored(rho), rest(density)    the density that goes with a rho, and the inverse
+        macroscopic(f)                density, rho and u of Q populations that stream in
+        momentum(rho, u)              their sum_i c_i f_i: rho u less half of the force
+        velocity(momentum, rho)       the inverse
+        force                         per volume
+        let(name, expression)         a name for a value
         """
         raise NotImplementedError
 
     def problems(self, case) -> list[str]:
         """Refuse lattices without this boundary, and values of another dimension."""
         found = []
+        for name, value in self.values().items():
+            try:
+                CellValue(name, value, case.dimensions)
+            except FormulaError as error:
+                found.append(f"{key_of(name)}: {error}")
+        if self.oriented and not self.where:
+            found.append(f"{self.name} needs a face of the box, bodies have none; allowed here: "
+                         f"boundaries without a normal, like bounce_back")  # fmt: skip
         if self.lattices and case.lattice.name not in self.lattices:
             found.append(f"{self.name} is not defined on {case.lattice.name}; "
                          f"allowed: {', '.join(self.lattices)}")  # fmt: skip
+        rho = getattr(self, "rho", None)
+        if isinstance(rho, float) and rho <= 0:
+            found.append(f"rho: found {rho:g}; allowed: > 0")
         velocity = getattr(self, "velocity", None)
         if velocity is not None and len(velocity) != case.lattice.D:
             found.append(f"velocity: found {len(velocity)} components; allowed: {case.lattice.D}")
         return found
 
 
-def by_axis(name: str, vector: tuple[float, ...]) -> dict[str, float]:
+def key_of(name: str) -> str:
+    """The key of a value: velocity_x is velocity.0."""
+    key, _, axis = name.partition("_")
+    return f"{key}.{'xyz'.index(axis)}" if axis in tuple("xyz") else name
+
+
+def by_axis(name: str, vector: tuple) -> dict[str, float | str]:
     """{name_x: …, name_y: …} of the components of a vector."""
     return {f"{name}_{axis}": value for axis, value in zip("xyz", vector, strict=False)}
+
+
+def one_face_each(boundaries) -> tuple:
+    """The [[boundary]]s of a case, those that know their normal once for each face they name."""
+    return tuple(
+        boundary.model_copy(update={"where": (face,)}) if face else boundary
+        for boundary in boundaries
+        for face in (boundary.where if boundary.oriented else (None,))
+    )

@@ -1,6 +1,9 @@
 """Half-way bounce back: a wall half a cell outside the last fluid cell, at rest or moving."""
 
-from mpilbm.boundaries import Boundary, by_axis
+from pydantic import Field
+
+from mpilbm.boundaries import VELOCITY, Boundary, by_axis
+from mpilbm.cell_values import Vector
 from mpilbm.registry import register
 
 
@@ -15,7 +18,7 @@ class BounceBack(Boundary):
     [Ladd 1994, J. Fluid Mech. 271, 285]
     """
 
-    velocity: tuple[float, ...] | None = None
+    velocity: Vector | None = Field(None, description=VELOCITY)
 
     def structure(self):
         """A wall at rest reads less."""
@@ -36,5 +39,6 @@ class BounceBack(Boundary):
         incoming = {i: cell.left[lattice.opp[i]] for i in range(1, lattice.Q)}
         if u:
             feq = cell.feq(cell.stored(1), 1, u)
-            incoming = {i: f + feq[i] - feq[lattice.opp[i]] for i, f in incoming.items()}
+            for i, f in incoming.items():
+                incoming[i] = f + cell.at_wall(i, feq[i] - feq[lattice.opp[i]])
         return incoming

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from mpilbm import cache
+from mpilbm.boundaries import one_face_each
 from mpilbm.codegen.program import Program
 
 
@@ -35,7 +36,8 @@ def start(fluid) -> dict:
 def boundaries(case) -> list:
     """One boundary of each structure of a case: the faces first, in the file's order."""
     found: dict[str, object] = {}
-    for boundary in (*case.boundaries, *(body.boundary for body in case.bodies)):
+    faces = one_face_each(case.boundaries)
+    for boundary in (*faces, *(body.boundary for body in case.bodies)):
         found.setdefault(json.dumps(boundary.structure(), sort_keys=True), boundary)
     return list(found.values())
 
@@ -66,7 +68,7 @@ def build(case) -> Program:
     """Generate the kernels of a case."""
     from mpilbm.codegen.diagnostics import Diagnostics
     from mpilbm.codegen.kernels import FluidKernels
-    from mpilbm.codegen.lists import again_kernel, enter_kernel, stage_kernel
+    from mpilbm.codegen.lists import again_kernel, begin_kernel, enter_kernel, stage_kernel
     from mpilbm.codegen.model import Model
     from mpilbm.codegen.statistics import sample_columns, sample_rows
 
@@ -76,13 +78,17 @@ def build(case) -> Program:
     paired = case.precision.compute == "float32"
     unit = SCALE if half else 1
     kernels = FluidKernels(model, case.layout, paired, unit, rounded=half, **start(fluid))
+    lowest = 0 if any(boundary.whole for boundary in boundaries(case)) else 1
     texts = [*kernels.all(), *Diagnostics(kernels).all()]
     texts += [sample(case.lattice) for sample in (sample_rows, sample_columns)]
     for parity in range(case.layout.parities):
         for boundary in boundaries(case):
-            texts.append(stage_kernel(kernels, boundary, list_name(case, boundary), parity))
+            name = list_name(case, boundary)
+            texts.append(stage_kernel(kernels, boundary, name, parity))
+            if boundary.state(case.lattice):
+                texts.append(begin_kernel(kernels, boundary, name, parity))
         take_in = enter_kernel if case.layout.populations else again_kernel
-        texts.append(take_in(kernels, parity))
+        texts.append(take_in(kernels, parity, lowest))
     precision = case.precision
     head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
     head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"

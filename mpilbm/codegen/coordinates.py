@@ -4,19 +4,28 @@ from mpilbm.cell_values import CellValue
 from mpilbm.codegen.printer import symbol
 
 
-def given(kernel, value: CellValue, lattice):
-    """The symbol of a value: an argument of the kernel, or what it computes in each cell.
+def given(kernel, value: CellValue, lattice, number=None):
+    """The symbol of a value: a number of the kernel, or what it computes in each cell.
 
-    The value may be asked for again.
+    `number(name)` is the symbol of a number, without it an argument. The value may be asked for
+    again.
     """
-    symbols = {name: kernel.argument(name, "real") for name in value.numbers}
+    symbols = {
+        name: number(name) if number else kernel.argument(name, "real") for name in value.numbers
+    }
     if not value.coordinates:
         return symbols[value.name]
-    for axis in value.coordinates:
-        symbols[axis] = kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice))
-    expression = value.expression(symbols)
+    expression = value.expression(symbols | centre_of(kernel, value, lattice))
     known = kernel.definitions.get(symbol(value.name))
     return symbol(value.name) if known == expression else kernel.let(value.name, expression)
+
+
+def centre_of(kernel, value: CellValue, lattice) -> dict:
+    """Symbols of the coordinates of the kernel's cell that a value is a formula of, by axis."""
+    return {
+        axis: kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice))
+        for axis in value.coordinates
+    }
 
 
 def index(kernel, axis: str, lattice) -> str:

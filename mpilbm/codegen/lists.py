@@ -1,10 +1,10 @@
 """Kernels over the list entries of boundaries: what enters is staged, then all of it taken in."""
 
 from collections import Counter
-from functools import cached_property
 
 from sympy import sympify
 
+from mpilbm.codegen.boundary_cell import OWN, BoundaryCell
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
@@ -24,62 +24,42 @@ LINKS = "const int64 staged = start[{0}]; const uint32 links = missing[{0}];"
 LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
 
 
-class BoundaryCell:
-    """What a boundary may speak of: see Boundary.incoming. Each value is read when it is named."""
-
-    def __init__(self, kernel, fluid: FluidKernels, parity: int, names):
-        self._kernel, self._fluid, self._parity = kernel, fluid, parity
-        self.lattice = fluid.lattice
-        self.values = {
-            name: kernel.load(f"given_{name}", f"(real)values[value[entry] * {len(names)} + {k}]")
-            for k, name in enumerate(names)
-        }
-
-    @cached_property
-    def left(self) -> list:
-        """The populations that left the cell in the last step."""
-        return self._fluid.left(self._kernel, self._parity)
-
-    @cached_property
-    def arrives(self) -> list:
-        """The populations that stream into the cell; meaningless where the link is missing."""
-        return self._fluid.arriving(self._kernel, self._parity, "f", "arrives")
-
-    @cached_property
-    def _macroscopic(self):
-        return self._fluid.model.macroscopic(self._kernel, self.left, -1)
-
-    density = property(lambda self: self._macroscopic[0])
-    rho = property(lambda self: self._macroscopic[1])
-    u = property(lambda self: self._macroscopic[2])
-
-    def feq(self, density, rho, u) -> list:
-        """The equilibrium of the fluid's collision."""
-        return self._fluid.model.collision.feq(self.lattice, density, rho, u)
-
-    def stored(self, rho):
-        """A density of the kind that is stored, from rho."""
-        return self._kernel.let("stored", rho - 1) if self._fluid.model.offset else rho
-
-
 def stage_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "EntryText":
     """Compute what enters each entry of a list into the staging array."""
     kernel = EntryText(f"{name}_{parity}", f"{boundary.name}: {type(boundary).__doc__}", fluid)
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
     kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
-    cell = BoundaryCell(kernel, fluid, parity, tuple(boundary.values()))
+    cell = BoundaryCell(kernel, fluid, boundary, parity)
     kernel.incoming = {i: sympify(e) for i, e in boundary.incoming(cell).items()}
+    names = boundary.state(fluid.lattice)
+    following = boundary.follow(cell, kernel.incoming) if names else {}
+    kernel.following = {kernel.state(k, len(names)): sympify(following[name])
+                        for k, name in enumerate(names)}  # fmt: skip
     return kernel
 
 
-def enter_kernel(fluid: FluidKernels, parity: int) -> KernelText:
-    """Write what was staged to where the step will read it."""
+def begin_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "EntryText":
+    """The state of each entry of a list before the first step, from what left the cells."""
+    text = f"{boundary.name}: the state before the first step"
+    kernel = EntryText(f"{name}_begin_{parity}", text, fluid)
+    kernel.links = ""
+    kernel.argument("values", "real*")
+    kernel.argument("value", "int32*")
+    names = boundary.state(fluid.lattice)
+    begins = boundary.begin(BoundaryCell(kernel, fluid, boundary, parity))
+    for k, each in enumerate(names):
+        kernel.do(f"STORE_REAL(state, {kernel.state(k, len(names))}, {{0}});", begins[each])
+    return kernel
+
+
+def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelText:
+    """Write what was staged, of directions from `lowest` on, to where the step will read it."""
     text = "the population that enters -> where the next step gathers it"
     kernel = EntryText(f"enter_{parity}", text, fluid)
     kernel.argument("staging", "store*")
     kernel.argument("f", "store*")
-    for i in range(1, fluid.lattice.Q):
+    for i in range(lowest, fluid.lattice.Q):
         place = fluid.layout.gather(fluid.lattice, i, parity)
         address = kernel.address(fluid.grid, *place)
         kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{_staged(i)}] : (store)0;")
@@ -87,7 +67,7 @@ def enter_kernel(fluid: FluidKernels, parity: int) -> KernelText:
     return kernel
 
 
-def again_kernel(fluid: FluidKernels, parity: int) -> KernelText:
+def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelText:
     """Compute listed cells anew, where what enters has no place of its own to be written to."""
     text = "as collide_stream, with the populations that enter at boundaries"
     kernel = EntryText(f"again_{parity}", text, fluid)
@@ -99,7 +79,7 @@ def again_kernel(fluid: FluidKernels, parity: int) -> KernelText:
         kernel.do(f"real arrives_{i} = {{0}};", f)
     kernel.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")
     kernel.do(LINKS.format("k"))
-    for i in range(1, fluid.lattice.Q):
+    for i in range(lowest, fluid.lattice.Q):
         kernel.do(f"if ({_listed(i)}) arrives_{i} = staging[{_staged(i)}];")
     kernel.do("}}")
     arrived = [kernel.load(f"arrived_{i}", f"arrives_{i}") for i in range(fluid.lattice.Q)]
@@ -124,11 +104,24 @@ class EntryText(KernelText):
         super().__init__(name, "entries", equations)
         self.sizes(fluid.grid)
         self.listed = fluid.grid.over == "nodes"
-        self.entry = ENTRY[fluid.grid.over]
+        self.head = self.entry = ENTRY[fluid.grid.over]
         self.incoming: dict = {}
+        self.following: dict = {}  # index of a value of the state: what the next step finds there
         self.links = LINKS.format("entry")
         for argument, type in LIST.items():
             self.argument(argument, type)
+
+    def per_entry(self, name: str, type: str) -> None:
+        """Declare an array of the list's own, in which the entry stands at `own`."""
+        if "own_first" not in self.arguments:
+            self.argument("own_first", "int64")
+            self.entry = f"const int64 {OWN} = entry - own_first;\n{self.entry}"
+        self.argument(name, type)
+
+    def state(self, k: int, count: int) -> str:
+        """C text of the index of value k of the entry's state."""
+        self.per_entry("state", "real*")
+        return f"{OWN} * {count} + {k}"
 
     def body(self):
         """Values that one direction alone uses are computed inside its own block."""
@@ -139,13 +132,15 @@ class EntryText(KernelText):
             return lines + [line for line in plain if line not in stores] + stores
         names = list(self.definitions)
         wanted = [self.definitions[n] for n in names] + list(self.incoming.values())
+        wanted += self.following.values()
         temporaries, reduced = share(wanted)
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
-        entering = dict(zip(self.incoming, reduced[len(names) :], strict=True))
+        entering = dict(zip(self.incoming, reduced[len(names) :], strict=False))
+        following = dict(zip(self.following, reduced[len(names) + len(entering) :], strict=True))
         users = Counter(s for e in entering.values() for s in _used(e, known))
         shared = sorted((s for s, count in users.items() if count > 1), key=str)
         done: set = set()
-        for value in shared:
+        for value in (*shared, *following.values()):
             self._define(value, known, done, lines)
         for i, value in entering.items():
             block: list[str] = []
@@ -154,12 +149,15 @@ class EntryText(KernelText):
             lines.append(f"real enters_{i} = R(0); if ({_listed(i)}) {{ {body} }}")
         for i in entering:
             lines.append(f"if ({_listed(i)}) {self._stage}(staging, {_staged(i)}, enters_{i});")
-        return lines
+        stores = following.items()
+        return lines + [f"STORE_REAL(state, {k}, {c_text(value)});" for k, value in stores]
 
     def wrap(self, body):
         """The staging array is written when there is anything to stage."""
         if self.incoming:
             self.statements.append((f"{self._stage}(staging, 0, 0);", ()))
+        if self.following:
+            self.statements.append(("STORE_REAL(state, 0, 0);", ()))
         return super().wrap(body)
 
     @property

@@ -6,6 +6,9 @@
     /<fluid>/crc32    uint32 (planes,): checksum of the bytes of each plane of f
     /<output>/sums    float64 (planes, values): what an output has summed up, with its attributes
     /<output>/crc32   likewise
+    /boundary.<list>  what boundaries keep of their cells; attributes: the names of the values
+        cells         int64 (entries,): (plane * rows + row) * nx + x
+        values        (entries, names), and crc32 uint32 (2,): checksums of cells and values
 
 `<fluid>` is the fluid's label, "fluid" where there is but one; `<output>` holds a dot. In 2D
 rows = 1, planes = ny.
@@ -30,6 +33,7 @@ from mpilbm.registry import register
 
 FORMAT = 1
 PATTERN = "checkpoint_*.h5"
+ENTRIES = "boundary."
 
 
 class ChecksumError(Exception):
@@ -71,10 +75,12 @@ class CheckpointWriter:
             return
         context, begin = self.context, time.monotonic()
         context.totals.at(step)
+        entries = self._entries()
         path = context.directory / f"checkpoint_{step:09d}.h5"
 
         def describe(file):
             describe_state(file, context.case, context.solver.state_groups, step, context.kept)
+            describe_entries(file, context.solver.entry_states, entries)
 
         with plane_file(path, context.comm, context.slabs, describe, self.writer) as file:
             self._write_solid(file)
@@ -83,6 +89,9 @@ class CheckpointWriter:
                 self._write_group(file, f"{group_name(group.label)}/f", read)
             for output in context.kept:
                 self._write_group(file, f"{output.label}/sums", output.read)
+            for name, datasets in entries.items():
+                for key, values in datasets.items():
+                    file.put(f"{name}/{key}", values)
             together(context.comm, self._read_back, file)
             file.commit()
         on_root(context.comm, self._remove_old, step)
@@ -102,6 +111,19 @@ class CheckpointWriter:
 
         file.write(name, block)
         file.put(f"{name.partition('/')[0]}/crc32", self._gather(sums))
+
+    def _entries(self) -> dict[str, dict]:
+        """Cells, values and their checksums of what boundaries keep, on rank 0; by group."""
+        solver, found = self.context.solver, {}
+        for state in solver.entry_states:
+            parts = self.context.comm.gather((state.cells, state.read()))
+            datasets = dict.fromkeys(("cells", "values", "crc32"))
+            if parts is not None:
+                cells, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+                sums = np.array(checksums((cells, values)), np.uint32)
+                datasets = {"cells": cells, "values": values, "crc32": sums}
+            found[f"{ENTRIES}{state.label}"] = datasets
+        return found
 
     def _gather(self, sums):
         parts = self.context.comm.gather(sums)
@@ -152,6 +174,15 @@ def describe_state(file, case, groups, step: int, kept=()):
         dataset(place, "crc32", (planes,), np.uint32)
 
 
+def describe_entries(file, states, entries):
+    """Make the groups of what boundaries keep."""
+    for state, (name, datasets) in zip(states, entries.items(), strict=True):
+        place = file.create_group(name)
+        place.attrs["names"] = list(state.names)
+        for key, values in datasets.items():
+            dataset(place, key, values.shape, values.dtype)
+
+
 def group_name(label: str) -> str:
     """The group of a fluid in the file."""
     return label or "fluid"
@@ -189,6 +220,9 @@ def verify(path, names, begin: int, end: int):
         for name in names:
             for _ in read_planes(file[name], begin, end):
                 pass
+        for name in file:
+            if name.startswith(ENTRIES):
+                read_entries(file[name])
 
 
 def read_planes(group, begin: int, end: int):
@@ -206,3 +240,11 @@ def read_planes(group, begin: int, end: int):
             plane = begin + first + wrong[0]
             raise ChecksumError(f"plane {plane} of {group.name[1:]} has a wrong checksum")
         yield begin + first, begin + last, data
+
+
+def read_entries(group) -> tuple[np.ndarray, np.ndarray]:
+    """Cells and values of what boundaries keep; ChecksumError if they are not what was written."""
+    cells, values = group["cells"][()], group["values"][()]
+    if checksums((cells, values)) != group["crc32"][()].tolist():
+        raise ChecksumError(f"{group.name[1:]} has a wrong checksum")
+    return cells, values

@@ -4,14 +4,18 @@ import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from mpilbm.errors import CaseError, CommandError
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.checkpoint import (
+    ENTRIES,
     FORMAT,
     ChecksumError,
     checksums,
     existing,
     group_name,
+    read_entries,
     read_planes,
 )
 
@@ -58,26 +62,31 @@ def load(paths: list[Path], case, slab, solver, comm, say) -> tuple[int, Path]:
 
 
 def _load(path, case, slab, solver, comm, say) -> int:
-    step, toml = on_root(comm, _check_head, path, case, solver.state_groups)
+    step, toml = on_root(comm, _check_head, path, case, solver)
     together(comm, _read_own, path, slab, solver, step)
     for line in changes(toml, case.toml):
         say(f"warning: {path}: since this checkpoint {line}")
     solver.resume(step)
+    together(comm, _read_entries, path, slab, solver)
     return step
 
 
-def _check_head(path, case, groups) -> tuple[int, str]:
+def _check_head(path, case, solver) -> tuple[int, str]:
     """Step and case of a checkpoint; CaseError if it does not belong to this case."""
+    groups = solver.state_groups
     with opened(path) as file:
         head = dict(file.attrs)
         if head.get("format") != FORMAT:
             raise CaseError("is no checkpoint of this version of mpilbm", path=path)
         labels = [name for name in file if name != "solid_crc32" and "." not in name]
+        kept = {n: list(file[n].attrs["names"]) for n in file if n.startswith(ENTRIES)}
+        wanted = {ENTRIES + state.label: list(state.names) for state in solver.entry_states}
         _compare(path, "lattice", head["lattice"], case.lattice.name)
         _compare(path, "size", head["size"].tolist(), list(case.domain.size))
         _compare(path, "fluids", labels, sorted(group_name(g.label) for g in groups))
         _compare(path, "precision.storage", head["storage"], case.precision.storage)
         _compare(path, "precision.offset", bool(head["offset"]), case.precision.offset)
+        _compare(path, "state of boundaries", kept, wanted)
         for group in groups:
             stored = file[group_name(group.label)]["f"].shape[1]
             _compare(path, "values in a cell", stored, group.components)
@@ -107,6 +116,22 @@ def _read_own(path, slab, solver, step):
         for group in solver.state_groups:
             for begin, _, data in read_planes(file[group_name(group.label)], slab.begin, slab.end):
                 solver.write_state(group.label, begin - slab.begin, data, step)
+
+
+def _read_entries(path, slab, solver):
+    """Fill what boundaries keep; CaseError if they do not act on the same cells."""
+    plane = slab.shape[1] * slab.shape[2]
+    with opened(path) as file:
+        for state in solver.entry_states:
+            cells, values = read_entries(file[ENTRIES + state.label])
+            own = slice(*np.searchsorted(cells, (slab.begin * plane, slab.end * plane)))
+            if not np.array_equal(cells[own], state.cells):
+                raise CaseError(
+                    f"the boundaries '{state.label}' do not act on the cells of this checkpoint; a "
+                    "restart cannot move them: start anew",
+                    path=path,
+                )
+            state.write(values[own])
 
 
 @contextmanager

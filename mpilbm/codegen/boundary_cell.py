@@ -1,0 +1,182 @@
+"""What a boundary may speak of: values of a listed cell, and of the cells inwards of it."""
+
+import re
+from functools import cached_property
+
+from sympy import Piecewise, Rational, sqrt, sympify
+
+from mpilbm.codegen.coordinates import centre_of, given
+from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.equilibria import dot
+
+OWN = "own"  # the entry's place in the arrays of its own list
+NAMES = re.compile(r"\b(cells?|blocked|plane|row|x|node)(_[mp])?\b")
+
+
+class CellView:
+    """Values of a cell of a list's kernel; each is read when it is named."""
+
+    def __init__(self, kernel, fluid: FluidKernels, parity: int):
+        self._kernel, self._fluid, self._parity = kernel, fluid, parity
+        self.lattice = fluid.lattice
+
+    @cached_property
+    def left(self) -> list:
+        """The populations that left the cell in the last step."""
+        return self._fluid.left(self._kernel, self._parity)
+
+    @cached_property
+    def arrives(self) -> list:
+        """The populations that stream into the cell; along a missing link, what left against it."""
+        f = self._fluid.arriving(self._kernel, self._parity, "f", "streams")
+        self._kernel.per_entry("blocked", "uint32*")
+        return [f[0], *(self._arrives(i, f[i]) for i in range(1, self.lattice.Q))]
+
+    def _arrives(self, i: int, f_i):
+        blocked = self._kernel.load(f"blocked_{i}", f"(real)(blocked[{OWN}] >> {i} & 1)")
+        back = self.left[self.lattice.opp[i]]
+        return self._kernel.let(f"arrives_{i}", Piecewise((back, blocked > 0), (f_i, True)))
+
+    @cached_property
+    def _macroscopic(self):
+        return self._fluid.model.macroscopic(self._kernel, self.left, -1)
+
+    density = property(lambda self: self._macroscopic[0])
+    rho = property(lambda self: self._macroscopic[1])
+    u = property(lambda self: self._macroscopic[2])
+
+
+class BoundaryCell(CellView):
+    """The cell of an entry: see Boundary.incoming."""
+
+    def __init__(self, kernel, fluid: FluidKernels, boundary, parity: int):
+        super().__init__(kernel, fluid, parity)
+        self._boundary, self._inwards = boundary, {}
+        self._given = boundary.given()
+        self._columns = [name for value in self._given for name in value.numbers]
+        given_here = (given(kernel, value, self.lattice, self._number) for value in self._given)
+        self.values = dict(zip(boundary.values(), given_here, strict=True))
+
+    def _number(self, name: str):
+        """A number that is given, from its column."""
+        column = f"value[entry] * {len(self._columns)} + {self._columns.index(name)}"
+        return self._kernel.load(name, f"(real)values[{column}]")
+
+    def at_wall(self, i: int, expression):
+        """An expression with the values that are given half a link out, at x - c_i / 2."""
+        moved = {}
+        for symbol, value in zip(self.values.values(), self._given, strict=True):
+            if value.coordinates:
+                place = centre_of(self._kernel, value, self.lattice)
+                for axis, c in zip("xyz", self.lattice.c[i], strict=False):
+                    place |= {axis: place[axis] - Rational(c, 2)} if axis in place else {}
+                numbers = {name: self._number(name) for name in value.numbers}
+                moved[symbol] = value.expression(numbers | place)
+        return sympify(expression).xreplace(moved)
+
+    @cached_property
+    def normal(self) -> tuple[int, ...]:
+        """The normal of the face, inwards."""
+        return self._boundary.normal(self.lattice.D)
+
+    @property
+    def cs(self):
+        """The speed of sound."""
+        return sqrt(self.lattice.cs2)
+
+    @cached_property
+    def state(self) -> dict:
+        """What the entry has kept from the step before, by name."""
+        names = self._boundary.state(self.lattice)
+        return {
+            name: self._kernel.load(f"state_{name}", f"state[{self._kernel.state(k, len(names))}]")
+            for k, name in enumerate(names)
+        }
+
+    def inward(self, k: int) -> CellView:
+        """The k-th cell inwards along the normal; the nearest to it where it is no fluid."""
+        if not 0 < k <= self._boundary.reach:
+            raise ValueError(f"{self._boundary.name} looks {k} cells inwards, its reach is "
+                             f"{self._boundary.reach}")  # fmt: skip
+        if k not in self._inwards:
+            kernel = InwardText(self._kernel, k)
+            self._inwards[k] = CellView(kernel, self._fluid, self._parity)
+        return self._inwards[k]
+
+    def feq(self, density, rho, u) -> list:
+        """The equilibrium of the fluid's collision."""
+        return self._fluid.model.collision.feq(self.lattice, density, rho, u)
+
+    def stored(self, rho):
+        """A density of the kind that is stored, from rho."""
+        return self._kernel.let("stored", rho - 1) if self._fluid.model.offset else rho
+
+    def macroscopic(self, f) -> tuple:
+        """density, rho and u of populations that stream in."""
+        density, rho = sum(f), self.rest(sum(f))
+        momentum = [dot([c[a] for c in self.lattice.c], f) for a in range(self.lattice.D)]
+        return density, rho, self.velocity(momentum, rho)
+
+    @cached_property
+    def force(self) -> list:
+        """The force per volume; zeros without one."""
+        return self._fluid.model.force(self._kernel)
+
+    def velocity(self, momentum, rho) -> list:
+        """u from sum_i c_i f_i of what streams in: half of the force is added."""
+        whole = [j + F / 2 for j, F in zip(momentum, self.force, strict=True)]
+        return self._fluid.model.collision.velocity(whole, rho)
+
+    def momentum(self, rho, u) -> list:
+        """The inverse of `velocity`."""
+        (inverse,) = self._fluid.model.collision.velocity([1], rho)
+        return [v / inverse - F / 2 for v, F in zip(u, self.force, strict=True)]
+
+    def rest(self, density):
+        """rho from the density that is stored."""
+        return self._fluid.model.rest(density)
+
+    def let(self, name: str, expression):
+        """Name a value."""
+        return self._kernel.let(name, expression)
+
+
+class InwardText:
+    """The text of a list's kernel where it speaks of the k-th cell inwards.
+
+    All values have names of their own. What is read counts as if the entry's cell read it: both
+    belong to the slab, so whatever travels for the one is there for the other.
+    """
+
+    def __init__(self, kernel, k: int):
+        self._kernel, self._end = kernel, f"_in{k}"
+        self.per_entry("cells", "int64*")
+        kernel.entry += "\n" + self._shifted(kernel.head).replace("[entry]", f"[{OWN}]")
+
+    def __getattr__(self, name):
+        return getattr(self._kernel, name)
+
+    def _shifted(self, text: str) -> str:
+        return NAMES.sub(rf"\1{self._end}\2", text)
+
+    def per_entry(self, name: str, type: str) -> None:
+        """Declare an array of the list's own."""
+        self._kernel.per_entry(f"{name}{self._end}", type)
+
+    def read(self, name, pointer, type, grid, slot, offset):
+        """Load a value of the cell inwards."""
+        value = self._kernel.read(f"{name}{self._end}", pointer, type, grid, slot, offset)
+        self._kernel.loads[value] = self._shifted(self._kernel.loads[value])
+        return value
+
+    def load(self, name, text):
+        """Load a value from an array of the list's own."""
+        return self._kernel.load(f"{name}{self._end}", self._shifted(text))
+
+    def coordinate(self, name, index):
+        """The coordinate of the cell inwards."""
+        return self._kernel.coordinate(f"{name}{self._end}", self._shifted(index))
+
+    def let(self, name, expression):
+        """Name a value of the cell inwards."""
+        return self._kernel.let(f"{name}{self._end}", expression)

@@ -1,0 +1,190 @@
+"""Entries of boundaries, a list for each kernel: the cells, and what else the kernel must know."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mpilbm.boundaries import one_face_each
+from mpilbm.cell_values import CellValue, Plane
+from mpilbm.errors import CaseError
+
+
+@dataclass(frozen=True)
+class EntryList:
+    """The cells that boundaries of one structure act on; one kernel handles them all.
+
+    cells: int64 (n,), (plane * rows + row) * nx + x, plane local, ascending; a cell has one entry
+    for each boundary that it touches, in the order of the file. missing: uint32 (n,), bit i set
+    if this entry supplies the population entering along c_i. value: int32 (n,), row of values;
+    values: float64 (m, V), a row per face or body (`members`) at t = 0, a column for each number
+    that the kernel reads (one of zeros if there are none); where `fields` has values of each cell
+    for a column, a row per entry. member: int32 (n,), whose entry it is.
+
+    blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i. inward: for k = 1 to
+    the boundary's reach, the k-th cells inwards, int64 (n,), with their blocked; `replaced`: how
+    many of these are no fluid, and replaced by the nearest before them.
+    """
+
+    structure: dict
+    members: tuple
+    cells: np.ndarray
+    missing: np.ndarray
+    value: np.ndarray
+    values: np.ndarray
+    blocked: np.ndarray
+    member: np.ndarray
+    fields: dict[int, np.ndarray]
+    inward: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    replaced: int = 0
+
+    @property
+    def boundary(self):
+        """One of the members."""
+        return self.members[0]
+
+    def rows(self, size, t: float) -> np.ndarray:
+        """`values` at time t, in a box of `size` cells."""
+        rows = numbers_at(self.members, size, t)
+        if not self.fields:
+            return rows
+        rows = rows[self.member]
+        for column, values in self.fields.items():
+            rows[:, column] = np.where(np.isnan(values), rows[:, column], values)
+        return rows
+
+
+def entry_lists(case, slab, solid, cells, owner, missing) -> tuple[EntryList, ...]:
+    """Sort the entries by the structure of their boundary, in the order of the file.
+
+    solid: (planes, rows, nx); cells, owner, missing: sorted by cell, then owner.
+    """
+    owners = (*one_face_each(case.boundaries), *(body.boundary for body in case.bodies))
+    blocked = _Blocked(cells, missing)
+    missing = _completed(case.lattice, owners, cells, owner, missing, blocked)
+    groups: dict[str, list[int]] = {}
+    for index, boundary in enumerate(owners):
+        groups.setdefault(json.dumps(boundary.structure(), sort_keys=True), []).append(index)
+    lists = []
+    for members in groups.values():
+        boundary = owners[members[0]]
+        row_of = np.full(len(owners), -1, np.int32)
+        row_of[members] = np.arange(len(members))
+        mine = np.flatnonzero(row_of[owner] >= 0)
+        inward, replaced = _inward(case.lattice, solid, cells[mine], boundary)
+        of = tuple(owners[m] for m in members)
+        member = row_of[owner[mine]]
+        fields = _fields(case, slab, cells[mine], of, member)
+        each = EntryList(
+            boundary.structure(),
+            of,
+            cells[mine],
+            missing[mine],
+            np.arange(mine.size, dtype=np.int32) if fields else member,
+            np.empty(0),
+            blocked.of(cells[mine]),
+            member,
+            fields,
+            tuple((there, blocked.of(there)) for there in inward),
+            replaced,
+        )
+        lists.append(replace(each, values=each.rows(case.domain.size, 0)))
+    return tuple(lists)
+
+
+def numbers_at(boundaries, size, t: float) -> np.ndarray:
+    """Rows of EntryList.values at time t."""
+    rows = []
+    for boundary in boundaries:
+        values = (CellValue(name, value, 3) for name, value in boundary.values().items())
+        rows.append([n for value in values for n in value.evaluate(size, t).values()] or [0.0])
+    return np.array(rows, np.float64)
+
+
+def _fields(case, slab, cells, members, member) -> dict[int, np.ndarray]:
+    """By column the values (n,) of each cell, from planes of the members; nan for all others."""
+    found = {}
+    for number, boundary in enumerate(members):
+        for column, plane in enumerate(boundary.values().values()):
+            if isinstance(plane, Plane):
+                mine = np.flatnonzero(member == number)
+                at = np.unravel_index(cells[mine], (slab.planes, *slab.shape[1:]))
+                at = (at[0] + slab.begin, at[1], case.lattice.x(at[0] + slab.begin, *at[1:]))
+                axes = {2: "y x", 3: "zyx"}[case.dimensions]
+                face = boundary.where[0][0]
+                index = tuple(
+                    k for axis, k in zip(axes, at, strict=True) if axis not in (face, " ")
+                )
+                values = found.setdefault(column, np.full(cells.size, np.nan))
+                values[mine] = plane.values[index]
+    return found
+
+
+class _Blocked:
+    """All links of cells along which nothing streams in."""
+
+    def __init__(self, cells, missing):
+        self.cells, first = np.unique(cells, return_index=True)
+        self.links = np.bitwise_or.reduceat(missing, first) if cells.size else missing
+
+    def of(self, cells) -> np.ndarray:
+        """uint32 (n,) of any cells, 0 where everything streams in."""
+        if not self.cells.size:
+            return np.zeros(cells.size, np.uint32)
+        place = np.minimum(np.searchsorted(self.cells, cells), self.cells.size - 1)
+        return np.where(self.cells[place] == cells, self.links[place], np.uint32(0))
+
+
+def _completed(lattice, owners, cells, owner, missing, blocked):
+    """With all that streams in added to the last entry of each cell that sets the whole of it."""
+    whole = np.flatnonzero(np.array([each.whole for each in owners], bool)[owner])
+    last = whole[np.append(cells[whole][1:] != cells[whole][:-1], True)[: whole.size]]
+    missing = missing.copy()
+    missing[last] |= ~blocked.of(cells[last]) & np.uint32(2**lattice.Q - 1)
+    return missing
+
+
+def _inward(lattice, solid, cells, boundary) -> tuple[list[np.ndarray], int]:
+    """The cells inwards of others along the boundary's normal, and how many had to be replaced."""
+    if not boundary.reach:
+        return [], 0
+    place = np.array(np.unravel_index(cells, solid.shape)).reshape(3, -1)
+    step = np.reshape(_steps(lattice, boundary), (3, 1))
+    found, before, replaced = [], cells, 0
+    for k in range(1, boundary.reach + 1):
+        there = place + k * step
+        inside = (there >= 0).all(axis=0) & (there < np.reshape(solid.shape, (3, 1))).all(axis=0)
+        there = np.ravel_multi_index(np.where(inside, there, place), solid.shape)
+        fluid = inside & (solid.reshape(-1)[there] == 0)
+        before = np.where(fluid, there, before)
+        replaced += int(np.count_nonzero(~fluid))
+        found.append(before)
+    return found, replaced
+
+
+def _steps(lattice, boundary) -> tuple[int, int, int]:
+    """Planes, rows and cells of a row to the next cell along the normal: two where staggered."""
+    plane, row, x = lattice.offset_of(boundary.normal(lattice.D))
+    return lattice.volume * plane, lattice.volume * row, x
+
+
+def require_planes(case, slab) -> None:
+    """CaseError where a boundary looks further inwards than the slab next to its face reaches.
+
+    What a boundary reads never is another rank's.
+    """
+    slowest = "xyz"[case.dimensions - 1]
+    for boundary in one_face_each(case.boundaries):
+        if not boundary.reach or boundary.where[0][0] != slowest:
+            continue
+        planes = max(map(abs, _steps(case.lattice, boundary)))
+        needed = min(1 + boundary.reach * planes, case.shape[0])
+        face = slab.begin == 0 if boundary.where[0][1] == "-" else slab.end == case.shape[0]
+        if face and slab.planes < needed:
+            raise CaseError(
+                f"'{boundary.name}' at {boundary.where[0]} looks {needed - 1} cells inwards, and "
+                f"the rank there owns {slab.planes} planes of {case.shape[0]}; needed: {needed}; "
+                f"start at most {case.shape[0] // needed} ranks",
+                "boundary",
+                case.path,
+            )

@@ -1,0 +1,63 @@
+"""Velocities and densities of boundaries from files: series of time, and planes of cells."""
+
+import numpy as np
+
+from mpilbm.cell_values import Plane, Series, is_file
+from mpilbm.errors import CaseError
+from mpilbm.fields_in import load_numbers
+
+
+def resolved(case):
+    """The case with what its boundaries' files hold; CaseError names a file that does not fit."""
+    boundaries = tuple(
+        _read(case, boundary, f"boundary.{k}") for k, boundary in enumerate(case.boundaries)
+    )
+    bodies = tuple(
+        body.model_copy(
+            update={"boundary": _read(case, body.boundary, f"body.{body.label}.boundary")}
+        )
+        for body in case.bodies
+    )
+    return case.model_copy(update={"boundaries": boundaries, "bodies": bodies})
+
+
+def _read(case, boundary, where: str):
+    """A boundary whose values are no names of files."""
+    for key, count in (("velocity", case.lattice.D), ("rho", 1)):
+        spec = getattr(boundary, key, None)
+        if not isinstance(spec, str) or (key == "rho" and not is_file(spec)):
+            continue
+        try:
+            if not is_file(spec):
+                raise ValueError("is no list and no file; allowed: numbers and formulas in a list, "
+                                 "or a file.csv, file.npy, file.h5:dataset")  # fmt: skip
+            values = _values(case, boundary, load_numbers(case.directory, spec), spec, count)
+            if key == "rho" and any((each.values <= 0).any() for each in values):
+                raise ValueError("holds a density that is not above 0; change the file")
+        except ValueError as error:
+            raise CaseError(f"'{spec}' {error}", f"{where}.{key}", case.path) from None
+        value = values[0] if key == "rho" else values
+        boundary = boundary.model_copy(update={key: value})
+    return boundary
+
+
+def _values(case, boundary, array, spec: str, count: int) -> tuple:
+    """A Series or Plane for each component."""
+    if not np.isfinite(array).all():
+        raise ValueError("holds values that are not finite; change the file")
+    if spec.endswith(".csv"):
+        if array.ndim != 2 or array.shape[1] != 1 + count or (np.diff(array[:, 0]) <= 0).any():
+            raise ValueError(f"is no series; allowed: rows of {1 + count} numbers, t (which grows "
+                             "from row to row) and what is given then")  # fmt: skip
+        return tuple(Series(array[:, 0], column) for column in array[:, 1:].T)
+    if len({face[0] for face in boundary.where}) != 1:
+        raise ValueError("is a plane of values, for one face or two opposite ones; allowed for "
+                         "others and for bodies: a file.csv")  # fmt: skip
+    for face in boundary.where:
+        wanted = [n for a, n in zip("xyz", case.domain.size, strict=False) if a != face[0]][::-1]
+        wanted = (*wanted, count) if count > 1 else tuple(wanted)
+        if array.shape != wanted:
+            raise ValueError(f"has shape {array.shape}, the face {face} wants {wanted}: slowest "
+                             "axis first")  # fmt: skip
+    array = array if count > 1 else array[..., None]
+    return tuple(Plane(array[..., k]) for k in range(count))

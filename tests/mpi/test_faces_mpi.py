@@ -1,0 +1,33 @@
+"""What boundaries keep of their cells goes through checkpoints to other ranks."""
+
+import numpy as np
+import pytest
+from faces import closed, table
+from test_run_mpi import alone, datasets, on_some
+
+from mpilbm.case import parse_case
+from mpilbm.halo.world import world
+
+pytestmark = pytest.mark.mpi
+
+
+def flow(steps):
+    faces = [("zou_he", "y-"), ("grad", "y+"), ("grad", "x+"), ("bounce_back", "x-")]
+    boundaries = [table(name, face, D=2) for name, face in faces]
+    more = {"run": {"steps": steps}, "backend": {"name": "cpu"}}
+    more["output"] = [{"name": "checkpoint", "every": 4}]
+    return parse_case(closed("D2Q9", [6, 13], boundaries, **more), "flow.toml")
+
+
+def test_a_restart_on_other_ranks_finds_it(mpi_tmp_path):
+    comm = world()
+    whole = mpi_tmp_path / "whole"
+    alone(comm, flow(7), whole)
+    for number, (start, end) in enumerate([(1, comm.size), (comm.size, 1)]):
+        parts = mpi_tmp_path / str(number)
+        on_some(comm, start, flow(4), parts)
+        on_some(comm, end, flow(7), parts, restart="auto")
+        here, there = (datasets(each / "checkpoint_000000007.h5") for each in (whole, parts))
+        assert here.keys() == there.keys()
+        assert sum(name.startswith("boundary.") for name in here) == 6
+        assert all(np.array_equal(here[key], there[key]) for key in here)

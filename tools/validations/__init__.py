@@ -4,6 +4,7 @@ import copy
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -93,6 +94,12 @@ class Validation:
     def together(self, verdicts: dict[str, Verdict]) -> list[Finding]:
         """What shows only in several runs."""
         return []
+
+    logarithmic: ClassVar[bool] = False  # axes of the panels
+
+    def lines(self, verdicts: dict[str, Verdict]) -> dict[str, dict[str, Curve]]:
+        """Curves through several runs: by panel, then by label."""
+        return {}
 
     def reference(self) -> dict[str, Curve]:
         """Published curves by panel."""

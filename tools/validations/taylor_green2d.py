@@ -56,6 +56,20 @@ class TaylorGreen2D(Validation):
         error = np.linalg.norm(u - decay * exact) / np.linalg.norm(decay * exact)
         return Verdict([Finding("error of u", error)])
 
+    logarithmic = True
+
+    def lines(self, verdicts):
+        """Errors against u0, a line each precision."""
+        found = {}
+        for name in PRECISIONS:
+            errors = {
+                u0: verdicts[f"{name}, u0 = {u0}"].findings[0].found
+                for u0 in SPEEDS
+                if f"{name}, u0 = {u0}" in verdicts
+            }
+            found[name] = np.array(list(errors)), np.array(list(errors.values()))
+        return {"relative L2 error of u against u0": found}
+
     def together(self, verdicts):
         """The shapes of the curves."""
         error = {label: verdict.findings[0].found for label, verdict in verdicts.items()}

@@ -68,7 +68,7 @@ def build(case, slab: Slab) -> Geometry:
     require_planes(case, slab)
     ids = padded_ids(case, slab)
     solid = ids[1:-1]
-    lists = entry_lists(case, slab, solid, *_entries(case, slab, ids))
+    lists = entry_lists(case, slab, ids, *_entries(case, slab, ids))
     fluid, flags = _fluid_cells(solid), neighbour_flags(case, slab, ids)
     return Geometry(solid, lists, fluid, flags, **surroundings(case, slab, fluid))
 

@@ -70,8 +70,8 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
     geometry.require_fluid(case, sum(comm.allgather(int(solids_and_lists.fluid_cells.sum()))))
     for each in solids_and_lists.lists:
         if replaced := sum(comm.allgather(each.replaced)):
-            say(comm, f"warning: {replaced} of the cells to which '{each.boundary.name}' looks "
-                      "inwards are no fluid; it takes the nearest before them")  # fmt: skip
+            name, fallback = each.boundary.name, each.boundary.fallback
+            say(comm, f"warning: '{name}': {replaced} {fallback}")
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
     first = local_rank(comm)[0] == 0

@@ -60,7 +60,8 @@ class EntryList:
 def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]:
     """Sort the entries by the structure of their boundary, in the order of the file.
 
-    ids: (planes + 2, rows, nx), solids and what is around; cells, owner, missing: sorted by cell, then owner.
+    ids: (planes + 2, rows, nx), see solids.padded_ids; cells, owner, missing: sorted by cell, then
+    owner.
     """
     owners = (*one_face_each(case.boundaries), *(body.boundary for body in case.bodies))
     blocked, solid = _Blocked(cells, missing), ids[1:-1]

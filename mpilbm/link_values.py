@@ -50,8 +50,8 @@ def link_values(case, boundary, links: Links) -> tuple[np.ndarray, int]:
 def distances(case, links: Links) -> tuple[np.ndarray, int]:
     """q: from the cell to the wall along a link, in links; 1/2 where no shape says it.
 
-    So it is at masks, faces, and where a shape is cut off at a periodic face; also, counted, where
-    q < 1/2 and there is no fluid on the other side of the cell.
+    So it is at masks and faces; also, counted, where q < 1/2 and nothing streams in from the other
+    side of the cell.
     """
     q = np.full(len(links.at), 0.5)
     size = np.array(case.domain.size)
@@ -59,11 +59,7 @@ def distances(case, links: Links) -> tuple[np.ndarray, int]:
         mine = np.flatnonzero(links.body == number)
         if body.shape is None or not mine.size:
             continue
-        c = links.c[mine]
-        wall = (links.at[mine] - c) % size + 0.5  # in the shape; the cell may lie beyond the box
-        outside = ~body.shape.inside(*(wall + c).T)
-        found = body.shape.distance((wall + c).T, -c.T)
-        q[mine[outside]] = found[outside]
+        q[mine] = body.shape.distance(links.at[mine].T + 0.5, -links.c[mine].T, size)
     replaced = (q < 0.5) & links.behind
     q[replaced] = 0.5
     return q, int(np.count_nonzero(replaced))

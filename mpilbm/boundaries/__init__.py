@@ -105,6 +105,7 @@ class Boundary(Parameters):
         momentum(rho, u)              their sum_i c_i f_i: rho u less half of the force
         velocity(momentum, rho)       the inverse
         force                         per volume
+        below(a, b, yes, no)          one of two values: whether a < b
         let(name, expression)         a name for a value
         """
         raise NotImplementedError

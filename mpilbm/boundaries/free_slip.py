@@ -1,8 +1,7 @@
 """Free slip: a face of the box that holds nothing back along itself."""
 
+from fractions import Fraction
 from itertools import combinations
-
-from sympy import Piecewise, Rational
 
 from mpilbm.boundaries import Boundary
 from mpilbm.registry import register
@@ -30,13 +29,14 @@ class FreeSlip(Boundary):
         for i, c in enumerate(lattice.c):
             if sum(a * b for a, b in zip(c, n, strict=True)) <= 0:
                 continue
-            found = []
-            for axes in _mirrored(c, n):
+            every = _mirrored(c, n)
+            for axes in reversed(every):
                 m = tuple(v if a in axes else 0 for a, v in enumerate(c))
                 r = lattice.c.index(tuple(a - 2 * b for a, b in zip(c, m, strict=True)))
                 f_r = cell.streams(tuple(-v for v in m), r)  # on its way through the face
-                found.append((f_r, cell.link(i) < sum(2**a for a in axes) + Rational(1, 2)))
-            incoming[i] = Piecewise(*found[:-1], (found[-1][0], True))
+                above = sum(2**a for a in axes) + Fraction(1, 2)
+                last = axes == every[-1]
+                incoming[i] = f_r if last else cell.below(cell.link(i), above, f_r, incoming[i])
         return incoming
 
     def problems(self, case):

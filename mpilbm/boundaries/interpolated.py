@@ -1,7 +1,8 @@
 """Interpolated bounce back: a wall where the shape of the body has it."""
 
+from fractions import Fraction
+
 from pydantic import Field
-from sympy import Piecewise, Rational
 
 from mpilbm.boundaries import VELOCITY, Boundary, by_axis
 from mpilbm.cell_values import Vector
@@ -35,7 +36,7 @@ class Interpolated(Boundary):
 
     def incoming(self, cell):
         """Between two populations before the wall, or two behind it."""
-        lattice, u, half = cell.lattice, list(cell.values.values()), Rational(1, 2)
+        lattice, u = cell.lattice, list(cell.values.values())
         feq = cell.feq(cell.stored(1), 1, u) if u else [0] * lattice.Q
         incoming = {}
         for i in range(1, lattice.Q):
@@ -43,5 +44,5 @@ class Interpolated(Boundary):
             change = cell.at_wall(i, feq[i] - feq[j], q)
             near = 2 * q * cell.left[j] + (1 - 2 * q) * cell.arrives[j] + change
             far = (cell.left[j] + (2 * q - 1) * cell.left[i] + change) / (2 * q)
-            incoming[i] = Piecewise((near, q < half), (far, True))
+            incoming[i] = cell.below(q, Fraction(1, 2), near, far)
         return incoming

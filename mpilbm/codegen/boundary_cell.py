@@ -10,6 +10,7 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.equilibria import dot
 
+HALF = Rational(1, 2)
 OWN = "own"  # the entry's place in the arrays of its own list
 NAMES = re.compile(r"\b(cells?|blocked|plane|row|x|node)(_[mp])?\b")
 
@@ -68,16 +69,16 @@ class BoundaryCell(CellView):
         column = f"value[entry] * {len(self._columns)} + {self._columns.index(name)}"
         return self._kernel.load(name, f"(real)values[{column}]")
 
-    def at_wall(self, i: int, expression, q=Rational(1, 2)):
+    def at_wall(self, i: int, expression, q=HALF):
         """An expression with the values that are given at the wall, x - q c_i."""
         moved = {}
-        for symbol, value in zip(self.values.values(), self._given, strict=True):
+        for known, value in zip(self.values.values(), self._given, strict=True):
             if value.coordinates:
                 place = centre_of(self._kernel, value, self.lattice)
                 for axis, c in zip("xyz", self.lattice.c[i], strict=False):
                     place |= {axis: place[axis] - q * c} if axis in place else {}
                 numbers = {name: self._number(name) for name in value.numbers}
-                moved[symbol] = value.expression(numbers | place)
+                moved[known] = value.expression(numbers | place)
         return sympify(expression).xreplace(moved)
 
     def link(self, i: int):
@@ -170,6 +171,10 @@ class BoundaryCell(CellView):
     def rest(self, density):
         """rho from the density that is stored."""
         return self._fluid.model.rest(density)
+
+    def below(self, a, b, yes, no):
+        """One of two values: whether a < b."""
+        return Piecewise((yes, a < sympify(b)), (no, True))
 
     def let(self, name: str, expression):
         """Name a value."""

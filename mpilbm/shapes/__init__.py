@@ -18,15 +18,17 @@ class Shape(Parameters):
         """Bool array: which of the points x, y, z (arrays that broadcast; z None in 2D) are in."""
         raise NotImplementedError
 
-    def distance(self, points, step) -> np.ndarray:
+    def distance(self, points, step, size) -> np.ndarray:
         """How many steps, 0 to 1, from points outside lead into the shape; points + step are in.
 
-        points, step: (D, n). By bisection; of several surfaces between the two it finds one.
+        points, step: (D, n); what leaves a box of `size` cells comes in again on its other side. By
+        bisection; of several surfaces between the two it finds one.
         """
+        size = np.reshape(size, (-1, 1))
         outside, inside = np.zeros(points.shape[1]), np.ones(points.shape[1])
         for _ in range(BISECTIONS):
             middle = (outside + inside) / 2
-            within = self.inside(*(points + middle * step))
+            within = self.inside(*((points + middle * step) % size))
             inside = np.where(within, middle, inside)
             outside = np.where(within, outside, middle)
         return inside

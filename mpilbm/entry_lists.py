@@ -66,11 +66,8 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
     owners = (*one_face_each(case.boundaries), *(body.boundary for body in case.bodies))
     blocked, solid = _Blocked(cells, missing), ids[1:-1]
     missing = _completed(case.lattice, owners, cells, owner, missing, blocked)
-    groups: dict[str, list[int]] = {}
-    for index, boundary in enumerate(owners):
-        groups.setdefault(json.dumps(boundary.structure(), sort_keys=True), []).append(index)
     lists = []
-    for members in groups.values():
+    for members in _groups(owners):
         boundary = owners[members[0]]
         row_of = np.full(len(owners), -1, np.int32)
         row_of[members] = np.arange(len(members))
@@ -78,11 +75,6 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
         inward, replaced = _inward(case.lattice, solid, cells[mine], boundary)
         of = tuple(owners[m] for m in members)
         member = row_of[owner[mine]]
-        links = None
-        if boundary.per_link:
-            body = owner[mine] - (len(owners) - len(case.bodies))
-            around = cells[mine], body, missing[mine], blocked.of(cells[mine])
-            links, replaced = link_values(case, boundary, links_of(case, slab, ids, *around))
         fields = _fields(case, slab, cells[mine], of, member)
         each = EntryList(
             boundary.structure(),
@@ -96,10 +88,22 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
             fields,
             tuple((there, blocked.of(there)) for there in inward),
             replaced,
-            links,
         )
+        if boundary.per_link:
+            body = owner[mine] - (len(owners) - len(case.bodies))
+            around = each.cells, body, each.missing, each.blocked
+            links, replaced = link_values(case, boundary, links_of(case, slab, ids, *around))
+            each = replace(each, links=links, replaced=replaced)
         lists.append(replace(each, values=each.rows(case.domain.size, 0)))
     return tuple(lists)
+
+
+def _groups(owners) -> list[list[int]]:
+    """The places of boundaries of one structure, a list each."""
+    groups: dict[str, list[int]] = {}
+    for index, boundary in enumerate(owners):
+        groups.setdefault(json.dumps(boundary.structure(), sort_keys=True), []).append(index)
+    return list(groups.values())
 
 
 def numbers_at(boundaries, size, t: float) -> np.ndarray:

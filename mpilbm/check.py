@@ -50,6 +50,8 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
         require_planes(case, slab)
     survey = geometry.survey(case)
     geometry.require_fluid(case, int(survey.fluid_cells.sum()))
+    for (name, fallback), count in survey.fallbacks.items():
+        report.warnings.append(f"'{name}': {count} {fallback}")
     report.sections["box"] = box_lines(case, survey)
     speed = largest_speed(case)
     for fluid in case.fluids:

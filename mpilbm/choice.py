@@ -8,6 +8,9 @@ from pydantic_core import core_schema
 from mpilbm.registry import UnknownName, find, names
 from mpilbm.toml_text import shown
 
+NESTED = 1  # so deep does the schema describe a kind within itself, as shapes made of shapes
+_described: list[str] = []  # the kinds that are being described
+
 
 class Choice:
     """Annotation of a field that holds an object of one kind of the registry.
@@ -23,6 +26,15 @@ class Choice:
         return core_schema.no_info_plain_validator_function(self.make)
 
     def __get_pydantic_json_schema__(self, schema, handler):
+        if _described.count(self.kind) > NESTED:
+            return {"type": "object", "required": ["name"]}
+        _described.append(self.kind)
+        try:
+            return self._branches(handler)
+        finally:
+            _described.pop()
+
+    def _branches(self, handler):
         branches = []
         for name in names(self.kind):
             branch = handler.resolve_ref_schema(

@@ -8,6 +8,7 @@ import numpy as np
 from mpilbm.boundaries import one_face_each
 from mpilbm.cell_values import CellValue, Plane
 from mpilbm.errors import CaseError
+from mpilbm.link_values import link_values, links_of
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class EntryList:
 
     blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i. inward: for k = 1 to
     the boundary's reach, the k-th cells inwards, int64 (n,), with their blocked; `replaced`: how
-    many of these are no fluid, and replaced by the nearest before them.
+    many of these are no fluid, and replaced by the nearest before them. links: float64, the number
+    of each link, where the boundary asks for one (`replaced`: of how many it cannot be had).
     """
 
     structure: dict
@@ -37,6 +39,7 @@ class EntryList:
     fields: dict[int, np.ndarray]
     inward: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     replaced: int = 0
+    links: np.ndarray | None = None
 
     @property
     def boundary(self):
@@ -54,19 +57,17 @@ class EntryList:
         return rows
 
 
-def entry_lists(case, slab, solid, cells, owner, missing) -> tuple[EntryList, ...]:
+def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]:
     """Sort the entries by the structure of their boundary, in the order of the file.
 
-    solid: (planes, rows, nx); cells, owner, missing: sorted by cell, then owner.
+    ids: (planes + 2, rows, nx), see solids.padded_ids; cells, owner, missing: sorted by cell, then
+    owner.
     """
     owners = (*one_face_each(case.boundaries), *(body.boundary for body in case.bodies))
-    blocked = _Blocked(cells, missing)
+    blocked, solid = _Blocked(cells, missing), ids[1:-1]
     missing = _completed(case.lattice, owners, cells, owner, missing, blocked)
-    groups: dict[str, list[int]] = {}
-    for index, boundary in enumerate(owners):
-        groups.setdefault(json.dumps(boundary.structure(), sort_keys=True), []).append(index)
     lists = []
-    for members in groups.values():
+    for members in _groups(owners):
         boundary = owners[members[0]]
         row_of = np.full(len(owners), -1, np.int32)
         row_of[members] = np.arange(len(members))
@@ -88,8 +89,21 @@ def entry_lists(case, slab, solid, cells, owner, missing) -> tuple[EntryList, ..
             tuple((there, blocked.of(there)) for there in inward),
             replaced,
         )
+        if boundary.per_link:
+            body = owner[mine] - (len(owners) - len(case.bodies))
+            around = each.cells, body, each.missing, each.blocked
+            links, replaced = link_values(case, boundary, links_of(case, slab, ids, *around))
+            each = replace(each, links=links, replaced=replaced)
         lists.append(replace(each, values=each.rows(case.domain.size, 0)))
     return tuple(lists)
+
+
+def _groups(owners) -> list[list[int]]:
+    """The places of boundaries of one structure, a list each."""
+    groups: dict[str, list[int]] = {}
+    for index, boundary in enumerate(owners):
+        groups.setdefault(json.dumps(boundary.structure(), sort_keys=True), []).append(index)
+    return list(groups.values())
 
 
 def numbers_at(boundaries, size, t: float) -> np.ndarray:

@@ -4,6 +4,7 @@ Everything works on planes: a box of (planes, rows, nx) cells, in 2D with one ro
 computed from global coordinates, so a rank needs nobody else, and the cut changes nothing.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +45,8 @@ class Survey:
 
     fluid_cells, entries: int64 (planes,); solid_cells: cells of each body (those taken by a later
     body are counted for that one); links, body_links: populations to supply; overlaps: cells
-    that body j < k lost to body k.
+    that body j < k lost to body k; fallbacks: links for which a boundary takes something else, by
+    its (name, fallback).
     """
 
     fluid_cells: np.ndarray
@@ -53,6 +55,7 @@ class Survey:
     links: tuple[int, ...]
     body_links: tuple[int, ...]
     overlaps: dict[tuple[int, int], int]
+    fallbacks: dict[tuple[str, str], int]
 
 
 def build(case, slab: Slab) -> Geometry:
@@ -68,7 +71,7 @@ def build(case, slab: Slab) -> Geometry:
     require_planes(case, slab)
     ids = padded_ids(case, slab)
     solid = ids[1:-1]
-    lists = entry_lists(case, slab, solid, *_entries(case, slab, ids))
+    lists = entry_lists(case, slab, ids, *_entries(case, slab, ids))
     fluid, flags = _fluid_cells(solid), neighbour_flags(case, slab, ids)
     return Geometry(solid, lists, fluid, flags, **surroundings(case, slab, fluid))
 
@@ -80,7 +83,7 @@ def survey(case, planes_at_a_time: int = 64) -> Survey:
     bodies, boundaries = len(case.bodies), len(faces)
     planes, rows, nx = case.shape
     pieces = split(case.shape, -(-planes // planes_at_a_time), case.domain.periodic[-1])
-    fluid, entries, overlaps = [], [], {}
+    fluid, entries, overlaps, fallbacks = [], [], {}, Counter()
     solid_cells = np.zeros(bodies + 1, np.int64)
     links = np.zeros(boundaries + bodies, np.int64)
     for slab in pieces:
@@ -88,6 +91,9 @@ def survey(case, planes_at_a_time: int = 64) -> Survey:
         cells, owner, missing = _entries(case, slab, ids)
         bits = np.unpackbits(missing.view(np.uint8)).reshape(-1, 32).sum(axis=1)
         links += np.bincount(owner, bits, minlength=links.size).astype(np.int64)
+        for each in entry_lists(case, slab, ids, cells, owner, missing):
+            if each.boundary.per_link and each.replaced:
+                fallbacks[each.boundary.name, each.boundary.fallback] += each.replaced
         entries.append(np.bincount(cells // (rows * nx), minlength=slab.planes))
         fluid.append(_fluid_cells(ids[1:-1]))
         for k in range(1, bodies + 1):
@@ -99,6 +105,7 @@ def survey(case, planes_at_a_time: int = 64) -> Survey:
         tuple(_of_each(case, faces, links)),
         tuple(links[boundaries:].tolist()),
         overlaps,
+        dict(fallbacks),
     )
 
 

@@ -64,14 +64,15 @@ class Lists:
         self._arrays = {
             "missing": device.upload(missing),
             "value": device.upload(np.concatenate([e.value for e in entries])),
-            "start": device.upload(np.cumsum(links) - links),
+            "start": device.upload(start := np.cumsum(links) - links),
             "staging": device.allocate(int(links.sum()), staged),
         }
         self._cells = device.upload(solver.grid.packed(cells, geometry))
         self._ranges: list[tuple] = []
         begin = 0
         for e in entries:
-            own = {"own_first": begin} | self._own(codegen.list_name(case, e.boundary), e)
+            own = {"own_first": begin, "own_link": int(start[begin]) if e.cells.size else 0}
+            own |= self._own(codegen.list_name(case, e.boundary), e)
             end = begin + e.cells.size
             self._ranges.append((codegen.list_name(case, e.boundary), begin, end, own))
             begin = end
@@ -85,6 +86,8 @@ class Lists:
         arrays = {"values": upload(entries.values.astype(solver.program.compute))}
         if any(value.timed for member in entries.members for value in member.given()):
             self._timed.append((entries, arrays["values"]))
+        if "link" in wanted:
+            arrays["link"] = upload(entries.links.astype(solver.program.compute))
         if "blocked" in wanted:
             arrays["blocked"] = upload(entries.blocked)
         for k, (there, blocked) in enumerate(entries.inward, 1):

@@ -39,8 +39,10 @@ def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
 
 def own_bytes(case, entries) -> int:
     """Bytes of the arrays that a list may have beyond those of all: links, cells inwards, state."""
-    state = len(entries.boundary.state(case.lattice)) * np.dtype(case.precision.compute).itemsize
-    return entries.cells.size * (4 + 12 * len(entries.inward) + state)
+    values = len(entries.boundary.state(case.lattice)) * entries.cells.size
+    values += 0 if entries.links is None else entries.links.size
+    held = values * np.dtype(case.precision.compute).itemsize
+    return entries.cells.size * (4 + 12 * len(entries.inward)) + held
 
 
 def limits(case) -> list[str]:

@@ -1,5 +1,6 @@
 """A run: the one page that wires everything and loops."""
 
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,10 +69,12 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
     together(comm, memory_plan.require, device, case, slab)
     solids_and_lists = together(comm, geometry.build, case, slab)
     geometry.require_fluid(case, sum(comm.allgather(int(solids_and_lists.fluid_cells.sum()))))
+    replaced = Counter()
     for each in solids_and_lists.lists:
-        if replaced := sum(comm.allgather(each.replaced)):
-            say(comm, f"warning: {replaced} of the cells to which '{each.boundary.name}' looks "
-                      "inwards are no fluid; it takes the nearest before them")  # fmt: skip
+        replaced[each.boundary.name, each.boundary.fallback] += sum(comm.allgather(each.replaced))
+    for (name, fallback), count in replaced.items():
+        if count:
+            say(comm, f"warning: '{name}': {count} {fallback}")
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
     first = local_rank(comm)[0] == 0

@@ -96,7 +96,7 @@ def _number(value, t):
 def _places(case, boundary, shape, along) -> dict:
     """Coordinates of points where a boundary is, by axis, each (1, points)."""
     size = case.domain.size
-    lower, upper = shape.bounds() if shape else ((0,) * len(size), size)
+    lower, upper = np.clip(shape.bounds(), 0, size) if shape else ((0,) * len(size), size)
     found = []
     for face in boundary.where or ("",):
         sides = [

@@ -11,7 +11,7 @@ from mpilbm.registry import make
 class Wall:
     """Stand-in for a boundary: `kind` is its structure, `values` its numbers."""
 
-    oriented, whole, reach = False, False, 0
+    oriented, whole, reach, per_link, slips = False, False, 0, "", False
 
     def __init__(self, *where, kind="wall", **values):
         self.where, self.kind, self.numbers = where, kind, values

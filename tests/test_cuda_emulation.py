@@ -11,6 +11,7 @@ from slabs import Cluster
 from test_laws_faces import NAMES as NAMED
 from test_laws_faces import four_faces
 from test_laws_slabs import OPTIONS, defined, tables
+from test_laws_walls import rocks
 
 from mpilbm import codegen
 from mpilbm.backends import compiler, cuda_launch
@@ -230,3 +231,12 @@ def test_faces_do_what_the_c_text_does(layout):
     assert_same(cpu, Cluster(case, 1, EmulatedDevice).start().run(3))
     cut = Cluster(case, 2, EmulatedDevice).restore(cpu.state(), 3, cpu.kept()).run(3)
     assert_same(cpu.run(3), cut)
+
+
+def test_walls_do_what_the_c_text_does():
+    """With a number for each link."""
+    case = rocks({"name": "aa"}, "interpolated")
+    case["boundary"][0]["name"] = "free_slip"
+    compile_both(case)
+    cpu, gpu = Cluster(case).start().run(5), Cluster(case, 2, EmulatedDevice).start().run(5)
+    assert_same(cpu, gpu)

@@ -17,7 +17,19 @@ SHAPES = {
         {"lower": [1, 0.5, 3], "upper": [2, 2, 4.5]},
         {"lower": [1, 0.5], "upper": [2, 2]},
     ),
+    "half_space": (
+        {"point": [2, 3, 4], "normal": [0, -1, 0]},
+        {"point": [2, 3], "normal": [1, 0]},
+    ),
+    "torus": (
+        {"centre": [4, 4, 5], "radius": 2, "tube": 0.7, "axis": "x"},
+        {"centre": [4, 5], "radius": 2, "tube": 0.7},
+    ),
 }
+for name in ("union", "difference"):
+    SHAPES[name] = tuple(
+        {"of": [{"name": each} | SHAPES[each][k] for each in ("sphere", "box")]} for k in (0, 1)
+    )
 
 
 @pytest.mark.parametrize("name", names("shapes"))
@@ -33,6 +45,32 @@ def test_shapes_lie_in_their_bounds_and_know_their_dimension(name, dimensions):
     assert inside.size
     assert (axes[0][inside.min(axis=0)] >= lower).all()
     assert (axes[0][inside.max(axis=0)] <= upper).all()
+
+
+@pytest.mark.parametrize("name", names("shapes"))
+def test_distances_end_at_the_surface(name):
+    """Along steps that lead from outside into a shape."""
+    shape = make("shapes", {"name": name, **SHAPES[name][0]})
+    points = np.random.default_rng(1).uniform(0, 8, (3, 4000))
+    step = np.random.default_rng(2).choice([-1.0, 0, 1], (3, 4000))
+    leads = ~shape.inside(*points) & shape.inside(*(points + step)) & (points + step < 8).all(0)
+    leads &= (points + step >= 0).all(0)
+    points, step = points[:, leads], step[:, leads]
+    assert points.size
+    q = shape.distance(points, step, (8, 8, 8))
+    assert shape.inside(*(points + (q + 1e-12) * step)).all()
+    assert not shape.inside(*(points + (q - 1e-12) * step)).any()
+
+
+def test_shapes_are_joined_and_cut():
+    """A pipe: a box without a cylinder, and one with a ball in it."""
+    box = {"name": "box", "lower": [0, 0], "upper": [8, 8]}
+    disc = {"name": "cylinder", "centre": [4, 4], "radius": 3}
+    pipe = make("shapes", {"name": "difference", "of": [box, disc]})
+    assert pipe.inside(np.array([0.5, 4]), np.array([0.5, 4])).tolist() == [True, False]
+    ball = {"name": "sphere", "centre": [4, 4], "radius": 1}
+    both = make("shapes", {"name": "union", "of": [pipe.model_dump(), ball]})
+    assert both.inside(np.array([4, 4]), np.array([4, 6])).tolist() == [True, False]
 
 
 def test_shape_problems_name_the_key():

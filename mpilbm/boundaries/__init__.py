@@ -20,6 +20,9 @@ class Boundary(Parameters):
     oriented   it knows the inward normal, and so stands on faces of the box alone
     whole      it sets all populations of the cell, but for those along links of other boundaries
     reach      how many cells it looks inwards along the normal (`cell.inward`): 0, 1 or 2
+    per_link   what it must know of each link (`cell.link`): "" (nothing), "distance" or "mirror",
+               see link_values; `fallback` says what it does where that cannot be had
+    slips      nothing is dragged along its wall
     """
 
     where: tuple[Face, ...] = ()
@@ -29,6 +32,11 @@ class Boundary(Parameters):
     oriented: ClassVar[bool] = False
     whole: ClassVar[bool] = False
     reach: ClassVar[int] = 0
+    per_link: ClassVar[str] = ""
+    fallback: ClassVar[str] = (
+        "cells to which it looks inwards are no fluid; it takes the nearest before them"
+    )
+    slips: ClassVar[bool] = False
 
     @property
     def returns(self) -> bool:
@@ -81,11 +89,15 @@ class Boundary(Parameters):
 
         lattice, cs                   the speed of sound
         values                        what is given, by name, at the cell's centre
-        at_wall(i, expression)        the expression with these half a link out, at x - c_i / 2
+        at_wall(i, expression, q)     the expression with these at the wall, x - q c_i, or without
+                                      q half a link out
+        link(i)                       the number of the link along c_i, where declared
         left[j]                       the population that left the cell along c_j
         rho, density, u               of what left; density as it is stored
         arrives[j]                    the one that streams in; along a missing link, what left
                                       against it
+        streams(offset, j)            the one along c_j that streams to x + offset, also where that
+                                      lies beyond a face; it must come from a cell next to x
         normal, inward(k), state      where declared; inward(k) is another cell: left, arrives, …
         feq(density, rho, u)          of the collision
         stored(rho), rest(density)    the density that goes with a rho, and the inverse
@@ -93,6 +105,7 @@ class Boundary(Parameters):
         momentum(rho, u)              their sum_i c_i f_i: rho u less half of the force
         velocity(momentum, rho)       the inverse
         force                         per volume
+        below(a, b, yes, no)          one of two values: whether a < b
         let(name, expression)         a name for a value
         """
         raise NotImplementedError

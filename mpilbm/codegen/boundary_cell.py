@@ -7,10 +7,17 @@ from sympy import Piecewise, Rational, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
 from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.printer import symbol
 from mpilbm.equilibria import dot
 
+HALF = Rational(1, 2)
 OWN = "own"  # the entry's place in the arrays of its own list
 NAMES = re.compile(r"\b(cells?|blocked|plane|row|x|node)(_[mp])?\b")
+
+
+def staged(i: int) -> str:
+    """C text: where what enters along direction i is staged, after the links before it."""
+    return f"staged + POPCOUNT(links & {(1 << i) - 1}u)"
 
 
 class CellView:
@@ -62,17 +69,46 @@ class BoundaryCell(CellView):
         column = f"value[entry] * {len(self._columns)} + {self._columns.index(name)}"
         return self._kernel.load(name, f"(real)values[{column}]")
 
-    def at_wall(self, i: int, expression):
-        """An expression with the values that are given half a link out, at x - c_i / 2."""
+    def at_wall(self, i: int, expression, q=HALF):
+        """An expression with the values that are given at the wall, x - q c_i."""
         moved = {}
-        for symbol, value in zip(self.values.values(), self._given, strict=True):
+        for known, value in zip(self.values.values(), self._given, strict=True):
             if value.coordinates:
                 place = centre_of(self._kernel, value, self.lattice)
                 for axis, c in zip("xyz", self.lattice.c[i], strict=False):
-                    place |= {axis: place[axis] - Rational(c, 2)} if axis in place else {}
+                    place |= {axis: place[axis] - q * c} if axis in place else {}
                 numbers = {name: self._number(name) for name in value.numbers}
-                moved[symbol] = value.expression(numbers | place)
+                moved[known] = value.expression(numbers | place)
         return sympify(expression).xreplace(moved)
+
+    def link(self, i: int):
+        """The number of the link along c_i."""
+        self._kernel.per_entry("link", "real*")
+        self._kernel.argument("own_link", "int64")
+        return self._kernel.load(f"link_{i}", f"link[{staged(i)} - own_link]")
+
+    def streams(self, offset, j: int):
+        """What streams along c_j to x + offset, also where that lies beyond a face.
+
+        It counts as if it streamed into the cell, as what comes through the same planes.
+        """
+        steps = self.lattice.offset_of(offset)
+        end = "_to_" + "".join("mop"[1 + step] for step in steps)
+        places = {}
+
+        def read(name, place):
+            value = symbol(f"streams_{name}{end}")
+            places[value] = place
+            return value
+
+        fluid, kernel = self._fluid, self._kernel
+        f = sympify(fluid.layout.arriving(self.lattice, self._parity, read, fluid.model.rest)[j])
+        for value in sorted(f.free_symbols & places.keys(), key=str):
+            slot, place = places[value]
+            kernel.read(str(value), "f", "store", fluid.grid, slot, place)
+            there = tuple(a + b for a, b in zip(steps, place, strict=True))
+            kernel.loads[value] = f"LOAD(f, {kernel.address(fluid.grid, slot, there)})"
+        return f
 
     @cached_property
     def normal(self) -> tuple[int, ...]:
@@ -135,6 +171,10 @@ class BoundaryCell(CellView):
     def rest(self, density):
         """rho from the density that is stored."""
         return self._fluid.model.rest(density)
+
+    def below(self, a, b, yes, no):
+        """One of two values: whether a < b."""
+        return Piecewise((yes, a < sympify(b)), (no, True))
 
     def let(self, name: str, expression):
         """Name a value."""

@@ -4,7 +4,7 @@ from collections import Counter
 
 from sympy import sympify
 
-from mpilbm.codegen.boundary_cell import OWN, BoundaryCell
+from mpilbm.codegen.boundary_cell import OWN, BoundaryCell, staged
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
@@ -62,7 +62,7 @@ def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     for i in range(lowest, fluid.lattice.Q):
         place = fluid.layout.gather(fluid.lattice, i, parity)
         address = kernel.address(fluid.grid, *place)
-        kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{_staged(i)}] : (store)0;")
+        kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{staged(i)}] : (store)0;")
         kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});")
     return kernel
 
@@ -80,7 +80,7 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     kernel.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")
     kernel.do(LINKS.format("k"))
     for i in range(lowest, fluid.lattice.Q):
-        kernel.do(f"if ({_listed(i)}) arrives_{i} = staging[{_staged(i)}];")
+        kernel.do(f"if ({_listed(i)}) arrives_{i} = staging[{staged(i)}];")
     kernel.do("}}")
     arrived = [kernel.load(f"arrived_{i}", f"arrives_{i}") for i in range(fluid.lattice.Q)]
     fluid.keep(kernel, parity, fluid.collide(kernel, arrived), "f_out")
@@ -90,11 +90,6 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
 def _listed(i: int) -> str:
     """C text: the link of direction i is missing."""
     return f"(links >> {i} & 1)"
-
-
-def _staged(i: int) -> str:
-    """C text: where what enters along direction i is staged, after the links before it."""
-    return f"staged + POPCOUNT(links & {(1 << i) - 1}u)"
 
 
 class EntryText(KernelText):
@@ -148,7 +143,7 @@ class EntryText(KernelText):
             body = " ".join([*block, f"enters_{i} = {c_text(value)};"])
             lines.append(f"real enters_{i} = R(0); if ({_listed(i)}) {{ {body} }}")
         for i in entering:
-            lines.append(f"if ({_listed(i)}) {self._stage}(staging, {_staged(i)}, enters_{i});")
+            lines.append(f"if ({_listed(i)}) {self._stage}(staging, {staged(i)}, enters_{i});")
         stores = following.items()
         return lines + [f"STORE_REAL(state, {k}, {c_text(value)});" for k, value in stores]
 

@@ -1,6 +1,10 @@
 """Solid shapes: what a [[body]] without a mask is made of."""
 
+import numpy as np
+
 from mpilbm.registry import Parameters
+
+BISECTIONS = 52  # halvings of a step: to the rounding of its numbers
 
 
 class Shape(Parameters):
@@ -13,6 +17,21 @@ class Shape(Parameters):
     def inside(self, x, y, z=None):
         """Bool array: which of the points x, y, z (arrays that broadcast; z None in 2D) are in."""
         raise NotImplementedError
+
+    def distance(self, points, step, size) -> np.ndarray:
+        """How many steps, 0 to 1, from points outside lead into the shape; points + step are in.
+
+        points, step: (D, n); what leaves a box of `size` cells comes in again on its other side. By
+        bisection; of several surfaces between the two it finds one.
+        """
+        size = np.reshape(size, (-1, 1))
+        outside, inside = np.zeros(points.shape[1]), np.ones(points.shape[1])
+        for _ in range(BISECTIONS):
+            middle = (outside + inside) / 2
+            within = self.inside(*((points + middle * step) % size))
+            inside = np.where(within, middle, inside)
+            outside = np.where(within, outside, middle)
+        return inside
 
     def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Lower and upper corner (x, y[, z]) of a box that holds the shape; may be infinite."""

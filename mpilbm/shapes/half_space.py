@@ -1,0 +1,39 @@
+"""The half space; in 2D the half plane."""
+
+from math import inf
+
+from mpilbm.registry import register
+from mpilbm.shapes import Shape
+
+
+@register("shapes", "half_space")
+class HalfSpace(Shape):
+    """All on one side of a plane through `point`: (x - point) . normal <= 0.
+
+    `normal`, of any length, points to the fluid. It ends at the faces of the box.
+    """
+
+    point: tuple[float, ...]
+    normal: tuple[float, ...]
+
+    def inside(self, x, y, z=None):
+        """(x - point) . normal <= 0."""
+        points = (x, y) if z is None else (x, y, z)
+        triples = zip(points, self.point, self.normal, strict=True)
+        return sum((x - p) * n for x, p, n in triples) <= 0
+
+    def bounds(self):
+        """Everything, but for planes across an axis."""
+        lower, upper = [-inf] * len(self.point), [inf] * len(self.point)
+        across = [a for a, n in enumerate(self.normal) if n]
+        if len(across) == 1:
+            (a,) = across
+            (upper if self.normal[a] > 0 else lower)[a] = self.point[a]
+        return tuple(lower), tuple(upper)
+
+    def problems(self, case):
+        """Wrong number of entries, a normal that points nowhere."""
+        problems = self.wrong_lengths(case, "point", "normal")
+        if not any(self.normal):
+            problems.append(f"normal = {list(self.normal)} has no direction; give one to the fluid")
+        return problems

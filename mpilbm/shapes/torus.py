@@ -1,0 +1,44 @@
+"""The torus; in 2D the ring."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from mpilbm.registry import register
+from mpilbm.shapes import Shape
+
+
+@register("shapes", "torus")
+class Torus(Shape):
+    """Tube of radius `tube` around a circle of `radius` about an axis; in 2D a ring, no axis."""
+
+    centre: tuple[float, ...]
+    radius: float = Field(gt=0)
+    tube: float = Field(gt=0)
+    axis: Literal["x", "y", "z"] | None = None
+
+    def inside(self, x, y, z=None):
+        """(distance from the axis - radius)² + (distance along it)² <= tube²."""
+        points = (x, y) if z is None else (x, y, z)
+        offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
+        along = 0 if z is None else offsets.pop("xyz".index(self.axis))
+        around = sum(offset**2 for offset in offsets) ** 0.5
+        return (around - self.radius) ** 2 + along**2 <= self.tube**2
+
+    def bounds(self):
+        """centre ± (radius + tube), along the axis ± tube."""
+        half = [self.radius + self.tube] * len(self.centre)
+        if len(half) == 3:
+            half["xyz".index(self.axis)] = self.tube
+        lower = tuple(c - h for c, h in zip(self.centre, half, strict=True))
+        return lower, tuple(c + h for c, h in zip(self.centre, half, strict=True))
+
+    def problems(self, case):
+        """Wrong number of entries, axis missing in 3D, given in 2D."""
+        problems = self.wrong_lengths(case, "centre")
+        if case.dimensions == 3 and self.axis is None:
+            problems.append('axis is missing; give axis = "x", "y" or "z"')
+        if case.dimensions == 2 and self.axis is not None:
+            problems.append(f"axis = {self.axis!r} has no meaning in 2D, where a torus is a ring; "
+                            "remove it")  # fmt: skip
+        return problems

@@ -1,0 +1,179 @@
+"""Walls: where they lie, what they keep, and that neither cut nor layout shows."""
+
+import numpy as np
+import pytest
+from faces import closed
+from slabs import PRECISIONS, Cluster
+
+from mpilbm import domain, geometry
+from mpilbm.case import parse_case
+from mpilbm.check import plan
+from mpilbm.errors import CaseError
+from mpilbm.registry import make
+
+
+def body(boundary, label="0", **shape) -> dict:
+    return {"label": label, "shape": shape, "boundary": boundary}
+
+
+def channel(name: str, n: int, offset: float) -> float:
+    """Error of a forced channel whose walls, two boxes, lie at a fraction of a cell; one slides."""
+    lower, ny, viscosity, top, slide = 1 + offset, n + 3, 0.1, 0.4 / n, 0.1 / n
+    upper = lower + n
+    flow = f"4*{top}*(y - {lower})*({upper} - y)/{n**2} + {slide}*(y - {lower})/{n}"
+    walls = [
+        body({"name": name}, "low", name="box", lower=[-9, -9], upper=[9, lower]),
+        body({"name": name, "velocity": [slide, 0]}, "high",
+             name="box", lower=[-9, upper], upper=[9, ny + 9]),
+    ]  # fmt: skip
+    tables = closed(
+        "D2Q9", [3, ny], [{"name": "bounce_back", "where": ["y-", "y+"]}],
+        force={"name": "guo", "value": [8 * viscosity * top / n**2, 0]}, body=walls,
+        fluid={"viscosity": viscosity}, collision={"name": "trt"},
+        initial={"rho": 1, "u": [flow, 0]},
+    )  # fmt: skip
+    tables["domain"]["periodic"] = [True, False]
+    found = Cluster(tables).start().run(8 * n * n).fields("u")["u"][:, 0, 1, 0]
+    y = np.arange(ny) + 0.5
+    expected = 4 * top * (y - lower) * (upper - y) / n**2 + slide * (y - lower) / n
+    fluid = (y > lower) & (y < upper)
+    return float(np.abs(found - expected)[fluid].max()) / top
+
+
+@pytest.mark.parametrize("offset", [0.1, 0.3, 0.8])
+def test_a_wall_at_a_fraction_of_a_cell(offset):
+    coarse, fine = (channel("interpolated", n, offset) for n in (8, 16))
+    slope = np.log2(coarse / fine)
+    print(f"wall at {offset}: {coarse:.2e}, {fine:.2e}, order {slope:.2f}")
+    assert slope > 1.9
+    assert fine < channel("bounce_back", 16, offset) / 8
+
+
+def between_cylinders(name: str, n: int) -> float:
+    """Error of the flow between two cylinders, the inner of radius n turning, the outer of 2n."""
+    centre, omega, box = [2.4 * n + 0.2, 2.4 * n - 0.1], 0.1 / n**2, round(4.8 * n)
+    x, y = (f"({a} - {c})" for a, c in zip("xy", centre, strict=True))
+    swirl = f"{omega}/3*where({x}**2 + {y}**2 > {n * n}, 4*{n * n}/({x}**2 + {y}**2) - 1, 3)"
+    swirl = f"where({x}**2 + {y}**2 > {4 * n * n}, 0, {swirl})"
+    turning = {"name": name, "velocity": [f"-{omega}*{y}", f"{omega}*{x}"]}
+    bodies = [
+        body(turning, "inner", name="cylinder", centre=centre, radius=n),
+        body({"name": name}, "outer", name="torus", centre=centre, radius=2.2 * n, tube=0.2 * n),
+    ]
+    sides = {"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}
+    tables = closed("D2Q9", [box, box], [sides],
+                    body=bodies, fluid={"viscosity": 0.1}, collision={"name": "trt"},
+                    initial={"rho": 1, "u": [f"-{swirl}*{y}", f"{swirl}*{x}"]})  # fmt: skip
+    u = Cluster(tables).start().run(8 * n * n).fields("u")["u"][:, 0]
+    y, x = (np.mgrid[:box, :box] + 0.5) - np.reshape(centre[::-1], (2, 1, 1))
+    r = np.hypot(x, y)
+    expected = omega / 3 * (4 * n * n / r**2 - 1) * np.array([-y, x])
+    error = np.hypot(*(np.moveaxis(u, -1, 0) - expected))[(r > n) & (r < 2 * n)]
+    return float(np.sqrt((error**2).mean())) / (omega * n)
+
+
+def test_flow_between_cylinders():
+    """A turning wall, one line of formulas, and curved."""
+    coarse, fine = (between_cylinders("interpolated", n) for n in (6, 12))
+    slope, stairs = np.log2(coarse / fine), between_cylinders("bounce_back", 12)
+    print(f"cylinders: {coarse:.2e}, {fine:.2e}, order {slope:.2f}; bounce_back {stairs:.2e}")
+    assert slope > 1.8
+    assert fine < stairs / 4
+
+
+def quarter(lattice: str, symmetric: bool, **tables) -> dict:
+    """A box with walls and a flow that is symmetric in x and y, or a quarter of it."""
+    D, n = int(lattice[1]), 4
+    faces = ["x-", "x+", "y-", "y+"]
+    slip = [] if symmetric else [{"name": "free_slip", "where": ["x+", "y+"]}]
+    walls = [{"name": "bounce_back", "where": faces if symmetric else ["x-", "y-"]}]
+    u = [f"0.05*sin(pi*x/{n})", f"0.03*sin(pi*y/{n})", f"0.04*(1 - cos(pi*x*y/{n * n}))"]
+    if symmetric:  # x and y of the other side are measured from there
+        near = {a: f"min({a}, {2 * n} - {a})" for a in "xy"}
+        mirrored = [f"({n} - {a})/abs({n} - {a})*" for a in "xy"] + [""]
+        u = [mirrored[k] + text.replace("x*y", f"{near['x']}*{near['y']}")
+             .replace("pi*x/", f"pi*{near['x']}/").replace("pi*y/", f"pi*{near['y']}/")
+             for k, text in enumerate(u)]  # fmt: skip
+    size = [n * (1 + symmetric)] * 2 + [3] * (D - 2)
+    case = closed(lattice, size, walls + slip, initial={"rho": 1.02, "u": u[:D]}, **tables)
+    case["domain"]["periodic"] = [False, False, True][:D]
+    return case
+
+
+@pytest.mark.parametrize(
+    ("lattice", "layout"), [("D2Q9", "esopull"), ("D3Q19", "aa"), ("D3Q27", "ab")]
+)
+def test_free_slip_is_a_plane_of_symmetry(lattice, layout):
+    """Also where two of them meet, and a wall."""
+    whole = Cluster(quarter(lattice, True)).start().run(11)
+    part = Cluster(quarter(lattice, False, layout={"name": layout}), 3 - (layout == "ab")).start()
+    mass = part.sums()[1][:, 0].sum()
+    part.run(11)
+    for name, values in whole.fields("rho", "u").items():
+        values = values[:, :4, :4] if lattice != "D2Q9" else values[:4, :, :4]
+        assert np.abs(part.fields(name)[name] - values).max() < 1e-15
+    assert abs(part.sums()[1][:, 0].sum() / mass - 1) < 1e-14
+
+
+def rocks(layout, boundary: str) -> dict:
+    """A turning disc and a mask-like box across the slabs."""
+    turning = {"name": boundary, "velocity": ["-0.02*(y - 6.3)", "0.02*(x - 4.1)*cos(t/5)"]}
+    bodies = [
+        body(turning, "disc", name="sphere", centre=[4.1, 6.3], radius=2.2),
+        body({"name": boundary}, "block", name="box", lower=[7.4, 7.8], upper=[9, 9.4]),
+    ]
+    tables = closed("D2Q9", [9, 13], [{"name": "bounce_back", "where": ["y-", "y+"]}],
+                    body=bodies, layout=layout, precision=PRECISIONS["single"])  # fmt: skip
+    tables["domain"]["periodic"] = [True, False]
+    return tables
+
+
+LAYOUTS = [{"name": name} for name in ("aa", "esopull", "moments")]
+LAYOUTS += [{"name": "indirect", "streaming": "aa"}]
+
+
+@pytest.mark.parametrize("boundary", ["interpolated", "full_way"])
+def test_neither_cut_nor_layout_shows(boundary):
+    whole = Cluster(rocks({"name": "ab"}, boundary)).start().run(9)
+    for layout in LAYOUTS:
+        other = Cluster(rocks(layout, boundary), 3).start().run(9)
+        if layout["name"] != "moments":
+            assert np.array_equal(other.state(), whole.state())
+            continue
+        for name, values in whole.fields("rho", "u").items():
+            assert np.abs(other.fields(name)[name] - values).max() < 3e-6
+
+
+def test_distances_are_those_of_the_shape():
+    """Of each link: the point so far along it lies on the surface; half-way where it must be."""
+    case = parse_case(rocks({"name": "ab"}, "interpolated"), "test.toml")
+    (slab,) = domain.split(case.shape, 1, False)
+    lists = [e for e in geometry.build(case, slab).lists if e.boundary.per_link]
+    disc = next(e for e in lists if e.boundary.velocity)
+    links, far = iter(disc.links), []
+    for cell, missing in zip(disc.cells, disc.missing, strict=True):
+        x = np.array([cell % 9 + 0.5, cell // 9 + 0.5])
+        for i in np.flatnonzero(missing >> np.arange(9) & 1):
+            q = next(links)
+            at = x - q * np.array(case.lattice.c[i])
+            if abs(np.hypot(*(at - [4.1, 6.3])) - 2.2) > 1e-12:
+                far.append((q, (at + 1.5 * np.array(case.lattice.c[i])).tolist()))
+    assert far == [(0.5, [7.5, 8.5])]  # behind that cell is the block
+    assert disc.replaced == 1
+
+
+def test_narrow_gaps_fall_back_and_say_so():
+    bodies = [
+        body({"name": "interpolated"}, "low", name="box", lower=[0, 0], upper=[5, 2.2]),
+        body({"name": "interpolated"}, "high", name="box", lower=[0, 2.9], upper=[5, 6]),
+    ]
+    tables = closed("D2Q9", [5, 6], [{"name": "bounce_back", "where": ["y-", "y+"]}], body=bodies)
+    tables["domain"]["periodic"] = [True, False]
+    (warning,) = [w for w in plan(parse_case(tables, "t.toml")).warnings if "interpolated" in w]
+    assert "30 links have no fluid behind their cell" in warning
+
+
+def test_free_slip_is_refused_where_nothing_is_stored():
+    with pytest.raises(CaseError, match="free_slip reads beyond the face"):
+        parse_case(quarter("D2Q9", False, layout={"name": "indirect"}), "test.toml")
+    assert make("boundaries", {"name": "free_slip", "where": ["x-"]}).oriented

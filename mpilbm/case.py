@@ -85,6 +85,11 @@ class Case(Parameters):
         nx //= self.lattice.volume
         return (rest[1], rest[0], nx) if len(rest) == 2 else (rest[0], 1, nx)
 
+    @property
+    def weighed(self) -> tuple[int, ...]:
+        """Numbers of the bodies whose forces an output asks for."""
+        return tuple(sorted({k for output in self.outputs for k in output.bodies(self)}))
+
     def key(self, fluid: Fluid, name: str) -> str:
         """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
         return f"fluid.{fluid.label}.{name}" if len(self.fluids) > 1 else name

@@ -20,7 +20,8 @@ class EntryList:
     if this entry supplies the population entering along c_i. value: int32 (n,), row of values;
     values: float64 (m, V), a row per face or body (`members`) at t = 0, a column for each number
     that the kernel reads (one of zeros if there are none); where `fields` has values of each cell
-    for a column, a row per entry. member: int32 (n,), whose entry it is.
+    for a column, a row per entry. member: int32 (n,), whose entry it is. owners: the places of the
+    members in `one_face_each` of the [[boundary]]s or, counted on, among the bodies.
 
     blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i. inward: for k = 1 to
     the boundary's reach, the k-th cells inwards, int64 (n,), with their blocked; `replaced`: how
@@ -30,6 +31,7 @@ class EntryList:
 
     structure: dict
     members: tuple
+    owners: tuple[int, ...]
     cells: np.ndarray
     missing: np.ndarray
     value: np.ndarray
@@ -45,6 +47,28 @@ class EntryList:
     def boundary(self):
         """One of the members."""
         return self.members[0]
+
+    def only(self, mine) -> "EntryList":
+        """Some of the entries, by their numbers."""
+        return replace(
+            self,
+            cells=self.cells[mine],
+            missing=self.missing[mine],
+            value=np.arange(mine.size, dtype=np.int32) if self.fields else self.value[mine],
+            values=self.values[mine] if self.fields else self.values,
+            blocked=self.blocked[mine],
+            member=self.member[mine],
+            fields={column: values[mine] for column, values in self.fields.items()},
+            links=self._links_of(mine),
+            inward=tuple((there[mine], links[mine]) for there, links in self.inward),
+        )
+
+    def _links_of(self, mine):
+        """The numbers of the links of some entries."""
+        if self.links is None:
+            return None
+        bits = np.unpackbits(self.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1)
+        return self.links[np.isin(np.repeat(np.arange(bits.size), bits), mine)]
 
     def rows(self, size, t: float) -> np.ndarray:
         """`values` at time t, in a box of `size` cells."""
@@ -79,6 +103,7 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
         each = EntryList(
             boundary.structure(),
             of,
+            tuple(members),
             cells[mine],
             missing[mine],
             np.arange(mine.size, dtype=np.int32) if fields else member,

@@ -153,6 +153,17 @@ class Lists:
         for launch, begin, end in self._begins[key]:
             launch(self.stream, begin, end)
 
+    def stage(self) -> dict:
+        """Stage now what enters in the next step; the arrays that kernels over all entries take."""
+        solver = self._solver
+        arrays = self._arrays | solver.current() | {"cells": self._cells}
+        for entries, values in self._timed:
+            self._tell_time(entries, values)
+        for name, begin, end, own in self._ranges:
+            parity = solver.steps % solver.layout.parities
+            solver.bind(f"{name}_{parity}", **(arrays | own))(self.stream, begin, end)
+        return arrays
+
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
         for entries, values in self._timed:

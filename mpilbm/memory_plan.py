@@ -25,16 +25,27 @@ def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
     )
     grid = case.layout.grid(case.lattice, planes, rows, nx, fluid)
     velocity = velocity_grid(case.lattice, case.layout.ghost, planes, rows, nx)
-    again = not case.layout.populations
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     return {
         "populations": case.layout.buffers * grid.count * storage,
         **tables,
         "velocity": velocity.count * compute,
         "flags": planes * rows * nx * (1 if len(case.lattice.beside) < 8 else 2),
-        "boundary lists": entries * (ENTRY_BYTES + again * AGAIN_BYTES)
-        + links * (compute if again else storage),
+        "boundary lists": list_bytes(case, entries, links),
     }
+
+
+def list_bytes(case, entries: int, links: int) -> int:
+    """Bytes of the arrays that all boundary lists have."""
+    again, precision = not case.layout.populations, case.precision
+    staged = np.dtype(precision.compute if again else precision.storage).itemsize
+    return entries * (ENTRY_BYTES + again * AGAIN_BYTES) + links * staged
+
+
+def counted(lists) -> tuple[int, int]:
+    """Entries and links of lists."""
+    bits = (np.unpackbits(each.missing.view(np.uint8)).sum(dtype=np.int64) for each in lists)
+    return sum(each.cells.size for each in lists), int(sum(bits))
 
 
 def own_bytes(case, entries) -> int:
@@ -65,8 +76,6 @@ def require(device, case, slab, lists=(), fluid=None) -> None:
     problems = limits(case) + device.problems(case.shape)
     if problems:
         raise CaseError(problems, path=case.path)
-    entries = sum(each.cells.size for each in lists)
-    bits = sum(np.unpackbits(each.missing.view(np.uint8)).sum(dtype=np.int64) for each in lists)
-    needed = sum(bytes_needed(case, slab, entries, int(bits), fluid).values())
+    needed = sum(bytes_needed(case, slab, *counted(lists), fluid).values())
     needed += sum(own_bytes(case, each) for each in lists)
     device.require(needed, "the fields of a slab")

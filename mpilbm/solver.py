@@ -12,6 +12,7 @@ from mpilbm.codegen.program import Program
 from mpilbm.diagnostics import Diagnostics
 from mpilbm.layouts.grid import Grid
 from mpilbm.lists import Lists
+from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.passes import exchange_plan
 
 SAMPLED = 64  # one step in so many is timed
@@ -94,7 +95,7 @@ class Solver:
         planes, (rows, nx) = slab.planes, slab.shape[1:]
         self.grid = self.layout.grid(self.lattice, planes, rows, nx, geometry.around)
         self.first = self.grid.ghost
-        listed = self.grid.unlisted(geometry.lists, self.lattice)
+        whole, listed = geometry, self.grid.unlisted(geometry.lists, self.lattice)
         self.geometry = geometry = replace(geometry, lists=tuple(listed))
         memory_plan.require(device, case, slab, geometry.lists, geometry.around)
         self.kernels = device.compile(program)
@@ -112,8 +113,8 @@ class Solver:
         for k in range(self.period):
             self.lists.prepare(k, k % self.layout.parities, **self._arrays(k))
         self.passes = [self._collide_stream(k) for k in range(self.period)]
-        self.diagnostics = Diagnostics(self)
-        self.beginning = Beginning(self)
+        self.diagnostics, self.beginning = Diagnostics(self), Beginning(self)
+        self.exchanged = MomentumExchange(self, whole) if case.weighed else None
 
     @property
     def bytes_per_update(self) -> int:

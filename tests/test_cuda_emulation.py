@@ -8,6 +8,7 @@ import pytest
 from emulated_device import C_FLAGS, EmulatedDevice, Module, build, command
 from pairs import all_pairs, label
 from slabs import Cluster
+from test_body_forces import rotor, sample
 from test_laws_faces import NAMES as NAMED
 from test_laws_faces import four_faces
 from test_laws_slabs import OPTIONS, defined, tables
@@ -240,3 +241,11 @@ def test_walls_do_what_the_c_text_does():
     compile_both(case)
     cpu, gpu = Cluster(case).start().run(5), Cluster(case, 2, EmulatedDevice).start().run(5)
     assert_same(cpu, gpu)
+
+
+@pytest.mark.parametrize("layout", ["aa", "moments"])
+def test_forces_on_bodies_are_those_of_the_c_text(layout):
+    case = rotor(layout)
+    compile_both(case)
+    cpu, gpu = Cluster(case, 2).start().run(3), Cluster(case, 2, EmulatedDevice).start().run(3)
+    assert np.array_equal(sample(gpu), sample(cpu))

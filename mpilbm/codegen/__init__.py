@@ -24,6 +24,7 @@ def structure(case) -> dict:
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
         "initial": start(fluid),
+        "weighed": bool(case.weighed),
     }
 
 
@@ -68,7 +69,13 @@ def build(case) -> Program:
     """Generate the kernels of a case."""
     from mpilbm.codegen.diagnostics import Diagnostics
     from mpilbm.codegen.kernels import FluidKernels
-    from mpilbm.codegen.lists import again_kernel, begin_kernel, enter_kernel, stage_kernel
+    from mpilbm.codegen.lists import (
+        again_kernel,
+        begin_kernel,
+        enter_kernel,
+        exchanged_kernel,
+        stage_kernel,
+    )
     from mpilbm.codegen.model import Model
     from mpilbm.codegen.statistics import sample_columns, sample_rows
 
@@ -89,6 +96,7 @@ def build(case) -> Program:
                 texts.append(begin_kernel(kernels, boundary, name, parity))
         take_in = enter_kernel if case.layout.populations else again_kernel
         texts.append(take_in(kernels, parity, lowest))
+        texts += [exchanged_kernel(kernels, parity)] if case.weighed else []
     precision = case.precision
     head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
     head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"

@@ -87,6 +87,31 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     return kernel
 
 
+def exchanged_kernel(fluid: FluidKernels, parity: int) -> KernelText:
+    """For each staged link, f_i + f_opp and f_opp - f_i, where f_opp left and f_i enters.
+
+    Their values at rest, feq(rho = 1, u = 0), are left out: gauge pressure.
+    """
+    model, lattice = fluid.model, fluid.lattice
+    text = "f_opp_out + f_i_in - 2 feq_i(1, 0), f_opp_out - f_i_in"
+    kernel = EntryText(f"exchanged_{parity}", text, fluid)
+    kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
+    kernel.argument("exchanged", "double*")
+    value = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
+    left = fluid.left(kernel, parity)
+    rest = [0] * lattice.Q if model.offset else model.collision.feq(lattice, 1, 1, [0] * lattice.D)
+    for i in range(1, lattice.Q):
+        k = f"2 * ({staged(i)})"
+        kernel.do(f"double out_{i} = 0, in_{i} = 0;")
+        enters = value.format(staged(i))
+        kernel.do(f"if ({_listed(i)}) {{{{ out_{i} = {{0}}; in_{i} = {enters}; }}}}",
+                  left[lattice.opp[i]])  # fmt: skip
+        both = f"out_{i} + in_{i} - {2 * float(rest[i])!r}"
+        kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k}, {both});")
+        kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k} + 1, out_{i} - in_{i});")
+    return kernel
+
+
 def _listed(i: int) -> str:
     """C text: the link of direction i is missing."""
     return f"(links >> {i} & 1)"

@@ -56,6 +56,10 @@ class Output(Parameters):
         count += bool(last % self.every) and last > first
         return count + (first == 0 and self.at_start)
 
+    def bodies(self, case) -> tuple[int, ...]:
+        """Numbers of the bodies whose forces it asks for."""
+        return ()
+
     def problems(self, case) -> list[str]:
         """What is wrong with this output in this case, each as a sentence."""
         return []

@@ -1,0 +1,163 @@
+"""Force and torque on each body, one row of a CSV file at a time."""
+
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from mpilbm.lattices import AXES
+from mpilbm.outputs import Context, Output
+from mpilbm.outputs.agree import on_root
+from mpilbm.outputs.rows import Rows
+from mpilbm.registry import register
+
+ROW_BYTES = 256
+
+
+@register("outputs", "body_forces")
+class BodyForces(Output):
+    """Force, torque and coefficients of each body as rows of `forces_<label>.csv`.
+
+        c_d = 2 F.e / (U^2 A), c_l = 2 F.l / (U^2 A)     (in 2D the length in place of the area A)
+
+    U: |velocity|, e: its direction, l: across it, towards the next axis (y for a flow along x)
+    unless `lift` is given. The force is that of the step which follows, at step + 1/2, as momentum
+    exchange over the body's links (see momentum_exchange); the pressure that of rho - 1. Torque
+    about `centre`: that of the shape, for a mask of the box, unless it is given. Lattice units.
+    """
+
+    body: tuple[str, ...] = Field((), description="labels; none: all bodies")
+    velocity: tuple[float, ...] | None = Field(None, description="of the flow, for c_d and c_l")
+    length: float | None = Field(None, gt=0, description="2D: of the body, across the flow")
+    area: float | None = Field(None, gt=0, description="3D: of the body, across the flow")
+    lift: tuple[float, ...] | None = Field(None, description="direction of c_l")
+    centre: tuple[float, ...] | None = Field(None, description="about which torque is taken")
+
+    files: ClassVar[tuple[str, ...]] = ("forces_*.csv",)
+
+    def bodies(self, case):
+        """Those named, or all."""
+        return tuple(k for k, b in enumerate(case.bodies) if not self.body or b.label in self.body)
+
+    def problems(self, case) -> list[str]:
+        """Unknown labels, bodies that two outputs name, vectors of another dimension, …"""
+        found, D = [], case.dimensions
+        labels = [body.label for body in case.bodies]
+        allowed = ", ".join(labels) or "none, the case has no [[body]]"
+        found += [f"body: found '{label}'; allowed: {allowed}"
+                  for label in self.body if label not in labels]  # fmt: skip
+        if not labels:
+            found.append("there is no [[body]]; add one or remove this output")
+        for number in self.bodies(case):
+            body = case.bodies[number]
+            if sum(number in other.bodies(case) for other in case.outputs) > 1:
+                found.append(f"body: '{body.label}' stands in two of these outputs; keep one")
+            if body.boundary.whole:
+                found.append(
+                    f"body: '{body.label}' has the boundary {body.boundary.name}, which sets whole "
+                    "cells and not only links; allowed: boundaries like bounce_back"
+                )
+        for name in ("velocity", "lift", "centre"):
+            given = getattr(self, name)
+            if given is not None and len(given) != D:
+                found.append(f"{name}: found {len(given)} components; allowed: {D}")
+        return found + self._reference_problems("length" if D == 2 else "area", D)
+
+    def _reference_problems(self, size: str, D: int) -> list[str]:
+        other = "area" if size == "length" else "length"
+        found = []
+        if getattr(self, other) is not None:
+            found.append(f"{other}: has no meaning in {D}D; give {size}")
+        if (self.velocity is None) != (getattr(self, size) is None):
+            found.append(f"velocity: c_d and c_l need velocity and {size}; give both or neither")
+        if self.velocity is not None and not any(self.velocity):
+            found.append("velocity: is zero; c_d and c_l need that of the flow")
+        elif self.velocity and self.lift and not self._apart():
+            found.append("lift: points along velocity; give a direction across it")
+        return found
+
+    def _apart(self) -> bool:
+        """Whether the direction of lift, if it has as many components, is not that of drag."""
+        if len(self.lift) != len(self.velocity):
+            return True
+        return bool(np.isfinite(_directions(self.velocity, self.lift)[1]).all())
+
+    def disk_bytes(self, case, times: int) -> int:
+        """A row for each body each time."""
+        return times * ROW_BYTES * len(self.bodies(case))
+
+    def open(self, context: Context) -> "BodyForcesWriter":
+        """Starts the files, or after a restart goes on behind the rows up to its step."""
+        return BodyForcesWriter(self, context)
+
+
+def _directions(velocity, lift=None) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors along the flow and across it."""
+    e = np.array(velocity) / sqrt(sum(v * v for v in velocity))
+    towards = np.array(lift, float) if lift else np.roll(np.eye(len(e))[np.abs(e).argmax()], 1)
+    across = towards - (towards @ e) * e
+    size = sqrt(across @ across)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return e, across / (size if size > 1e-9 else 0)
+
+
+class BodyForcesWriter:
+    """Rank 0 holds the files; each rank adds the links of its planes."""
+
+    def __init__(self, output: BodyForces, context: Context):
+        self.output, self.context, self.case = output, context, context.case
+        self.D, self.files = context.case.dimensions, {}
+        on_root(context.comm, self._open)
+
+    def header(self) -> list[str]:
+        """Names of the columns with their units; rho_0 = 1."""
+        per, axes = ("/cell", "z") if self.D == 2 else ("", AXES)
+        names = [f"force_{a} (rho cells^4/steps^2{per})" for a in AXES[: self.D]]
+        names += [f"torque_{a} (rho cells^5/steps^2{per})" for a in axes]
+        return ["step", "time (steps)", *names, *(["c_d", "c_l"] if self.output.velocity else [])]
+
+    def _open(self):
+        for number in self.output.bodies(self.case):
+            path = self.context.directory / f"forces_{self.case.bodies[number].label}.csv"
+            self.files[number] = Rows(path, self.header(), self.context.first_step)
+
+    def write(self, step: int):
+        """The rows of this step; called on all ranks."""
+        parts = self.context.comm.gather(self.context.solver.exchanged.sample())
+        on_root(self.context.comm, self._write, step, parts)
+
+    def _write(self, step, parts):
+        # one plane after another, so that the cut of the box is seen in no bit
+        totals = np.cumsum(np.concatenate(parts), axis=0)[-1]
+        for number, file in self.files.items():
+            row = totals[self.case.weighed.index(number)]
+            force, torque = row[: self.D], row[self.D :] - self._moment(number, row[: self.D])
+            file.add(step, (step + 0.5, *force, *torque, *self._coefficients(force)))
+
+    def _moment(self, number: int, force) -> np.ndarray:
+        """The torque about the origin of a force at the centre."""
+        r, f = (np.append(v, [0.0] * (3 - self.D)) for v in (self._centre(number), force))
+        return np.cross(r, f)[-1 if self.D == 2 else 0 :]
+
+    def _centre(self, number: int) -> np.ndarray:
+        """About which the torque of a body is taken."""
+        shape, size = self.case.bodies[number].shape, np.array(self.case.domain.size)
+        if self.output.centre is not None:
+            return np.array(self.output.centre)
+        lower, upper = shape.bounds() if shape else (0 * size, size)
+        return (np.maximum(lower, 0) + np.minimum(upper, size)) / 2
+
+    def _coefficients(self, force) -> list[float]:
+        """Drag and lift, if there is a reference for them."""
+        if not self.output.velocity:
+            return []
+        velocity, size = self.output.velocity, self.output.length or self.output.area
+        scale = 2 / (sum(v * v for v in velocity) * size)
+        return [scale * float(force @ way) for way in _directions(velocity, self.output.lift)]
+
+    def close(self):
+        """Close the files."""
+        for file in self.files.values():
+            file.close()
+        self.files = {}

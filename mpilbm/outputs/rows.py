@@ -1,0 +1,37 @@
+"""The course of a run as a CSV file: it grows by a row at a time, and goes on after a restart."""
+
+import os
+from pathlib import Path
+
+from mpilbm.outputs.planes import PARTIAL
+
+
+class Rows:
+    """An open CSV file; numbers read back as they were. For one rank."""
+
+    def __init__(self, path: Path, header: list[str], first_step: int):
+        self.path, self.header = path, ",".join(header)
+        rows = self._to_keep(first_step) if first_step else []
+        partial = path.with_name(path.name + PARTIAL)
+        partial.write_text("".join(f"{row}\n" for row in [self.header, *rows]))
+        os.replace(partial, path)
+        self.file = open(path, "a")  # noqa: SIM115 (open for the whole run)
+
+    def _to_keep(self, last: int) -> list[str]:
+        """Whole rows up to the step of the restart, if the file is one of these columns."""
+        if not self.path.exists():
+            return []
+        header, *rows = self.path.read_text().splitlines() or [""]
+        commas = self.header.count(",")
+        whole = [row for row in rows if row.count(",") == commas and row[0].isdigit()]
+        return [row for row in whole if int(row.split(",")[0]) <= last] * (header == self.header)
+
+    def add(self, step: int, values) -> None:
+        """Write the row of a step."""
+        row = [str(step), *(repr(float(value)) for value in values)]
+        self.file.write(",".join(row) + "\n")
+        self.file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()

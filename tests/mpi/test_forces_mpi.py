@@ -1,0 +1,27 @@
+"""Forces on bodies that several ranks share stand in the files bit for bit."""
+
+import pytest
+from test_body_forces import OUTPUT, flow
+from test_run_mpi import alone, on_some
+
+from mpilbm.case import parse_case
+from mpilbm.halo.world import world
+
+pytestmark = pytest.mark.mpi
+
+
+def shared(steps):
+    outputs = [OUTPUT | {"velocity": [0.1, 0.0], "length": 3.0}, {"name": "checkpoint", "every": 2}]
+    more = {"run": {"steps": steps}, "backend": {"name": "cpu"}, "layout": {"name": "indirect"}}
+    return parse_case(flow("D2Q9", output=outputs, **more), "flow.toml")
+
+
+def test_ranks_and_restarts_do_not_show_in_forces(mpi_tmp_path):
+    comm, whole, parts = world(), mpi_tmp_path / "whole", mpi_tmp_path / "parts"
+    alone(comm, shared(5), whole)
+    on_some(comm, comm.size, shared(2), parts)
+    on_some(comm, comm.size, shared(5), parts, restart="auto")
+    for name in ("forces_block.csv", "forces_ball.csv"):
+        text = (whole / name).read_text()
+        assert (parts / name).read_text() == text
+        assert text.count("\n") == 7

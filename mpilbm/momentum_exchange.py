@@ -80,7 +80,7 @@ class MomentumExchange:
             if any(f"velocity_{axis}" in velocity for axis in AXES):
                 on = np.flatnonzero(self.body == body)
                 force[on] -= self._velocity(velocity, self.place[on]) * less[on, None]
-        torque = np.cross(self.place, force).reshape(len(force), -1) if self.D == 3 else (
+        torque = np.cross(self.place, force) if self.D == 3 else (
             self.place[:, :1] * force[:, 1:] - self.place[:, 1:] * force[:, :1])  # fmt: skip
         groups = len(self.bodies) * self.planes
         columns = [np.bincount(self._group, column, groups)

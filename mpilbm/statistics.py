@@ -78,8 +78,9 @@ class Statistics:
         self.shape = places(rows, nx, along_x, along_rows)
         self.along_rows, self.planes = along_rows, planes
         self.columns, self.shifts = numbers(solver.lattice.D)
-        self.device.require(8 * planes * self.values, "the sums of statistics")
         count = planes * self.shape[0] * self.shape[1]
+        needed = planes * self.values + count * self.columns  # the first sample is made twice
+        self.device.require(8 * needed, "the sums of statistics")
         self.sums = self.device.allocate(count * self.columns, "float64")
         self.shift = self.device.allocate(count * self.shifts, "float64")
 

@@ -107,6 +107,14 @@ def test_momentum_is_kept_by_every_boundary(name, layout):
     assert_momentum_goes_to_the_bodies(tables)
 
 
+def test_slabs_without_a_body_add_nothing():
+    tables = flow("D3Q15", layout={"name": "ab"}, size=[9, 8, 18])
+    one, many = (Cluster(tables, slabs).start().run(2) for slabs in (1, 6))
+    links = many.each(lambda s: sum(each.cells.size for each in s.geometry.lists))
+    assert links[-1] == 0 < links[0]
+    assert np.array_equal(sample(one), sample(many))
+
+
 def test_all_layouts_find_the_same_force():
     expected = sample(Cluster(flow("D2Q9", layout=LAYOUTS[0])).start().run(4))
     for layout in LAYOUTS[1:]:

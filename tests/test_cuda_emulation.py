@@ -109,6 +109,13 @@ def test_pairs_of_cells_are_two_cells(layout, precision):
         assert_same(cpu.start().run(3), gpu.start().run(3))
 
 
+def test_equilibria_with_a_unit_of_their_own_are_the_same_in_16_bits():
+    case = tables("D2Q9", "aa", "bgk", "periodic", "half")
+    case["collision"] = {"name": "bgk", "equilibrium": {"name": "incompressible"}}
+    cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
+    assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
 @pytest.mark.parametrize("lattice", [n for n in names("lattices") if find("lattices", n).staggered])
 def test_pairs_of_staggered_rows_are_two_cells(lattice):
     """Of which every other row has its neighbours along x under the cells' own numbers."""

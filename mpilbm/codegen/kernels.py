@@ -37,8 +37,9 @@ class FluidKernels:
         self.stressed, self.held = stressed, held
         self.model, self.layout, self.lattice = model, layout, model.lattice
         self.rounded = rounded and layout.populations
-        self.paired = paired and layout.populations
         self.unit = unit if layout.populations and model.collision.equilibrium.any_unit else 1
+        # two cells a thread are loaded and stored as they are, in the unit of the storage
+        self.paired = paired and layout.populations and self.unit == unit
         layout.check_in_place(self.lattice)
         self.grid = layout.grid(self.lattice, 1, 1, 1)
 

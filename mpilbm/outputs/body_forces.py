@@ -141,12 +141,15 @@ class BodyForcesWriter:
         return np.cross(r, f)[-1 if self.D == 2 else 0 :]
 
     def _centre(self, number: int) -> np.ndarray:
-        """About which the torque of a body is taken."""
+        """About which the torque of a body is taken; endless shapes count as far as the box."""
         shape, size = self.case.bodies[number].shape, np.array(self.case.domain.size)
         if self.output.centre is not None:
             return np.array(self.output.centre)
         lower, upper = shape.bounds() if shape else (0 * size, size)
-        return (np.maximum(lower, 0) + np.minimum(upper, size)) / 2
+        lower, upper = np.array(lower, float), np.array(upper, float)
+        return (
+            np.where(np.isfinite(lower), lower, 0) + np.where(np.isfinite(upper), upper, size)
+        ) / 2
 
     def _coefficients(self, force) -> list[float]:
         """Drag and lift, if there is a reference for them."""

@@ -67,7 +67,7 @@ class EntryList:
         """The numbers of the links of some entries."""
         if self.links is None:
             return None
-        bits = np.unpackbits(self.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1)
+        bits = np.unpackbits(self.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=int)
         return self.links[np.isin(np.repeat(np.arange(bits.size), bits), mine)]
 
     def rows(self, size, t: float) -> np.ndarray:

@@ -47,6 +47,9 @@ class StandIn(Parameters):
     every: int = Field(gt=0)
     fields: tuple[str, ...] = ()
 
+    def bodies(self, case):
+        return ()
+
     def problems(self, case):
         return (
             [f"every: {self.every} is more than the steps"] if self.every > case.run.steps else []

@@ -69,49 +69,55 @@ def build(case) -> Program:
     """Generate the kernels of a case."""
     from mpilbm.codegen.diagnostics import Diagnostics
     from mpilbm.codegen.kernels import FluidKernels
-    from mpilbm.codegen.lists import (
-        again_kernel,
-        begin_kernel,
-        enter_kernel,
-        exchanged_kernel,
-        stage_kernel,
-    )
     from mpilbm.codegen.model import Model
     from mpilbm.codegen.statistics import sample_columns, sample_rows
 
-    fluid = case.fluids[0]
-    model = Model(case.lattice, fluid.collision, fluid.force, case.precision.offset)
-    half = case.precision.storage == "float16"
-    paired = case.precision.compute == "float32"
+    fluid, precision = case.fluids[0], case.precision
+    model = Model(case.lattice, fluid.collision, fluid.force, precision.offset)
+    half = precision.storage == "float16"
+    paired = precision.compute == "float32"
     unit = SCALE if half else 1
     kernels = FluidKernels(model, case.layout, paired, unit, rounded=half, **start(fluid))
-    lowest = 0 if any(boundary.whole for boundary in boundaries(case)) else 1
     texts = [*kernels.all(), *Diagnostics(kernels).all()]
     texts += [sample(case.lattice) for sample in (sample_rows, sample_columns)]
     for parity in range(case.layout.parities):
-        for boundary in boundaries(case):
-            name = list_name(case, boundary)
-            texts.append(stage_kernel(kernels, boundary, name, parity))
-            if boundary.state(case.lattice):
-                texts.append(begin_kernel(kernels, boundary, name, parity))
-        take_in = enter_kernel if case.layout.populations else again_kernel
-        texts.append(take_in(kernels, parity, lowest))
-        texts += [exchanged_kernel(kernels, parity)] if case.weighed else []
-    precision = case.precision
-    head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
-    head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"
-    head += "#define STAGGERED\n" if case.lattice.staggered else ""
-    head += "#define REAL_DOUBLE\n" if precision.compute == "float64" else ""
-    head += "#define INTRINSICS\n" if precision.intrinsics else ""
-    prelude = _prelude()
-    text = "\n".join([head + prelude, *(kernel.text() for kernel in texts)])
+        texts += _list_kernels(case, kernels, parity)
+    prelude = _head(case) + _prelude()
+    text = "\n".join([prelude, *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
     sweep = ""
     if case.layout.sweep:
         from mpilbm.codegen.sweep import sweep_text
 
-        sweep = head + prelude + sweep_text(model, described["collide_stream_0"])
+        sweep = prelude + sweep_text(model, described["collide_stream_0"])
     return Program(text, described, precision.compute, precision.storage, sweep)
+
+
+def _list_kernels(case, kernels, parity: int) -> list:
+    """The kernels over the entries of boundaries, for steps of this parity."""
+    from mpilbm.codegen import lists
+
+    lowest = 0 if any(boundary.whole for boundary in boundaries(case)) else 1
+    found = []
+    for boundary in boundaries(case):
+        name = list_name(case, boundary)
+        found.append(lists.stage_kernel(kernels, boundary, name, parity))
+        if boundary.state(case.lattice):
+            found.append(lists.begin_kernel(kernels, boundary, name, parity))
+    take_in = lists.enter_kernel if case.layout.populations else lists.again_kernel
+    found.append(take_in(kernels, parity, lowest))
+    return found + ([lists.exchanged_kernel(kernels, parity)] if case.weighed else [])
+
+
+def _head(case) -> str:
+    """What the prelude must know of a case."""
+    precision = case.precision
+    half = precision.storage == "float16"
+    head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
+    head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"
+    head += "#define STAGGERED\n" if case.lattice.staggered else ""
+    head += "#define REAL_DOUBLE\n" if precision.compute == "float64" else ""
+    return head + ("#define INTRINSICS\n" if precision.intrinsics else "")
 
 
 SCALE = 2**15  # of 16-bit values: populations are small deviations, and so use a half's whole range

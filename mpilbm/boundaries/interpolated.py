@@ -2,15 +2,12 @@
 
 from fractions import Fraction
 
-from pydantic import Field
-
-from mpilbm.boundaries import VELOCITY, Boundary, by_axis
-from mpilbm.cell_values import Vector
+from mpilbm.boundaries.wall import Wall
 from mpilbm.registry import register
 
 
 @register("boundaries", "interpolated")
-class Interpolated(Boundary):
+class Interpolated(Wall):
     """The wall of a shape at q from the cell along each link, 0 < q <= 1; j = opp(i).
 
     f_i(x, t+1) = 2q f_out_j(x) + (1 - 2q) f_out_j(x - c_j) + d_i                 q < 1/2
@@ -24,24 +21,13 @@ class Interpolated(Boundary):
 
     per_link = "distance"
     fallback = "links have no fluid behind their cell; there the wall lies half-way"
-    velocity: Vector | None = Field(None, description=VELOCITY)
-
-    def structure(self):
-        """A wall at rest reads less."""
-        return super().structure() | {"moving": self.velocity is not None}
-
-    def values(self):
-        """The wall's velocity."""
-        return by_axis("velocity", self.velocity or ())
 
     def incoming(self, cell):
         """Between two populations before the wall, or two behind it."""
-        lattice, u = cell.lattice, list(cell.values.values())
-        feq = cell.feq(cell.stored(1), 1, u) if u else [0] * lattice.Q
-        incoming = {}
+        lattice, motion, incoming = cell.lattice, self.motion(cell), {}
         for i in range(1, lattice.Q):
             j, q = lattice.opp[i], cell.link(i)
-            change = cell.at_wall(i, feq[i] - feq[j], q)
+            change = cell.at_wall(i, motion[i], q)
             near = 2 * q * cell.left[j] + (1 - 2 * q) * cell.arrives[j] + change
             far = (cell.left[j] + (2 * q - 1) * cell.left[i] + change) / (2 * q)
             incoming[i] = cell.below(q, Fraction(1, 2), near, far)

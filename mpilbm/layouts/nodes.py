@@ -207,5 +207,4 @@ class NodeGrid:
             return entries
         missing = entries.missing & kept[entries.cells // (self.rows * self.nx)]
         left = np.flatnonzero(missing)
-        arrays = {"cells": entries.cells[left], "value": entries.value[left]}
-        return replace(entries, missing=missing[left], **arrays)
+        return replace(entries.only(left), missing=missing[left])

@@ -37,6 +37,11 @@ class Shape(Parameters):
         """Lower and upper corner (x, y[, z]) of a box that holds the shape; may be infinite."""
         raise NotImplementedError
 
+    def around(self, half) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Lower and upper corner of the box `half` as long to either side of the centre."""
+        lower = tuple(c - h for c, h in zip(self.centre, half, strict=True))
+        return lower, tuple(c + h for c, h in zip(self.centre, half, strict=True))
+
     def problems(self, case) -> list[str]:
         """What is wrong with the parameters in this case, a line each."""
         return []

@@ -35,8 +35,7 @@ class Cylinder(Shape):
         half = [self.radius] * len(self.centre)
         if len(half) == 3:
             half["xyz".index(self.axis)] = inf if self.length is None else self.length / 2
-        lower = tuple(c - h for c, h in zip(self.centre, half, strict=True))
-        return lower, tuple(c + h for c, h in zip(self.centre, half, strict=True))
+        return self.around(half)
 
     def problems(self, case):
         """Wrong number of entries, axis missing in 3D, axis or length given in 2D."""

@@ -21,8 +21,7 @@ class Sphere(Shape):
 
     def bounds(self):
         """centre ± radius."""
-        lower = tuple(c - self.radius for c in self.centre)
-        return lower, tuple(c + self.radius for c in self.centre)
+        return self.around([self.radius] * len(self.centre))
 
     def problems(self, case):
         """Wrong number of entries."""

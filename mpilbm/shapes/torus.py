@@ -30,8 +30,7 @@ class Torus(Shape):
         half = [self.radius + self.tube] * len(self.centre)
         if len(half) == 3:
             half["xyz".index(self.axis)] = self.tube
-        lower = tuple(c - h for c, h in zip(self.centre, half, strict=True))
-        return lower, tuple(c + h for c, h in zip(self.centre, half, strict=True))
+        return self.around(half)
 
     def problems(self, case):
         """Wrong number of entries, axis missing in 3D, given in 2D."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from mpilbm import memory_plan
 from mpilbm.beginning import Beginning
+from mpilbm.box_walls import BoxWalls
 from mpilbm.codegen.program import Program
 from mpilbm.diagnostics import Diagnostics
 from mpilbm.edge_first import Pass
@@ -41,10 +42,13 @@ class Solver:
         planes, (rows, nx) = slab.planes, slab.shape[1:]
         self.grid = self.layout.grid(self.lattice, planes, rows, nx, geometry.around)
         self.first = self.grid.ghost
+        self.kernels = device.compile(program)
         whole, listed = geometry, self.grid.unlisted(geometry.lists, self.lattice)
+        walls = BoxWalls.of(case, slab, self.grid)
+        if program.sweep and device.apply_walls(self.kernels, walls, self.grid):
+            listed = walls.others(listed)
         self.geometry = geometry = replace(geometry, lists=tuple(listed))
         memory_plan.require(device, case, slab, geometry.lists, geometry.around)
-        self.kernels = device.compile(program)
         count, storage = self.grid.count, program.storage
         self.f = [device.allocate(count, storage) for _ in range(self.layout.buffers)]
         self.tables = {

@@ -137,7 +137,7 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
         """A 1-D array of zeros."""
         return super().allocate(count, dtype).view(Array)
 
-    compile = cuda.CudaDevice.compile
+    compile, apply_walls = cuda.CudaDevice.compile, cuda.CudaDevice.apply_walls
 
 
 def encode_tiled(found, kind, rank, address, sizes, strides, box, steps, *modes) -> int:

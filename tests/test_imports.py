@@ -20,7 +20,7 @@ expressions registry layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in
-initial solids speeds given_files
+initial solids speeds given_files box_walls
 case_file case_checks case_errors case link_values entry_lists geometry
 codegen
 lists edge_first momentum_exchange diagnostics beginning memory_plan solver statistics

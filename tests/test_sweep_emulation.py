@@ -62,6 +62,39 @@ def test_it_does_what_the_generic_kernel_does(choice):
     assert np.array_equal(swept(case, 2).state(), whole.state())
 
 
+@pytest.mark.parametrize("lattice", dict.fromkeys(c["lattice"] for c in CASES))
+def test_it_applies_half_way_walls_by_itself(lattice):
+    """Lids that meet in edges, in either order; cells at a body or at an inlet keep their lists."""
+    case = long(lattice, "walls", "double")
+    D = len(case["domain"]["size"])
+    case["domain"]["periodic"] = [False] * D
+    faces = [axis + side for axis in "xyz"[:D] for side in "+-"]
+    case["boundary"] = [
+        {"name": "bounce_back", "where": [face], "velocity": [0.01 * (k + 1 + a) for a in range(D)]}
+        for k, face in enumerate(faces)
+    ]
+    case.pop("body", None)
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    assert not any(solver.lists.count for solver in whole.solvers)
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < 1e-14
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+    case["boundary"] = [
+        {"name": "equilibrium", "where": faces[:1], "rho": 1.01},
+        {"name": "bounce_back", "where": faces[1:], "velocity": [0.02] * D},
+    ]
+    shape = {"name": "sphere", "centre": [9] + [0] * (D - 1), "radius": 3.3}
+    wall = {"name": "bounce_back", "velocity": [0.02] * D}
+    case["body"] = [{"label": "ball", "shape": shape, "boundary": wall}]
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    assert whole.solvers[0].lists.count
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < 1e-14
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
 @pytest.mark.parametrize("precision", ["half", "double"])
 @pytest.mark.parametrize(("force", "equilibrium"), MODELS)
 def test_every_force_and_equilibrium(force, equilibrium, precision):

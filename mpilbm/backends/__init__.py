@@ -64,6 +64,10 @@ class Device:
         """Why this device cannot run kernels over a box of (planes, rows, nx); empty if it can."""
         return []
 
+    def apply_walls(self, kernels: dict, walls, grid) -> bool:
+        """Whether the bulk kernel applies these half-way walls (`BoxWalls`) from now on."""
+        return False
+
     def require(self, count: int, what: str) -> None:
         """Raise CaseError unless `count` bytes for `what` fit; to be asked before allocating."""
         free, total = self.memory()

@@ -205,6 +205,13 @@ class CudaDevice(Device):
             kernels["collide_stream_0"] = SweepKernel(self, program, kernels["collide_stream_0"])
         return kernels
 
+    def apply_walls(self, kernels, walls, grid) -> bool:
+        """The moment sweep does, where a tile of it fits the box."""
+        sweep = kernels["collide_stream_0"]
+        if not isinstance(sweep, SweepKernel):
+            return False
+        return sweep.apply(walls, grid.nx, grid.rows, grid.row_stride)
+
     def module(self, text: str, options: tuple[str, ...]):
         """A text compiled; raises MpilbmError with NVRTC's first words."""
         module = self._cupy.RawModule(code=text, backend="nvrtc", options=options)

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 
+from mpilbm import box_walls
 from mpilbm.backends import Resources, changed, checked
 from mpilbm.backends.tiles import Needs, Tile, candidates
 from mpilbm.backends.tuning import fastest
@@ -22,6 +23,7 @@ class SweepKernel:
         self._device, self._program, self._generic = device, program, generic
         self._kernel, self._needs = program.kernels["collide_stream_0"], Needs.of(program)
         self._functions: dict[Tile, object] = {}
+        self._walls = np.zeros((), box_walls.DTYPE)
         self.tile: Tile | None = None
 
     def bind(self, **arguments) -> "SweepLaunch":
@@ -32,6 +34,13 @@ class SweepKernel:
         if self.tile is None:
             return self._generic.bind(**arguments)
         return self._launch(self.tile, arguments, values)
+
+    def apply(self, walls, nx: int, rows: int, row_stride: int) -> bool:
+        """Apply these walls of the box from now on, if a tile fits; to be asked before `bind`."""
+        if not self._fitting(nx, row_stride, rows):
+            return False
+        self._walls = walls.table
+        return True
 
     def resources(self) -> Resources:
         """Registers and spilled bytes of a thread, shared bytes of a block."""
@@ -45,7 +54,7 @@ class SweepKernel:
     def function(self, tile: Tile):
         """The kernel compiled for a tile."""
         if tile not in self._functions:
-            options = ("--std=c++17", "--fmad=false", *tile.options())
+            options = ("--std=c++17", "--fmad=false", *tile.options(), self._with_walls)
             function = self._device.module(self._program.sweep, options).get_function("sweep")
             function.max_dynamic_shared_size_bytes = self._needs.shared_bytes(tile)
             self._functions[tile] = function
@@ -59,20 +68,30 @@ class SweepKernel:
             for width in (self._needs.box(tile), self._needs.side)
         ]
         box = int(arguments["nx"]), int(arguments["rows"])
+        maps.append(self._device.upload(self._walls.reshape(1).view(np.uint8)))
         shared = self._needs.shared_bytes(tile)
         return SweepLaunch(self.function(tile), tile, box, shared, self._kernel, maps, values)
+
+    @property
+    def _with_walls(self) -> str:
+        """What the compiler is told of walls: without any, they cost no register."""
+        return f"-DWALLS={int(self._walls['faces'] != 0)}"
+
+    def _fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
+        """The tiles that can run."""
+        limit = self._device.shared_memory
+        tiles = candidates(self._device.capability)
+        return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
 
     def _choose(self, arguments, values) -> Tile | None:
         """The fastest of the tiles that fit, None if none does."""
         nx, rows, stride = (int(arguments[name]) for name in ("nx", "rows", "f_row"))
-        limit = self._device.shared_memory
-        tiles = candidates(self._device.capability)
-        fitting = [tile for tile in tiles if self._needs.fits(tile, limit, nx, stride, rows)]
+        fitting = self._fitting(nx, stride, rows)
         if not fitting:
             return None
         planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
         return fastest(
-            self._device, self._program.sweep, (planes, rows, nx), fitting,
+            self._device, self._program.sweep + self._with_walls, (planes, rows, nx), fitting,
             lambda tile: self._launch(tile, arguments, values),
         )  # fmt: skip
 

@@ -40,6 +40,7 @@ class Tile:
 CANDIDATES = (
     Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
     Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
+    Tile(128, 4, stages=2, blocks=2, cells=2, planes=32),
     Tile(64, 6, stages=2, blocks=1, cells=1, planes=32),
     Tile(128, 8, stages=2, blocks=1, cells=1, planes=32, bulk=False),
     Tile(64, 8, stages=2, blocks=2, cells=2, planes=64),

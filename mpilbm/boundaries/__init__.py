@@ -39,6 +39,14 @@ class Boundary(Parameters):
     slips: ClassVar[bool] = False
 
     @property
+    def half_way_velocity(self) -> tuple[float, ...] | None:
+        """u_wall, () at rest, where what left comes back with 2 w_i c_i . u_wall / cs2, else None.
+
+        A wall half a cell out that moves with a velocity constant in space and time.
+        """
+        return None
+
+    @property
     def returns(self) -> bool:
         """Whether what enters is what left along the same link, and nothing else."""
         return False

@@ -16,6 +16,12 @@ class BounceBack(Wall):
     """
 
     @property
+    def half_way_velocity(self):
+        """Unless a component is a formula or comes from a file."""
+        u = self.velocity or ()
+        return tuple(u) if all(isinstance(value, int | float) for value in u) else None
+
+    @property
     def returns(self):
         """Off a wall at rest."""
         return self.velocity is None

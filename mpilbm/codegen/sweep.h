@@ -6,7 +6,8 @@
      all       | rebuild k | deposit | gather | finish k - 1 | rebuild k + 1 | ...
 
    Of each plane the tile and the cells around it are rebuilt; what moves within the plane changes
-   cells through `deposits`, what moves along the planes waits in the registers of its cell. The
+   cells through `deposits`, what moves along the planes waits in the registers of its cell. What
+   half-way walls on faces of the box send back is added to the sums of its own cell. The
    arithmetic of a cell is the same wherever it lies in a tile, and no product is contracted but by
    an fma that is written: neither tiles nor ranks change a bit. */
 
@@ -118,6 +119,13 @@ INLINE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory");
 template <int later> INLINE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory"); }
 #endif
 
+/* Faces of the box, x-, x+, row-, row+, plane-, plane+, that are half-way walls; see box_walls.py. */
+struct Walls {
+  int faces, later[ROOM];
+  int64 planes[2];
+  double u[ROOM][3];
+};
+
 /* ARITHMETIC */
 
 struct Tile {
@@ -202,7 +210,7 @@ INLINE Halo halo_of(const Tile tile, int thread, int nx)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
   store* const stages = (store*)memory;
@@ -231,11 +239,23 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
   const Halo halo = halo_of(tile, thread, nx);
   store* out = f_out + (first - 2) * f_plane;
   const unsigned cell = (unsigned)((tile.row + ty) * f_row + tile.x + tx);
+#if WALLS
+  int beside[CELLS];
+  for (int c = 0; c < CELLS; c++) {
+    const int x = tile.x + tx + c, row = tile.row + ty;
+    beside[c] = walls->faces & ((x == 0) | (x == nx - 1) << 1 | (row == 0) << 2 | (row == rows - 1) << 3);
+  }
+#endif
   real current[CELLS][SUMS] = {}, rising[CELLS][RISING] = {};
   int stage = 0;
   unsigned phase = 0;
   for (int k = 0; k < count + 2; k++, out += f_plane) {
     real f[CELLS][Q] = {};
+#if WALLS
+    real bounced[CELLS][SUMS] = {};
+    const int64 below = first - 1 + k - walls->planes[0], above = walls->planes[1] - (first - 1 + k);
+    const int across = (below == 0) << 4 | (above == 0) << 5;
+#endif
     if (BULK)
       barrier_wait(barriers + stage, phase);
     else {
@@ -247,7 +267,12 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
       real moments[CELLS][VALUES];
       look(values + from, moments);
 #pragma unroll
-      for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
+      for (int c = 0; c < CELLS; c++) {
+        rebuild(moments[c], f[c]);
+#if WALLS
+        if (beside[c] | across) bounce(beside[c] | across, walls, f[c], bounced[c]);
+#endif
+      }
     }
     if (BULK) __syncthreads();
     if (inside) deposit(deposits + at, f);
@@ -266,6 +291,14 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
     }
     if (!inside) continue;
     gather(deposits + at, f);
+#if WALLS
+#pragma unroll
+    for (int c = 0; c < CELLS; c++) {
+      if (beside[c]) clear(beside[c], f[c]);
+      if (below < 0 || above < 0)
+        for (int i = 0; i < Q; i++) f[c][i] = R(0);
+    }
+#endif
     if (k > 1) {
       real stored[CELLS][VALUES];
 #pragma unroll
@@ -275,6 +308,12 @@ sweep(const void* rows_map, const void* side_map, int64 begin, int64 end, int64 
         send(out + (v * f_slot + cell), stored[0][v], stored[CELLS - 1][v]);
     }
 #pragma unroll
-    for (int c = 0; c < CELLS; c++) advance(current[c], rising[c], f[c]);
+    for (int c = 0; c < CELLS; c++) {
+      advance(current[c], rising[c], f[c]);
+#if WALLS
+      if (beside[c] | across)
+        for (int s = 0; s < SUMS; s++) current[c][s] += bounced[c][s];
+#endif
+    }
   }
 }

@@ -6,13 +6,19 @@ populations, populations to sums by the plane they go to, sums to moments throug
 
 from pathlib import Path
 
+from sympy import sympify
+
 from mpilbm.codegen.model import Model
+from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.sweep_cell import cell_centres, chain, collision_lines, population_lines
 from mpilbm.layouts import moments
 
+# Faces of the box in the order of box_walls: where (plane, row, x) offsets come in through them.
+FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
+
 
 def sweep_text(model: Model, kernel) -> str:
-    """The text; the compiler is told TX, TY, CELLS, STAGES, BLOCKS and BULK (see tiles.py).
+    """The text; the compiler is told TX, TY, CELLS, STAGES, BLOCKS and BULK (tiles.py), and WALLS.
 
     `kernel` is the description of the generic kernel, whose arguments it shares.
     """
@@ -33,6 +39,7 @@ def sweep_text(model: Model, kernel) -> str:
         "DEPOSITS": len(parts.moving),
         "ARGUMENTS": ", ".join(arguments),
         "GIVEN": ", ".join(a.name for a in kernel.arguments),
+        "ROOM": len(FACES),
         "NUMBERS": ", ".join(["R(0)", *(a.name for a in numbers), *centres.values()]),
     }
     lines = [f"#define {name} {value}" for name, value in constants.items()]
@@ -42,6 +49,8 @@ def sweep_text(model: Model, kernel) -> str:
         _deposit_row(model, parts),
         _deposit_column(model, parts),
         _gather(parts),
+        _bounce(parts),
+        _clear(parts),
         _advance(parts),
         _finish(model, parts, [*(a.name for a in numbers), *centres]),
     ]
@@ -179,6 +188,56 @@ def _gather(parts: Parts) -> str:
             lines.append(f"if (CELLS > 1) f[0][{i}] = f[CELLS - 1][{i}];")
             lines.append(f"f[CELLS - 1][{i}] = ({place})[CELLS - 1];")
     return _function("gather(const real* from, real (*f)[Q])", lines)
+
+
+def _bounce(parts: Parts) -> str:
+    """The sums of what half-way walls send back into a cell: f_opp + 2 w_i c_i . u / cs2.
+
+    A link that crosses several walls belongs to the later one.
+    """
+    lattice, lines = parts.lattice, []
+    axes = "xyz"[: lattice.D]
+    for face in range(len(FACES)):
+        entering = _entering(lattice, face)
+        if not entering:
+            continue
+        lines += [
+            f"if (faces & {1 << face}) {{",
+            f"  const int later = faces & walls->later[{face}];",
+        ]
+        lines += [f"  const real u_{a} = (real)walls->u[{face}][{k}] * (R(1) / UNIT);"
+                  for k, a in enumerate(axes)]  # fmt: skip
+        for i in entering:
+            c = lattice.c[i]
+            others = sum(
+                1 << k for k in range(len(FACES)) if k != face and i in _entering(lattice, k)
+            )
+            factor = c_text(sympify(2 * lattice.w[i] / lattice.cs2))
+            along = chain([f"{'-' if c[k] < 0 else ''}u_{a}" for k, a in enumerate(axes) if c[k]])
+            value = f"f[{lattice.opp[i]}] + {factor} * ({along})"
+            value = f"later & {others} ? R(0) : {value}" if others else value
+            lines.append(f"  const real f_{i} = {value};")
+        for k, sum_of in enumerate(parts.sums):
+            terms = [f"{'-' if parts.weight(i, sum_of) < 0 else ''}f_{i}"
+                     for i in entering if parts.weight(i, sum_of)]  # fmt: skip
+            lines += [f"  sums[{k}] += {chain(terms)};"] if terms else []
+        lines.append("}")
+    return _function("bounce(int faces, const Walls* walls, const real* f, real* sums)", lines)
+
+
+def _clear(parts: Parts) -> str:
+    """Nothing comes through walls beside a cell, in none of the planes."""
+    lines = []
+    for face in range(4):
+        gone = " ".join(f"f[{i}] = R(0);" for i in _entering(parts.lattice, face))
+        lines += [f"if (faces & {1 << face}) {{ {gone} }}"] if gone else []
+    return _function("clear(int faces, real* f)", lines)
+
+
+def _entering(lattice, face: int) -> list[int]:
+    """Directions that come in through a face."""
+    axis, sign = FACES[face]
+    return [i for i in range(lattice.Q) if lattice.offset(i)[axis] == sign]
 
 
 def _advance(parts: Parts) -> str:

@@ -1,10 +1,13 @@
 """Relaxation of the shear at the rate of the viscosity, of the rest so that H is least."""
 
 from fractions import Fraction
+from math import prod
 
 from mpilbm.collisions import Collision, unnamed
 from mpilbm.collisions.entropic import TINY
-from mpilbm.equilibria import dot
+from mpilbm.collisions.frame import label
+from mpilbm.equilibria import dot, pairs
+from mpilbm.equilibria.entropic import excess, growth
 from mpilbm.functions import largest
 from mpilbm.registry import register
 
@@ -29,37 +32,63 @@ class KBC(Collision):
 
     def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
         """f + F - beta (2 s + gamma h) of d = f - feq + F/2."""
-        feq, beta, rest = (
-            self.feq(lattice, density, rho, u),
-            rates["beta"],
-            let("rest", rho - density),
-        )
-        F = source or [0] * lattice.Q
-        d = [a - b + Fraction(1, 2) * F_i for a, b, F_i in zip(f, feq, F, strict=True)]
-        s = shear(lattice, d, let)
-        h = [a - b for a, b in zip(d, s, strict=True)]
-        scaled = [h_i / (b + w * rest) for h_i, b, w in zip(h, feq, lattice.w, strict=True)]
-        ratio = let("ratio", dot(s, scaled) / largest(dot(h, scaled), TINY))
-        once = let("once", 1 - (2 * beta - 1) * ratio)  # beta gamma
-        return [
-            a + F_i - (2 * beta * b + once * c) for a, F_i, b, c in zip(f, F, s, h, strict=True)
+        F, g = source or [0] * lattice.Q, growth(lattice, u)
+        half = [a + Fraction(1, 2) * F_i for a, F_i in zip(f, F, strict=True)]
+        s = shear(lattice, half, rho, u, let)
+        parts = zip(half, lattice.w, g, spread(lattice, s), strict=True)
+        h = [
+            let(f"h_{i}", a - w * (density + rho * g_i) - s_i)
+            for i, (a, w, g_i, s_i) in enumerate(parts)
         ]
+        ratio = let("ratio", _ratio(lattice, s, h, g, let))
+        once = let("once", 1 - (2 * rates["beta"] - 1) * ratio)  # beta gamma
+        twice = {n: let(label("twice", n), 2 * rates["beta"] * value) for n, value in s.items()}
+        parts = zip(f, F, spread(lattice, twice), h, strict=True)
+        return [a + F_i - b - once * c for a, F_i, b, c in parts]
 
 
-def shear(lattice, d, let) -> list:
-    """Populations with the moments c_a c_b and c_a^2 - c^2 / D of d and no other power of c."""
-    axes, s = range(lattice.D), []
-    P = {
-        (a, b): let(f"p_{a}{b}", dot([c[a] * c[b] for c in lattice.c], d))
-        for a in axes for b in axes if a <= b
-    }  # fmt: skip
-    trace = sum(P[a, a] for a in axes) / lattice.D
-    for c in lattice.c:
-        along = [a for a in axes if c[a]]
-        if len(along) == 1:
-            s.append((P[along[0], along[0]] - trace) / 2)
-        elif len(along) == 2:
-            s.append(c[along[0]] * c[along[1]] * P[*along] / 4)
-        else:
-            s.append(0)
-    return s
+def _ratio(lattice, s: dict, h, g, let):
+    """<s|h> / <h|h>, without a division by feq_i = w_i rho (1 + g_i).
+
+    That is a product over the axes, in which (1 + g_i) (1 + g_opp(i)) is the same for all i:
+    1 / feq_i is (1 + g_opp(i)) / w_i times a factor that both scalar products share.
+    """
+    over = [let(f"over_{i}", h[i] + h[i] * g[j]) for i, j in enumerate(lattice.opp)]
+    sums, squares = dict.fromkeys(s, 0), dict.fromkeys(lattice.w, 0)
+    for c, w, h_i, over_i in zip(lattice.c, lattice.w, h, over, strict=True):
+        squares[w] += h_i * over_i
+        if axes(c) in s:
+            sums[axes(c)] += sign(c) * over_i
+    hh = [let(f"hh_{k}", value) / w for k, (w, value) in enumerate(squares.items())]
+    w = {axes(c): w for c, w in zip(lattice.c, lattice.w, strict=True)}
+    sh = [let(label("sh", n), s[n] * value) / w[n] for n, value in sums.items()]
+    return sum(sh) / largest(sum(hh), TINY)
+
+
+def shear(lattice, f, rho, u, let) -> dict:
+    """Of f - feq, {axes of c: s_i, times `sign`}: moments c_a c_b and c_a^2 - c^2 / D, no others.
+
+    The stress of feq is rho (u_a u_b + (1 + 2 e_a - 3 u_a^2) / 3 delta_ab), e = `excess`.
+    """
+    p = {}
+    for a, b in pairs(lattice.D):
+        flux = u[a] * u[b] if a != b else Fraction(2, 3) * excess(u[a])
+        p[a, b] = let(label("p", (a, b)), dot([c[a] * c[b] for c in lattice.c], f) - rho * flux)
+    mean = let("p_mean", sum(p[a, a] for a in range(lattice.D)) * Fraction(1, lattice.D))
+    s = {((a,) if a == b else (a, b)): (p_ab - mean) / 2 if a == b else p_ab / 4 for (a, b), p_ab in p.items()}
+    return {n: let(label("s", n), value) for n, value in s.items()}
+
+
+def spread(lattice, s: dict) -> list:
+    """The Q populations of `shear`."""
+    return [sign(c) * s.get(axes(c), 0) for c in lattice.c]
+
+
+def axes(c) -> tuple[int, ...]:
+    """Those along which a velocity moves."""
+    return tuple(a for a, c_a in enumerate(c) if c_a)
+
+
+def sign(c) -> int:
+    """Of c_a c_b where a velocity moves along two axes."""
+    return prod(c[a] for a in axes(c)) if len(axes(c)) == 2 else 1

@@ -45,7 +45,7 @@ def _product(lattice, u) -> list:
     """prod_a (1 + A_a) - 1, A_a = s_a - 1 and its like relative to the factors at rest."""
     factors = []
     for u_a in u:
-        e = 3 * (u_a * u_a) * _inverse_of_1_and_root(1 + 3 * (u_a * u_a))  # s_a - 1
+        e = excess(u_a)
         factors.append({0: -1 * e, 1: 2 * e + 3 * u_a, -1: 2 * e + -3 * u_a})
     found = []
     for c in lattice.c:
@@ -54,6 +54,11 @@ def _product(lattice, u) -> list:
             whole = whole + A * (1 + whole)
         found.append(whole)
     return found
+
+
+def excess(u_a):
+    """s_a - 1, without the difference; sum_i c_ia^2 feq_i = rho (1 + 2 (s_a - 1)) / 3."""
+    return 3 * (u_a * u_a) * _inverse_of_1_and_root(1 + 3 * (u_a * u_a))
 
 
 def _inverse_of_1_and_root(square):

@@ -185,22 +185,54 @@ def shear_of(one, c, d) -> np.ndarray:
     return np.linalg.solve(M, m)
 
 
+def loops(value, a, b):
+    """A value of kernels for all a[i] and b[i], in vectors and one by one."""
+    case = parse_case(
+        tables(precision={"compute": str(a.dtype), "storage": str(a.dtype)}), "test.toml"
+    )
+    head = codegen.generate(case).text.partition("/* D3Q19")[0]
+    each = [f"for (int i = 0; i < n; i++) {part}[i] = {value};" for part in ("y", "z")]
+    parameters = "const real* a, const real* b, real* y, real* z, int n"
+    text = f'{head}\nvoid run({parameters}) {{\n_Pragma("omp simd")'
+    text += f'{each[0]}\n_Pragma("GCC novector")\n{each[1]}\n}}\n'
+    library, y, z = (
+        ctypes.CDLL(str(compiler.find().build(text))),
+        np.zeros_like(a),
+        np.zeros_like(a),
+    )
+    library.run(*(v.ctypes.data_as(ctypes.c_void_p) for v in (a, b, y, z)), len(a))
+    return y, z
+
+
 @pytest.mark.parametrize("compute", ["float32", "float64"])
 def test_logarithms_of_kernels(compute):
     """Relative error of log2(1 + x), x of all sizes; the same bits alone and in whole vectors."""
-    case = parse_case(tables(precision={"compute": compute, "storage": compute}), "test.toml")
-    head = codegen.generate(case).text.partition("/* D3Q19")[0]
-    loops = [f"for (int i = 0; i < n; i++) {part}[i] = LOG2_1P(x[i]);" for part in ("y", "z")]
-    text = f'{head}\nvoid logs(const real* x, real* y, real* z, int n) {{\n_Pragma("omp simd")'
-    text += f'{loops[0]}\n_Pragma("GCC novector")\n{loops[1]}\n}}\n'
-    library = ctypes.CDLL(str(compiler.find().build(text)))
     small = np.geomspace(1e-30, 0.5, 500)
     x = np.concatenate([small, -small, [0, 1, 10, 1e6], small - 0.999]).astype(compute)
-    y, z = np.zeros_like(x), np.zeros_like(x)
-    library.logs(*(v.ctypes.data_as(ctypes.c_void_p) for v in (x, y, z)), len(x))
+    y, z = loops("LOG2_1P(a[i])", x, x)
     exact = np.log1p(x.astype(np.longdouble)) / np.log(np.longdouble(2))
     assert np.array_equal(y, z)
     assert np.all(np.abs(y - exact) <= 4 * np.finfo(compute).eps * np.abs(exact))
+
+
+@pytest.mark.parametrize("compute", ["float32", "float64"])
+def test_quotients_of_kernels(compute):
+    """Within three units in the last place of a / b; the same bits alone and in whole vectors."""
+    rng = np.random.default_rng(1)
+    b = np.concatenate([2.0 ** rng.uniform(-99, 99, 2000), rng.uniform(0.5, 4, 2000)])
+    a, b = (rng.standard_normal(b.size) * b).astype(compute), b.astype(compute)
+    y, z = loops("QUOTIENT(a[i], b[i])", a, b)
+    assert np.array_equal(y, z)
+    exact = a.astype(np.longdouble) / b.astype(np.longdouble)
+    assert np.all(np.abs(y - exact) <= 3 * np.finfo(compute).eps * np.abs(exact))
+
+
+def test_kbc_divides_by_no_population():
+    """By rho, by the roots of the equilibrium, and once for the ratio, however many directions."""
+    kbc = tables(collision={"name": "kbc"}, lattice={"name": "D3Q27"}, layout={"name": "ab"})
+    text = codegen.generate(parse_case(kbc, "test.toml")).text
+    step = text.partition("void collide_stream_0_at(")[2].partition("\n}")[0]
+    assert step.count("DIVIDE(") + step.count("QUOTIENT(") == 3
 
 
 ENTROPIC = BASE.replace("[run]", '[collision]\nname = "entropic"\n[run]')

@@ -18,8 +18,8 @@ class KernelPrinter(C99CodePrinter):
 
     `R(a.0 / b.0)` is a rational in type `real`, folded by the compiler. Where a product is added,
     MAD(a, b, c) = c + a*b or NMAD(a, b, c) = c - a*b says what a GPU may round once: left to a
-    compiler, the same sum would be rounded otherwise in another kernel. DIVIDE and LOG2_1P are what
-    `[precision] intrinsics` makes quicker.
+    compiler, the same sum would be rounded otherwise in another kernel. DIVIDE, QUOTIENT and
+    LOG2_1P are what `[precision] intrinsics` makes quicker.
     """
 
     largest_product = 6
@@ -107,7 +107,7 @@ def _product(term):
     return (term.base, term.base) if term.is_Pow and term.exp == 2 else None
 
 
-_printer = KernelPrinter()
+_printer = KernelPrinter({"user_functions": {"quotient": "QUOTIENT"}})
 
 
 def c_text(expression) -> str:

@@ -4,12 +4,8 @@ from typing import Any, ClassVar
 
 from mpilbm.choice import choice
 from mpilbm.equilibria import Equilibrium
+from mpilbm.functions import unnamed
 from mpilbm.registry import Parameters, find, make, names
-
-
-def unnamed(name: str, expression):
-    """A `let` where there is no kernel: the expression itself."""
-    return expression
 
 
 class Collision(Parameters):

@@ -3,12 +3,12 @@
 from fractions import Fraction
 from math import prod
 
-from mpilbm.collisions import Collision, unnamed
+from mpilbm.collisions import Collision
 from mpilbm.collisions.entropic import TINY
 from mpilbm.collisions.frame import label
-from mpilbm.equilibria import dot, pairs
-from mpilbm.equilibria.entropic import excess, growth
-from mpilbm.functions import largest
+from mpilbm.equilibria import dot, expanded, pairs
+from mpilbm.equilibria.entropic import excess, product
+from mpilbm.functions import largest, quotient, unnamed
 from mpilbm.registry import register
 
 
@@ -32,13 +32,12 @@ class KBC(Collision):
 
     def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
         """f + F - beta (2 s + gamma h) of d = f - feq + F/2."""
-        F, g = source or [0] * lattice.Q, growth(lattice, u)
-        half = [a + Fraction(1, 2) * F_i for a, F_i in zip(f, F, strict=True)]
-        s = shear(lattice, half, rho, u, let)
-        parts = zip(half, lattice.w, g, spread(lattice, s), strict=True)
+        F, e = source or [0] * lattice.Q, excess(u, let)
+        s, g = shear(lattice, f, rho, u, F, e, let), product(lattice, u, e)
+        parts = zip(f, F, lattice.w, g, spread(lattice, s), strict=True)
         h = [
-            let(f"h_{i}", a - w * (density + rho * g_i) - s_i)
-            for i, (a, w, g_i, s_i) in enumerate(parts)
+            let(f"h_{i}", a + Fraction(1, 2) * F_i - w * (density + rho * g_i) - s_i)
+            for i, (a, F_i, w, g_i, s_i) in enumerate(parts)
         ]
         ratio = let("ratio", _ratio(lattice, s, h, g, let))
         once = let("once", 1 - (2 * rates["beta"] - 1) * ratio)  # beta gamma
@@ -62,20 +61,24 @@ def _ratio(lattice, s: dict, h, g, let):
     hh = [let(f"hh_{k}", value) / w for k, (w, value) in enumerate(squares.items())]
     w = {axes(c): w for c, w in zip(lattice.c, lattice.w, strict=True)}
     sh = [let(label("sh", n), s[n] * value) / w[n] for n, value in sums.items()]
-    return sum(sh) / largest(sum(hh), TINY)
+    return quotient(sum(sh), largest(sum(hh), TINY))
 
 
-def shear(lattice, f, rho, u, let) -> dict:
-    """Of f - feq, {axes of c: s_i, times `sign`}: moments c_a c_b and c_a^2 - c^2 / D, no others.
+def shear(lattice, f, rho, u, F, e, let) -> dict:
+    """{axes of c: s_i, times `sign`}: moments c_a c_b and c_a^2 - c^2 / D as f - feq + F/2 has.
 
-    The stress of feq is rho (u_a u_b + (1 + 2 e_a - 3 u_a^2) / 3 delta_ab), e = `excess`.
+    Those of feq are rho u_a u_b and of sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
     """
     p = {}
     for a, b in pairs(lattice.D):
-        flux = u[a] * u[b] if a != b else Fraction(2, 3) * excess(u[a])
-        p[a, b] = let(label("p", (a, b)), dot([c[a] * c[b] for c in lattice.c], f) - rho * flux)
-    mean = let("p_mean", sum(p[a, a] for a in range(lattice.D)) * Fraction(1, lattice.D))
-    s = {((a,) if a == b else (a, b)): (p_ab - mean) / 2 if a == b else p_ab / 4 for (a, b), p_ab in p.items()}
+        flux = u[a] * u[b] if a != b else Fraction(2, 3) * e[a]
+        cc = [c[a] * c[b] for c in lattice.c]
+        pushed = expanded(dot(cc, F)) * Fraction(1, 2)
+        p[a, b] = let(label("p", (a, b)), dot(cc, f) + pushed - rho * flux)
+    diagonal = [p.pop((a, a)) for a in range(lattice.D)]
+    mean = let("p_mean", sum(diagonal) * Fraction(1, lattice.D))
+    s = {(a,): (value - mean) / 2 for a, value in enumerate(diagonal)}
+    s |= {n: value / 4 for n, value in p.items()}
     return {n: let(label("s", n), value) for n, value in s.items()}
 
 

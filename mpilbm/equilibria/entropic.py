@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from mpilbm.equilibria import Equilibrium, dot, one_way
-from mpilbm.functions import sqrt
+from mpilbm.functions import sqrt, unnamed
 from mpilbm.registry import register
 
 
@@ -38,15 +38,15 @@ class Entropic(Equilibrium):
 
 def growth(lattice, u) -> list:
     """feq_i / (w_i rho) - 1."""
-    return (_product if lattice.Q == 3**lattice.D else _series)(lattice, u)
+    return product(lattice, u, excess(u)) if lattice.Q == 3**lattice.D else _series(lattice, u)
 
 
-def _product(lattice, u) -> list:
-    """prod_a (1 + A_a) - 1, A_a = s_a - 1 and its like relative to the factors at rest."""
-    factors = []
-    for u_a in u:
-        e = excess(u_a)
-        factors.append({0: -1 * e, 1: 2 * e + 3 * u_a, -1: 2 * e + -3 * u_a})
+def product(lattice, u, e) -> list:
+    """prod_a (1 + A_a) - 1, A_a = e_a and its like relative to the factors at rest."""
+    factors = [
+        {0: -1 * e_a, 1: 2 * e_a + 3 * u_a, -1: 2 * e_a + -3 * u_a}
+        for u_a, e_a in zip(u, e, strict=True)
+    ]
     found = []
     for c in lattice.c:
         whole, *rest = (of[c_a] for of, c_a in zip(factors, c, strict=True))
@@ -56,15 +56,24 @@ def _product(lattice, u) -> list:
     return found
 
 
-def excess(u_a):
-    """s_a - 1, without the difference; sum_i c_ia^2 feq_i = rho (1 + 2 (s_a - 1)) / 3."""
-    return 3 * (u_a * u_a) * _inverse_of_1_and_root(1 + 3 * (u_a * u_a))
+def excess(u, let=unnamed) -> list:
+    """e_a = s_a - 1 = 3 u_a^2 / (1 + s_a); sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
+
+    Where `let` names values, one division serves all axes.
+    """
+    if isinstance(u[0], Changing):
+        return [3 * (u_a * u_a) * _inverse_of_1_and_root(1 + 3 * (u_a * u_a)) for u_a in u]
+    squares = [let(f"square_{a}", 3 * u_a**2) for a, u_a in enumerate(u)]
+    sums = [let(f"one_and_root_{a}", 1 + sqrt(1 + square)) for a, square in enumerate(squares)]
+    inverse = let("inverse_roots", 1 / prod(sums))
+    return [
+        let(f"excess_{a}", square * prod(sums[:a] + sums[a + 1 :]) * inverse)
+        for a, square in enumerate(squares)
+    ]
 
 
 def _inverse_of_1_and_root(square):
-    """1 / (1 + sqrt(square))."""
-    if not isinstance(square, Changing):
-        return 1 / (1 + sqrt(square))
+    """1 / (1 + sqrt(square)) of what changes."""
     before, after = (sqrt(part) for part in (square.value, square.value + square.change))
     fall = square.change / ((before + after) * (1 + before) * (1 + after))
     return Changing(1 / (1 + before), -fall)

@@ -16,9 +16,8 @@ def sqrt(x):
 
 def quotient(a, b):
     """a / b within a few units in the last place, b positive; on GPUs without a branch."""
-    if _numbers(a, b):
-        return a / b
-    return _sympy().Function("quotient", real=True)(a, b)
+    symbols = getattr(b, "free_symbols", ())
+    return _sympy().Function("quotient", real=True)(a, b) if symbols else a / b
 
 
 def log2(x):

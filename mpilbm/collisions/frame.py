@@ -20,6 +20,7 @@ class InFrame(Collision):
     """
 
     equilibria = ("hermite",)
+    shear_rate = "omega"
 
     def structure(self):
         """Also the names of the rates that are one."""

@@ -9,8 +9,18 @@ from mpilbm.equilibria import dot, expanded
 from mpilbm.lattices.basis import basis
 from mpilbm.registry import register
 
-DEFAULTS = {  # None: as s_nu
-    "D2Q9": {"s_e": 1.64, "s_eps": 1.54, "s_q": 1.9},  # [Lallemand & Luo 2000]
+
+def flux_rate(s_nu: float) -> float:
+    """s_q of D2Q9: 1.9 [Lallemand & Luo 2000], but (1/s_q - 1/2) >= (1/s_nu - 1/2) / 2.
+
+    Shear waves of wave number k along an axis decay with nu (1 + k^2 (1/12 + L_nu (L_nu - 2 L_q) /
+    3)), L = 1/s - 1/2: so at most k^2 / 12 too fast, however viscous the fluid.
+    """
+    return min(1.9, 4 * s_nu / (s_nu + 2))
+
+
+DEFAULTS = {  # None: as s_nu; a function of s_nu
+    "D2Q9": {"s_e": 1.64, "s_eps": 1.54, "s_q": flux_rate},  # [Lallemand & Luo 2000]
     "D3Q13": {"s_e": 1.0, "s_m": 1.0},  # [Tölke & Krafczyk 2008]
     "D3Q15": {"s_e": 1.6, "s_eps": 1.2, "s_q": 1.6, "s_xyz": 1.2},  # [d'Humières et al. 2002]
     "D3Q19": {"s_e": 1.19, "s_eps": 1.4, "s_q": 1.2, "s_pi": 1.4, "s_m": 1.98},  # the same
@@ -29,8 +39,8 @@ class MRT(Collision):
     """f* = f - M^-1 S M (f - feq): moments m = M f relax at rates S by group.
 
     s_nu, of the shear stress and all that a closure changes, follows from nu = cs2 (1/s_nu - 1/2);
-    the others are those of the
-    literature unless given; s_e sets the bulk viscosity. No wave grows, at speeds up to 0.1, from
+    the others are those of the literature unless given (s_q of D2Q9 falls with s_nu, see
+    `flux_rate`); s_e sets the bulk viscosity. No wave grows, at speeds up to 0.1, from
     nu = 0.00013 on with them on D2Q9, 0.0025 on D3Q15, 0.0012 on D3Q19, 0.0014 on D3Q27. There
     s_pi = s_xxyz = s_nu: with 1.98, as published, waves grow from nu = 0.03 on in a fluid at rest.
     Half-way walls lie half-way (to 1e-5 in a channel) with s_q, and the same s_m, at which
@@ -78,6 +88,7 @@ class MRT(Collision):
         cs2 = lattice.cs2
         rates = {k: 1 / (nu / float(v / cs2) + 0.5) for k, v in by_share.items()}
         for name, usual in DEFAULTS[lattice.name].items():
+            usual = usual(rates["s_nu"]) if callable(usual) else usual
             known = (getattr(self, name), usual, rates["s_nu"])
             rates[name] = next(s for s in known if s is not None)
         return rates

@@ -112,7 +112,7 @@ def test_channel_flow_has_the_profile_of_its_eddy_viscosity(collision, force):
     case = {
         "lattice": {"name": lattice},
         "collision": closed(collision, constant=C),
-        "domain": {"size": [3, H, 1][:D], "periodic": [True, False, True][:D]},
+        "domain": {"size": [1, H, 1][:D], "periodic": [True, False, True][:D]},
         "precision": PRECISIONS["double"],
         "fluid": {"viscosity": nu},
         "force": {"name": force, "value": [G, 0, 0][:D]},
@@ -120,8 +120,7 @@ def test_channel_flow_has_the_profile_of_its_eddy_viscosity(collision, force):
         "initial": {"u": [f"{1.2 * u.max()}*4*y*(ny-y)/ny**2", 0, 0][:D]},
         "run": {"steps": 1},
     }
-    found = Cluster(case).start().run(30000).fields("u")["u"]
-    found = found[:, 0, 1, 0] if D == 2 else found[0, :, 1, 0]
+    found = Cluster(case).start().run(30000).fields("u")["u"][..., 0].ravel()
     assert np.abs(found - u).max() < 0.01 * u.max()
 
 

@@ -1,7 +1,7 @@
 """The solver of one slab: its arrays, kernels and streams, and the step."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from mpilbm.edge_first import Pass
 from mpilbm.lists import Lists
 from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.passes import exchange_plan
+from mpilbm.step_times import StepTimes
 
-SAMPLED = 64  # one step in so many is timed
 BLOCK_BYTES = 2**26  # of initial fields on the device at a time
 
 
@@ -64,6 +64,7 @@ class Solver:
             self.lists.prepare(k, k % self.layout.parities, **self._arrays(k))
         self.passes = [self._collide_stream(k) for k in range(self.period)]
         self.diagnostics, self.beginning = Diagnostics(self), Beginning(self)
+        self.times = StepTimes(device)
         self.exchanged = MomentumExchange(self, whole) if case.weighed else None
 
     @property
@@ -156,19 +157,17 @@ class Solver:
     def step(self) -> None:
         """One time step: what enters at boundaries, then collide and stream, then exchange."""
         k = self.steps % self.period
+        self.times.run(self.steps, partial(self._step, k), self.passes[k])
+        self.steps += 1
+
+    def _step(self, k: int, timed: bool) -> tuple:
+        """The work of a step, and the events of its pass."""
         if self._timed:
             now, then = self.forces(self.steps), self.forces(self.steps + 1)
             for launch, ahead, names in self._timed:
                 launch.set(**{name: (then if ahead else now)[name] for name in names})
         self.lists.run(k)
-        self.passes[k].run(sample=self.steps % SAMPLED == SAMPLED - 1)
-        self.steps += 1
-
-    @property
-    def halo_hidden(self) -> float | None:
-        """Mean share of the exchange behind which bulk planes were computed; None if unknown."""
-        shares = [share for each in self.passes for share in each.hidden]
-        return sum(shares) / len(shares) if shares else None
+        return self.passes[k].run(timed)
 
     def initialise(self) -> None:
         """The state before step 0."""

@@ -1,0 +1,128 @@
+"""GPUs send to each other in the order of their streams, by NCCL: the host waits for nothing."""
+
+from functools import partial
+
+from mpilbm import backends
+from mpilbm.errors import CaseError
+from mpilbm.halo import Exchange, Exchanger, Halo, alone
+from mpilbm.halo.plan import Plan, incoming, outgoing
+from mpilbm.outputs.agree import together
+from mpilbm.registry import register
+
+
+class NcclExchange(Exchange):
+    """All messages of an exchange as one group of NCCL calls, behind the edge planes.
+
+    ```
+    edge stream  | edge kernels |===== group =====|arrived      | next edge kernels …
+    bulk stream  | bulk kernel .............................|   | next lists, bulk kernel …
+    ```
+
+    NCCL knows no tags: what one rank sends another arrives in the order in which both name it.
+    """
+
+    def __init__(self, slab, network, device, plan: Plan, arrays):
+        self._stream = device.stream("edge")
+        sends, receives = (
+            [(message.of(arrays), message.peer) for message in sorted(side, key=_tag)]
+            for side in (outgoing(plan, slab), incoming(plan, slab))
+        )
+        self._group = network.group(sends, receives, self._stream)
+
+    def start(self, ready=None) -> None:
+        """Enqueue the group."""
+        if ready is not None:
+            self._stream.wait(ready)
+        self._group()
+
+    def arrival(self):
+        """Behind the group."""
+        return self._stream.record()
+
+
+def _tag(message) -> int:
+    return message.tag
+
+
+class Network:
+    """The GPUs of all ranks, as NCCL knows them. Collective."""
+
+    def __init__(self, nccl, comm):
+        identity = comm.bcast(nccl.get_unique_id() if comm.rank == 0 else None)
+        self._nccl = nccl
+        self._communicator = nccl.NcclCommunicator(comm.size, identity, comm.rank)
+
+    def group(self, sends, receives, stream):
+        """What enqueues sends and receives of (array, peer) in a stream, all at once."""
+        nccl, ours, queue = self._nccl, self._communicator, stream.cupy.ptr
+        calls = [
+            partial(call, piece.data.ptr, piece.nbytes, nccl.NCCL_UINT8, peer, queue)
+            for call, pieces in ((ours.send, sends), (ours.recv, receives))
+            for piece, peer in pieces
+        ]
+
+        def enqueue():
+            nccl.groupStart()
+            for call in calls:
+                call()
+            nccl.groupEnd()
+
+        return enqueue if calls else lambda: None
+
+    def leave(self, failed: bool) -> None:
+        """Give the network back; after a failure nobody is waited for."""
+        if failed:
+            self._communicator.abort()
+        else:
+            self._communicator.destroy()
+
+
+class NcclExchanger(Exchanger):
+    """Exchanges over one network, which ends with them."""
+
+    def __init__(self, slab, comm, device, network):
+        super().__init__(partial(NcclExchange, slab, network, device))
+        self._comm, self._device, self._network = comm, device, network
+
+    def __exit__(self, kind, *error):
+        super().__exit__(kind, *error)
+        if kind is None:  # what a neighbour still receives may lie in this rank's memory
+            self._device.synchronize()
+            self._comm.Barrier()
+        self._network.leave(failed=kind is not None)
+
+
+def library():
+    """CuPy's module for NCCL; CaseError with the mend where it cannot be loaded."""
+    from cupy.cuda import nccl, runtime
+
+    if not nccl.available:
+        cuda = runtime.runtimeGetVersion() // 1000
+        raise CaseError(
+            f"CuPy finds no NCCL library; pip install nvidia-nccl-cu{cuda}, or use 'direct' or "
+            "'staged'",
+            "halo.name",
+        )
+    return nccl
+
+
+@register("halo", "nccl")
+class Nccl(Halo):
+    """GPUs send to each other by NCCL, in the order of streams; one GPU per rank."""
+
+    def open(self, slab, comm, device) -> Exchanger:
+        """The exchanger of this rank's slab. Collective; CaseError on all ranks alike."""
+        if comm.size == 1:
+            return alone.exchanger(slab, device)
+        if device.kind != "cuda":
+            raise CaseError(
+                "'nccl' sends from GPU to GPU, and the ranks run on CPUs; use 'auto', 'direct' "
+                "or 'staged'",
+                "halo.name",
+            )
+        if shared := backends.shared_devices(comm.allgather(device.identity)):
+            raise CaseError(
+                f"NCCL takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'",
+                "halo.name",
+            )
+        return NcclExchanger(slab, comm, device, Network(together(comm, library), comm))

@@ -42,13 +42,10 @@ class Pass:
     def run(self, timed: bool = False) -> tuple:
         """Compute all planes and exchange what leaves the slab.
 
-        Returns three events, `timed` or not: what is to be sent is ready, all planes are computed,
+        If `timed`, it returns three events: what is to be sent is ready, all planes are computed,
         and what comes has arrived.
         """
-        if self.alone:
-            events = self._compute(timed)
-        else:
-            events = self._compute_and_exchange(timed)
+        events = (self._compute if self.alone else self._compute_and_exchange)(timed)
         self._runs += 1
         if self._runs % LEAD == 0:
             self._hold_back()

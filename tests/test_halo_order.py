@@ -12,7 +12,7 @@ from slabs import Cluster
 from test_laws_slabs import tables
 
 from mpilbm.errors import CaseError
-from mpilbm.halo.nccl import Network
+from mpilbm.halo.nccl import NcclExchanger, Network
 from mpilbm.registry import make, names
 
 
@@ -48,3 +48,59 @@ def test_slabs_that_wait_by_events_alone_are_one(layout, setting, slabs):
             flow(layout, setting), slabs, partial(RandomDevice, seed), NcclWorld(slabs, 20)
         )
         np.testing.assert_array_equal(many.start().run(7).state(), whole)
+
+
+class Library:
+    """Notes what CuPy's module for NCCL would be told."""
+
+    NCCL_UINT8 = 1
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        return lambda *words: self.calls.append((name, *words))
+
+    def get_unique_id(self):
+        return (7,) * 128
+
+    def NcclCommunicator(self, *words):  # noqa: N802
+        self.calls.append(("join", *words))
+        return self
+
+
+def comm(identities=(), rank=1):
+    return SimpleNamespace(
+        rank=rank, size=2, bcast=lambda value: value or (7,) * 128, Barrier=lambda: None,
+        allgather=lambda value: list(identities),
+    )  # fmt: skip
+
+
+def test_a_group_is_enqueued_at_once():
+    nccl, stream = Library(), SimpleNamespace(cupy=SimpleNamespace(ptr=9))
+    network = Network(nccl, comm(rank=0))
+    pieces = [SimpleNamespace(data=SimpleNamespace(ptr=100 * k), nbytes=k) for k in range(3)]
+    enqueue = network.group([(pieces[1], 1)], [(pieces[2], 1)], stream)
+    assert nccl.calls == [("join", 2, (7,) * 128, 0)]
+    enqueue()
+    assert nccl.calls[1:] == [
+        ("groupStart",), ("send", 100, 1, 1, 1, 9), ("recv", 200, 2, 1, 1, 9), ("groupEnd",),
+    ]  # fmt: skip
+    network.group([], [], stream)()
+    assert len(nccl.calls) == 5
+
+
+@pytest.mark.parametrize(("error", "last"), [(None, "destroy"), (ZeroDivisionError, "abort")])
+def test_after_a_failure_nobody_is_waited_for(error, last):
+    nccl, device = Library(), RandomDevice()
+    exchanger = NcclExchanger(None, comm(), device, Network(nccl, comm()))
+    exchanger.__exit__(error, error and error(), None)
+    assert nccl.calls[-1] == (last,)
+
+
+def test_who_cannot_use_nccl_is_told():
+    slab, gpu = halo_cases.slabs(2, True)[0], SimpleNamespace(kind="cuda", identity="node GPU-1")
+    with pytest.raises(CaseError, match="the ranks run on CPUs; use 'auto', 'direct'"):
+        make("halo", "nccl").open(slab, comm(), halo_cases.device())
+    with pytest.raises(CaseError, match="one GPU per rank: ranks 0, 1 share one device"):
+        make("halo", "nccl").open(slab, comm(["node GPU-1"] * 2), gpu)

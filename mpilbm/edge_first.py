@@ -65,7 +65,7 @@ class Pass:
         self.launch(self.bulk, *self.inner)
         done = self.bulk.record(timed) if timed else None
         self.exchange.start(ready)
-        self.exchange.wait(self.bulk.flush)
+        self.exchange.wait(self._flush)
         arrived = self.exchange.arrival()
         if arrived is not None:
             self.bulk.wait(arrived)
@@ -75,6 +75,10 @@ class Pass:
             arrived = self.edge.record(timed)
             self.edge.flush()
         return ready, done, arrived
+
+    def _flush(self) -> None:
+        self.edge.flush()
+        self.bulk.flush()
 
     def _hold_back(self) -> None:
         """Keep the host within a few steps of the device, so that it hears of signals and errors.

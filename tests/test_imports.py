@@ -27,7 +27,7 @@ lists step_times edge_first momentum_exchange diagnostics beginning memory_plan 
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run
-boxes bench variants startup report
+boxes bench variants startup report pingpong
 cli
 __main__
 """

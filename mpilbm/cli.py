@@ -164,8 +164,8 @@ def probe_ranks(file):
     from mpilbm.pingpong import report
     from mpilbm.report import require_place
 
-    require_place(file)
     with abort_on_error() as comm:
+        require_place(file)
         on_root(comm, lambda: show(collect(probe=True)))
         report(comm, "mpilbm info --probe", file)
 

@@ -133,7 +133,7 @@ def test_source_prints_all_kernels_or_one(case):
 
 
 def test_info_writes_only_what_ranks_measure():
-    refused("info", "--probe", "--json", "a.json", says="is for what mpirun -n 2")
+    assert "is for what mpirun -n 2" in refused("info", "--probe", "--json", "a.json")
 
 
 def test_info_tells_versions_compiler_and_cache():

@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 
 import click
@@ -19,7 +20,8 @@ from mpilbm.report import facts, markdown
 from mpilbm.run import open_device
 
 SIZES = (8, 64, 512, 2**12, 2**15, 2**18, 2**21, 2**24, 2**26)  # bytes
-MOST_ROUNDS, LEAST_ROUNDS, BYTES = 200, 5, 2**27
+BATCHES = 5
+MOST_ROUNDS, LEAST_ROUNDS, BYTES = 50, 2, 2**25  # of a batch
 UPWARDS = 1
 
 
@@ -99,7 +101,7 @@ def way(name: str, memory: str, pair, device, sizes) -> Way:
 
 
 def one_way(exchanger, device, pair, size: int) -> float:
-    """Seconds of a message: half the mean time of a round, after some that warm up."""
+    """Seconds of a message: half the time of a round, the median of some batches after a first."""
     array = device.allocate(size, np.uint8)
     there, back = (
         exchanger.prepare(Plan((Transfer(to, 0, 0, size),), (Transfer(-to, 0, 0, size),)), [array])
@@ -117,9 +119,9 @@ def one_way(exchanger, device, pair, size: int) -> float:
             ready.synchronize()
         return max(pair.allgather(perf_counter() - start))
 
-    rounds(LEAST_ROUNDS)
     count = min(MOST_ROUNDS, max(LEAST_ROUNDS, BYTES // size))
-    return rounds(count) / count / 2
+    rounds(count)
+    return median(rounds(count) for _ in range(BATCHES)) / count / 2
 
 
 def report(comm, command: str, file: Path | None) -> None:

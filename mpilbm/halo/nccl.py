@@ -1,5 +1,6 @@
 """GPUs send to each other in the order of their streams, by NCCL: the host waits for nothing."""
 
+import atexit
 from functools import partial
 
 from mpilbm import backends
@@ -51,6 +52,7 @@ class Network:
         identity = comm.bcast(nccl.get_unique_id() if comm.rank == 0 else None)
         self._nccl = nccl
         self._communicator = nccl.NcclCommunicator(comm.size, identity, comm.rank)
+        atexit.register(self._communicator.abort)  # waits for nobody; nothing once left
 
     def group(self, sends, receives, stream):
         """What enqueues sends and receives of (array, peer) in a stream, all at once."""
@@ -69,16 +71,16 @@ class Network:
 
         return enqueue if calls else lambda: None
 
-    def leave(self, failed: bool) -> None:
-        """Give the network back; after a failure nobody is waited for."""
-        if failed:
-            self._communicator.abort()
-        else:
-            self._communicator.destroy()
+    def leave(self) -> None:
+        """Give the network back, all ranks at once."""
+        self._communicator.destroy()
 
 
 class NcclExchanger(Exchanger):
-    """Exchanges over one network, which ends with them."""
+    """Exchanges over one network, which ends with them if all goes well.
+
+    Leaving a network is collective: a rank that fails, or forgets, leaves that to its end.
+    """
 
     def __init__(self, slab, comm, device, network):
         super().__init__(partial(NcclExchange, slab, network, device))
@@ -89,7 +91,7 @@ class NcclExchanger(Exchanger):
         if kind is None:  # what a neighbour still receives may lie in this rank's memory
             self._device.synchronize()
             self._comm.Barrier()
-        self._network.leave(failed=kind is not None)
+            self._network.leave()
 
 
 def library():

@@ -79,10 +79,9 @@ def measure(case, comm, steps: int | None = None, repeats: int = REPEATS) -> Spe
         steps = steps or worth_timing(solver, comm)
         timed(solver, comm, steps)
         seconds = tuple(timed(solver, comm, steps) for _ in range(repeats))
-        split = where_time_goes(solver, comm)
+        split, halo["hidden"] = where_time_goes(solver, comm)
         together(comm, require_finite, solver)
     fluid_cells = sum(comm.allgather(int(solver.geometry.fluid_cells.sum())))
-    halo["hidden"] = solver.times.hidden
     del solver
     gc.collect()  # a solver and its parts hold one another; the copy needs their memory
     return Speed(
@@ -119,12 +118,17 @@ def worth_timing(solver, comm) -> int:
     return max(FIRST_STEPS, 2 * round(SECONDS / a_step / 2))
 
 
-def where_time_goes(solver, comm) -> dict[str, float]:
-    """Mean seconds of a step over the ranks: edge, exchange, bulk, host; see StepTimes."""
+def where_time_goes(solver, comm) -> tuple[dict[str, float], float | None]:
+    """Mean seconds of a step over the ranks, and the share of the exchange that is hidden.
+
+    By edge, exchange, bulk and host; see StepTimes.
+    """
     solver.times.every = 3
     timed(solver, comm, TIMED_STEPS)
     ranks = comm.allgather(solver.times.split)
-    return {name: sum(one[name] for one in ranks) / len(ranks) for name in ranks[0]}
+    shares = [share for share in comm.allgather(solver.times.hidden) if share is not None]
+    split = {name: sum(one[name] for one in ranks) / len(ranks) for name in ranks[0]}
+    return split, sum(shares) / len(shares) if shares else None
 
 
 def copy_bandwidth(device, comm) -> float:

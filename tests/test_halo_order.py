@@ -127,14 +127,15 @@ def test_a_group_is_enqueued_at_once():
     nccl, stream = Library(), SimpleNamespace(cupy=SimpleNamespace(ptr=9))
     network = Network(nccl, comm(rank=0))
     pieces = [SimpleNamespace(data=SimpleNamespace(ptr=100 * k), nbytes=k) for k in range(3)]
-    enqueue = network.group([(pieces[1], 1)], [(pieces[2], 1)], stream)
+    enqueue = network.group([(pieces[1], 1), (pieces[2], 1)], [(pieces[2], 1)], stream)
     assert nccl.calls == [("join", 2, (7,) * 128, 0)]
     enqueue()
     assert nccl.calls[1:] == [
-        ("groupStart",), ("send", 100, 1, 1, 1, 9), ("recv", 200, 2, 1, 1, 9), ("groupEnd",),
+        ("groupStart",), ("send", 100, 1, 1, 1, 9), ("recv", 200, 2, 1, 1, 9),
+        ("send", 200, 2, 1, 1, 9), ("groupEnd",),
     ]  # fmt: skip
     network.group([], [], stream)()
-    assert len(nccl.calls) == 5
+    assert len(nccl.calls) == 6
 
 
 @pytest.mark.parametrize(("error", "left"), [(None, True), (ZeroDivisionError, False)])

@@ -2,6 +2,7 @@
 
 import atexit
 from functools import partial
+from itertools import chain, zip_longest
 
 from mpilbm import backends
 from mpilbm.errors import CaseError
@@ -20,6 +21,7 @@ class NcclExchange(Exchange):
     ```
 
     NCCL knows no tags: what one rank sends another arrives in the order in which both name it.
+    [NCCL user guide, Point-to-point communication]
     """
 
     def __init__(self, slab, network, device, plan: Plan, arrays):
@@ -57,10 +59,12 @@ class Network:
     def group(self, sends, receives, stream):
         """What enqueues sends and receives of (array, peer) in a stream, all at once."""
         nccl, ours, queue = self._nccl, self._communicator, stream.cupy.ptr
+        both = zip_longest(
+            ((ours.send, *each) for each in sends), ((ours.recv, *each) for each in receives)
+        )
         calls = [
             partial(call, piece.data.ptr, piece.nbytes, nccl.NCCL_UINT8, peer, queue)
-            for call, pieces in ((ours.send, sends), (ours.recv, receives))
-            for piece, peer in pieces
+            for call, piece, peer in filter(None, chain.from_iterable(both))
         ]
 
         def enqueue():

@@ -13,6 +13,7 @@ from mpilbm.run import build_solver
 
 REPEATS = 5
 SECONDS = 0.25  # of a repeat, if the number of steps is not given
+TIMED_STEPS = 6  # two of them with events on the device, two others on the host
 FIRST_STEPS = 4  # meet the memory's pages and the launches for the first time
 
 
@@ -21,7 +22,8 @@ class Speed:
     """Times of a case on some ranks; GLUPS are 10^9 updates of fluid cells a second.
 
     `seconds` has one entry a repeat of `steps` steps, the slowest rank's. `copy_bandwidth`, in
-    bytes read and written a second, is that of all ranks together.
+    bytes read and written a second, is that of all ranks together. `split`: mean seconds of a step
+    over the ranks, as StepTimes tells them, by edge, exchange, bulk and host.
     """
 
     ranks: int
@@ -35,6 +37,7 @@ class Speed:
     seconds: tuple[float, ...]
     bytes_per_update: int
     copy_bandwidth: float
+    split: dict
 
     def rate(self, seconds: float) -> float:
         """GLUPS of a repeat that took so long."""
@@ -76,9 +79,9 @@ def measure(case, comm, steps: int | None = None, repeats: int = REPEATS) -> Spe
         steps = steps or worth_timing(solver, comm)
         timed(solver, comm, steps)
         seconds = tuple(timed(solver, comm, steps) for _ in range(repeats))
+        split, halo["hidden"] = where_time_goes(solver, comm)
         together(comm, require_finite, solver)
     fluid_cells = sum(comm.allgather(int(solver.geometry.fluid_cells.sum())))
-    halo["hidden"] = solver.halo_hidden
     del solver
     gc.collect()  # a solver and its parts hold one another; the copy needs their memory
     return Speed(
@@ -89,6 +92,7 @@ def measure(case, comm, steps: int | None = None, repeats: int = REPEATS) -> Spe
         steps=steps,
         seconds=seconds,
         copy_bandwidth=copy_bandwidth(device, comm),
+        split=split,
     )
 
 
@@ -112,6 +116,19 @@ def worth_timing(solver, comm) -> int:
     timed(solver, comm, FIRST_STEPS)
     a_step = timed(solver, comm, FIRST_STEPS) / FIRST_STEPS
     return max(FIRST_STEPS, 2 * round(SECONDS / a_step / 2))
+
+
+def where_time_goes(solver, comm) -> tuple[dict[str, float], float | None]:
+    """Mean seconds of a step over the ranks, and the share of the exchange that is hidden.
+
+    By edge, exchange, bulk and host; see StepTimes.
+    """
+    solver.times.every = 3
+    timed(solver, comm, TIMED_STEPS)
+    ranks = comm.allgather(solver.times.split)
+    shares = [share for share in comm.allgather(solver.times.hidden) if share is not None]
+    split = {name: sum(one[name] for one in ranks) / len(ranks) for name in ranks[0]}
+    return split, sum(shares) / len(shares) if shares else None
 
 
 def copy_bandwidth(device, comm) -> float:

@@ -53,7 +53,7 @@ def tell(error: MpilbmError) -> None:
 @click.pass_context
 def cli(context, plugin, debug):
     """Lattice Boltzmann flows on GPUs and CPUs: mpirun -n N mpilbm run case.toml."""
-    if launched_rank() and context.invoked_subcommand not in ("run", "bench"):
+    if launched_rank() and context.invoked_subcommand not in ("run", "bench", "info"):
         context.exit(0)  # under mpirun the other verbs are the work of one process
     for path in plugin:
         load_plugin(path)
@@ -138,12 +138,36 @@ def bench(case, overrides, tune, startup, file, **options):
 
 
 @cli.command()
-@click.option("--probe", is_flag=True, help="Also send device memory through MPI and compare.")
-def info(probe):
+@click.option("--probe", is_flag=True, help="Also send device memory through MPI and compare; "
+              "under mpirun measure how fast messages travel.")  # fmt: skip
+@click.option("--json", "file", type=FILE, metavar="FILE", help="Write these measurements there.")
+def info(probe, file):
     """Versions, MPI, devices, compilers; what is missing and what mends it."""
+    from mpilbm.errors import CommandError
+    from mpilbm.halo import launcher
     from mpilbm.info import collect, show
 
-    show(collect(probe))
+    together = probe and launcher.ranks() not in (None, 1)
+    if file and not together:
+        raise CommandError(f"--json {file}: is for what mpirun -n 2 mpilbm info --probe measures")
+    if together:
+        probe_ranks(file)
+    elif not launched_rank():
+        show(collect(probe))
+
+
+def probe_ranks(file):
+    """The facts by one rank, then a ping-pong; collective."""
+    from mpilbm.halo.world import abort_on_error
+    from mpilbm.info import collect, show
+    from mpilbm.outputs.agree import on_root
+    from mpilbm.pingpong import report
+    from mpilbm.report import require_place
+
+    with abort_on_error() as comm:
+        require_place(file)
+        on_root(comm, lambda: show(collect(probe=True)))
+        report(comm, "mpilbm info --probe", file)
 
 
 @cli.command("list")

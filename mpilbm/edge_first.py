@@ -1,23 +1,24 @@
 """A pass over the cells of a slab: edge planes first, what leaves them travels behind the bulk."""
 
-from time import perf_counter
-
 from mpilbm.layouts.grid import Grid
+
+LEAD = 8  # passes after which the host waits until those before have been done
 
 
 class Pass:
     """A kernel over the cells of a slab, its edge planes first, and what must travel after it.
 
     ```
-    bulk stream   | lists |   bulk planes ...........................| next lists
-                          |                                          |
-    edge stream           | edge planes |                            |
-                                        |                            |
-    host, MPI                           | start ===== finish ========|
+    bulk stream   | lists |   bulk planes ..........................|        | next lists …
+                          |                                                  |
+    edge stream           | edge planes |ready                               |
+                                        |                                    |
+    exchange                      start |========== arrival() =======|arrived|
     ```
 
-    The host waits for the edge planes alone. Edge and bulk run the same kernel, and no cell touches
-    what another cell of the same pass does, so their order cannot be seen in a single bit.
+    Edge and bulk run the same kernel, and no cell touches what another cell of the same pass does,
+    so their order cannot be seen in a single bit. What is enqueued later into the bulk stream comes
+    after all of the pass, and edge planes after what is in the bulk stream then.
     """
 
     def __init__(self, device, grid: Grid, slab, launch, exchange):
@@ -31,28 +32,63 @@ class Pass:
         else:
             self.edges = (first, first + lower, 1) if lower else (end - upper, end, 1)
         self.alone = not (lower or upper)
-        self.hidden: list[float] = []
+        self.runs, self._mark = 0, None
 
-    def run(self, sample: bool = False) -> None:
+    @property
+    def waited(self) -> float:
+        """Seconds that the host has waited for the device and for other ranks, all in all."""
+        return self.exchange.waited
+
+    def run(self, timed: bool = False) -> tuple:
+        """`work`, and now and then a wait."""
+        events = self.work(timed)
+        self.hold_back()
+        return events
+
+    def work(self, timed: bool = False) -> tuple:
         """Compute all planes and exchange what leaves the slab.
 
-        With `sample` it also notes the share of the exchange, from the edge planes being ready to
-        its end, during which bulk planes were computed.
+        If `timed`, it returns three events: what is to be sent is ready, all planes are computed,
+        and what comes has arrived.
         """
-        if self.alone:
-            self.launch(self.bulk, *self.inner)
-            self.bulk.flush()
-            return
+        return self._compute(timed) if self.alone else self._compute_and_exchange(timed)
+
+    def hold_back(self) -> None:
+        """Keep the host within a few passes of the device, so that it hears of signals and errors.
+
+        Also the queue of a device is finite: who fills it waits without knowing.
+        """
+        self.runs += 1
+        if self.runs % LEAD == 0:
+            mark, self._mark = self._mark, self.bulk.record()
+            if mark is not None:
+                self.exchange.wait(mark.synchronize)
+
+    def _compute(self, timed: bool) -> tuple:
+        begin = self.bulk.record(timed) if timed else None
+        self.launch(self.bulk, *self.inner)
+        done = self.bulk.record(timed) if timed else None
+        self.exchange.wait(self.bulk.flush)
+        return begin, done, done
+
+    def _compute_and_exchange(self, timed: bool) -> tuple:
         self.edge.wait(self.bulk.record())
         self.launch(self.edge, *self.edges)
-        edges_done = self.edge.record(timed=sample)
+        ready = self.edge.record(timed)
         self.launch(self.bulk, *self.inner)
-        bulk_done = self.bulk.record(timed=sample) if sample else None
-        edges_done.synchronize()
-        start = perf_counter()
-        self.exchange.start()
+        done = self.bulk.record(timed) if timed else None
+        self.exchange.start(ready)
+        self.exchange.wait(self._flush)
+        arrived = self.exchange.arrival()
+        if arrived is not None:
+            self.bulk.wait(arrived)
+        if timed:
+            if arrived is not None:
+                self.edge.wait(arrived)
+            arrived = self.edge.record(timed)
+            self.edge.flush()
+        return ready, done, arrived
+
+    def _flush(self) -> None:
+        self.edge.flush()
         self.bulk.flush()
-        self.exchange.finish()
-        if sample:
-            seconds = perf_counter() - start
-            self.hidden.append(min(1.0, bulk_done.seconds_since(edges_done) / seconds))

@@ -78,14 +78,16 @@ def table(rows: list[dict]) -> list[str]:
     """The measured rows; in MLUPS where all are below one GLUPS."""
     small = all(row["glups"] < 1 for row in rows)
     unit, factor = ("MLUPS", 1e3) if small else ("GLUPS", 1)
-    columns = (unit, "min–max", "bytes per update", "achieved GB/s", "copy GB/s", "share")
+    columns = (unit, "min–max", "bytes per update", "achieved GB/s", "copy GB/s", "share",
+               "host µs")  # fmt: skip
 
     def cells(row):
         texts = [row[key] if key != "size" else size_text(row[key]) for key in HEAD]
         slowest, fastest = (_digits(each * factor) for each in row["spread"])
         bandwidths = (_digits(row[key] / 1e9) for key in ("achieved", "copy_bandwidth"))
         figures = (_digits(row["glups"] * factor), f"{slowest}–{fastest}", row["bytes_per_update"])
-        return [*texts, *figures, *bandwidths, f"{row['share']:.2f}"]
+        host = _digits(1e6 * row["split"]["host"])
+        return [*texts, *figures, *bandwidths, f"{row['share']:.2f}", host]
 
     return markdown((*HEAD, *columns), map(cells, rows))
 
@@ -106,7 +108,7 @@ def notes(known: dict, rows: list[dict]) -> list[str]:
         f"`{known['command']}`",
         f"Median, slowest and fastest of {repeats} repeats of {steps} steps after a warm-up. "
         "Share: bytes that the updates must move, over what a copy by all ranks at once moves "
-        "(reads and writes), measured after each row.",
+        "(reads and writes), measured after each row. Host: its work in a step, waiting left out.",
     ]
     for row in rows:
         if row["fluid_cells"] < row["cells"]:

@@ -61,6 +61,9 @@ def test_figures_agree(case, setting):
     assert float(shown[7]) == pytest.approx(1e3 * row["glups"], rel=6e-3)
     assert float(shown[9]) == 72
     assert float(shown[12]) == pytest.approx(row["share"], abs=6e-3)
+    assert float(shown[13]) == pytest.approx(1e6 * row["split"]["host"], rel=6e-3)
+    assert set(row["split"]) == {"edge", "exchange", "bulk", "host"}
+    assert row["split"]["bulk"] > 0
 
 
 @pytest.mark.parametrize(

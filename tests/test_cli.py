@@ -132,6 +132,10 @@ def test_source_prints_all_kernels_or_one(case):
     assert "initialise" not in one.output
 
 
+def test_info_writes_only_what_ranks_measure():
+    assert "is for what mpirun -n 2" in refused("info", "--probe", "--json", "a.json")
+
+
 def test_info_tells_versions_compiler_and_cache():
     result = call("info")
     assert result.exit_code == 0

@@ -16,7 +16,7 @@ from mpilbm.errors import CommandError
 from mpilbm.halo import gpu_mpi, launcher, probe, world
 from mpilbm.halo.local import LocalWorld
 from mpilbm.halo.plan import Plan, Transfer, incoming, outgoing
-from mpilbm.registry import make
+from mpilbm.registry import make, names
 
 MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 with_mpirun = pytest.mark.skipif(MPIRUN is None, reason="no mpirun")
@@ -48,7 +48,7 @@ def test_local_world_tells_when_a_neighbour_has_not_started():
         end.exchange.finish()
 
 
-@pytest.mark.parametrize("way", ["direct", "staged", "local", "auto"])
+@pytest.mark.parametrize("way", names("halo"))
 def test_one_rank_needs_no_mpi(way):
     slab = halo_cases.slabs(1, True)[0]
     device = halo_cases.device()

@@ -23,11 +23,11 @@ collisions passes overrides fields_in
 initial solids speeds given_files box_walls
 case_file case_checks case_errors case link_values entry_lists geometry
 codegen
-lists edge_first momentum_exchange diagnostics beginning memory_plan solver statistics
+lists step_times edge_first momentum_exchange diagnostics beginning memory_plan solver statistics
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run
-boxes bench variants startup report
+boxes bench variants startup report pingpong
 cli
 __main__
 """

@@ -82,8 +82,9 @@ def test_a_run_leaves_all_its_files(tmp_path):
     assert 0 < found["output_share"] < 1
     with pytest.raises(CommandError, match="another run's files"):
         go(flow(), tmp_path)
-    assert go(flow(steps=5, outputs=[]), tmp_path, overwrite=True) == "done"
+    assert go(flow(steps=64, outputs=[]), tmp_path, overwrite=True) == "done"
     assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
+    assert set(summary(tmp_path)["split"]) == {"edge", "exchange", "bulk", "host"}
 
 
 def test_a_restart_is_the_uninterrupted_run_bit_for_bit(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """Exchange of the planes next to a neighbouring rank. MPI is imported only when ranks talk."""
 
+from time import perf_counter
+
 from mpilbm.halo.plan import Plan
 from mpilbm.registry import Parameters
 
@@ -8,31 +10,56 @@ class Exchange:
     """One plan over one set of arrays: prepared once, run every step.
 
     ```
-    edge stream  | edge kernels |                                    | next step …
-    host                        | start()                   finish() |
-    messages                    |====== planes travel ======|        |
-    bulk stream  | bulk kernel ................................|     |
+    edge stream  | edge kernels |ready                     arrived| next edge kernels …
+    host                        | start()          arrival() |
+    messages                    |====== planes travel ======------|
+    bulk stream  | bulk kernel ................................|  | next lists, bulk kernel …
     ```
 
-    start() is called once the host knows that the data to send are ready. Until finish() nobody
-    writes what is sent or touches what is received. When finish() returns, kernels launched from
-    then on see what has come.
+    From `ready` until `arrived` nobody writes what is sent or touches what is received. Who waits
+    for these two events is the exchange's own affair: the host, where MPI must be told, or streams
+    alone, so that the host may be steps ahead of the device.
     """
 
-    def start(self) -> None:
-        """Send everything off."""
+    waited = 0.0  # seconds that the host has spent in waiting, all in all
+
+    def start(self, ready=None) -> None:
+        """Send everything off, once the event `ready` is reached; None: it is ready."""
+        raise NotImplementedError
+
+    def arrival(self):
+        """The event after which kernels see what has come; None if the host has waited for it.
+
+        To be called once after each start(); between them the host may do something else.
+        """
         raise NotImplementedError
 
     def finish(self) -> None:
         """Wait until everything has gone and come."""
-        raise NotImplementedError
+        arrived = self.arrival()
+        if arrived is not None:
+            self.wait(arrived.synchronize)
+
+    def wait(self, blocking, *arguments):
+        """What `blocking(*arguments)` returns; its seconds are counted."""
+        begin = perf_counter()
+        try:
+            return blocking(*arguments)
+        finally:
+            self.waited += perf_counter() - begin
 
     def free(self) -> None:
         """Give back what the exchange holds."""
 
 
 class Exchanger:
-    """The exchanges of one rank; `make(plan, arrays)` makes one. Usable in a `with`."""
+    """The exchanges of one rank; `make(plan, arrays)` makes one. Usable in a `with`.
+
+    `record(work)`, where it is not None, makes a recording of what `work()` enqueues, exchanges
+    among it, which `replay()` enqueues as a whole.
+    """
+
+    record = None
 
     def __init__(self, make):
         self._make = make

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from mpilbm.halo import Exchange, Exchanger, Halo
+from mpilbm.halo import Exchange, Exchanger, Halo, alone
 from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.registry import register
 
@@ -13,27 +13,21 @@ _abandoned: list[Exchange] = []
 
 
 class DirectExchange(Exchange):
-    """Persistent requests on slices of the arrays; a rank that is its own neighbour copies."""
+    """Persistent requests on slices of the arrays.
+
+    MPI knows no streams: the host waits for the edge planes, and for the requests.
+    """
 
     def __init__(self, slab, comm, device, plan: Plan, arrays):
-        self._device, self._stream = device, device.stream("copy")
-        self._requests = []
-        self._travelling = False
-        sends = {message.tag: message for message in outgoing(plan, slab)}
-        receives = {message.tag: message for message in incoming(plan, slab)}
-        self._copies = [
-            (message.of(arrays), sends[tag].of(arrays))
-            for tag, message in receives.items()
-            if message.peer == slab.rank
-        ]
-        for message in receives.values():
-            if message.peer != slab.rank:
-                buffer = self._to_receive(message.of(arrays)).view(np.uint8)
-                self._requests.append(comm.Recv_init(buffer, message.peer, message.tag))
-        for message in sends.values():
-            if message.peer != slab.rank:
-                buffer = self._to_send(message.of(arrays)).view(np.uint8)
-                self._requests.append(comm.Send_init(buffer, message.peer, message.tag))
+        self._device, self._travelling = device, False
+        self._receives, self._sends = [], []
+        for message in incoming(plan, slab):
+            buffer = self._to_receive(message.of(arrays)).view(np.uint8)
+            self._receives.append(comm.Recv_init(buffer, message.peer, message.tag))
+        for message in outgoing(plan, slab):
+            buffer = self._to_send(message.of(arrays)).view(np.uint8)
+            self._sends.append(comm.Send_init(buffer, message.peer, message.tag))
+        self._requests = [*self._receives, *self._sends]
 
     def _to_send(self, piece):
         """The memory that MPI reads."""
@@ -43,19 +37,18 @@ class DirectExchange(Exchange):
         """The memory that MPI writes."""
         return piece
 
-    def start(self) -> None:
-        """Start all requests, then copy what stays on this rank."""
+    def start(self, ready=None) -> None:
+        """Wait for what is to be sent, then start all requests."""
+        if ready is not None:
+            self.wait(ready.synchronize)
         self._travelling = True
         if self._requests:
             type(self._requests[0]).Startall(self._requests)
-        for target, source in self._copies:
-            self._device.copy(target, source, self._stream)
 
-    def finish(self) -> None:
-        """Wait for all requests and copies."""
+    def arrival(self):
+        """Wait for all requests."""
         if self._requests:
-            type(self._requests[0]).Waitall(self._requests)
-        self._stream.synchronize()
+            self.wait(type(self._requests[0]).Waitall, self._requests)
         self._travelling = False
 
     def free(self) -> None:
@@ -73,4 +66,6 @@ class Direct(Halo):
 
     def open(self, slab, comm, device) -> Exchanger:
         """The exchanger of this rank's slab."""
+        if comm.size == 1:
+            return alone.exchanger(slab, device)
         return Exchanger(partial(DirectExchange, slab, comm, device))

@@ -31,7 +31,7 @@ class LocalWorld:
 
 
 class LocalExchange(Exchange):
-    """Copies to the letter box at start(), from it at finish()."""
+    """Copies to the letter box at start(), from it at arrival()."""
 
     def __init__(self, world, slab, device, plan, arrays):
         self._world, self._device, self._rank = world, device, slab.rank
@@ -42,8 +42,10 @@ class LocalExchange(Exchange):
         ]
         self._receives = [(message, message.of(arrays)) for message in incoming(plan, slab)]
 
-    def start(self) -> None:
+    def start(self, ready=None) -> None:
         """Post a copy of every piece."""
+        if ready is not None:
+            ready.synchronize()
         copies, sent = self._device.stream("copy"), []
         for message, piece, host in self._sends:
             self._device.copy(host, piece, copies)
@@ -52,7 +54,7 @@ class LocalExchange(Exchange):
         for box, host in sent:
             box.put(host.copy())
 
-    def finish(self) -> None:
+    def arrival(self) -> None:
         """Take what the neighbours posted; RuntimeError if nothing comes, or not as much."""
         copies = self._device.stream("copy")
         for message, piece in self._receives:
@@ -80,7 +82,7 @@ class Local(Halo):
         if comm.size > 1:
             raise CaseError(
                 f"'local' does not reach other processes and there are {comm.size} ranks; "
-                "use 'auto', 'direct' or 'staged'",
+                "use 'auto', 'direct', 'staged' or, on GPUs, 'nccl'",
                 "halo.name",
             )
         return LocalWorld(1).exchanger(0, slab, device)

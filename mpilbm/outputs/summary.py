@@ -73,7 +73,8 @@ class Summary:
             "stepping_seconds": round(clock.stepping, 3),
             "glups": glups,
             "output_share": clock.outputs / busy if busy else 0.0,
-            "halo_hidden": self.solver.halo_hidden,
+            "halo_hidden": self.solver.times.hidden,
+            "split": self.solver.times.split,
             **self._share_of_copy(glups),
         }
 

@@ -1,11 +1,18 @@
 """Exchange between processes: every way moves the same bits to the same places."""
 
 import halo_cases
+import numpy as np
 import pytest
+from random_device import RandomDevice
+from slabs import Cluster
+from test_laws_slabs import tables
 
+from mpilbm import codegen, domain, geometry
+from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.halo import plan, world
 from mpilbm.registry import make
+from mpilbm.solver import Solver
 
 pytestmark = pytest.mark.mpi
 
@@ -39,6 +46,26 @@ def test_two_exchanges_at_once_stay_apart(way):
         for step, ends in enumerate(pair):
             ends.exchange.finish()
             ends.check(step)
+
+
+@pytest.mark.parametrize("way", ["direct", "staged"])
+@pytest.mark.parametrize(("layout", "setting"), [("ab", "walls"), ("aa", "periodic")])
+def test_ranks_are_one_in_whatever_order_a_device_works(way, layout, setting):
+    """Also if it does nothing before the host waits for it."""
+    comm, found = world.world(), tables("D2Q9", layout, "trt", setting, "single")
+    case = parse_case(found, "test.toml")
+    slab = domain.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
+    device = RandomDevice(comm.rank)
+    with make("halo", way).open(slab, comm, device) as exchanger:
+        shape, program = geometry.build(case, slab), codegen.generate(case)
+        solver = Solver(case, slab, shape, device, exchanger, program)
+        solver.initialise()
+        for _ in range(7):
+            solver.step()
+        state = solver.read_state("", 0, slab.planes)
+    state = np.where(solver.solid(0, slab.planes)[:, None], 0, state)
+    whole = Cluster(found).start().run(7).state()
+    np.testing.assert_array_equal(state, whole[slab.begin : slab.end])
 
 
 def test_long_pieces_are_split(monkeypatch):

@@ -1,0 +1,48 @@
+"""The ping-pong of `mpilbm info --probe`: every way sends what it is asked to, and is shown."""
+
+import json
+
+import pytest
+
+from mpilbm.halo import world
+from mpilbm.pingpong import Way, deliver, lines, measure, way
+from mpilbm.registry import make
+
+pytestmark = pytest.mark.mpi
+SIZES = (8, 4096)
+
+
+@pytest.mark.mpi(min_size=2)
+def test_the_first_and_the_last_rank_measure():
+    comm = world.world()
+    found = measure(comm, SIZES)
+    assert len(found) == (comm.rank in (0, comm.size - 1))
+    for each in found:
+        assert (each.halo, each.memory, each.sizes) == ("direct", "host", SIZES)
+        assert min(each.seconds) > 0
+        assert each.latency == each.seconds[0]
+        assert each.bandwidth == SIZES[1] / each.seconds[1]
+
+
+@pytest.mark.mpi(min_size=2)
+def test_a_way_that_is_refused_says_why():
+    comm = world.world()
+    pair = comm.Split(comm.rank < 2)
+    device = make("backends", "cpu").open()
+    if comm.rank < 2:
+        assert min(way("staged", "host", pair, device, SIZES).seconds) > 0
+        assert "the ranks run on CPUs" in way("nccl", "GPU", pair, device, SIZES).problem
+    pair.Free()
+
+
+def test_the_table_and_the_file_hold_the_figures(tmp_path, capsys):
+    found = [Way("direct", "host", SIZES, (2e-6, 1e-5)), Way("nccl", "GPU", problem="no GPU")]
+    text = lines(found)
+    assert "| 4096 | 10 | 0.41 |" in text
+    assert "direct, host memory: latency 2 µs, bandwidth 0.41 GB/s" in text
+    assert text[-1] == "nccl, GPU memory: not measured: no GPU"
+    deliver(found, {"ranks": 2}, tmp_path / "a.json")
+    assert capsys.readouterr().out.splitlines() == text
+    first, last = json.loads((tmp_path / "a.json").read_text())["pingpong"]
+    assert (first["latency"], first["bandwidth"]) == (2e-6, 4096 / 1e-5)
+    assert last["problem"] == "no GPU"

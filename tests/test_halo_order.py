@@ -1,0 +1,159 @@
+"""Exchanges in the order of streams: right in whatever order a device does what it may do."""
+
+import atexit
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import SimpleNamespace
+
+import halo_cases
+import numpy as np
+import pytest
+from random_device import NcclWorld, RandomDevice
+from slabs import Cluster
+from test_laws_slabs import tables
+
+from mpilbm.backends import cuda
+from mpilbm.errors import CaseError
+from mpilbm.halo.nccl import NcclExchanger, Network
+from mpilbm.registry import make, names
+
+
+def exchange(world, slab, steps=3):
+    device = RandomDevice(slab.rank)
+    ends = halo_cases.Ends(slab, device, world.exchanger(slab.rank, slab, device))
+    for step in range(steps):
+        ends.fill(step)
+        ends.exchange.start()
+        ends.exchange.finish()
+        ends.check(step)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("periodic", [True, False])
+def test_what_has_no_tags_arrives_where_it_belongs(ranks, periodic):
+    slabs = halo_cases.slabs(ranks, periodic)
+    with ThreadPoolExecutor(ranks) as pool:
+        list(pool.map(partial(exchange, NcclWorld(ranks)), slabs))
+
+
+def flow(layout, setting):
+    collision = "trt" if make("layouts", layout).populations else "regularized"
+    return tables("D2Q9", layout, collision, setting, "single")
+
+
+@pytest.mark.parametrize("layout", names("layouts"))
+@pytest.mark.parametrize(("setting", "slabs"), [("periodic", 2), ("walls", 3), ("through", 2)])
+def test_slabs_that_wait_by_events_alone_are_one(layout, setting, slabs):
+    whole = Cluster(flow(layout, setting)).start().run(7).state()
+    for seed in range(3):
+        many = Cluster(
+            flow(layout, setting), slabs, partial(RandomDevice, seed), NcclWorld(slabs, 20)
+        )
+        np.testing.assert_array_equal(many.start().run(7).state(), whole)
+
+
+@pytest.mark.parametrize("layout", ["ab", "aa"])
+@pytest.mark.parametrize("value", [[1e-4, 0], ["1e-4*cos(t)", 0]])
+def test_steps_that_do_not_follow_the_time_are_replayed(layout, value):
+    case = flow(layout, "periodic") | {"force": {"name": "guo", "value": value}}
+    case["collision"] = {"name": "bgk"}
+    world = NcclWorld(2)
+    world.graphs = True
+    many = Cluster(case, 2, RandomDevice, world).start().run(9)
+    whole = Cluster(case).start().run(9)
+    np.testing.assert_array_equal(many.state(), whole.state())
+    for solver in many.solvers:
+        assert len(solver.device.recorded) == (0 if isinstance(value[0], str) else 2)
+
+
+class Capturing:
+    """What a recording tells CuPy's stream."""
+
+    def __init__(self):
+        self.calls = []
+
+    def begin_capture(self):
+        self.calls.append("begin")
+
+    def end_capture(self):
+        self.calls.append("end")
+        return SimpleNamespace(launch=lambda stream: self.calls.append("launch"))
+
+
+def test_a_recording_begins_and_ends_in_the_bulk_stream(monkeypatch):
+    monkeypatch.setattr(cuda, "CudaEvent", lambda *words: object())
+    streams = {name: object.__new__(cuda.CudaStream) for name in ("bulk", "edge")}
+    for each in streams.values():
+        each.cupy, each._cupy, each.kept, each.recording = Capturing(), None, [], False
+    device = object.__new__(cuda.CudaDevice)
+    device._streams, calls = streams, streams["bulk"].cupy.calls
+    recording = device.record(lambda: calls.append(len([streams["edge"].record()])))
+    assert calls == ["begin", 1, "end"]
+    recording.replay()
+    assert calls[3:] == ["launch"]
+    assert not any(each.kept or each.recording for each in streams.values())
+    with pytest.raises(ZeroDivisionError):
+        device.record(lambda: 1 / 0)
+    assert calls[-1] == "end"
+
+
+class Library:
+    """Notes what CuPy's module for NCCL would be told."""
+
+    NCCL_UINT8 = 1
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        return lambda *words: self.calls.append((name, *words))
+
+    def get_unique_id(self):
+        return (7,) * 128
+
+    def NcclCommunicator(self, *words):  # noqa: N802
+        self.calls.append(("join", *words))
+        return self
+
+
+def comm(identities=(), rank=1):
+    return SimpleNamespace(
+        rank=rank, size=2, bcast=lambda value: value or (7,) * 128, Barrier=lambda: None,
+        allgather=lambda value: list(identities),
+    )  # fmt: skip
+
+
+def test_a_group_is_enqueued_at_once():
+    nccl, stream = Library(), SimpleNamespace(cupy=SimpleNamespace(ptr=9))
+    network = Network(nccl, comm(rank=0))
+    pieces = [SimpleNamespace(data=SimpleNamespace(ptr=100 * k), nbytes=k) for k in range(3)]
+    enqueue = network.group([(pieces[1], 1), (pieces[2], 1)], [(pieces[2], 1)], stream)
+    assert nccl.calls == [("join", 2, (7,) * 128, 0)]
+    enqueue()
+    assert nccl.calls[1:] == [
+        ("groupStart",), ("send", 100, 1, 1, 1, 9), ("recv", 200, 2, 1, 1, 9),
+        ("send", 200, 2, 1, 1, 9), ("groupEnd",),
+    ]  # fmt: skip
+    network.group([], [], stream)()
+    assert len(nccl.calls) == 6
+
+
+@pytest.mark.parametrize(("error", "left"), [(None, True), (ZeroDivisionError, False)])
+def test_after_a_failure_nobody_is_waited_for(error, left, monkeypatch):
+    at_end = []
+    monkeypatch.setattr(atexit, "register", at_end.append)
+    nccl, device = Library(), RandomDevice()
+    exchanger = NcclExchanger(None, comm(), device, Network(nccl, comm()), graphs=True)
+    device.record = lambda work: SimpleNamespace(free=lambda: nccl.calls.append("freed"))
+    exchanger.record(None)
+    exchanger.__exit__(error, error and error(), None)
+    at_end[0]()
+    assert nccl.calls[1:] == ["freed", *([("destroy",)] if left else []), ("abort",)]
+
+
+def test_who_cannot_use_nccl_is_told():
+    slab, gpu = halo_cases.slabs(2, True)[0], SimpleNamespace(kind="cuda", identity="node GPU-1")
+    with pytest.raises(CaseError, match="the ranks run on CPUs; use 'auto', 'direct'"):
+        make("halo", "nccl").open(slab, comm(), halo_cases.device())
+    with pytest.raises(CaseError, match="one GPU per rank: ranks 0, 1 share one device"):
+        make("halo", "nccl").open(slab, comm(["node GPU-1"] * 2), gpu)

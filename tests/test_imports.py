@@ -21,7 +21,7 @@ cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in
 initial solids speeds given_files
-case_file case_checks case_errors case link_values entry_lists geometry
+case_file case_checks case_errors case link_values entry_lists geometry balance
 codegen
 lists edge_first momentum_exchange diagnostics beginning memory_plan solver statistics
 backends halo outputs

@@ -6,6 +6,7 @@ from statistics import median
 
 import numpy as np
 
+from mpilbm.check import halo_bytes
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import number_of_cells
 from mpilbm.outputs.agree import together
@@ -69,7 +70,7 @@ def measure(case, comm, steps: int | None = None, repeats: int = REPEATS) -> Spe
     nothing.
     """
     solver, facts = build_solver(case, comm)
-    device, halo = solver.device, facts.pop("halo")
+    device, halo = solver.device, facts.pop("halo") | sent(solver, comm)
     with solver.exchanger:
         together(comm, solver.beginning.fill)
         solver.beginning.settle()
@@ -112,6 +113,13 @@ def worth_timing(solver, comm) -> int:
     timed(solver, comm, FIRST_STEPS)
     a_step = timed(solver, comm, FIRST_STEPS) / FIRST_STEPS
     return max(FIRST_STEPS, 2 * round(SECONDS / a_step / 2))
+
+
+def sent(solver, comm) -> dict:
+    """Bytes that each rank sends in a step, and the most messages of any."""
+    each = halo_bytes(solver.case, solver.slab, solver.geometry.around)
+    counts, messages = zip(*comm.allgather(each), strict=True)
+    return {"bytes": list(counts), "messages": max(messages)}
 
 
 def copy_bandwidth(device, comm) -> float:

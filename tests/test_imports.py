@@ -28,6 +28,7 @@ backends halo outputs
 check info listing new profiles plot progress steady stopping
 run
 boxes bench variants startup report
+link scaling
 cli
 __main__
 """

@@ -138,9 +138,22 @@ def bench(case, overrides, tune, startup, file, weak, strong, **options):
             report.tune_anew(comm)
         if weak or strong:
             kinds = {"weak": weak, "strong": strong}
-            scaling.bench(comm, case, overrides, options, kinds, file)
+            others = {"CASE": case, "--size": options["size"], "--startup": startup}
+            refused = [name for name, given in others.items() if given]
+            scaling.bench(comm, refused, overrides, options, kinds, file)
         else:
             report.bench(comm, case, overrides, options, startup, file)
+
+
+@cli.command()
+@click.argument("directory", type=FILE)
+@click.option("--output", type=FILE, help="Folder for page and pictures; default: DIRECTORY")
+def report(directory, output):
+    """Make a page and pictures from files of bench --weak and --strong."""
+    from mpilbm.scaling_report import report
+
+    for file in report(directory, output):
+        click.echo(f"wrote {file}")
 
 
 @cli.command()

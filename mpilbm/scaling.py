@@ -27,14 +27,15 @@ TINY = 16  # cells a side: a step takes what its launches take
 ENVIRONMENT = ("MPILBM_", "NCCL_", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
 
 
-def bench(comm, case, overrides, options: dict, kinds: dict, file: Path | None) -> None:
+def bench(comm, refused: list[str], overrides, options: dict, kinds: dict, file) -> None:
     """Measure, print and write; exit code 2 if nothing could be measured. Collective.
 
     `kinds`: the size by "weak" (cells of each rank) or by "strong" (cells in all), one of them
-    given. `options` are the others of the command. Raises CommandError before it measures.
+    given. `options` are others of the command, `refused` such as it does not go with. Raises
+    CommandError before it measures.
     """
     require_place(file)
-    ((kind, size),) = _one_of(kinds, case, options)
+    ((kind, size),) = _one_of(kinds, refused)
     named = {option: options.pop(option) for option in USUAL} | {"size": size}
     options.pop("size")
     series = plan(None, overrides, named, BOX, strong=kind == "strong", **options)
@@ -46,12 +47,10 @@ def bench(comm, case, overrides, options: dict, kinds: dict, file: Path | None) 
         sys.exit(2)
 
 
-def _one_of(kinds: dict, case, options: dict):
+def _one_of(kinds: dict, refused: list[str]):
     """The kind that is given, with its size; CommandError if it does not stand alone."""
     given = {kind: size for kind, size in kinds.items() if size}
-    others = [f"--{kind}" for kind in list(given)[1:]]
-    others += ["CASE"] if case else []
-    others += ["--size"] if options["size"] else []
+    others = [*(f"--{kind}" for kind in list(given)[1:]), *refused]
     if others:
         raise CommandError(
             f"--{next(iter(given))} measures a standard box of its own size; leave out {others[0]}"
@@ -101,7 +100,7 @@ class Scaling:
             (row,) = replace(self.series, variants=(variant,)).rows(comm)
             if "problem" not in row:
                 row |= self._beside(variant, row, comm)
-                say(comm, f"{label(row)}: efficiency {row['efficiency']:.3f}")
+                say(comm, f"{label(row)}: efficiency {percent(row['efficiency'])}")
             yield row
 
     def _beside(self, variant: Variant, row: dict, comm) -> dict:
@@ -113,8 +112,9 @@ class Scaling:
             found["whole"] = self._alone(variant, (*sides, last), row, comm)
         found["overhead"] = overhead(self._alone(variant, tiny, row, comm), row)
         against = next((k for k in ("whole", "alone") if "glups" in found.get(k, ())), None)
-        slowest = min(found[against]["glups"]) if against else float("nan")
-        found |= {"against": against, "efficiency": row["glups"] / comm.size / slowest}
+        slowest = min(found[against]["glups"]) if against else None
+        efficiency = row["glups"] / comm.size / slowest if against else None
+        found |= {"against": against, "efficiency": efficiency}
         case = self.series.typed(variant, Path("box.toml"), comm)
         _, device = open_device(case.backend, comm)
         way, _ = case.halo.resolve(comm, device)
@@ -158,5 +158,10 @@ def _deliver(found: dict, file: Path) -> None:
 
 def _cells(row: dict):
     texts = [row[key] if key != "size" else size_text(row[key]) for key in HEAD]
-    alone = min(row[row["against"]]["glups"]) if row["against"] else float("nan")
-    return [*texts, f"{row['glups']:.4g}", f"{alone:.4g}", f"{100 * row['efficiency']:.1f} %"]
+    alone = f"{min(row[row['against']]['glups']):.4g}" if row["against"] else "–"
+    return [*texts, f"{row['glups']:.4g}", alone, percent(row["efficiency"])]
+
+
+def percent(share: float | None) -> str:
+    """97.3 %; a dash where it is not known."""
+    return "–" if share is None else f"{100 * share:.1f} %"

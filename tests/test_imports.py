@@ -28,7 +28,7 @@ backends halo outputs
 check info listing new profiles plot progress steady stopping
 run
 boxes bench variants startup report
-link scaling
+link scaling scaling_model scaling_plots scaling_report
 cli
 __main__
 """

@@ -115,13 +115,6 @@ def worth_timing(solver, comm) -> int:
     return max(FIRST_STEPS, 2 * round(SECONDS / a_step / 2))
 
 
-def sent(solver, comm) -> dict:
-    """Bytes that each rank sends in a step, and the most messages of any."""
-    each = halo_bytes(solver.case, solver.slab, solver.geometry.around)
-    counts, messages = zip(*comm.allgather(each), strict=True)
-    return {"bytes": list(counts), "messages": max(messages)}
-
-
 def copy_bandwidth(device, comm) -> float:
     """Bytes read and written a second by all ranks together, which copy at the same time."""
     return sum(comm.allgather(device.copy_bandwidth(before=comm.barrier)))
@@ -132,3 +125,10 @@ def require_finite(solver) -> None:
     u = solver.fields(("u",), 0, 1)["u"][~solver.solid(0, 1)]
     if not np.isfinite(u).all():
         raise NonFiniteError(f"the flow is not finite after {solver.steps} steps; lower its speed")
+
+
+def sent(solver, comm) -> dict:
+    """Bytes that each rank sends in a step, and the most messages of any."""
+    each = halo_bytes(solver.case, solver.slab, solver.geometry.around)
+    counts, messages = zip(*comm.allgather(each), strict=True)
+    return {"bytes": list(counts), "messages": max(messages)}

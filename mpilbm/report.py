@@ -82,15 +82,15 @@ def table(rows: list[dict]) -> list[str]:
 
     def cells(row):
         texts = [row[key] if key != "size" else size_text(row[key]) for key in HEAD]
-        slowest, fastest = (digits(each * factor) for each in row["spread"])
-        bandwidths = (digits(row[key] / 1e9) for key in ("achieved", "copy_bandwidth"))
-        figures = (digits(row["glups"] * factor), f"{slowest}–{fastest}", row["bytes_per_update"])
+        slowest, fastest = (_digits(each * factor) for each in row["spread"])
+        bandwidths = (_digits(row[key] / 1e9) for key in ("achieved", "copy_bandwidth"))
+        figures = (_digits(row["glups"] * factor), f"{slowest}–{fastest}", row["bytes_per_update"])
         return [*texts, *figures, *bandwidths, f"{row['share']:.2f}"]
 
     return markdown((*HEAD, *columns), map(cells, rows))
 
 
-def digits(value: float) -> str:
+def _digits(value: float) -> str:
     """Three digits, or all before the point."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 

@@ -165,3 +165,8 @@ def _cells(row: dict):
 def percent(share: float | None) -> str:
     """97.3 %; a dash where it is not known."""
     return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def digits(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

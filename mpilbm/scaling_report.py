@@ -6,8 +6,8 @@ from itertools import groupby
 from pathlib import Path
 
 from mpilbm.errors import CommandError
-from mpilbm.report import digits, markdown
-from mpilbm.scaling import percent
+from mpilbm.report import markdown
+from mpilbm.scaling import digits, percent
 from mpilbm.scaling_model import Model, model
 from mpilbm.scaling_plots import draw
 from mpilbm.variants import size_text

@@ -21,11 +21,11 @@ PRECISIONS = {
 class Cluster:
     """All slabs of a case; every method runs on all of them at once, like ranks."""
 
-    def __init__(self, tables: dict, slabs: int = 1, open_device=None, costs=None):
+    def __init__(self, tables: dict, slabs: int = 1, open_device=None):
         case = parse_case(tables, "test.toml")
         world, program = LocalWorld(slabs, patience=20), codegen.generate(case)
         self.case, self.solvers = case, []
-        for slab in domain.split(case.shape, slabs, case.domain.periodic[-1], costs):
+        for slab in domain.split(case.shape, slabs, case.domain.periodic[-1]):
             device = (open_device or make("backends", "cpu").open)()
             exchanger = world.exchanger(slab.rank, slab, device)
             shape = geometry.build(case, slab)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from slabs import Cluster, box
 
-from mpilbm import balance, check, geometry
+from mpilbm import balance, check, domain, geometry
 from mpilbm.case import parse_case
 from mpilbm.domain import split
 from mpilbm.registry import make, names
@@ -74,17 +74,28 @@ def typed(tables):
 LAYOUTS = [n for n in names("layouts") if make("layouts", n).populations]
 
 
+@pytest.fixture
+def cluster(monkeypatch):
+    """A Cluster whose slabs are cut from costs."""
+
+    def of(case, slabs, costs):
+        monkeypatch.setattr(domain, "split", lambda *given: split(*given, costs))
+        return Cluster(case, slabs)
+
+    return of
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_no_bit_depends_on_the_cuts(layout, tmp_path):
+def test_no_bit_depends_on_the_cuts(cluster, layout, tmp_path):
     case = tables(tmp_path, {"name": layout})
     whole = Cluster(case).start().run(5)
     costs = np.random.default_rng(1).integers(1, 20, 17) ** 2
     for weights in (costs, np.arange(17) ** 3 + 1):
-        parts = Cluster(case, 4, costs=weights).start().run(5)
+        parts = cluster(case, 4, weights).start().run(5)
         assert len({s.slab.planes for s in parts.solvers}) > 2
         assert np.array_equal(parts.state(), whole.state())
-    half = Cluster(case, 3, costs=costs).start().run(2)
-    again = Cluster(case, 2, costs=costs[::-1]).restore(half.state(), 2).run(3)
+    half = cluster(case, 3, costs).start().run(2)
+    again = cluster(case, 2, costs[::-1]).restore(half.state(), 2).run(3)
     assert np.array_equal(again.state(), whole.state())
 
 

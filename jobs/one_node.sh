@@ -1,15 +1,14 @@
 #!/bin/bash
 # One case on all GPUs of one node, one rank per GPU. From this repository's folder:
 #     CASE=cases/cavity3d_re1000.toml sbatch jobs/one_node.sh
-# Submitted again, it goes on from the last checkpoint; with CHAIN=1 it queues itself again when the
-# time limit stopped it. Both need an [[output]] with name = "checkpoint" in the case.
+# Submitted again, it goes on from the last checkpoint; the case needs an [[output]] that writes them.
 #SBATCH --job-name=mpilbm
 #SBATCH --nodes=1
 #SBATCH --gpus-per-node=4
 #SBATCH --ntasks-per-node=4
 #SBATCH --time=04:00:00
-# Every rank sees every GPU and takes the one of its local rank: between ranks that see one GPU
-# each, MPI could not copy straight from GPU to GPU.
+# Every rank sees every GPU of its node and takes the one of its local rank: between ranks that see
+# one GPU each, MPI could not copy straight from GPU to GPU.
 #SBATCH --gpu-bind=none
 # Ten minutes before the end the ranks are told to write a checkpoint and stop (exit code 4).
 #SBATCH --signal=USR1@600
@@ -20,7 +19,6 @@ CASE=${CASE:-cases/cavity3d_re1000.toml}
 OUTPUT=${OUTPUT:-$(basename "$CASE" .toml).out}
 VENV=${VENV:-$PWD/.venv} # with mpilbm[cuda12] or [cuda13], and mpi4py for the MPI loaded below
 MODULES=${MODULES:-}     # for example "gcc openmpi cuda"
-CHAIN=${CHAIN:-0}        # 1: queue this job again when the time limit stopped it
 
 set -uo pipefail
 if [[ -n $MODULES ]]; then
@@ -30,8 +28,3 @@ fi
 export PATH=$VENV/bin:$PATH OMP_NUM_THREADS=1
 
 srun mpilbm run "$CASE" --output "$OUTPUT" --restart auto
-code=$?
-if [[ $code == 4 && $CHAIN == 1 ]]; then
-    scontrol requeue "$SLURM_JOB_ID"
-fi
-exit "$code"

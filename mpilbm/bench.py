@@ -6,6 +6,7 @@ from statistics import median
 
 import numpy as np
 
+from mpilbm.check import halo_bytes
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import number_of_cells
 from mpilbm.outputs.agree import together
@@ -72,7 +73,7 @@ def measure(case, comm, steps: int | None = None, repeats: int = REPEATS) -> Spe
     nothing.
     """
     solver, facts = build_solver(case, comm)
-    device, halo = solver.device, facts.pop("halo")
+    device, halo = solver.device, facts.pop("halo") | sent(solver, comm)
     with solver.exchanger:
         together(comm, solver.beginning.fill)
         solver.beginning.settle()
@@ -141,3 +142,10 @@ def require_finite(solver) -> None:
     u = solver.fields(("u",), 0, 1)["u"][~solver.solid(0, 1)]
     if not np.isfinite(u).all():
         raise NonFiniteError(f"the flow is not finite after {solver.steps} steps; lower its speed")
+
+
+def sent(solver, comm) -> dict:
+    """Bytes that each rank sends in a step, and the most messages of any."""
+    each = halo_bytes(solver.case, solver.slab, solver.geometry.around)
+    counts, messages = zip(*comm.allgather(each), strict=True)
+    return {"bytes": list(counts), "messages": max(messages)}

@@ -1,8 +1,8 @@
-"""The standard boxes of `mpilbm bench`, as tables of a case: periodic, cavity, porous."""
+"""The standard boxes of `mpilbm bench`, as tables of a case: periodic, cavity, porous, duct."""
 
 import numpy as np
 
-SETTINGS = ("periodic", "cavity", "porous")
+SETTINGS = ("periodic", "cavity", "porous", "duct")
 PRECISIONS = {
     "half": {"compute": "float32", "storage": "float16"},
     "single": {"compute": "float32", "storage": "float32"},
@@ -19,13 +19,15 @@ RADIUS = 7.0  # cells
 def box(setting, size, lattice, collision="trt", layout="ab", precision="single") -> dict:
     """Tables of a box with waves: periodic, or a cavity whose last face moves, or a porous rock.
 
+    Or a duct, periodic along its last axis, with a force along it [Januszewski & Kostur 2014, 4.2].
+
     `size` holds the cells along x, y (and z); the rock is to be put beside the case as `MASK`.
     """
     D = len(size)
     tables = {
         "title": f"{setting} box",
         "lattice": {"name": lattice},
-        "domain": {"size": list(size), "periodic": [setting != "cavity"] * D},
+        "domain": {"size": list(size), "periodic": [setting not in ("cavity", "duct")] * D},
         "fluid": {"viscosity": 0.02},
         "collision": {"name": collision},
         "precision": PRECISIONS[precision],
@@ -38,6 +40,11 @@ def box(setting, size, lattice, collision="trt", layout="ab", precision="single"
         velocity = [0.05] + [0] * (D - 1)
         lid = {"name": "bounce_back", "where": [last], "velocity": velocity}
         tables["boundary"] = [{"name": "bounce_back", "where": faces}, lid]
+    if setting == "duct":
+        tables["domain"]["periodic"][-1] = True
+        tables["force"] = {"name": "guo", "value": [0] * (D - 1) + [1e-6]}
+        walls = [axis + side for axis in "xyz"[: D - 1] for side in "-+"]
+        tables["boundary"] = [{"name": "bounce_back", "where": walls}]
     if setting == "porous":
         tables["force"] = {"name": "guo", "value": [1e-5] + [0] * (D - 1)}
         rock = {"label": "rock", "mask": MASK, "boundary": {"name": "bounce_back"}}

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import geometry
+from mpilbm import balance, geometry
 from mpilbm.codegen.program import Access
-from mpilbm.domain import split
 from mpilbm.entry_lists import require_planes
 from mpilbm.memory_plan import bytes_needed, limits
 from mpilbm.passes import exchange_plan
@@ -45,7 +44,8 @@ class Report:
 def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     """Plan a run on so many ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError."""
     report = Report(case.title or case.path.name, warnings=list(case.warnings))
-    slabs = split(case.shape, ranks, case.domain.periodic[-1])
+    costs = balance.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
+    slabs = balance.slabs(case, ranks, costs)
     for slab in (slabs[0], slabs[-1]):
         require_planes(case, slab)
     survey = geometry.survey(case)

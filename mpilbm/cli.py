@@ -115,9 +115,11 @@ def names(option: str, text: str):
 @names("collision", "Default: trt.")
 @names("layout", "Default: ab.")
 @names("precision", "single, half, mixed, double; default: single.")
-@names("setting", "Standard boxes: periodic, cavity, porous; default: all.")
+@names("setting", "Standard boxes: periodic, cavity, porous, duct; default: the first three.")
 @click.option("--size", metavar="N|NxNxN,…", help="Cells of a box, of each rank. Default: 128^3, "
               "2048^2; on a GPU 512^3, 8192^2.")  # fmt: skip
+@click.option("--weak", metavar="SIZE", help="Weak scaling: a box with so many cells a rank.")
+@click.option("--strong", metavar="SIZE", help="Strong scaling: a box of so many cells in all.")
 @click.option("--porosity", type=click.FloatRange(0, 1, min_open=True, max_open=True),
               default=0.62, show_default=True, help="Of the porous box.")  # fmt: skip
 @click.option("--backend", help="Name of a backend; default: auto.")
@@ -126,15 +128,32 @@ def names(option: str, text: str):
 @click.option("--tune", is_flag=True, help="Choose the kernels' tiles and blocks anew.")
 @click.option("--startup", is_flag=True, help="Time starts instead: cold, and from the cache.")
 @click.option("--json", "file", type=FILE, metavar="FILE", help="Write all figures there.")
-def bench(case, overrides, tune, startup, file, **options):
+def bench(case, overrides, tune, startup, file, weak, strong, **options):
     """Measure the speed of CASE, or of standard boxes, and the bandwidth of a copy."""
+    from mpilbm import report, scaling
     from mpilbm.halo.world import abort_on_error
-    from mpilbm.report import bench, tune_anew
 
     with abort_on_error() as comm:
         if tune:
-            tune_anew(comm)
-        bench(comm, case, overrides, options, startup, file)
+            report.tune_anew(comm)
+        if weak or strong:
+            kinds = {"weak": weak, "strong": strong}
+            others = {"CASE": case, "--size": options["size"], "--startup": startup}
+            refused = [name for name, given in others.items() if given]
+            scaling.bench(comm, refused, overrides, options, kinds, file)
+        else:
+            report.bench(comm, case, overrides, options, startup, file)
+
+
+@cli.command()
+@click.argument("directory", type=FILE)
+@click.option("--output", type=FILE, help="Folder for page and pictures; default: DIRECTORY")
+def report(directory, output):
+    """Make a page and pictures from files of bench --weak and --strong."""
+    from mpilbm.scaling_report import report
+
+    for file in report(directory, output):
+        click.echo(f"wrote {file}")
 
 
 @cli.command()

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from mpilbm.errors import CaseError
 
 
@@ -50,8 +52,15 @@ class Slab:
         return plane - self.begin
 
 
-def split(shape: tuple[int, int, int], ranks: int, periodic: bool) -> tuple[Slab, ...]:
-    """One slab a rank, sizes differing by at most one; CaseError if there are too few planes."""
+def split(
+    shape: tuple[int, int, int], ranks: int, periodic: bool, costs=None, least=(1, 1)
+) -> tuple[Slab, ...]:
+    """One slab a rank; CaseError if there are too few planes.
+
+    Their sizes differ by at most one or, with `costs` of the planes (integers), are such that the
+    most expensive slab is as cheap as any cuts make it. Then the first and the last slab get the
+    `least` planes that they need, where there are as many.
+    """
     planes = shape[0]
     if ranks > planes:
         raise CaseError(
@@ -60,6 +69,48 @@ def split(shape: tuple[int, int, int], ranks: int, periodic: bool) -> tuple[Slab
             "domain.size",
         )
     cuts = [rank * planes // ranks for rank in range(ranks + 1)]
+    needs = [least[0], *[1] * (ranks - 2), least[1]]
+    if costs is not None and ranks > 1 and sum(needs) <= planes:
+        cuts = _cheapest_cuts(np.append(0, np.cumsum(costs)), needs)
     return tuple(
         Slab(shape, rank, ranks, cuts[rank], cuts[rank + 1], periodic) for rank in range(ranks)
     )
+
+
+def _cheapest_cuts(before, needs: list[int]) -> list[int]:
+    """Where slabs begin and end, from the costs `before` each plane and of all.
+
+    The least cost that no slab needs to exceed is found by bisection. Of the cuts that keep to it
+    those are taken that come nearest to equal shares: with equal costs the equal cuts.
+    """
+    planes, ranks = len(before) - 1, len(needs)
+    low, high = 0, int(before[-1])
+    while low < high:
+        middle = (low + high) // 2
+        if _latest_cuts(before, needs, middle) is None:
+            low = middle + 1
+        else:
+            high = middle
+    latest = _latest_cuts(before, needs, high)
+    backwards = _latest_cuts(before[-1] - before[::-1], needs[::-1], high)
+    earliest = [planes - cut for cut in reversed(backwards)]
+    shares = np.arange(ranks) * before[-1]
+    cuts = [*(np.searchsorted(before * ranks, shares, "right") - 1).tolist(), planes]
+    cuts[0] = 0
+    for k in range(1, ranks):
+        reach = np.searchsorted(before, before[cuts[k - 1]] + high, "right") - 1
+        first = max(earliest[k], cuts[k - 1] + needs[k - 1])
+        cuts[k] = int(min(max(cuts[k], first), latest[k], reach))
+    return cuts
+
+
+def _latest_cuts(before, needs: list[int], most: int) -> list[int] | None:
+    """The cuts where each slab takes all planes that it may for a cost of `most`; None: too few."""
+    planes, left, cuts = len(before) - 1, sum(needs), [0]
+    for need in needs:
+        left -= need
+        reach = int(np.searchsorted(before, before[cuts[-1]] + most, "right")) - 1
+        cuts.append(min(reach, planes - left))
+        if cuts[-1] < cuts[-2] + need:
+            return None
+    return cuts if cuts[-1] == planes else None

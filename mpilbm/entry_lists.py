@@ -207,6 +207,17 @@ def _steps(lattice, boundary) -> tuple[int, int, int]:
     return lattice.volume * plane, lattice.volume * row, x
 
 
+def planes_needed(case) -> tuple[int, int]:
+    """Planes that the first and the last slab need for the boundaries of their faces."""
+    slowest, needed = "xyz"[case.dimensions - 1], {"-": 1, "+": 1}
+    for boundary in one_face_each(case.boundaries):
+        axis, side = boundary.where[0]
+        if boundary.reach and axis == slowest:
+            planes = max(map(abs, _steps(case.lattice, boundary)))
+            needed[side] = max(needed[side], min(1 + boundary.reach * planes, case.shape[0]))
+    return needed["-"], needed["+"]
+
+
 def require_planes(case, slab) -> None:
     """CaseError where a boundary looks further inwards than the slab next to its face reaches.
 

@@ -4,7 +4,9 @@ from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
-from mpilbm import backends, codegen, domain, geometry, memory_plan
+import numpy as np
+
+from mpilbm import backends, balance, codegen, geometry, memory_plan
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
 from mpilbm.halo.world import local_rank
@@ -38,7 +40,7 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
         halo = "halo {name}: {why}".format(**facts["halo"])
         say(comm, f"{comm.size} ranks on {facts['device']}; {halo}")
         with solver.exchanger:
-            slabs = domain.split(case.shape, comm.size, solver.slab.periodic)
+            slabs = tuple(comm.allgather(solver.slab))
             first, checkpoint = begin(solver, case, comm, checkpoints, restart)
             warn_of_later(directory, comm, first)
             where = directory, first, clock, checkpoint
@@ -64,9 +66,10 @@ def claimed(directory, case, comm, restart, overwrite):
 
 def build_solver(case, comm) -> tuple[Solver, dict]:
     """The solver of this rank's slab, and what of it belongs into the summary."""
-    slab = domain.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
+    slab = balance.slabs(case, comm.size)[comm.rank]
     backend, device = open_device(case.backend, comm)
     together(comm, memory_plan.require, device, case, slab)
+    slab = balanced(case, slab, comm)
     solids_and_lists = together(comm, geometry.build, case, slab)
     geometry.require_fluid(case, sum(comm.allgather(int(solids_and_lists.fluid_cells.sum()))))
     replaced = Counter()
@@ -94,6 +97,14 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
         "halo": {"name": halo.name, "why": why},
     }
     return solver, facts
+
+
+def balanced(case, slab, comm):
+    """The slab of equal cost in place of one of equal size, whose planes' cost a rank counts."""
+    if comm.size == 1 or not case.bodies:
+        return slab
+    costs = comm.allgather(together(comm, balance.plane_costs, case, slab.begin, slab.end))
+    return balance.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
 
 
 def open_device(backend, comm) -> tuple:

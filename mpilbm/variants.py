@@ -27,7 +27,7 @@ USUAL = {
     "collision": "trt",
     "layout": "ab",
     "precision": "single",
-    "setting": ",".join(SETTINGS),
+    "setting": "periodic,cavity,porous",
 }
 SIDES = {"cpu": {2: 2048, 3: 128}, "cuda": {2: 8192, 3: 512}}  # cells of the usual box
 LEAST_SIDE = 32
@@ -49,7 +49,7 @@ class Series:
     """All that is to be measured: the `base` tables of a `case` file, or the standard boxes.
 
     Sizes are those of a rank: along the slowest axis a standard box is as many times as long as
-    there are ranks. The file's box stays as it is.
+    there are ranks; `strong`: sizes are those of the whole box. The file's box stays as it is.
     """
 
     variants: tuple[Variant, ...]
@@ -60,21 +60,22 @@ class Series:
     porosity: float = 0.62
     steps: int | None = None
     repeats: int = 5
+    strong: bool = False
 
     def rows(self, comm) -> Iterator[dict]:
         """A row for each variant, as soon as it is measured; collective."""
         for variant in self.variants:
-            row = self._row(variant, comm)
+            row = self.row(variant, comm)
             say(comm, f"{label(row)}: {row.get('problem') or '{glups:.4g} GLUPS'.format(**row)}")
             yield row
 
-    def _row(self, variant: Variant, comm) -> dict:
+    def row(self, variant: Variant, comm) -> dict:
         """Names and figures of a variant, or its `problem`."""
         row = variant._asdict() | {"setting": variant.setting or str(self.case)}
         with TemporaryDirectory(prefix="mpilbm-") as folder:
             path = self.case or Path(folder, "box.toml")
             try:
-                case = self._typed(variant, path, comm)
+                case = self.typed(variant, path, comm)
                 row |= _names(case)
                 if variant.setting == "porous":
                     together(comm, _write_rock, case, self.porosity)
@@ -106,13 +107,13 @@ class Series:
                 raise CaseError(problems)
         return tables | ({"backend": {"name": self.backend}} if self.backend else {})
 
-    def _typed(self, variant: Variant, path: Path, comm):
+    def typed(self, variant: Variant, path: Path, comm):
         """The case of a variant; a usual box shrinks until it fits the memory."""
         if self.case:
             return parse_case(self.tables(variant), path)
 
         def of(size: tuple[int, ...]):
-            whole = (*size[:-1], size[-1] * comm.size)
+            whole = (*size[:-1], size[-1] * (1 if self.strong else comm.size))
             return parse_case(self.tables(variant, whole), path)
 
         return of(variant.size) if variant.size else _usual(of, variant.lattice, comm)

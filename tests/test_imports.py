@@ -21,13 +21,14 @@ cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in
 initial solids speeds given_files box_walls
-case_file case_checks case_errors case link_values entry_lists geometry
+case_file case_checks case_errors case link_values entry_lists geometry balance
 codegen
 lists step_times edge_first momentum_exchange diagnostics beginning memory_plan solver statistics
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run
 boxes bench variants startup report pingpong
+link scaling scaling_model scaling_plots scaling_report
 cli
 __main__
 """

@@ -1,0 +1,40 @@
+#!/bin/bash
+# A run that takes longer than the time limit. From this repository's folder:
+#     CASE=cases/cavity3d_re1000.toml sbatch --nodes=2 jobs/chain.sh
+# Stopped in time, with a whole checkpoint (exit code 4), the job queues itself again and goes on from
+# there, until all steps are done. Any other exit code ends the chain, and so do LINKS restarts. The
+# case needs an [[output]] with name = "checkpoint".
+#SBATCH --job-name=mpilbm
+#SBATCH --nodes=1
+#SBATCH --gpus-per-node=4
+#SBATCH --ntasks-per-node=4
+#SBATCH --time=04:00:00
+# Every rank sees every GPU of its node and takes the one of its local rank: between ranks that see
+# one GPU each, MPI could not copy straight from GPU to GPU.
+#SBATCH --gpu-bind=none
+# Ten minutes before the end the ranks are told to write a checkpoint and stop (exit code 4).
+#SBATCH --signal=USR1@600
+#SBATCH --requeue
+#SBATCH --open-mode=append
+
+CASE=${CASE:-cases/cavity3d_re1000.toml}
+OUTPUT=${OUTPUT:-$(basename "$CASE" .toml).out}
+LINKS=${LINKS:-50}
+VENV=${VENV:-$PWD/.venv} # with mpilbm[cuda12] or [cuda13], and mpi4py for the MPI loaded below
+MODULES=${MODULES:-}     # for example "gcc openmpi cuda"
+
+set -uo pipefail
+if [[ -n $MODULES ]]; then
+    # shellcheck disable=SC2086 # one word is one module
+    module load $MODULES
+fi
+export PATH=$VENV/bin:$PATH OMP_NUM_THREADS=1
+
+srun mpilbm run "$CASE" --output "$OUTPUT" --restart auto
+code=$?
+if ((code == 4 && ${SLURM_RESTART_COUNT:-0} < LINKS)); then
+    scontrol requeue "$SLURM_JOB_ID"
+elif ((code == 4)); then
+    echo "jobs/chain.sh: not done after $LINKS restarts; submit it again to go on" >&2
+fi
+exit "$code"

@@ -1,0 +1,172 @@
+"""`mpilbm bench --weak` and `--strong`: a box on the ranks at hand, beside parts of it on one."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from mpilbm import cache, link
+from mpilbm.errors import CommandError
+from mpilbm.halo import launcher
+from mpilbm.halo.world import Serial, local_rank
+from mpilbm.outputs.agree import on_root
+from mpilbm.progress import say
+from mpilbm.registry import find
+from mpilbm.report import HEAD, facts, markdown, require_place
+from mpilbm.run import open_device
+from mpilbm.variants import USUAL, Series, Variant, label, plan, size_text
+
+BOX = USUAL | {"setting": "periodic"}
+TINY = 16  # cells a side: a step takes what its launches take
+ENVIRONMENT = ("MPILBM_", "NCCL_", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
+
+
+def bench(comm, refused: list[str], overrides, options: dict, kinds: dict, file) -> None:
+    """Measure, print and write; exit code 2 if nothing could be measured. Collective.
+
+    `kinds`: the size by "weak" (cells of each rank) or by "strong" (cells in all), one of them
+    given. `options` are others of the command, `refused` such as it does not go with. Raises
+    CommandError before it measures.
+    """
+    require_place(file)
+    ((kind, size),) = _one_of(kinds, refused)
+    named = {option: options.pop(option) for option in USUAL} | {"size": size}
+    options.pop("size")
+    series = plan(None, overrides, named, BOX, strong=kind == "strong", **options)
+    known = everything(comm) | {"scaling": kind}
+    rows = list(Scaling(kind, series).rows(comm))
+    file = file or Path(name(kind, size, comm.size))
+    on_root(comm, _deliver, known | {"rows": rows}, file)
+    if all("problem" in row for row in rows):
+        sys.exit(2)
+
+
+def _one_of(kinds: dict, refused: list[str]):
+    """The kind that is given, with its size; CommandError if it does not stand alone."""
+    given = {kind: size for kind, size in kinds.items() if size}
+    others = [*(f"--{kind}" for kind in list(given)[1:]), *refused]
+    if others:
+        raise CommandError(
+            f"--{next(iter(given))} measures a standard box of its own size; leave out {others[0]}"
+        )
+    return given.items()
+
+
+def everything(comm) -> dict:
+    """All that was at work, so that the measurement can be repeated. Collective."""
+    MPI = launcher.library()
+    hosts = comm.allgather(platform.node())
+    package = sorted(
+        file for file in Path(__file__).parent.rglob("*") if file.suffix in (".py", ".h")
+    )
+    kept = {name: value for name, value in os.environ.items() if name.startswith(ENVIRONMENT)}
+    return facts(comm, shlex.join(["mpilbm", *sys.argv[1:]])) | {
+        "time": datetime.now().isoformat(timespec="seconds"),
+        "nodes": len(set(hosts)),
+        "hosts": sorted(set(hosts)),
+        "mpi": launcher.library_name(MPI) if MPI else None,
+        "environment": launcher.settings() | kept,
+        "sources": cache.digest(*(file.read_bytes() for file in package)),
+    }
+
+
+def name(kind: str, size: str, ranks: int) -> str:
+    """Of a file that no other run has."""
+    return f"{kind}_{size.replace(',', '_')}_{ranks}ranks_{datetime.now():%Y-%m-%dT%H%M%S}.json"
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The variants of a series on all ranks and, by each rank for itself on its own device, alone.
+
+    A row holds that of the series and `alone`: a slab as a box of its own; `whole` (strong): the
+    whole box; `overhead`: seconds of a step beyond its traffic, that of a tiny box; `efficiency`:
+    of all ranks, `against` the slowest rank that had the whole box, or if it did not fit, its slab;
+    `link`: see link.measure.
+    """
+
+    kind: str
+    series: Series
+
+    def rows(self, comm):
+        """A row for each variant, as soon as it is measured; collective."""
+        for variant in self.series.variants:
+            (row,) = replace(self.series, variants=(variant,)).rows(comm)
+            if "problem" not in row:
+                row |= self._beside(variant, row, comm)
+                say(comm, f"{label(row)}: efficiency {percent(row['efficiency'])}")
+            yield row
+
+    def _beside(self, variant: Variant, row: dict, comm) -> dict:
+        """What one rank does alone, and what lies between the ranks."""
+        *sides, last = row["size"]
+        tiny = (TINY,) * find("lattices", row["lattice"]).D
+        found = {"alone": self._alone(variant, (*sides, -(-last // comm.size)), row, comm)}
+        if self.kind == "strong" and comm.size > 1:
+            found["whole"] = self._alone(variant, (*sides, last), row, comm)
+        found["overhead"] = overhead(self._alone(variant, tiny, row, comm), row)
+        against = next((k for k in ("whole", "alone") if "glups" in found.get(k, ())), None)
+        slowest = min(found[against]["glups"]) if against else None
+        efficiency = row["glups"] / comm.size / slowest if against else None
+        found |= {"against": against, "efficiency": efficiency}
+        case = self.series.typed(variant, Path("box.toml"), comm)
+        _, device = open_device(case.backend, comm)
+        way, _ = case.halo.resolve(comm, device)
+        return found | {"link": link.measure(way, comm, device)}
+
+    def _alone(self, variant: Variant, size, row: dict, comm) -> dict:
+        """Figures of a box of that size on each rank, without the others; or its `problem`."""
+        own = [f"backend.name='{row['backend']}'"]
+        if row["backend"] == "cuda":
+            own.append(f"backend.device={local_rank(comm)[0]}")
+        overrides = (*self.series.overrides, *own)
+        series = replace(self.series, backend=None, overrides=overrides)
+        comm.barrier()
+        mine = series.row(variant._replace(size=tuple(size)), Serial())
+        every = comm.allgather(mine)
+        problems = [one["problem"] for one in every if "problem" in one]
+        if problems:
+            return {"size": list(size), "problem": problems[0]}
+        gathered = {key: [one[key] for one in every] for key in ("glups", "seconds", "steps")}
+        cells = {key: mine[key] for key in ("size", "fluid_cells", "bytes_per_update")}
+        return cells | gathered | {"copy_bandwidth": [one["copy_bandwidth"] for one in every]}
+
+
+def overhead(tiny: dict, row: dict) -> float | None:
+    """Seconds of a step of the tiny box on the slowest rank, less what its traffic takes."""
+    if "problem" in tiny:
+        return None
+    updates = tiny["fluid_cells"] / min(tiny["glups"]) / 1e9
+    traffic = tiny["fluid_cells"] * tiny["bytes_per_update"]
+    return max(0.0, updates - traffic / (row["copy_bandwidth"] / row["ranks"]))
+
+
+def _deliver(found: dict, file: Path) -> None:
+    """Print a table, write the JSON."""
+    measured = [row for row in found["rows"] if "problem" not in row]
+    lines = markdown((*HEAD, "GLUPS", "one rank alone", "efficiency"), map(_cells, measured))
+    lines += [f"{label(row)}: {row['problem']}" for row in found["rows"] if "problem" in row]
+    file.write_text(json.dumps(found, indent=1) + "\n")
+    click.echo("\n".join([*lines, f"wrote {file}"]))
+
+
+def _cells(row: dict):
+    texts = [row[key] if key != "size" else size_text(row[key]) for key in HEAD]
+    alone = f"{min(row[row['against']]['glups']):.4g}" if row["against"] else "–"
+    return [*texts, f"{row['glups']:.4g}", alone, percent(row["efficiency"])]
+
+
+def percent(share: float | None) -> str:
+    """97.3 %; a dash where it is not known."""
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def digits(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,0 +1,204 @@
+"""`mpilbm report`: what the JSON files of `mpilbm bench --weak` and `--strong` tell together."""
+
+import json
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from mpilbm.errors import CommandError
+from mpilbm.report import markdown
+from mpilbm.scaling import digits, percent
+from mpilbm.scaling_model import Model, model
+from mpilbm.scaling_plots import draw
+from mpilbm.variants import size_text
+
+PAGE = "scaling.md"
+NAMES = ("lattice", "collision", "layout", "precision", "setting")
+CARRIED_ON = (4, 16, 64, 256, 1024)  # ranks in the table of the model
+
+
+@dataclass(frozen=True)
+class Series:
+    """Runs that differ in the number of ranks alone, in the order of it."""
+
+    kind: str
+    name: str
+    rows: list[dict]
+    model: Model | None
+
+
+def report(directory: Path, output: Path | None = None) -> list[Path]:
+    """Write the page and its pictures into `output` (default: the directory); the files.
+
+    Raises CommandError if there is no folder, no such file in it, or nowhere to write.
+    """
+    rows = read(directory)
+    output = output or directory
+    found = list(series(rows))
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        pictures = draw(found, output)
+        page = output / PAGE
+        page.write_text("\n".join(lines(found, rows, pictures)) + "\n")
+    except OSError as error:
+        raise CommandError(f"{output}: {error.strerror}; choose a folder by --output") from error
+    return [page, *pictures]
+
+
+def read(directory: Path) -> list[dict]:
+    """The rows of all files of the folder that hold a scaling, with what is known of the run."""
+    if not directory.is_dir():
+        raise CommandError(
+            f"{directory}: no such folder; report takes one with JSON files of bench"
+        )
+    rows = []
+    for path in sorted(directory.glob("*.json")):
+        try:
+            known = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from error
+        if isinstance(known, dict) and "scaling" in known:
+            measured = known.pop("rows")
+            rows += [known | row | {"file": path.name} for row in measured if "problem" not in row]
+    if not rows:
+        raise CommandError(
+            f"{directory}: holds no measured *.json of mpilbm bench --weak or --strong; make one: "
+            "mpirun -n 2 mpilbm bench --weak 256"
+        )
+    return rows
+
+
+def series(rows: list[dict]):
+    """The series that rows make: of one box, device and way of the halo, which one rank lacks."""
+    for (kind, name), group in groupby(sorted(rows, key=_key), _key):
+        group = sorted(group, key=lambda row: (row["ranks"], row["time"]))
+        ways = {row["halo"]["name"]: row["nodes"] for row in group if row["ranks"] > 1}
+        for way in ways or [None]:
+            mine = [row for row in group if row["ranks"] == 1 or row["halo"]["name"] == way]
+            title = f"{name}, halo {way}" if way else name
+            yield Series(kind, title, mine, model(kind, mine))
+
+
+def _key(row: dict) -> tuple[str, str]:
+    weak = row["scaling"] == "weak"
+    size = [*row["size"][:-1], row["size"][-1] // row["ranks"]] if weak else row["size"]
+    box = f"{size_text(size)} {'a rank' if weak else 'in all'}"
+    device = row["device"].partition(" on ")[0]
+    return row["scaling"], f"{' '.join(row[key] for key in NAMES)}, {box}, {device}"
+
+
+# ---------------------------------------------------------------------------------------- page
+
+
+def lines(found: list[Series], rows: list[dict], pictures: list[Path]) -> list[str]:
+    """The page, in Markdown."""
+    page = ["# Scaling", "", *_runs(rows)]
+    page += [line for path in pictures for line in ("", f"![{path.stem}]({path.name})")]
+    for each in found:
+        page += ["", f"## {each.kind.capitalize()}: {each.name}", "", *_speeds(each)]
+        for table in (_splits, _throughput, _model):
+            if made := table(each):
+                page += ["", *made]
+    return page
+
+
+def _runs(rows: list[dict]) -> list[str]:
+    """Which runs the page is made from."""
+    files = {row["file"]: row for row in rows}
+    head = ("file", "ranks", "nodes", "date", "mpilbm", "MPI", "command")
+    keys = ("ranks", "nodes", "date", "mpilbm", "mpi")
+    cells = [
+        [name, *(row[key] for key in keys), f"`{row['command']}`"] for name, row in files.items()
+    ]
+    return markdown(head, cells)
+
+
+def _speeds(each: Series) -> list[str]:
+    """GLUPS and efficiency, beside the model's."""
+    head = ("ranks", "nodes", "GLUPS", "min–max", "one rank alone", "efficiency", "halo hidden",
+            "model GLUPS", "model efficiency")  # fmt: skip
+
+    def cells(row):
+        n, slowest = row["ranks"], row.get(row["against"], {}).get("glups")
+        known = each.model
+        return [
+            n, row["nodes"], f"{row['glups']:.4g}", "–".join(f"{g:.4g}" for g in row["spread"]),
+            f"{min(slowest):.4g} ({_against(row)})" if slowest else "–",
+            percent(row["efficiency"]), percent(row["halo"].get("hidden")),
+            f"{known.glups(n):.4g}" if known else "–",
+            percent(known.efficiency(n) if known else None),
+        ]  # fmt: skip
+
+    where = "its share of the box" if each.kind == "weak" else "the whole box, or on its slab"
+    note = (
+        "Median of the repeats, the slowest rank counts. Efficiency: GLUPS over ranks times those "
+        f"of one rank alone, the slowest of all, measured in the same run on {where}."
+    )
+    return [*markdown(head, map(cells, each.rows)), "", note]
+
+
+def _against(row: dict) -> str:
+    return "the box" if row["against"] == "whole" or row["ranks"] == 1 else "its slab"
+
+
+def _splits(each: Series) -> list[str]:
+    """Where the time of a step goes."""
+    rows = [row for row in each.rows if row.get("split")]
+    parts = ("edge", "bulk", "exchange", "host")
+    head = ("ranks", "step, µs", "edge", "bulk", "exchange seen", "host, beside them")
+    cells = [
+        [row["ranks"], digits(1e6 * step_seconds(row)),
+         *(digits(1e6 * row['split'][part]) for part in parts)]
+        for row in rows
+    ]  # fmt: skip
+    return markdown(head, cells) if rows else []
+
+
+def step_seconds(row: dict) -> float:
+    """Of a step, by the median of the repeats."""
+    return row["fluid_cells"] / row["glups"] / 1e9
+
+
+def _throughput(each: Series) -> list[str]:
+    """What the faces need at 100 % efficiency, and what the link gives [Obrecht 2013, table 1]."""
+    rows = [row for row in each.rows if row.get("link") and row["efficiency"]]
+    head = ("ranks", "kernels, ms", "faces, MB", "required GB/s", "of a rank", "link GB/s",
+            "required / link", "latency, µs")  # fmt: skip
+
+    def cells(row):
+        kernels = step_seconds(row) * row["efficiency"]
+        total, most = sum(row["halo"]["bytes"]), max(row["halo"]["bytes"])
+        given = row["link"]["bandwidth"]
+        return [
+            row["ranks"], digits(1e3 * kernels), digits(total / 1e6),
+            digits(total / kernels / 1e9), digits(most / kernels / 1e9), digits(given / 1e9),
+            digits(most / kernels / given), digits(1e6 * row['link']['latency']),
+        ]  # fmt: skip
+
+    note = (
+        "Kernels: a step at 100 % efficiency. Faces: what all ranks send in it; required is that "
+        "over the time of the kernels. Link: sent by a rank that exchanges with both neighbours, "
+        "all ranks at once, by the way the planes take."
+    )
+    return [*markdown(head, map(cells, rows)), "", note] if rows else []
+
+
+def _model(each: Series) -> list[str]:
+    """The model's numbers, and what it says of many ranks."""
+    known = each.model
+    if known is None:
+        return []
+    ranks = [n for n in CARRIED_ON if n in known.ranks]
+    values = [[f"{known.glups(n):.4g} ({percent(known.efficiency(n))})" for n in ranks]]
+    row = max((row for row in each.rows if row.get("link")), key=lambda one: one["ranks"])
+    note = (
+        f"Model, GLUPS (efficiency): {known.bytes_per_update} B an update at "
+        f"{digits(known.copy / 1e12)} TB/s (a copy), {digits(1e6 * known.overhead)} µs of "
+        f"launches, {digits(known.face_bytes / 1e6)} MB a step to both neighbours at "
+        f"{digits(known.bandwidth / 1e9)} GB/s after {digits(1e6 * known.latency)} µs. The link is "
+        f"that measured on {row['ranks']} ranks of {row['nodes']} node"
+        + ("; beyond one node the network's own takes its place." if row["nodes"] == 1 else "s.")
+    )
+    if not known.weak:
+        note += f" There are {known.planes} planes, so no more ranks."
+    return [*markdown([f"{n} ranks" for n in ranks], values), "", note] if ranks else []

@@ -1,0 +1,69 @@
+"""Ranks cut slabs of equal cost alike, as `check` plans them, and go on from any other cuts."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_balance import tables, typed
+from test_run_mpi import alone, on_some
+
+from mpilbm import balance
+from mpilbm.halo.world import world
+from mpilbm.outputs.restart import opened
+from mpilbm.run import build_solver, run
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The same folder on all ranks."""
+    return Path(world().bcast(str(tmp_path)))
+
+
+def a_case(folder, comm, layout, steps=6):
+    """A rock with free planes below; rank 0 has written its mask when this returns."""
+    made = None
+    if comm.rank == 0:
+        made = tables(folder, {"name": layout}) | {
+            "run": {"steps": steps},
+            "backend": {"name": "cpu"},
+            "output": [{"name": "checkpoint", "every": 3}],
+        }
+    return typed(comm.bcast(made))
+
+
+def datasets(file) -> dict:
+    """All of them, in groups too."""
+    found = {}
+    file.visititems(
+        lambda key, item: found.update({key: item[()]}) if hasattr(item, "shape") else None
+    )
+    return found
+
+
+@pytest.mark.parametrize("layout", ["ab", "indirect"])
+def test_slabs_are_those_that_one_process_plans(folder, layout):
+    comm = world()
+    case = a_case(folder, comm, layout)
+    solver, _ = build_solver(case, comm)
+    costs = balance.plane_costs(case, 0, 17)
+    assert tuple(comm.allgather(solver.slab)) == balance.slabs(case, comm.size, costs)
+    solver.exchanger.close()
+
+
+def test_a_restart_on_other_ranks_ends_in_the_same_bytes(folder):
+    comm = world()
+    case, half = (a_case(folder, comm, "indirect", steps) for steps in (6, 3))
+    alone(comm, case, folder / "whole")
+    run(half, comm, folder / "parts")
+    on_some(comm, max(1, comm.size - 1), case, folder / "parts", restart="auto")
+    if comm.rank == 0:
+        found = []
+        for name in ("whole", "parts"):
+            with opened(folder / name / "checkpoint_000000006.h5") as file:
+                found.append(datasets(file))
+        assert any(values.ndim == 4 for values in found[0].values())
+        assert found[0].keys() == found[1].keys()
+        assert all(np.array_equal(found[0][key], found[1][key]) for key in found[0])
+    comm.Barrier()

@@ -28,7 +28,8 @@ from mpilbm import __version__
 from mpilbm.errors import FileSystemError
 from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.outputs.agree import on_root, together
-from mpilbm.outputs.planes import best_writer, blocks, dataset, plane_file
+from mpilbm.outputs.file_system import best_writer
+from mpilbm.outputs.planes import blocks, dataset, plane_file
 from mpilbm.registry import register
 
 FORMAT = 1

@@ -8,8 +8,9 @@ import numpy as np
 from mpilbm import __version__
 from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Output, number_of_cells
+from mpilbm.outputs.file_system import best_writer
 from mpilbm.outputs.filled import filled
-from mpilbm.outputs.planes import best_writer, dataset, plane_file
+from mpilbm.outputs.planes import dataset, plane_file
 from mpilbm.registry import register
 
 # Components in the file: vectors have three there, also in two dimensions.

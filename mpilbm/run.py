@@ -154,6 +154,8 @@ def march(context: Context, summary: Summary) -> None:
                 reason = stopping.agree(step, writers.checkpoint_seconds)
                 if reason and step < last:
                     stop(writers, step, reason)
+        with clock.measure("outputs"):
+            writers.finish()
 
 
 def stop(writers, step, reason):

@@ -23,7 +23,7 @@ collisions passes overrides fields_in
 initial solids speeds given_files
 case_file case_checks case_errors case link_values entry_lists geometry
 codegen
-lists edge_first momentum_exchange diagnostics beginning memory_plan solver statistics
+lists edge_first momentum_exchange diagnostics field_copies beginning memory_plan solver statistics
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run

@@ -52,6 +52,7 @@ def test_an_output_is_due_at_multiples_at_the_start_and_at_the_end(first, last, 
 def snapshot(tmp_path, case, **parameters):
     context = make_context(tmp_path, case, steps=7)
     Snapshot(every=1, **parameters).open(context).write(7)
+    context.background.settle(0)
     return context, h5py.File(tmp_path / "snapshot_000000007.vtkhdf")
 
 

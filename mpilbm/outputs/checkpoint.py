@@ -15,7 +15,6 @@ rows = 1, planes = ny.
 """
 
 import re
-import time
 import zlib
 from functools import partial
 from pathlib import Path
@@ -63,18 +62,18 @@ class Checkpoint(Output):
 
 
 class CheckpointWriter:
-    """One file a step; `seconds` is what the last took, `path` where it lies."""
+    """One file a step; `path` is where the last one lies."""
 
     def __init__(self, output: Checkpoint, context: Context):
         self.output, self.context = output, context
         self.writer = best_writer(context.comm, context.directory)
-        self.step, self.path, self.seconds = None, None, 0.0
+        self.step, self.path = None, None
 
     def write(self, step: int):
         """Write, read back, and only then remove what is too old; never a state with nan."""
         if step == self.step:
             return
-        context, begin = self.context, time.monotonic()
+        context = self.context
         context.totals.at(step)
         entries = self._entries()
         path = context.directory / f"checkpoint_{step:09d}.h5"
@@ -96,7 +95,7 @@ class CheckpointWriter:
             together(context.comm, self._read_back, file)
             file.commit()
         on_root(context.comm, self._remove_old, step)
-        self.step, self.path, self.seconds = step, path, time.monotonic() - begin
+        self.step, self.path = step, path
 
     def _write_solid(self, file):
         sums = plane_checksums(self.context.slab.planes, self.context.solver.solid)

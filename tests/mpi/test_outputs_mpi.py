@@ -33,6 +33,7 @@ def write(output, step, context, kind):
     writer = output.open(context)
     writer.writer = kind
     writer.write(step)
+    context.background.settle(0)
     context.comm.barrier()
 
 
@@ -47,6 +48,7 @@ def test_files_are_those_of_one_rank(mpi_tmp_path, comm, monkeypatch, size, bloc
         alone.mkdir()
         context = make_context(alone, case, steps=2)
         snapshot.open(context).write(2)
+        context.background.settle(0)
         checkpoint.open(context).write(2)
     for kind in writers(comm, mpi_tmp_path):
         context = make_context(mpi_tmp_path, case, comm, steps=2)

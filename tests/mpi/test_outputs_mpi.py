@@ -80,8 +80,9 @@ def test_restart_reads_own_planes(mpi_tmp_path, comm):
         restart.load([path], *arguments)
 
 
+@pytest.mark.parametrize("output", [Checkpoint(every=1), Snapshot(every=1)], ids=lambda o: o.name)
 @pytest.mark.parametrize("kind", ["own", "root"])
-def test_a_full_disk_is_told_by_all_ranks(mpi_tmp_path, comm, monkeypatch, kind):
+def test_a_full_disk_is_told_by_all_ranks(mpi_tmp_path, comm, monkeypatch, kind, output):
     def pwrite(number, data, offset):
         raise OSError(28, os.strerror(28))
 
@@ -89,7 +90,7 @@ def test_a_full_disk_is_told_by_all_ranks(mpi_tmp_path, comm, monkeypatch, kind)
         monkeypatch.setattr(os, "pwrite", pwrite)
     context = make_context(mpi_tmp_path, comm=comm)
     with pytest.raises(FileSystemError, match="No space left"):
-        write(Checkpoint(every=1), 1, context, kind)
+        write(output, 1, context, kind)
     comm.barrier()
     assert not list(mpi_tmp_path.iterdir())
 

@@ -28,7 +28,7 @@ from mpilbm.errors import MpilbmError
 from mpilbm.outputs.agree import on_root, together
 
 PARTIAL = ".partial"
-BLOCK_BYTES = 16 << 20
+BLOCK_BYTES = 64 << 20
 METADATA_BYTES = 1 << 20
 
 

@@ -153,7 +153,8 @@ def march(context: Context, summary: Summary, signals: Signals) -> None:
             if step == stopping.next_step:
                 reason = stopping.agree(step, signals.caught, writers.checkpoint_seconds)
                 if reason and step < last:
-                    stop(writers, step, reason)
+                    with clock.measure("outputs"):
+                        stop(writers, step, reason)
         with clock.measure("outputs"):
             writers.finish()
 

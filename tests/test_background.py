@@ -1,9 +1,13 @@
 """Snapshots that are written while the steps go on: what is on the disk, when, and what fails."""
 
 import errno
+import json
 import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -180,3 +184,18 @@ def test_a_fault_of_the_program_leaves_no_half_files_and_waits_for_nobody(
 def test_a_steady_end_waits_for_its_snapshot(tmp_path):
     go(flow(100000, [{"name": "snapshot", "every": 10**6}], steady=STEADY), tmp_path)
     assert files(tmp_path)[-1] == f"snapshot_{summary(tmp_path)['steps']:09d}.vtkhdf"
+
+
+def test_what_snapshots_cost_is_measured(tmp_path):
+    tool = Path(__file__).parents[1] / "tools/snapshot_loss"
+    words = ["--size", "12", "--every", "3", "--backend", "cpu", "--json", tmp_path / "loss.json"]
+    done = subprocess.run(
+        [sys.executable, tool, tmp_path / "out", *words], capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "loss.json").read_text())
+    assert found["as_if_waited_for"]
+    ratio = found["seconds_with"] / found["seconds_without"]
+    assert found["loss"] == pytest.approx(ratio - 1)
+    assert not (tmp_path / "out").exists()

@@ -4,6 +4,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from mpilbm import __version__
 from mpilbm.backends import memory
@@ -32,7 +33,7 @@ class Snapshot(Output):
     """
 
     fields: tuple[str, ...] = ("rho", "u")
-    background: bool = True
+    background: bool = Field(True, description="the steps go on while it is written, if possible")
 
     files: ClassVar[tuple[str, ...]] = ("snapshot_*.vtkhdf",)
 
@@ -117,9 +118,10 @@ class SnapshotWriter:
 
     def _shaped(self, name, fields, begin, end):
         """Local planes (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector for the file."""
-        context, solid = self.context, self.context.solver.solid(begin, end)
-        data = fields.get(name, solid)
-        if context.case.lattice.staggered:
+        context, staggered = self.context, self.context.case.lattice.staggered
+        solid = context.solver.solid(begin, end) if staggered or name == "solid" else None
+        data = solid if name == "solid" else fields[name]
+        if staggered:
             given = data, solid, context.slab.begin + begin, context.case.domain.periodic[:2]
             data, solid = filled(context.case.lattice, *given, rest=float(name == "rho"))
         if name == "solid":

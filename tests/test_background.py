@@ -122,6 +122,21 @@ def test_a_disk_that_fills_up_behind_the_steps_ends_the_run(tmp_path, monkeypatc
     assert files(tmp_path, "partial") == []
 
 
+def test_the_summary_tells_the_end_though_the_disk_has_no_room_for_another(tmp_path, monkeypatch):
+    original = Path.write_text
+
+    def write_text(path, text):
+        if '"status": "running"' not in text:
+            path.touch()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return original(path, text)
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    go(flow(3, []), tmp_path)
+    assert (summary(tmp_path)["status"], summary(tmp_path)["steps"]) == ("done", 3)
+    assert files(tmp_path, "partial") == []
+
+
 def test_a_fault_in_a_thread_is_raised_as_it_is(tmp_path, monkeypatch):
     def shaped(*arguments):
         raise ZeroDivisionError

@@ -8,7 +8,7 @@ import time
 import h5py
 import numpy as np
 import pytest
-from outputs_cases import make_case
+from outputs_cases import damage, make_case
 
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.halo.world import Serial
@@ -126,6 +126,19 @@ def test_a_restart_behind_the_last_step_does_nothing(tmp_path, capsys):
     assert go(flow(steps=20), tmp_path, restart="auto") == "done"
     assert monitor(tmp_path) == before
     assert "going on from step 30" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["cut short", "bit"])
+def test_a_damaged_checkpoint_is_told_and_the_one_before_taken(tmp_path, capsys, how):
+    go(flow(), tmp_path)
+    whole, (_, newest) = state(tmp_path), existing(tmp_path)[-1]
+    damage(newest, how)
+    assert go(flow(), tmp_path, restart="auto") == "done"
+    told = capsys.readouterr().err
+    assert f"warning: {newest}" in told
+    assert "trying the one before" in told
+    assert "going on from step 20" in told
+    assert np.array_equal(state(tmp_path), whole)
 
 
 def test_auto_restart_starts_anew_where_nothing_is(tmp_path, capsys):

@@ -19,11 +19,11 @@ errors functions units toml_text __init__
 expressions registry layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
-collisions passes overrides fields_in
+collisions passes overrides fields_in field_copies
 initial solids speeds given_files
 case_file case_checks case_errors case link_values entry_lists geometry
 codegen
-lists edge_first momentum_exchange diagnostics field_copies beginning memory_plan solver statistics
+lists edge_first momentum_exchange diagnostics beginning memory_plan solver statistics
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run

@@ -62,8 +62,9 @@ class Diagnostics:
         self.prepare(names)
         arrays = self.arrays(names, end - begin)
         self.enqueue(arrays, begin, end)
-        flat = {name: self.device.download(arrays[name]) for name in names}
-        return self.shaped(flat, begin, end)
+        flat = {name: self.device.download(array) for name, array in arrays.items()}
+        found = self.shaped(flat, begin, end)
+        return {name: found[name] for name in names}
 
     def prepare(self, names) -> None:
         """What must be there before these fields can be made; collective."""
@@ -100,7 +101,7 @@ class Diagnostics:
             self.solver.enqueue(name, begin, end, **given)
 
     def shaped(self, flat: dict, begin: int, end: int) -> dict[str, np.ndarray]:
-        """Copies of such arrays in their shapes, with rho = 1 and u = 0 in solids."""
+        """The fields that copies of such arrays hold, with rho = 1 and u = 0 in solids."""
         found = {
             name: values.reshape(end - begin, self.rows, self.nx, *self.components(name))
             for name, values in flat.items()

@@ -22,18 +22,14 @@ class FieldCopies:
 
     def __init__(self, diagnostics, names, planes: int, host_bytes: int):
         self.diagnostics, self.device = diagnostics, diagnostics.device
-        self.names, self.planes = tuple(names), planes
+        self.names, self.planes = diagnostics.made_for(names), planes
         self.stream = self.device.new_stream()
         self.copied: deque[tuple] = deque()  # (event, arrays of the device), the oldest first
         self.free: SimpleQueue = SimpleQueue()  # arrays of the host that nobody needs
-        self.left_of_host = max(2, host_bytes // self._bytes(self.names))
-        made = diagnostics.made_for(self.names)
-        self.left_of_device = max(2, diagnostics.spare_bytes // 4 // self._bytes(made))
-
-    def _bytes(self, names) -> int:
-        """Bytes of a block."""
-        values = sum(self.diagnostics.values(name) for name in names)
-        return self.planes * values * self.diagnostics.dtype.itemsize
+        values = planes * sum(map(diagnostics.values, self.names))
+        block_bytes = values * diagnostics.dtype.itemsize
+        self.left_of_host = max(2, host_bytes // block_bytes)
+        self.left_of_device = max(2, diagnostics.spare_bytes // 4 // block_bytes)
 
     def start(self, begin: int, end: int):
         """Enqueue computing and copying planes begin..end; for the thread of the solver.

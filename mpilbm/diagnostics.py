@@ -1,6 +1,7 @@
 """Looking at a slab: macroscopic fields of some planes, and sums over all of them."""
 
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -31,10 +32,21 @@ class Diagnostics:
         """The state is another one now, whatever its step."""
         self._velocity_step = self._sums = None
 
+    @property
+    def spare_bytes(self) -> int:
+        """Bytes of the device that are free for others, the velocity field put aside."""
+        wanted = 0 if "velocity" in vars(self) else self.velocity_bytes
+        return max(0, self.device.memory()[0] // self.device.sharing - wanted)
+
+    @property
+    def velocity_bytes(self) -> int:
+        """Bytes of the velocity field."""
+        return self.grid.count * self.dtype.itemsize
+
     @cached_property
     def velocity(self):
         """The velocity field of the slab with its ghost planes."""
-        self.device.require(self.grid.count * self.dtype.itemsize, "the velocity field")
+        self.device.require(self.velocity_bytes, "the velocity field")
         return self.device.allocate(self.grid.count, self.dtype)
 
     @cached_property
@@ -47,38 +59,65 @@ class Diagnostics:
     def fields(self, names, begin: int, end: int) -> dict[str, np.ndarray]:
         """The named fields of planes begin..end; the first call of a step for
         what needs the velocity of neighbours is collective."""
-        shape = (end - begin, self.rows, self.nx)
-        found = {}
-        if {"rho", "u"} & set(names):
-            rho, u = self.on_device(begin, end)
-            found["rho"] = self.device.download(rho).reshape(shape)
-            found["rho"][self.solver.solid(begin, end)] = 1
-            found["u"] = self.device.download(u).reshape(*shape, self.lattice.D)
-        if "vorticity" in names:
-            components = (3,) if self.lattice.D == 3 else ()
-            found["vorticity"] = self._derived("vorticity", begin, end, components)
-        if "q_criterion" in names:
-            found["q_criterion"] = self._derived("q_criterion", begin, end)
+        self.prepare(names)
+        arrays = self.arrays(names, end - begin)
+        self.enqueue(arrays, begin, end)
+        flat = {name: self.device.download(array) for name, array in arrays.items()}
+        found = self.shaped(flat, begin, end)
         return {name: found[name] for name in names}
 
-    def _derived(self, name: str, begin: int, end: int, components: tuple = ()) -> np.ndarray:
-        """A field made from the velocity of neighbours."""
-        self._velocity_sums()
-        shape = (end - begin, self.rows, self.nx, *components)
-        derived = self._block(shape)
-        arrays = {"u": self.velocity, "derived_out": derived, **self.grid.arguments()}
-        self.solver.over_block(name, begin, end, **arrays)
-        return self.device.download(derived).reshape(shape)
+    def prepare(self, names) -> None:
+        """What must be there before these fields can be made; collective."""
+        if {"vorticity", "q_criterion"} & set(names):
+            self._velocity_sums()
+
+    def arrays(self, names, planes: int) -> dict:
+        """Arrays of the device that `enqueue` fills for these names."""
+        made = self.made_for(names)
+        return {n: self.device.allocate(planes * self.values(n), self.dtype) for n in made}
+
+    @staticmethod
+    def made_for(names) -> tuple[str, ...]:
+        """The names of what is made when these are wanted: rho and u go together."""
+        pair = ("rho", "u") if {"rho", "u"} & set(names) else ()
+        return (*pair, *(name for name in names if name not in pair))
+
+    def components(self, name: str) -> tuple[int, ...]:
+        """The shape of a field in a cell."""
+        D = self.lattice.D
+        return {"u": (D,), "vorticity": (3,) if D == 3 else ()}.get(name, ())
+
+    def values(self, name: str) -> int:
+        """Numbers of a field in a plane."""
+        return self.rows * self.nx * prod(self.components(name))
+
+    def enqueue(self, arrays: dict, begin: int, end: int) -> None:
+        """Have the bulk stream fill these arrays with the fields of planes begin..end."""
+        if "rho" in arrays:
+            made = {"rho_out": arrays["rho"], "u_out": arrays["u"]}
+            self.solver.enqueue("fields", begin, end, **made)
+        for name in arrays.keys() - {"rho", "u"}:
+            given = {"u": self.velocity, "derived_out": arrays[name], **self.grid.arguments()}
+            self.solver.enqueue(name, begin, end, **given)
+
+    def shaped(self, flat: dict, begin: int, end: int) -> dict[str, np.ndarray]:
+        """The fields that copies of such arrays hold, with rho = 1 and u = 0 in solids."""
+        found = {
+            name: values.reshape(end - begin, self.rows, self.nx, *self.components(name))
+            for name, values in flat.items()
+        }
+        if self.solver.grid.over == "nodes":  # whose kernels do not touch solids
+            solid = self.solver.solid(begin, end)
+            for name in found.keys() & {"rho", "u"}:
+                found[name][solid] = float(name == "rho")
+        return found
 
     def on_device(self, begin: int, end: int) -> tuple:
         """Rho and u of planes begin..end as arrays of the device; of the fluid cells alone."""
-        shape = (end - begin, self.rows, self.nx)
-        rho, u = self._block(shape), self._block((*shape, self.lattice.D))
-        self.solver.over_block("fields", begin, end, rho_out=rho, u_out=u)
-        return rho, u
-
-    def _block(self, shape):
-        return self.device.allocate(int(np.prod(shape)), self.dtype)
+        arrays = self.arrays(("rho", "u"), end - begin)
+        self.enqueue(arrays, begin, end)
+        self.device.synchronize()
+        return arrays["rho"], arrays["u"]
 
     def _velocity_sums(self) -> np.ndarray:
         """Velocity of all cells, ghost planes included; sums per plane (planes, columns).

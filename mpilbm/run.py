@@ -21,7 +21,7 @@ from mpilbm.outputs.writers import Writers
 from mpilbm.progress import Progress, say
 from mpilbm.solver import Solver
 from mpilbm.steady import Watch
-from mpilbm.stopping import Stopping
+from mpilbm.stopping import Signals, Stopping, time_limit
 
 
 def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
@@ -32,7 +32,7 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
     whole checkpoint on the disk, FileSystemError.
     """
     clock, directory = Clock(), Path(directory)
-    with claimed(directory, case, comm, restart, overwrite):
+    with Signals() as signals, claimed(directory, case, comm, restart, overwrite):
         checkpoints = on_root(comm, candidates, restart, directory) if restart else []
         for fluid in case.fluids if not checkpoints else ():
             on_root(comm, fluid.initial.require)
@@ -46,7 +46,7 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
             where = directory, first, clock, checkpoint
             context = Context(case, solver.slab, slabs, comm, solver, *where)
             with Summary(context, facts) as summary:
-                march(context, summary)
+                march(context, summary, signals)
     return "done"
 
 
@@ -133,15 +133,15 @@ def warn_of_later(directory, comm, first) -> None:
             say(comm, f"warning: {path} is later than this start; --restart auto would take it")
 
 
-def march(context: Context, summary: Summary) -> None:
+def march(context: Context, summary: Summary, signals: Signals) -> None:
     """Step to the end of the run; while it steps, only the next step with work to do is known."""
     case, solver, comm, clock = context.case, context.solver, context.comm, context.clock
     step = first = context.first_step
     last = max(first, case.run.steps)
     state_bytes = Checkpoint(every=1).disk_bytes(case, 1)
+    stopping = Stopping(comm, clock, time_limit(case.run.walltime, clock), state_bytes, first)
     with (
         Writers(context) as writers,
-        Stopping(comm, clock, case.run.walltime, state_bytes, first) as stopping,
         Progress(comm, first, last, number_of_cells(case), clock) as progress,
     ):
         watch = Watch(context)
@@ -162,9 +162,12 @@ def march(context: Context, summary: Summary) -> None:
                 writers.write(step, last)
             progress.update(step)
             if step == stopping.next_step:
-                reason = stopping.agree(step, writers.checkpoint_seconds)
+                reason = stopping.agree(step, signals.caught, writers.checkpoint_seconds)
                 if reason and step < last:
-                    stop(writers, step, reason)
+                    with clock.measure("outputs"):
+                        stop(writers, step, reason)
+        with clock.measure("outputs"):
+            writers.finish()
 
 
 def stop(writers, step, reason):

@@ -11,6 +11,7 @@ from mpilbm.box_walls import BoxWalls
 from mpilbm.codegen.program import Program
 from mpilbm.diagnostics import Diagnostics
 from mpilbm.edge_first import Pass
+from mpilbm.field_copies import FieldCopies
 from mpilbm.lists import Lists
 from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.passes import exchange_plan
@@ -215,13 +216,17 @@ class Solver:
         for begin in range(0, self.slab.planes, step):
             yield begin, min(begin + step, self.slab.planes)
 
-    def over_block(self, name: str, begin: int, end: int, **arrays) -> None:
-        """Run a kernel over planes begin..end of the state, and wait."""
+    def enqueue(self, name: str, begin: int, end: int, **arrays) -> None:
+        """Have the bulk stream run a kernel over planes begin..end of the state."""
         origin = self.first + begin
         if name not in self.program.kernels:
             name = f"{name}_{self.steps % self.layout.parities}"
         launch = self.bind(name, origin=origin, **(self.current() | arrays))
         launch(self.device.stream("bulk"), origin, self.first + end)
+
+    def over_block(self, name: str, begin: int, end: int, **arrays) -> None:
+        """Run a kernel over planes begin..end of the state, and wait."""
+        self.enqueue(name, begin, end, **arrays)
         self.device.synchronize()
 
     @property
@@ -260,6 +265,10 @@ class Solver:
     def fields(self, names, begin: int, end: int) -> dict[str, np.ndarray]:
         """Macroscopic fields of planes begin..end: (planes, rows, nx), or (…, components)."""
         return self.diagnostics.fields(names, begin, end)
+
+    def copies(self, names, planes: int, host_bytes: int) -> FieldCopies:
+        """The fields of blocks of at most `planes` planes, brought to the host behind the steps."""
+        return FieldCopies(self.diagnostics, names, planes, host_bytes)
 
     def sums(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Names of columns, and their sums over the fluid cells of each owned plane, in double."""

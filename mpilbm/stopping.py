@@ -1,7 +1,9 @@
-"""Ends a run early, with all ranks at the same step: signals and the wall-time limit."""
+"""Ends a run early, with all ranks at the same step: signals and the limits of time."""
 
+import os
 import signal
 import threading
+import time
 
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM)
 # Seconds between two agreements, and from one to the next at most twice as many steps.
@@ -9,18 +11,10 @@ INTERVAL = 1.0
 GUESSED_BYTES_PER_SECOND = 2e8
 
 
-class Stopping:
-    """Collects signals while it is entered, and at `next_step` lets the ranks agree on them.
+class Signals:
+    """Notes in `caught` which signal has come while it is entered, be it before the first step."""
 
-    Rank 0 measures the speed and chooses the next such step, about a second ahead. `limit` is
-    the wall time in seconds or None; a checkpoint of `state_bytes` must still fit into it.
-    """
-
-    def __init__(self, comm, clock, limit: float | None, state_bytes: int, first: int):
-        self.comm, self.clock, self.limit = comm, clock, limit
-        self.guessed_seconds = state_bytes / GUESSED_BYTES_PER_SECOND
-        self.step, self.next_step = first, first + 1
-        self.then = clock.wall
+    def __init__(self):
         self.caught = ""
         self._handlers = {}
 
@@ -36,12 +30,44 @@ class Stopping:
     def _catch(self, number, frame):
         self.caught = signal.Signals(number).name
 
-    def agree(self, step: int, checkpoint_seconds: float = 0.0) -> str:
+
+def time_limit(walltime: float | None, clock, environment=os.environ) -> tuple[float, str]:
+    """When a run must have ended, in seconds of its clock, and whose limit that is.
+
+    The earlier of `walltime` and the end of SLURM's job, where SLURM tells it; infinity and ""
+    without limits. An end that is past belongs to a job of before and is no limit.
+    """
+    limits = [(float("inf"), "")]
+    if walltime is not None:
+        limits.append((walltime, f"wall-time limit of {walltime:g} s"))
+    end = environment.get("SLURM_JOB_END_TIME", "")
+    left = int(end) - time.time() if end.isdigit() else 0.0
+    if left > 0:
+        limits.append((clock.wall + left, "time limit of the SLURM job"))
+    return min(limits)
+
+
+class Stopping:
+    """At `next_step` lets the ranks agree on whether to end, by a signal or the limit of time.
+
+    Rank 0 measures the speed and chooses the next such step, about a second ahead. `limit` is what
+    `time_limit` gives; a checkpoint of `state_bytes` must still fit into it, after what may lie
+    between two agreements: steps, and outputs that take long.
+    """
+
+    def __init__(self, comm, clock, limit: tuple[float, str], state_bytes: int, first: int):
+        self.comm, self.clock, self.limit = comm, clock, limit
+        self.guessed_seconds = state_bytes / GUESSED_BYTES_PER_SECOND
+        self.step, self.next_step = first, first + 1
+        self.then, self.longest = clock.wall, INTERVAL
+
+    def agree(self, step: int, caught: str = "", checkpoint_seconds: float = 0.0) -> str:
         """Why all ranks end here, or "" to go on until the new `next_step`.
 
-        `checkpoint_seconds` is what a checkpoint took, 0 if that is not known yet.
+        `caught` is the signal that this rank has seen; `checkpoint_seconds` what a checkpoint took,
+        0 if that is not known yet.
         """
-        caught = self.comm.gather(self.caught)
+        caught = self.comm.gather(caught)
         decision = self._decide(step, caught, checkpoint_seconds) if caught is not None else None
         reason, self.next_step = self.comm.bcast(decision)
         self.step, self.then = step, self.clock.wall
@@ -50,12 +76,13 @@ class Stopping:
     def _decide(self, step, caught, checkpoint_seconds) -> tuple[str, int]:
         done = step - self.step
         seconds = max(self.clock.wall - self.then, 1e-9)
+        self.longest = max(self.longest, seconds)
         ahead = min(int(INTERVAL * done / seconds), 2 * done)
         reason = next(filter(None, caught), "")
         if not reason and self._time_is_up(checkpoint_seconds or self.guessed_seconds):
-            reason = f"wall-time limit of {self.limit:g} s"
+            reason = self.limit[1]
         return reason, step + max(1, ahead)
 
     def _time_is_up(self, checkpoint_seconds) -> bool:
-        margin = 2 * (INTERVAL + checkpoint_seconds)
-        return self.limit is not None and self.clock.wall + margin > self.limit
+        margin = self.longest + INTERVAL + 2 * checkpoint_seconds
+        return self.clock.wall + margin > self.limit[0]

@@ -1,7 +1,10 @@
 """A small case, and a solver that holds its planes as numpy arrays, for the tests of files."""
 
+import os
+from contextlib import nullcontext
 from types import SimpleNamespace
 
+import h5py
 import numpy as np
 
 from mpilbm.case import parse_case
@@ -61,6 +64,13 @@ class FakeSolver:
                 found["u"][plane - self.slab.begin, row, x, 0] = np.nan
         return {name: found[name][begin:end] for name in names}
 
+    def copies(self, names, planes, host_bytes):
+        def start(begin, end):
+            assert end - begin <= planes
+            return nullcontext(self.fields(names, begin, end))
+
+        return SimpleNamespace(start=start, computed=lambda: None)
+
     def sums(self):
         fields = self.fields(("rho", "u"), 0, self.slab.planes)
         rho, u = fields["rho"].astype(float), fields["u"].astype(float)
@@ -102,3 +112,14 @@ def make_context(directory, case=None, comm=None, first_step=0, steps=0):
     slab = slabs[comm.rank]
     solver = FakeSolver(case, slab, steps)
     return Context(case, slab, slabs, comm, solver, directory, first_step)
+
+
+def damage(path, how):
+    """Spoil a checkpoint."""
+    if how == "cut short":
+        os.truncate(path, path.stat().st_size // 2)
+    elif how == "no checkpoint":
+        path.write_bytes(b"text")
+    else:
+        with h5py.File(path, "r+") as file:
+            file["fluid/f"][4, 1, 0, 0] += 1

@@ -19,7 +19,7 @@ errors functions units toml_text __init__
 expressions registry layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
-collisions passes overrides fields_in
+collisions passes overrides fields_in field_copies
 initial solids speeds given_files box_walls
 case_file case_checks case_errors case link_values entry_lists geometry balance
 codegen

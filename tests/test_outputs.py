@@ -7,7 +7,7 @@ import shutil
 import h5py
 import numpy as np
 import pytest
-from outputs_cases import BODY, TWO, FakeSolver, make_case, make_context
+from outputs_cases import BODY, TWO, FakeSolver, damage, make_case, make_context
 
 from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Output, directory, next_due, planes, restart
@@ -52,6 +52,7 @@ def test_an_output_is_due_at_multiples_at_the_start_and_at_the_end(first, last, 
 def snapshot(tmp_path, case, **parameters):
     context = make_context(tmp_path, case, steps=7)
     Snapshot(every=1, **parameters).open(context).write(7)
+    context.background.settle(0)
     return context, h5py.File(tmp_path / "snapshot_000000007.vtkhdf")
 
 
@@ -179,16 +180,6 @@ def test_a_state_that_is_not_finite_is_never_written(tmp_path):
     for text in ("step 5", "cell (1, 2, 4) on rank 0", "finite at step 3", "viscosity", "03.h5 is"):
         assert text in str(told.value)
     assert [step for step, _ in existing(tmp_path)] == [3]
-
-
-def damage(path, how):
-    if how == "cut short":
-        os.truncate(path, path.stat().st_size // 2)
-    elif how == "no checkpoint":
-        path.write_bytes(b"text")
-    else:
-        with h5py.File(path, "r+") as file:
-            file["fluid/f"][4, 1, 0, 0] += 1
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 import json
 import os
 import signal
+import time
 
 import h5py
 import numpy as np
 import pytest
-from outputs_cases import make_case
+from outputs_cases import damage, make_case
 
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.halo.world import Serial
@@ -15,7 +16,7 @@ from mpilbm.outputs.checkpoint import existing
 from mpilbm.progress import Progress, say
 from mpilbm.run import run
 from mpilbm.solver import Solver
-from mpilbm.stopping import Stopping
+from mpilbm.stopping import Stopping, time_limit
 
 OUTPUTS = [
     {"name": "checkpoint", "every": 10},
@@ -128,6 +129,19 @@ def test_a_restart_behind_the_last_step_does_nothing(tmp_path, capsys):
     assert "going on from step 30" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("how", ["cut short", "bit"])
+def test_a_damaged_checkpoint_is_told_and_the_one_before_taken(tmp_path, capsys, how):
+    go(flow(), tmp_path)
+    whole, (_, newest) = state(tmp_path), existing(tmp_path)[-1]
+    damage(newest, how)
+    assert go(flow(), tmp_path, restart="auto") == "done"
+    told = capsys.readouterr().err
+    assert f"warning: {newest}" in told
+    assert "trying the one before" in told
+    assert "going on from step 20" in told
+    assert np.array_equal(state(tmp_path), whole)
+
+
 def test_auto_restart_starts_anew_where_nothing_is(tmp_path, capsys):
     assert go(flow(steps=5), tmp_path / "new", restart="auto") == "done"
     assert "no checkpoint yet" in capsys.readouterr().err
@@ -190,7 +204,7 @@ class Clock:
 
 def test_ranks_agree_about_once_a_second():
     clock = Clock()
-    stopping = Stopping(Serial(), clock, None, 0, 0)
+    stopping = Stopping(Serial(), clock, time_limit(None, clock, {}), 0, 0)
     steps = []
     for _ in range(20):
         clock.wall = stopping.next_step * 0.01
@@ -200,13 +214,63 @@ def test_ranks_agree_about_once_a_second():
     assert set(steps[10:]) == {100}
 
 
-def test_the_limit_leaves_time_for_a_checkpoint():
+def stopping_at(wall, limit):
     clock = Clock()
-    stopping = Stopping(Serial(), clock, 100, 0, 0)
+    clock.wall = wall
+    return clock, Stopping(Serial(), clock, time_limit(limit, clock, {}), 0, 0)
+
+
+def test_the_limit_leaves_time_for_a_checkpoint():
+    clock, stopping = stopping_at(69, 100)
     clock.wall = 70
     assert stopping.agree(1, checkpoint_seconds=10) == ""
     clock.wall = 79
     assert stopping.agree(2, checkpoint_seconds=10) == "wall-time limit of 100 s"
+
+
+def test_the_limit_leaves_time_for_an_output_as_long_as_one_before():
+    clock, stopping = stopping_at(0, 100)
+    for clock.wall, reason in ((30, ""), (60, ""), (69, ""), (70, "wall-time limit of 100 s")):
+        assert stopping.agree(stopping.next_step) == reason
+
+
+@pytest.mark.parametrize(
+    ("walltime", "end", "left", "whose"),
+    [
+        (None, None, float("inf"), ""),
+        (50, None, 50, "wall-time limit of 50 s"),
+        (50, 600, 50, "wall-time limit of 50 s"),
+        (5000, 600, 607, "time limit of the SLURM job"),
+        (None, 600, 607, "time limit of the SLURM job"),
+        (None, -1, float("inf"), ""),  # of a job that is over
+    ],
+)
+def test_the_earlier_limit_counts(monkeypatch, walltime, end, left, whose):
+    clock = Clock()
+    clock.wall = 7.0
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    environment = {} if end is None else {"SLURM_JOB_END_TIME": str(10**9 + end)}
+    assert time_limit(walltime, clock, environment) == (left, whose)
+
+
+def test_the_end_of_the_slurm_job_leaves_a_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(time.time()) + 3))
+    with pytest.raises(StoppedEarly, match="time limit of the SLURM job"):
+        go(flow(steps=10**9, outputs=[]), tmp_path)
+    assert len(existing(tmp_path)) == 1
+
+
+def test_a_signal_before_the_first_step_is_not_lost(tmp_path, monkeypatch):
+    original = Solver.__init__
+
+    def with_signal(*arguments):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        original(*arguments)
+
+    monkeypatch.setattr(Solver, "__init__", with_signal)
+    with pytest.raises(StoppedEarly, match="stopped at step 1 by SIGUSR1"):
+        go(flow(steps=10**9, outputs=[]), tmp_path)
+    assert [step for step, _ in existing(tmp_path)] == [1]
 
 
 def test_progress_tells_speed_and_time_left(capsys):

@@ -60,6 +60,9 @@ class Device:
         """Bytes free and bytes in all."""
         raise NotImplementedError
 
+    def attach(self) -> None:
+        """Make it the current device of this thread, where there is such a thing."""
+
     def problems(self, shape: tuple[int, int, int]) -> list[str]:
         """Why this device cannot run kernels over a box of (planes, rows, nx); empty if it can."""
         return []

@@ -55,6 +55,11 @@ class Event:
         while self._time is None:
             self._stream.run_next()
 
+    @property
+    def done(self) -> bool:
+        """Whether what was enqueued before this point has run."""
+        return self._time is not None
+
     def seconds_since(self, earlier: "Event") -> float:
         """Seconds from another event to this one."""
         self.synchronize()
@@ -154,11 +159,15 @@ class CpuDevice(Device):
 
     def memory(self) -> tuple[int, int]:
         """Bytes available and in all: of the machine, or of the job's share if that is less."""
-        return min(memory.of_machine(), *memory.of_groups())
+        return memory.least()
 
     def stream(self, priority: str) -> Stream:
         """The stream of this name: "edge", "bulk" or "copy"."""
         return self._streams[priority]
+
+    def new_stream(self) -> Stream:
+        """A stream that `synchronize` does not flush."""
+        return Stream()
 
     def synchronize(self) -> None:
         """Do all that is enqueued in any stream."""

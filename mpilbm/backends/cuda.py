@@ -80,6 +80,11 @@ class CudaEvent:
         """Wait, on the host, until the device has reached this point."""
         self.cupy.synchronize()
 
+    @property
+    def done(self) -> bool:
+        """Whether the device has reached this point."""
+        return self.cupy.done
+
     def seconds_since(self, earlier: "CudaEvent") -> float:
         """Seconds on the device from another event to this one; both recorded with `timed`."""
         self.synchronize()
@@ -136,7 +141,8 @@ class CudaDevice(Device):
 
     def __init__(self, cupy, index: int, fused: bool, sharing: int):
         self._cupy, self._fused, self.sharing = cupy, fused, sharing
-        cupy.cuda.Device(index).use()
+        self._device = cupy.cuda.Device(index)
+        self.attach()
         runtime = cupy.cuda.runtime
         self.name = runtime.getDeviceProperties(index)["name"].decode()
         self.identity = f"{socket.gethostname()} {nvidia.device_uuid(index)}"
@@ -189,6 +195,14 @@ class CudaDevice(Device):
     def stream(self, priority: str) -> CudaStream:
         """The stream of this name: "edge" (goes first), "bulk" or "copy"."""
         return self._streams[priority]
+
+    def attach(self) -> None:
+        """Make it the current device of this thread."""
+        self._device.use()
+
+    def new_stream(self) -> CudaStream:
+        """A stream that `synchronize` does not wait for."""
+        return CudaStream(self._cupy, 0)
 
     def synchronize(self) -> None:
         """Wait until all streams are done."""

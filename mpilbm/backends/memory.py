@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 
+def least() -> tuple[int, int]:
+    """(available, total) of whichever has the least left."""
+    return min(of_machine(), *of_groups())
+
+
 def of_machine() -> tuple[int, int]:
     """(available, total) of this machine."""
     try:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from mpilbm.outputs.background import Background
 from mpilbm.outputs.clock import Clock
 from mpilbm.outputs.totals import Totals
 from mpilbm.registry import Parameters
@@ -19,7 +20,7 @@ class Context:
     all ranks alike. `last_step` is the last one as far as is known, `checkpoint` what the run goes
     on from, `kept` what outputs want in checkpoints: objects with a label that holds a dot,
     `values` (numbers a plane), `attributes` and read(begin, end), (end - begin, values) of local
-    planes.
+    planes. `background` has files written while the steps go on.
     """
 
     case: Any
@@ -36,6 +37,7 @@ class Context:
 
     def __post_init__(self):
         self.totals = Totals(self.solver, self.slab, self.comm, self.directory)
+        self.background = Background(self.comm)
 
 
 class Output(Parameters):

@@ -15,7 +15,6 @@ rows = 1, planes = ny.
 """
 
 import re
-import time
 import zlib
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,8 @@ from mpilbm import __version__
 from mpilbm.errors import FileSystemError
 from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.outputs.agree import on_root, together
-from mpilbm.outputs.planes import best_writer, blocks, dataset, plane_file
+from mpilbm.outputs.file_system import best_writer
+from mpilbm.outputs.planes import blocks, dataset, plane_file
 from mpilbm.registry import register
 
 FORMAT = 1
@@ -62,18 +62,18 @@ class Checkpoint(Output):
 
 
 class CheckpointWriter:
-    """One file a step; `seconds` is what the last took, `path` where it lies."""
+    """One file a step; `path` is where the last one lies."""
 
     def __init__(self, output: Checkpoint, context: Context):
         self.output, self.context = output, context
         self.writer = best_writer(context.comm, context.directory)
-        self.step, self.path, self.seconds = None, None, 0.0
+        self.step, self.path = None, None
 
     def write(self, step: int):
         """Write, read back, and only then remove what is too old; never a state with nan."""
         if step == self.step:
             return
-        context, begin = self.context, time.monotonic()
+        context = self.context
         context.totals.at(step)
         entries = self._entries()
         path = context.directory / f"checkpoint_{step:09d}.h5"
@@ -95,7 +95,7 @@ class CheckpointWriter:
             together(context.comm, self._read_back, file)
             file.commit()
         on_root(context.comm, self._remove_old, step)
-        self.step, self.path, self.seconds = step, path, time.monotonic() - begin
+        self.step, self.path = step, path
 
     def _write_solid(self, file):
         sums = plane_checksums(self.context.slab.planes, self.context.solver.solid)

@@ -3,6 +3,8 @@
 Rank 0 makes the file with all its metadata under a temporary name; every dataset has its place in
 it from the start, plane after plane. Then the planes follow,
 
+    own     each rank writes its own planes to their places itself, on one node or a parallel file
+            system: no message carries them, and threads may do it
     mpio    all ranks open the file and write their own planes, where h5py is built with MPI
     root    rank 0 takes one block of planes after another from the ranks, in bounded memory,
             and writes them to their places itself: a disk that fills up while HDF5 writes can
@@ -26,7 +28,7 @@ from mpilbm.errors import MpilbmError
 from mpilbm.outputs.agree import on_root, together
 
 PARTIAL = ".partial"
-BLOCK_BYTES = 16 << 20
+BLOCK_BYTES = 64 << 20
 METADATA_BYTES = 1 << 20
 
 
@@ -47,10 +49,11 @@ class Place:
 def plane_file(path, comm, slabs, describe: Callable, writer: str) -> "PlaneFile":
     """A file to write: `describe(h5file)` makes its groups, attributes and, by `dataset`, datasets.
 
-    `writer` is "mpio" or "root" (see `best_writer`). Use it as a context manager: without
-    `commit()` nothing of the file is left.
+    `writer` is "own", "mpio" or "root" (see file_system.best_writer). Use it as a context manager:
+    without `commit()` nothing of the file is left.
     """
-    return {"mpio": CollectiveFile, "root": RootFile}[writer](path, comm, slabs, describe)
+    kinds = {"own": OwnFile, "mpio": CollectiveFile, "root": RootFile}
+    return kinds[writer](path, comm, slabs, describe)
 
 
 def dataset(parent, name: str, shape, dtype):
@@ -74,7 +77,7 @@ def blocks(planes: int, plane_bytes: int) -> list[tuple[int, int]]:
 
 
 class PlaneFile:
-    """What both writers share: making, syncing, renaming, removing. FileSystemError on failure."""
+    """What all writers share: making, syncing, renaming, removing. FileSystemError on failure."""
 
     def __init__(self, path, comm, slabs, describe):
         self.path = Path(path)
@@ -108,6 +111,10 @@ class PlaneFile:
     def __exit__(self, kind, error, trace):
         if self.comm.rank == 0:
             self.partial.unlink(missing_ok=True)
+
+    def own_planes(self) -> tuple[int, int]:
+        """The global planes that this rank wrote to the disk."""
+        return (self.slab.begin, self.slab.end)
 
     def plane_bytes(self, name: str) -> int:
         """Bytes of one plane of a dataset."""
@@ -178,12 +185,35 @@ class RootFile(PlaneFile):
         return data if rank == 0 else None
 
 
+class OwnFile(PlaneFile):
+    """Each rank writes its own planes to their places."""
+
+    def write(self, name: str, block: Callable):
+        """As in RootFile."""
+        together(self.comm, self._write, name, block)
+
+    def _write(self, name, block):
+        for begin, end in blocks(self.slab.planes, self.plane_bytes(name)):
+            self.store(name, begin, block(begin, end))
+
+    def store(self, name: str, begin: int, data):
+        """Write local planes from `begin` on; for one rank, in any thread, before the commit."""
+        start = (self.slab.begin + begin) * self.plane_bytes(name)
+        self._store(self.places[name], start, data)
+
+    def flush(self):
+        """Have what this rank wrote on the disk; in any thread."""
+        with told(self.path):
+            sync(self.partial)
+
+    def commit(self):
+        """Give the file its name, when the parts of all ranks are on the disk."""
+        together(self.comm, self.flush)
+        super().commit()
+
+
 class CollectiveFile(PlaneFile):
     """All ranks write their own planes into the one file (MPI-IO)."""
-
-    def own_planes(self) -> tuple[int, int]:
-        """The global planes that this rank wrote to the disk."""
-        return (self.slab.begin, self.slab.end)
 
     def write(self, name: str, block: Callable):
         """As in RootFile. Opening and closing are collective, the writes are not."""
@@ -197,7 +227,7 @@ class CollectiveFile(PlaneFile):
 
     def _open(self):
         with told(self.path):
-            return _open_parallel(self.partial, "r+", self.comm)
+            return open_parallel(self.partial, "r+", self.comm)
 
     def _write(self, target, plane_bytes, block):
         axis = next(k for k, n in enumerate(target.shape) if n == self.slab.shape[0])
@@ -241,7 +271,8 @@ def _places(file) -> dict[str, Place]:
     return found
 
 
-def _open_parallel(path, mode, comm):
+def open_parallel(path, mode, comm):
+    """A file that all ranks open together, by MPI-IO."""
     import h5py
 
     return h5py.File(path, mode, driver="mpio", comm=comm, locking="best-effort")
@@ -254,21 +285,3 @@ def sync(path):
         os.fsync(number)
     finally:
         os.close(number)
-
-
-def best_writer(comm, directory) -> str:
-    """ "mpio" if all ranks can open one file together in this directory, else "root"."""
-    import h5py
-
-    if comm.size == 1 or not all(comm.allgather(bool(h5py.get_config().mpi))):
-        return "root"
-    path = Path(directory) / f"probe.h5{PARTIAL}"
-    try:
-        _open_parallel(path, "w", comm).close()
-        works = True
-    except (OSError, ValueError, RuntimeError):
-        works = False
-    works = all(comm.allgather(works))
-    if comm.rank == 0:
-        path.unlink(missing_ok=True)
-    return "mpio" if works else "root"

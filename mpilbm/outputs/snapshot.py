@@ -4,12 +4,16 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from mpilbm import __version__
+from mpilbm.backends import memory
 from mpilbm.errors import CaseError
+from mpilbm.halo.world import local_rank
 from mpilbm.outputs import Context, Output, number_of_cells
+from mpilbm.outputs.file_system import best_writer
 from mpilbm.outputs.filled import filled
-from mpilbm.outputs.planes import best_writer, dataset, plane_file
+from mpilbm.outputs.planes import blocks, dataset, plane_file
 from mpilbm.registry import register
 
 # Components in the file: vectors have three there, also in two dimensions.
@@ -24,9 +28,12 @@ class Snapshot(Output):
     differences are central, beside a wall or a solid one-sided; in solids both are 0. With bodies
     a field `solid` is added, 1 in their cells. All nodes of the box are written: those that a
     staggered lattice (D3Q13) leaves out as means of their neighbours, see outputs/filled.py.
+    `background` lets the steps go on while it is written, with memory for two snapshots at most:
+    on one rank, and where each rank may write its own planes (one node or a parallel file system).
     """
 
     fields: tuple[str, ...] = ("rho", "u")
+    background: bool = Field(True, description="the steps go on while it is written, if possible")
 
     files: ClassVar[tuple[str, ...]] = ("snapshot_*.vtkhdf",)
 
@@ -58,6 +65,7 @@ class SnapshotWriter:
     def __init__(self, output: Snapshot, context: Context):
         self.output, self.context = output, context
         self.writer = best_writer(context.comm, context.directory)
+        self.neighbours, self.copies = local_rank(context.comm)[1], None
         self.names = dict.fromkeys((*output.fields, *(("solid",) if context.case.bodies else ())))
 
     def write(self, step: int):
@@ -70,17 +78,50 @@ class SnapshotWriter:
         def describe(file):
             describe_image(file, context.case, step, sample)
 
-        with plane_file(path, context.comm, context.slabs, describe, self.writer) as file:
+        make = partial(plane_file, path, context.comm, context.slabs, describe, self.writer)
+        if self.writer == "own":
+            self._write_behind(make)
+            return
+        with make() as file:
             for name in sample:
-                file.write(f"VTKHDF/CellData/{name}", partial(self._planes, name))
+                file.write(place(name), partial(self._planes, name))
             file.commit()
 
+    def _write_behind(self, make):
+        """Have threads write this rank's planes while the steps go on."""
+        background = self.context.background
+        job = background.begin(make)
+        plane_bytes = sum(job.file.plane_bytes(place(name)) for name in self.names)
+        pieces = blocks(self.context.slab.planes, plane_bytes)
+        if self.copies is None:
+            names = [name for name in self.names if name != "solid"]
+            self.copies = self.context.solver.copies(names, pieces[0][1], self._memory(plane_bytes))
+        for begin, end in pieces:
+            job.add(self.copies.start(begin, end), partial(self._store, job.file, begin, end))
+        job.end()
+        self.copies.computed()
+        if not self.output.background:
+            background.settle(0)
+
+    def _memory(self, plane_bytes: int) -> int:
+        """Bytes of the host for two snapshots, at most this rank's share of what is free."""
+        share = memory.least()[0] // 4 // self.neighbours
+        return min(2 * self.context.slab.planes * plane_bytes, share)
+
+    def _store(self, file, begin, end, fields):
+        for name in self.names:
+            file.store(place(name), begin, self._shaped(name, fields, begin, end))
+
     def _planes(self, name, begin, end):
-        """Local planes (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector."""
-        context, solver = self.context, self.context.solver
-        solid = solver.solid(begin, end)
-        data = solid if name == "solid" else solver.fields((name,), begin, end)[name]
-        if context.case.lattice.staggered:
+        fields = {} if name == "solid" else self.context.solver.fields((name,), begin, end)
+        return self._shaped(name, fields, begin, end)
+
+    def _shaped(self, name, fields, begin, end):
+        """Local planes (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector for the file."""
+        context, staggered = self.context, self.context.case.lattice.staggered
+        solid = context.solver.solid(begin, end) if staggered or name == "solid" else None
+        data = solid if name == "solid" else fields[name]
+        if staggered:
             given = data, solid, context.slab.begin + begin, context.case.domain.periodic[:2]
             data, solid = filled(context.case.lattice, *given, rest=float(name == "rho"))
         if name == "solid":
@@ -90,7 +131,12 @@ class SnapshotWriter:
         return data
 
     def close(self):
-        """Nothing is open between two snapshots."""
+        """What is still written is in the context's hands."""
+
+
+def place(name: str) -> str:
+    """The dataset of a field."""
+    return f"VTKHDF/CellData/{name}"
 
 
 def describe_image(file, case, step: int, sample: dict):

@@ -13,7 +13,8 @@ from mpilbm.lattices import AXES
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.checkpoint import read_planes
-from mpilbm.outputs.planes import PARTIAL, best_writer, dataset, plane_file
+from mpilbm.outputs.file_system import best_writer
+from mpilbm.outputs.planes import PARTIAL, dataset, plane_file
 from mpilbm.outputs.restart import opened
 from mpilbm.registry import register
 from mpilbm.statistics import Statistics, merged, numbers, places

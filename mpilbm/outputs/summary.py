@@ -56,10 +56,18 @@ class Summary:
         content = {**self.content, **self._figures()}
         content |= {"status": status, "reason": self.reason, "exit_code": code}
         path = self.directory / SUMMARY
-        partial = path.with_name(SUMMARY + PARTIAL)
-        partial.write_text(json.dumps(content, indent=2) + "\n")
-        sync(partial)
-        os.replace(partial, path)
+        text, partial = json.dumps(content, indent=2) + "\n", path.with_name(SUMMARY + PARTIAL)
+        try:
+            partial.write_text(text)
+            sync(partial)
+            os.replace(partial, path)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            if code is None or not path.exists():
+                raise
+            with open(path, "r+") as file:  # a full disk still has the room of the one before
+                file.write(text)
+                file.truncate()
 
     def _figures(self) -> dict:
         """Steps and seconds; GLUPS count all cells of the box, and the time of stepping only."""

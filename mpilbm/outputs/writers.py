@@ -1,7 +1,9 @@
 """All outputs of a run, each written when it is due."""
 
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 
+from mpilbm.errors import FileSystemError, MpilbmError, NonFiniteError
 from mpilbm.outputs import Context, next_due
 from mpilbm.outputs.checkpoint import Checkpoint
 
@@ -10,10 +12,11 @@ class Writers:
     """The opened outputs of a case; a context manager.
 
     Checkpoints come last: where one lies on the disk, the other outputs of its step do too.
+    `checkpoint_seconds` is what the last one took, 0 if there was none.
     """
 
     def __init__(self, context: Context):
-        self.context = context
+        self.context, self.checkpoint_seconds = context, 0.0
         self.open, self._stack = [], ExitStack()
 
     def __enter__(self):
@@ -26,8 +29,18 @@ class Writers:
             self._stack = self._stack.pop_all()
         return self
 
-    def __exit__(self, *error):
-        return self._stack.__exit__(*error)
+    def __exit__(self, kind, error, trace):
+        try:
+            if isinstance(error, (NonFiniteError, FileSystemError)):  # raised on all ranks alike
+                with suppress(MpilbmError):
+                    self.finish()
+        finally:
+            self.context.background.close()
+            self._stack.__exit__(kind, error, trace)
+
+    def finish(self) -> None:
+        """Wait until all that is written in the background has its name; collective."""
+        self.context.background.settle(0)
 
     def next_due(self, step: int, last: int) -> int:
         """The next step at which anything is due."""
@@ -35,22 +48,24 @@ class Writers:
 
     def write(self, step: int, last: int):
         """Write what is due at this step; at step 0 and at the last one all is."""
+        self.context.background.settle()
         self.context.last_step = last
         for output, writer in self.open:
             due = step % output.every == 0 or step == last
             if due and (step > 0 or output.at_start):
-                writer.write(step)
+                self._write(writer, step, isinstance(output, Checkpoint))
+
+    def _write(self, writer, step, checkpoint: bool):
+        begin = time.monotonic()
+        if checkpoint:
+            self.finish()
+        writer.write(step)
+        if checkpoint:
+            self.checkpoint_seconds = time.monotonic() - begin
 
     def checkpoint(self, step: int):
         """Write a checkpoint, due or not, asked for by the case or not, and return its path."""
-        writers = self._checkpoints() or [Checkpoint(every=1).open(self.context)]
-        writers[0].write(step)
+        writers = [writer for output, writer in self.open if isinstance(output, Checkpoint)]
+        writers = writers or [Checkpoint(every=1).open(self.context)]
+        self._write(writers[0], step, True)
         return writers[0].path
-
-    def _checkpoints(self):
-        return [writer for output, writer in self.open if isinstance(output, Checkpoint)]
-
-    @property
-    def checkpoint_seconds(self) -> float:
-        """What the last checkpoint took, 0 if there was none."""
-        return max([writer.seconds for writer in self._checkpoints()], default=0.0)

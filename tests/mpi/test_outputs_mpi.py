@@ -8,10 +8,9 @@ import pytest
 from outputs_cases import BODY, TWO, make_case, make_context
 
 from mpilbm.errors import CaseError, FileSystemError, NonFiniteError
-from mpilbm.outputs import planes, restart
+from mpilbm.outputs import file_system, planes, restart
 from mpilbm.outputs.checkpoint import Checkpoint, existing
 from mpilbm.outputs.monitor import Monitor
-from mpilbm.outputs.planes import best_writer
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.steady import Steady
 
@@ -27,13 +26,14 @@ def comm():
 
 def writers(comm, path):
     """The ways to write that work here, mpio only with an MPI build of h5py."""
-    return sorted({"root", best_writer(comm, path)})
+    return ["own", "root", *(["mpio"] if file_system.open_together(comm, path) else [])]
 
 
 def write(output, step, context, kind):
     writer = output.open(context)
     writer.writer = kind
     writer.write(step)
+    context.background.settle(0)
     context.comm.barrier()
 
 
@@ -48,6 +48,7 @@ def test_files_are_those_of_one_rank(mpi_tmp_path, comm, monkeypatch, size, bloc
         alone.mkdir()
         context = make_context(alone, case, steps=2)
         snapshot.open(context).write(2)
+        context.background.settle(0)
         checkpoint.open(context).write(2)
     for kind in writers(comm, mpi_tmp_path):
         context = make_context(mpi_tmp_path, case, comm, steps=2)
@@ -79,14 +80,17 @@ def test_restart_reads_own_planes(mpi_tmp_path, comm):
         restart.load([path], *arguments)
 
 
-def test_a_full_disk_is_told_by_all_ranks(mpi_tmp_path, comm, monkeypatch):
+@pytest.mark.parametrize("output", [Checkpoint(every=1), Snapshot(every=1)], ids=lambda o: o.name)
+@pytest.mark.parametrize("kind", ["own", "root"])
+def test_a_full_disk_is_told_by_all_ranks(mpi_tmp_path, comm, monkeypatch, kind, output):
     def pwrite(number, data, offset):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(os, "pwrite", pwrite)
+    if kind == "root" or comm.rank == comm.size - 1:  # one rank's trouble is that of all
+        monkeypatch.setattr(os, "pwrite", pwrite)
     context = make_context(mpi_tmp_path, comm=comm)
     with pytest.raises(FileSystemError, match="No space left"):
-        write(Checkpoint(every=1), 1, context, "root")
+        write(output, 1, context, kind)
     comm.barrier()
     assert not list(mpi_tmp_path.iterdir())
 
@@ -121,8 +125,18 @@ def test_monitor_and_steady_do_not_depend_on_the_cut(mpi_tmp_path, comm):
     assert found[0][0][1] > 0
 
 
-def test_parallel_hdf5_is_used_where_h5py_can(mpi_tmp_path, comm):
-    expected = "MPILBM_EXPECT_MPIO" in os.environ
-    possible = comm.size > 1 and (expected or h5py.get_config().mpi)
-    assert best_writer(comm, mpi_tmp_path) == ("mpio" if possible else "root")
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize(
+    ("kinds", "own"),
+    [(("ext4",), [1]), (("lustre",), [1, 2]), (("ext4", "nfs4"), []), (("",), [])],
+)
+def test_the_file_system_decides_who_writes(mpi_tmp_path, comm, monkeypatch, kinds, own, nodes):
+    """Never ranks on NFS by themselves; parallel HDF5 is used there where h5py can."""
+    mine = kinds[comm.rank % len(kinds)]
+    monkeypatch.setattr(file_system, "kind", lambda path: mine)
+    monkeypatch.setattr(file_system, "local_rank", lambda comm: (0, comm.size // nodes))
+    possible = "MPILBM_EXPECT_MPIO" in os.environ or h5py.get_config().mpi
+    expected = "own" if nodes in own else "mpio" if possible else "root"
+    found = file_system.best_writer(comm, mpi_tmp_path)
+    assert found == (expected if comm.size > 1 else "own")
     assert not list(mpi_tmp_path.iterdir())

@@ -1,0 +1,69 @@
+"""What the file system of a run allows: who may write its files, and how."""
+
+import os
+import re
+from pathlib import Path
+
+from mpilbm.halo.world import local_rank
+from mpilbm.outputs.planes import PARTIAL, open_parallel
+
+MOUNTS = Path("/proc/self/mountinfo")
+# Where several processes of one machine, or of several, may write parts of one file at once. Not
+# NFS: each client keeps pages of its own, and the later one of two that meet in a page wins.
+ON_ONE_NODE = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs",
+               "xfs", "zfs"}  # fmt: skip
+PARALLEL = {"beegfs", "ceph", "gpfs", "lustre", "panfs", "pvfs2", "wekafs"}
+
+
+def best_writer(comm, directory) -> str:
+    """Who writes files in this directory, see planes.py: "own", "mpio" or "root"; collective."""
+    if each_may_write(comm, directory):
+        return "own"
+    return "mpio" if open_together(comm, directory) else "root"
+
+
+def each_may_write(comm, directory) -> bool:
+    """Whether all ranks may write parts of one file in this directory; collective."""
+    if comm.size == 1:
+        return True
+    good = ON_ONE_NODE | PARALLEL if local_rank(comm)[1] == comm.size else PARALLEL
+    return all(comm.allgather(kind(directory) in good))
+
+
+def kind(directory, mounts: Path = MOUNTS) -> str:
+    """The type of the file system of a directory, as `mount` calls it; "" where that is unknown.
+
+    Of the mounts above the directory that of its device, and of these the deepest and last: a mount
+    may hide another, and some file systems (btrfs) tell no device.
+    """
+    try:
+        path, device = Path(directory).resolve(), os.stat(directory).st_dev
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return ""
+    number, found = f"{os.major(device)}:{os.minor(device)}", []
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        _, _, its_number, _, place, *_ = before.split(" ")
+        place = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), place))
+        if path.is_relative_to(place):
+            found.append((its_number == number, len(place.parts), len(found), after.split(" ")[0]))
+    return max(found)[-1] if found else ""
+
+
+def open_together(comm, directory) -> bool:
+    """Whether all ranks can open one file by MPI-IO; collective."""
+    import h5py
+
+    if comm.size == 1 or not all(comm.allgather(bool(h5py.get_config().mpi))):
+        return False
+    path = Path(directory) / f"probe.h5{PARTIAL}"
+    try:
+        open_parallel(path, "w", comm).close()
+        works = True
+    except (OSError, ValueError, RuntimeError):
+        works = False
+    works = all(comm.allgather(works))
+    if comm.rank == 0:
+        path.unlink(missing_ok=True)
+    return works

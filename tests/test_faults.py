@@ -1,0 +1,155 @@
+"""Whole runs on several ranks in which something goes wrong: who says what, and what is left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import pytest
+from test_halo import MPIRUN, python, with_mpirun
+
+from mpilbm import cache
+from mpilbm.halo import launcher
+from mpilbm.outputs.checkpoint import existing, verify
+
+CASE = """
+title = "faults"
+[lattice]
+name = "D2Q9"
+[domain]
+size = [7, 6]
+periodic = [true, true]
+[fluid]
+viscosity = 0.1
+[initial]
+u = ["0.05*sin(2*pi*y/ny)", "0.02*cos(2*pi*x/nx)"]
+[run]
+steps = 40
+[backend]
+name = "cpu"
+[[output]]
+name = "checkpoint"
+every = 10
+[[output]]
+name = "snapshot"
+every = 5
+"""
+
+RUN = """
+import errno, os, signal, sys, threading
+from mpilbm.solver import Solver
+original, pwrite = Solver.step, os.pwrite
+full = False
+
+def step(solver):
+    global full
+    original(solver)
+    if solver.slab.rank == 1 and solver.steps == 23:
+        {fault}
+
+def write(number, data, offset):
+    if full and threading.current_thread() is {thread}threading.main_thread():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return pwrite(number, data, offset)
+
+Solver.step, os.pwrite = step, write
+sys.argv[1:] = ["run", "case.toml", "--output", "out", *{arguments}]
+from mpilbm.cli import main
+main()
+"""
+
+
+def start(tmp_path, fault="pass", ranks=3, thread="not ", arguments=()):
+    """(exit code, what was told, seconds) of a run with a fault on rank 1 at step 23."""
+    (tmp_path / "case.toml").write_text(CASE)
+    text = RUN.format(fault=fault, thread=thread, arguments=list(arguments))
+    text = f"import os; os.chdir({str(tmp_path)!r})\n" + text
+    kept = {"MPILBM_CACHE_DIR": str(cache.directory())}
+    code, _, errors, seconds = python(text, ranks, tmp_path, **kept)
+    return code, errors, seconds
+
+
+def summary(tmp_path):
+    return json.loads((tmp_path / "out/summary.json").read_text())
+
+
+def files_are_whole(tmp_path, steps):
+    """Checkpoints up to a step have their checksums, and snapshots their values."""
+    found = existing(tmp_path / "out")
+    assert [step for step, _ in found] == steps
+    for _, path in found:
+        verify(path, ["fluid"], 0, 6)
+    for path in (tmp_path / "out").glob("snapshot_*.vtkhdf"):
+        with h5py.File(path) as file:
+            assert abs(file["VTKHDF/CellData/rho"][...] - 1).max() < 0.1
+
+
+def goes_on(tmp_path, ranks=2):
+    code, errors, _ = start(tmp_path, ranks=ranks, arguments=["--restart", "auto"])
+    assert code == 0, errors
+    assert (summary(tmp_path)["status"], summary(tmp_path)["steps"]) == ("done", 40)
+    assert not list((tmp_path / "out").glob("*.partial"))
+    files_are_whole(tmp_path, [30, 40])
+    return errors
+
+
+@with_mpirun
+def test_a_rank_that_raises_ends_all_with_its_name_and_traceback(tmp_path):
+    code, errors, seconds = start(tmp_path, "1 / 0")
+    assert code == 1
+    assert "rank 1 of 3: Traceback" in errors
+    assert "rank 1 of 3: ZeroDivisionError" in errors
+    assert seconds < 20
+    files_are_whole(tmp_path, [10, 20])
+    goes_on(tmp_path)
+
+
+@with_mpirun
+def test_a_rank_that_dies_ends_all(tmp_path):
+    code, _, seconds = start(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")
+    assert code != 0
+    assert seconds < 20
+    files_are_whole(tmp_path, [10, 20])
+    errors = goes_on(tmp_path)
+    assert "took over the lock" in errors
+
+
+@with_mpirun
+@pytest.mark.parametrize(("thread", "name"), [("not ", "snapshot_000000025"), ("", "checkpoint")])
+def test_a_disk_that_is_full_for_one_rank_ends_all_with_code_5(tmp_path, thread, name):
+    """In a thread that writes a snapshot, and in a checkpoint."""
+    code, errors, _ = start(tmp_path, "full = True", thread=thread)
+    assert code == summary(tmp_path)["exit_code"] == 5
+    assert errors.count(f"{name}") == 1
+    assert "No space left on device; free some space" in errors
+    assert "Traceback" not in errors
+    files_are_whole(tmp_path, [10, 20])
+    assert not list((tmp_path / "out").glob("*.partial"))
+    goes_on(tmp_path)
+
+
+@with_mpirun
+def test_a_signal_to_the_launcher_ends_all_ranks_with_code_4(tmp_path):
+    (tmp_path / "case.toml").write_text(CASE)
+    words = ["run", "case.toml", "--output", "out", "--set", "run.steps=1000000000"]
+    words += ["--set", "output=[]"]
+    environment = launcher.without_launcher() | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [MPIRUN, "-n", "2", sys.executable, "-m", "mpilbm", *words], cwd=tmp_path,
+        env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        while not (tmp_path / "out/summary.json").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGUSR1)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == summary(tmp_path)["exit_code"] == 4
+    assert errors.count("by SIGUSR1; go on from") == 1
+    ((step, _),) = existing(tmp_path / "out")
+    assert step == summary(tmp_path)["steps"] > 0

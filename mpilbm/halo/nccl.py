@@ -52,9 +52,9 @@ class Network:
 
     def __init__(self, nccl, comm):
         identity = comm.bcast(nccl.get_unique_id() if comm.rank == 0 else None)
-        self._nccl, self._recordings = nccl, []
+        self._nccl = nccl
         self._communicator = nccl.NcclCommunicator(comm.size, identity, comm.rank)
-        atexit.register(self._give_up)
+        atexit.register(self._communicator.abort)  # waits for nobody; nothing once left
 
     def group(self, sends, receives, stream):
         """What enqueues sends and receives of (array, peer) in a stream, all at once."""
@@ -75,25 +75,9 @@ class Network:
 
         return enqueue if calls else lambda: None
 
-    def record(self, device, work):
-        """A recording of the device, with groups of this network in it."""
-        self._recordings.append(device.record(work))
-        return self._recordings[-1]
-
     def leave(self) -> None:
         """Give the network back, all ranks at once."""
-        self._free()
         self._communicator.destroy()
-
-    def _give_up(self) -> None:
-        """The same at this process's end, waiting for nobody; nothing if it has left."""
-        self._free()
-        self._communicator.abort()
-
-    def _free(self) -> None:
-        """Free the recordings: NCCL waits as long as there is one."""
-        while self._recordings:
-            self._recordings.pop().free()
 
 
 class NcclExchanger(Exchanger):
@@ -105,13 +89,20 @@ class NcclExchanger(Exchanger):
     def __init__(self, slab, comm, device, network, graphs: bool = False):
         super().__init__(partial(NcclExchange, slab, network, device))
         self._comm, self._device, self._network = comm, device, network
-        self.record = partial(network.record, device) if graphs else None
+        self._recordings = []
+        self.record = self._record if graphs else None
+
+    def _record(self, work):
+        self._recordings.append(self._device.record(work))
+        return self._recordings[-1]
 
     def __exit__(self, kind, *error):
         super().__exit__(kind, *error)
         if kind is None:  # what a neighbour still receives may lie in this rank's memory
             self._device.synchronize()
             self._comm.Barrier()
+            for recording in self._recordings:  # while one is left the network waits for it
+                recording.free()
             self._network.leave()
 
 

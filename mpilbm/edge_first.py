@@ -32,7 +32,7 @@ class Pass:
         else:
             self.edges = (first, first + lower, 1) if lower else (end - upper, end, 1)
         self.alone = not (lower or upper)
-        self.runs, self._mark = 0, None
+        self._runs, self._mark = 0, None
 
     @property
     def waited(self) -> float:
@@ -40,29 +40,16 @@ class Pass:
         return self.exchange.waited
 
     def run(self, timed: bool = False) -> tuple:
-        """`work`, and now and then a wait."""
-        events = self.work(timed)
-        self.hold_back()
-        return events
-
-    def work(self, timed: bool = False) -> tuple:
         """Compute all planes and exchange what leaves the slab.
 
         If `timed`, it returns three events: what is to be sent is ready, all planes are computed,
         and what comes has arrived.
         """
-        return self._compute(timed) if self.alone else self._compute_and_exchange(timed)
-
-    def hold_back(self) -> None:
-        """Keep the host within a few passes of the device, so that it hears of signals and errors.
-
-        Also the queue of a device is finite: who fills it waits without knowing.
-        """
-        self.runs += 1
-        if self.runs % LEAD == 0:
-            mark, self._mark = self._mark, self.bulk.record()
-            if mark is not None:
-                self.exchange.wait(mark.synchronize)
+        events = (self._compute if self.alone else self._compute_and_exchange)(timed)
+        self._runs += 1
+        if self._runs % LEAD == 0:
+            self._hold_back()
+        return events
 
     def _compute(self, timed: bool) -> tuple:
         begin = self.bulk.record(timed) if timed else None
@@ -92,3 +79,12 @@ class Pass:
     def _flush(self) -> None:
         self.edge.flush()
         self.bulk.flush()
+
+    def _hold_back(self) -> None:
+        """Keep the host within a few steps of the device, so that it hears of signals and errors.
+
+        Also the queue of a device is finite: who fills it waits without knowing.
+        """
+        mark, self._mark = self._mark, self.bulk.record()
+        if mark is not None:
+            self.exchange.wait(mark.synchronize)

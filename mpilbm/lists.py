@@ -148,11 +148,6 @@ class Lists:
         rows = entries.rows(solver.case.domain.size, t).astype(solver.program.compute)
         solver.device.copy(values, solver.device.upload(rows))
 
-    @property
-    def timed(self) -> bool:
-        """Whether anything that is given changes with time."""
-        return bool(self._timed)
-
     def begin(self, key: int) -> None:
         """The state of all entries before the first step, once that of the fluid is there."""
         for launch, begin, end in self._begins[key]:

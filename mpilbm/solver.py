@@ -17,7 +17,6 @@ from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.passes import exchange_plan
 from mpilbm.step_times import StepTimes
 
-RUNS_FIRST = 2  # of each pass, before it is recorded
 BLOCK_BYTES = 2**26  # of initial fields on the device at a time
 
 
@@ -66,7 +65,7 @@ class Solver:
             self.lists.prepare(k, k % self.layout.parities, **self._arrays(k))
         self.passes = [self._collide_stream(k) for k in range(self.period)]
         self.diagnostics, self.beginning = Diagnostics(self), Beginning(self)
-        self.times, self._recordings = StepTimes(device), {}
+        self.times = StepTimes(device)
         self.exchanged = MomentumExchange(self, whole) if case.weighed else None
 
     @property
@@ -168,28 +167,8 @@ class Solver:
             now, then = self.forces(self.steps), self.forces(self.steps + 1)
             for launch, ahead, names in self._timed:
                 launch.set(**{name: (then if ahead else now)[name] for name in names})
-        if not timed and self._recorded(k):
-            self._recordings[k].replay()
-            self.passes[k].hold_back()
-            return ()
         self.lists.run(k)
         return self.passes[k].run(timed)
-
-    def _recorded(self, k: int) -> bool:
-        """Whether the steps t with t % period = k are replayed: once they have run as they are.
-
-        Recorded numbers do not change, so none may follow the time.
-        """
-        record, follows_time = self.exchanger.record, self._timed or self.lists.timed
-        if record is None or follows_time or self.passes[k].runs < RUNS_FIRST:
-            return False
-        if k not in self._recordings:
-            self._recordings[k] = record(partial(self._enqueue, k))
-        return True
-
-    def _enqueue(self, k: int) -> None:
-        self.lists.run(k)
-        self.passes[k].work()
 
     def initialise(self) -> None:
         """The state before step 0."""

@@ -4,7 +4,6 @@ import random
 import time
 from collections import deque
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -66,7 +65,7 @@ class RandomDevice(cpu.CpuDevice):
 
     def __init__(self, seed=0):
         super().__init__(compiler.find())
-        self._random, self.recorded = random.Random(seed), []
+        self._random = random.Random(seed)
         self._streams = {name: Stream(self) for name in self._streams}
 
     def run_one(self):
@@ -90,10 +89,6 @@ class RandomDevice(cpu.CpuDevice):
     def synchronize(self):
         for stream in self._streams.values():
             stream.synchronize()
-
-    def record(self, work):
-        self.recorded.append(work)
-        return SimpleNamespace(replay=work, free=lambda: None)
 
     def copy(self, target, source, stream=None):
         if stream is None:
@@ -130,13 +125,10 @@ def take(box, piece):
 class NcclWorld(LocalWorld):
     """Slabs that exchange as `nccl` does."""
 
-    graphs = False
-
     def make(self, rank, slab, device, plan, arrays):
         return NcclExchange(slab, Network(self, rank), device, plan, arrays)
 
     def exchanger(self, rank, slab, device):
         found = super().exchanger(rank, slab, device)
         found._make = partial(self.make, rank, slab, device)
-        found.record = device.record if self.graphs else None
         return found

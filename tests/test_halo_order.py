@@ -12,7 +12,6 @@ from random_device import NcclWorld, RandomDevice
 from slabs import Cluster
 from test_laws_slabs import tables
 
-from mpilbm.backends import cuda
 from mpilbm.errors import CaseError
 from mpilbm.halo.nccl import NcclExchanger, Network
 from mpilbm.registry import make, names
@@ -50,51 +49,6 @@ def test_slabs_that_wait_by_events_alone_are_one(layout, setting, slabs):
             flow(layout, setting), slabs, partial(RandomDevice, seed), NcclWorld(slabs, 20)
         )
         np.testing.assert_array_equal(many.start().run(7).state(), whole)
-
-
-@pytest.mark.parametrize("layout", ["ab", "aa"])
-@pytest.mark.parametrize("value", [[1e-4, 0], ["1e-4*cos(t)", 0]])
-def test_steps_that_do_not_follow_the_time_are_replayed(layout, value):
-    case = flow(layout, "periodic") | {"force": {"name": "guo", "value": value}}
-    case["collision"] = {"name": "bgk"}
-    world = NcclWorld(2)
-    world.graphs = True
-    many = Cluster(case, 2, RandomDevice, world).start().run(9)
-    whole = Cluster(case).start().run(9)
-    np.testing.assert_array_equal(many.state(), whole.state())
-    for solver in many.solvers:
-        assert len(solver.device.recorded) == (0 if isinstance(value[0], str) else 2)
-
-
-class Capturing:
-    """What a recording tells CuPy's stream."""
-
-    def __init__(self):
-        self.calls = []
-
-    def begin_capture(self):
-        self.calls.append("begin")
-
-    def end_capture(self):
-        self.calls.append("end")
-        return SimpleNamespace(launch=lambda stream: self.calls.append("launch"))
-
-
-def test_a_recording_begins_and_ends_in_the_bulk_stream(monkeypatch):
-    monkeypatch.setattr(cuda, "CudaEvent", lambda *words: object())
-    streams = {name: object.__new__(cuda.CudaStream) for name in ("bulk", "edge")}
-    for each in streams.values():
-        each.cupy, each._cupy, each.kept, each.recording = Capturing(), None, [], False
-    device = object.__new__(cuda.CudaDevice)
-    device._streams, calls = streams, streams["bulk"].cupy.calls
-    recording = device.record(lambda: calls.append(len([streams["edge"].record()])))
-    assert calls == ["begin", 1, "end"]
-    recording.replay()
-    assert calls[3:] == ["launch"]
-    assert not any(each.kept or each.recording for each in streams.values())
-    with pytest.raises(ZeroDivisionError):
-        device.record(lambda: 1 / 0)
-    assert calls[-1] == "end"
 
 
 class Library:

@@ -97,15 +97,10 @@ class CudaStream:
     def __init__(self, cupy, priority: int):
         self._cupy = cupy
         self.cupy = cupy.cuda.Stream(non_blocking=True, priority=priority)
-        self.kept: list[CudaEvent] = []  # those of a recording live until it ends
-        self.recording = False
 
     def record(self, timed: bool = False) -> CudaEvent:
         """An event behind all that is enqueued so far."""
-        event = CudaEvent(self._cupy, self, timed)
-        if self.recording:
-            self.kept.append(event)
-        return event
+        return CudaEvent(self._cupy, self, timed)
 
     def wait(self, event: CudaEvent) -> None:
         """What is enqueued from now on runs after that event."""
@@ -117,21 +112,6 @@ class CudaStream:
     def synchronize(self) -> None:
         """Wait, on the host, until all that is enqueued is done."""
         self.cupy.synchronize()
-
-
-class CudaRecording:
-    """Work that is enqueued as a whole, by one call: a CUDA graph."""
-
-    def __init__(self, graph, stream: CudaStream):
-        self._graph, self._stream = graph, stream
-
-    def replay(self) -> None:
-        """Enqueue it in the bulk stream."""
-        self._graph.launch(self._stream.cupy)
-
-    def free(self) -> None:
-        """Give it back; it is replayed no more."""
-        self._graph = None
 
 
 class CudaDevice(Device):
@@ -156,25 +136,6 @@ class CudaDevice(Device):
         # CUDA clamps a priority to what the device has; the lower number goes first.
         levels = {"edge": -5, "bulk": 0, "copy": -5}
         self._streams = {name: CudaStream(cupy, level) for name, level in levels.items()}
-
-    def record(self, work) -> CudaRecording:
-        """What `work()` enqueues, to be replayed; it does not run now.
-
-        It begins in the bulk stream. Others take part from where they wait for an event of that
-        one until it waits for one of theirs. Nothing in it may wait on the host.
-        """
-        bulk = self._streams["bulk"]
-        for stream in self._streams.values():
-            stream.recording = True
-        bulk.cupy.begin_capture()
-        try:
-            work()
-        finally:
-            graph = bulk.cupy.end_capture()
-            for stream in self._streams.values():
-                stream.recording = False
-                stream.kept.clear()
-        return CudaRecording(graph, bulk)
 
     def memory(self) -> tuple[int, int]:
         """Bytes free (kept for reuse by CuPy included) and bytes in all."""

@@ -53,13 +53,7 @@ class Exchange:
 
 
 class Exchanger:
-    """The exchanges of one rank; `make(plan, arrays)` makes one. Usable in a `with`.
-
-    `record(work)`, where it is not None, makes a recording of what `work()` enqueues, exchanges
-    among it, which `replay()` enqueues as a whole.
-    """
-
-    record = None
+    """The exchanges of one rank; `make(plan, arrays)` makes one. Usable in a `with`."""
 
     def __init__(self, make):
         self._make = make

@@ -86,23 +86,15 @@ class NcclExchanger(Exchanger):
     Leaving a network is collective: a rank that fails, or forgets, leaves that to its end.
     """
 
-    def __init__(self, slab, comm, device, network, graphs: bool = False):
+    def __init__(self, slab, comm, device, network):
         super().__init__(partial(NcclExchange, slab, network, device))
         self._comm, self._device, self._network = comm, device, network
-        self._recordings = []
-        self.record = self._record if graphs else None
-
-    def _record(self, work):
-        self._recordings.append(self._device.record(work))
-        return self._recordings[-1]
 
     def __exit__(self, kind, *error):
         super().__exit__(kind, *error)
         if kind is None:  # what a neighbour still receives may lie in this rank's memory
             self._device.synchronize()
             self._comm.Barrier()
-            for recording in self._recordings:  # while one is left the network waits for it
-                recording.free()
             self._network.leave()
 
 
@@ -122,12 +114,7 @@ def library():
 
 @register("halo", "nccl")
 class Nccl(Halo):
-    """GPUs send to each other by NCCL, in the order of streams; one GPU per rank.
-
-    `graphs`: steps are replayed as CUDA graphs, which is less work for the host.
-    """
-
-    graphs: bool = False
+    """GPUs send to each other by NCCL, in the order of streams; one GPU per rank."""
 
     def open(self, slab, comm, device) -> Exchanger:
         """The exchanger of this rank's slab. Collective; CaseError on all ranks alike."""
@@ -144,5 +131,4 @@ class Nccl(Halo):
                 f"NCCL takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'",
                 "halo.name",
             )
-        network = Network(together(comm, library), comm)
-        return NcclExchanger(slab, comm, device, network, self.graphs)
+        return NcclExchanger(slab, comm, device, Network(together(comm, library), comm))

@@ -5,12 +5,13 @@ ones too; entries of lists are left out), sends `face_bytes` to its neighbours i
 
     traffic(p) = p C bytes_per_update / copy
     exchange = latency + face_bytes / link
-    T(1) = overhead + traffic(P)
-    T(N) = overhead + traffic(2) + max(overhead + traffic(P - 2), exchange)
+    T(1) = max(overhead, traffic(P))
+    T(N) = traffic(2) + max(traffic(P - 2), overhead + exchange)
 
 in seconds: `copy`, bytes that a device copy reads and writes a second on each rank; `overhead`,
-what launching the kernels takes, that of a tiny box; `latency` and `link`, those of an exchange
-with both neighbours (see link.measure). Edge planes go first, the others while planes travel.
+the host's work in a step, that of a tiny box; `latency` and `link`, those of an exchange with both
+neighbours (see link.measure). Edge planes go first; the host launches and sends one after the
+other, while the device computes the other planes.
 """
 
 import tomllib
@@ -50,10 +51,10 @@ class Model:
         planes = self.planes if self.weak else ceil(self.planes / ranks)
         plane = self.plane_cells * self.bytes_per_update / self.copy
         if ranks == 1:
-            return self.overhead + planes * plane
+            return max(self.overhead, planes * plane)
         edges = min(EDGES, planes)
-        bulk = self.overhead + (planes - edges) * plane
-        return self.overhead + edges * plane + max(bulk, self.exchange())
+        bulk = (planes - edges) * plane
+        return edges * plane + max(bulk, self.overhead + self.exchange())
 
     def glups(self, ranks: int) -> float:
         """10^9 updates a second of all ranks."""

@@ -194,7 +194,7 @@ def _model(each: Series) -> list[str]:
     note = (
         f"Model, GLUPS (efficiency): {known.bytes_per_update} B an update at "
         f"{digits(known.copy / 1e12)} TB/s (a copy), {digits(1e6 * known.overhead)} µs of "
-        f"launches, {digits(known.face_bytes / 1e6)} MB a step to both neighbours at "
+        f"the host, {digits(known.face_bytes / 1e6)} MB a step to both neighbours at "
         f"{digits(known.bandwidth / 1e9)} GB/s after {digits(1e6 * known.latency)} µs. The link is "
         f"that measured on {row['ranks']} ranks of {row['nodes']} node"
         + ("; beyond one node the network's own takes its place." if row["nodes"] == 1 else "s.")

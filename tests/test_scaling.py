@@ -84,20 +84,25 @@ def a_model(weak, **more):
     return Model(weak, **(numbers | {"face_bytes": 1e7, "latency": 1e-5, "bandwidth": 1e11} | more))
 
 
-def test_a_hidden_exchange_costs_a_launch():
+def test_a_hidden_exchange_costs_nothing():
     model = a_model(True)
-    alone = 5e-6 + 2**27 * 152 / 4e12
+    alone = 2**27 * 152 / 4e12
     assert model.seconds(1) == pytest.approx(alone)
-    assert model.seconds(2) == model.seconds(1024) == pytest.approx(alone + 5e-6)
-    assert model.glups(1024) == pytest.approx(1024 * 2**27 / (alone + 5e-6) / 1e9)
-    assert model.efficiency(64) == pytest.approx(alone / (alone + 5e-6))
+    assert model.seconds(2) == model.seconds(1024) == pytest.approx(alone)
+    assert model.glups(1024) == pytest.approx(1024 * 2**27 / alone / 1e9)
     assert model.ranks[-1] == 1024
+
+
+def test_a_tiny_box_takes_what_its_host_needs():
+    model = a_model(True, planes=2, plane_cells=100)
+    assert model.seconds(1) == pytest.approx(5e-6)
+    assert model.seconds(2) == pytest.approx(200 * 152 / 4e12 + 5e-6 + 1e-5 + 1e7 / 1e11)
 
 
 def test_an_exchange_that_takes_longer_is_seen():
     model = a_model(True, bandwidth=1e9)
-    edges = 5e-6 + 2 * 2**18 * 152 / 4e12
-    assert model.seconds(2) == pytest.approx(edges + 1e-5 + 1e-2)
+    edges = 2 * 2**18 * 152 / 4e12
+    assert model.seconds(2) == pytest.approx(edges + 5e-6 + 1e-5 + 1e-2)
 
 
 def test_strong_scaling_ends_with_the_planes():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import balance, geometry
+from mpilbm import balance, flaws, geometry
 from mpilbm.codegen.program import Access
 from mpilbm.entry_lists import require_planes
 from mpilbm.memory_plan import bytes_needed, limits
@@ -48,11 +48,17 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     slabs = balance.slabs(case, ranks, costs)
     for slab in (slabs[0], slabs[-1]):
         require_planes(case, slab)
-    survey = geometry.survey(case)
+    parts = []
+    survey = geometry.survey(case, look=lambda *of: parts.append(flaws.find(*of)))
     geometry.require_fluid(case, int(survey.fluid_cells.sum()))
+    flaws.refuse(case, parts)
+    report.warnings += flaws.warnings(case, parts)
+    report.warnings += flaws.idle([survey.fluid_cells[s.begin : s.end].sum() for s in slabs])
     for (name, fallback), count in survey.fallbacks.items():
         report.warnings.append(f"'{name}': {count} {fallback}")
     report.sections["box"] = box_lines(case, survey)
+    if shared := flaws.notes(case, parts):
+        report.sections["overlaps"] = [Line(note, "") for note in shared]
     speed = largest_speed(case)
     for fluid in case.fluids:
         title = f"fluid {fluid.label}".strip()

@@ -58,40 +58,48 @@ class Survey:
     fallbacks: dict[tuple[str, str], int]
 
 
-def build(case, slab: Slab) -> Geometry:
+def build(case, slab: Slab, look=None) -> Geometry:
     """Solids and entry lists of the planes of a slab.
 
     A population that enters cell x along c_i comes from x - c_i. Beyond non-periodic faces it
     belongs to the [[boundary]] latest in the file among the faces crossed (of one entry that knows
     its normal, to the face named last), else, in a solid cell (periodic faces wrap), to the body
     there. Of overlapping bodies the later wins. Raises CaseError as `check` and `require_planes`
-    do, and for bad masks.
+    do, and for bad masks. `look` is called with what flaws.find takes.
     """
     check(case)
     require_planes(case, slab)
-    ids = padded_ids(case, slab)
+    overlaps: dict[tuple[int, int], int] = {}
+    ids = padded_ids(case, slab, overlaps)
     solid = ids[1:-1]
     lists = entry_lists(case, slab, ids, *_entries(case, slab, ids))
+    if look:
+        look(case, slab, ids, lists, overlaps)
     fluid, flags = _fluid_cells(solid), neighbour_flags(case, slab, ids)
     return Geometry(solid, lists, fluid, flags, **surroundings(case, slab, fluid))
 
 
-def survey(case, planes_at_a_time: int = 64) -> Survey:
-    """Counts for the whole box, holding no more than some planes of it at a time."""
+def survey(case, planes_at_a_time: int = 64, look=None) -> Survey:
+    """Counts for the whole box, holding no more than some planes of it at a time; look: `build`."""
     check(case)
     faces = one_face_each(case.boundaries)
     bodies, boundaries = len(case.bodies), len(faces)
     planes, rows, nx = case.shape
     pieces = split(case.shape, -(-planes // planes_at_a_time), case.domain.periodic[-1])
-    fluid, entries, overlaps, fallbacks = [], [], {}, Counter()
+    fluid, entries, overlaps, fallbacks = [], [], Counter(), Counter()
     solid_cells = np.zeros(bodies + 1, np.int64)
     links = np.zeros(boundaries + bodies, np.int64)
     for slab in pieces:
-        ids = padded_ids(case, slab, overlaps)
+        shared: dict[tuple[int, int], int] = {}
+        ids = padded_ids(case, slab, shared)
+        overlaps.update(shared)
         cells, owner, missing = _entries(case, slab, ids)
         bits = np.unpackbits(missing.view(np.uint8)).reshape(-1, 32).sum(axis=1)
         links += np.bincount(owner, bits, minlength=links.size).astype(np.int64)
-        for each in entry_lists(case, slab, ids, cells, owner, missing):
+        lists = entry_lists(case, slab, ids, cells, owner, missing)
+        if look:
+            look(case, slab, ids, lists, shared)
+        for each in lists:
             if each.boundary.per_link and each.replaced:
                 fallbacks[each.boundary.name, each.boundary.fallback] += each.replaced
         entries.append(np.bincount(cells // (rows * nx), minlength=slab.planes))
@@ -104,7 +112,7 @@ def survey(case, planes_at_a_time: int = 64) -> Survey:
         tuple(solid_cells[1:].tolist()),
         tuple(_of_each(case, faces, links)),
         tuple(links[boundaries:].tolist()),
-        overlaps,
+        dict(overlaps),
         dict(fallbacks),
     )
 

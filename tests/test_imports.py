@@ -22,6 +22,7 @@ equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in field_copies
 initial solids speeds given_files box_walls
 case_file case_checks case_errors case link_values entry_lists geometry balance
+pockets surfaces flaws
 codegen
 lists step_times edge_first momentum_exchange diagnostics beginning memory_plan solver statistics
 backends halo outputs

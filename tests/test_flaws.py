@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from slabs import box
+from slabs import Cluster, box
 
 from mpilbm import flaws, geometry
 from mpilbm.case import parse_case
@@ -244,3 +244,13 @@ def test_a_run_and_check_say_the_same(tmp_path, monkeypatch):
         )
         assert "'low' and 'post' share 1 cells: 'post' has them" in result.output
     assert "ranks: the slabs of 1 of 4 ranks (0) hold no fluid" in check.output
+
+
+@pytest.mark.parametrize("layout", ["ab", "indirect", "moments"])
+def test_slabs_without_fluid_change_nothing(layout):
+    low = {"name": "box", "lower": [0, 0], "upper": [9, 6]}
+    tables = box("D2Q9", [9, 13], layout={"name": layout}, body=[{"shape": low, "boundary": REST}])
+    tables["collision"] = {"name": "regularized"}
+    wanted, found = (Cluster(tables, slabs).start().run(3).state() for slabs in (1, 5))
+    np.testing.assert_array_equal(found, wanted)
+    assert (wanted[6:] != 0).any()

@@ -64,8 +64,9 @@ def build(case, slab: Slab, look=None) -> Geometry:
     A population that enters cell x along c_i comes from x - c_i. Beyond non-periodic faces it
     belongs to the [[boundary]] latest in the file among the faces crossed (of one entry that knows
     its normal, to the face named last), else, in a solid cell (periodic faces wrap), to the body
-    there. Of overlapping bodies the later wins. Raises CaseError as `check` and `require_planes`
-    do, and for bad masks. `look` is called with what flaws.find takes.
+    there, else to what acts across the periodic face. Of overlapping bodies the later wins. Raises
+    CaseError as `check` and `require_planes` do, and for bad masks. `look` is called with what
+    flaws.find takes.
     """
     check(case)
     require_planes(case, slab)
@@ -156,7 +157,12 @@ def faces_problems(case) -> list[str]:
             key = f"domain.periodic.{'xyz'.find(face[:1])}"
             if face not in faces:
                 problems.append(f"{here}: '{face}' is no face here; allowed: {', '.join(faces)}")
-            elif periodic[face[0]]:
+            elif boundary.across and not periodic[face[0]]:
+                problems.append(
+                    f"{here}: '{boundary.name}' stands between periodic faces, '{face}' is none; "
+                    f"set {key} = true"
+                )
+            elif periodic[face[0]] and not boundary.across:
                 problems.append(
                     f"{here}: face '{face}' is periodic; remove it here or set {key} = false"
                 )
@@ -205,56 +211,63 @@ def _entries(case, slab: Slab, ids):
     An owner is a place in `one_face_each` of the [[boundary]]s or, counted on, a body.
     """
     walls = one_face_each(case.boundaries)
-    faces = _face_owners(case, walls)
+    faces, across = _face_owners(case, walls, False), _face_owners(case, walls, True)
     has_solids = [plane.any() for plane in ids]
     templates = {}  # entries of planes without solids near, by what is below and above, and parity
     found = []
     for local in range(slab.planes):
         plane, around = slab.begin + local, ids[local : local + 3]
         if any(has_solids[local : local + 3]):
-            entries = _plane_entries(case, faces, len(walls), plane, around)
+            entries = _plane_entries(case, faces, across, len(walls), plane, around)
         else:
             key = plane == 0, plane == slab.shape[0] - 1, plane % case.lattice.volume
             if key not in templates:
-                templates[key] = _plane_entries(
-                    case, faces, len(walls), plane, ids[local : local + 3]
-                )
+                templates[key] = _plane_entries(case, faces, across, len(walls), plane, around)
             entries = templates[key]
         cells, owner, missing = entries
         found.append((cells + local * ids[0].size, owner, missing))
     return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
 
-def _face_owners(case, walls) -> tuple[tuple[int, int], ...]:
-    """Per axis (plane, row, x) the owner of its lower and upper face; -1: periodic."""
+def _face_owners(case, walls, across: bool) -> tuple[tuple[int, int], ...]:
+    """Per axis (plane, row, x) the owner of its lower and upper face; -1: periodic.
+
+    `across`: of the faces that are periodic, and -1 for the others and where there is none.
+    """
     owner = {face: index for index, entry in enumerate(walls) for face in entry.where}
     names = {2: ("y", None, "x"), 3: ("z", "y", "x")}[case.dimensions]
     periodic = dict(zip("xyz", case.domain.periodic, strict=False)) | {None: True}
     return tuple(
-        (-1, -1) if periodic[name] else (owner[name + "-"], owner[name + "+"]) for name in names
+        (-1, -1) if periodic[name] != across else tuple(owner.get(f"{name}{s}", -1) for s in "-+")
+        for name in names
     )
 
 
-def _plane_entries(case, faces, first_body: int, plane: int, ids):
+def _plane_entries(case, faces, across, first_body: int, plane: int, ids):
     """Cell in the plane, owner, missing of the entries of a plane; ids (3, rows, nx) around it."""
     shape = case.shape
     owners = max(1, first_body + len(case.bodies))
-    cells = np.flatnonzero(_candidates(plane, shape[0], faces, ids))
+    named = [tuple(map(max, *both)) for both in zip(faces, across, strict=True)]
+    cells = np.flatnonzero(_candidates(plane, shape[0], named, ids))
     row, k = np.divmod(cells, shape[2])
     x, nx = case.lattice.x(plane, row, k), case.domain.size[0]
-    across = [
-        {step: _crossed(at - step, size, sides) for step in (-1, 0, 1)}
-        for at, size, sides in zip((np.array(plane), row, x), (*shape[:2], nx), faces, strict=True)
-    ]
+
+    def crossed(owners):
+        places = zip((np.array(plane), row, x), (*shape[:2], nx), owners, strict=True)
+        return [{s: _crossed(at - s, n, sides) for s in (-1, 0, 1)} for at, n, sides in places]
+
+    through, between = crossed(faces), crossed(across)
     keys, bits = [np.empty(0, np.int64)], [np.empty(0)]
     for i in range(case.lattice.Q):
         dplane, drow, dx = case.lattice.offset(i)
         body = ids[1 - dplane, (row - drow) % shape[1], (x - dx) % nx // case.lattice.volume]
-        face = np.maximum(np.maximum(across[0][dplane], across[1][drow]), across[2][dx])
-        mine = (face >= 0) | (body > 0)
-        face, body = face[mine], body[mine].astype(np.int64)
-        keys.append(cells[mine] * owners + np.where(face >= 0, face, body - 1 + first_body))
-        bits.append(np.full(face.size, 1 << i, np.float64))
+        face, jump = (np.maximum(np.maximum(by[0][dplane], by[1][drow]), by[2][dx])
+                      for by in (through, between))  # fmt: skip
+        solid = np.where(body > 0, body.astype(np.int64) - 1 + first_body, jump)
+        owner = np.where(face >= 0, face, solid)
+        mine = owner >= 0
+        keys.append(cells[mine] * owners + owner[mine])
+        bits.append(np.full(np.count_nonzero(mine), 1 << i, np.float64))
     # each direction comes once a key, so that the sum is the union; exact below 2^53
     key, group = np.unique(np.concatenate(keys), return_inverse=True)
     missing = np.bincount(group, np.concatenate(bits), minlength=key.size).astype(np.uint32)

@@ -13,7 +13,18 @@ from mpilbm.entry_lists import require_planes
 from mpilbm.memory_plan import bytes_needed, limits
 from mpilbm.passes import exchange_plan
 from mpilbm.speeds import fastest
-from mpilbm.units import in_words, mach, reynolds, tau_from_viscosity
+from mpilbm.units import (
+    LENGTH,
+    PRESSURE,
+    TIME,
+    VELOCITY,
+    VISCOSITY,
+    in_words,
+    mach,
+    reynolds,
+    tau_from_viscosity,
+)
+from mpilbm.verdicts import judge_grid_reynolds, judge_mach, judge_tau
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,8 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     for fluid in case.fluids:
         title = f"fluid {fluid.label}".strip()
         report.sections[title] = fluid_lines(case, fluid, speed)
+    if case.units:
+        report.sections["units"] = unit_lines(case, speed)
     report.problems += limits(case)
     report.sections["ranks"] = rank_lines(case, slabs, survey, gpu_memory, report.problems)
     report.sections["disk"] = disk_lines(case, report.problems)
@@ -121,6 +134,25 @@ def fluid_lines(case, fluid, speed: float) -> list[Line]:
     return lines
 
 
+def unit_lines(case, speed: float) -> list[Line]:
+    """What lattice units are in SI, and what the case is in them."""
+    units = case.units
+    box = " x ".join(f"{units.to_si(n, LENGTH):.6g}" for n in case.domain.size)
+    lines = [
+        Line("cell", f"{units.cell:.6g} m", f"the box: {box} m"),
+        Line("step", f"{units.step:.6g} s", f"the run: {units.to_si(case.run.steps, TIME):.6g} s"),
+        Line("velocity 1", f"{units.unit(VELOCITY):.6g} m/s", "one cell a step"),
+        Line("rho 1", f"{units.density:.6g} kg/m^3"),
+        Line("pressure 1", f"{units.unit(PRESSURE):.6g} Pa", "p = cs2 (rho - 1)"),
+    ]
+    if speed:
+        lines.append(Line("speed", f"{units.to_si(speed, VELOCITY):.6g} m/s", "the largest given"))
+    for fluid in case.fluids:
+        nu = units.to_si(fluid.viscosity, VISCOSITY)
+        lines.append(Line(f"viscosity {fluid.label}".strip(), f"{nu:.6g} m^2/s"))
+    return lines
+
+
 def largest_speed(case) -> float:
     """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
     speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
@@ -134,34 +166,6 @@ def largest_speed(case) -> float:
             _, u = fluid.initial.evaluate(case.shape, plane, plane + 1)
             speeds.append(sqrt(float((u**2).sum(axis=-1).max())))
     return max(speeds)
-
-
-def judge_tau(tau: float) -> tuple[str, str]:
-    """Verdict and level of a relaxation time."""
-    if tau < 0.501:
-        return "too near 1/2: hardly stable; a finer box at this Reynolds number mends it", "poor"
-    if tau < 0.51:
-        return "near 1/2: stable only where the flow is well resolved", "fair"
-    if tau > 2:
-        return "large: inaccurate; lower velocity and viscosity together", "fair"
-    return "fine", "good"
-
-
-def judge_mach(number: float) -> tuple[str, str]:
-    """Verdict and level of a Mach number; the compressibility error goes with its square."""
-    error = f"compressibility error about Ma^2 = {number**2:.1%}"
-    if number > 0.3:
-        return f"too fast: {error}; lower the velocity, and the viscosity with it", "poor"
-    return (f"fine: {error}", "good") if number < 0.2 else (f"fast: {error}", "fair")
-
-
-def judge_grid_reynolds(number: float) -> tuple[str, str]:
-    """Verdict and level of u / nu, the Reynolds number of a cell."""
-    if number > 20:
-        return "large: likely unstable; a finer box or a lower Reynolds number mends it", "poor"
-    if number > 10:
-        return "rather large: bgk may be unstable, trt less so", "fair"
-    return "fine", "good"
 
 
 # ----------------------------------------------------------------------------------------- ranks

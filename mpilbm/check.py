@@ -2,7 +2,7 @@
 
 import shutil
 from dataclasses import dataclass, field
-from math import ceil, sqrt
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from mpilbm import balance, flaws, geometry
 from mpilbm.codegen.program import Access
 from mpilbm.entry_lists import require_planes
-from mpilbm.memory_plan import bytes_needed, limits
+from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.passes import exchange_plan
-from mpilbm.speeds import fastest
+from mpilbm.speeds import largest_speed
 from mpilbm.units import (
     LENGTH,
     PRESSURE,
@@ -59,8 +59,13 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     slabs = balance.slabs(case, ranks, costs)
     for slab in (slabs[0], slabs[-1]):
         require_planes(case, slab)
-    parts = []
-    survey = geometry.survey(case, look=lambda *of: parts.append(flaws.find(*of)))
+    parts, more = [], []
+
+    def look(case, slab, ids, lists, overlaps):
+        parts.append(flaws.find(case, slab, ids, lists, overlaps))
+        more.append(more_bytes(case, slab, lists))
+
+    survey = geometry.survey(case, look=look)
     geometry.require_fluid(case, int(survey.fluid_cells.sum()))
     flaws.refuse(case, parts)
     report.warnings += flaws.warnings(case, parts)
@@ -77,7 +82,9 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     if case.units:
         report.sections["units"] = unit_lines(case, speed)
     report.problems += limits(case)
-    report.sections["ranks"] = rank_lines(case, slabs, survey, gpu_memory, report.problems)
+    report.sections["ranks"] = rank_lines(
+        case, slabs, survey, np.concatenate(more), gpu_memory, report.problems
+    )
     report.sections["disk"] = disk_lines(case, report.problems)
     return report
 
@@ -153,29 +160,14 @@ def unit_lines(case, speed: float) -> list[Line]:
     return lines
 
 
-def largest_speed(case) -> float:
-    """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
-    speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
-    speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
-    speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
-    for fluid in case.fluids:
-        planes = case.shape[0]
-        if fluid.initial.uniform:
-            planes = 1  # the same in all
-        for plane in range(planes):
-            _, u = fluid.initial.evaluate(case.shape, plane, plane + 1)
-            speeds.append(sqrt(float((u**2).sum(axis=-1).max())))
-    return max(speeds)
-
-
 # ----------------------------------------------------------------------------------------- ranks
 
 
-def rank_lines(case, slabs, survey, gpu_memory, problems: list[str]) -> list[Line]:
+def rank_lines(case, slabs, survey, more, gpu_memory, problems: list[str]) -> list[Line]:
     """Planes and bytes of the largest slab, what it sends in a step, and whether it fits."""
     planes = [slab.planes for slab in slabs]
     spread = f"{planes[0]}" if len(set(planes)) == 1 else f"{min(planes)} to {max(planes)}"
-    needs = [memory(case, slab, survey) for slab in slabs]
+    needs = [memory(case, slab, survey, more) for slab in slabs]
     need = max(needs, key=lambda each: sum(each.values()))
     total = sum(need.values())
     lines = [Line("slabs", f"{len(slabs)}", f"{spread} planes across {'xyz'[case.dimensions - 1]}")]
@@ -196,10 +188,11 @@ def rank_lines(case, slabs, survey, gpu_memory, problems: list[str]) -> list[Lin
     return [*lines, Line("memory", in_words(total), verdict, level)]
 
 
-def memory(case, slab, survey) -> dict[str, int]:
+def memory(case, slab, survey, more=None) -> dict[str, int]:
     """Bytes of a rank's arrays; its links are counted as if all entries had as many.
 
-    Links whose populations come back by themselves are left out.
+    `more`: what memory_plan.more_bytes has of all planes of the box. Links whose populations come
+    back by themselves are left out.
     """
     fluid = around(slab, survey)
     grid = case.layout.grid(case.lattice, slab.planes, *slab.shape[1:], fluid)
@@ -208,7 +201,15 @@ def memory(case, slab, survey) -> dict[str, int]:
     listed = sum(n for n, o in zip(links, owners, strict=True) if not (grid.turned and o.returns))
     entries = int(survey.entries[slab.begin : slab.end].sum()) * listed / max(1, sum(links))
     links_an_entry = sum(links) / max(1, int(survey.entries.sum()))
-    return bytes_needed(case, slab, round(entries), round(entries * links_an_entry), fluid)
+    need = bytes_needed(case, slab, round(entries), round(entries * links_an_entry), fluid)
+    if more is not None:
+        own, forces = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
+        need["boundary lists"] += own
+        need |= {"forces on bodies": forces} if case.weighed else {}
+    for output in case.outputs:
+        if count := output.device_bytes(case, slab.planes):
+            need[output.name] = need.get(output.name, 0) + count
+    return need
 
 
 def around(slab, survey) -> list[int]:

@@ -9,9 +9,7 @@ from mpilbm.cell_values import CellValue
 from mpilbm.expressions import numeric
 from mpilbm.lattices import AXES
 from mpilbm.lists import Lists
-from mpilbm.memory_plan import counted, list_bytes, own_bytes
-
-LINK_BYTES = 16  # two doubles
+from mpilbm.memory_plan import LINK_BYTES, counted, list_bytes, own_bytes
 
 
 class MomentumExchange:

@@ -1,6 +1,6 @@
 """What the numbers and formulas of boundaries reach during a run, known before it."""
 
-from math import hypot
+from math import hypot, sqrt
 
 import numpy as np
 
@@ -34,6 +34,21 @@ def fastest(case, boundary, shape=None) -> tuple[float, str]:
     when = f" at t = {t[fastest_at.argmax()]}" if t.size > 1 else ""
     since = f" (above the limit first at t = {t[above[0]]})" if above.size and above[0] else ""
     return most, when + since
+
+
+def largest_speed(case) -> float:
+    """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
+    speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
+    speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
+    speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
+    for fluid in case.fluids:
+        planes = case.shape[0]
+        if fluid.initial.uniform:
+            planes = 1  # the same in all
+        for plane in range(planes):
+            _, u = fluid.initial.evaluate(case.shape, plane, plane + 1)
+            speeds.append(sqrt(float((u**2).sum(axis=-1).max())))
+    return max(speeds)
 
 
 def wrong_values(case, boundary, shape=None) -> list[str]:

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 from mpilbm import toml_text
 from mpilbm.case_checks import check
 from mpilbm.case_errors import sentences
-from mpilbm.case_file import Body, CaseFile, Domain, Precision, Run, schema
+from mpilbm.case_file import Body, CaseFile, Domain, Precision, Run
 from mpilbm.choice import as_json
 from mpilbm.errors import CaseError
 from mpilbm.given_files import resolved
 from mpilbm.initial import Initial
 from mpilbm.overrides import override
-from mpilbm.quantities import in_lattice_units
+from mpilbm.quantities import in_lattice_units, schema
 from mpilbm.registry import Parameters
 from mpilbm.units import Scales, viscosity_from_reynolds
 

@@ -5,6 +5,7 @@ So each number says itself what it is: one without a unit is in lattice units, a
 
 import re
 
+from mpilbm import case_file
 from mpilbm.case_file import Units
 from mpilbm.toml_text import shown
 from mpilbm.units import (
@@ -108,3 +109,26 @@ def _converted(value, key: str, path: str, scales: Scales | None, problems: list
         problems.append(f"{path}: {problem}")
         return 1e-3  # stands in for it, so that all else can be told
     return scales.to_lattice(float(match[1]) * factor, dimension)
+
+
+def schema() -> dict:
+    """JSON schema of a case file, in which the KEYS may have a unit."""
+    plain = case_file.schema()
+    found = _with_texts(plain, "")
+    found["$defs"]["Units"] = plain["$defs"]["Units"]
+    return found
+
+
+def _with_texts(part, key: str):
+    """A part of the schema that is about `key`, or holds keys."""
+    if isinstance(part, list):
+        return [_with_texts(each, key) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if key in KEYS and part.get("type") == "number":
+        return {"anyOf": [part, {"type": "string", "pattern": f"^{QUANTITY.pattern}$"}]}
+    found = {name: _with_texts(each, key) for name, each in part.items()}
+    for table in ("properties", "$defs"):
+        if table in part:
+            found[table] = {name: _with_texts(each, name) for name, each in part[table].items()}
+    return found

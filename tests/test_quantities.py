@@ -1,6 +1,7 @@
 """[units]: what is given with an SI unit, what is printed and written in SI, what is refused."""
 
 import csv
+import json
 import re
 import tomllib
 
@@ -11,7 +12,7 @@ from case_tables import problems
 from click.testing import CliRunner
 
 from mpilbm import quantities
-from mpilbm.case import parse_case
+from mpilbm.case import parse_case, schema
 from mpilbm.cli import cli
 
 CASE = """
@@ -169,3 +170,14 @@ def test_a_unit_without_units_is_refused():
     found = problems("", **tables)
     assert len(found) == 7
     assert all("but the case has no [units]; add [units] with cell" in line for line in found)
+
+
+def test_the_schema_allows_a_unit_where_a_case_does():
+    whole = schema()
+    viscosity = whole["$defs"]["Viscosity"]["properties"]["viscosity"]
+    (pattern,) = set(re.findall(r'"pattern": ("\^.*?[^\\]")', json.dumps(viscosity)))
+    assert re.fullmatch(json.loads(pattern), "1e-6 m^2/s")
+    assert not re.fullmatch(json.loads(pattern), "0.1*x")
+    assert json.dumps(whole).count(pattern) > 10
+    assert pattern not in json.dumps(whole["$defs"]["Run"])
+    assert pattern not in json.dumps(whole["$defs"]["Units"])

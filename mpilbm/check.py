@@ -136,6 +136,9 @@ def fluid_lines(case, fluid, speed: float) -> list[Line]:
         number = reynolds(fluid.viscosity, fluid.length, fluid.velocity)
         note = f"length {fluid.length:g}, velocity {fluid.velocity:g}"
         lines.append(Line("Reynolds", f"{number:.6g}", note))
+    else:
+        number = reynolds(fluid.viscosity, min(case.domain.size), speed)
+        lines.append(Line("Reynolds", f"{number:.6g}", "of the box: its shortest side, this speed"))
     grid = reynolds(fluid.viscosity, 1, speed)
     lines.append(Line("grid Reynolds", f"{grid:.4g}", *judge_grid_reynolds(grid)))
     return lines

@@ -11,14 +11,15 @@ from pydantic import ValidationError
 from mpilbm import toml_text
 from mpilbm.case_checks import check
 from mpilbm.case_errors import sentences
-from mpilbm.case_file import Body, CaseFile, Domain, Precision, Run, schema
+from mpilbm.case_file import Body, CaseFile, Domain, Precision, Run
 from mpilbm.choice import as_json
 from mpilbm.errors import CaseError
 from mpilbm.given_files import resolved
 from mpilbm.initial import Initial
 from mpilbm.overrides import override
+from mpilbm.quantities import in_lattice_units, schema
 from mpilbm.registry import Parameters
-from mpilbm.units import viscosity_from_reynolds
+from mpilbm.units import Scales, viscosity_from_reynolds
 
 __all__ = ["Body", "Case", "Domain", "Fluid", "Initial", "Precision", "Run"]
 __all__ += ["load_case", "parse_case", "schema"]
@@ -53,6 +54,7 @@ class Case(Parameters):
     domain: Domain
     fluids: tuple[Fluid, ...]
     coupling: Any = None
+    units: Scales | None = None
     precision: Precision
     layout: Any
     backend: Any
@@ -131,7 +133,9 @@ def load_case(path: str | Path, overrides: Sequence[str] = ()) -> Case:
 
 def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     """The case that the tables of a file describe; raises CaseError with all problems."""
-    file, problems = _typed_tables(tables)
+    numbers, wrong = in_lattice_units(tables)
+    file, problems = _typed_tables(numbers)
+    problems = wrong + problems
     if file is None:
         raise CaseError(problems, path=path)
     case = resolved(_case(file, tables, Path(path)))
@@ -204,6 +208,7 @@ def _case(file: CaseFile, tables: dict, path: Path) -> Case:
         boundaries=file.boundary,
         bodies=bodies,
         outputs=file.output,
+        units=file.units and file.units.scales(),
         path=path,
         toml=toml_text.dumps(tables),
     )

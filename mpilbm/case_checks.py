@@ -166,11 +166,11 @@ def _mass(case) -> list[str]:
             f"boundary: no face holds the density, and with '{drifting[0]}' the mass may grow "
             "without bound: give it rho, or take characteristic"
         ]
-    net, gross = gained(case)
+    net, gross, t = gained(case)
     if abs(net) <= 1e-6 * gross:
         return []
     return [
-        f"boundary: the velocities of the faces bring in {net:.4g} cells a step at t = 0, and no "
+        f"boundary: the velocities of the faces bring in {net:.4g} cells a step at t = {t}, and no "
         "face lets them out: the mass drifts; give rho, or an outflow, at one of them"
     ]
 

@@ -7,6 +7,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from mpilbm.cell_values import Value
 from mpilbm.choice import choice
 from mpilbm.registry import Parameters, find
+from mpilbm.units import Scales
 
 Size = Annotated[int, Field(gt=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
@@ -128,6 +129,34 @@ class Viscosity(Parameters):
         return self
 
 
+class Units(Parameters):
+    """What lattice units are in SI: a cell's side in m, a step in s, rho = 1 in kg/m^3.
+
+    In place of `step` the `velocity` in m/s of one cell a step.
+    """
+
+    cell: Positive
+    step: Positive | None = None
+    velocity: Positive | None = None
+    density: Positive
+
+    @model_validator(mode="after")
+    def _one_way(self):
+        """Either step or velocity."""
+        if (self.step is None) == (self.velocity is None):
+            found = "neither" if self.step is None else "both"
+            raise ValueError(
+                f"has {found} of step and velocity; give one: the seconds of a step, or the m/s "
+                "that one cell a step stands for"
+            )
+        return self
+
+    def scales(self) -> Scales:
+        """The same for conversions."""
+        step = self.cell / self.velocity if self.step is None else self.step
+        return Scales(self.cell, step, self.density)
+
+
 class FluidTable(Viscosity):
     """One of several fluids."""
 
@@ -178,6 +207,7 @@ class CaseFile(Parameters):
     force: choice("forcing") = None
     initial: InitialFields = InitialFields()
     coupling: choice("couplings") = None
+    units: Units | None = None
     precision: Precision = Precision()
     layout: choice("layouts") = _default("layouts", "ab")
     backend: choice("backends") = _default("backends", "auto")

@@ -2,18 +2,29 @@
 
 import shutil
 from dataclasses import dataclass, field
-from math import ceil, sqrt
+from math import ceil
 from pathlib import Path
 
 import numpy as np
 
-from mpilbm import balance, geometry
+from mpilbm import balance, flaws, geometry
 from mpilbm.codegen.program import Access
 from mpilbm.entry_lists import require_planes
-from mpilbm.memory_plan import bytes_needed, limits
+from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.passes import exchange_plan
-from mpilbm.speeds import fastest
-from mpilbm.units import in_words, mach, reynolds, tau_from_viscosity
+from mpilbm.speeds import largest_speed
+from mpilbm.units import (
+    LENGTH,
+    PRESSURE,
+    TIME,
+    VELOCITY,
+    VISCOSITY,
+    in_words,
+    mach,
+    reynolds,
+    tau_from_viscosity,
+)
+from mpilbm.verdicts import judge_grid_reynolds, judge_mach, judge_tau
 
 
 @dataclass(frozen=True)
@@ -48,17 +59,32 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     slabs = balance.slabs(case, ranks, costs)
     for slab in (slabs[0], slabs[-1]):
         require_planes(case, slab)
-    survey = geometry.survey(case)
+    parts, more = [], []
+
+    def look(case, slab, ids, lists, overlaps):
+        parts.append(flaws.find(case, slab, ids, lists, overlaps))
+        more.append(more_bytes(case, slab, lists))
+
+    survey = geometry.survey(case, look=look)
     geometry.require_fluid(case, int(survey.fluid_cells.sum()))
+    flaws.refuse(case, parts)
+    report.warnings += flaws.warnings(case, parts)
+    report.warnings += flaws.idle([survey.fluid_cells[s.begin : s.end].sum() for s in slabs])
     for (name, fallback), count in survey.fallbacks.items():
         report.warnings.append(f"'{name}': {count} {fallback}")
     report.sections["box"] = box_lines(case, survey)
+    if shared := flaws.notes(case, parts):
+        report.sections["overlaps"] = [Line(note, "") for note in shared]
     speed = largest_speed(case)
     for fluid in case.fluids:
         title = f"fluid {fluid.label}".strip()
         report.sections[title] = fluid_lines(case, fluid, speed)
+    if case.units:
+        report.sections["units"] = unit_lines(case, speed)
     report.problems += limits(case)
-    report.sections["ranks"] = rank_lines(case, slabs, survey, gpu_memory, report.problems)
+    report.sections["ranks"] = rank_lines(
+        case, slabs, survey, np.concatenate(more), gpu_memory, report.problems
+    )
     report.sections["disk"] = disk_lines(case, report.problems)
     return report
 
@@ -110,62 +136,41 @@ def fluid_lines(case, fluid, speed: float) -> list[Line]:
         number = reynolds(fluid.viscosity, fluid.length, fluid.velocity)
         note = f"length {fluid.length:g}, velocity {fluid.velocity:g}"
         lines.append(Line("Reynolds", f"{number:.6g}", note))
+    else:
+        number = reynolds(fluid.viscosity, min(case.domain.size), speed)
+        lines.append(Line("Reynolds", f"{number:.6g}", "of the box: its shortest side, this speed"))
     grid = reynolds(fluid.viscosity, 1, speed)
     lines.append(Line("grid Reynolds", f"{grid:.4g}", *judge_grid_reynolds(grid)))
     return lines
 
 
-def largest_speed(case) -> float:
-    """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
-    speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
-    speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
-    speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
+def unit_lines(case, speed: float) -> list[Line]:
+    """What lattice units are in SI, and what the case is in them."""
+    units = case.units
+    box = " x ".join(f"{units.to_si(n, LENGTH):.6g}" for n in case.domain.size)
+    lines = [
+        Line("cell", f"{units.cell:.6g} m", f"the box: {box} m"),
+        Line("step", f"{units.step:.6g} s", f"the run: {units.to_si(case.run.steps, TIME):.6g} s"),
+        Line("velocity 1", f"{units.unit(VELOCITY):.6g} m/s", "one cell a step"),
+        Line("rho 1", f"{units.density:.6g} kg/m^3"),
+        Line("pressure 1", f"{units.unit(PRESSURE):.6g} Pa", "p = cs2 (rho - 1)"),
+    ]
+    if speed:
+        lines.append(Line("speed", f"{units.to_si(speed, VELOCITY):.6g} m/s", "the largest given"))
     for fluid in case.fluids:
-        planes = case.shape[0]
-        if fluid.initial.uniform:
-            planes = 1  # the same in all
-        for plane in range(planes):
-            _, u = fluid.initial.evaluate(case.shape, plane, plane + 1)
-            speeds.append(sqrt(float((u**2).sum(axis=-1).max())))
-    return max(speeds)
-
-
-def judge_tau(tau: float) -> tuple[str, str]:
-    """Verdict and level of a relaxation time."""
-    if tau < 0.501:
-        return "too near 1/2: hardly stable; a finer box at this Reynolds number mends it", "poor"
-    if tau < 0.51:
-        return "near 1/2: stable only where the flow is well resolved", "fair"
-    if tau > 2:
-        return "large: inaccurate; lower velocity and viscosity together", "fair"
-    return "fine", "good"
-
-
-def judge_mach(number: float) -> tuple[str, str]:
-    """Verdict and level of a Mach number; the compressibility error goes with its square."""
-    error = f"compressibility error about Ma^2 = {number**2:.1%}"
-    if number > 0.3:
-        return f"too fast: {error}; lower the velocity, and the viscosity with it", "poor"
-    return (f"fine: {error}", "good") if number < 0.2 else (f"fast: {error}", "fair")
-
-
-def judge_grid_reynolds(number: float) -> tuple[str, str]:
-    """Verdict and level of u / nu, the Reynolds number of a cell."""
-    if number > 20:
-        return "large: likely unstable; a finer box or a lower Reynolds number mends it", "poor"
-    if number > 10:
-        return "rather large: bgk may be unstable, trt less so", "fair"
-    return "fine", "good"
+        nu = units.to_si(fluid.viscosity, VISCOSITY)
+        lines.append(Line(f"viscosity {fluid.label}".strip(), f"{nu:.6g} m^2/s"))
+    return lines
 
 
 # ----------------------------------------------------------------------------------------- ranks
 
 
-def rank_lines(case, slabs, survey, gpu_memory, problems: list[str]) -> list[Line]:
+def rank_lines(case, slabs, survey, more, gpu_memory, problems: list[str]) -> list[Line]:
     """Planes and bytes of the largest slab, what it sends in a step, and whether it fits."""
     planes = [slab.planes for slab in slabs]
     spread = f"{planes[0]}" if len(set(planes)) == 1 else f"{min(planes)} to {max(planes)}"
-    needs = [memory(case, slab, survey) for slab in slabs]
+    needs = [memory(case, slab, survey, more) for slab in slabs]
     need = max(needs, key=lambda each: sum(each.values()))
     total = sum(need.values())
     lines = [Line("slabs", f"{len(slabs)}", f"{spread} planes across {'xyz'[case.dimensions - 1]}")]
@@ -186,10 +191,11 @@ def rank_lines(case, slabs, survey, gpu_memory, problems: list[str]) -> list[Lin
     return [*lines, Line("memory", in_words(total), verdict, level)]
 
 
-def memory(case, slab, survey) -> dict[str, int]:
+def memory(case, slab, survey, more=None) -> dict[str, int]:
     """Bytes of a rank's arrays; its links are counted as if all entries had as many.
 
-    Links whose populations come back by themselves are left out.
+    `more`: what memory_plan.more_bytes has of all planes of the box. Links whose populations come
+    back by themselves are left out.
     """
     fluid = around(slab, survey)
     grid = case.layout.grid(case.lattice, slab.planes, *slab.shape[1:], fluid)
@@ -198,7 +204,15 @@ def memory(case, slab, survey) -> dict[str, int]:
     listed = sum(n for n, o in zip(links, owners, strict=True) if not (grid.turned and o.returns))
     entries = int(survey.entries[slab.begin : slab.end].sum()) * listed / max(1, sum(links))
     links_an_entry = sum(links) / max(1, int(survey.entries.sum()))
-    return bytes_needed(case, slab, round(entries), round(entries * links_an_entry), fluid)
+    need = bytes_needed(case, slab, round(entries), round(entries * links_an_entry), fluid)
+    if more is not None:
+        own, forces = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
+        need["boundary lists"] += own
+        need |= {"forces on bodies": forces} if case.weighed else {}
+    for output in case.outputs:
+        if count := output.device_bytes(case, slab.planes):
+            need[output.name] = need.get(output.name, 0) + count
+    return need
 
 
 def around(slab, survey) -> list[int]:

@@ -58,40 +58,49 @@ class Survey:
     fallbacks: dict[tuple[str, str], int]
 
 
-def build(case, slab: Slab) -> Geometry:
+def build(case, slab: Slab, look=None) -> Geometry:
     """Solids and entry lists of the planes of a slab.
 
     A population that enters cell x along c_i comes from x - c_i. Beyond non-periodic faces it
     belongs to the [[boundary]] latest in the file among the faces crossed (of one entry that knows
     its normal, to the face named last), else, in a solid cell (periodic faces wrap), to the body
-    there. Of overlapping bodies the later wins. Raises CaseError as `check` and `require_planes`
-    do, and for bad masks.
+    there, else to what acts across the periodic face. Of overlapping bodies the later wins. Raises
+    CaseError as `check` and `require_planes` do, and for bad masks. `look` is called with what
+    flaws.find takes.
     """
     check(case)
     require_planes(case, slab)
-    ids = padded_ids(case, slab)
+    overlaps: dict[tuple[int, int], int] = {}
+    ids = padded_ids(case, slab, overlaps)
     solid = ids[1:-1]
     lists = entry_lists(case, slab, ids, *_entries(case, slab, ids))
+    if look:
+        look(case, slab, ids, lists, overlaps)
     fluid, flags = _fluid_cells(solid), neighbour_flags(case, slab, ids)
     return Geometry(solid, lists, fluid, flags, **surroundings(case, slab, fluid))
 
 
-def survey(case, planes_at_a_time: int = 64) -> Survey:
-    """Counts for the whole box, holding no more than some planes of it at a time."""
+def survey(case, planes_at_a_time: int = 64, look=None) -> Survey:
+    """Counts for the whole box, holding no more than some planes of it at a time; look: `build`."""
     check(case)
     faces = one_face_each(case.boundaries)
     bodies, boundaries = len(case.bodies), len(faces)
     planes, rows, nx = case.shape
     pieces = split(case.shape, -(-planes // planes_at_a_time), case.domain.periodic[-1])
-    fluid, entries, overlaps, fallbacks = [], [], {}, Counter()
+    fluid, entries, overlaps, fallbacks = [], [], Counter(), Counter()
     solid_cells = np.zeros(bodies + 1, np.int64)
     links = np.zeros(boundaries + bodies, np.int64)
     for slab in pieces:
-        ids = padded_ids(case, slab, overlaps)
+        shared: dict[tuple[int, int], int] = {}
+        ids = padded_ids(case, slab, shared)
+        overlaps.update(shared)
         cells, owner, missing = _entries(case, slab, ids)
         bits = np.unpackbits(missing.view(np.uint8)).reshape(-1, 32).sum(axis=1)
         links += np.bincount(owner, bits, minlength=links.size).astype(np.int64)
-        for each in entry_lists(case, slab, ids, cells, owner, missing):
+        lists = entry_lists(case, slab, ids, cells, owner, missing)
+        if look:
+            look(case, slab, ids, lists, shared)
+        for each in lists:
             if each.boundary.per_link and each.replaced:
                 fallbacks[each.boundary.name, each.boundary.fallback] += each.replaced
         entries.append(np.bincount(cells // (rows * nx), minlength=slab.planes))
@@ -104,7 +113,7 @@ def survey(case, planes_at_a_time: int = 64) -> Survey:
         tuple(solid_cells[1:].tolist()),
         tuple(_of_each(case, faces, links)),
         tuple(links[boundaries:].tolist()),
-        overlaps,
+        dict(overlaps),
         dict(fallbacks),
     )
 
@@ -148,7 +157,12 @@ def faces_problems(case) -> list[str]:
             key = f"domain.periodic.{'xyz'.find(face[:1])}"
             if face not in faces:
                 problems.append(f"{here}: '{face}' is no face here; allowed: {', '.join(faces)}")
-            elif periodic[face[0]]:
+            elif boundary.across and not periodic[face[0]]:
+                problems.append(
+                    f"{here}: '{boundary.name}' stands between periodic faces, '{face}' is none; "
+                    f"set {key} = true"
+                )
+            elif periodic[face[0]] and not boundary.across:
                 problems.append(
                     f"{here}: face '{face}' is periodic; remove it here or set {key} = false"
                 )
@@ -197,56 +211,63 @@ def _entries(case, slab: Slab, ids):
     An owner is a place in `one_face_each` of the [[boundary]]s or, counted on, a body.
     """
     walls = one_face_each(case.boundaries)
-    faces = _face_owners(case, walls)
+    faces, across = _face_owners(case, walls, False), _face_owners(case, walls, True)
     has_solids = [plane.any() for plane in ids]
     templates = {}  # entries of planes without solids near, by what is below and above, and parity
     found = []
     for local in range(slab.planes):
         plane, around = slab.begin + local, ids[local : local + 3]
         if any(has_solids[local : local + 3]):
-            entries = _plane_entries(case, faces, len(walls), plane, around)
+            entries = _plane_entries(case, faces, across, len(walls), plane, around)
         else:
             key = plane == 0, plane == slab.shape[0] - 1, plane % case.lattice.volume
             if key not in templates:
-                templates[key] = _plane_entries(
-                    case, faces, len(walls), plane, ids[local : local + 3]
-                )
+                templates[key] = _plane_entries(case, faces, across, len(walls), plane, around)
             entries = templates[key]
         cells, owner, missing = entries
         found.append((cells + local * ids[0].size, owner, missing))
     return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
 
-def _face_owners(case, walls) -> tuple[tuple[int, int], ...]:
-    """Per axis (plane, row, x) the owner of its lower and upper face; -1: periodic."""
+def _face_owners(case, walls, across: bool) -> tuple[tuple[int, int], ...]:
+    """Per axis (plane, row, x) the owner of its lower and upper face; -1: periodic.
+
+    `across`: of the faces that are periodic, and -1 for the others and where there is none.
+    """
     owner = {face: index for index, entry in enumerate(walls) for face in entry.where}
     names = {2: ("y", None, "x"), 3: ("z", "y", "x")}[case.dimensions]
     periodic = dict(zip("xyz", case.domain.periodic, strict=False)) | {None: True}
     return tuple(
-        (-1, -1) if periodic[name] else (owner[name + "-"], owner[name + "+"]) for name in names
+        (-1, -1) if periodic[name] != across else tuple(owner.get(f"{name}{s}", -1) for s in "-+")
+        for name in names
     )
 
 
-def _plane_entries(case, faces, first_body: int, plane: int, ids):
+def _plane_entries(case, faces, across, first_body: int, plane: int, ids):
     """Cell in the plane, owner, missing of the entries of a plane; ids (3, rows, nx) around it."""
     shape = case.shape
     owners = max(1, first_body + len(case.bodies))
-    cells = np.flatnonzero(_candidates(plane, shape[0], faces, ids))
+    named = [tuple(map(max, *both)) for both in zip(faces, across, strict=True)]
+    cells = np.flatnonzero(_candidates(plane, shape[0], named, ids))
     row, k = np.divmod(cells, shape[2])
     x, nx = case.lattice.x(plane, row, k), case.domain.size[0]
-    across = [
-        {step: _crossed(at - step, size, sides) for step in (-1, 0, 1)}
-        for at, size, sides in zip((np.array(plane), row, x), (*shape[:2], nx), faces, strict=True)
-    ]
+
+    def crossed(owners):
+        places = zip((np.array(plane), row, x), (*shape[:2], nx), owners, strict=True)
+        return [{s: _crossed(at - s, n, sides) for s in (-1, 0, 1)} for at, n, sides in places]
+
+    through, between = crossed(faces), crossed(across)
     keys, bits = [np.empty(0, np.int64)], [np.empty(0)]
     for i in range(case.lattice.Q):
         dplane, drow, dx = case.lattice.offset(i)
         body = ids[1 - dplane, (row - drow) % shape[1], (x - dx) % nx // case.lattice.volume]
-        face = np.maximum(np.maximum(across[0][dplane], across[1][drow]), across[2][dx])
-        mine = (face >= 0) | (body > 0)
-        face, body = face[mine], body[mine].astype(np.int64)
-        keys.append(cells[mine] * owners + np.where(face >= 0, face, body - 1 + first_body))
-        bits.append(np.full(face.size, 1 << i, np.float64))
+        face, jump = (np.maximum(np.maximum(by[0][dplane], by[1][drow]), by[2][dx])
+                      for by in (through, between))  # fmt: skip
+        solid = np.where(body > 0, body.astype(np.int64) - 1 + first_body, jump)
+        owner = np.where(face >= 0, face, solid)
+        mine = owner >= 0
+        keys.append(cells[mine] * owners + owner[mine])
+        bits.append(np.full(np.count_nonzero(mine), 1 << i, np.float64))
     # each direction comes once a key, so that the sum is the union; exact below 2^53
     key, group = np.unique(np.concatenate(keys), return_inverse=True)
     missing = np.bincount(group, np.concatenate(bits), minlength=key.size).astype(np.uint32)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mpilbm.boundaries import one_face_each
 from mpilbm.errors import CaseError
 from mpilbm.layouts.grid import velocity_grid
 
@@ -11,6 +12,8 @@ LONGEST_SIDE = 2**21
 ENTRY_BYTES = 24
 # where cells are computed anew: cell int64, its first entry int32, the following one int32
 AGAIN_BYTES = 16
+# what leaves and enters along a link of a body, in double
+LINK_BYTES = 16
 
 
 def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
@@ -50,10 +53,40 @@ def counted(lists) -> tuple[int, int]:
 
 def own_bytes(case, entries) -> int:
     """Bytes of the arrays that a list may have beyond those of all: links, cells inwards, state."""
-    values = len(entries.boundary.state(case.lattice)) * entries.cells.size
-    values += 0 if entries.links is None else entries.links.size
-    held = values * np.dtype(case.precision.compute).itemsize
-    return entries.cells.size * (4 + 12 * len(entries.inward)) + held
+    count, links = counted([entries])
+    an_entry, a_link = _own_rates(case, entries)
+    return an_entry * count + a_link * links
+
+
+def _own_rates(case, entries) -> tuple[int, int]:
+    """These bytes an entry, and a link."""
+    value = np.dtype(case.precision.compute).itemsize
+    kept = value * len(entries.boundary.state(case.lattice))
+    return 4 + 12 * len(entries.inward) + kept, value * (entries.links is not None)
+
+
+def more_bytes(case, slab, lists) -> np.ndarray:
+    """Bytes beyond `bytes_needed` by plane of a slab, int64 (planes, 2).
+
+    Those of the lists' own arrays, but for links that come back by themselves, and those of the
+    lists by which bodies are weighed.
+    """
+    returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
+    faces = len(one_face_each(case.boundaries))
+    found = np.zeros((slab.planes, 2), np.int64)
+    for each in lists:
+        plane = each.cells // (slab.shape[1] * slab.shape[2])
+        bits = np.unpackbits(each.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=int)
+        listed = np.full(plane.size, not (returning and each.boundary.returns))
+        owner = np.array(each.owners, np.int64)[each.member]
+        an_entry, a_link = _own_rates(case, each)
+        for column, mine in enumerate((listed, np.isin(owner - faces, case.weighed))):
+            entries = np.bincount(plane[mine], minlength=slab.planes)
+            links = np.bincount(plane[mine], bits[mine], slab.planes).astype(np.int64)
+            found[:, column] += an_entry * entries + a_link * links
+            if column:
+                found[:, column] += list_bytes(case, entries, links) + LINK_BYTES * links
+    return found
 
 
 def limits(case) -> list[str]:

@@ -9,9 +9,7 @@ from mpilbm.cell_values import CellValue
 from mpilbm.expressions import numeric
 from mpilbm.lattices import AXES
 from mpilbm.lists import Lists
-from mpilbm.memory_plan import counted, list_bytes, own_bytes
-
-LINK_BYTES = 16  # two doubles
+from mpilbm.memory_plan import LINK_BYTES, counted, list_bytes, own_bytes
 
 
 class MomentumExchange:
@@ -52,7 +50,8 @@ class MomentumExchange:
         """What the host must know of the links, in the order in which they are staged.
 
         place: (links, D), where they leave the body, half a link from its last node; it does not
-        jump where a body reaches a periodic face.
+        jump where a body reaches a periodic face. wall: (links, D), where the body's boundary has
+        its velocity, as its kernel takes it.
         """
         slab, lattice, size = self.solver.slab, self.solver.lattice, self.solver.case.domain.size
         cells = np.concatenate([each.cells for each in lists])
@@ -65,6 +64,8 @@ class MomentumExchange:
         x = lattice.x(plane + slab.begin, row, k)
         node = np.stack([x, plane + slab.begin] if self.D == 2 else [x, row, plane + slab.begin], 1)
         self.place = (node - self.c) % np.array(size) + 0.5 + self.c / 2
+        q = np.concatenate([_to_the_wall(each) for each in lists])
+        self.wall = node + 0.5 - q[:, None] * self.c
         self.body = body[entry]
         self._group = np.searchsorted(self.bodies, self.body) * slab.planes + plane
 
@@ -76,10 +77,10 @@ class MomentumExchange:
         both, less = self._exchanged()
         force = -self.c * both[:, None]
         for body in self.bodies:
-            velocity = self.solver.case.bodies[body].boundary.values()
-            if any(f"velocity_{axis}" in velocity for axis in AXES):
+            boundary = self.solver.case.bodies[body].boundary
+            if any(f"velocity_{axis}" in boundary.values() for axis in AXES):
                 on = np.flatnonzero(self.body == body)
-                force[on] -= self._velocity(velocity, self.place[on]) * less[on, None]
+                force[on] -= self._velocity(boundary, self.wall[on]) * less[on, None]
         torque = np.cross(self.place, force) if self.D == 3 else (
             self.place[:, :1] * force[:, 1:] - self.place[:, 1:] * force[:, :1])  # fmt: skip
         groups = len(self.bodies) * self.planes
@@ -100,12 +101,21 @@ class MomentumExchange:
             launch(lists.stream, 0, lists.count)
         return solver.device.download(self.exchanged).reshape(-1, 2).T
 
-    def _velocity(self, velocity: dict, place) -> np.ndarray:
+    def _velocity(self, boundary, place) -> np.ndarray:
         """The wall's velocity at places (n, D), when what enters crosses it."""
-        size, t = self.solver.case.domain.size, self.solver.steps + 0.5
+        velocity, size = boundary.values(), self.solver.case.domain.size
+        t = self.solver.steps + (0.5 if boundary.wall_at == "half" else 1)
         at = dict(zip(AXES, place.T, strict=False))
         found = np.zeros_like(place)
         for k, axis in enumerate(AXES[: self.D]):
             value = CellValue("u", velocity[f"velocity_{axis}"], self.D)
             found[:, k] = numeric(value.tree, value.evaluate(size, t) | at)
         return found
+
+
+def _to_the_wall(entries) -> np.ndarray:
+    """How far from the cell the wall of each link of a list is, in links."""
+    if entries.boundary.per_link == "distance":
+        return entries.links
+    _, links = counted([entries])
+    return np.full(links, 0.5 if entries.boundary.wall_at == "half" else 0.0)

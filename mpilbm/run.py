@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import backends, balance, codegen, geometry, memory_plan
+from mpilbm import backends, balance, codegen, flaws, geometry, memory_plan
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
 from mpilbm.halo.world import local_rank
@@ -70,8 +70,7 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
     backend, device = open_device(case.backend, comm)
     together(comm, memory_plan.require, device, case, slab)
     slab = balanced(case, slab, comm)
-    solids_and_lists = together(comm, geometry.build, case, slab)
-    geometry.require_fluid(case, sum(comm.allgather(int(solids_and_lists.fluid_cells.sum()))))
+    solids_and_lists = build_geometry(case, slab, comm)
     replaced = Counter()
     for each in solids_and_lists.lists:
         replaced[each.boundary.name, each.boundary.fallback] += sum(comm.allgather(each.replaced))
@@ -105,6 +104,21 @@ def balanced(case, slab, comm):
         return slab
     costs = comm.allgather(together(comm, balance.plane_costs, case, slab.begin, slab.end))
     return balance.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
+
+
+def build_geometry(case, slab, comm):
+    """Solids and lists of this rank's slab; what is wrong or odd about all slabs is told once."""
+    parts = []
+    found = together(comm, geometry.build, case, slab, lambda *of: parts.append(flaws.find(*of)))
+    cells = comm.allgather(int(found.fluid_cells.sum()))
+    geometry.require_fluid(case, sum(cells))
+    parts = comm.gather(parts[0])
+    on_root(comm, flaws.refuse, case, parts)
+    for note in flaws.notes(case, parts) if comm.rank == 0 else ():
+        say(comm, note)
+    for warning in flaws.warnings(case, parts) + flaws.idle(cells) if comm.rank == 0 else ():
+        say(comm, f"warning: {warning}")
+    return found
 
 
 def open_device(backend, comm) -> tuple:

@@ -55,12 +55,12 @@ def neighbour_flags(case, slab: Slab, ids) -> np.ndarray:
     flags = fluid[1:-1].astype(np.uint8 if len(lattice.beside) < 8 else np.uint16)
     for k, c in enumerate(lattice.beside):
         for local, here in enumerate(flags):
-            beside = _neighbours(case, slab.begin + local, fluid[local : local + 3], c)
+            beside = neighbours(case, slab.begin + local, fluid[local : local + 3], c)
             here |= beside.astype(here.dtype) << (1 + k)
     return flags
 
 
-def _neighbours(case, plane: int, around, c) -> np.ndarray:
+def neighbours(case, plane: int, around, c) -> np.ndarray:
     """Bool (rows, nx): whether the neighbours at c of the cells of a plane are fluid.
 
     `around` (3, rows, nx) are the fluid cells of the plane and of those beside it.
@@ -95,11 +95,10 @@ def _paint(case, begin: int, end: int, ids, overlaps: dict | None = None) -> Non
         else:
             pieces = _pieces(body.shape, case, begin, end)
         for where, solid in pieces:
-            if overlaps is not None:
-                below, counts = np.unique(ids[where][solid], return_counts=True)
-                for j, count in zip(below.tolist(), counts.tolist(), strict=True):
-                    if j:
-                        overlaps[j - 1, k] = overlaps.get((j - 1, k), 0) + count
+            if overlaps is not None and k:
+                counts = np.bincount(ids[where][solid], minlength=1)
+                for j in np.flatnonzero(counts[1:]):
+                    overlaps[int(j), k] = overlaps.get((int(j), k), 0) + int(counts[j + 1])
             np.copyto(ids[where], k + 1, where=solid)
 
 

@@ -1,6 +1,6 @@
 """What the numbers and formulas of boundaries reach during a run, known before it."""
 
-from math import hypot
+from math import hypot, sqrt
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from mpilbm.cell_values import Plane, Series
 from mpilbm.expressions import Formula
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
+TIMES = 9  # steps of a run at which what flows in and out is compared
 EVALUATIONS = 10**6  # of a formula; where there are more steps some are left out
 PLACE = {"x", "y", "z"}
 
@@ -16,8 +17,9 @@ PLACE = {"x", "y", "z"}
 def fastest(case, boundary, shape=None) -> tuple[float, str]:
     """The largest |velocity| of a boundary between t = 0 and the last step, and when it is reached.
 
-    Formulas of t alone are evaluated at every step, others at some points of the face, or within
-    the shape of a body (of the whole box for a mask).
+    And, in words too, from when on it is above the speed of sound, or else above a third of it,
+    where that is later than t = 0. Formulas of t alone are evaluated at every step, others at some
+    points of the face, or within the shape of a body (of the whole box for a mask).
     """
     velocity = getattr(boundary, "velocity", None) or ()
     if not any(isinstance(v, str | Series | Plane) for v in velocity):
@@ -26,8 +28,27 @@ def fastest(case, boundary, shape=None) -> tuple[float, str]:
     speed = np.sqrt(sum(np.square(v) for v in components))
     if not speed.size:
         return 0.0, ""
-    when = t[np.unravel_index(speed.argmax(), speed.shape)[0]]
-    return float(speed.max()), f" at t = {when}" if t.size > 1 else ""
+    fastest_at, most = speed.max(axis=1), float(speed.max())
+    cs = float(case.lattice.cs2) ** 0.5
+    above = np.flatnonzero(fastest_at > (cs if most > cs else cs / 3))
+    when = f" at t = {t[fastest_at.argmax()]}" if t.size > 1 else ""
+    since = f" (above the limit first at t = {t[above[0]]})" if above.size and above[0] else ""
+    return most, when + since
+
+
+def largest_speed(case) -> float:
+    """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
+    speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
+    speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
+    speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
+    for fluid in case.fluids:
+        planes = case.shape[0]
+        if fluid.initial.uniform:
+            planes = 1  # the same in all
+        for plane in range(planes):
+            _, u = fluid.initial.evaluate(case.shape, plane, plane + 1)
+            speeds.append(sqrt(float((u**2).sum(axis=-1).max())))
+    return max(speeds)
 
 
 def wrong_values(case, boundary, shape=None) -> list[str]:
@@ -47,27 +68,31 @@ def wrong_values(case, boundary, shape=None) -> list[str]:
     return found
 
 
-def gained(case) -> tuple[float, float]:
-    """Volume a step that the velocities given on all faces bring in at t = 0, and what they move.
+def gained(case) -> tuple[float, float, int]:
+    """Volume a step that the velocities given on all faces bring in, what they move, and when.
 
-    Zero where some face leaves the velocity open.
+    At the one of some steps of the run at which it is most. Zero where some face leaves the
+    velocity open.
     """
-    net = gross = 0.0
+    # the golden section, so that no period falls in with them
+    t = np.unique((case.run.steps * (0.618034 * np.arange(TIMES) % 1)).astype(np.int64))
+    net, gross = np.zeros(t.size), np.zeros(t.size)
     for boundary in case.boundaries:
         velocity = getattr(boundary, "velocity", None)
         if velocity is None and hasattr(boundary, "rho"):
-            return 0.0, 0.0
+            return 0.0, 0.0, 0
         for face in boundary.where if velocity is not None else ():
             alone = boundary.model_copy(update={"where": (face,)})
             axis = "xyz".index(face[0])
-            _, (through,) = _reached(case, alone, None, velocity[axis : axis + 1], along=None)
+            _, (through,) = _reached(case, alone, None, velocity[axis : axis + 1], None, t)
             area = case.shape[0] * case.shape[1] * case.domain.size[0] / case.domain.size[axis]
-            flux = (1 if face[1] == "-" else -1) * float(through[0].mean()) * area
-            net, gross = net + flux, gross + float(np.abs(through[0]).mean()) * area
-    return net, gross
+            net = net + (1 if face[1] == "-" else -1) * through.mean(axis=1) * area
+            gross = gross + np.abs(through).mean(axis=1) * area
+    most = np.where(np.abs(net) > 1e-6 * gross, np.abs(net), 0).argmax()
+    return float(net[most]), float(gross[most]), int(t[most])
 
 
-def _reached(case, boundary, shape, values, along: int | None = ALONG):
+def _reached(case, boundary, shape, values, along: int | None = ALONG, t=None):
     """Times, and each value at (times, points); `along` None: at all cells of a face."""
     if isinstance(values[0], Plane):
         return np.zeros(1), [each.values.reshape(1, -1) for each in values]
@@ -78,7 +103,9 @@ def _reached(case, boundary, shape, values, along: int | None = ALONG):
     timed = "t" in names or any(isinstance(v, Series) for v in values)
     steps = case.run.steps if timed else 0
     most = max(2, EVALUATIONS // max(1, points))
-    t = np.unique(np.linspace(0, steps, min(steps + 1, most)).astype(np.int64))
+    if t is None or not steps:
+        every = np.linspace(0, steps, min(steps + 1, most))
+        t = np.unique(every.astype(np.int64))
     known = dict(zip(("nx", "ny", "nz"), case.domain.size, strict=False))
     known |= places | {"t": t[:, None].astype(np.float64)}
     found = [

@@ -67,6 +67,12 @@ def numbers(D: int) -> tuple[int, int]:
     return 1 + D + D * (D + 1) // 2, 1 + D
 
 
+def bytes_needed(D: int, planes: int, places: int) -> int:
+    """Bytes of the sums and shifts of planes, as many places in each; the first sample is twice."""
+    columns, shifts = numbers(D)
+    return 8 * planes * places * (2 * columns + shifts)
+
+
 class Statistics:
     """Sums over samples of a solver's slab; `along_x` and `along_rows`: what is averaged."""
 
@@ -79,8 +85,8 @@ class Statistics:
         self.along_rows, self.planes = along_rows, planes
         self.columns, self.shifts = numbers(solver.lattice.D)
         count = planes * self.shape[0] * self.shape[1]
-        needed = planes * self.values + count * self.columns  # the first sample is made twice
-        self.device.require(8 * needed, "the sums of statistics")
+        needed = bytes_needed(solver.lattice.D, planes, count // planes)
+        self.device.require(needed, "the sums of statistics")
         self.sums = self.device.allocate(count * self.columns, "float64")
         self.shift = self.device.allocate(count * self.shifts, "float64")
 

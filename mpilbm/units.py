@@ -1,9 +1,38 @@
-"""Lattice units: Reynolds and Mach number, viscosity, relaxation time; pure functions.
+"""Lattice units: Reynolds and Mach number, viscosity, relaxation time, SI; pure functions.
 
 Lengths in cells, times in steps; nu = cs2 (tau - 1/2).
 """
 
+from dataclasses import dataclass
 from math import sqrt
+
+Dimension = tuple[int, int, int]  # powers of metre, second and kilogram
+LENGTH, AREA, TIME, DENSITY = (1, 0, 0), (2, 0, 0), (0, 1, 0), (-3, 0, 1)
+VELOCITY, VISCOSITY = (1, -1, 0), (2, -1, 0)
+FORCE, TORQUE, PRESSURE, FORCE_DENSITY = (1, -2, 1), (2, -2, 1), (-1, -2, 1), (-2, -2, 1)
+
+
+@dataclass(frozen=True)
+class Scales:
+    """SI values of a cell's side in m, of a step in s, and of rho = 1 in kg/m^3."""
+
+    cell: float
+    step: float
+    density: float
+
+    def unit(self, dimension: Dimension) -> float:
+        """The lattice unit of a quantity in SI."""
+        metres, seconds, kilograms = dimension
+        # in one power of the cell, so that powers that cancel leave no rounding
+        return self.cell ** (metres + 3 * kilograms) * self.step**seconds * self.density**kilograms
+
+    def to_si(self, value, dimension: Dimension):
+        """A number in lattice units, in SI."""
+        return value * self.unit(dimension)
+
+    def to_lattice(self, value, dimension: Dimension):
+        """A number in SI, in lattice units."""
+        return value / self.unit(dimension)
 
 
 def viscosity_from_reynolds(reynolds: float, length: float, velocity: float) -> float:

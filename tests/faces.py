@@ -7,8 +7,9 @@ from mpilbm.registry import find, make, names
 
 
 def on_faces() -> list[str]:
-    """All boundaries, those first that know their normal."""
-    return sorted(names("boundaries"), key=lambda n: not find("boundaries", n).oriented)
+    """All boundaries of a single face, those first that know their normal."""
+    alone = [name for name in names("boundaries") if not find("boundaries", name).across]
+    return sorted(alone, key=lambda n: not find("boundaries", n).oriented)
 
 
 def table(name: str, *faces: str, D: int, **given) -> dict:

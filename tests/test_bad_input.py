@@ -47,6 +47,10 @@ FULL = (
     'body=[{label="plug", shape={name="box", lower=[0, 0], upper=[12, 10]}, '
     'boundary={name="bounce_back"}}]'
 )
+MOVING = (
+    'body=[{label="ball", shape={name="sphere", centre=[6, 7.2], radius=1.9}, '
+    'boundary={name="bounce_back", velocity=[0, 0.01]}}]'
+)
 HUGE = ("domain.size=[200000, 200000]", "output=[]")
 MANY = ("run.steps=10000000000", "output.0={name='snapshot', every=1}")
 WILD = ("fluid.viscosity=1e-6", "boundary.1.velocity=[0.5, 0]", "run.steps=5000")
@@ -242,6 +246,7 @@ RANKS = {
     "domain.sise=[1, 1]": r"box.toml: domain.sise: unknown key; allowed: .* did you mean 'size'",
     "domain.size=[12, 2]": "domain.size: 2 planes .* cannot be shared by 3 ranks.*; start at most",
     ROCK % "no.npy": "box.toml: body.0.mask: 'no.npy' is missing",
+    MOVING: r"box.toml: body.ball.boundary.velocity: at the surface point .*through the surface",
     # wrong on the last rank only
     "initial.rho='sqrt(8 - y)'": "box.toml: initial.rho: nan in cell x=0, y=8 .*not finite; change",
     "initial.rho='1/(x - 0.5)'": "box.toml: initial.rho: inf in cell x=0, y=0 .*finite; change",

@@ -148,9 +148,9 @@ def test_the_pressure_at_rest_is_left_out():
 SPIN = {"name": "bounce_back", "velocity": ["-0.01*(y-6.2)", "0.01*(x-6.4)"]}
 
 
-def rotor(layout: str) -> dict:
+def rotor(layout: str, boundary: str = "bounce_back") -> dict:
     disc = {"name": "sphere", "centre": [6.4, 6.2], "radius": 3.3}
-    body = [{"label": "rotor", "shape": disc, "boundary": SPIN}]
+    body = [{"label": "rotor", "shape": disc, "boundary": SPIN | {"name": boundary}}]
     return flow("D2Q9", size=[13, 12], body=body, layout={"name": layout})
 
 
@@ -171,6 +171,18 @@ def test_moving_walls_count_in_their_own_frame(layout):
             F = (-c - u) * (out + w) - (c - u) * (enters + w) + 2 * w * c
             expected += [*F, at[0] * F[1] - at[1] * F[0]]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
+def test_the_velocity_of_a_wall_is_that_where_its_boundary_has_it():
+    """On the disc, where links are interpolated; at the cells, where these have the velocity."""
+    interpolated, node = (
+        Cluster(rotor("ab", name)).start().solvers[0].exchanged.wall
+        for name in ("interpolated", "equilibrium")
+    )
+    radius = np.hypot(*(interpolated - [6.4, 6.2]).T)
+    fallen_back = np.abs(radius - 3.3) > 1e-9
+    assert fallen_back.mean() < 0.2
+    np.testing.assert_allclose(node % 1, 0.5)
 
 
 def test_a_sliding_wall_feels_the_same_in_every_frame():

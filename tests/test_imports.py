@@ -15,13 +15,14 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 # From the bottom to the top: a module imports from its own line and those above it in this list.
 # A folder stands for all of its modules but those named apart.
 LEVELS = """
-errors functions units toml_text __init__
+errors functions units toml_text verdicts __init__
 expressions registry layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in field_copies
 initial solids speeds given_files box_walls
-case_file case_checks case_errors case link_values entry_lists geometry balance
+case_file case_checks case_errors quantities case link_values entry_lists geometry balance
+pockets surfaces flaws
 codegen
 lists step_times edge_first momentum_exchange diagnostics beginning memory_plan solver statistics
 backends halo outputs

@@ -1,10 +1,16 @@
 """Boxes whose cells the kernels' numbers cannot count are refused before anything is allocated."""
 
 import pytest
+from faces import closed
 from slabs import box
 
+from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case import parse_case
+from mpilbm.check import plan
+from mpilbm.halo.world import Serial
 from mpilbm.memory_plan import LONGEST_SIDE, limits
+from mpilbm.run import run
+from mpilbm.units import in_words
 
 
 @pytest.mark.parametrize(
@@ -24,3 +30,34 @@ def test_a_box_beyond_the_limits_is_refused(lattice, size, words):
 def test_a_box_at_the_limits_is_not():
     for lattice, size in (("D3Q19", [10000, 10000, 10]), ("D2Q9", [LONGEST_SIDE, 10])):
         assert limits(parse_case(box(lattice, size=size), "test.toml")) == []
+
+
+@pytest.mark.parametrize("layout", ["ab", "moments"])
+def test_check_counts_what_a_run_will_ask_for(layout, monkeypatch, tmp_path):
+    """Also arrays of single lists: state, cells inwards, distances; forces; sums of statistics."""
+    asked = {}
+
+    def require(self, needed, what):
+        asked[what] = needed
+
+    monkeypatch.setattr(CpuDevice, "require", require)
+    ball = {"name": "sphere", "centre": [5.2, 6.1], "radius": 2.4}
+    faces = [
+        {"name": "full_way", "where": ["x-"]},
+        {"name": "bounce_back", "where": ["x+"]},
+        {"name": "zou_he", "where": ["y-"], "velocity": [0.0, 0.01]},
+        {"name": "neumann", "where": ["y+"], "rho": 1.0},
+    ]
+    outputs = [{"name": "body_forces", "every": 5}]
+    outputs += [{"name": "statistics", "every": 1, "average": ["x"]}]
+    tables = closed("D2Q9", [11, 13], faces, output=outputs, layout={"name": layout})
+    tables["body"] = [{"label": "ball", "shape": ball, "boundary": {"name": "interpolated"}}]
+    case = parse_case(tables, "test.toml")
+    run(case, Serial(), tmp_path / "out")
+    (section,) = (plan(case).sections["ranks"],)
+    found = {line.what: line.value for line in section}
+    assert found["memory"] == in_words(
+        sum(n for what, n in asked.items() if "velocity" not in what)
+    )
+    assert found["forces on bodies"] == in_words(asked["the forces on bodies"])
+    assert found["statistics"] == in_words(asked["the sums of statistics"])

@@ -23,6 +23,7 @@ class Boundary(Parameters):
     per_link   what it must know of each link (`cell.link`): "" (nothing), "distance" or "mirror",
                see link_values; `fallback` says what it does where that cannot be had
     slips      nothing is dragged along its wall
+    across     it stands on two periodic faces, and acts on what streams from one to the other
     """
 
     where: tuple[Face, ...] = ()
@@ -37,6 +38,7 @@ class Boundary(Parameters):
         "cells to which it looks inwards are no fluid; it takes the nearest before them"
     )
     slips: ClassVar[bool] = False
+    across: ClassVar[bool] = False
 
     @property
     def half_way_velocity(self) -> tuple[float, ...] | None:

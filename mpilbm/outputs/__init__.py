@@ -70,6 +70,10 @@ class Output(Parameters):
         """Bytes on disk, at their most, when it is written so many times."""
         return 0
 
+    def device_bytes(self, case, planes: int) -> int:
+        """Bytes that it takes of the memory of a rank with so many planes."""
+        return 0
+
     def kept_bytes(self, case) -> int:
         """Bytes that it adds to each checkpoint."""
         return 0

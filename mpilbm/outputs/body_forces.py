@@ -11,6 +11,7 @@ from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.rows import Rows
 from mpilbm.registry import register
+from mpilbm.units import FORCE, TIME, TORQUE
 
 ROW_BYTES = 256
 
@@ -24,7 +25,8 @@ class BodyForces(Output):
     U: |velocity|, e: its direction, l: across it, towards the next axis (y for a flow along x)
     unless `lift` is given. The force is that of the step which follows, at step + 1/2, as momentum
     exchange over the body's links (see momentum_exchange); the pressure that of rho - 1. Torque
-    about `centre`: that of the shape, for a mask of the box, unless it is given. Lattice units.
+    about `centre`: that of the shape, for a mask of the box, unless it is given. Lattice units;
+    with [units] the same in SI behind them.
     """
 
     body: tuple[str, ...] = Field((), description="labels; none: all bodies")
@@ -115,7 +117,26 @@ class BodyForcesWriter:
         per, axes = ("/cell", "z") if self.D == 2 else ("", AXES)
         names = [f"force_{a} (rho cells^4/steps^2{per})" for a in AXES[: self.D]]
         names += [f"torque_{a} (rho cells^5/steps^2{per})" for a in axes]
-        return ["step", "time (steps)", *names, *(["c_d", "c_l"] if self.output.velocity else [])]
+        names += ["c_d", "c_l"] if self.output.velocity else []
+        return ["step", "time (steps)", *names, *self._si_header(axes)]
+
+    def _si_header(self, axes) -> list[str]:
+        """With [units], names of the columns in SI; a body in 2D is a metre long."""
+        if not self.case.units:
+            return []
+        per = "_per_m" if self.D == 2 else ""
+        names = [f"force_{a}_N{per}" for a in AXES[: self.D]]
+        return ["time_s", *names, *(f"torque_{a}_N_m{per}" for a in axes)]
+
+    def _in_si(self, time: float, force, torque) -> list[float]:
+        """The values of these columns."""
+        units = self.case.units
+        if not units:
+            return []
+        depth = self.D - 3  # powers of the metre that a body in 2D lacks
+        force_unit, torque_unit = ((m + depth, s, kg) for m, s, kg in (FORCE, TORQUE))
+        values = units.to_si(force, force_unit), units.to_si(torque, torque_unit)
+        return [units.to_si(time, TIME), *values[0], *values[1]]
 
     def _open(self):
         for number in self.output.bodies(self.case):
@@ -133,7 +154,8 @@ class BodyForcesWriter:
         for number, file in self.files.items():
             row = totals[self.case.weighed.index(number)]
             force, torque = row[: self.D], row[self.D :] - self._moment(number, row[: self.D])
-            file.add(step, (step + 0.5, *force, *torque, *self._coefficients(force)))
+            time, more = step + 0.5, self._coefficients(force)
+            file.add(step, (time, *force, *torque, *more, *self._in_si(time, force, torque)))
 
     def _moment(self, number: int, force) -> np.ndarray:
         """The torque about the origin of a force at the centre."""

@@ -6,6 +6,7 @@ from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.rows import Rows
 from mpilbm.registry import register
+from mpilbm.units import TIME
 
 NAME = "monitor.csv"
 ROW_BYTES = 256
@@ -13,7 +14,10 @@ ROW_BYTES = 256
 
 @register("outputs", "monitor")
 class Monitor(Output):
-    """Mass, momentum, energy, enstrophy, largest speed and GLUPS as rows of `monitor.csv`."""
+    """Mass, momentum, energy, enstrophy, largest speed and GLUPS as rows of `monitor.csv`.
+
+    In lattice units; with [units] the time in seconds too.
+    """
 
     files: ClassVar[tuple[str, ...]] = (NAME,)
 
@@ -39,7 +43,8 @@ class MonitorWriter:
         on_root(context.comm, self._open)
 
     def _open(self):
-        header = ["step", "time", *self.columns, "glups"]
+        seconds = ["time_s"] if self.context.case.units else []
+        header = ["step", "time", *self.columns, "glups", *seconds]
         self.rows = Rows(self.path, header, self.context.first_step)
 
     def write(self, step: int):
@@ -49,7 +54,9 @@ class MonitorWriter:
 
     def _write(self, step, totals):
         values = [totals[name] for name in self.columns]
-        self.rows.add(step, (step, *values, self._glups(step)))
+        units = self.context.case.units
+        seconds = (units.to_si(step, TIME),) if units else ()
+        self.rows.add(step, (step, *values, self._glups(step), *seconds))
 
     def _glups(self, step) -> float:
         """10^9 cells a second since the last row, outputs not counted; 0 with no step done."""

@@ -15,6 +15,7 @@ from mpilbm.outputs.file_system import best_writer
 from mpilbm.outputs.filled import filled
 from mpilbm.outputs.planes import blocks, dataset, plane_file
 from mpilbm.registry import register
+from mpilbm.units import TIME, VELOCITY
 
 # Components in the file: vectors have three there, also in two dimensions.
 COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
@@ -139,6 +140,18 @@ def place(name: str) -> str:
     return f"VTKHDF/CellData/{name}"
 
 
+def in_si(case, step: int) -> dict[str, float]:
+    """With [units], the time in seconds, and what lattice units are in SI; {} without."""
+    units = case.units
+    return {} if units is None else {
+        "time (s)": units.to_si(step, TIME),
+        "cell (m)": units.cell,
+        "step (s)": units.step,
+        "velocity unit (m/s)": units.unit(VELOCITY),
+        "density unit (kg/m^3)": units.density,
+    }  # fmt: skip
+
+
 def describe_image(file, case, step: int, sample: dict):
     """Make the groups of a VTKHDF ImageData file; `sample` holds a plane of each field.
 
@@ -160,4 +173,6 @@ def describe_image(file, case, step: int, sample: dict):
     origin.attrs["title"] = case.title
     origin.attrs["step"] = step
     origin.attrs["units"] = "lattice"
+    for name, value in in_si(case, step).items():
+        origin.attrs[name] = value
     origin.attrs["version"] = __version__

@@ -17,7 +17,7 @@ from mpilbm.outputs.file_system import best_writer
 from mpilbm.outputs.planes import PARTIAL, dataset, plane_file
 from mpilbm.outputs.restart import opened
 from mpilbm.registry import register
-from mpilbm.statistics import Statistics, merged, numbers, places
+from mpilbm.statistics import Statistics, bytes_needed, merged, numbers, places
 
 
 @register("outputs", "statistics")
@@ -75,6 +75,11 @@ class RunningStatistics(Output):
         cells = [n for axis, n in zip(AXES, case.domain.size, strict=False) if axis in self.left(D)]
         files = max(1, times * self.every // self.write) if self.write else 1
         return files * 8 * numbers(D)[0] * int(np.prod(cells, dtype=np.int64))
+
+    def device_bytes(self, case, planes: int) -> int:
+        """The sums."""
+        at = places(*case.shape[1:], *self.along(case))
+        return bytes_needed(case.dimensions, planes, prod(at))
 
     def kept_bytes(self, case) -> int:
         """The sums and shifts of all planes."""

@@ -75,49 +75,7 @@ INLINE void send(store* to, real first, real last)
   *(Packet*)to = packet;
 }
 
-#ifndef EMULATED
-INLINE float reciprocal(float value)
-{
-  float first;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(first) : "f"(value));
-  return fma(first, fma(-value, first, 1.0f), first);
-}
-INLINE double reciprocal(double value) { return 1.0 / value; }
-INLINE unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
-INLINE void barrier_init(unsigned long long* barrier)
-{
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)));
-  asm volatile("fence.proxy.async.shared::cta;");
-}
-INLINE void barrier_expect(unsigned long long* barrier, unsigned bytes)
-{
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-               ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
-}
-INLINE void barrier_wait(unsigned long long* barrier, unsigned phase)
-{
-  unsigned done;
-  do {
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                 : "=r"(done) : "r"(shared_address(barrier)), "r"(phase) : "memory");
-  } while (!done);
-}
-/* Copy the box of a tensor map at (x, row, slot); cells beyond its faces become zero. */
-INLINE void copy_box(store* to, const void* map, unsigned long long* barrier, int x, int row, int slot)
-{
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-               "[%0], [%1, {%3, %4, %5}], [%2];"
-               ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(row), "r"(slot)
-               : "memory");
-}
-/* 16 bytes; those of a commit are there after a wait that leaves `later` commits under way. */
-INLINE void copy_async16(store* to, const store* from)
-{
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
-}
-INLINE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int later> INLINE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory"); }
-#endif
+/* COPIES */
 
 /* Faces of the box, x-, x+, row-, row+, plane-, plane+, that are half-way walls; see box_walls.py. */
 struct Walls {
@@ -209,25 +167,13 @@ INLINE Halo halo_of(const Tile tile, int thread, int nx)
   return halo;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+/* A block's way along `count` planes from `first` on; what walls cost is left out where it meets none. */
+template <bool AT_WALLS>
+INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long long* barriers, const void* rows_map,
+                 const void* side_map, const Walls* walls, int64 first, int count, ARGUMENTS)
 {
-  extern __shared__ __align__(128) unsigned char memory[];
-  store* const stages = (store*)memory;
-  real* const deposits = (real*)(memory + STAGES * STAGE * sizeof(store));
-  __shared__ unsigned long long barriers[STAGES];
   const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
   const int tx = (int)threadIdx.x * CELLS, ty = (int)threadIdx.y;
-  Tile tile = {(int)blockIdx.x * TX, (int)blockIdx.y * TY};
-  tile.width = nx - tile.x < TX ? nx - tile.x : TX;
-  tile.height = rows - tile.row < TY ? rows - tile.row : TY;
-  tile.left = tile.x == 0;
-  tile.right = tile.x + tile.width == nx;
-  const int64 first = begin + (int64)blockIdx.z * (stride > 1 ? stride : chunk);
-  const int count = stride > 1 ? 1 : (int)(end - first < chunk ? end - first : chunk);
-  if (BULK && thread == 0)
-    for (int k = 0; k < STAGES; k++) barrier_init(barriers + k);
-  __syncthreads();
   const auto load = [&](int k, int stage) {
     if (k < count + 2)
       load_plane(tile, stages + stage * STAGE, barriers + stage, rows_map, side_map, thread, first - 1 + k, GIVEN);
@@ -239,23 +185,25 @@ sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begi
   const Halo halo = halo_of(tile, thread, nx);
   store* out = f_out + (first - 2) * f_plane;
   const unsigned cell = (unsigned)((tile.row + ty) * f_row + tile.x + tx);
-#if WALLS
-  int beside[CELLS];
-  for (int c = 0; c < CELLS; c++) {
-    const int x = tile.x + tx + c, row = tile.row + ty;
-    beside[c] = walls->faces & ((x == 0) | (x == nx - 1) << 1 | (row == 0) << 2 | (row == rows - 1) << 3);
-  }
-#endif
+  int beside[CELLS] = {};
+  if constexpr (AT_WALLS)
+    for (int c = 0; c < CELLS; c++) {
+      const int x = tile.x + tx + c, row = tile.row + ty;
+      beside[c] = walls->faces & ((x == 0) | (x == nx - 1) << 1 | (row == 0) << 2 | (row == rows - 1) << 3);
+    }
   real current[CELLS][SUMS] = {}, rising[CELLS][RISING] = {};
   int stage = 0;
   unsigned phase = 0;
   for (int k = 0; k < count + 2; k++, out += f_plane) {
     real f[CELLS][Q] = {};
-#if WALLS
-    real bounced[CELLS][SUMS] = {};
-    const int64 below = first - 1 + k - walls->planes[0], above = walls->planes[1] - (first - 1 + k);
-    const int across = (below == 0) << 4 | (above == 0) << 5;
-#endif
+    real bounced[AT_WALLS ? CELLS : 1][SUMS] = {};
+    int across = 0;
+    bool beyond = false;
+    if constexpr (AT_WALLS) {
+      const int64 below = first - 1 + k - walls->planes[0], above = walls->planes[1] - (first - 1 + k);
+      across = (below == 0) << 4 | (above == 0) << 5;
+      beyond = below < 0 || above < 0;
+    }
     if (BULK)
       barrier_wait(barriers + stage, phase);
     else {
@@ -269,9 +217,8 @@ sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begi
 #pragma unroll
       for (int c = 0; c < CELLS; c++) {
         rebuild(moments[c], f[c]);
-#if WALLS
-        if (beside[c] | across) bounce(beside[c] | across, walls, f[c], bounced[c]);
-#endif
+        if constexpr (AT_WALLS)
+          if (beside[c] | across) bounce(beside[c] | across, walls, f[c], bounced[c]);
       }
     }
     if (BULK) __syncthreads();
@@ -291,14 +238,14 @@ sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begi
     }
     if (!inside) continue;
     gather(deposits + at, f);
-#if WALLS
+    if constexpr (AT_WALLS) {
 #pragma unroll
-    for (int c = 0; c < CELLS; c++) {
-      if (beside[c]) clear(beside[c], f[c]);
-      if (below < 0 || above < 0)
-        for (int i = 0; i < Q; i++) f[c][i] = R(0);
+      for (int c = 0; c < CELLS; c++) {
+        if (beside[c]) clear(beside[c], f[c]);
+        if (beyond)
+          for (int i = 0; i < Q; i++) f[c][i] = R(0);
+      }
     }
-#endif
     if (k > 1) {
       real stored[CELLS][VALUES];
 #pragma unroll
@@ -310,10 +257,36 @@ sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begi
 #pragma unroll
     for (int c = 0; c < CELLS; c++) {
       advance(current[c], rising[c], f[c]);
-#if WALLS
-      if (beside[c] | across)
-        for (int s = 0; s < SUMS; s++) current[c][s] += bounced[c][s];
-#endif
+      if constexpr (AT_WALLS)
+        if (beside[c] | across)
+          for (int s = 0; s < SUMS; s++) current[c][s] += bounced[c][s];
     }
   }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+{
+  extern __shared__ __align__(128) unsigned char memory[];
+  store* const stages = (store*)memory;
+  real* const deposits = (real*)(memory + STAGES * STAGE * sizeof(store));
+  __shared__ unsigned long long barriers[STAGES];
+  Tile tile = {(int)blockIdx.x * TX, (int)blockIdx.y * TY};
+  tile.width = nx - tile.x < TX ? nx - tile.x : TX;
+  tile.height = rows - tile.row < TY ? rows - tile.row : TY;
+  tile.left = tile.x == 0;
+  tile.right = tile.x + tile.width == nx;
+  const int64 first = begin + (int64)blockIdx.z * (stride > 1 ? stride : chunk);
+  const int count = stride > 1 ? 1 : (int)(end - first < chunk ? end - first : chunk);
+  if (BULK && threadIdx.x == 0 && threadIdx.y == 0)
+    for (int k = 0; k < STAGES; k++) barrier_init(barriers + k);
+  __syncthreads();
+#if WALLS
+  const int sides = tile.left | tile.right << 1 | (tile.row == 0) << 2 | (tile.row + tile.height == rows) << 3;
+  if (walls->faces & sides || first <= walls->planes[0] || first + count > walls->planes[1]) {
+    walk<true>(tile, stages, deposits, barriers, rows_map, side_map, walls, first, count, GIVEN);
+    return;
+  }
+#endif
+  walk<false>(tile, stages, deposits, barriers, rows_map, side_map, walls, first, count, GIVEN);
 }

@@ -54,7 +54,10 @@ def sweep_text(model: Model, kernel) -> str:
         _advance(parts),
         _finish(model, parts, [*(a.name for a in numbers), *centres]),
     ]
-    frame = Path(__file__).with_name("sweep.h").read_text()
+    frame, copies = (
+        Path(__file__).with_name(name).read_text() for name in ("sweep.h", "sweep_copies.h")
+    )
+    frame = frame.replace("/* COPIES */", copies)
     return "\n".join([*lines, frame.replace("/* ARITHMETIC */", "\n".join(functions))])
 
 

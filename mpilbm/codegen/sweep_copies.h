@@ -1,0 +1,45 @@
+/* What the moment sweep has in PTX: copies behind its back, barriers that wait for them, 1 / x.
+   Without a GPU tests/emulation/cuda_emulation.h has it in C++. */
+#ifndef EMULATED
+INLINE float reciprocal(float value)
+{
+  float first;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(first) : "f"(value));
+  return fma(first, fma(-value, first, 1.0f), first);
+}
+INLINE double reciprocal(double value) { return 1.0 / value; }
+INLINE unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
+INLINE void barrier_init(unsigned long long* barrier)
+{
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)));
+  asm volatile("fence.proxy.async.shared::cta;");
+}
+INLINE void barrier_expect(unsigned long long* barrier, unsigned bytes)
+{
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+INLINE void barrier_wait(unsigned long long* barrier, unsigned phase)
+{
+  unsigned done;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(shared_address(barrier)), "r"(phase) : "memory");
+  } while (!done);
+}
+/* Copy the box of a tensor map at (x, row, slot); cells beyond its faces become zero. */
+INLINE void copy_box(store* to, const void* map, unsigned long long* barrier, int x, int row, int slot)
+{
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5}], [%2];"
+               ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(row), "r"(slot)
+               : "memory");
+}
+/* 16 bytes; those of a commit are there after a wait that leaves `later` commits under way. */
+INLINE void copy_async16(store* to, const store* from)
+{
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
+}
+INLINE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int later> INLINE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory"); }
+#endif

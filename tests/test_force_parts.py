@@ -79,7 +79,7 @@ def test_a_fluid_at_rest_presses_alone():
     tables["boundary"] = [{"name": "bounce_back", "where": ["y-", "y+"]}]
     force, pressure, stress = np.split(sample(Cluster(tables).start().run(10))[0], [3, 5])
     assert force[1] == pytest.approx(1e-5 * np.pi * 6.2**2, rel=0.02)
-    assert pressure[1] == pytest.approx(1e-5 * np.pi * (6.2 + 0.4) ** 2, rel=0.02)
+    assert pressure[1] == pytest.approx(1e-5 * np.pi * (6.2 + 0.4) ** 2, rel=0.03)
     assert np.abs(stress).max() < 0.01 * pressure[1]
 
 

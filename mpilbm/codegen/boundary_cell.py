@@ -81,6 +81,12 @@ class BoundaryCell(CellView):
                 moved[known] = value.expression(numbers | place)
         return sympify(expression).xreplace(moved)
 
+    @cached_property
+    def meeting(self):
+        """1 where another face with values in its cells meets this one, else 0."""
+        self._kernel.per_entry("blocked", "uint32*")
+        return self._kernel.load("meeting", f"(real)(blocked[{OWN}] & 1)")
+
     def link(self, i: int):
         """The number of the link along c_i."""
         self._kernel.per_entry("link", "real*")

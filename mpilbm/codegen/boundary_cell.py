@@ -151,7 +151,9 @@ class BoundaryCell(CellView):
 
     def stored(self, rho):
         """A density of the kind that is stored, from rho."""
-        return self._kernel.let("stored", rho - 1) if self._fluid.model.offset else rho
+        if not self._fluid.model.offset:
+            return rho
+        return 0 if rho == 1 else self._kernel.let("stored", rho - 1)
 
     def macroscopic(self, f) -> tuple:
         """density, rho and u of populations that stream in."""

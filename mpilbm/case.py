@@ -92,6 +92,11 @@ class Case(Parameters):
         """Numbers of the bodies whose forces an output asks for."""
         return tuple(sorted({k for output in self.outputs for k in output.bodies(self)}))
 
+    @property
+    def split(self) -> bool:
+        """Whether an output asks for the parts of these forces."""
+        return any(output.splits for output in self.outputs)
+
     def key(self, fluid: Fluid, name: str) -> str:
         """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
         return f"fluid.{fluid.label}.{name}" if len(self.fluids) > 1 else name

@@ -23,7 +23,8 @@ class EntryList:
     for a column, a row per entry. member: int32 (n,), whose entry it is. owners: the places of the
     members in `one_face_each` of the [[boundary]]s or, counted on, among the bodies.
 
-    blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i. inward: for k = 1 to
+    blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i, bit 0 if two faces
+    with values in their cells meet there. inward: for k = 1 to
     the boundary's reach, the k-th cells inwards, int64 (n,), with their blocked; `replaced`: how
     many of these are no fluid, and replaced by the nearest before them. links: float64, the number
     of each link, where the boundary asks for one (`replaced`: of how many it cannot be had).
@@ -90,6 +91,7 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
     owners = (*one_face_each(case.boundaries), *(body.boundary for body in case.bodies))
     blocked, solid = _Blocked(cells, missing), ids[1:-1]
     missing = _completed(case.lattice, owners, cells, owner, missing, blocked)
+    meeting = _meeting(owners, cells, owner)
     lists = []
     for members in _groups(owners):
         boundary = owners[members[0]]
@@ -108,7 +110,7 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
             missing[mine],
             np.arange(mine.size, dtype=np.int32) if fields else member,
             np.empty(0),
-            blocked.of(cells[mine]),
+            blocked.of(cells[mine]) | np.isin(cells[mine], meeting),
             member,
             fields,
             tuple((there, blocked.of(there)) for there in inward),
@@ -121,6 +123,13 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
             each = replace(each, links=links, replaced=replaced)
         lists.append(replace(each, values=each.rows(case.domain.size, 0)))
     return tuple(lists)
+
+
+def _meeting(owners, cells, owner) -> np.ndarray:
+    """The cells in which faces meet that set values there."""
+    on_site = [each.oriented and each.wall_at == "node" for each in owners]
+    found, count = np.unique(cells[np.array(on_site, bool)[owner]], return_counts=True)
+    return found[count > 1]
 
 
 def _groups(owners) -> list[list[int]]:

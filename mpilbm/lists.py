@@ -39,10 +39,11 @@ class Lists:
     """Entries of all boundaries of a solver, one after another in the arrays, and their kernels.
 
     `start` is where the links of an entry begin in the staging array. Some arrays are of one list:
-    there entry k stands at k - own_first.
+    there entry k stands at k - own_first. `chained`: kernels over each listed cell once find its
+    entries, also where the step does not need that.
     """
 
-    def __init__(self, solver, geometry):
+    def __init__(self, solver, geometry, chained=False):
         self._solver, self._geometry = solver, geometry
         case, device, entries = solver.case, solver.device, geometry.lists
         cells = np.concatenate([e.cells for e in entries] or [np.empty(0, np.int64)])
@@ -76,7 +77,7 @@ class Lists:
             end = begin + e.cells.size
             self._ranges.append((codegen.list_name(case, e.boundary), begin, end, own))
             begin = end
-        if not self.populations:
+        if chained or not self.populations:
             self._chain(cells, geometry, device, solver.grid)
 
     def _own(self, name: str, entries) -> dict:
@@ -117,6 +118,7 @@ class Lists:
         self._plane_ends = np.searchsorted(once, np.arange(box[0] + 1) * (box[1] * box[2]))
         self._arrays["head"] = device.upload(order[first].astype(np.int32))
         self._arrays["following"] = device.upload(following)
+        self.once = once.size
         self._once = device.upload(grid.packed(once, geometry))
 
     def prepare(self, key: int, parity: int, **arrays) -> None:
@@ -163,6 +165,12 @@ class Lists:
             parity = solver.steps % solver.layout.parities
             solver.bind(f"{name}_{parity}", **(arrays | own))(self.stream, begin, end)
         return arrays
+
+    def over_cells(self, name: str, arrays: dict) -> None:
+        """Run a kernel over each listed cell once, given what `stage` returned, and wait."""
+        launch = self._solver.bind(name, **(arrays | {"cells": self._once}))
+        launch(self.stream, 0, self.once)
+        self._solver.device.synchronize()
 
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""

@@ -14,6 +14,8 @@ ENTRY_BYTES = 24
 AGAIN_BYTES = 16
 # what leaves and enters along a link of a body, in double
 LINK_BYTES = 16
+# of forces in parts, an entry: rho and at most six stresses as doubles, what chains it to its cell
+SPLIT_BYTES = 72
 
 
 def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
@@ -86,6 +88,7 @@ def more_bytes(case, slab, lists) -> np.ndarray:
             found[:, column] += an_entry * entries + a_link * links
             if column:
                 found[:, column] += list_bytes(case, entries, links) + LINK_BYTES * links
+                found[:, column] += SPLIT_BYTES * case.split * entries
     return found
 
 

@@ -1,6 +1,7 @@
 """Forces on bodies: the momentum that their links take from the fluid in a step."""
 
 from dataclasses import replace
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from mpilbm.cell_values import CellValue
 from mpilbm.expressions import numeric
 from mpilbm.lattices import AXES
 from mpilbm.lists import Lists
-from mpilbm.memory_plan import LINK_BYTES, counted, list_bytes, own_bytes
+from mpilbm.memory_plan import LINK_BYTES, SPLIT_BYTES, counted, list_bytes, own_bytes
 
 
 class MomentumExchange:
@@ -22,6 +23,17 @@ class MomentumExchange:
     rest, so the pressure is that above cs2 rho_0: on closed bodies this makes no difference.
     [Toelke & Krafczyk 2008, eqs. 10-11; Wen et al. 2014, J. Comput. Phys. 266, 161]
 
+    Where a case asks for the parts (`case.split`), each link stands for a piece of the surface, out
+    of the body a_i = 2 w_i c_i / cs2: over all links that cross a plane they sum to its area. Then
+
+        pressure = sum of -cs2 (rho - 1) a_i = sum of -c_i (feq_i(rho, 0) + feq_opp(rho, 0))
+        stress   = sum of sigma a_i
+
+    with rho and sigma of the link's cell in the middle of the step. The first is what momentum
+    exchange finds in a fluid at rest, F - pressure the viscous part (method A of the source); the
+    second is an integral over the surface (method B, with links for elements of the shape, so that
+    the pressure of both is the same). [Toelke & Krafczyk 2008, section 6.2]
+
     Bodies have lists of their own here, with the links also that a layout has no need to list, and
     stage what enters in arrays of their own: the step finds nothing changed.
     """
@@ -31,23 +43,39 @@ class MomentumExchange:
         self.bodies, self.D = case.weighed, solver.lattice.D
         self.planes = solver.slab.planes
         self._after = len(one_face_each(case.boundaries))
-        found = [(each, np.flatnonzero(np.isin(self._body(each), self.bodies)))
-                 for each in geometry.lists]  # fmt: skip
+        found = self._found(geometry.lists)
         lists = tuple(each.only(mine) for each, mine in found)
         self._links(lists)
-        needed = LINK_BYTES * len(self.c) + list_bytes(case, *counted(lists))
+        needed = LINK_BYTES * self._links_of_all + list_bytes(case, *counted(lists))
         needed += sum(own_bytes(case, each) for each in lists)
+        needed += SPLIT_BYTES * case.split * sum(each.cells.size for each in lists)
         solver.device.require(needed, "the forces on bodies")
-        self.exchanged = solver.device.allocate(2 * len(self.c), "float64")
-        self.lists = Lists(solver, replace(geometry, lists=lists))
+        self.exchanged = solver.device.allocate(2 * self._links_of_all, "float64")
+        self.lists = Lists(solver, replace(geometry, lists=lists), chained=case.split)
+        if case.split and self.lists.count:
+            self.stress = solver.device.allocate(self.lists.once * self.parts, "float64")
         self._mines = [mine for each, mine in found if each.boundary.state(solver.lattice)]
+
+    @property
+    def parts(self) -> int:
+        """Numbers of a cell: rho - 1 and the stresses."""
+        return 1 + self.D * (self.D + 1) // 2
+
+    def _found(self, lists) -> list:
+        """Each list with those of its entries that are of bodies; also, to know all that streams
+        into a cell, those of other boundaries in the same cells."""
+        found = [(each, np.isin(self._body(each), self.bodies)) for each in lists]
+        if self.solver.case.split:
+            cells = np.concatenate([each.cells[mine] for each, mine in found])
+            found = [(each, np.isin(each.cells, cells)) for each in lists]
+        return [(each, np.flatnonzero(mine)) for each, mine in found]
 
     def _body(self, entries) -> np.ndarray:
         """Number of each entry's body; negative where it is of a face."""
         return np.array(entries.owners, np.int64)[entries.member] - self._after
 
     def _links(self, lists) -> None:
-        """What the host must know of the links, in the order in which they are staged.
+        """What the host must know of the bodies' links, in the order in which they are staged.
 
         place: (links, D), where they leave the body, half a link from its last node; it does not
         jump where a body reaches a periodic face. wall: (links, D), where the body's boundary has
@@ -59,20 +87,25 @@ class MomentumExchange:
         body = np.concatenate([self._body(each) for each in lists])
         bits = np.unpackbits(missing.view(np.uint8), bitorder="little").reshape(-1, 32)
         entry, i = np.nonzero(bits)
+        self._links_of_all, self._mine = entry.size, np.isin(body[entry], self.bodies)
+        entry, i = entry[self._mine], i[self._mine]
         self.c = np.array(lattice.c, np.float64)[i]
+        self._area = 2 / float(lattice.cs2) * np.array(lattice.w, np.float64)[i, None] * self.c
+        self._at = np.searchsorted(np.unique(cells), cells[entry])
         plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
         x = lattice.x(plane + slab.begin, row, k)
         node = np.stack([x, plane + slab.begin] if self.D == 2 else [x, row, plane + slab.begin], 1)
         self.place = (node - self.c) % np.array(size) + 0.5 + self.c / 2
         q = np.concatenate([_to_the_wall(each) for each in lists])
-        self.wall = node + 0.5 - q[:, None] * self.c
+        self.wall = node + 0.5 - q[self._mine, None] * self.c
         self.body = body[entry]
         self._group = np.searchsorted(self.bodies, self.body) * slab.planes + plane
 
     def sample(self) -> np.ndarray:
         """F (D) and torque about the origin (3, in 2D 1) in the step to come.
 
-        Sums over the links in each plane of the slab, (planes, bodies, D + 3 or 1), in double.
+        And, where a case asks for them, pressure (D) and stress (D). Sums over the links in each
+        plane of the slab, (planes, bodies, columns), in double.
         """
         both, less = self._exchanged()
         force = -self.c * both[:, None]
@@ -83,9 +116,10 @@ class MomentumExchange:
                 force[on] -= self._velocity(boundary, self.wall[on]) * less[on, None]
         torque = np.cross(self.place, force) if self.D == 3 else (
             self.place[:, :1] * force[:, 1:] - self.place[:, 1:] * force[:, :1])  # fmt: skip
+        parts = self._parts() if self.solver.case.split else []
         groups = len(self.bodies) * self.planes
         columns = [np.bincount(self._group, column, groups)
-                   for column in np.concatenate([force, torque], axis=1).T]  # fmt: skip
+                   for column in np.concatenate([force, torque, *parts], axis=1).T]  # fmt: skip
         sums = np.stack(columns, axis=-1).reshape(len(self.bodies), self.planes, -1)
         return self.solver.lattice.volume * sums.transpose(1, 0, 2)
 
@@ -99,7 +133,21 @@ class MomentumExchange:
             arrays = lists.stage() | {"exchanged": self.exchanged}
             launch = solver.bind(f"exchanged_{solver.steps % solver.layout.parities}", **arrays)
             launch(lists.stream, 0, lists.count)
-        return solver.device.download(self.exchanged).reshape(-1, 2).T
+            if solver.case.split:
+                name = f"stress_{solver.steps % solver.layout.parities}"
+                lists.over_cells(name, arrays | {"stress": self.stress})
+        return solver.device.download(self.exchanged).reshape(-1, 2)[self._mine].T
+
+    def _parts(self) -> list[np.ndarray]:
+        """What pressure and stress do to each link, (links, D) each; call after `_exchanged`."""
+        if not self.lists.count:
+            return [self.c, self.c]  # no links
+        values = self.solver.device.download(self.stress).reshape(-1, self.parts)[self._at]
+        stress = np.zeros((self.D, self.D, len(values)))
+        for k, (a, b) in enumerate(combinations_with_replacement(range(self.D), 2), 1):
+            stress[a, b] = stress[b, a] = values[:, k]
+        pressure = float(self.solver.lattice.cs2) * values[:, :1]
+        return [-pressure * self._area, np.einsum("abn,nb->na", stress, self._area)]
 
     def _velocity(self, boundary, place) -> np.ndarray:
         """The wall's velocity at places (n, D), when what enters crosses it."""

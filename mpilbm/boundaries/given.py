@@ -58,6 +58,20 @@ class OnSite(Given):
         density = cell.let("density_given", found(0) / (1 - (found(1) - found(0))))
         return density, cell.rest(density), given
 
+    def returned(self, cell) -> dict:
+        """f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u), rho_0 = 1, for edges.
+
+        Where two faces meet too little streams in to find rho or u, and what each of them adds to
+        mend the momentum would be added twice, and grow. With a given rho u is what left across the
+        face. A lid that slides along itself adds no mass.
+        """
+        u = list(cell.values.values())
+        if self.velocity is None:
+            u = [abs(n) * v for n, v in zip(cell.normal, cell.u, strict=True)]
+        feq = cell.feq(cell.stored(1), 1, u)
+        opp = cell.lattice.opp
+        return {i: cell.left[opp[i]] + feq[i] - feq[opp[i]] for i in range(1, cell.lattice.Q)}
+
     def bounced(self, cell, feq) -> dict:
         """f_i - feq_i = f_opp(i) - feq_opp(i) where c_i . n > 0.
 

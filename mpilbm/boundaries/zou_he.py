@@ -1,5 +1,7 @@
 """On-site velocity and pressure: bounce back of the non-equilibrium."""
 
+from fractions import Fraction
+
 from mpilbm.boundaries.given import OnSite
 from mpilbm.equilibria import dot
 from mpilbm.registry import register
@@ -12,8 +14,9 @@ class ZouHe(OnSite):
     To each f_i is added w_i c_i . N, the vector N along the face such that sum_i c_i f_i is that of
     the given velocity: on D2Q9 this is Zou and He's condition, on D3Q19 N is Hecht and Harting's
     transverse momentum correction. `velocity`, or `rho` with no velocity along the face. The cell
-    next to the face takes the value (wall_at = "node"). Second order; reflects sound; unstable at
-    high Reynolds numbers. All lattices.
+    next to the face takes the value (wall_at = "node"); where two such faces meet it is bounce
+    back, f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u). Second order; reflects sound;
+    unstable at high Reynolds numbers. All lattices.
     [Zou & He 1997, Phys. Fluids 9, 1591; Hecht & Harting 2010, J. Stat. Mech. P01018]
     """
 
@@ -31,4 +34,8 @@ class ZouHe(OnSite):
             share = {i: lattice.w[i] * (n[a] or lattice.c[i][a]) for i in enters}
             whole = sum(share[i] * lattice.c[i][a] for i in enters)
             more = {i: more[i] + share[i] / whole * lack for i in enters}
-        return {i: f_i + more[i] for i, f_i in enters.items()}
+        edge = self.returned(cell)
+        return {
+            i: cell.below(cell.meeting, Fraction(1, 2), f_i + more[i], edge[i])
+            for i, f_i in enters.items()
+        }

@@ -25,6 +25,7 @@ def structure(case) -> dict:
         "boundaries": boundary_structures(case),
         "initial": start(fluid),
         "weighed": bool(case.weighed),
+        "split": case.split,
     }
 
 
@@ -96,6 +97,7 @@ def build(case) -> Program:
 def _list_kernels(case, kernels, parity: int) -> list:
     """The kernels over the entries of boundaries, for steps of this parity."""
     from mpilbm.codegen import lists
+    from mpilbm.codegen.stress import stress_kernel
 
     lowest = 0 if any(boundary.whole for boundary in boundaries(case)) else 1
     found = []
@@ -106,7 +108,8 @@ def _list_kernels(case, kernels, parity: int) -> list:
             found.append(lists.begin_kernel(kernels, boundary, name, parity))
     take_in = lists.enter_kernel if case.layout.populations else lists.again_kernel
     found.append(take_in(kernels, parity, lowest))
-    return found + ([lists.exchanged_kernel(kernels, parity)] if case.weighed else [])
+    found += [lists.exchanged_kernel(kernels, parity)] if case.weighed else []
+    return found + ([stress_kernel(kernels, parity, lowest)] if case.split else [])
 
 
 def _head(case) -> str:

@@ -81,6 +81,12 @@ class BoundaryCell(CellView):
                 moved[known] = value.expression(numbers | place)
         return sympify(expression).xreplace(moved)
 
+    @cached_property
+    def meeting(self):
+        """1 where another face with values in its cells meets this one, else 0."""
+        self._kernel.per_entry("blocked", "uint32*")
+        return self._kernel.load("meeting", f"(real)(blocked[{OWN}] & 1)")
+
     def link(self, i: int):
         """The number of the link along c_i."""
         self._kernel.per_entry("link", "real*")
@@ -145,7 +151,9 @@ class BoundaryCell(CellView):
 
     def stored(self, rho):
         """A density of the kind that is stored, from rho."""
-        return self._kernel.let("stored", rho - 1) if self._fluid.model.offset else rho
+        if not self._fluid.model.offset:
+            return rho
+        return 0 if rho == 1 else self._kernel.let("stored", rho - 1)
 
     def macroscopic(self, f) -> tuple:
         """density, rho and u of populations that stream in."""

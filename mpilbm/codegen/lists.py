@@ -73,15 +73,9 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     kernel = EntryText(f"again_{parity}", text, fluid)
     kernel.links = ""
     kernel.argument("staging", "real*")
-    kernel.argument("head", "int32*")
-    kernel.argument("following", "int32*")
     for i, f in enumerate(fluid.arriving(kernel, parity, "f_in")):
         kernel.do(f"real arrives_{i} = {{0}};", f)
-    kernel.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")
-    kernel.do(LINKS.format("k"))
-    for i in range(lowest, fluid.lattice.Q):
-        kernel.do(f"if ({_listed(i)}) arrives_{i} = staging[{staged(i)}];")
-    kernel.do("}}")
+    kernel.enter_all(lowest, "staging[{}]")
     arrived = [kernel.load(f"arrived_{i}", f"arrives_{i}") for i in range(fluid.lattice.Q)]
     fluid.keep(kernel, parity, fluid.collide(kernel, arrived), "f_out")
     return kernel
@@ -124,12 +118,23 @@ class EntryText(KernelText):
         super().__init__(name, "entries", equations)
         self.sizes(fluid.grid)
         self.listed = fluid.grid.over == "nodes"
+        self.directions = fluid.lattice.Q
         self.head = self.entry = ENTRY[fluid.grid.over]
         self.incoming: dict = {}
         self.following: dict = {}  # index of a value of the state: what the next step finds there
         self.links = LINKS.format("entry")
         for argument, type in LIST.items():
             self.argument(argument, type)
+
+    def enter_all(self, lowest: int, value: str) -> None:
+        """Take in what all entries of a cell have staged: arrives_i of directions from `lowest`."""
+        self.argument("head", "int32*")
+        self.argument("following", "int32*")
+        self.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")
+        self.do(LINKS.format("k"))
+        for i in range(lowest, self.directions):
+            self.do(f"if ({_listed(i)}) arrives_{i} = {value.format(staged(i))};")
+        self.do("}}")
 
     def per_entry(self, name: str, type: str) -> None:
         """Declare an array of the list's own, in which the entry stands at `own`."""

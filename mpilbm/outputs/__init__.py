@@ -62,6 +62,11 @@ class Output(Parameters):
         """Numbers of the bodies whose forces it asks for."""
         return ()
 
+    @property
+    def splits(self) -> bool:
+        """Whether it asks for their pressure and viscous parts."""
+        return False
+
     def problems(self, case) -> list[str]:
         """What is wrong with this output in this case, each as a sentence."""
         return []

@@ -27,6 +27,9 @@ class BodyForces(Output):
     exchange over the body's links (see momentum_exchange); the pressure that of rho - 1. Torque
     about `centre`: that of the shape, for a mask of the box, unless it is given. Lattice units;
     with [units] the same in SI behind them.
+
+    With `split` also its parts: pressure, viscous = force - pressure, and stress, the viscous part
+    again as an integral of the stress over the surface. [Toelke & Krafczyk 2008, section 6.2]
     """
 
     body: tuple[str, ...] = Field((), description="labels; none: all bodies")
@@ -36,11 +39,18 @@ class BodyForces(Output):
     lift: tuple[float, ...] | None = Field(None, description="direction of c_l")
     centre: tuple[float, ...] | None = Field(None, description="about which torque is taken")
 
+    split: bool = Field(False, description="also pressure and viscous part of the force")
+
     files: ClassVar[tuple[str, ...]] = ("forces_*.csv",)
 
     def bodies(self, case):
         """Those named, or all."""
         return tuple(k for k, b in enumerate(case.bodies) if not self.body or b.label in self.body)
+
+    @property
+    def splits(self):
+        """As `split`."""
+        return self.split
 
     def problems(self, case) -> list[str]:
         """Unknown labels, bodies that two outputs name, vectors of another dimension, …"""
@@ -87,7 +97,7 @@ class BodyForces(Output):
 
     def disk_bytes(self, case, times: int) -> int:
         """A row for each body each time."""
-        return times * ROW_BYTES * len(self.bodies(case))
+        return times * ROW_BYTES * (2 if self.split else 1) * len(self.bodies(case))
 
     def open(self, context: Context) -> "BodyForcesWriter":
         """Starts the files, or after a restart goes on behind the rows up to its step."""
@@ -118,7 +128,14 @@ class BodyForcesWriter:
         names = [f"force_{a} (rho cells^4/steps^2{per})" for a in AXES[: self.D]]
         names += [f"torque_{a} (rho cells^5/steps^2{per})" for a in axes]
         names += ["c_d", "c_l"] if self.output.velocity else []
+        for part in self.parts:
+            names += [f"{part}_{a} (rho cells^4/steps^2{per})" for a in AXES[: self.D]]
         return ["step", "time (steps)", *names, *self._si_header(axes)]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts of the force that are asked for."""
+        return ("pressure", "viscous", "stress") if self.output.split else ()
 
     def _si_header(self, axes) -> list[str]:
         """With [units], names of the columns in SI; a body in 2D is a metre long."""
@@ -126,9 +143,11 @@ class BodyForcesWriter:
             return []
         per = "_per_m" if self.D == 2 else ""
         names = [f"force_{a}_N{per}" for a in AXES[: self.D]]
-        return ["time_s", *names, *(f"torque_{a}_N_m{per}" for a in axes)]
+        names += [f"torque_{a}_N_m{per}" for a in axes]
+        names += [f"{part}_{a}_N{per}" for part in self.parts for a in AXES[: self.D]]
+        return ["time_s", *names]
 
-    def _in_si(self, time: float, force, torque) -> list[float]:
+    def _in_si(self, time: float, force, torque, parts) -> list[float]:
         """The values of these columns."""
         units = self.case.units
         if not units:
@@ -136,7 +155,7 @@ class BodyForcesWriter:
         depth = self.D - 3  # powers of the metre that a body in 2D lacks
         force_unit, torque_unit = ((m + depth, s, kg) for m, s, kg in (FORCE, TORQUE))
         values = units.to_si(force, force_unit), units.to_si(torque, torque_unit)
-        return [units.to_si(time, TIME), *values[0], *values[1]]
+        return [units.to_si(time, TIME), *values[0], *values[1], *units.to_si(parts, force_unit)]
 
     def _open(self):
         for number in self.output.bodies(self.case):
@@ -153,9 +172,15 @@ class BodyForcesWriter:
         totals = np.cumsum(np.concatenate(parts), axis=0)[-1]
         for number, file in self.files.items():
             row = totals[self.case.weighed.index(number)]
-            force, torque = row[: self.D], row[self.D :] - self._moment(number, row[: self.D])
-            time, more = step + 0.5, self._coefficients(force)
-            file.add(step, (time, *force, *torque, *more, *self._in_si(time, force, torque)))
+            turning = 1 if self.D == 2 else 3
+            force, torque, pressure, stress = np.split(
+                row[: 3 * self.D + turning], np.cumsum([self.D, turning, self.D])
+            )
+            torque = torque - self._moment(number, force)
+            parts = (pressure, force - pressure, stress) if self.output.split else ([],)
+            time, parts = step + 0.5, np.concatenate(parts)
+            values = (time, *force, *torque, *self._coefficients(force), *parts)
+            file.add(step, (*values, *self._in_si(time, force, torque, parts)))
 
     def _moment(self, number: int, force) -> np.ndarray:
         """The torque about the origin of a force at the centre."""

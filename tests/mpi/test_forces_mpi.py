@@ -11,7 +11,8 @@ pytestmark = pytest.mark.mpi
 
 
 def shared(steps):
-    outputs = [OUTPUT | {"velocity": [0.1, 0.0], "length": 3.0}, {"name": "checkpoint", "every": 2}]
+    forces = OUTPUT | {"velocity": [0.1, 0.0], "length": 3.0, "split": True}
+    outputs = [forces, {"name": "checkpoint", "every": 2}]
     more = {"run": {"steps": steps}, "backend": {"name": "cpu"}, "layout": {"name": "indirect"}}
     return parse_case(flow("D2Q9", output=outputs, **more), "flow.toml")
 

@@ -61,6 +61,12 @@ class Finished:
         """Rows of monitor.csv by column name."""
         return np.genfromtxt(self.directory / "monitor.csv", delimiter=",", names=True)
 
+    def forces(self, label: str) -> np.ndarray:
+        """Rows of forces_<label>.csv by column name, without units."""
+        path = self.directory / f"forces_{label}.csv"
+        columns = [name.split()[0] for name in path.read_text().partition("\n")[0].split(",")]
+        return np.genfromtxt(path, delimiter=",", names=columns, skip_header=1)
+
     def snapshot(self):
         """The last snapshot, opened (a context manager, see View)."""
         return view(sorted(self.directory.glob("snapshot_*.vtkhdf"))[-1])

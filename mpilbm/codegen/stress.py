@@ -1,0 +1,42 @@
+"""A kernel over the cells beside bodies: pressure and viscous stress in the step to come."""
+
+from itertools import combinations_with_replacement
+
+from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.lists import EntryText
+from mpilbm.equilibria import dot
+
+
+def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
+    """rho - 1 and the stresses xx, xy, … of each listed cell once, with what was staged for it.
+
+    sigma_ab = -sum_i c_a c_b (g_i - feq_i(rho, u)), g_i = (f_out_i + f_in_i) / 2, and rho and u are
+    those of g. Half of what a collision does to the moments is in g: whatever its rates, g holds
+    the momentum flux of the fluid, and half of the force.
+    """
+    model, lattice = fluid.model, fluid.lattice
+    text = "rho - 1, -sum c_a c_b (g - feq), g = (f_out + f_in) / 2"
+    kernel = EntryText(f"stress_{parity}", text, fluid)
+    kernel.links = ""
+    kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
+    kernel.argument("stress", "double*")
+    staged = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
+    left = fluid.left(kernel, parity)
+    for i, f_i in enumerate(fluid.arriving(kernel, parity, "f", "streams")):
+        kernel.do(f"real arrives_{i} = {{0}};", f_i)
+    kernel.enter_all(lowest, staged)
+    g = [kernel.let(f"g_{i}", (out + kernel.load(f"arrived_{i}", f"arrives_{i}")) / 2)
+         for i, out in enumerate(left)]  # fmt: skip
+    density = kernel.let("density", sum(g))
+    rho = kernel.let("rho", model.rest(density))
+    momentum = [dot([c[a] for c in lattice.c], g) for a in range(lattice.D)]
+    u = model.collision.velocity(momentum, rho)
+    u = [kernel.let(f"u_{a}", v) for a, v in zip(model.axes, u, strict=True)]
+    feq = model.collision.feq(lattice, density, rho, u)
+    lack = [kernel.let(f"lack_{i}", b - a) for i, (a, b) in enumerate(zip(g, feq, strict=True))]
+    found = [density if model.offset else density - 1]
+    for a, b in combinations_with_replacement(range(lattice.D), 2):
+        found.append(dot([c[a] * c[b] for c in lattice.c], lack))
+    for k, value in enumerate(found):
+        kernel.do(f"COPY(stress, entry * {len(found)} + {k}, (double)({{0}}));", value)
+    return kernel

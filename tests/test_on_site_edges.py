@@ -1,0 +1,43 @@
+"""Boxes that on-site faces close on all sides: where they meet nothing grows."""
+
+import numpy as np
+import pytest
+from faces import closed
+from slabs import Cluster
+
+from mpilbm.registry import make, names
+
+
+def cavity(name: str, lattice: str, n: int, lid_first: bool, steps: int) -> dict:
+    D, speed = make("lattices", lattice).D, 0.1
+    axes = "xyz"[:D]
+    faces = [axis + side for axis in axes for side in "-+"]
+    lid = {"name": name, "where": [faces.pop()], "velocity": [speed] + [0.0] * (D - 1)}
+    still = {"name": name, "where": faces, "velocity": [0.0] * D}
+    tables = closed(
+        lattice, [n] * D, [lid, still] if lid_first else [still, lid],
+        collision={"name": "mrt" if lattice == "D3Q13" else "bgk"}, initial={"u": [0] * D},
+        fluid={"reynolds": 20, "length": n - 1, "velocity": speed},
+    )  # fmt: skip
+    return Cluster(tables).start().run(steps).fields("rho", "u")
+
+
+@pytest.mark.parametrize("lattice", names("lattices"))
+def test_a_cavity_of_zou_he_faces(lattice):
+    fields = cavity("zou_he", lattice, 8, lattice != "D3Q19", 150)
+    inner = fields["u"][-1, 1:-1, 1:-1] if lattice != "D2Q9" else fields["u"][-1, :, 1:-1]
+    assert np.abs(inner[..., 0] - 0.1).max() < 1e-12
+    assert np.abs(fields["rho"] - 1).max() < 0.3
+    assert abs(fields["rho"].mean() - 1) < 0.01
+
+
+def test_its_flow_is_that_between_half_way_walls():
+    """Smallest u on the centre line; the walls of one go through its outermost nodes."""
+    n = 17
+    on_site, half_way = (
+        cavity(name, "D2Q9", cells, True, 2500)["u"][:, 0]
+        for name, cells in (("zou_he", n), ("bounce_back", 2 * n))
+    )
+    found = on_site[:, n // 2, 0].min(), half_way[:, n - 1 : n + 1, 0].mean(axis=1).min()
+    print(found)
+    assert found[0] == pytest.approx(found[1], rel=0.1)

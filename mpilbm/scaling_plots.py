@@ -1,6 +1,7 @@
 """Pictures of scalings: speed and efficiency beside the model, and where a step's time goes."""
 
 from pathlib import Path
+from textwrap import fill
 
 from mpilbm.plot import pyplot
 from mpilbm.profiles import COLOURS
@@ -29,8 +30,9 @@ def _saved(plt, figure, path: Path) -> Path:
 def _scaling(plt, kind: str, found):
     """GLUPS and efficiency against ranks: points measured, lines of the model."""
     figure, (speed, share) = plt.subplots(1, 2, figsize=(9, 3.6 + 0.2 * len(found)))
+    colours = plt.get_cmap("tab10" if len(found) <= 10 else "tab20").colors
     for number, each in enumerate(found):
-        colour = COLOURS[number % len(COLOURS)]
+        colour = colours[number % len(colours)]
         ranks = [row["ranks"] for row in each.rows]
         speed.plot(ranks, [row["glups"] for row in each.rows], "o", color=colour, label=each.name)
         known = [row for row in each.rows if row["efficiency"]]
@@ -52,10 +54,13 @@ def _scaling(plt, kind: str, found):
 
 def _splits(plt, found):
     """Seconds of a step: edge, bulk and the exchange seen in a pile, the host beside it."""
-    figure, axes = plt.subplots(
-        len(found), 1, figsize=(7, 0.6 + 2.4 * len(found)), squeeze=False, sharex=False
-    )
-    for panel, each in zip(axes.flat, found, strict=True):
+    columns = min(3, len(found))
+    lines = -(-len(found) // columns)
+    size = (3.6 * columns, 0.6 + 2.3 * lines)
+    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False)
+    for panel in axes.flat[len(found) :]:
+        panel.axis("off")
+    for panel, each in zip(axes.flat, found, strict=False):
         rows = [row for row in each.rows if row.get("split")]
         places, below = range(len(rows)), [0.0] * len(rows)
         for part, colour in zip((*PARTS, "host"), COLOURS, strict=True):
@@ -68,7 +73,7 @@ def _splits(plt, found):
             below = below if host else [a + b for a, b in zip(below, times, strict=True)]
         panel.set_xticks(list(places), [f"{row['ranks']}" for row in rows])
         panel.set(ylabel="µs a step", xlabel="ranks", xlim=(-0.6, max(len(rows), 4) - 0.4))
-        panel.set_title(f"{each.kind}: {each.name}", fontsize=8)
+        panel.set_title(fill(f"{each.kind}: {each.name}", 44), fontsize=6)
     handles = axes.flat[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=4, fontsize=7)
     return figure

@@ -24,10 +24,11 @@ class EntryList:
     members in `one_face_each` of the [[boundary]]s or, counted on, among the bodies.
 
     blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i, bit 0 if two faces
-    with values in their cells meet there. inward: for k = 1 to
-    the boundary's reach, the k-th cells inwards, int64 (n,), with their blocked; `replaced`: how
-    many of these are no fluid, and replaced by the nearest before them. links: float64, the number
-    of each link, where the boundary asks for one (`replaced`: of how many it cannot be had).
+    with values in their cells meet there. inward: for k = 1 to the boundary's reach, the k-th cells
+    inwards, int64 (n,), with their blocked, those that are no fluid replaced by the nearest before
+    them. links: float64, the number of each link, where the boundary asks for one. behind: for
+    k = 1, 2 where it asks for them, the cells x + k c_i of each link, which may be of ghost planes.
+    fell_back: how often for each of the boundary's `fallbacks`.
     """
 
     structure: dict
@@ -41,8 +42,9 @@ class EntryList:
     member: np.ndarray
     fields: dict[int, np.ndarray]
     inward: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-    replaced: int = 0
+    fell_back: tuple[int, ...] = (0,)
     links: np.ndarray | None = None
+    behind: tuple[np.ndarray, ...] = ()
 
     @property
     def boundary(self):
@@ -60,16 +62,22 @@ class EntryList:
             blocked=self.blocked[mine],
             member=self.member[mine],
             fields={column: values[mine] for column, values in self.fields.items()},
-            links=self._links_of(mine),
+            links=self._of_links(self.links, mine),
+            behind=tuple(self._of_links(cells, mine) for cells in self.behind),
             inward=tuple((there[mine], links[mine]) for there, links in self.inward),
         )
 
-    def _links_of(self, mine):
-        """The numbers of the links of some entries."""
-        if self.links is None:
+    def _of_links(self, values, mine):
+        """Values of all links -> those of the links of some entries."""
+        if values is None:
             return None
         bits = np.unpackbits(self.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=int)
-        return self.links[np.isin(np.repeat(np.arange(bits.size), bits), mine)]
+        return values[np.isin(np.repeat(np.arange(bits.size), bits), mine)]
+
+    @property
+    def replaced(self) -> int:
+        """How often the boundary takes something else than it asks for."""
+        return sum(self.fell_back)
 
     def rows(self, size, t: float) -> np.ndarray:
         """`values` at time t, in a box of `size` cells."""
@@ -114,13 +122,15 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
             member,
             fields,
             tuple((there, blocked.of(there)) for there in inward),
-            replaced,
+            (replaced,),
         )
         if boundary.per_link:
             body = owner[mine] - (len(owners) - len(case.bodies))
             around = each.cells, body, each.missing, each.blocked
-            links, replaced = link_values(case, boundary, links_of(case, slab, ids, *around))
-            each = replace(each, links=links, replaced=replaced)
+            links = links_of(case, slab, ids, *around)
+            found, fell_back = link_values(case, boundary, links)
+            behind = tuple(links.along(k)[0] for k in range(1, 1 + boundary.behind))
+            each = replace(each, links=found, fell_back=fell_back, behind=behind)
         lists.append(replace(each, values=each.rows(case.domain.size, 0)))
     return tuple(lists)
 

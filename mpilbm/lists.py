@@ -91,6 +91,10 @@ class Lists:
             arrays["link"] = upload(entries.links.astype(solver.program.compute))
         if "blocked" in wanted:
             arrays["blocked"] = upload(entries.blocked)
+        for k, there in enumerate(entries.behind, 1):
+            if f"cells_behind{k}" in wanted:
+                packed = solver.grid.packed(there, self._geometry)
+                arrays[f"cells_behind{k}"] = upload(packed)
         for k, (there, blocked) in enumerate(entries.inward, 1):
             if f"cells_in{k}" in wanted:
                 packed = solver.grid.packed(there, self._geometry)

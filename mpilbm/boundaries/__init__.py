@@ -20,8 +20,10 @@ class Boundary(Parameters):
     oriented   it knows the inward normal, and so stands on faces of the box alone
     whole      it sets all populations of the cell, but for those along links of other boundaries
     reach      how many cells it looks inwards along the normal (`cell.inward`): 0, 1 or 2
-    per_link   what it must know of each link (`cell.link`): "" (nothing), "distance" or "mirror",
-               see link_values; `fallback` says what it does where that cannot be had
+    per_link   what it must know of each link (`cell.link`): "" (nothing), "distance", "second" or
+               "mirror", see link_values; `fallbacks` say what it does where that cannot be had
+    behind     how many cells it looks along each link to the other side of the cell
+               (`cell.behind`): 0 or 2
     slips      nothing is dragged along its wall
     across     it stands on two periodic faces, and acts on what streams from one to the other
     """
@@ -34,9 +36,10 @@ class Boundary(Parameters):
     whole: ClassVar[bool] = False
     reach: ClassVar[int] = 0
     per_link: ClassVar[str] = ""
-    fallback: ClassVar[str] = (
-        "cells to which it looks inwards are no fluid; it takes the nearest before them"
+    fallbacks: ClassVar[tuple[str, ...]] = (
+        "cells to which it looks inwards are no fluid; it takes the nearest before them",
     )
+    behind: ClassVar[int] = 0
     slips: ClassVar[bool] = False
     across: ClassVar[bool] = False
 
@@ -102,6 +105,8 @@ class Boundary(Parameters):
         at_wall(i, expression, q)     the expression with these at the wall, x - q c_i, or without
                                       q half a link out
         link(i)                       the number of the link along c_i, where declared
+        behind(i, k, j)               what left x + k c_i along c_j: c_i itself for k = 1, c_opp(i)
+                                      for k = 2; where declared
         left[j]                       the population that left the cell along c_j
         rho, density, u               of what left; density as it is stored
         arrives[j]                    the one that streams in; along a missing link, what left

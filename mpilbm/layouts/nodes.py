@@ -17,7 +17,6 @@ import numpy as np
 
 from mpilbm.layouts.grid import LINE
 
-BEYOND = 2  # planes beyond the slab whose fluid cells are counted: the ghost planes and the next
 TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
 
 
@@ -25,8 +24,8 @@ TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*
 class NodeGrid:
     """A field of `len(slots)` values a fluid cell; `slots[k]` is where value k lies in a plane.
 
-    `fluid`: fluid cells of each plane, with BEYOND planes on either side of the slab (0 beyond a
-    wall). `offsets`: those at which a kernel finds neighbours. `turned`: for each of them the
+    `fluid`: fluid cells of each plane, of the ghost planes and of one more on either side (0 beyond
+    a wall). `offsets`: those at which a kernel finds neighbours. `turned`: for each of them the
     slots of a plane that hold what is found there and what comes back; empty if nothing does.
     """
 
@@ -38,8 +37,8 @@ class NodeGrid:
     offsets: tuple[tuple[int, int, int], ...]
     turned: tuple[tuple[int, int], ...]
     fluid: np.ndarray
+    ghost: int = 1
 
-    ghost: ClassVar[int] = 1
     over: ClassVar[str] = "nodes"
 
     @cached_property
@@ -125,11 +124,14 @@ class NodeGrid:
         return self.offsets.index(offset) if any(offset) else None
 
     def packed(self, cells, geometry) -> np.ndarray:
-        """Cells (plane * rows + row) * nx + x as plane << 42 | node."""
-        planes = cells // (self.rows * self.nx)
-        nodes = np.searchsorted(np.flatnonzero(geometry.solid.reshape(-1) == 0), cells)
-        counts = self.count_of[self.ghost : -self.ghost]
-        return planes << 42 | (nodes - (np.cumsum(counts) - counts)[planes])
+        """Cells (plane * rows + row) * nx + x as plane << 42 | node; ghost planes count, too."""
+        below, plane = geometry.beside[: self.ghost], self.rows * self.nx
+        above = geometry.beside[self.ghost :]
+        fluid = np.concatenate([*below, *(geometry.solid == 0), *above]).reshape(-1)
+        planes = cells // plane
+        nodes = np.searchsorted(np.flatnonzero(fluid), cells + self.ghost * plane)
+        before = np.cumsum(self.count_of) - self.count_of
+        return planes << 42 | (nodes - before[planes + self.ghost])
 
     def tables(self, geometry) -> dict[str, np.ndarray]:
         """The numbers of neighbours, and the cells of nodes and rows, of all owned planes.

@@ -238,10 +238,12 @@ def planes_needed(case) -> tuple[int, int]:
 
 
 def require_planes(case, slab) -> None:
-    """CaseError where a boundary looks further inwards than the slab next to its face reaches.
+    """CaseError where a boundary looks further than the slabs reach.
 
-    What a boundary reads never is another rank's.
+    Inwards of a face it looks into its own rank's planes alone, along links also into the next
+    rank's, but no further.
     """
+    _require_behind(case, slab)
     slowest = "xyz"[case.dimensions - 1]
     for boundary in one_face_each(case.boundaries):
         if not boundary.reach or boundary.where[0][0] != slowest:
@@ -257,3 +259,20 @@ def require_planes(case, slab) -> None:
                 "boundary",
                 case.path,
             )
+
+
+def _require_behind(case, slab) -> None:
+    """CaseError where the smallest slab has fewer planes than a boundary looks behind its links."""
+    everywhere = (*case.boundaries, *(body.boundary for body in case.bodies))
+    for boundary in everywhere:
+        planes, fewest = case.shape[0], case.shape[0] // slab.ranks
+        if fewest >= boundary.behind:
+            continue
+        mend = f"start at most {planes // boundary.behind} ranks"
+        raise CaseError(
+            f"'{boundary.name}' looks {boundary.behind} cells behind its links, and a rank owns "
+            f"{fewest} planes of {planes}; needed: {boundary.behind}; "
+            f"{mend if planes >= boundary.behind else 'enlarge the box along that axis'}",
+            "boundary",
+            case.path,
+        )

@@ -35,10 +35,13 @@ class Interpolated(Wall):
 
     order: Literal[1, 2] = Field(1, description="1 linear, 2 quadratic")
 
-    fallbacks = (
-        "links have no fluid behind their cell; there the wall lies half-way",
-        "links lack one of two fluid cells behind their cell; linear there",
-    )
+    @property
+    def fallbacks(self):
+        """Where a neighbour is missing."""
+        return (
+            "links have no fluid behind their cell; there the wall lies half-way",
+            "links lack one of two fluid cells behind their cell; linear there",
+        )[: self.order]
 
     @property
     def per_link(self):

@@ -13,15 +13,17 @@ class Links:
     """Links of entries, one after another as they are staged: by entry, then direction.
 
     at: int (n, D), the cells' (x, y[, z]) in the full lattice; c: int (n, D), the c_i of what
-    enters; behind: bool (n,), nothing streams into the cell along -c_i; body: int (n,), the body
-    whose link it is, < 0 for faces; fluid: int (n, D) -> bool (n,), whether the cells so many steps
-    away are fluid; along: k -> int64 (n,), bool (n,): the cells x + k c_i, and whether these are
-    fluid; where they are not, x itself.
+    enters; behind, missing: bool (n,), nothing streams into the cell along -c_i, and along c_i, as
+    it may where a boundary sets the whole cell; body: int (n,), the body whose link it is, < 0 for
+    faces; fluid: int (n, D) -> bool (n,), whether the cells so many steps away are fluid; along:
+    k -> int64 (n,), bool (n,): the cells x + k c_i, and whether these are fluid; where they are
+    not, x itself.
     """
 
     at: np.ndarray
     c: np.ndarray
     behind: np.ndarray
+    missing: np.ndarray
     body: np.ndarray
     fluid: Callable
     along: Callable
@@ -64,14 +66,14 @@ def links_of(case, slab, ids, cells, body, missing, blocked) -> Links:
         near = -1 <= local <= slab.planes
         return ids[local + 1] == 0 if near else fluid_plane(case, slab, local)
 
-    return Links(at, c, behind > 0, body[entry], fluid, along)
+    alone = (blocked[entry] >> i.astype(np.uint32) & 1) > 0
+    return Links(at, c, behind > 0, alone, body[entry], fluid, along)
 
 
 def link_values(case, boundary, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     """The value of each link that the boundary asks for, and how often it had to fall back."""
-    return {"distance": distances, "second": seconds, "mirror": mirrors}[boundary.per_link](
-        case, links
-    )
+    found = {"distance": distances, "second": seconds, "next": nexts, "mirror": mirrors}
+    return found[boundary.per_link](case, links)
 
 
 def distances(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -80,6 +82,20 @@ def distances(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     So it is at masks and faces; also, counted, where q < 1/2 and nothing streams in from the other
     side of the cell.
     """
+    q = _of_shapes(case, links)
+    replaced = (q < 0.5) & links.behind
+    q[replaced] = 0.5
+    return q, (int(np.count_nonzero(replaced)),)
+
+
+def nexts(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
+    """q; counted where the next cell on the other side of the cell is no fluid."""
+    lacks = links.missing & ~links.along(1)[1]
+    return _of_shapes(case, links), (int(np.count_nonzero(lacks)),)
+
+
+def _of_shapes(case, links: Links) -> np.ndarray:
+    """q where a shape says it, else 1/2."""
     q = np.full(len(links.at), 0.5)
     size = np.array(case.domain.size)
     for number, body in enumerate(case.bodies):
@@ -87,9 +103,7 @@ def distances(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
         if body.shape is None or not mine.size:
             continue
         q[mine] = body.shape.distance(links.at[mine].T + 0.5, -links.c[mine].T, size)
-    replaced = (q < 0.5) & links.behind
-    q[replaced] = 0.5
-    return q, (int(np.count_nonzero(replaced)),)
+    return q
 
 
 def seconds(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:

@@ -104,6 +104,8 @@ def _list_kernels(case, kernels, parity: int) -> list:
     for boundary in boundaries(case):
         name = list_name(case, boundary)
         found.append(lists.stage_kernel(kernels, boundary, name, parity))
+        if boundary.beside:
+            found.append(lists.near_kernel(kernels, name, parity))
         if boundary.state(case.lattice):
             found.append(lists.begin_kernel(kernels, boundary, name, parity))
     take_in = lists.enter_kernel if case.layout.populations else lists.again_kernel

@@ -118,6 +118,22 @@ class BoundaryCell(CellView):
             self._behind(value, slot, here, tuple(here * a for a in step), staged(i))
         return f
 
+    def owns(self, i: int, yes, no):
+        """One of two values: whether the link along c_i is missing and the entry's own."""
+        self._kernel.per_entry("blocked", "uint32*")
+        own = self._kernel.load(f"own_{i}", f"(real)((links & blocked[{OWN}]) >> {i} & 1)")
+        return Piecewise((yes, own > 0), (no, True))
+
+    def u_behind(self, i: int) -> list:
+        """u of what left x + c_i; zeros where the link is not the entry's own."""
+        kernel, D = self._kernel, self.lattice.D
+        kernel.per_entry("near_start", "int64*")
+        kernel.argument("near", "real*")
+        before = f"POPCOUNT(links & blocked[{OWN}] & {(1 << i) - 1}u)"
+        at = f"near[(near_start[{OWN}] + {before}) * {D}"
+        near = [kernel.load(f"near_{i}_{axis}", f"{at} + {a}]") for a, axis in enumerate("xyz"[:D])]
+        return [self.owns(i, u, 0) for u in near]
+
     def _behind(self, value, slot: int, k: int, offset, link: str) -> None:
         """Load a value of the k-th cell behind a link, at an offset from x."""
         kernel, grid = self._kernel, self._fluid.grid

@@ -8,7 +8,9 @@ from mpilbm.codegen.boundary_cell import OWN, BoundaryCell, staged
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
+from mpilbm.codegen.program import Access
 from mpilbm.codegen.sharing import share
+from mpilbm.layouts import HERE
 
 ENTRY = {}
 ENTRY["cells"] = """\
@@ -36,6 +38,25 @@ def stage_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "Entr
     following = boundary.follow(cell, kernel.incoming) if names else {}
     kernel.following = {kernel.state(k, len(names)): sympify(following[name])
                         for k, name in enumerate(names)}  # fmt: skip
+    return kernel
+
+
+def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
+    """The velocity of what left some cells, which may lie in the next plane of another slab."""
+    kernel = EntryText(f"{name}_near_{parity}", "u of what left the cells behind links", fluid)
+    kernel.links = ""
+    kernel.argument("near", "real*")
+    _, _, u = fluid.model.macroscopic(kernel, fluid.left(kernel, parity), -1)
+    for a, u_a in enumerate(u):
+        kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a)
+    seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == fluid.grid.name]
+    if fluid.grid.turned:  # what left towards a solid lies there
+        seen += [(fluid.lattice.opp[slot], HERE) for slot, _ in seen]
+    kernel.reads += [
+        Access(fluid.grid.name, slot, (plane + side, row, x))
+        for slot, (plane, row, x) in seen
+        for side in (-1, 0, 1)
+    ]
     return kernel
 
 

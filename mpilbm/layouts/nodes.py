@@ -136,18 +136,18 @@ class NodeGrid:
     def tables(self, geometry) -> dict[str, np.ndarray]:
         """The numbers of neighbours, and the cells of nodes and rows, of all owned planes.
 
+        With two ghost planes also of the inner ones, where they are those of the slab that owns it.
         node_next[plane][table, node]: place of the neighbour in its plane; node_cell[plane][node]:
         row * nx + x; node_row[plane, row]: nodes of the plane before this row.
         """
         following = np.zeros(len(self.offsets) * self.places, np.int32)
         cell = np.zeros(self.places, np.int32)
         row = np.zeros((len(self.stride), self.rows + 1), np.int32)
-        numbers = [self._numbers(geometry, local) for local in (-1, 0, 1)]
-        for plane in range(*self.interior):
-            local = plane - self.ghost
-            numbers = numbers[-2:] if local else numbers
-            if local:
-                numbers.append(self._numbers(geometry, local + 1))
+        more = self.ghost - 1
+        numbers = [self._numbers(geometry, local) for local in (-more - 1, -more)]
+        for local in range(-more, self.planes + more):
+            plane = local + self.ghost
+            numbers = [*numbers[-2:], self._numbers(geometry, local + 1)]
             here = np.flatnonzero(numbers[1] >= 0)
             start, stride = int(self.start[plane]), int(self.stride[plane])
             cell[start : start + here.size] = here
@@ -178,7 +178,10 @@ class NodeGrid:
         """
         target = plane + self.offsets[table][0]
         missing = np.flatnonzero(there < 0)
-        if self.turned and self.keeps(target):
+        first, end = self.interior
+        beyond = np.sign(target - plane) == (1 if plane >= end else -1)
+        owned = first <= plane < end
+        if self.turned and (self.keeps(target) if owned else beyond or target == plane):
             slot, back = self.turned[table]
             own = self.piece(plane, back, 1)[0] - self.piece(target, slot, 1)[0]
             there[missing] = own + missing

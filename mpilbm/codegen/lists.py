@@ -102,26 +102,34 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     return kernel
 
 
-def exchanged_kernel(fluid: FluidKernels, parity: int) -> KernelText:
+def exchanged_kernel(fluid: FluidKernels, parity: int, whole: bool = False) -> KernelText:
     """For each staged link, f_i + f_opp and f_opp - f_i, where f_opp left and f_i enters.
 
-    Their values at rest, feq(rho = 1, u = 0), are left out: gauge pressure.
+    Their values at rest, feq(rho = 1, u = 0), are left out: gauge pressure. With `whole` some of
+    what is staged stands for what streams in, g_i: f_i - g_i and g_i - f_i.
     """
     model, lattice = fluid.model, fluid.lattice
     text = "f_opp_out + f_i_in - 2 feq_i(1, 0), f_opp_out - f_i_in"
     kernel = EntryText(f"exchanged_{parity}", text, fluid)
     kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     kernel.argument("exchanged", "double*")
+    if whole:
+        kernel.argument("walls", "uint32*")
     value = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
     left = fluid.left(kernel, parity)
+    streams = fluid.arriving(kernel, parity, "f", "streams") if whole else left
     rest = [0] * lattice.Q if model.offset else model.collision.feq(lattice, 1, 1, [0] * lattice.D)
-    for i in range(1, lattice.Q):
-        k = f"2 * ({staged(i)})"
-        kernel.do(f"double out_{i} = 0, in_{i} = 0;")
-        enters = value.format(staged(i))
-        kernel.do(f"if ({_listed(i)}) {{{{ out_{i} = {{0}}; in_{i} = {enters}; }}}}",
-                  left[lattice.opp[i]])  # fmt: skip
+    for i in range(0 if whole else 1, lattice.Q):
+        k, enters = f"2 * ({staged(i)})", value.format(staged(i))
         both = f"out_{i} + in_{i} - {2 * float(rest[i])!r}"
+        out = "{0}"
+        if whole:
+            wall = f"walls[entry] >> {i} & 1"
+            both = f"({wall}) ? {both} : in_{i} - out_{i}"
+            out = f"({wall}) ? {{0}} : {{1}}"
+        kernel.do(f"double out_{i} = 0, in_{i} = 0;")
+        kernel.do(f"if ({_listed(i)}) {{{{ out_{i} = {out}; in_{i} = {enters}; }}}}",
+                  left[lattice.opp[i]], streams[i])  # fmt: skip
         kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k}, {both});")
         kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k} + 1, out_{i} - in_{i});")
     return kernel

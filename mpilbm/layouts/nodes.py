@@ -178,10 +178,7 @@ class NodeGrid:
         """
         target = plane + self.offsets[table][0]
         missing = np.flatnonzero(there < 0)
-        first, end = self.interior
-        beyond = np.sign(target - plane) == (1 if plane >= end else -1)
-        owned = first <= plane < end
-        if self.turned and (self.keeps(target) if owned else beyond or target == plane):
+        if self.turned and self._together(plane, target):
             slot, back = self.turned[table]
             own = self.piece(plane, back, 1)[0] - self.piece(target, slot, 1)[0]
             there[missing] = own + missing
@@ -190,6 +187,13 @@ class NodeGrid:
             free[there[(there >= 0) & (there < there.size)]] = False
             there[missing] = np.flatnonzero(free)[: missing.size]
         return there
+
+    def _together(self, plane: int, target: int) -> bool:
+        """Whether the slab that owns a plane owns this neighbour plane, too."""
+        first, end = self.interior
+        if plane < first:
+            return target <= plane
+        return target >= plane if plane >= end else self.keeps(target)
 
     def keeps(self, plane):
         """Whether a plane of the array is owned, so that no other slab writes to it."""

@@ -17,7 +17,7 @@ def body(boundary, label="0", **shape) -> dict:
 
 
 LINEAR, QUADRATIC = {"name": "interpolated"}, {"name": "interpolated", "order": 2}
-HALF_WAY = {"name": "bounce_back"}
+HALF_WAY, TARGET = {"name": "bounce_back"}, {"name": "tamm_mott_smith"}
 
 
 def named(wall: dict) -> str:
@@ -94,6 +94,21 @@ def test_flow_between_cylinders(wall):
     assert fine < stairs / 4
 
 
+def test_targets_between_wall_and_flow():
+    """First order; in cells that no other wall touches the mass is kept."""
+    coarse, fine = (channel(TARGET, n, 0.3) for n in (8, 16))
+    slope, curved = np.log2(coarse / fine), between_cylinders(TARGET, 12)
+    print(f"{TARGET}: {coarse:.2e}, {fine:.2e}, order {slope:.2f}; cylinders {curved:.2e}")
+    assert slope > 1.2
+    assert fine < channel(HALF_WAY, 16, 0.3) * 0.75
+    assert curved < 0.012
+    tables = rocks({"name": "ab"}, TARGET)
+    tables["body"] = [tables["body"][0] | {"boundary": TARGET}]
+    cluster = Cluster(tables | {"precision": PRECISIONS["double"]}).start()
+    mass = cluster.sums()[1][:, 0].sum()
+    assert abs(cluster.run(50).sums()[1][:, 0].sum() / mass - 1) < 1e-14
+
+
 def quarter(lattice: str, symmetric: bool, **tables) -> dict:
     """A box with walls and a flow that is symmetric in x and y, or a quarter of it."""
     D, n = int(lattice[1]), 4
@@ -142,10 +157,10 @@ def rocks(layout, wall: dict) -> dict:
 
 
 LAYOUTS = [{"name": name} for name in ("aa", "esopull", "moments")]
-LAYOUTS += [{"name": "indirect", "streaming": "aa"}]
+LAYOUTS += [{"name": "indirect", "streaming": name} for name in ("aa", "esopull")]
 
 
-@pytest.mark.parametrize("wall", [LINEAR, QUADRATIC, {"name": "full_way"}], ids=named)
+@pytest.mark.parametrize("wall", [LINEAR, QUADRATIC, TARGET, {"name": "full_way"}], ids=named)
 def test_neither_cut_nor_layout_shows(wall):
     """Nor a restart; six slabs have two planes each, or three."""
     whole = Cluster(rocks({"name": "ab"}, wall)).start().run(9)
@@ -163,10 +178,10 @@ def test_neither_cut_nor_layout_shows(wall):
             assert np.array_equal(other.run(5).state(), whole.state())
 
 
-@pytest.mark.parametrize("layout", ["aa", "esopull"])
-def test_two_cells_behind_on_staggered_rows(layout):
+@pytest.mark.parametrize(("layout", "wall"), [("esopull", QUADRATIC), ("aa", TARGET)])
+def test_two_cells_behind_on_staggered_rows(layout, wall):
     """Of a ball through which the cuts of a periodic box go."""
-    wall = QUADRATIC | {"velocity": [0.01, 0.02, 0.03]}
+    wall = wall | {"velocity": [0.01, 0.02, 0.03]}
     ball = body(wall, "ball", name="sphere", centre=[4.1, 3.2, 4.6], radius=1.7)
     tables = closed("D3Q13", [8, 6, 10], [{"name": "bounce_back", "where": ["y-", "y+"]}],
                     body=[ball], layout={"name": layout}, collision={"name": "mrt"})  # fmt: skip

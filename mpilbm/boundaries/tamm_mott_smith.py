@@ -15,10 +15,11 @@ class TammMottSmith(Wall):
         u_t   = mean of (q_i u(x + c_i) + u_wall) / (1 + q_i),       u_wall at x - q c_i
         rho_t = density with what left coming back, and feq_i(rho_0, u_wall) - feq_opp(i)(…) added
 
-    u(x + c_i) is that of the last step. It keeps the mass of `bounce_back`; second order in
-    velocity where the wall is smooth. Half-way (q = 1/2) at masks and faces of the box. A rank
-    owns two planes, and sends some four times as much. rho_0 = 1. All lattices.
-    [Chikatamarla & Karlin 2013, Physica A 392, 1925]
+    u(x + c_i) is that of the last step. First order, as little is left of the stress in the cell:
+    made for turbulence on coarse grids; in resolved flow take `interpolated`. At walls at rest it
+    keeps the mass, but for cells beside two of different entries. Half-way (q = 1/2) at masks and
+    faces of the box. A rank owns at least two planes, and sends some four times as much. rho_0 = 1.
+    All lattices. [Chikatamarla & Karlin 2013, Physica A 392, 1925]
     """
 
     whole = True

@@ -16,10 +16,10 @@ class Pass:
     exchange                      start |========== arrival() =======|arrived|
     ```
 
-    The edge is as many planes as a slab holds of its neighbour's. Edge and bulk run the same kernel,
-    and no cell touches what another cell of the same pass does, so their order cannot be seen in a
-    single bit. What is enqueued later into the bulk stream comes after all of the pass, and edge
-    planes after what is in the bulk stream then.
+    The edge is as many planes as a slab holds of its neighbour's. Edge and bulk run the same
+    kernel, and no cell touches what another cell of the same pass does, so their order cannot be
+    seen in a single bit. What is enqueued later into the bulk stream comes after all of the pass,
+    and edge planes after what is in the bulk stream then.
     """
 
     def __init__(self, device, grid: Grid, slab, launch, exchange):

@@ -226,15 +226,15 @@ def _steps(lattice, boundary) -> tuple[int, int, int]:
     return lattice.volume * plane, lattice.volume * row, x
 
 
-def planes_needed(case) -> tuple[int, int]:
-    """Planes that the first and the last slab need for the boundaries of their faces."""
-    slowest, needed = "xyz"[case.dimensions - 1], {"-": 1, "+": 1}
+def planes_needed(case) -> tuple[int, int, int]:
+    """Planes that the first slab, those between, and the last need for what boundaries read."""
+    slowest, needed = "xyz"[case.dimensions - 1], {"-": case.ghost, "+": case.ghost}
     for boundary in one_face_each(case.boundaries):
         axis, side = boundary.where[0]
         if boundary.reach and axis == slowest:
             planes = max(map(abs, _steps(case.lattice, boundary)))
             needed[side] = max(needed[side], min(1 + boundary.reach * planes, case.shape[0]))
-    return needed["-"], needed["+"]
+    return needed["-"], case.ghost, needed["+"]
 
 
 def require_planes(case, slab) -> None:

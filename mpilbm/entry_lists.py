@@ -126,11 +126,7 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
         )
         if boundary.per_link:
             body = owner[mine] - (len(owners) - len(case.bodies))
-            around = each.cells, body, each.missing, each.blocked
-            links = links_of(case, slab, ids, *around)
-            found, fell_back = link_values(case, boundary, links)
-            behind = tuple(links.along(k)[0] for k in range(1, 1 + boundary.behind))
-            each = replace(each, links=found, fell_back=fell_back, behind=behind)
+            each = _with_links(case, slab, ids, each, body)
         lists.append(replace(each, values=each.rows(case.domain.size, 0)))
     return tuple(lists)
 
@@ -140,6 +136,15 @@ def _meeting(owners, cells, owner) -> np.ndarray:
     on_site = [each.oriented and each.wall_at == "node" for each in owners]
     found, count = np.unique(cells[np.array(on_site, bool)[owner]], return_counts=True)
     return found[count > 1]
+
+
+def _with_links(case, slab, ids, entries: EntryList, body) -> EntryList:
+    """A list with what its boundary must know of each link; body: (n,), that of each entry."""
+    around = entries.cells, body, entries.missing, entries.blocked
+    links, boundary = links_of(case, slab, ids, *around), entries.boundary
+    found, fell_back = link_values(case, boundary, links)
+    behind = tuple(links.along(k)[0] for k in range(1, 1 + boundary.behind))
+    return replace(entries, links=found, fell_back=fell_back, behind=behind)
 
 
 def _groups(owners) -> list[list[int]]:

@@ -112,7 +112,7 @@ def seconds(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     Counted apart, if more than half-way walls follow from it.
     """
     q, replaced = distances(case, links)
-    lacks = ~(links.along(1)[1] & links.along(2)[1])
+    lacks = links.behind | ~(links.along(1)[1] & links.along(2)[1])
     return np.where(lacks, -q, q), (*replaced, int(np.count_nonzero(lacks & (q != 0.5))))
 
 

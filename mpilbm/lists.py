@@ -111,7 +111,7 @@ class Lists:
         device, grid = self._solver.device, self._solver.grid
         listed, missing = (
             np.unpackbits(bits.view(np.uint8), bitorder="little").reshape(-1, 32).astype(bool)
-            for bits in (entries.missing, entries.missing & entries.blocked)
+            for bits in (entries.missing, entries.missing & entries.blocked & ~np.uint32(1))
         )
         cells = entries.behind[0][missing[listed]]
         count = missing.sum(axis=1, dtype=np.int64)

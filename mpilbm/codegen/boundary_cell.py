@@ -129,7 +129,7 @@ class BoundaryCell(CellView):
         kernel, D = self._kernel, self.lattice.D
         kernel.per_entry("near_start", "int64*")
         kernel.argument("near", "real*")
-        before = f"POPCOUNT(links & blocked[{OWN}] & {(1 << i) - 1}u)"
+        before = f"POPCOUNT(links & blocked[{OWN}] & {(1 << i) - 2}u)"
         at = f"near[(near_start[{OWN}] + {before}) * {D}"
         near = [kernel.load(f"near_{i}_{axis}", f"{at} + {a}]") for a, axis in enumerate("xyz"[:D])]
         return [self.owns(i, u, 0) for u in near]

@@ -193,7 +193,9 @@ def test_two_cells_behind_on_staggered_rows(layout, wall):
 
 
 def test_a_rank_owns_two_planes_where_two_cells_behind_are_read():
-    case = parse_case(rocks({"name": "ab"}, QUADRATIC), "test.toml")
+    tables = rocks({"name": "ab"}, QUADRATIC)
+    tables["body"][0] |= {"boundary": QUADRATIC}
+    case = parse_case(tables, "test.toml")
     for find in (
         lambda: plan(case, 7),
         lambda: geometry.build(case, domain.split(case.shape, 7, False)[6]),

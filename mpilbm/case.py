@@ -88,6 +88,12 @@ class Case(Parameters):
         return (rest[1], rest[0], nx) if len(rest) == 2 else (rest[0], 1, nx)
 
     @property
+    def ghost(self) -> int:
+        """Planes beyond each end of a slab that it holds: as far as a cell reads."""
+        boundaries = (*self.boundaries, *(body.boundary for body in self.bodies))
+        return max([1, *(boundary.behind for boundary in boundaries)])
+
+    @property
     def weighed(self) -> tuple[int, ...]:
         """Numbers of the bodies whose forces an output asks for."""
         return tuple(sorted({k for output in self.outputs for k in output.bodies(self)}))

@@ -197,8 +197,8 @@ def memory(case, slab, survey, more=None) -> dict[str, int]:
     `more`: what memory_plan.more_bytes has of all planes of the box. Links whose populations come
     back by themselves are left out.
     """
-    fluid = around(slab, survey)
-    grid = case.layout.grid(case.lattice, slab.planes, *slab.shape[1:], fluid)
+    fluid = around(slab, survey, case.ghost)
+    grid = case.layout.grid(case.lattice, slab.planes, *slab.shape[1:], fluid, case.ghost)
     owners = [*case.boundaries, *(body.boundary for body in case.bodies)]
     links = [*survey.links, *survey.body_links]
     listed = sum(n for n, o in zip(links, owners, strict=True) if not (grid.turned and o.returns))
@@ -215,9 +215,9 @@ def memory(case, slab, survey, more=None) -> dict[str, int]:
     return need
 
 
-def around(slab, survey) -> list[int]:
-    """Fluid cells of each plane of a slab and of two on either side, as Geometry.around."""
-    planes = [slab.global_plane(local) for local in range(-2, slab.planes + 2)]
+def around(slab, survey, ghost: int = 1) -> list[int]:
+    """Fluid cells of each plane of a slab and of some on either side, as Geometry.around."""
+    planes = [slab.global_plane(local) for local in range(-ghost - 1, slab.planes + ghost + 1)]
     return [0 if plane is None else int(survey.fluid_cells[plane]) for plane in planes]
 
 
@@ -227,7 +227,7 @@ def halo_bytes(case, slab, fluid=None) -> tuple[int, int]:
     `fluid`: fluid cells of its planes, see `around`.
     """
     lattice, layout = case.lattice, case.layout
-    grid = layout.grid(lattice, slab.planes, *slab.shape[1:], fluid)
+    grid = layout.grid(lattice, slab.planes, *slab.shape[1:], fluid, case.ghost)
     itemsize = np.dtype(case.precision.storage).itemsize
     found = []
     for parity in range(layout.parities):

@@ -23,9 +23,8 @@ class Diagnostics:
         self.solver, self.device, self.lattice = solver, solver.device, solver.lattice
         self.planes, self.rows, self.nx = solver.slab.planes, *solver.slab.shape[1:]
         self.dtype = np.dtype(solver.program.compute)
-        self.grid = velocity_grid(
-            self.lattice, solver.layout.ghost, self.planes, self.rows, self.nx
-        )
+        ghost = solver.grid.ghost
+        self.grid = velocity_grid(self.lattice, ghost, self.planes, self.rows, self.nx)
         self.forget()
 
     def forget(self) -> None:

@@ -53,13 +53,14 @@ class Slab:
 
 
 def split(
-    shape: tuple[int, int, int], ranks: int, periodic: bool, costs=None, least=(1, 1)
+    shape: tuple[int, int, int], ranks: int, periodic: bool, costs=None, least=(1, 1, 1)
 ) -> tuple[Slab, ...]:
     """One slab a rank; CaseError if there are too few planes.
 
     Their sizes differ by at most one or, with `costs` of the planes (integers), are such that the
     most expensive slab is as cheap as any cuts make it. Then the first and the last slab get the
-    `least` planes that they need, where there are as many.
+    `least` planes that they need, where there are as many; sizes differ by at most one, too, where
+    another slab would get fewer than it needs.
     """
     planes = shape[0]
     if ranks > planes:
@@ -69,9 +70,10 @@ def split(
             "domain.size",
         )
     cuts = [rank * planes // ranks for rank in range(ranks + 1)]
-    needs = [least[0], *[1] * (ranks - 2), least[1]]
+    needs = [least[0], *[1] * (ranks - 2), least[2]]
     if costs is not None and ranks > 1 and sum(needs) <= planes:
-        cuts = _cheapest_cuts(np.append(0, np.cumsum(costs)), needs)
+        cheapest = _cheapest_cuts(np.append(0, np.cumsum(costs)), needs)
+        cuts = cheapest if np.diff(cheapest).min() >= least[1] else cuts
     return tuple(
         Slab(shape, rank, ranks, cuts[rank], cuts[rank + 1], periodic) for rank in range(ranks)
     )

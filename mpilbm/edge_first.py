@@ -16,9 +16,10 @@ class Pass:
     exchange                      start |========== arrival() =======|arrived|
     ```
 
-    Edge and bulk run the same kernel, and no cell touches what another cell of the same pass does,
-    so their order cannot be seen in a single bit. What is enqueued later into the bulk stream comes
-    after all of the pass, and edge planes after what is in the bulk stream then.
+    The edge is as many planes as a slab holds of its neighbour's. Edge and bulk run the same
+    kernel, and no cell touches what another cell of the same pass does, so their order cannot be
+    seen in a single bit. What is enqueued later into the bulk stream comes after all of the pass,
+    and edge planes after what is in the bulk stream then.
     """
 
     def __init__(self, device, grid: Grid, slab, launch, exchange):
@@ -26,11 +27,11 @@ class Pass:
         self.launch, self.exchange = launch, exchange
         first, end = grid.interior
         lower, upper = slab.lower is not None, slab.upper is not None
-        self.inner = first + lower, end - upper
-        if lower and upper:
-            self.edges = first, end, max(1, end - 1 - first)
-        else:
-            self.edges = (first, first + lower, 1) if lower else (end - upper, end, 1)
+        begin = min(first + grid.ghost * lower, end)
+        self.inner = begin, max(begin, end - grid.ghost * upper)
+        self.edges = [(first, self.inner[0], 1), (self.inner[1], end, 1)]
+        if lower and upper and grid.ghost == 1:
+            self.edges = [(first, end, max(1, end - 1 - first))]
         self.alone = not (lower or upper)
         self._runs, self._mark = 0, None
 
@@ -60,7 +61,8 @@ class Pass:
 
     def _compute_and_exchange(self, timed: bool) -> tuple:
         self.edge.wait(self.bulk.record())
-        self.launch(self.edge, *self.edges)
+        for planes in self.edges:
+            self.launch(self.edge, *planes)
         ready = self.edge.record(timed)
         self.launch(self.bulk, *self.inner)
         done = self.bulk.record(timed) if timed else None

@@ -24,10 +24,11 @@ class EntryList:
     members in `one_face_each` of the [[boundary]]s or, counted on, among the bodies.
 
     blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i, bit 0 if two faces
-    with values in their cells meet there. inward: for k = 1 to
-    the boundary's reach, the k-th cells inwards, int64 (n,), with their blocked; `replaced`: how
-    many of these are no fluid, and replaced by the nearest before them. links: float64, the number
-    of each link, where the boundary asks for one (`replaced`: of how many it cannot be had).
+    with values in their cells meet there. inward: for k = 1 to the boundary's reach, the k-th cells
+    inwards, int64 (n,), with their blocked, those that are no fluid replaced by the nearest before
+    them. links: float64, the number of each link, where the boundary asks for one. behind: for
+    k = 1, 2 where it asks for them, the cells x + k c_i of each link, which may be of ghost planes.
+    fell_back: how often for each of the boundary's `fallbacks`.
     """
 
     structure: dict
@@ -41,8 +42,9 @@ class EntryList:
     member: np.ndarray
     fields: dict[int, np.ndarray]
     inward: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-    replaced: int = 0
+    fell_back: tuple[int, ...] = (0,)
     links: np.ndarray | None = None
+    behind: tuple[np.ndarray, ...] = ()
 
     @property
     def boundary(self):
@@ -60,16 +62,22 @@ class EntryList:
             blocked=self.blocked[mine],
             member=self.member[mine],
             fields={column: values[mine] for column, values in self.fields.items()},
-            links=self._links_of(mine),
+            links=self._of_links(self.links, mine),
+            behind=tuple(self._of_links(cells, mine) for cells in self.behind),
             inward=tuple((there[mine], links[mine]) for there, links in self.inward),
         )
 
-    def _links_of(self, mine):
-        """The numbers of the links of some entries."""
-        if self.links is None:
+    def _of_links(self, values, mine):
+        """Values of all links -> those of the links of some entries."""
+        if values is None:
             return None
         bits = np.unpackbits(self.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=int)
-        return self.links[np.isin(np.repeat(np.arange(bits.size), bits), mine)]
+        return values[np.isin(np.repeat(np.arange(bits.size), bits), mine)]
+
+    @property
+    def replaced(self) -> int:
+        """How often the boundary takes something else than it asks for."""
+        return sum(self.fell_back)
 
     def rows(self, size, t: float) -> np.ndarray:
         """`values` at time t, in a box of `size` cells."""
@@ -114,13 +122,11 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
             member,
             fields,
             tuple((there, blocked.of(there)) for there in inward),
-            replaced,
+            (replaced,),
         )
         if boundary.per_link:
             body = owner[mine] - (len(owners) - len(case.bodies))
-            around = each.cells, body, each.missing, each.blocked
-            links, replaced = link_values(case, boundary, links_of(case, slab, ids, *around))
-            each = replace(each, links=links, replaced=replaced)
+            each = _with_links(case, slab, ids, each, body)
         lists.append(replace(each, values=each.rows(case.domain.size, 0)))
     return tuple(lists)
 
@@ -130,6 +136,15 @@ def _meeting(owners, cells, owner) -> np.ndarray:
     on_site = [each.oriented and each.wall_at == "node" for each in owners]
     found, count = np.unique(cells[np.array(on_site, bool)[owner]], return_counts=True)
     return found[count > 1]
+
+
+def _with_links(case, slab, ids, entries: EntryList, body) -> EntryList:
+    """A list with what its boundary must know of each link; body: (n,), that of each entry."""
+    around = entries.cells, body, entries.missing, entries.blocked
+    links, boundary = links_of(case, slab, ids, *around), entries.boundary
+    found, fell_back = link_values(case, boundary, links)
+    behind = tuple(links.along(k)[0] for k in range(1, 1 + boundary.behind))
+    return replace(entries, links=found, fell_back=fell_back, behind=behind)
 
 
 def _groups(owners) -> list[list[int]]:
@@ -216,22 +231,24 @@ def _steps(lattice, boundary) -> tuple[int, int, int]:
     return lattice.volume * plane, lattice.volume * row, x
 
 
-def planes_needed(case) -> tuple[int, int]:
-    """Planes that the first and the last slab need for the boundaries of their faces."""
-    slowest, needed = "xyz"[case.dimensions - 1], {"-": 1, "+": 1}
+def planes_needed(case) -> tuple[int, int, int]:
+    """Planes that the first slab, those between, and the last need for what boundaries read."""
+    slowest, needed = "xyz"[case.dimensions - 1], {"-": case.ghost, "+": case.ghost}
     for boundary in one_face_each(case.boundaries):
         axis, side = boundary.where[0]
         if boundary.reach and axis == slowest:
             planes = max(map(abs, _steps(case.lattice, boundary)))
             needed[side] = max(needed[side], min(1 + boundary.reach * planes, case.shape[0]))
-    return needed["-"], needed["+"]
+    return needed["-"], case.ghost, needed["+"]
 
 
 def require_planes(case, slab) -> None:
-    """CaseError where a boundary looks further inwards than the slab next to its face reaches.
+    """CaseError where a boundary looks further than the slabs reach.
 
-    What a boundary reads never is another rank's.
+    Inwards of a face it looks into its own rank's planes alone, along links also into the next
+    rank's, but no further.
     """
+    _require_behind(case, slab)
     slowest = "xyz"[case.dimensions - 1]
     for boundary in one_face_each(case.boundaries):
         if not boundary.reach or boundary.where[0][0] != slowest:
@@ -247,3 +264,20 @@ def require_planes(case, slab) -> None:
                 "boundary",
                 case.path,
             )
+
+
+def _require_behind(case, slab) -> None:
+    """CaseError where the smallest slab has fewer planes than a boundary looks behind its links."""
+    everywhere = (*case.boundaries, *(body.boundary for body in case.bodies))
+    for boundary in everywhere:
+        planes, fewest = case.shape[0], case.shape[0] // slab.ranks
+        if fewest >= boundary.behind:
+            continue
+        mend = f"start at most {planes // boundary.behind} ranks"
+        raise CaseError(
+            f"'{boundary.name}' looks {boundary.behind} cells behind its links, and a rank owns "
+            f"{fewest} planes of {planes}; needed: {boundary.behind}; "
+            f"{mend if planes >= boundary.behind else 'enlarge the box along that axis'}",
+            "boundary",
+            case.path,
+        )

@@ -33,10 +33,11 @@ class Geometry:
     wraps: tuple[bool, bool]
 
     def fluid(self, local: int) -> np.ndarray:
-        """Where a local plane, or the one before or after them, is fluid: bool (rows, nx)."""
+        """Where a local plane, or a ghost plane, is fluid: bool (rows, nx)."""
         if 0 <= local < len(self.solid):
             return self.solid[local] == 0
-        return self.beside[local > 0]
+        ghost = len(self.beside) // 2
+        return self.beside[ghost + (local if local < 0 else local - len(self.solid))]
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,9 @@ def survey(case, planes_at_a_time: int = 64, look=None) -> Survey:
         if look:
             look(case, slab, ids, lists, shared)
         for each in lists:
-            if each.boundary.per_link and each.replaced:
-                fallbacks[each.boundary.name, each.boundary.fallback] += each.replaced
+            told = each.boundary.fallbacks if each.boundary.per_link else ()
+            for fallback, count in zip(told, each.fell_back, strict=False):
+                fallbacks[each.boundary.name, fallback] += count
         entries.append(np.bincount(cells // (rows * nx), minlength=slab.planes))
         fluid.append(_fluid_cells(ids[1:-1]))
         for k in range(1, bodies + 1):
@@ -114,7 +116,7 @@ def survey(case, planes_at_a_time: int = 64, look=None) -> Survey:
         tuple(_of_each(case, faces, links)),
         tuple(links[boundaries:].tolist()),
         dict(overlaps),
-        dict(fallbacks),
+        {told: count for told, count in fallbacks.items() if count},
     )
 
 

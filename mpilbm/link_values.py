@@ -1,8 +1,11 @@
 """Numbers that a boundary must know of each of its links, from the solids and faces around."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+from mpilbm.solids import fluid_plane
 
 
 @dataclass(frozen=True)
@@ -10,16 +13,20 @@ class Links:
     """Links of entries, one after another as they are staged: by entry, then direction.
 
     at: int (n, D), the cells' (x, y[, z]) in the full lattice; c: int (n, D), the c_i of what
-    enters; behind: bool (n,), nothing streams into the cell along -c_i; body: int (n,), the body
-    whose link it is, < 0 for faces; fluid: int (n, D) -> bool (n,), whether the cells so many steps
-    away are fluid.
+    enters; behind, missing: bool (n,), nothing streams into the cell along -c_i, and along c_i, as
+    it may where a boundary sets the whole cell; body: int (n,), the body whose link it is, < 0 for
+    faces; fluid: int (n, D) -> bool (n,), whether the cells so many steps away are fluid; along:
+    k -> int64 (n,), bool (n,): the cells x + k c_i, and whether these are fluid; where they are
+    not, x itself.
     """
 
     at: np.ndarray
     c: np.ndarray
     behind: np.ndarray
+    missing: np.ndarray
     body: np.ndarray
-    fluid: object
+    fluid: Callable
+    along: Callable
 
 
 def links_of(case, slab, ids, cells, body, missing, blocked) -> Links:
@@ -39,20 +46,56 @@ def links_of(case, slab, ids, cells, body, missing, blocked) -> Links:
         plane = there[:, -1] - slab.begin + 1
         return ids[plane, rows, inner[:, 0] // lattice.volume] == 0
 
-    return Links(at, np.array(lattice.c, np.int64)[i], behind > 0, body[entry], fluid)
+    c = np.array(lattice.c, np.int64)[i]
+    size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
+
+    def along(k):
+        there = at + k * c
+        inside = (((there >= 0) & (there < size)) | periodic).all(axis=1)
+        planes = there[:, -1] - slab.begin
+        row, x = there[:, 1] * (lattice.D == 3) % slab.shape[1], there[:, 0] % size[0]
+        number = np.where(inside, row, 0) * slab.shape[2] + np.where(inside, x, 0) // lattice.volume
+        found = np.zeros(len(there), bool)
+        for local in np.unique(planes[inside]):
+            mine = np.flatnonzero(inside & (planes == local))
+            found[mine] = plane_of(int(local)).reshape(-1)[number[mine]]
+        there = planes * slab.shape[1] * slab.shape[2] + number
+        return np.where(found, there, cells[entry]), found
+
+    def plane_of(local):
+        near = -1 <= local <= slab.planes
+        return ids[local + 1] == 0 if near else fluid_plane(case, slab, local)
+
+    alone = (blocked[entry] >> i.astype(np.uint32) & 1) > 0
+    return Links(at, c, behind > 0, alone, body[entry], fluid, along)
 
 
-def link_values(case, boundary, links: Links) -> tuple[np.ndarray, int]:
+def link_values(case, boundary, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     """The value of each link that the boundary asks for, and how often it had to fall back."""
-    return {"distance": distances, "mirror": mirrors}[boundary.per_link](case, links)
+    found = {"distance": distances, "second": seconds, "next": nexts, "mirror": mirrors}
+    return found[boundary.per_link](case, links)
 
 
-def distances(case, links: Links) -> tuple[np.ndarray, int]:
+def distances(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     """q: from the cell to the wall along a link, in links; 1/2 where no shape says it.
 
     So it is at masks and faces; also, counted, where q < 1/2 and nothing streams in from the other
     side of the cell.
     """
+    q = _of_shapes(case, links)
+    replaced = (q < 0.5) & links.behind
+    q[replaced] = 0.5
+    return q, (int(np.count_nonzero(replaced)),)
+
+
+def nexts(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
+    """q; counted where the next cell on the other side of the cell is no fluid."""
+    lacks = links.missing & ~links.along(1)[1]
+    return _of_shapes(case, links), (int(np.count_nonzero(lacks)),)
+
+
+def _of_shapes(case, links: Links) -> np.ndarray:
+    """q where a shape says it, else 1/2."""
     q = np.full(len(links.at), 0.5)
     size = np.array(case.domain.size)
     for number, body in enumerate(case.bodies):
@@ -60,12 +103,20 @@ def distances(case, links: Links) -> tuple[np.ndarray, int]:
         if body.shape is None or not mine.size:
             continue
         q[mine] = body.shape.distance(links.at[mine].T + 0.5, -links.c[mine].T, size)
-    replaced = (q < 0.5) & links.behind
-    q[replaced] = 0.5
-    return q, int(np.count_nonzero(replaced))
+    return q
 
 
-def mirrors(case, links: Links) -> tuple[np.ndarray, int]:
+def seconds(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The same, -q where one of the two next cells on the other side of the cell is no fluid.
+
+    Counted apart, if more than half-way walls follow from it.
+    """
+    q, replaced = distances(case, links)
+    lacks = links.behind | ~(links.along(1)[1] & links.along(2)[1])
+    return np.where(lacks, -q, q), (*replaced, int(np.count_nonzero(lacks & (q != 0.5))))
+
+
+def mirrors(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     """The sum of 2^axis over the axes along which a link is mirrored: see FreeSlip."""
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
     slips = {face for b in case.boundaries for face in b.where if b.slips}
@@ -76,4 +127,4 @@ def mirrors(case, links: Links) -> tuple[np.ndarray, int]:
             turned |= crossed[:, a] & beyond & (axis + side not in slips)
     turned |= ~links.fluid(np.where(crossed | turned[:, None], 0, -links.c))
     axes = (crossed | turned[:, None]) & (links.c != 0)
-    return (axes << np.arange(size.size)).sum(axis=1).astype(np.float64), 0
+    return (axes << np.arange(size.size)).sum(axis=1).astype(np.float64), (0,)

@@ -70,6 +70,7 @@ class Lists:
         }
         self._cells = device.upload(solver.grid.packed(cells, geometry))
         self._ranges: list[tuple] = []
+        self._nears: dict[str, tuple] = {}  # (cells, their velocities, how many) of a list
         begin = 0
         for e in entries:
             own = {"own_first": begin, "own_link": int(start[begin]) if e.cells.size else 0}
@@ -88,15 +89,38 @@ class Lists:
         if any(value.timed for member in entries.members for value in member.given()):
             self._timed.append((entries, arrays["values"]))
         if "link" in wanted:
-            arrays["link"] = upload(entries.links.astype(solver.program.compute))
+            # where a direction is not listed the place after the last may be looked at
+            arrays["link"] = upload(np.append(entries.links, 0.5).astype(solver.program.compute))
         if "blocked" in wanted:
             arrays["blocked"] = upload(entries.blocked)
+        if entries.boundary.beside:
+            arrays |= self._near(name, entries)
+        for k, there in enumerate(entries.behind, 1):
+            if f"cells_behind{k}" in wanted:
+                packed = solver.grid.packed(there, self._geometry)
+                arrays[f"cells_behind{k}"] = upload(packed)
         for k, (there, blocked) in enumerate(entries.inward, 1):
             if f"cells_in{k}" in wanted:
                 packed = solver.grid.packed(there, self._geometry)
                 arrays |= {f"cells_in{k}": upload(packed), f"blocked_in{k}": upload(blocked)}
         kept = [state.values for state in self.states if state.label == name]
         return arrays | dict(zip(("state",), kept, strict=False))
+
+    def _near(self, name: str, entries) -> dict:
+        """The cells next to those of a list, along the links that are missing."""
+        device, grid = self._solver.device, self._solver.grid
+        listed, missing = (
+            np.unpackbits(bits.view(np.uint8), bitorder="little").reshape(-1, 32).astype(bool)
+            for bits in (entries.missing, entries.missing & entries.blocked & ~np.uint32(1))
+        )
+        cells = entries.behind[0][missing[listed]]
+        count = missing.sum(axis=1, dtype=np.int64)
+        near = device.allocate(
+            (cells.size + 1) * self._solver.lattice.D, self._solver.program.compute
+        )
+        packed = device.upload(grid.packed(cells, self._geometry))
+        self._nears[name] = packed, near, cells.size
+        return {"near": near, "near_start": device.upload(np.cumsum(count) - count)}
 
     def _state(self, entries):
         """The state of one list, if it keeps any."""
@@ -129,6 +153,10 @@ class Lists:
         arrays |= self._arrays
         bind = self._solver.bind_step
         for name, begin, end, own in self._ranges:
+            if name in self._nears:
+                cells, near, count = self._nears[name]
+                launch = bind(f"{name}_near_{parity}", **(arrays | {"cells": cells, "near": near}))
+                self._launches[key].append((launch, 0, count))
             launch = bind(f"{name}_{parity}", cells=self._cells, **own, **arrays)
             self._launches[key].append((launch, begin, end))
             if "state" in own:
@@ -163,6 +191,10 @@ class Lists:
             self._tell_time(entries, values)
         for name, begin, end, own in self._ranges:
             parity = solver.steps % solver.layout.parities
+            if name in self._nears:
+                cells, near, count = self._nears[name]
+                more = {"cells": cells, "near": near}
+                solver.bind(f"{name}_near_{parity}", **(arrays | more))(self.stream, 0, count)
             solver.bind(f"{name}_{parity}", **(arrays | own))(self.stream, begin, end)
         return arrays
 

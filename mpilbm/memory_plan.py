@@ -28,8 +28,8 @@ def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
     storage, compute = (
         np.dtype(kind).itemsize for kind in (case.precision.storage, case.precision.compute)
     )
-    grid = case.layout.grid(case.lattice, planes, rows, nx, fluid)
-    velocity = velocity_grid(case.lattice, case.layout.ghost, planes, rows, nx)
+    grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, case.ghost)
+    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx)
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     return {
         "populations": case.layout.buffers * grid.count * storage,
@@ -64,7 +64,9 @@ def _own_rates(case, entries) -> tuple[int, int]:
     """These bytes an entry, and a link."""
     value = np.dtype(case.precision.compute).itemsize
     kept = value * len(entries.boundary.state(case.lattice))
-    return 4 + 12 * len(entries.inward) + kept, value * (entries.links is not None)
+    behind = 8 + case.lattice.D * value if entries.boundary.beside else 8 * len(entries.behind)
+    a_link = value * (entries.links is not None) + behind
+    return 4 + 12 * len(entries.inward) + 8 * entries.boundary.beside + kept, a_link
 
 
 def more_bytes(case, slab, lists) -> np.ndarray:

@@ -19,7 +19,8 @@ class MomentumExchange:
         F = sum over links of -c_i (f_i_in + f_opp_out) - u_wall (f_opp_out - f_i_in)
 
     over the step from t to t + 1, where f_opp left the cell at t and f_i enters it. The second
-    part makes it the same in all uniformly moving frames. Populations count from their values at
+    part makes it the same in all uniformly moving frames. Where a boundary changes what streams in,
+    too, so much comes in besides. Populations count from their values at
     rest, so the pressure is that above cs2 rho_0: on closed bodies this makes no difference.
     [Toelke & Krafczyk 2008, eqs. 10-11; Wen et al. 2014, J. Comput. Phys. 266, 161]
 
@@ -45,13 +46,14 @@ class MomentumExchange:
         self._after = len(one_face_each(case.boundaries))
         found = self._found(geometry.lists)
         lists = tuple(each.only(mine) for each, mine in found)
-        self._links(lists)
+        walls = self._links(lists)
         needed = LINK_BYTES * self._links_of_all + list_bytes(case, *counted(lists))
         needed += sum(own_bytes(case, each) for each in lists)
         needed += SPLIT_BYTES * case.split * sum(each.cells.size for each in lists)
         solver.device.require(needed, "the forces on bodies")
         self.exchanged = solver.device.allocate(2 * self._links_of_all, "float64")
         self.lists = Lists(solver, replace(geometry, lists=lists), chained=case.split)
+        self._walls = solver.device.upload(walls) if walls.size else walls
         if case.split and self.lists.count:
             self.stress = solver.device.allocate(self.lists.once * self.parts, "float64")
         self._mines = [mine for each, mine in found if each.boundary.state(solver.lattice)]
@@ -74,12 +76,13 @@ class MomentumExchange:
         """Number of each entry's body; negative where it is of a face."""
         return np.array(entries.owners, np.int64)[entries.member] - self._after
 
-    def _links(self, lists) -> None:
+    def _links(self, lists) -> np.ndarray:
         """What the host must know of the bodies' links, in the order in which they are staged.
 
-        place: (links, D), where they leave the body, half a link from its last node; it does not
-        jump where a body reaches a periodic face. wall: (links, D), where the body's boundary has
-        its velocity, as its kernel takes it.
+        place: (links, D), where they leave the body, half a link from its last node, or the cell
+        where what streams in is changed; it does not jump where a body reaches a periodic face.
+        wall: (links, D), where the body's boundary has its velocity, as its kernel takes it.
+        Returns, bit by bit, which links of the entries cross a wall.
         """
         slab, lattice, size = self.solver.slab, self.solver.lattice, self.solver.case.domain.size
         cells = np.concatenate([each.cells for each in lists])
@@ -89,17 +92,24 @@ class MomentumExchange:
         entry, i = np.nonzero(bits)
         self._links_of_all, self._mine = entry.size, np.isin(body[entry], self.bodies)
         entry, i = entry[self._mine], i[self._mine]
+        walls = missing & np.concatenate([each.blocked for each in lists]) & ~np.uint32(1)
+        crossing = np.unpackbits(walls.view(np.uint8), bitorder="little").reshape(-1, 32)
+        crosses = crossing[entry, i][:, None] > 0
         self.c = np.array(lattice.c, np.float64)[i]
-        self._area = 2 / float(lattice.cs2) * np.array(lattice.w, np.float64)[i, None] * self.c
+        area = 2 / float(lattice.cs2) * np.array(lattice.w, np.float64)[i, None] * crosses
+        self._area = area * self.c
         self._at = np.searchsorted(np.unique(cells), cells[entry])
         plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
         x = lattice.x(plane + slab.begin, row, k)
         node = np.stack([x, plane + slab.begin] if self.D == 2 else [x, row, plane + slab.begin], 1)
-        self.place = (node - self.c) % np.array(size) + 0.5 + self.c / 2
+        c = np.array(lattice.c, np.float64)[crossing.argmax(axis=1)[entry]]
+        c = np.where(crosses, self.c, c)
+        self.place = (node - c) % np.array(size) + 0.5 + np.where(crosses, c / 2, c)
         q = np.concatenate([_to_the_wall(each) for each in lists])
         self.wall = node + 0.5 - q[self._mine, None] * self.c
         self.body = body[entry]
         self._group = np.searchsorted(self.bodies, self.body) * slab.planes + plane
+        return walls
 
     def sample(self) -> np.ndarray:
         """F (D) and torque about the origin (3, in 2D 1) in the step to come.
@@ -130,7 +140,7 @@ class MomentumExchange:
             kept = zip(solver.lists.states, lists.states, self._mines, strict=True)
             for state, own, mine in kept:
                 own.write(state.read()[mine])
-            arrays = lists.stage() | {"exchanged": self.exchanged}
+            arrays = lists.stage() | {"exchanged": self.exchanged, "walls": self._walls}
             launch = solver.bind(f"exchanged_{solver.steps % solver.layout.parities}", **arrays)
             launch(lists.stream, 0, lists.count)
             if solver.case.split:
@@ -163,7 +173,7 @@ class MomentumExchange:
 
 def _to_the_wall(entries) -> np.ndarray:
     """How far from the cell the wall of each link of a list is, in links."""
-    if entries.boundary.per_link == "distance":
-        return entries.links
+    if entries.boundary.per_link in ("distance", "second", "next"):
+        return np.abs(entries.links)
     _, links = counted([entries])
     return np.full(links, 0.5 if entries.boundary.wall_at == "half" else 0.0)

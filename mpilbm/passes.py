@@ -19,11 +19,11 @@ def exchange_plan(grid: Grid, writes: Iterable, reads: Iterable, array: int = 0)
     """What a slab sends and receives after a pass with these writes, before one with these reads.
 
     `writes` and `reads` are the accesses (slot, offset) of one cell; `array` is the number of the
-    array that holds the field then. A place that the cell itself has written need not be fetched.
+    array that holds the field then. What the slab itself has written is not fetched.
     Each run of neighbouring slots is one transfer, so one message a face where slots are sorted.
     """
     writes = {(a.slot, a.offset) for a in writes if a.buffer == grid.name}
-    reads = {(a.slot, a.offset) for a in reads if a.buffer == grid.name} - writes
+    reads = {(a.slot, a.offset) for a in reads if a.buffer == grid.name}
     sends, receives = [], []
     for way in (+1, -1):
         moves = sorted(_moves(grid, writes, reads, way))
@@ -43,13 +43,15 @@ def _moves(grid: Grid, writes, reads, way: int) -> set[Move]:
             f"{reach} planes must travel; the slab has {grid.planes}, ghosts {grid.ghost}"
         )
     inner, outer = (end - 1, first - 1) if way > 0 else (first, end)
+    # a slot's values all are written from the same side: how many planes beyond the slab it wrote
+    own = {slot: max(0, -way * offset[0]) for slot, offset in writes}
     moves = set()
     for slot, offset in writes:
         for k in range(max(0, way * offset[0])):
             landing = first + k if way > 0 else end - 1 - k
             moves.add((grid.slots[slot], inner + way * (1 + k), landing))
     for slot, offset in reads:
-        for k in range(max(0, -way * offset[0])):
+        for k in range(own.get(slot, 0), -way * offset[0]):
             moves.add((grid.slots[slot], inner - way * k, outer - way * k))
     return moves
 

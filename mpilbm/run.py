@@ -73,7 +73,8 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
     solids_and_lists = build_geometry(case, slab, comm)
     replaced = Counter()
     for each in solids_and_lists.lists:
-        replaced[each.boundary.name, each.boundary.fallback] += sum(comm.allgather(each.replaced))
+        for fallback, count in zip(each.boundary.fallbacks, each.fell_back, strict=True):
+            replaced[each.boundary.name, fallback] += sum(comm.allgather(count))
     for (name, fallback), count in replaced.items():
         if count:
             say(comm, f"warning: '{name}': {count} {fallback}")

@@ -33,15 +33,16 @@ def fluid_plane(case, slab: Slab, local: int) -> np.ndarray:
 def surroundings(case, slab: Slab, fluid_cells) -> dict:
     """What a slab must know of the planes next to it to number the fluid cells.
 
-    around: int64 (planes + 4,), the fluid cells of each plane and of two on either side, 0 beyond a
-    wall; beside: two of bool (rows, nx), fluid in the planes next to the slab's; wraps: whether
-    rows, and x, are periodic.
+    around: int64 (ghost + 1 + planes + ghost + 1,), the fluid cells of each plane and of those on
+    either side, 0 beyond a wall; beside: bool (rows, nx) of each ghost plane, those below the slab
+    and those above, where it is fluid; wraps: whether rows, and x, are periodic.
     """
-    last, periodic = slab.planes, case.domain.periodic
-    beyond = [fluid_plane(case, slab, local) for local in (-2, -1, last, last + 1)]
+    periodic, beyond = case.domain.periodic, case.ghost + 1
+    places = (*range(-beyond, 0), *range(slab.planes, slab.planes + beyond))
+    fluid = [fluid_plane(case, slab, local) for local in places]
     return {
-        "around": np.insert(np.count_nonzero(beyond, axis=(1, 2)), 2, fluid_cells),
-        "beside": beyond[1:3],
+        "around": np.insert(np.count_nonzero(fluid, axis=(1, 2)), beyond, fluid_cells),
+        "beside": fluid[1:-1],
         "wraps": (periodic[1] or case.dimensions == 2, periodic[0]),
     }
 

@@ -41,7 +41,7 @@ class Solver:
         self.lattice, self.layout, self.steps = case.lattice, case.layout, 0
         self.exchanger, self.program = exchanger, program
         planes, (rows, nx) = slab.planes, slab.shape[1:]
-        self.grid = self.layout.grid(self.lattice, planes, rows, nx, geometry.around)
+        self.grid = self.layout.grid(self.lattice, planes, rows, nx, geometry.around, case.ghost)
         self.first = self.grid.ghost
         self.kernels = device.compile(program)
         whole, listed = geometry, self.grid.unlisted(geometry.lists, self.lattice)

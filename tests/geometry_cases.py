@@ -12,7 +12,7 @@ class Wall:
     """Stand-in for a boundary: `kind` is its structure, `values` its numbers."""
 
     oriented, whole, reach, per_link, slips = False, False, 0, "", False
-    across = False
+    across, behind, beside = False, 0, False
 
     def __init__(self, *where, kind="wall", **values):
         self.where, self.kind, self.numbers = where, kind, values
@@ -50,4 +50,5 @@ def make_case(lattice, size, periodic="", boundaries=None, bodies=(), directory=
         bodies=bodies,
         path=Path("a.toml"),
         directory=Path(directory),
+        ghost=1,
     )

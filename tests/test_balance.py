@@ -12,7 +12,7 @@ from mpilbm.domain import split
 from mpilbm.registry import make, names
 
 
-def cut(costs, ranks, least=(1, 1)):
+def cut(costs, ranks, least=(1, 1, 1)):
     slabs = split((len(costs), 4, 5), ranks, False, np.array(costs), least)
     assert [slab.begin for slab in slabs[1:]] == [slab.end for slab in slabs[:-1]]
     assert (slabs[0].begin, slabs[-1].end) == (0, len(costs))
@@ -25,7 +25,7 @@ def dearest(costs, sizes):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("least", [(1, 1), (2, 3)])
+@pytest.mark.parametrize("least", [(1, 1, 1), (2, 1, 3)])
 def test_no_other_cuts_are_cheaper(ranks, least):
     random = np.random.default_rng(ranks)
     for planes in (7, 8, 11):
@@ -36,7 +36,7 @@ def test_no_other_cuts_are_cheaper(ranks, least):
             np.diff([0, *inner, planes]).tolist()
             for inner in combinations(range(1, planes), ranks - 1)
         ]
-        fits = [s for s in every if ranks == 1 or (s[0] >= least[0] and s[-1] >= least[1])]
+        fits = [s for s in every if ranks == 1 or (s[0] >= least[0] and s[-1] >= least[2])]
         if fits:
             assert found in fits
             assert dearest(costs, found) == min(dearest(costs, sizes) for sizes in fits)
@@ -51,7 +51,7 @@ def test_equal_costs_give_the_equal_cuts(planes, ranks):
 
 
 def test_shares_where_the_ends_need_more_planes_than_there_are():
-    assert cut([1, 1, 9], 3, (2, 2)) == [1, 1, 1]
+    assert cut([1, 1, 9], 3, (2, 1, 2)) == [1, 1, 1]
 
 
 def tables(path, layout, D=3, filling=(0.0, 0.6)):
@@ -157,5 +157,14 @@ def test_slabs_at_faces_have_the_planes_that_their_boundaries_look_at(tmp_path):
     case = typed(case)
     costs = np.array([10**6] + [1] * 15 + [10**6])
     first, *_, last = balance.slabs(case, 3, costs)
-    assert (first.planes, last.planes) == balance.planes_needed(case)
+    assert (first.planes, 1, last.planes) == balance.planes_needed(case)
     assert min(first.planes, last.planes) > 1
+
+
+def test_slabs_have_the_planes_that_are_looked_at_along_links(tmp_path):
+    case = tables(tmp_path, {"name": "ab"})
+    case["body"][0]["boundary"] = {"name": "tamm_mott_smith"}
+    costs = np.array([1] * 8 + [10**6] + [1] * 8)
+    assert min(slab.planes for slab in balance.slabs(typed(case), 4, costs)) == 4
+    case["body"][0]["boundary"] = {"name": "bounce_back"}
+    assert min(slab.planes for slab in balance.slabs(typed(case), 4, costs)) == 1

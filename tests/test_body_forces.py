@@ -22,9 +22,9 @@ STILL = {"name": "guo", "value": [0, 0]}
 
 
 def on_links() -> list[str]:
-    """Boundaries of bodies that set what enters along their links, and nothing else."""
+    """Boundaries of bodies."""
     found = {name: find("boundaries", name) for name in names("boundaries")}
-    return [name for name, one in found.items() if not one.oriented and not one.whole]
+    return [name for name, one in found.items() if not one.oriented]
 
 
 def bodies(D: int, boundary) -> list[dict]:

@@ -197,6 +197,18 @@ def test_what_a_cell_wrote_beyond_its_slab_is_not_fetched_back():
     assert content(grid, plan.receives[0]) == [(1, 1)]
 
 
+def test_of_two_planes_those_travel_that_others_wrote():
+    """Of what a cell reads two planes up, the first was written by the slab itself."""
+    grid = Grid.dense("f", 5, 4, 3, (0, 1, 2), 2)
+    writes, reads = ([Access("f", 1, (k, 0, 0))] for k in (1, 2))
+    plan = exchange_plan(grid, writes, reads)
+    assert [t.neighbour for t in plan.sends] == [+1, -1]
+    assert [content(grid, t) for t in plan.sends] == [[(7, 1)], [(3, 1)]]
+    assert [content(grid, t) for t in plan.receives] == [[(2, 1)], [(8, 1)]]
+    with pytest.raises(ValueError, match="2 planes must travel; the slab has 1"):
+        exchange_plan(Grid.dense("f", 1, 4, 3, (0, 1, 2), 2), writes, reads)
+
+
 @over_lattices
 def test_velocity_planes_travel_whole_and_only_where_the_curl_looks(lattice):
     grid = velocity_grid(lattice, 1, 6, *box_of(lattice)[1:])

@@ -20,8 +20,12 @@ class Boundary(Parameters):
     oriented   it knows the inward normal, and so stands on faces of the box alone
     whole      it sets all populations of the cell, but for those along links of other boundaries
     reach      how many cells it looks inwards along the normal (`cell.inward`): 0, 1 or 2
-    per_link   what it must know of each link (`cell.link`): "" (nothing), "distance" or "mirror",
-               see link_values; `fallback` says what it does where that cannot be had
+    per_link   what it must know of each link (`cell.link`): "" (nothing), "distance", "second",
+               "next" or "mirror", see link_values; `fallbacks` say what it does where that cannot
+               be had
+    behind     how many planes away what it reads along its links may lie (`cell.behind`): 0 or 2
+    beside     it asks for the velocity of the next cell along each link (`cell.u_behind`); with
+               behind = 2
     slips      nothing is dragged along its wall
     across     it stands on two periodic faces, and acts on what streams from one to the other
     """
@@ -34,9 +38,11 @@ class Boundary(Parameters):
     whole: ClassVar[bool] = False
     reach: ClassVar[int] = 0
     per_link: ClassVar[str] = ""
-    fallback: ClassVar[str] = (
-        "cells to which it looks inwards are no fluid; it takes the nearest before them"
+    fallbacks: ClassVar[tuple[str, ...]] = (
+        "cells to which it looks inwards are no fluid; it takes the nearest before them",
     )
+    behind: ClassVar[int] = 0
+    beside: ClassVar[bool] = False
     slips: ClassVar[bool] = False
     across: ClassVar[bool] = False
 
@@ -102,6 +108,12 @@ class Boundary(Parameters):
         at_wall(i, expression, q)     the expression with these at the wall, x - q c_i, or without
                                       q half a link out
         link(i)                       the number of the link along c_i, where declared
+        behind(i, k, j)               what left x + k c_i along c_j: c_i itself for k = 1, c_opp(i)
+                                      for k = 2; where declared
+        u_behind(i)                   u of what left x + c_i, where declared; zero unless c_i is its
+                                      own
+        owns(i, yes, no)              one of two values: whether the link along c_i is missing and
+                                      this entry's
         left[j]                       the population that left the cell along c_j
         rho, density, u               of what left; density as it is stored
         arrives[j]                    the one that streams in; along a missing link, what left

@@ -24,7 +24,7 @@ def structure(case) -> dict:
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
         "initial": start(fluid),
-        "weighed": bool(case.weighed),
+        "weighed": [bool(case.weighed), weighed_whole(case)],
         "split": case.split,
     }
 
@@ -42,6 +42,11 @@ def boundaries(case) -> list:
     for boundary in (*faces, *(body.boundary for body in case.bodies)):
         found.setdefault(json.dumps(boundary.structure(), sort_keys=True), boundary)
     return list(found.values())
+
+
+def weighed_whole(case) -> bool:
+    """Whether a boundary of a body whose force is asked for sets whole cells."""
+    return any(case.bodies[k].boundary.whole for k in case.weighed)
 
 
 def boundary_structures(case) -> list[dict]:
@@ -104,11 +109,14 @@ def _list_kernels(case, kernels, parity: int) -> list:
     for boundary in boundaries(case):
         name = list_name(case, boundary)
         found.append(lists.stage_kernel(kernels, boundary, name, parity))
+        if boundary.beside:
+            found.append(lists.near_kernel(kernels, name, parity))
         if boundary.state(case.lattice):
             found.append(lists.begin_kernel(kernels, boundary, name, parity))
     take_in = lists.enter_kernel if case.layout.populations else lists.again_kernel
     found.append(take_in(kernels, parity, lowest))
-    found += [lists.exchanged_kernel(kernels, parity)] if case.weighed else []
+    if case.weighed:
+        found.append(lists.exchanged_kernel(kernels, parity, weighed_whole(case)))
     return found + ([stress_kernel(kernels, parity, lowest)] if case.split else [])
 
 

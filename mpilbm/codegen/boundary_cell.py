@@ -8,10 +8,19 @@ from sympy import Piecewise, Rational, sqrt, sympify
 from mpilbm.codegen.coordinates import centre_of, given
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
+from mpilbm.codegen.program import Access
 from mpilbm.equilibria import dot
+from mpilbm.layouts import HERE
 
 HALF = Rational(1, 2)
 OWN = "own"  # the entry's place in the arrays of its own list
+PLACE = {  # C text of where a packed cell lies
+    "x": "(int)({} & 0x1fffff)",
+    "row": "(int)({} >> 21 & 0x1fffff)",
+    "plane": "(({} >> 42) + first)",
+    "node": "(int)({} & 0x3ffffffffff)",
+}
+PLACES = re.compile(r"\b(plane|row|x|node)\b")
 NAMES = re.compile(r"\b(cells?|blocked|plane|row|x|node)(_[mp])?\b")
 
 
@@ -92,6 +101,50 @@ class BoundaryCell(CellView):
         self._kernel.per_entry("link", "real*")
         self._kernel.argument("own_link", "int64")
         return self._kernel.load(f"link_{i}", f"link[{staged(i)} - own_link]")
+
+    def behind(self, i: int, k: int, j: int):
+        """What left x + k c_i along c_j, from that cell or from one of the two behind x."""
+        step, fluid, places = self.lattice.offset(i), self._fluid, {}
+
+        def read(name, place):
+            value = symbol(f"behind{k}_{i}_{name}")
+            places[value] = place
+            return value
+
+        f = fluid.layout.left(self.lattice, self._parity, read, fluid.model.rest)[j]
+        for value in sorted(sympify(f).free_symbols & places.keys(), key=str):
+            slot, offset = places[value]
+            here = k if offset == HERE else k + (1 if offset == step else -1)
+            self._behind(value, slot, here, tuple(here * a for a in step), staged(i))
+        return f
+
+    def owns(self, i: int, yes, no):
+        """One of two values: whether the link along c_i is missing and the entry's own."""
+        self._kernel.per_entry("blocked", "uint32*")
+        own = self._kernel.load(f"own_{i}", f"(real)((links & blocked[{OWN}]) >> {i} & 1)")
+        return Piecewise((yes, own > 0), (no, True))
+
+    def u_behind(self, i: int) -> list:
+        """u of what left x + c_i; zeros where the link is not the entry's own."""
+        kernel, D = self._kernel, self.lattice.D
+        kernel.per_entry("near_start", "int64*")
+        kernel.argument("near", "real*")
+        before = f"POPCOUNT(links & blocked[{OWN}] & {(1 << i) - 2}u)"
+        at = f"near[(near_start[{OWN}] + {before}) * {D}"
+        near = [kernel.load(f"near_{i}_{axis}", f"{at} + {a}]") for a, axis in enumerate("xyz"[:D])]
+        return [self.owns(i, u, 0) for u in near]
+
+    def _behind(self, value, slot: int, k: int, offset, link: str) -> None:
+        """Load a value of the k-th cell behind a link, at an offset from x."""
+        kernel, grid = self._kernel, self._fluid.grid
+        kernel.per_entry(f"cells_behind{k}", "int64*")
+        kernel.argument("own_link", "int64")
+        kernel.argument("f", "store*")
+        cell = f"cells_behind{k}[{link} - own_link]"
+        address = PLACES.sub(lambda m: PLACE[m[1]].format(cell), kernel.address(grid, slot, HERE))
+        kernel.loads[value] = f"LOAD(f, {address})"
+        kernel.touched[0].add("f")
+        kernel.reads.append(Access(grid.name, slot, offset))
 
     def streams(self, offset, j: int):
         """What streams along c_j to x + offset, also where that lies beyond a face.

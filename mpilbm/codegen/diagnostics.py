@@ -20,7 +20,7 @@ class Diagnostics:
 
     def __init__(self, fluid: FluidKernels):
         self.fluid, self.model, self.lattice = fluid, fluid.model, fluid.lattice
-        self.grid = velocity_grid(self.lattice, fluid.layout.ghost, 1, 1, 1)
+        self.grid = velocity_grid(self.lattice, 1, 1, 1, 1)
         self.flags = flags_type(self.lattice)
 
     def all(self) -> list:

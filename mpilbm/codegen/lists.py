@@ -8,7 +8,9 @@ from mpilbm.codegen.boundary_cell import OWN, BoundaryCell, staged
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
+from mpilbm.codegen.program import Access
 from mpilbm.codegen.sharing import share
+from mpilbm.layouts import HERE
 
 ENTRY = {}
 ENTRY["cells"] = """\
@@ -36,6 +38,25 @@ def stage_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "Entr
     following = boundary.follow(cell, kernel.incoming) if names else {}
     kernel.following = {kernel.state(k, len(names)): sympify(following[name])
                         for k, name in enumerate(names)}  # fmt: skip
+    return kernel
+
+
+def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
+    """The velocity of what left some cells, which may lie in the next plane of another slab."""
+    kernel = EntryText(f"{name}_near_{parity}", "u of what left the cells behind links", fluid)
+    kernel.links = ""
+    kernel.argument("near", "real*")
+    _, _, u = fluid.model.macroscopic(kernel, fluid.left(kernel, parity), -1)
+    for a, u_a in enumerate(u):
+        kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a)
+    seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == fluid.grid.name]
+    if fluid.grid.turned:  # what left towards a solid lies there
+        seen += [(fluid.lattice.opp[slot], HERE) for slot, _ in seen]
+    kernel.reads += [
+        Access(fluid.grid.name, slot, (plane + side, row, x))
+        for slot, (plane, row, x) in seen
+        for side in (-1, 0, 1)
+    ]
     return kernel
 
 
@@ -81,26 +102,34 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     return kernel
 
 
-def exchanged_kernel(fluid: FluidKernels, parity: int) -> KernelText:
+def exchanged_kernel(fluid: FluidKernels, parity: int, whole: bool = False) -> KernelText:
     """For each staged link, f_i + f_opp and f_opp - f_i, where f_opp left and f_i enters.
 
-    Their values at rest, feq(rho = 1, u = 0), are left out: gauge pressure.
+    Their values at rest, feq(rho = 1, u = 0), are left out: gauge pressure. With `whole` some of
+    what is staged stands for what streams in, g_i: f_i - g_i and g_i - f_i.
     """
     model, lattice = fluid.model, fluid.lattice
     text = "f_opp_out + f_i_in - 2 feq_i(1, 0), f_opp_out - f_i_in"
     kernel = EntryText(f"exchanged_{parity}", text, fluid)
     kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     kernel.argument("exchanged", "double*")
+    if whole:
+        kernel.argument("walls", "uint32*")
     value = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
     left = fluid.left(kernel, parity)
+    streams = fluid.arriving(kernel, parity, "f", "streams") if whole else left
     rest = [0] * lattice.Q if model.offset else model.collision.feq(lattice, 1, 1, [0] * lattice.D)
-    for i in range(1, lattice.Q):
-        k = f"2 * ({staged(i)})"
-        kernel.do(f"double out_{i} = 0, in_{i} = 0;")
-        enters = value.format(staged(i))
-        kernel.do(f"if ({_listed(i)}) {{{{ out_{i} = {{0}}; in_{i} = {enters}; }}}}",
-                  left[lattice.opp[i]])  # fmt: skip
+    for i in range(0 if whole else 1, lattice.Q):
+        k, enters = f"2 * ({staged(i)})", value.format(staged(i))
         both = f"out_{i} + in_{i} - {2 * float(rest[i])!r}"
+        out = "{0}"
+        if whole:
+            wall = f"walls[entry] >> {i} & 1"
+            both = f"({wall}) ? {both} : in_{i} - out_{i}"
+            out = f"({wall}) ? {{0}} : {{1}}"
+        kernel.do(f"double out_{i} = 0, in_{i} = 0;")
+        kernel.do(f"if ({_listed(i)}) {{{{ out_{i} = {out}; in_{i} = {enters}; }}}}",
+                  left[lattice.opp[i]], streams[i])  # fmt: skip
         kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k}, {both});")
         kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k} + 1, out_{i} - in_{i});")
     return kernel

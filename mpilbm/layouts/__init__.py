@@ -44,7 +44,6 @@ class Layout(Parameters):
 
     buffers: ClassVar[int] = 1
     parities: ClassVar[int] = 1
-    ghost: ClassVar[int] = 1
     populations: ClassVar[bool] = True
     sweep: ClassVar[bool] = False
     dense: ClassVar[bool] = True
@@ -87,13 +86,13 @@ class Layout(Parameters):
         """All places that the update of a cell writes."""
         return [place for place, _ in self.kept(lattice, parity, [0] * lattice.Q, _one)]
 
-    def grid(self, lattice, planes: int, rows: int, nx: int, fluid=None) -> Grid:
-        """Allocation, strides and neighbours of a slab.
+    def grid(self, lattice, planes: int, rows: int, nx: int, fluid=None, ghost: int = 1) -> Grid:
+        """Allocation, strides and neighbours of a slab with `ghost` planes on either side.
 
-        `fluid`: fluid cells of each plane, two planes on either side of the slab included.
+        `fluid`: fluid cells of each plane, of the ghost planes, and of one more on either side.
         """
         slots, staggered = self.slots(lattice), lattice.staggered
-        return Grid.dense("f", planes, rows, nx, slots, self.ghost, staggered)
+        return Grid.dense("f", planes, rows, nx, slots, ghost, staggered)
 
     def problems(self, case) -> list[str]:
         """Refuse lattices that leave nodes out, where neighbours are not found by their offsets."""

@@ -5,7 +5,7 @@ from functools import cache
 from pydantic import Field, field_validator
 
 from mpilbm.layouts import HERE, Layout, Place
-from mpilbm.layouts.nodes import BEYOND, NodeGrid
+from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.registry import find, make, names, register
 
 
@@ -53,12 +53,12 @@ class Indirect(Layout):
         """As the streaming."""
         return _layout(self.streaming).f_out(lattice, i, parity)
 
-    def grid(self, lattice, planes, rows, nx, fluid=None):
+    def grid(self, lattice, planes, rows, nx, fluid=None, ghost=1):
         """Memory of the fluid cells; without their number, of none."""
         offsets = tuple(sorted({place.offset for place in self._away(lattice)}))
-        fluid = [0] * (planes + 2 * BEYOND) if fluid is None else fluid
+        fluid = [0] * (planes + 2 * ghost + 2) if fluid is None else fluid
         turned = self._turned(lattice, offsets)
-        return NodeGrid("f", planes, rows, nx, self.slots(lattice), offsets, turned, fluid)
+        return NodeGrid("f", planes, rows, nx, self.slots(lattice), offsets, turned, fluid, ghost)
 
     def _away(self, lattice) -> set[Place]:
         """All places outside the cell that a step touches."""

@@ -17,7 +17,6 @@ import numpy as np
 
 from mpilbm.layouts.grid import LINE
 
-BEYOND = 2  # planes beyond the slab whose fluid cells are counted: the ghost planes and the next
 TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
 
 
@@ -25,8 +24,8 @@ TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*
 class NodeGrid:
     """A field of `len(slots)` values a fluid cell; `slots[k]` is where value k lies in a plane.
 
-    `fluid`: fluid cells of each plane, with BEYOND planes on either side of the slab (0 beyond a
-    wall). `offsets`: those at which a kernel finds neighbours. `turned`: for each of them the
+    `fluid`: fluid cells of each plane, of the ghost planes and of one more on either side (0 beyond
+    a wall). `offsets`: those at which a kernel finds neighbours. `turned`: for each of them the
     slots of a plane that hold what is found there and what comes back; empty if nothing does.
     """
 
@@ -38,8 +37,8 @@ class NodeGrid:
     offsets: tuple[tuple[int, int, int], ...]
     turned: tuple[tuple[int, int], ...]
     fluid: np.ndarray
+    ghost: int = 1
 
-    ghost: ClassVar[int] = 1
     over: ClassVar[str] = "nodes"
 
     @cached_property
@@ -125,27 +124,30 @@ class NodeGrid:
         return self.offsets.index(offset) if any(offset) else None
 
     def packed(self, cells, geometry) -> np.ndarray:
-        """Cells (plane * rows + row) * nx + x as plane << 42 | node."""
-        planes = cells // (self.rows * self.nx)
-        nodes = np.searchsorted(np.flatnonzero(geometry.solid.reshape(-1) == 0), cells)
-        counts = self.count_of[self.ghost : -self.ghost]
-        return planes << 42 | (nodes - (np.cumsum(counts) - counts)[planes])
+        """Cells (plane * rows + row) * nx + x as plane << 42 | node; ghost planes count, too."""
+        below, plane = geometry.beside[: self.ghost], self.rows * self.nx
+        above = geometry.beside[self.ghost :]
+        fluid = np.concatenate([*below, *(geometry.solid == 0), *above]).reshape(-1)
+        planes = cells // plane
+        nodes = np.searchsorted(np.flatnonzero(fluid), cells + self.ghost * plane)
+        before = np.cumsum(self.count_of) - self.count_of
+        return planes << 42 | (nodes - before[planes + self.ghost])
 
     def tables(self, geometry) -> dict[str, np.ndarray]:
         """The numbers of neighbours, and the cells of nodes and rows, of all owned planes.
 
+        With two ghost planes also of the inner ones, where they are those of the slab that owns it.
         node_next[plane][table, node]: place of the neighbour in its plane; node_cell[plane][node]:
         row * nx + x; node_row[plane, row]: nodes of the plane before this row.
         """
         following = np.zeros(len(self.offsets) * self.places, np.int32)
         cell = np.zeros(self.places, np.int32)
         row = np.zeros((len(self.stride), self.rows + 1), np.int32)
-        numbers = [self._numbers(geometry, local) for local in (-1, 0, 1)]
-        for plane in range(*self.interior):
-            local = plane - self.ghost
-            numbers = numbers[-2:] if local else numbers
-            if local:
-                numbers.append(self._numbers(geometry, local + 1))
+        more = self.ghost - 1
+        numbers = [self._numbers(geometry, local) for local in (-more - 1, -more)]
+        for local in range(-more, self.planes + more):
+            plane = local + self.ghost
+            numbers = [*numbers[-2:], self._numbers(geometry, local + 1)]
             here = np.flatnonzero(numbers[1] >= 0)
             start, stride = int(self.start[plane]), int(self.stride[plane])
             cell[start : start + here.size] = here
@@ -176,7 +178,7 @@ class NodeGrid:
         """
         target = plane + self.offsets[table][0]
         missing = np.flatnonzero(there < 0)
-        if self.turned and self.keeps(target):
+        if self.turned and self._together(plane, target):
             slot, back = self.turned[table]
             own = self.piece(plane, back, 1)[0] - self.piece(target, slot, 1)[0]
             there[missing] = own + missing
@@ -185,6 +187,13 @@ class NodeGrid:
             free[there[(there >= 0) & (there < there.size)]] = False
             there[missing] = np.flatnonzero(free)[: missing.size]
         return there
+
+    def _together(self, plane: int, target: int) -> bool:
+        """Whether the slab that owns a plane owns this neighbour plane, too."""
+        first, end = self.interior
+        if plane < first:
+            return target <= plane
+        return target >= plane if plane >= end else self.keeps(target)
 
     def keeps(self, plane):
         """Whether a plane of the array is owned, so that no other slab writes to it."""

@@ -1,4 +1,4 @@
-"""What boundaries keep of their cells goes through checkpoints to other ranks."""
+"""What boundaries keep, and what they read of other ranks, through checkpoints and alone."""
 
 import numpy as np
 import pytest
@@ -14,9 +14,13 @@ pytestmark = pytest.mark.mpi
 def flow(steps):
     faces = [("zou_he", "y-"), ("grad", "y+"), ("grad", "x+"), ("bounce_back", "x-")]
     boundaries = [table(name, face, D=2) for name, face in faces]
-    more = {"run": {"steps": steps}, "backend": {"name": "cpu"}}
+    walls = [{"name": "interpolated", "order": 2}, {"name": "tamm_mott_smith"}]
+    discs = [{"name": "sphere", "centre": [4.2, y], "radius": 1.3} for y in (4.4, 8.7)]
+    parts = zip(("first", "second"), discs, walls, strict=True)
+    more = {"body": [{"label": n, "shape": s, "boundary": wall} for n, s, wall in parts]}
+    more |= {"run": {"steps": steps}, "backend": {"name": "cpu"}}
     more["output"] = [{"name": "checkpoint", "every": 4}]
-    return parse_case(closed("D2Q9", [6, 13], boundaries, **more), "flow.toml")
+    return parse_case(closed("D2Q9", [8, 13], boundaries, **more), "flow.toml")
 
 
 def test_a_restart_on_other_ranks_finds_it(mpi_tmp_path):

@@ -1,0 +1,66 @@
+"""Flows that tools/gpu_check compares between GPU and CPU."""
+
+from mpilbm.boxes import box
+from mpilbm.registry import find, make, names
+
+
+def tables(lattice, size, setting="periodic", layout="ab", precision="single", **more) -> dict:
+    """A standard box of `mpilbm bench`, or a ball in a channel with a force."""
+    ball, setting = setting == "ball", "periodic" if setting == "ball" else setting
+    collision = "trt" if make("layouts", layout).populations else "regularized"
+    collision = collision if make("lattices", lattice).isotropy >= 4 else "mrt"
+    case = box(setting, size, lattice, collision, layout, precision)
+    if ball:
+        D, end = len(size), "xyz"[len(size) - 1]
+        case["domain"]["periodic"][-1] = False
+        ends = [{"name": "equilibrium", "where": [end + "-"], "velocity": [0] * (D - 1) + [0.03]},
+                {"name": "equilibrium", "where": [end + "+"], "rho": 1.0}]  # fmt: skip
+        shape = {"name": "sphere", "centre": [n / 2 for n in size], "radius": min(size) / 4}
+        case |= {"boundary": ends, "force": {"name": "guo", "value": [1e-5] * D}}
+        case["body"] = [{"label": "ball", "shape": shape, "boundary": {"name": "bounce_back"}}]
+    return case | more
+
+
+def flows():
+    """(name, tables) of flows that the standard boxes do not have."""
+    sizes = {"D2Q9": (67, 29), "D3Q19": (66, 18, 13), "D3Q27": (66, 18, 13)}
+    for collision in names("collisions"):
+        kind = find("collisions", collision)
+        lattice = next(n for n in ("D3Q19", "D3Q27", "D2Q9") if n in (kind.lattices or sizes))
+        case = tables(lattice, sizes[lattice], "periodic", "esopull")
+        yield collision, case | {"collision": {"name": collision}}
+    D3Q19 = sizes["D3Q19"]
+    spin = ["-0.005*(y - 9)", "0.005*(x - 33)", 0]  # the ball's: along its surface
+    inlet = ["0.01*sin(t/9)", 0, "0.05*sin(pi*x/nx)*(1 - exp(-t/20))"]
+    for k, name in enumerate(names("boundaries")):
+        layout = ("ab", "aa", "esopull", "moments", "indirect")[k % 5]
+        case = tables("D3Q19", D3Q19, "ball", layout)
+        given = "velocity" in find("boundaries", name).model_fields
+        ends = [
+            {"name": "zou_he", "where": ["z-"], "velocity": inlet},
+            {"name": name, "where": ["z+"]} | ({"velocity": [0, 0, 0.02]} if given else {}),
+        ]
+        if find("boundaries", name).across:
+            case["domain"]["periodic"][2] = True
+            ends = [{"name": name, "where": ["z-", "z+"], "rho_jump": "1e-3*(1 + sin(t/9))"}]
+        if not find("boundaries", name).oriented:
+            wall = {"name": name} | ({"velocity": spin} if given else {})
+            case["body"] = [body | {"boundary": wall} for body in case["body"]]
+        yield f"boundary {name} {layout}", case | {"boundary": ends}
+        if name == "interpolated":
+            case["body"] = [body | {"boundary": wall | {"order": 2}} for body in case["body"]]
+            yield "boundary interpolated order 2", case | {"boundary": ends}
+    closure = {"name": "smagorinsky", "constant": 0.2}
+    for layout, collision in (("esopull", "trt"), ("ab", "mrt"), ("moments", "regularized")):
+        case = tables("D3Q19", D3Q19, "ball", layout)
+        yield (
+            f"{collision} smagorinsky {layout}",
+            case | {"collision": {"name": collision, "closure": closure}},
+        )
+    waves = ["1e-5*(y - 9)*(z/nz)*(1 + t/100)", "1e-5*sin(2*pi*x/nx)", 0]
+    for layout, collision in (("aa", "trt"), ("indirect", "trt"), ("moments", "regularized")):
+        case = tables("D3Q19", D3Q19, "cavity", layout, collision={"name": collision})
+        yield f"force by formulas {layout}", case | {"force": {"name": "guo", "value": waves}}
+    case = tables("D3Q19", D3Q19, "periodic", "ab")
+    start = case["initial"] | {"non_equilibrium": True, "iterate": 20}
+    yield "initial state", case | {"initial": start}

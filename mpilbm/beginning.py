@@ -23,30 +23,40 @@ class Beginning:
     """Fills a solver: `fill`, which may fail on one slab, then `settle` on all slabs at once."""
 
     def __init__(self, solver):
-        self.solver, self.initial = solver, solver.case.fluids[0].initial
-        self.held = None
+        self.solver = solver
+        self.iterate = max(fluid.initial.iterate for fluid in solver.case.fluids)
+        self.held = []  # a velocity for each fluid
 
     def fill(self) -> None:
         """rho and u of the case -> what left the cells in the step before; talks to nobody."""
-        solver, slab = self.solver, self.solver.slab
-        if self.initial.iterate:
-            count = slab.planes * self._values
-            solver.device.require(count * solver.diagnostics.dtype.itemsize, "a velocity to hold")
-            self.held = solver.device.allocate(count, solver.program.compute)
-        solver.steps = -self.initial.iterate
-        for begin, end in solver.blocks():
-            planes = slab.begin + begin, slab.begin + end
-            rho, u = self.initial.evaluate(slab.shape, *planes)
-            fields = {"rho_initial": rho, "u_initial": u}
-            if self.initial.non_equilibrium:
-                fields["stress_initial"] = self._stress(rho, planes)
-            arrays = {name: solver.device.upload(values) for name, values in fields.items()}
-            solver.over_block("initialise", begin, end, **arrays)
-            if self.initial.iterate:
-                part = solver.device.upload(u.astype(solver.program.compute))
-                target = self.held[begin * self._values : end * self._values]
-                solver.device.copy(target, part)
-                solver.device.synchronize()
+        self.solver.steps = -self.iterate
+        for each in self.solver.fluids:
+            if self.iterate:
+                self.held.append(self._room())
+            for begin, end in self.solver.blocks():
+                self._fill(each, begin, end)
+
+    def _room(self):
+        solver = self.solver
+        count = solver.slab.planes * self._values
+        solver.device.require(count * solver.diagnostics.dtype.itemsize, "a velocity to hold")
+        return solver.device.allocate(count, solver.program.compute)
+
+    def _fill(self, each, begin: int, end: int) -> None:
+        """Planes begin..end of a fluid."""
+        solver, slab, initial = self.solver, self.solver.slab, each.fluid.initial
+        planes = slab.begin + begin, slab.begin + end
+        rho, u = initial.evaluate(slab.shape, *planes)
+        fields = {"rho_initial": rho, "u_initial": u}
+        if initial.non_equilibrium:
+            fields["stress_initial"] = self._stress(each.fluid, rho, planes)
+        arrays = {name: solver.device.upload(values) for name, values in fields.items()}
+        each.over_block("initialise", begin, end, **arrays)
+        if self.iterate:
+            part = solver.device.upload(u.astype(solver.program.compute))
+            target = self.held[each.number][begin * self._values : end * self._values]
+            solver.device.copy(target, part)
+            solver.device.synchronize()
 
     @property
     def _values(self) -> int:
@@ -54,34 +64,40 @@ class Beginning:
         rows, nx = self.solver.slab.shape[1:]
         return self.solver.lattice.D * rows * nx
 
-    def _stress(self, rho, planes):
+    def _stress(self, fluid, rho, planes):
         """sum_i c_i c_i (f_i - feq_i) = -2 rho cs2 tau S, with tau of the shear viscosity.
 
         [Chapman & Enskog; paper: Ferrari et al. 2023]
         """
         solver, cs2 = self.solver, float(self.solver.lattice.cs2)
-        tau = tau_from_viscosity(solver.case.fluids[0].viscosity, cs2)
-        return -2 * cs2 * tau * rho[..., None] * self.initial.strain(solver.slab.shape, *planes)
+        tau = tau_from_viscosity(fluid.viscosity, cs2)
+        return -2 * cs2 * tau * rho[..., None] * fluid.initial.strain(solver.slab.shape, *planes)
 
     def settle(self) -> None:
         """What the neighbours must send, and the steps at a velocity that stays; collective."""
-        solver, steps = self.solver, self.initial.iterate
+        solver, steps = self.solver, self.iterate
+        solver.coupled.begin()
         solver.resume(-steps)
         if not steps:
             return
         rate = damping(solver.case)
-        passes = [self._pass(k, rate) for k in range(solver.period)]
-        last = self._pass(-1 % solver.period, 1.0)
+        passes = [self._passes(k, rate) for k in range(solver.period)]
+        last = self._passes(-1 % solver.period, 1.0)
         for step in range(-steps, 0):
             k = step % solver.period
-            solver.lists.run(k)
-            (passes[k] if step < -1 else last).run()
+            for each in solver.fluids:
+                each.lists.run(k)
+            for one in passes[k] if step < -1 else last:
+                one.run()
             solver.steps += 1
         solver.device.synchronize()
         solver.diagnostics.forget()
-        self.held = None
+        self.held = []
 
-    def _pass(self, k: int, rate: float):
-        name = f"hold_{k % self.solver.layout.parities}"
-        more = {"origin": self.solver.first, "u_held": self.held, "hold": rate}
-        return self.solver.other_pass(name, k, **more)
+    def _passes(self, k: int, rate: float) -> list:
+        name, solver = f"hold_{k % self.solver.layout.parities}", self.solver
+        more = {"origin": solver.first, "hold": rate}
+        return [
+            each.other_pass(name, k, one.exchange, u_held=self.held[each.number], **more)
+            for each, one in zip(solver.fluids, solver.streaming[k], strict=True)
+        ]

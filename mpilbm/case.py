@@ -13,6 +13,7 @@ from mpilbm.case_checks import check
 from mpilbm.case_errors import sentences
 from mpilbm.case_file import Body, CaseFile, Domain, Precision, Run
 from mpilbm.choice import as_json
+from mpilbm.codegen.program import OF
 from mpilbm.errors import CaseError
 from mpilbm.given_files import resolved
 from mpilbm.initial import Initial
@@ -106,6 +107,11 @@ class Case(Parameters):
     def key(self, fluid: Fluid, name: str) -> str:
         """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
         return f"fluid.{fluid.label}.{name}" if len(self.fluids) > 1 else name
+
+    def force_on(self, number: int) -> list:
+        """The components of the force on a fluid; coupled ones have names of their own."""
+        force = self.fluids[number].force
+        return force.components(OF.format(number) if self.coupling else "") if force else []
 
     def objects(self) -> Iterator[tuple[str, Any]]:
         """Everything that the registry made for this case, with its key path."""

@@ -35,6 +35,8 @@ def check(case, tables: dict) -> tuple[list[str], list[str]]:
             warnings.append(f"{key}: {sentence}")
     if case.precision.intrinsics and case.backend.name == "cpu":
         warnings.append("precision.intrinsics: has no effect on a CPU; remove it")
+    if not problems:
+        warnings += _objects(case, "warnings")
     return problems, warnings if problems else warnings + _mass(case) + _sixteen_bits(case)
 
 
@@ -121,11 +123,11 @@ def _initial(case) -> list[str]:
     return problems
 
 
-def _objects(case) -> list[str]:
-    """What the registered objects themselves find: their `problems(case)`, with key paths."""
+def _objects(case, what: str = "problems") -> list[str]:
+    """What the registered objects themselves find: their `what(case)`, with key paths."""
     problems = []
     for where, thing in case.objects():
-        for problem in thing.problems(case) if hasattr(thing, "problems") else ():
+        for problem in getattr(thing, what)(case) if hasattr(thing, what) else ():
             begins = re.match(r"\w+", problem)
             is_key = begins and begins[0] in type(thing).model_fields
             problems.append(f"{where}{'.' if is_key else ': '}{problem}")

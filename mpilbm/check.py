@@ -10,6 +10,7 @@ import numpy as np
 from mpilbm import balance, flaws, geometry
 from mpilbm.codegen.program import Access
 from mpilbm.entry_lists import require_planes
+from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.passes import exchange_plan
 from mpilbm.speeds import largest_speed
@@ -228,16 +229,27 @@ def halo_bytes(case, slab, fluid=None) -> tuple[int, int]:
     """
     lattice, layout = case.lattice, case.layout
     grid = layout.grid(lattice, slab.planes, *slab.shape[1:], fluid, case.ghost)
-    itemsize = np.dtype(case.precision.storage).itemsize
+    storage, compute = case.precision.storage, case.precision.compute
+    peers = {1: slab.upper, -1: slab.lower}
+    fields = []
+    if case.coupling:
+        shown, beside = range(len(case.coupling.shown(case))), range(1, lattice.Q)
+        field = FieldGrid.of(case, slab.planes, *slab.shape[1:])
+        reads = [Access(field.name, slot, lattice.offset(i)) for slot in shown for i in beside]
+        fields = [(exchange_plan(field, (), reads), compute)]
     found = []
     for parity in range(layout.parities):
         following = (parity + 1) % layout.parities
         places = layout.writes(lattice, parity), layout.reads(lattice, following)
         accesses = ([Access(grid.name, *place) for place in side] for side in places)
-        peers = {1: slab.upper, -1: slab.lower}
-        sends = [s for s in exchange_plan(grid, *accesses).sends if peers[s.neighbour] is not None]
-        sends = [s for s in sends if peers[s.neighbour] != slab.rank]
-        found.append((sum(send.count for send in sends) * itemsize, len(sends)))
+        plans = [(exchange_plan(grid, *accesses), storage)] * len(case.fluids) + fields
+        sends = [
+            send.count * np.dtype(kind).itemsize
+            for plan, kind in plans
+            for send in plan.sends
+            if peers[send.neighbour] not in (None, slab.rank)
+        ]
+        found.append((sum(sends), len(sends)))
     return max(found)
 
 

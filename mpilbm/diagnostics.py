@@ -17,14 +17,17 @@ class Diagnostics:
     use, whose edge planes are exchanged like populations.
     """
 
-    names = ("rho", "u", "vorticity", "q_criterion")
-
     def __init__(self, solver):
         self.solver, self.device, self.lattice = solver, solver.device, solver.lattice
         self.planes, self.rows, self.nx = solver.slab.planes, *solver.slab.shape[1:]
         self.dtype = np.dtype(solver.program.compute)
         ghost = solver.grid.ghost
         self.grid = velocity_grid(self.lattice, ghost, self.planes, self.rows, self.nx)
+        coupling, case = solver.case.coupling, solver.case
+        self.outputs = coupling.outputs(case) if coupling else ()
+        self.masses = coupling.masses(case) if coupling else {}
+        self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
+        self.names = ("rho", "u", "vorticity", "q_criterion", *self.outputs)
         self.forget()
 
     def forget(self) -> None:
@@ -67,6 +70,7 @@ class Diagnostics:
 
     def prepare(self, names) -> None:
         """What must be there before these fields can be made; collective."""
+        self.solver.coupled.look()
         if {"vorticity", "q_criterion"} & set(names):
             self._velocity_sums()
 
@@ -96,7 +100,11 @@ class Diagnostics:
             made = {"rho_out": arrays["rho"], "u_out": arrays["u"]}
             self.solver.enqueue("fields", begin, end, **made)
         for name in arrays.keys() - {"rho", "u"}:
-            given = {"u": self.velocity, "derived_out": arrays[name], **self.grid.arguments()}
+            given = {"derived_out": arrays[name]}
+            if name in self.outputs:
+                self.solver.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
+                continue
+            given |= {"u": self.velocity, **self.grid.arguments()}
             self.solver.enqueue(name, begin, end, **given)
 
     def shaped(self, flat: dict, begin: int, end: int) -> dict[str, np.ndarray]:
@@ -113,6 +121,7 @@ class Diagnostics:
 
     def on_device(self, begin: int, end: int) -> tuple:
         """Rho and u of planes begin..end as arrays of the device; of the fluid cells alone."""
+        self.prepare(("rho", "u"))
         arrays = self.arrays(("rho", "u"), end - begin)
         self.enqueue(arrays, begin, end)
         self.device.synchronize()
@@ -124,7 +133,9 @@ class Diagnostics:
         Once a step: later calls for the same step find it done and talk to nobody.
         """
         if self._velocity_step != self.solver.steps:
-            self._sums = self._row_sums("velocity", 4 + self.lattice.D, u=self.velocity)
+            self.solver.coupled.look()
+            columns = 4 + self.lattice.D + len(self.masses)
+            self._sums = self._row_sums("velocity", columns, u=self.velocity)
             self.exchange.start()
             self.exchange.finish()
             self._velocity_step = self.solver.steps
@@ -142,19 +153,20 @@ class Diagnostics:
         """Names and (planes, columns) in double: mass, momentum, energies, max |u|, not finite.
 
         mass = sum rho; kinetic_energy = sum rho u.u / 2; enstrophy = sum omega.omega / 2, over the
-        fluid cells, times the volume of a cell. Collective.
+        fluid cells, times the volume of a cell; of each of several fluids the mass. Collective.
         """
         D, volume = self.lattice.D, self.lattice.volume
         first = self._velocity_sums()
         enstrophy = self._row_sums("enstrophy", 1, u=self.velocity)
-        mass = first[:, :1]
-        if self.solver.case.precision.offset:
-            mass = mass + self.solver.geometry.fluid_cells[:, None]
+        end, cells = D + 4, self.solver.geometry.fluid_cells[:, None]
+        mass = first[:, :1] + self.rest * cells
+        masses = first[:, end:] + np.array([list(self.masses.values())]) * cells
         momentum = [f"momentum_{axis}" for axis in AXES[:D]]
         names = ("mass", *momentum, "kinetic_energy", "enstrophy", "max_speed", "nonfinite")
+        names += tuple(self.masses)
         speed = np.sqrt(first[:, D + 2 : D + 3])
         whole = (volume * part for part in (mass, first[:, 1 : D + 2], enstrophy))
-        parts = (*whole, speed, first[:, D + 3 :])
+        parts = (*whole, speed, first[:, D + 3 : end], volume * masses)
         return names, np.concatenate(parts, axis=1)
 
 

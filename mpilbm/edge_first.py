@@ -90,3 +90,19 @@ class Pass:
         mark, self._mark = self._mark, self.bulk.record()
         if mark is not None:
             self.exchange.wait(mark.synchronize)
+
+
+class InTurn:
+    """Passes one after another, as one: each begins behind all of the one before."""
+
+    def __init__(self, passes: list[Pass]):
+        self.passes = passes
+
+    @property
+    def waited(self) -> float:
+        """Seconds that the host has waited, all in all."""
+        return sum(one.waited for one in self.passes)
+
+    def run(self, timed: bool = False) -> tuple:
+        """The work of all, and the events of each, one after another."""
+        return tuple(event for one in self.passes for event in one.run(timed))

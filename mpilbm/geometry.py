@@ -213,7 +213,7 @@ def _entries(case, slab: Slab, ids):
     An owner is a place in `one_face_each` of the [[boundary]]s or, counted on, a body.
     """
     walls = one_face_each(case.boundaries)
-    faces, across = _face_owners(case, walls, False), _face_owners(case, walls, True)
+    faces, across = face_owners(case, walls, False), face_owners(case, walls, True)
     has_solids = [plane.any() for plane in ids]
     templates = {}  # entries of planes without solids near, by what is below and above, and parity
     found = []
@@ -231,7 +231,7 @@ def _entries(case, slab: Slab, ids):
     return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
 
-def _face_owners(case, walls, across: bool) -> tuple[tuple[int, int], ...]:
+def face_owners(case, walls, across: bool) -> tuple[tuple[int, int], ...]:
     """Per axis (plane, row, x) the owner of its lower and upper face; -1: periodic.
 
     `across`: of the faces that are periodic, and -1 for the others and where there is none.

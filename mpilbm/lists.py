@@ -36,11 +36,11 @@ class State:
 
 
 class Lists:
-    """Entries of all boundaries of a solver, one after another in the arrays, and their kernels.
+    """Entries of all boundaries of a fluid, one after another in the arrays, and their kernels.
 
-    `start` is where the links of an entry begin in the staging array. Some arrays are of one list:
-    there entry k stands at k - own_first. `chained`: kernels over each listed cell once find its
-    entries, also where the step does not need that.
+    `solver` is the fluid's Populations. `start` is where the links of an entry begin in the staging
+    array. Some arrays are of one list: there entry k stands at k - own_first. `chained`: kernels
+    over each listed cell once find its entries, also where the step does not need that.
     """
 
     def __init__(self, solver, geometry, chained=False):
@@ -103,7 +103,8 @@ class Lists:
             if f"cells_in{k}" in wanted:
                 packed = solver.grid.packed(there, self._geometry)
                 arrays |= {f"cells_in{k}": upload(packed), f"blocked_in{k}": upload(blocked)}
-        kept = [state.values for state in self.states if state.label == name]
+        label = name + solver.suffix
+        kept = [state.values for state in self.states if state.label == label]
         return arrays | dict(zip(("state",), kept, strict=False))
 
     def _near(self, name: str, entries) -> dict:
@@ -128,7 +129,7 @@ class Lists:
         if names:
             values = solver.device.allocate(entries.cells.size * len(names), solver.program.compute)
             below = solver.slab.begin * int(np.prod(solver.slab.shape[1:]))
-            label = codegen.list_name(solver.case, entries.boundary)
+            label = codegen.list_name(solver.case, entries.boundary) + solver.suffix
             yield State(label, names, entries.cells + below, values, solver.device)
 
     def _chain(self, cells, geometry, device, grid) -> None:

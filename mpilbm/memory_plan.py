@@ -4,6 +4,7 @@ import numpy as np
 
 from mpilbm.boundaries import one_face_each
 from mpilbm.errors import CaseError
+from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
 
 # of a box in cells: the lists pack plane, row and x into 64 bits
@@ -31,12 +32,14 @@ def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
     grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, case.ghost)
     velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx)
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
+    if case.coupling:
+        tables["fields of the coupling"] = FieldGrid.of(case, planes, rows, nx).count * compute
     return {
-        "populations": case.layout.buffers * grid.count * storage,
+        "populations": len(case.fluids) * case.layout.buffers * grid.count * storage,
         **tables,
         "velocity": velocity.count * compute,
         "flags": planes * rows * nx * (1 if len(case.lattice.beside) < 8 else 2),
-        "boundary lists": list_bytes(case, entries, links),
+        "boundary lists": len(case.fluids) * list_bytes(case, entries, links),
     }
 
 

@@ -1,6 +1,6 @@
 """The solver of one slab: its arrays, kernels and streams, and the step."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -9,31 +9,27 @@ from mpilbm import memory_plan
 from mpilbm.beginning import Beginning
 from mpilbm.box_walls import BoxWalls
 from mpilbm.codegen.program import Program
+from mpilbm.coupled import Coupled, Uncoupled
 from mpilbm.diagnostics import Diagnostics
-from mpilbm.edge_first import Pass
+from mpilbm.edge_first import InTurn
 from mpilbm.field_copies import FieldCopies
-from mpilbm.lists import Lists
 from mpilbm.momentum_exchange import MomentumExchange
-from mpilbm.passes import exchange_plan
+from mpilbm.populations import Group, Populations
 from mpilbm.step_times import StepTimes
 
 BLOCK_BYTES = 2**26  # of initial fields on the device at a time
 
 
-@dataclass(frozen=True)
-class Group:
-    """A part of the state in a checkpoint: (planes, components, rows, nx) values of `dtype`."""
-
-    label: str
-    components: int
-    dtype: str
-
-
 class Solver:
-    """One slab of a case on one device.
+    """One slab of a case on one device: its fluids, and a step that is a list of passes.
 
-    `steps` counts what is done. Step t has parity t % parities and, with two arrays, reads array
-    t % 2 and writes the other.
+    ```
+    one fluid    lists           | collide-stream ~ f
+    coupled      lists of each   | shown fields ~ | wall values (~) | collide-stream of each ~ f
+    ```
+
+    ~ is what travels to the neighbours, behind the bulk of its pass (see edge_first). `steps`
+    counts what is done; the passes repeat every `period` steps.
     """
 
     def __init__(self, case, slab, geometry, device, exchanger, program: Program):
@@ -50,35 +46,43 @@ class Solver:
             listed = walls.others(listed)
         self.geometry = geometry = replace(geometry, lists=tuple(listed))
         memory_plan.require(device, case, slab, geometry.lists, geometry.around)
-        count, storage = self.grid.count, program.storage
-        self.f = [device.allocate(count, storage) for _ in range(self.layout.buffers)]
         self.tables = {
             name: device.upload(value) if isinstance(value, np.ndarray) else value
             for name, value in (self.grid.arguments() | self.grid.tables(geometry)).items()
         }
         self.period = max(self.layout.parities, self.layout.buffers)
-        force = case.fluids[0].force
-        self.force = force.components() if force else []
         self._timed: list[tuple] = []  # launches that follow the time: (launch, ahead, names)
-        self.lists = Lists(self, geometry)
-        for k in range(self.period):
-            self.lists.prepare(k, k % self.layout.parities, **self._arrays(k))
-        self.passes = [self._collide_stream(k) for k in range(self.period)]
+        self.coupled = Coupled(self) if case.coupling else Uncoupled(self)
+        self.fluids = [Populations(self, k, geometry) for k in range(len(case.fluids))]
+        self.streaming = [self._collide_streams(k) for k in range(self.period)]
+        self.passes = [
+            InTurn(self.coupled.passes(k) + self.streaming[k]) for k in range(self.period)
+        ]
         self.diagnostics, self.beginning = Diagnostics(self), Beginning(self)
         self.times = StepTimes(device)
-        self.exchanged = MomentumExchange(self, whole) if case.weighed else None
+        self.exchanged = MomentumExchange(self.fluids[0], whole) if case.weighed else None
+
+    def _collide_streams(self, k: int) -> list:
+        """The pass of each fluid that ends steps t with t % period = k."""
+        following = (k + 1) % self.layout.parities
+        fields = self.coupled.arrays()
+        return [
+            fluid.collide_stream(k, self.coupled.reads_of(fluid, following), **fields)
+            for fluid in self.fluids
+        ]
 
     @property
     def bytes_per_update(self) -> int:
-        """Bytes that the update of a cell reads and writes, counted from the kernel's accesses.
+        """Bytes that the update of a cell reads and writes, counted from the kernels' accesses.
 
         The mean of the parities: a table of neighbours may be read every other step.
         """
-        size = {self.grid.name: np.dtype(self.program.storage).itemsize, "node_next": 4}
-        parities, total = range(self.layout.parities), 0
-        for kernel in (self.program.kernels[f"collide_stream_{p}"] for p in parities):
-            for side in (kernel.reads, kernel.writes):
-                total += sum(size[name] for name, _ in {(a.buffer, a.slot) for a in side})
+        program, parities = self.program, range(self.layout.parities)
+        size = {"node_next": 4, self.coupled.name: np.dtype(program.compute).itemsize}
+        usual, total = np.dtype(program.storage).itemsize, 0
+        for name in (n for parity in parities for n in self.coupled.step_kernels(parity)):
+            for side in (program.kernels[name].reads, program.kernels[name].writes):
+                total += sum(size.get(one, usual) for one, _ in {(a.buffer, a.slot) for a in side})
         return total // len(parities)
 
     def sizes(self) -> dict:
@@ -92,13 +96,13 @@ class Solver:
         """Flags of all cells on the device, for those that look at neighbours."""
         return self.device.upload(self.geometry.flags)
 
-    def numbers(self) -> dict:
-        """Numbers of the case that kernels take, but for the force: rates."""
-        fluid = self.case.fluids[0]
-        return fluid.collision.arguments(fluid.viscosity, self.lattice)
+    @cached_property
+    def force(self) -> list:
+        """The components of the forces on all fluids."""
+        return [value for k in range(len(self.case.fluids)) for value in self.case.force_on(k)]
 
     def forces(self, t: int) -> dict:
-        """Numbers of the force at time t; before the beginning that of t = 0."""
+        """Numbers of the forces at time t; before the beginning that of t = 0."""
         found = [value.evaluate(self.case.domain.size, max(t, 0)) for value in self.force]
         return {name: number for numbers in found for name, number in numbers.items()}
 
@@ -117,7 +121,8 @@ class Solver:
     def bind(self, name: str, **arguments):
         """A kernel of the program with its arguments, those it does not take left out."""
         wanted = {argument.name for argument in self.program.kernels[name].arguments}
-        given = self.sizes() | self.numbers() | self.forces(self.steps) | {"first": self.first}
+        given = self.sizes() | self.forces(self.steps) | {"first": self.first}
+        given |= self.coupled.numbers
         if "flags" in wanted:
             given["flags"] = self.flags
         return self.kernels[name].bind(
@@ -125,35 +130,9 @@ class Solver:
         )
 
     def current(self) -> dict:
-        """The array that holds what left each cell in the last step."""
-        return {"f": self.f[self.steps % self.layout.buffers]}
-
-    def _collide_stream(self, k: int) -> Pass:
-        """The pass of all steps t with t % period = k, with the exchange before step k + 1."""
-        parities, buffers = self.layout.parities, self.layout.buffers
-        name, following = (f"collide_stream_{t % parities}" for t in (k, k + 1))
-        kernels = self.program.kernels
-        reads = [*kernels[following].reads, *self._list_reads((k + 1) % parities)]
-        plan = exchange_plan(self.grid, kernels[name].writes, reads, (k + 1) % buffers)
-        exchange = self.exchanger.prepare(plan, self.f)
-        launch = self.lists.followed(self.bind_step(name, **self._arrays(k)), k)
-        return Pass(self.device, self.grid, self.slab, launch, exchange)
-
-    def other_pass(self, name: str, k: int, **arguments) -> Pass:
-        """Another kernel in place of that of the pass k, which reads and writes alike."""
-        launch = self.bind(name, **arguments, **self._arrays(k))
-        return Pass(self.device, self.grid, self.slab, launch, self.passes[k].exchange)
-
-    def _arrays(self, k: int) -> dict:
-        """The arrays of steps t with t % period = k: read, and written."""
-        source, target = (self.f[t % self.layout.buffers] for t in (k, k + 1))
-        return {"f": source, "f_in": source, "f_out": target}
-
-    def _list_reads(self, parity: int) -> list:
-        """What the boundary lists read of the populations in a step of this parity."""
-        kernels = self.program.kernels.values()
-        lists = [k for k in kernels if k.over == "entries" and k.name.endswith(f"_{parity}")]
-        return [access for kernel in lists for access in kernel.reads]
+        """The arrays that hold what left each cell in the last step, of all fluids."""
+        arrays = {f"f{fluid.suffix}": fluid.current()["f"] for fluid in self.fluids}
+        return arrays | self.coupled.arrays()
 
     def step(self) -> None:
         """One time step: what enters at boundaries, then collide and stream, then exchange."""
@@ -167,7 +146,8 @@ class Solver:
             now, then = self.forces(self.steps), self.forces(self.steps + 1)
             for launch, ahead, names in self._timed:
                 launch.set(**{name: (then if ahead else now)[name] for name in names})
-        self.lists.run(k)
+        for fluid in self.fluids:
+            fluid.lists.run(k)
         return self.passes[k].run(timed)
 
     def initialise(self) -> None:
@@ -181,12 +161,14 @@ class Solver:
             raise ValueError(f"the state was written for step {self.steps}, not {step}")
         self.steps = step
         self.diagnostics.forget()
-        exchange = self.passes[(step - 1) % self.period].exchange
+        self.coupled.forget()
         self.device.synchronize()
-        exchange.start()
-        exchange.finish()
+        for each in self.streaming[(step - 1) % self.period]:
+            each.exchange.start()
+            each.exchange.finish()
         if step <= 0:
-            self.lists.begin(step % self.period)
+            for fluid in self.fluids:
+                fluid.lists.begin(step % self.period)
 
     def blocks(self):
         """Pieces (begin, end) of the slab's planes, whose rho and u take few bytes."""
@@ -195,12 +177,12 @@ class Solver:
         for begin in range(0, self.slab.planes, step):
             yield begin, min(begin + step, self.slab.planes)
 
-    def enqueue(self, name: str, begin: int, end: int, **arrays) -> None:
-        """Have the bulk stream run a kernel over planes begin..end of the state."""
-        origin = self.first + begin
-        if name not in self.program.kernels:
+    def enqueue(self, name: str, begin: int, end: int, of=None, **arrays) -> None:
+        """Have the bulk stream run a kernel over planes of the state, of all fluids or `of` one."""
+        origin, of = self.first + begin, of or self
+        if name not in of.program.kernels:
             name = f"{name}_{self.steps % self.layout.parities}"
-        launch = self.bind(name, origin=origin, **(self.current() | arrays))
+        launch = of.bind(name, origin=origin, **(self.current() | of.current() | arrays))
         launch(self.device.stream("bulk"), origin, self.first + end)
 
     def over_block(self, name: str, begin: int, end: int, **arrays) -> None:
@@ -211,30 +193,24 @@ class Solver:
     @property
     def state_groups(self) -> tuple[Group, ...]:
         """What a checkpoint holds of each fluid."""
-        return tuple(
-            Group(fluid.label, len(self.grid.slots), self.program.storage)
-            for fluid in self.case.fluids
-        )
+        return tuple(fluid.group for fluid in self.fluids)
+
+    def _labelled(self, label: str) -> Populations:
+        return next(fluid for fluid in self.fluids if fluid.fluid.label == label)
 
     def read_state(self, label: str, begin: int, end: int) -> np.ndarray:
-        """What left each cell, (end - begin, Q, rows, nx), in the lattice's order.
-
-        The stored moments in their order where the layout keeps these.
-        """
-        shape = (end - begin, len(self.grid.slots), self.grid.rows, self.grid.nx)
-        state = self.device.allocate(int(np.prod(shape)), self.program.storage)
-        self.over_block("export", begin, end, state=state)
-        return self.device.download(state).reshape(shape)
+        """What left each cell of a fluid, see Populations.read_state."""
+        return self._labelled(label).read_state(begin, end)
 
     def write_state(self, label: str, begin: int, state: np.ndarray, step: int) -> None:
         """The inverse of `read_state`, as the state after `step` steps; `resume(step)` ends it."""
         self.steps = step
-        self.over_block("import", begin, begin + len(state), state=self.device.upload(state))
+        self._labelled(label).write_state(begin, state)
 
     @property
     def entry_states(self) -> list:
         """What boundaries keep of each entry, see lists.State; the same labels on all slabs."""
-        return self.lists.states
+        return [state for fluid in self.fluids for state in fluid.lists.states]
 
     @property
     def field_names(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ class StepTimes:
         self._travelling, self._host, self._host_steps = 0.0, 0.0, 0
 
     def run(self, step: int, work, waiting) -> None:
-        """Do a step's `work(timed)`, which returns timed events: ready, done and arrived.
+        """Do a step's `work(timed)`; it returns timed events: ready, done, arrived of each pass.
 
         `waiting.waited`: seconds that the host has waited in such work, all in all.
         """
@@ -49,11 +49,13 @@ class StepTimes:
         if self._events is None:
             return
         begin, *others = self._events
-        ready, done, arrived = (event.seconds_since(begin) for event in others)
-        self._device["edge"] += ready
-        self._device["bulk"] += max(0.0, done - ready)
-        self._device["exchange"] += max(0.0, arrived - max(ready, done))
-        self._travelling += arrived - ready
+        seconds, before = [event.seconds_since(begin) for event in others], 0.0
+        for ready, done, arrived in zip(*(seconds[k::3] for k in range(3)), strict=True):
+            self._device["edge"] += ready - before
+            self._device["bulk"] += max(0.0, done - ready)
+            self._device["exchange"] += max(0.0, arrived - max(ready, done))
+            self._travelling += arrived - ready
+            before = max(done, arrived)
         self._steps, self._events = self._steps + 1, None
 
     @property

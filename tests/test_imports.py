@@ -24,7 +24,10 @@ initial solids speeds given_files box_walls
 case_file case_checks case_errors quantities case link_values entry_lists geometry balance
 pockets surfaces flaws
 codegen
-lists step_times edge_first momentum_exchange diagnostics beginning memory_plan solver statistics
+lists step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells coupled
+populations
+solver
+statistics
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run

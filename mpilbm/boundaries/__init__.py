@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from mpilbm.cell_values import CellValue
 from mpilbm.expressions import FormulaError
 from mpilbm.registry import Parameters
@@ -28,9 +30,13 @@ class Boundary(Parameters):
                behind = 2
     slips      nothing is dragged along its wall
     across     it stands on two periodic faces, and acts on what streams from one to the other
+    plain      it speaks of populations alone, not of rho, u or a force
+
+    `wetting`: what the wall shows of the fluids that a coupling lets act on each other.
     """
 
     where: tuple[Face, ...] = ()
+    wetting: dict[str, float] | None = Field(None, description="of coupled fluids")
 
     wall_at: ClassVar[Literal["half", "node"]] = "half"
     lattices: ClassVar[tuple[str, ...] | None] = None
@@ -45,6 +51,7 @@ class Boundary(Parameters):
     beside: ClassVar[bool] = False
     slips: ClassVar[bool] = False
     across: ClassVar[bool] = False
+    plain: ClassVar[bool] = False
 
     @property
     def half_way_velocity(self) -> tuple[float, ...] | None:
@@ -69,7 +76,7 @@ class Boundary(Parameters):
         found = {"face": "".join(self.where[:1])} if self.oriented else {}
         forms = {value.name: value.structure() for value in self.given() if value.coordinates}
         found |= {"formulas": forms} if forms else {}
-        return self.model_dump(exclude={"where", "velocity", "rho"}) | found
+        return self.model_dump(exclude={"where", "wetting", "velocity", "rho"}) | found
 
     def values(self) -> dict[str, float | str]:
         """Numbers and formulas that are given, by the names `incoming` uses."""
@@ -146,6 +153,8 @@ class Boundary(Parameters):
         if self.lattices and case.lattice.name not in self.lattices:
             found.append(f"{self.name} is not defined on {case.lattice.name}; "
                          f"allowed: {', '.join(self.lattices)}")  # fmt: skip
+        if self.wetting is not None and case.coupling is None:
+            found.append("wetting: is of fluids that are coupled; add [coupling] or remove it")
         rho = getattr(self, "rho", None)
         if isinstance(rho, float) and rho <= 0:
             found.append(f"rho: found {rho:g}; allowed: > 0")

@@ -15,6 +15,8 @@ class BounceBack(Wall):
     [Ladd 1994, J. Fluid Mech. 271, 285]
     """
 
+    plain = True
+
     @property
     def half_way_velocity(self):
         """Unless a component is a formula or comes from a file."""

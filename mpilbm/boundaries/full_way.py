@@ -14,6 +14,8 @@ class FullWay(Wall):
     rho_0 = 1. All lattices. [Sukop & Thorne 2006, Lattice Boltzmann Modeling, 4.4]
     """
 
+    plain = True
+
     def state(self, lattice):
         """What left at the step before."""
         return tuple(f"left_{i}" for i in range(1, lattice.Q))

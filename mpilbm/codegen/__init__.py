@@ -10,12 +10,15 @@ from pathlib import Path
 
 from mpilbm import cache
 from mpilbm.boundaries import one_face_each
-from mpilbm.codegen.program import Program
+from mpilbm.codegen.program import OF, Program
+from mpilbm.couplings import solids
 
 
 def structure(case) -> dict:
     """All of a case that shapes the kernel text, as plain data."""
-    fluid = case.fluids[0]
+    if case.coupling:
+        return _coupled_structure(case)
+    (fluid,) = case.fluids
     return {
         "lattice": case.lattice.model_dump(),
         "collision": fluid.collision.structure(),
@@ -27,6 +30,31 @@ def structure(case) -> dict:
         "weighed": [bool(case.weighed), weighed_whole(case)],
         "split": case.split,
     }
+
+
+def _coupled_structure(case) -> dict:
+    """The same of coupled fluids."""
+    forces = [case.coupling.forcing(fluid) for fluid in case.fluids]
+    return {
+        "lattice": case.lattice.model_dump(),
+        "collisions": [fluid.collision.structure() for fluid in case.fluids],
+        "forcing": [force.structure() for force in forces],
+        "pushed": [fluid.force is not None for fluid in case.fluids],
+        "precision": case.precision.model_dump(),
+        "layout": case.layout.structure(),
+        "boundaries": boundary_structures(case),
+        "coupling": case.coupling.structure(case),
+        "offsets": case.coupling.offsets(case),
+        "masses": len(case.coupling.masses(case)),
+        "averaged": averaged(case),
+        "periodic": case.domain.periodic,
+    }
+
+
+def averaged(case) -> bool:
+    """Whether walls show coupled fluids the mean of the fluid beside."""
+    walls = (case.coupling.wall(case, boundary.wetting) for _, boundary in solids(case))
+    return any(scale for wall in walls for scale, _ in wall.values())
 
 
 def start(fluid) -> dict:
@@ -78,7 +106,9 @@ def build(case) -> Program:
     from mpilbm.codegen.model import Model
     from mpilbm.codegen.statistics import sample_columns, sample_rows
 
-    fluid, precision = case.fluids[0], case.precision
+    if case.coupling:
+        return _build_coupled(case)
+    (fluid,), precision = case.fluids, case.precision
     model = Model(case.lattice, fluid.collision, fluid.force, precision.offset)
     half = precision.storage == "float16"
     paired = precision.compute == "float32"
@@ -97,6 +127,25 @@ def build(case) -> Program:
 
         sweep = prelude + sweep_text(model, described["collide_stream_0"])
     return Program(text, described, precision.compute, precision.storage, sweep)
+
+
+def _build_coupled(case) -> Program:
+    """The same of coupled fluids; the kernels of each end in its number."""
+    from mpilbm.codegen.coupling import CoupledKernels
+    from mpilbm.codegen.statistics import sample_columns, sample_rows
+
+    kernels, precision = CoupledKernels(case, averaged(case)), case.precision
+    texts = [*kernels.once(), *(sample(case.lattice) for sample in (sample_rows, sample_columns))]
+    for parity in range(case.layout.parities):
+        texts += kernels.of_all(parity)
+        for k, fluid in enumerate(kernels.fluids):
+            own = kernels.of_each(k, parity) + _list_kernels(case, fluid, parity)
+            for kernel in own:
+                kernel.name += OF.format(k)
+            texts += own
+    text = "\n".join([_head(case) + _prelude(), *(kernel.text() for kernel in texts)])
+    described = {kernel.name: kernel.kernel() for kernel in texts}
+    return Program(text, described, precision.compute, precision.storage)
 
 
 def _list_kernels(case, kernels, parity: int) -> list:

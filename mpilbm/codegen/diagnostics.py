@@ -29,6 +29,11 @@ class Diagnostics:
         by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
         return [*by_parity, self.vorticity(), self.q_criterion(), self.enstrophy()]
 
+    def seen(self, kernel, parity):
+        """density, rho, u and momentum of what left the cell."""
+        f = self.fluid.left(kernel, parity)
+        return *self.model.macroscopic(kernel, f, -1), self.model.momentum(kernel, f, -1)
+
     def fields(self, parity):
         """rho and u of what left the cells; 1 and 0 in solids."""
         text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, of what left the cell"
@@ -39,7 +44,7 @@ class Diagnostics:
             rest = ["solid ? R(1) : ", "solid ? R(0) : "]
         kernel.argument("rho_out", "real*")
         kernel.argument("u_out", "real*")
-        _, rho, u = self.model.macroscopic(kernel, self.fluid.left(kernel, parity), -1)
+        _, rho, u, _ = self.seen(kernel, parity)
         kernel.do(f"STORE_REAL(rho_out, cell, {rest[0]}{{0}});", rho)
         for a, value in enumerate(u):
             index = f"cell * {self.lattice.D} + {a}"
@@ -52,9 +57,7 @@ class Diagnostics:
         kernel, fluid = self._sums(f"velocity_{parity}", text, self.fluid.grid), FLUID
         if self.fluid.grid.over == "nodes":
             fluid = "1"
-        f = self.fluid.left(kernel, parity)
-        density, _, u = self.model.macroscopic(kernel, f, -1)
-        momentum = self.model.momentum(kernel, f, -1)
+        density, _, u, momentum = self.seen(kernel, parity)
         for a, value in enumerate(u):
             kernel.write("u", "real", self.grid, a, HERE, value)
         kernel.add(density, fluid)

@@ -55,7 +55,7 @@ class FluidKernels:
 
     def arriving(self, kernel, parity, pointer: str, prefix: str = "f") -> list:
         """The populations that stream into the cell; values read are called `prefix`_…."""
-        read = self._reader(kernel, pointer, prefix)
+        read = self.reader(kernel, pointer, prefix)
         f = self.layout.arriving(self.lattice, parity, read, self.model.rest)
         return [
             f_i if f_i.is_Symbol else kernel.let(f"{prefix}_{i}", f_i) for i, f_i in enumerate(f)
@@ -63,10 +63,12 @@ class FluidKernels:
 
     def left(self, kernel, parity) -> list:
         """The populations that left the cell in the step before one of this parity."""
-        read = self._reader(kernel, "f", "f")
+        read = self.reader(kernel, "f", "f")
         return self.layout.left(self.lattice, parity, read, self.model.rest)
 
-    def _reader(self, kernel, pointer: str, prefix: str):
+    def reader(self, kernel, pointer: str, prefix: str):
+        """What layouts read populations by."""
+
         def read(name, place):
             return kernel.read(f"{prefix}_{name}", pointer, "store", self.grid, *place)
 
@@ -97,6 +99,10 @@ class FluidKernels:
         f_star = self.collide(kernel, self.arriving(kernel, parity, self.pointer("in")))
         if self.rounded:
             f_star = self.mass_kept(kernel, f_star)
+        return self.leave(kernel, parity, f_star)
+
+    def leave(self, kernel, parity, f_star) -> KernelText:
+        """Store what leaves a cell in a step."""
         if not self.apart():
             self.keep(kernel, parity, f_star, self.pointer("out"))
             return kernel
@@ -105,7 +111,7 @@ class FluidKernels:
             kernel.send(self.pointer("out"), "store", self.grid, place.slot, value)
         return kernel
 
-    def mass_kept(self, kernel, f_star) -> list:
+    def mass_kept(self, kernel, f_star, density=None) -> list:
         """f* with f*_0 = density - sum_{i>0} f*_i as they are stored.
 
         Rounding to nearest is biased where a population's distribution is not even: a decaying
@@ -113,7 +119,8 @@ class FluidKernels:
         """
         f = [kernel.let(f"leaves_{i}", f_i) for i, f_i in enumerate(f_star) if i]
         as_stored = AsStored if kernel.unit == 1 else AsStoredOwn
-        return [symbol("density") - sum(as_stored(f_i) for f_i in f), *f]
+        density = symbol("density") if density is None else density
+        return [density - sum(as_stored(f_i) for f_i in f), *f]
 
     def _update(self, name: str, equations: str) -> KernelText:
         """An empty kernel for a step."""

@@ -3,6 +3,8 @@
 import json
 from dataclasses import asdict, dataclass
 
+OF = "_of_{}"  # ends the names of what belongs to one of several coupled fluids
+
 
 @dataclass(frozen=True)
 class Access:

@@ -38,9 +38,12 @@ class Forcing(Parameters):
         forms = [component.structure() for component in self.components()]
         return self.model_dump(exclude={"value"}) | {"formulas": forms}
 
-    def components(self) -> list[CellValue]:
-        """The D components, parted into what kernels compute and numbers; raises FormulaError."""
-        names = (f"force_{axis}" for axis in "xyz")
+    def components(self, end: str = "") -> list[CellValue]:
+        """The D components, parted into what kernels compute and numbers; raises FormulaError.
+
+        `end` ends their names.
+        """
+        names = (f"force_{axis}{end}" for axis in "xyz")
         return [
             CellValue(name, value, len(self.value))
             for name, value in zip(names, self.value, strict=False)

@@ -40,13 +40,15 @@ class Snapshot(Output):
 
     def problems(self, case) -> list[str]:
         """Fields that nobody knows, or none at all."""
-        unknown = [name for name in self.fields if name not in COMPONENTS]
-        lines = [f"'{name}' is no field; choose from {', '.join(COMPONENTS)}" for name in unknown]
-        return lines if self.fields else ["no field; choose from " + ", ".join(COMPONENTS)]
+        own = case.coupling.outputs(case) if case.coupling else ()
+        known = ", ".join((*COMPONENTS, *own))
+        unknown = [name for name in self.fields if name not in (*COMPONENTS, *own)]
+        lines = [f"'{name}' is no field; choose from {known}" for name in unknown]
+        return lines if self.fields else [f"no field; choose from {known}"]
 
     def disk_bytes(self, case, times: int) -> int:
         """All snapshots stay."""
-        values = sum(COMPONENTS.get(name, 3) for name in self.fields)
+        values = sum(COMPONENTS.get(name, 1) for name in self.fields)
         itemsize = np.dtype(case.precision.compute).itemsize
         return times * number_of_cells(case) * case.lattice.volume * values * itemsize
 

@@ -1,0 +1,194 @@
+"""The kernels of coupled fluids: what cells show, what walls show, and how each fluid collides."""
+
+from dataclasses import replace
+
+from mpilbm.codegen.cell import KernelText
+from mpilbm.codegen.coupled_cell import Acted, CoupledCell, FieldText
+from mpilbm.codegen.diagnostics import Diagnostics
+from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.model import Model
+from mpilbm.codegen.program import OF, Access
+from mpilbm.layouts import HERE
+from mpilbm.layouts.field_grid import FieldGrid
+
+
+class CoupledKernels:
+    """Generates the kernels of fluids that a coupling lets act on each other.
+
+    `structure`: that of the coupling; `averaged`: some walls show the mean of the fluid beside.
+    """
+
+    def __init__(self, case, averaged: bool):
+        self.case, self.coupling, self.averaged = case, case.coupling, averaged
+        self.lattice, self.layout = case.lattice, case.layout
+        self.structure = self.coupling.structure(case)
+        self.names = self.coupling.shown(case) + self.coupling.kept(case)
+        self.grid = FieldGrid.of(case, 1, 1, 1)
+        self.fluids, self.plain = [], []
+        for fluid, offset in zip(case.fluids, self.coupling.offsets(case), strict=True):
+            forcing = self.coupling.forcing(fluid)
+            acted = Acted(self.lattice, fluid.collision, forcing, offset)
+            self.fluids.append(FluidKernels(acted, self.layout))
+            model = Model(self.lattice, fluid.collision, None, offset)
+            self.plain.append(FluidKernels(model, self.layout))
+
+    def of_each(self, k: int, parity: int) -> list[KernelText]:
+        """The kernels of fluid k alone; names without its number."""
+        plain = self.plain[k]
+        kept = [plain.initialise(parity), plain.export_state(parity), plain.import_state(parity)]
+        return [self.collide_stream(k, parity), self.begin(k, parity), *kept]
+
+    def of_all(self, parity: int) -> list[KernelText]:
+        """The kernels that look at all fluids."""
+        diagnostics = CoupledDiagnostics(self)
+        looking = [diagnostics.fields(parity), diagnostics.velocity(parity)]
+        outputs = range(len(self.coupling.outputs(self.case)))
+        looking += [diagnostics.output(k, parity) for k in outputs]
+        return [self.show(parity), self.look(parity), *looking]
+
+    def once(self) -> list[KernelText]:
+        """What is the same in all steps."""
+        one = CoupledDiagnostics(self)
+        return [self.walls(), one.vorticity(), one.q_criterion(), one.enstrophy()]
+
+    def collide_stream(self, k: int, parity: int) -> KernelText:
+        """One step of a fluid, which reads what the cells around show."""
+        fluid = self.fluids[k]
+        collision = fluid.model.collision
+        text = f"{self.lattice.name}, layout {self.layout.name}: {collision.__doc__}"
+        kernel = FieldText(f"collide_stream_{parity}", "cells", text)
+        cell = CoupledCell(
+            self, kernel, lambda _: fluid.arriving(kernel, parity, fluid.pointer("in"))
+        )
+        return fluid.leave(kernel, parity, self.coupling.leaving(cell, k))
+
+    def begin(self, k: int, parity: int) -> KernelText:
+        """What left before the first step, from populations in equilibrium without a force."""
+        text, fluid = f"{self.coupling.name}: what left before the first step", self.fluids[k]
+        kernel = KernelText(f"begin_{parity}", "cells", text)
+        others = self.left(kernel, parity)
+        cell = CoupledCell(
+            self, kernel, lambda n: fluid.left(kernel, parity) if n == k else others(n)
+        )
+        before = (parity - 1) % self.layout.parities
+        fluid.keep(kernel, before, self.coupling.begin(cell, k), "f")
+        return kernel
+
+    def show(self, parity: int) -> KernelText:
+        """All fields, from what streams into the cell."""
+        kernel = KernelText(f"show_{parity}", "cells", self.coupling.__doc__)
+
+        def arriving(k):
+            fluid = self.fluids[k]
+            pointer = fluid.pointer("in") + OF.format(k)
+            return fluid.arriving(kernel, parity, pointer, f"f_{k}")
+
+        return self._shown(kernel, arriving, self.names)
+
+    def look(self, parity: int) -> KernelText:
+        """The fields that neighbours read, from what left the cell."""
+        kernel = KernelText(f"look_{parity}", "cells", self.coupling.__doc__)
+        return self._shown(kernel, self.left(kernel, parity), self.coupling.shown(self.case))
+
+    def _shown(self, kernel, populations, names) -> KernelText:
+        cell = CoupledCell(self, kernel, self._apart(kernel, populations))
+        values = self.coupling.show(cell)
+        for name in names:
+            slot = self.names.index(name)
+            kernel.write("field", "real", self.grid, slot, HERE, values[name])
+        return kernel
+
+    def left(self, kernel, parity: int):
+        """A function of k: the populations of fluid k that left the cell in the last step."""
+
+        def populations(k):
+            read = self.fluids[k].reader(kernel, f"f{OF.format(k)}", f"f_{k}")
+            return self.layout.left(self.lattice, parity, read, self.fluids[k].model.rest)
+
+        return populations
+
+    @staticmethod
+    def _apart(kernel, populations):
+        """The same; what is read counts as of a field that carries the fluid's number."""
+
+        def read(k):
+            before = len(kernel.reads)
+            f = populations(k)
+            kernel.reads[before:] = [
+                replace(access, buffer=access.buffer + OF.format(k))
+                for access in kernel.reads[before:]
+            ]
+            return f
+
+        return read
+
+    def walls(self) -> KernelText:
+        """In each cell beside the fluid that is none: scale * mean of the fluid around + sum."""
+        kernel = KernelText("walls", "entries", "field = scale * sum_k weight_k field_k + sum")
+        for name, type in WALL.items() if self.averaged else LEAST.items():
+            kernel.argument(name, type)
+        kernel.sizes(self.grid)
+        count = len(self.coupling.shown(self.case))
+        kernel.do("const int64 at = wall_at[entry]; const int owner = wall_owner[entry];")
+        for slot in range(count):
+            value = f"wall_sum[owner * {count} + {slot}]"
+            if self.averaged:
+                kernel.do(f"real mean_{slot} = R(0);")
+                kernel.do(
+                    "for (int64 k = wall_start[entry]; k < wall_start[entry + 1]; k++) "
+                    f"mean_{slot} += wall_weight[k] * field[wall_source[k] + {slot} * field_slot];"
+                )
+                value += f" + wall_scale[owner * {count} + {slot}] * mean_{slot}"
+                there = (Access("field", slot, (step, 0, 0)) for step in (-1, 1))
+                kernel.reads += there
+            kernel.do(f"STORE_REAL(field, at + {slot} * field_slot, {value});")
+        return kernel
+
+
+LEAST = {"wall_at": "int64*", "wall_owner": "int32*", "wall_sum": "real*", "field": "real*"}
+WALL = LEAST | {
+    "wall_start": "int64*",
+    "wall_source": "int64*",
+    "wall_weight": "real*",
+    "wall_scale": "real*",
+}
+
+
+class CoupledDiagnostics(Diagnostics):
+    """The kernels that look at all fluids at once."""
+
+    def __init__(self, kernels: CoupledKernels):
+        super().__init__(kernels.plain[0])
+        self.kernels, self.coupling = kernels, kernels.coupling
+
+    def _cell(self, kernel, parity: int) -> CoupledCell:
+        return CoupledCell(self.kernels, kernel, self.kernels.left(kernel, parity))
+
+    def seen(self, kernel, parity):
+        """Of the mixture."""
+        cell = self._cell(kernel, parity)
+        density, rho, momentum = self.coupling.mixture(cell)
+        rho = kernel.let("rho", rho)
+        parts = zip(cell.axes, momentum, strict=True)
+        momentum = [kernel.let(f"momentum_{axis}", j) for axis, j in parts]
+        u = [kernel.let(f"u_{axis}", j / rho) for axis, j in zip(cell.axes, momentum, strict=True)]
+        self.cell = cell
+        return density, rho, u, momentum
+
+    def velocity(self, parity):
+        """Also the mass of each fluid."""
+        kernel = super().velocity(parity)
+        if self.coupling.masses(self.kernels.case):
+            for mass in self.coupling.mass(self.cell):
+                kernel.add(mass, FLUID)
+        return kernel
+
+    def output(self, k: int, parity):
+        """Number k of the fields that the coupling has of its own; 0 in solids."""
+        kernel = self.fluid.block_kernel(f"output_{k}_{parity}", self.coupling.__doc__)
+        self._solid(kernel)
+        kernel.argument("derived_out", "real*")
+        return self._stored(kernel, [self.coupling.output(self._cell(kernel, parity))[k]])
+
+
+FLUID = "flags[cell] & 1"

@@ -1,0 +1,49 @@
+"""A pseudopotential psi(rho): a formula whose numbers are arguments of the kernels."""
+
+from functools import cached_property
+
+import numpy as np
+
+from mpilbm.expressions import Formula, Tree, names_of, numeric, symbolic
+
+
+class Potential:
+    """psi of a density, from the text of a formula of `rho`; raises FormulaError.
+
+    `tree`: the formula in rho and the names psi_0, psi_1, … of the `numbers`.
+    """
+
+    def __init__(self, text: str):
+        self.text, self.formula = text, Formula(text, ("rho",))
+        self.numbers: dict[str, float] = {}
+        self.tree = self._parted(self.formula.tree)
+
+    def _parted(self, tree: Tree) -> Tree:
+        """The tree with names in place of its parts without rho."""
+        if "rho" not in names_of(tree):
+            name = f"psi_{len(self.numbers)}"
+            self.numbers[name] = float(numeric(tree, {}))
+            return name
+        if not isinstance(tree, tuple):
+            return tree
+        if tree[0] == "**":
+            return "**", self._parted(tree[1]), tree[2]
+        return tree[0], *(self._parted(branch) for branch in tree[1:])
+
+    def expression(self, rho, number):
+        """psi as a SymPy expression; `number(name)` is the symbol of a number."""
+        return symbolic(self.tree, {"rho": rho} | {name: number(name) for name in self.numbers})
+
+    @cached_property
+    def structure(self) -> str:
+        """What shapes the kernel text."""
+        return repr(self.tree)
+
+    def __call__(self, rho) -> np.ndarray:
+        """Psi of numbers."""
+        return numeric(self.formula.tree, {"rho": rho})
+
+    def slope(self, rho) -> np.ndarray:
+        """dpsi/drho by a central difference."""
+        step = 1e-5 * np.asarray(rho)
+        return (self(rho + step) - self(rho - step)) / (2 * step)

@@ -1,0 +1,43 @@
+"""Memory of the fields that cells show their neighbours, with the cells beyond walls."""
+
+from dataclasses import dataclass
+
+from mpilbm.layouts.grid import _SIDE, CACHE_SET, LINE, Grid
+
+
+@dataclass(frozen=True)
+class FieldGrid(Grid):
+    """A dense field whose neighbours are read, and not only what crosses a link once.
+
+    So where the box ends, the cells beyond have places of their own: `walled` says whether it ends
+    along rows, and along x; elsewhere these wrap around. A row starts a LINE late, which holds the
+    cell before the first. Planes have ghosts as ever.
+    """
+
+    walled: tuple[bool, bool] = (False, False)
+
+    @classmethod
+    def of(cls, case, planes: int, rows: int, nx: int) -> "FieldGrid":
+        """The fields of the coupling of a case on a slab; its shown fields come first."""
+        rows_wrap = case.dimensions == 2 or case.domain.periodic[1]
+        walled = not rows_wrap, not case.domain.periodic[0]
+        lines_a_row = 1 - (-(nx + 1) // LINE)
+        lines = (rows + 2 * walled[0]) * lines_a_row
+        if lines >= CACHE_SET:
+            lines += (10 - lines) % CACHE_SET
+        count = len(case.coupling.shown(case)) + len(case.coupling.kept(case))
+        strides = lines_a_row * LINE, lines * LINE
+        slots, ghost = tuple(range(count)), case.ghost
+        return cls("field", planes, rows, nx, slots, ghost, *strides, False, walled)
+
+    def address(self, slot, offset):
+        """C text of the index of a value; beyond the box, of a place of its own."""
+        row = f"(row + {1 + offset[1]})" if self.walled[0] else f"row{_SIDE[offset[1]]}"
+        x = f"(x + {LINE + offset[2]})" if self.walled[1] else f"(x{_SIDE[offset[2]]} + {LINE})"
+        slot = offset[0] * len(self.slots) + self.slots[slot]
+        cell = f"(plane * {self.name}_plane + ({row} * {self.name}_row + {x}))"
+        return f"(int64)({slot}) * {self.name}_slot + {cell}"
+
+    def index(self, plane, row, x):
+        """The index of value 0 of cells; planes counted in the array, rows and x from -1 on."""
+        return plane * self.plane_stride + (row + self.walled[0]) * self.row_stride + x + LINE

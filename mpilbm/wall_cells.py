@@ -1,0 +1,120 @@
+"""The cells beside the fluid that are none, for fields whose neighbours are read."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpilbm.boundaries import one_face_each
+from mpilbm.geometry import Geometry, face_owners
+
+
+@dataclass(frozen=True)
+class WallCells:
+    """Solid cells of a slab, and cells beyond faces of the box, with fluid beside them.
+
+    at: int64 (n,), their places in the field (value 0), plane after plane, those beyond the first
+    or last plane with it; ends: where the cells of each plane end in `at`, from 0 on. owner: int32
+    (n,), of the face (its place in `one_face_each`) or, counted on, of the body. source: int64,
+    the places of the fluid cells around, weight: w_i over their sum, those of cell k from start[k]
+    to start[k + 1], in the order of directions, so that no bit depends on the cut.
+    """
+
+    at: np.ndarray
+    ends: np.ndarray
+    owner: np.ndarray
+    start: np.ndarray
+    source: np.ndarray
+    weight: np.ndarray
+
+
+def wall_cells(case, slab, geometry: Geometry, grid) -> WallCells:
+    """Those of a slab, their places by a FieldGrid; all from global coordinates."""
+    finder = _Finder(case, slab, geometry, grid)
+    found = [[finder.plane(local)] for local in range(slab.planes)]
+    found[0].insert(0, finder.plane(-1))
+    found[-1].append(finder.plane(slab.planes))
+    counts = [sum(part[0].size for part in parts) for parts in found]
+    at, owner, around, source, weight = (
+        np.concatenate(each)
+        for each in zip(*(part for parts in found for part in parts), strict=True)
+    )
+    ends, start = np.cumsum([0, *counts]), np.cumsum([0, *around])
+    return WallCells(at, ends, owner.astype(np.int32), start, source, weight)
+
+
+class _Finder:
+    """Finds the wall cells of one plane after another; equal planes without bodies only once."""
+
+    def __init__(self, case, slab, geometry, grid):
+        self.case, self.slab, self.geometry, self.grid = case, slab, geometry, grid
+        walls = one_face_each(case.boundaries)
+        self.faces, self.first_body = face_owners(case, walls, False), len(walls)
+        self.planes, (self.rows, self.nx) = slab.planes, slab.shape[1:]
+        self.known: dict = {}
+
+    def plane(self, local: int):
+        """(at, owner, number of sources, sources, weights) of the cells of a local plane."""
+        key = tuple(self._kind(local + step) for step in (-1, 0, 1))
+        if "mixed" in key:
+            return self._moved(self._plane(local), local)
+        if key not in self.known:
+            self.known[key] = self._plane(local)
+        return self._moved(self.known[key], local)
+
+    def _kind(self, local: int) -> str:
+        """Whether a plane is all fluid, lies beyond a wall, is of no interest, or has solids."""
+        if not -1 <= local <= self.planes:
+            return "beyond"
+        if self.slab.global_plane(local) is None:
+            return "above" if local > 0 else "below"
+        return "fluid" if self.geometry.fluid(local).all() else "mixed"
+
+    def _moved(self, cells, local: int):
+        """Places in the field, from those counted from the plane itself."""
+        at, owner, around, source, weight = cells
+        shift = (local + self.grid.ghost) * self.grid.plane_stride
+        return at + shift, owner, around, source + shift, weight
+
+    def _fluid(self, local: int) -> np.ndarray:
+        """Bool (rows, nx), with a frame of cells where the box ends."""
+        inside = np.zeros((self.rows, self.nx), bool)
+        if -1 <= local <= self.planes:
+            inside = self.geometry.fluid(local)
+        return np.pad(inside, [(int(w), int(w)) for w in self.grid.walled])
+
+    def _plane(self, local: int):
+        lattice, here = self.case.lattice, self._fluid(local)
+        planes = {step: self._fluid(local + step) for step in (-1, 0, 1)}
+        beyond = self.slab.global_plane(local) is None
+        own = 0 <= local < self.planes or (beyond and local in (-1, self.planes))
+        mask = np.zeros((lattice.Q, *here.shape), bool)
+        for i in range(1, lattice.Q) if own else ():
+            plane, row, x = lattice.offset(i)
+            mask[i] = np.roll(planes[plane], (-row, -x), (0, 1)) & ~here
+        cells = np.argwhere(mask.any(axis=0))
+        beside = mask[:, cells[:, 0], cells[:, 1]].T  # (cells, Q)
+        row, x = (cells - np.array(self.grid.walled, int)).T
+        entry, i = np.nonzero(beside)
+        offsets = np.array([lattice.offset(k) for k in range(lattice.Q)])[i]
+        there = self.grid.index(
+            offsets[:, 0],
+            (row[entry] + offsets[:, 1]) % self.rows,
+            (x[entry] + offsets[:, 2]) % self.nx,
+        )
+        weights = np.array(lattice.w, np.float64)[i]
+        total = np.bincount(entry, weights, len(cells))
+        at, around = self.grid.index(0, row, x), beside.sum(axis=1, dtype=np.int64)
+        return at, self._owners(local, row, x), around, there, weights / total[entry]
+
+    def _owners(self, local: int, row, x) -> np.ndarray:
+        """As in geometry: of the faces crossed the latest in the file, else the body."""
+        place = np.full(row.size, self.slab.begin + local), row, x
+        face = np.full(row.size, -1)
+        sizes = zip(place, self.slab.shape, self.faces, strict=True)
+        for at, size, (lower, upper) in sizes:
+            face = np.maximum(face, np.where(at < 0, lower, np.where(at >= size, upper, -1)))
+        body = np.zeros(row.size, np.int64)
+        if 0 <= local < self.planes:
+            inside = face < 0
+            body[inside] = self.geometry.solid[local][row[inside], x[inside]]
+        return np.where(face >= 0, face, body - 1 + self.first_body)

@@ -1,0 +1,148 @@
+"""A binary fluid by its free energy: Laplace's law, contact angles, two layers between walls."""
+
+import h5py
+import numpy as np
+
+from validations import Finding, Validation, Variant, Verdict, changed, tables
+
+A, KAPPA = 0.02, 0.08  # at half of this kappa the tension is 3 % too low: tanh(x/2)
+TENSION, WIDTH = np.sqrt(8 * KAPPA * A / 9), np.sqrt(2 * KAPPA / A)
+ANGLES = (45, 90, 135)
+
+
+class FreeEnergyFlows(Validation):
+    """Drops beside sqrt(8 kappa a / 9), drops on walls beside the angle asked for, two layers.
+
+    Laplace: dp R in 2D, dp R / 2 in 3D, within 2 %. Angles: of the circle through the drop's top
+    and its width at the wall, phi = 0, within 3 degrees. Poiseuille: the L2 error of u_x beside
+    Januszewski & Kostur 2014, (21), within 2 %; nu = 1/6 at the walls, 1/24 between.
+    """
+
+    def variants(self, full):
+        """Drops of several radii, angles at two kinds of walls, the layers."""
+        radii = (16, 24, 32) if full else (16, 24)
+        found = {f"2D drop, R = {R}": Variant(self._drop(R, full)) for R in radii}
+        if full:
+            found["3D drop"] = Variant(self._eighth(36))
+        for wall in ("bounce_back", "full_way"):
+            for angle in ANGLES:
+                found[f"{wall}, {angle} degrees"] = Variant(self._angle(wall, angle, full))
+        return found | {"Poiseuille": Variant(self._layers(full))}
+
+    def _tables(self, size, phi, steps, periodic, boundary=None, **changes):
+        fluids = [
+            {"label": label, "viscosity": 1 / 6, "initial": {"rho": f"0.5 {s} 0.499999*({phi})"}}
+            for label, s in (("oil", "+"), ("water", "-"))
+        ]
+        fields = ["rho", "u", "phi", "pressure"]
+        return changed(
+            tables(
+                "free_energy_drop2d",
+                lattice={"name": "D2Q9" if len(size) == 2 else "D3Q19"},
+                domain={"size": size, "periodic": periodic},
+                coupling={"a": A, "kappa": KAPPA},
+                fluid=fluids,
+                precision={"compute": "float64", "storage": "float64"},
+                boundary=boundary,
+                run={"steps": steps},
+                output=[{"name": "snapshot", "every": steps, "fields": fields}],
+            ),
+            changes,
+        )
+
+    def _drop(self, R, full):
+        phi = f"tanh(({R} - sqrt((x - nx/2)**2 + (y - ny/2)**2))/{WIDTH})"
+        return self._tables([4 * R] * 2, phi, 100000 if full else 20000, [True] * 2)
+
+    def _eighth(self, R):
+        """Of a drop in 3D, around a corner: a fluid at rest knows no walls of 90 degrees.
+
+        It settles by diffusion, in some R^2 / (2 a mobility) steps.
+        """
+        phi = f"tanh(({R} - sqrt(x**2 + y**2 + z**2))/{WIDTH})"
+        faces = [{"name": "bounce_back", "where": [a + side for a in "xyz" for side in "-+"]}]
+        return self._tables([9 * R // 5] * 3, phi, 250000, [False] * 3, faces)
+
+    def _angle(self, wall, angle, full):
+        R = 48 if full else 24
+        phi = f"tanh(({R} - sqrt((x - nx/2)**2 + y**2))/{WIDTH})"
+        faces = [{"name": wall, "where": ["y-"], "wetting": {"angle": angle}}]
+        faces.append({"name": "bounce_back", "where": ["y+"]})
+        size, steps = [6 * R, 5 * R // 2], 200000 if full else 30000
+        return self._tables(size, phi, steps, [True, False], faces)
+
+    def _layers(self, full):
+        n = 256 if full else 128
+        phi = f"tanh(({n / 4} - abs(y - ny/2))/0.25)"
+        faces = [{"name": "bounce_back", "where": ["y-", "y+"]}]
+        steps = round(30 * n**2)  # (n/2)^2 / nu of the slower layer is 6 n^2
+        found = self._tables([4, n], phi, steps, [True, False], faces)
+        found["fluid"][0]["viscosity"] = 1 / 24
+        found["coupling"] |= {"a": 32e-4, "kappa": 1e-4, "gamma": 25.0}  # as in the paper, 5.3
+        for fluid in found["fluid"]:
+            fluid["force"] = {"name": "guo", "value": [self._push(n), 0]}
+        return found
+
+    @staticmethod
+    def _push(n):
+        return 0.02 / (15 * (n / 2) ** 2 / 2)  # 0.02 in the middle, see `layers`
+
+    def judge(self, run):
+        """What kind of run it is shows in its label."""
+        with run.snapshot() as snapshot, h5py.File(snapshot.path) as file:
+            cells = file["VTKHDF/CellData"]
+            u, phi, p = (cells[name][()].astype(float) for name in ("u", "phi", "pressure"))
+        if "drop" in run.label:
+            return self._judge_drop(u, phi, p, 3 if "3D" in run.label else 2)
+        if run.label == "Poiseuille":
+            return self._judge_layers(u[0, :, 0, 0])
+        angle = contact_angle(phi[0])
+        wanted = float(run.label.partition(", ")[2].split()[0])
+        return Verdict([Finding("contact angle", angle, wanted - 3, wanted + 3)])
+
+    def _judge_drop(self, u, phi, p, D):
+        middle, corner = tuple(n // 2 for n in phi.shape), (0, 0, 0)
+        if D == 3:
+            middle, corner = (0, 0, 0), (-1, -1, -1)
+        share = (phi - phi[corner]) / (phi[middle] - phi[corner])
+        size = share.sum()
+        radius = np.sqrt(size / np.pi) if D == 2 else np.cbrt(8 * 3 * size / (4 * np.pi))
+        tension = (p[middle] - p[corner]) * radius / (D - 1)
+        speed = np.linalg.norm(u, axis=-1).max()
+        return Verdict([
+            Finding("tension over sqrt(8 kappa a/9)", tension / TENSION, 0.98, 1.02),
+            Finding("spurious velocity", speed),
+        ])  # fmt: skip
+
+    def _judge_layers(self, u):
+        n = len(u)
+        y = (np.arange(n) + 0.5) - n / 2
+        exact = layers(y, n / 2, self._push(n))
+        error = np.linalg.norm(u - exact) / np.linalg.norm(exact)
+        curves = {"u_x across": (y, u), "u_x across, exact": (y, exact)}
+        return Verdict([Finding("L2 error of u_x", error, high=0.02)], curves)
+
+
+def layers(y, L, G):
+    """Januszewski & Kostur 2014, (21): nu_0 = 1/6 beyond L/2, nu_1 = 1/24 within, rho = 1."""
+    outer = 3 * G * (L**2 - y**2)
+    inner = G * L**2 / 8 * (18 + 24 * (1 - 4 * y**2 / L**2))
+    return np.where(abs(y) > L / 2, outer, inner)
+
+
+def contact_angle(phi) -> float:
+    """Degrees, of a circle as high and as wide at the wall (y = 0) as where phi > 0."""
+    height = crossing(phi[:, phi.shape[1] // 2])
+    row = phi[0] + (phi[0] - phi[1]) / 2  # at the wall, half a cell below the first centres
+    middle = len(row) // 2
+    width = (crossing(row[middle:]) - 0.5) + (crossing(row[:middle][::-1]) - 0.5) + 1
+    return float(np.degrees(2 * np.arctan2(height, width / 2)))
+
+
+def crossing(line) -> float:
+    """How far from the begin of a line of cells phi falls through zero."""
+    k = int(np.argmax(line < 0))
+    return k - 0.5 + line[k - 1] / (line[k - 1] - line[k])
+
+
+VALIDATION = FreeEnergyFlows()

@@ -75,7 +75,8 @@ class KernelText:
         self.argument(pointer, f"{type}*")
         value = symbol(name)
         if value not in self.loads:
-            self.loads[value] = f"LOAD{self._own}({pointer}, {address})"
+            own = {"store": self._own, "real": "_REAL"}[type]
+            self.loads[value] = f"LOAD{own}({pointer}, {address})"
             self.reads.append(Access(grid.name, slot, offset))
             self.touched[0].add(pointer)
         return value

@@ -9,6 +9,7 @@ typedef unsigned short uint16;
 #define R(value) ((real)(value))
 #define LOAD(field, index) widen((field)[index])
 #define LOAD_OWN(field, index) widen_own((field)[index])
+#define LOAD_REAL(field, index) ((field)[index])
 #define STORE(field, index, value) STORE_BITS(field, index, narrow(value))
 #define STORE_OWN(field, index, value) STORE_BITS(field, index, narrow_own(value))
 #define STORE_LINE(field, index, k, value) STORE_LINE_BITS(field, index, k, narrow(value))

@@ -61,6 +61,36 @@ def flows():
     for layout, collision in (("aa", "trt"), ("indirect", "trt"), ("moments", "regularized")):
         case = tables("D3Q19", D3Q19, "cavity", layout, collision={"name": collision})
         yield f"force by formulas {layout}", case | {"force": {"name": "guo", "value": waves}}
+    yield from coupled(D3Q19)
     case = tables("D3Q19", D3Q19, "periodic", "ab")
     start = case["initial"] | {"non_equilibrium": True, "iterate": 20}
     yield "initial state", case | {"initial": start}
+
+
+def coupled(size):
+    """Flows of fluids that see one another, with walls that they wet."""
+    wave = "0.01*sin(2*pi*x/nx)*cos(2*pi*y/ny)"
+    models = {
+        "shan_chen one": ({"name": "shan_chen", "G": -4.5}, None, "ab"),
+        "shan_chen two": (
+            {"name": "shan_chen", "psi": "rho", "G": [[0, 1.9], [1.9, 0]]},
+            {"oil": 0.7, "water": 0.6},
+            "esopull",
+        ),
+        "free_energy": (
+            {"name": "free_energy", "a": 0.02, "kappa": 0.04, "gamma": 0.8},
+            {"oil": 0.5 * 0.6, "water": 0.5 * 1.4},
+            "aa",
+        ),
+    }
+    for name, (coupling, shares, layout) in models.items():
+        case = tables("D3Q19", size, "cavity", layout, collision={"name": "bgk"})
+        case = {key: case[key] for key in ("lattice", "domain", "layout", "run")}
+        fluid = {"viscosity": 1 / 6}
+        start = {label: {"rho": f"{share} + {wave}"} for label, share in (shares or {}).items()}
+        several = [fluid | {"label": label, "initial": rho} for label, rho in start.items()]
+        alone = {"fluid": fluid, "initial": {"rho": f"0.7 + {wave}"}}
+        case |= {"fluid": several} if several else alone
+        faces = [axis + side for axis in "xyz" for side in "-+"]
+        walls = {"name": "bounce_back", "where": faces}
+        yield name, case | {"coupling": coupling, "boundary": [walls]}

@@ -15,7 +15,7 @@ USUAL_SPEED = 0.05  # where a case names none
 
 def check(case, tables: dict) -> tuple[list[str], list[str]]:
     """Problems and warnings of a typed case and of the tables of its file."""
-    problems, warnings = _fluids(case, tables) + _labels(case), []
+    problems, warnings = _fluids(case, tables) + _labels(case) + _outputs(case), []
     if case.dimensions != case.lattice.D:
         axes = ", ".join("xyz"[: case.lattice.D])
         problems.append(
@@ -69,6 +69,15 @@ def _labels(case) -> list[str]:
         f"{kind}: the label '{label}' stands twice; give each its own"
         for kind, entries in kinds.items()
         for label, count in Counter(entry.label for entry in entries).items()
+        if count > 1
+    ]
+
+
+def _outputs(case) -> list[str]:
+    """Outputs that would write the same files."""
+    return [
+        f"output: '{name}' stands {count} times, and each would write the same files; keep one"
+        for name, count in Counter(each.name for each in case.outputs if not each.several).items()
         if count > 1
     ]
 

@@ -148,12 +148,13 @@ def overhead(tiny: dict, row: dict) -> float | None:
 
 
 def _deliver(found: dict, file: Path) -> None:
-    """Print a table, write the JSON."""
+    """Print a table, then write the JSON: a disk that is full takes it alone."""
     measured = [row for row in found["rows"] if "problem" not in row]
     lines = markdown((*HEAD, "GLUPS", "one rank alone", "efficiency"), map(_cells, measured))
     lines += [f"{label(row)}: {row['problem']}" for row in found["rows"] if "problem" in row]
+    click.echo("\n".join(lines))
     file.write_text(json.dumps(found, indent=1) + "\n")
-    click.echo("\n".join([*lines, f"wrote {file}"]))
+    click.echo(f"wrote {file}")
 
 
 def _cells(row: dict):

@@ -15,6 +15,7 @@ from mpilbm.outputs.checkpoint import Checkpoint, existing
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.outputs.totals import add_planes
+from mpilbm.registry import names
 
 
 @pytest.fixture
@@ -97,6 +98,14 @@ def test_snapshot_marks_bodies_and_block_size_changes_nothing(tmp_path, monkeypa
 def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
     with pytest.raises(CaseError, match=r"'pressure' is no field; choose from rho, u, vorticity"):
         make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["rho", "pressure"]}])
+
+
+@pytest.mark.parametrize("name", names("outputs"))
+def test_no_two_outputs_write_the_same_files(name):
+    one = {"name": name, "every": 5}
+    make_case(outputs=[one], body=BODY)
+    with pytest.raises(CaseError, match="keep one|remove one"):
+        make_case(outputs=[one, one | {"every": 10}], body=BODY)
 
 
 # ----------------------------------------------------------------------------------- full disks

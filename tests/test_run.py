@@ -13,6 +13,7 @@ from outputs_cases import damage, make_case
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.halo.world import Serial
 from mpilbm.outputs.checkpoint import existing
+from mpilbm.outputs.rows import Rows
 from mpilbm.progress import Progress, say
 from mpilbm.run import run
 from mpilbm.solver import Solver
@@ -193,6 +194,18 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):
         go(flow(), tmp_path)
     assert summary(tmp_path)["exit_code"] == 5
     assert "No space left" in summary(tmp_path)["reason"]
+
+
+def test_a_disk_without_room_for_a_row_ends_the_run(tmp_path, monkeypatch):
+    def full(rows, *arguments):
+        original(rows, *arguments)
+        rows.file = open("/dev/full", rows.file.mode, buffering=0)
+
+    original = Rows.__init__
+    monkeypatch.setattr(Rows, "__init__", full)
+    with pytest.raises(FileSystemError, match=r"monitor.csv: No space left.*free some space"):
+        go(flow(10, [{"name": "monitor", "every": 5}]), tmp_path)
+    assert summary(tmp_path)["exit_code"] == 5
 
 
 # ------------------------------------------------------------------------- stopping and progress

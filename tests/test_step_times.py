@@ -53,6 +53,17 @@ def test_nothing_travels_nothing_is_hidden():
     assert StepTimes(SimpleNamespace(stream=lambda _: Stream())).split is None
 
 
+def test_a_rank_without_neighbours_has_no_exchange_to_hide():
+    wall = [{"name": "bounce_back", "where": ["y-", "y+"]}]
+    closed = {"size": [40, 31], "periodic": [True, False]}
+    cluster = Cluster(box("D2Q9", domain=closed, boundary=wall)).start()
+    (times,) = (solver.times for solver in cluster.solvers)
+    times.every = 3
+    cluster.run(7)
+    assert times.hidden is None
+    assert times.split["bulk"] > 0 == times.split["exchange"]
+
+
 @pytest.mark.parametrize("world", [None, NcclWorld(2)])
 def test_steps_are_timed_on_slabs(world):
     device = RandomDevice if world else None

@@ -51,6 +51,8 @@ class Output(Parameters):
     at_start: ClassVar[bool] = True
     # The names of its files, as patterns: --overwrite removes these and nothing else.
     files: ClassVar[tuple[str, ...]] = ()
+    # Whether a case may have more than one: not where they would write files of the same names.
+    several: ClassVar[bool] = True
 
     def times(self, first: int, last: int) -> int:
         """How often it is written in a run from step `first` to `last`."""

@@ -48,6 +48,7 @@ class Checkpoint(Output):
 
     at_start: ClassVar[bool] = False
     files: ClassVar[tuple[str, ...]] = (PATTERN,)
+    several: ClassVar[bool] = False
 
     def disk_bytes(self, case, times: int) -> int:
         """Those that are kept, and the new one before an older one goes."""

@@ -20,6 +20,7 @@ class Monitor(Output):
     """
 
     files: ClassVar[tuple[str, ...]] = (NAME,)
+    several: ClassVar[bool] = False
 
     def disk_bytes(self, case, times: int) -> int:
         """A row each time."""

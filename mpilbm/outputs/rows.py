@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from mpilbm.outputs.planes import PARTIAL
+from mpilbm.outputs.planes import PARTIAL, told
 
 
 class Rows:
@@ -15,7 +15,8 @@ class Rows:
         partial = path.with_name(path.name + PARTIAL)
         partial.write_text("".join(f"{row}\n" for row in [self.header, *rows]))
         os.replace(partial, path)
-        self.file = open(path, "a")  # noqa: SIM115 (open for the whole run)
+        # unbuffered: what did not fit the disk is not tried again when the file is closed
+        self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
 
     def _to_keep(self, last: int) -> list[str]:
         """Whole rows up to the step of the restart, if the file is one of these columns."""
@@ -27,10 +28,12 @@ class Rows:
         return [row for row in whole if int(row.split(",")[0]) <= last] * (header == self.header)
 
     def add(self, step: int, values) -> None:
-        """Write the row of a step."""
+        """Write the row of a step; OSError with the file's name if that fails."""
         row = [str(step), *(repr(float(value)) for value in values)]
-        self.file.write(",".join(row) + "\n")
-        self.file.flush()
+        left = (",".join(row) + "\n").encode()
+        with told(self.path):
+            while left:
+                left = left[self.file.write(left) :]
 
     def close(self) -> None:
         """Close the file."""

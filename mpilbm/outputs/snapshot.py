@@ -37,6 +37,7 @@ class Snapshot(Output):
     background: bool = Field(True, description="the steps go on while it is written, if possible")
 
     files: ClassVar[tuple[str, ...]] = ("snapshot_*.vtkhdf",)
+    several: ClassVar[bool] = False
 
     def problems(self, case) -> list[str]:
         """Fields that nobody knows, or none at all."""

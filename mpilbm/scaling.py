@@ -14,7 +14,7 @@ import click
 from mpilbm import cache, link
 from mpilbm.errors import CommandError
 from mpilbm.halo import launcher
-from mpilbm.halo.world import Serial, local_rank
+from mpilbm.halo.world import Serial
 from mpilbm.outputs.agree import on_root
 from mpilbm.progress import say
 from mpilbm.registry import find
@@ -105,28 +105,31 @@ class Scaling:
 
     def _beside(self, variant: Variant, row: dict, comm) -> dict:
         """What one rank does alone, and what lies between the ranks."""
+        case = self.series.typed(variant, Path("box.toml"), comm)
+        _, device = open_device(case.backend, comm)
+        own = self._own_device(row, device)
         *sides, last = row["size"]
         tiny = (TINY,) * find("lattices", row["lattice"]).D
-        found = {"alone": self._alone(variant, (*sides, -(-last // comm.size)), row, comm)}
+        found = {"alone": self._alone(variant, (*sides, -(-last // comm.size)), own, comm)}
         if self.kind == "strong" and comm.size > 1:
-            found["whole"] = self._alone(variant, (*sides, last), row, comm)
-        found["overhead"] = overhead(self._alone(variant, tiny, row, comm), row)
+            found["whole"] = self._alone(variant, (*sides, last), own, comm)
+        found["overhead"] = overhead(self._alone(variant, tiny, own, comm), row)
         against = next((k for k in ("whole", "alone") if "glups" in found.get(k, ())), None)
         slowest = min(found[against]["glups"]) if against else None
         efficiency = row["glups"] / comm.size / slowest if against else None
         found |= {"against": against, "efficiency": efficiency}
-        case = self.series.typed(variant, Path("box.toml"), comm)
-        _, device = open_device(case.backend, comm)
         way, _ = case.halo.resolve(comm, device)
         return found | {"link": link.measure(way, comm, device)}
 
-    def _alone(self, variant: Variant, size, row: dict, comm) -> dict:
-        """Figures of a box of that size on each rank, without the others; or its `problem`."""
+    def _own_device(self, row: dict, device) -> Series:
+        """The series on the device that this rank has among all."""
         own = [f"backend.name='{row['backend']}'"]
-        if row["backend"] == "cuda":
-            own.append(f"backend.device={local_rank(comm)[0]}")
-        overrides = (*self.series.overrides, *own)
-        series = replace(self.series, backend=None, overrides=overrides)
+        if device.index is not None:
+            own.append(f"backend.device={device.index}")
+        return replace(self.series, backend=None, overrides=(*self.series.overrides, *own))
+
+    def _alone(self, variant: Variant, size, series: Series, comm) -> dict:
+        """Figures of a box of that size on each rank, without the others; or its `problem`."""
         comm.barrier()
         mine = series.row(variant._replace(size=tuple(size)), Serial())
         every = comm.allgather(mine)

@@ -104,7 +104,7 @@ def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
 def test_no_two_outputs_write_the_same_files(name):
     one = {"name": name, "every": 5}
     make_case(outputs=[one], body=BODY)
-    with pytest.raises(CaseError, match="keep one|remove one"):
+    with pytest.raises(CaseError, match=r"keep one|remove one"):
         make_case(outputs=[one, one | {"every": 10}], body=BODY)
 
 

@@ -199,7 +199,7 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):
 def test_a_disk_without_room_for_a_row_ends_the_run(tmp_path, monkeypatch):
     def full(rows, *arguments):
         original(rows, *arguments)
-        rows.file = open("/dev/full", rows.file.mode, buffering=0)
+        rows.file = open("/dev/full", rows.file.mode, buffering=0)  # noqa: SIM115 (as Rows)
 
     original = Rows.__init__
     monkeypatch.setattr(Rows, "__init__", full)

@@ -2,14 +2,16 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_cli import call, refused
 
 from mpilbm import link, scaling_model, scaling_report
 from mpilbm.case import parse_case
+from mpilbm.scaling import Scaling
 from mpilbm.scaling_model import Model
-from mpilbm.variants import tomllib
+from mpilbm.variants import Series, tomllib
 
 SMALL = ("--lattice", "D2Q9", "--steps", "2", "--backend", "cpu")
 
@@ -58,6 +60,14 @@ def test_a_duct_is_that_of_the_paper(measured):
     case = parse_case(tomllib.loads(json.loads(measured.read_text())["rows"][1]["case"]))
     assert case.domain.periodic == (False, True)
     assert case.fluids[0].force.value[0] == 0 < case.fluids[0].force.value[1]
+
+
+def test_a_rank_alone_keeps_the_device_that_it_has_among_all():
+    """Which is not that of its local rank where each rank sees a single GPU."""
+    scaling = Scaling("weak", Series((), overrides=("fluid.viscosity=0.1",)))
+    for index, device in ((0, ["backend.device=0"]), (None, [])):
+        series = scaling._own_device({"backend": "any"}, SimpleNamespace(index=index))
+        assert list(series.overrides) == ["fluid.viscosity=0.1", "backend.name='any'", *device]
 
 
 # --------------------------------------------------------------------------------- model

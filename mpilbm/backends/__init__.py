@@ -46,6 +46,7 @@ class Device:
     """What every device can do; `Backend.open` makes one.
 
     `identity` is the same string for two ranks that share one accelerator, and empty on a CPU;
+    `index` is its number among those that this process sees, None on a CPU;
     `sharing` is how many ranks of this machine take their memory from the same place.
     """
 
@@ -54,6 +55,7 @@ class Device:
     description: str
     compiler: str
     identity: str = ""
+    index: int | None = None
     sharing: int = 1
 
     def memory(self) -> tuple[int, int]:

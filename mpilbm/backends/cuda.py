@@ -121,7 +121,7 @@ class CudaDevice(Device):
 
     def __init__(self, cupy, index: int, fused: bool, sharing: int):
         self._cupy, self._fused, self.sharing = cupy, fused, sharing
-        self._device = cupy.cuda.Device(index)
+        self.index, self._device = index, cupy.cuda.Device(index)
         self.attach()
         runtime = cupy.cuda.runtime
         self.name = runtime.getDeviceProperties(index)["name"].decode()

@@ -34,14 +34,19 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
     """
     rows = read(directory)
     output = output or directory
-    found = list(series(rows))
     try:
+        found = list(series(rows))
         output.mkdir(parents=True, exist_ok=True)
         pictures = draw(found, output)
         page = output / PAGE
         page.write_text("\n".join(lines(found, rows, pictures)) + "\n")
     except OSError as error:
         raise CommandError(f"{output}: {error.strerror}; choose a folder by --output") from error
+    except KeyError as error:
+        raise CommandError(
+            f"{directory}: a row lacks {error}, as those of another version may; measure it again "
+            "or remove its file"
+        ) from error
     return [page, *pictures]
 
 
@@ -58,7 +63,7 @@ def read(directory: Path) -> list[dict]:
         except (OSError, ValueError) as error:
             raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from error
         if isinstance(known, dict) and "scaling" in known:
-            measured = known.pop("rows")
+            measured = known.pop("rows", [])
             rows += [known | row | {"file": path.name} for row in measured if "problem" not in row]
     if not rows:
         raise CommandError(

@@ -236,11 +236,14 @@ def test_what_is_not_known_is_a_dash(measured):
         (("report", "nowhere"), ("nowhere", "no such folder")),
         (("report", "."), ("holds no measured", "bench --weak")),
         (("report", "broken"), ("half.json", "cannot be read as JSON")),
+        (("report", "old"), ("old: a row lacks 'ranks'", "measure it again")),
     ],
 )
 def test_bad_input(arguments, words):
     Path("broken").mkdir()
     Path("broken/half.json").write_text('{"scaling": "weak", ')
+    Path("old").mkdir()
+    Path("old/file.json").write_text('{"scaling": "weak", "rows": [{"size": [8, 8]}]}')
     output = refused(*arguments)
     for word in words:
         assert word in output

@@ -6,8 +6,8 @@ from statistics import median
 
 import numpy as np
 
-from mpilbm.check import halo_bytes
 from mpilbm.errors import NonFiniteError
+from mpilbm.halo_bytes import halo_bytes
 from mpilbm.outputs import number_of_cells
 from mpilbm.outputs.agree import together
 from mpilbm.run import build_solver
@@ -146,6 +146,7 @@ def require_finite(solver) -> None:
 
 def sent(solver, comm) -> dict:
     """Bytes that each rank sends in a step, and the most messages of any."""
-    each = halo_bytes(solver.case, solver.slab, solver.geometry.around)
+    of = solver.case, solver.slab, solver.geometry.around
+    each = halo_bytes(*of, solver.program.kernels)
     counts, messages = zip(*comm.allgather(each), strict=True)
     return {"bytes": list(counts), "messages": max(messages)}

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm import balance, flaws, geometry
-from mpilbm.codegen.program import Access
 from mpilbm.entry_lists import require_planes
-from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
-from mpilbm.passes import exchange_plan
 from mpilbm.speeds import largest_speed
 from mpilbm.units import (
     LENGTH,
@@ -220,37 +218,6 @@ def around(slab, survey, ghost: int = 1) -> list[int]:
     """Fluid cells of each plane of a slab and of some on either side, as Geometry.around."""
     planes = [slab.global_plane(local) for local in range(-ghost - 1, slab.planes + ghost + 1)]
     return [0 if plane is None else int(survey.fluid_cells[plane]) for plane in planes]
-
-
-def halo_bytes(case, slab, fluid=None) -> tuple[int, int]:
-    """Bytes and messages that a slab sends in a step, the largest of all parities.
-
-    `fluid`: fluid cells of its planes, see `around`.
-    """
-    lattice, layout = case.lattice, case.layout
-    grid = layout.grid(lattice, slab.planes, *slab.shape[1:], fluid, case.ghost)
-    storage, compute = case.precision.storage, case.precision.compute
-    peers = {1: slab.upper, -1: slab.lower}
-    fields = []
-    if case.coupling:
-        shown, beside = range(len(case.coupling.shown(case))), range(1, lattice.Q)
-        field = FieldGrid.of(case, slab.planes, *slab.shape[1:])
-        reads = [Access(field.name, slot, lattice.offset(i)) for slot in shown for i in beside]
-        fields = [(exchange_plan(field, (), reads), compute)]
-    found = []
-    for parity in range(layout.parities):
-        following = (parity + 1) % layout.parities
-        places = layout.writes(lattice, parity), layout.reads(lattice, following)
-        accesses = ([Access(grid.name, *place) for place in side] for side in places)
-        plans = [(exchange_plan(grid, *accesses), storage)] * len(case.fluids) + fields
-        sends = [
-            send.count * np.dtype(kind).itemsize
-            for plan, kind in plans
-            for send in plan.sends
-            if peers[send.neighbour] not in (None, slab.rank)
-        ]
-        found.append((sum(sends), len(sends)))
-    return max(found)
 
 
 # ------------------------------------------------------------------------------------------ disk

@@ -182,8 +182,8 @@ def test_check_counts_what_is_exact(case):
 
 def test_check_halo_is_what_a_step_sends(case):
     from mpilbm.case import load_case
-    from mpilbm.check import halo_bytes
     from mpilbm.domain import split
+    from mpilbm.halo_bytes import halo_bytes
 
     loaded = load_case(case, ["domain.size=[32, 12]"])
     first, middle, _ = split(loaded.shape, 3, False)

@@ -27,7 +27,7 @@ codegen
 lists step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells coupled
 populations
 solver
-statistics
+statistics halo_bytes
 backends halo outputs
 check info listing new profiles plot progress steady stopping
 run

@@ -1,0 +1,54 @@
+"""What a slab sends in a step, known before there is a solver."""
+
+import numpy as np
+
+from mpilbm.codegen.program import OF, Access
+from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.passes import exchange_plan
+
+
+def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
+    """Bytes and messages that a slab sends in a step, the largest of all parities.
+
+    `fluid`: fluid cells of its planes, as Geometry.around; `kernels`: those of the case's program,
+    which are made where they are needed and not given.
+    """
+    lattice, layout = case.lattice, case.layout
+    grid = layout.grid(lattice, slab.planes, *slab.shape[1:], fluid, case.ghost)
+    storage, compute = case.precision.storage, case.precision.compute
+    peers = {1: slab.upper, -1: slab.lower}
+    fields = []
+    if case.coupling:
+        shown, beside = range(len(case.coupling.shown(case))), range(1, lattice.Q)
+        field = FieldGrid.of(case, slab.planes, *slab.shape[1:])
+        reads = [Access(field.name, slot, lattice.offset(i)) for slot in shown for i in beside]
+        fields = [(exchange_plan(field, (), reads), compute)]
+    found = []
+    for parity in range(layout.parities):
+        following = (parity + 1) % layout.parities
+        places = layout.writes(lattice, parity), layout.reads(lattice, following)
+        accesses = ([Access(grid.name, *place) for place in side] for side in places)
+        writes, reads = accesses
+        reads = [*reads, *_behind(case, following, kernels)]
+        plans = [(exchange_plan(grid, writes, reads), storage)] * len(case.fluids) + fields
+        sends = [
+            send.count * np.dtype(kind).itemsize
+            for plan, kind in plans
+            for send in plan.sends
+            if peers[send.neighbour] not in (None, slab.rank)
+        ]
+        found.append((sum(sends), len(sends)))
+    return max(found)
+
+
+def _behind(case, parity: int, kernels) -> list[Access]:
+    """What boundaries read that look two cells behind their links, in a step of this parity."""
+    if case.ghost == 1:
+        return []
+    if kernels is None:
+        from mpilbm import codegen
+
+        kernels = codegen.generate(case).kernels
+    end = f"_{parity}{OF.format(0) if case.coupling else ''}"
+    lists = [k for name, k in kernels.items() if k.over == "entries" and name.endswith(end)]
+    return [access for kernel in lists for access in kernel.reads]

@@ -101,7 +101,9 @@ def _unknown_key(keys: tuple, tables: dict) -> str:
 
 def _example(keys: tuple, tables: dict) -> str:
     field = _schema_at(keys[:-1], tables).get("properties", {}).get(keys[-1], {})
-    return f"{keys[-1]} = {PLACEHOLDERS.get(field.get('type'), '{…}')}"
+    forms = [each.get("type") for each in (field, *field.get("oneOf", field.get("anyOf", ())))]
+    found = next((PLACEHOLDERS[form] for form in forms if form in PLACEHOLDERS), "{…}")
+    return f"{keys[-1]} = {found}"
 
 
 def _schema_at(keys: tuple, tables: dict) -> dict:

@@ -175,8 +175,10 @@ def rank_lines(case, slabs, survey, more, gpu_memory, problems: list[str]) -> li
     lines = [Line("slabs", f"{len(slabs)}", f"{spread} planes across {'xyz'[case.dimensions - 1]}")]
     lines += [Line(what, in_words(count), "per rank at most") for what, count in need.items()]
     middle = slabs[len(slabs) // 2]
-    sends, messages = halo_bytes(case, middle, around(middle, survey))
-    lines.append(Line("halo", in_words(sends), f"sent a step, messages: {messages}"))
+    sends, messages = halo_bytes(case, middle, around(middle, survey, case.ghost))
+    further = "; more for what boundaries read behind their links"
+    told = f"sent a step, messages: {messages}" + further * (messages > 0 and case.ghost > 1)
+    lines.append(Line("halo", in_words(sends), told))
     verdict, level = "", ""
     if gpu_memory is not None:
         fits = total <= gpu_memory * 1e9
@@ -214,7 +216,7 @@ def memory(case, slab, survey, more=None) -> dict[str, int]:
     return need
 
 
-def around(slab, survey, ghost: int = 1) -> list[int]:
+def around(slab, survey, ghost: int) -> list[int]:
     """Fluid cells of each plane of a slab and of some on either side, as Geometry.around."""
     planes = [slab.global_plane(local) for local in range(-ghost - 1, slab.planes + ghost + 1)]
     return [0 if plane is None else int(survey.fluid_cells[plane]) for plane in planes]

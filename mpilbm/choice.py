@@ -22,6 +22,9 @@ class Choice:
     def __init__(self, kind: str):
         self.kind = kind
 
+    def __repr__(self):
+        return f"one of the {self.kind}"
+
     def __get_pydantic_core_schema__(self, source, handler):
         return core_schema.no_info_plain_validator_function(self.make)
 

@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 import sys
+from typing import get_args
 
 import click
 
@@ -61,6 +62,8 @@ def _type_text(field) -> str:
         return annotation.__name__
     text = str(annotation).replace(str(Vector), "tuple[float | str, ...] | str")
     text = text.replace(str(Value), "float | str")
+    text = text.replace(str(get_args(Value)[0]), "float | str")  # without what tells them apart
+    text = re.sub(r"typing\.Annotated\[typing\.Any, (one of the \w+)\]", r"\1", text)
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text).replace("NoneType", "None")
 
 

@@ -101,7 +101,7 @@ def test_momentum_is_kept_by_every_boundary(name, layout):
     boundary |= {"velocity": [0.0, 0.0]} if "velocity" in boundary else {}
     try:
         tables = flow("D2Q9", boundary, layout={"name": layout})
-        parse_case(tables, "test.toml")
+        parse_case(tables | {"output": []}, "test.toml")
     except (CaseError, ValidationError):
         pytest.skip("not defined there")
     assert_momentum_goes_to_the_bodies(tables)
@@ -281,11 +281,8 @@ def test_what_cannot_be_is_told(keys, message):
         parse_case(flow("D2Q9", output=[OUTPUT | keys]), "test.toml")
 
 
-def test_bodies_stand_in_one_output_and_take_links_alone(monkeypatch):
+def test_bodies_stand_in_one_output():
     with pytest.raises(CaseError, match="'ball' stands in two of these outputs"):
         parse_case(flow("D2Q9", output=[OUTPUT, OUTPUT | {"body": ["ball"]}]), "test.toml")
     with pytest.raises(CaseError, match=r"there is no \[\[body\]\]"):
         parse_case(flow("D2Q9", body=[]), "test.toml")
-    monkeypatch.setattr(find("boundaries", "bounce_back"), "whole", True)
-    with pytest.raises(CaseError, match="bounce_back, which sets whole cells"):
-        parse_case(flow("D2Q9"), "test.toml")

@@ -208,7 +208,7 @@ def test_memory_follows_the_fluid(streaming, tmp_path):
         tables_bytes = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
         assert tables_bytes == grid.table_bytes
         survey = geometry.survey(case)
-        assert check.around(slab, survey) == shape.around.tolist()
+        assert check.around(slab, survey, case.ghost) == shape.around.tolist()
         needs = check.memory(case, slab, survey)
         assert needs["populations"] == case.layout.buffers * 4 * grid.count
         assert needs["neighbours"] == grid.table_bytes

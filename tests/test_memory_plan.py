@@ -9,6 +9,7 @@ from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.halo.world import Serial
 from mpilbm.memory_plan import LONGEST_SIDE, limits
+from mpilbm.registry import names
 from mpilbm.run import run
 from mpilbm.units import in_words
 
@@ -61,3 +62,13 @@ def test_check_counts_what_a_run_will_ask_for(layout, monkeypatch, tmp_path):
     )
     assert found["forces on bodies"] == in_words(asked["the forces on bodies"])
     assert found["statistics"] == in_words(asked["the sums of statistics"])
+
+
+@pytest.mark.parametrize("layout", [n for n in names("layouts") if n != "moments"])
+def test_check_knows_the_ghosts_of_boundaries_that_look_behind(layout):
+    tables = box("D2Q9", size=[11, 12], layout={"name": layout})
+    disc = {"name": "sphere", "centre": [5.2, 6.1], "radius": 2.4}
+    tables["body"] = [{"shape": disc, "boundary": {"name": "interpolated", "order": 2}}]
+    lines = plan(parse_case(tables, "test.toml"), 3).sections["ranks"]
+    (halo,) = (line for line in lines if line.what == "halo")
+    assert halo.verdict.endswith("more for what boundaries read behind their links")

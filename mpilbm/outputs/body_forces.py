@@ -65,11 +65,6 @@ class BodyForces(Output):
             body = case.bodies[number]
             if sum(number in other.bodies(case) for other in case.outputs) > 1:
                 found.append(f"body: '{body.label}' stands in two of these outputs; keep one")
-            if body.boundary.whole:
-                found.append(
-                    f"body: '{body.label}' has the boundary {body.boundary.name}, which sets whole "
-                    "cells and not only links; allowed: boundaries like bounce_back"
-                )
         for name in ("velocity", "lift", "centre"):
             given = getattr(self, name)
             if given is not None and len(given) != D:

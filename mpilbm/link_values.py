@@ -109,11 +109,20 @@ def _of_shapes(case, links: Links) -> np.ndarray:
 def seconds(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     """The same, -q where one of the two next cells on the other side of the cell is no fluid.
 
-    Counted apart, if more than half-way walls follow from it.
+    So it is beyond a pressure jump, where the density is another. Counted apart, if more than
+    half-way walls follow from it.
     """
     q, replaced = distances(case, links)
-    lacks = links.behind | ~(links.along(1)[1] & links.along(2)[1])
+    lacks = links.behind | ~(links.along(1)[1] & links.along(2)[1]) | _beyond_jumps(case, links)
     return np.where(lacks, -q, q), (*replaced, int(np.count_nonzero(lacks & (q != 0.5))))
+
+
+def _beyond_jumps(case, links: Links) -> np.ndarray:
+    """Bool (n,): whether a face across which a boundary acts lies before the cell two links on."""
+    across = {face[0] for each in case.boundaries if each.across for face in each.where}
+    jumps = np.array([axis in across for axis in "xyz"[: case.dimensions]])
+    there = links.at + 2 * links.c
+    return (((there < 0) | (there >= np.array(case.domain.size))) & jumps).any(axis=1)
 
 
 def mirrors(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:

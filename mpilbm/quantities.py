@@ -25,6 +25,7 @@ KEYS = {
     "velocity": (VELOCITY, "0.2 m/s"),
     "u": (VELOCITY, "0.2 m/s"),
     "rho": (DENSITY, "998 kg/m^3"),
+    "rho_jump": (DENSITY, "0.5 kg/m^3"),
     "value": (FORCE_DENSITY, "9810 N/m^3"),
     "area": (AREA, "2 cm^2"),
 } | dict.fromkeys(

@@ -49,6 +49,11 @@ WRONG = [
     ("collision", {"name": "bgk", "omga": 1}, "collision.omga: unknown key; allowed: clos"),
     ("collision", {"name": "bgk", "equilibrium": {"name": "x"}}, "collision.equilibrium.name: 'x'"),
     ("force", {"name": "guo"}, "force.value: missing; write value = "),
+    (
+        "boundary",
+        [{"name": "pressure_jump", "where": ["x-", "x+"]}],
+        "boundary.0.rho_jump: missing; write rho_jump = 1.0",
+    ),
     ("force", {"name": "guo", "value": [1, 0]}, "force.value: found 2 components; allowed: 3"),
     ("force", {"name": "guo", "value": [0, "q", 0]}, "force.value.1: unknown name 'q'; allowed"),
     ("force", {"name": "guo", "value": [0, True, 0]}, "force.value.1: found true; allowed: a num"),
@@ -115,6 +120,13 @@ def test_bad_input(path, value, sentence):
 )
 def test_missing_table(key, example):
     assert problems(**{key: None}) == [f"{key}: missing; write {example}"]
+
+
+def test_a_wrong_body_is_not_missed_by_outputs():
+    body = {"label": "a", "mask": "a.npy", "boundary": {"name": "interpolated", "order": 3}}
+    outputs = [{"name": "body_forces", "every": 1, "body": ["a"]}]
+    found = problems(body=[body], output=outputs)
+    assert found == ["body.a.boundary.order: found 3; allowed: 1 or 2"]
 
 
 def test_body_needs_shape_or_mask_and_a_boundary():

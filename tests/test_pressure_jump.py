@@ -110,6 +110,17 @@ def test_the_jump_is_one_of_the_pressure_alone(lattice):
         assert sum(step) == d
 
 
+def test_walls_that_look_behind_their_links_do_not_look_through_a_jump():
+    """A plug beside the face holds the jump: the fluid stays at rest."""
+    plug = {"name": "box", "lower": [1.7, -1], "upper": [4.2, 9]}
+    body = [{"shape": plug, "boundary": {"name": "interpolated", "order": 2}}]
+    still = {"rho": "1 + where(x < 3, 0.01, 0)", "u": [0, 0]}
+    tables = channel("D2Q9", "x", 8, jump("x", 0.01), body=body, initial=still)
+    tables["domain"]["size"][0] = 10
+    u = Cluster(tables).start().run(20).fields("u")["u"]
+    assert np.abs(u).max() < 1e-12
+
+
 WRONG = [
     ({"where": ["x-", "y+"]}, "boundary.1.where: found .*; allowed: two opposite faces"),
     ({"where": ["x-"]}, "boundary.1.where: found .*; allowed: two opposite faces"),

@@ -136,7 +136,7 @@ def warnings(case, parts) -> list[str]:
             f"{place(case, first)}: in a gap of one cell no flow is resolved; refine the box, or "
             "move or close what lies beside it"
         )
-    if all(part.part is not None for part in parts):
+    if all(part.part is not None for part in parts) and not _moves_anywhere(case):
         count, cells, first = pockets.pockets(case, [part.part for part in parts])
         if count:
             lines.append(
@@ -145,6 +145,12 @@ def warnings(case, parts) -> list[str]:
                 "solid, or open them"
             )
     return lines
+
+
+def _moves_anywhere(case) -> bool:
+    """Whether forces that differ from place to place, or between fluids, move any fluid."""
+    forces = [value for fluid in case.fluids if fluid.force for value in fluid.force.value]
+    return case.coupling is not None or any(isinstance(value, str) for value in forces)
 
 
 def idle(fluid_cells) -> list[str]:

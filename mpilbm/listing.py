@@ -4,11 +4,11 @@ import inspect
 import json
 import re
 import sys
-from typing import get_args
+from types import UnionType
+from typing import Annotated, Union, get_args, get_origin
 
 import click
 
-from mpilbm.cell_values import Value, Vector
 from mpilbm.errors import CommandError
 from mpilbm.registry import KINDS, UnknownName, find, names
 
@@ -57,13 +57,20 @@ def _type_text(field) -> str:
     for note in field.metadata:
         if hasattr(note, "kind"):
             return f"one of the {note.kind}"
-    annotation = field.annotation
-    if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
-        return annotation.__name__
-    text = str(annotation).replace(str(Vector), "tuple[float | str, ...] | str")
-    text = text.replace(str(Value), "float | str")
-    text = text.replace(str(get_args(Value)[0]), "float | str")  # without what tells them apart
-    text = re.sub(r"typing\.Annotated\[typing\.Any, (one of the \w+)\]", r"\1", text)
+    return _in_words(field.annotation)
+
+
+def _in_words(of) -> str:
+    """A type as it is written in a signature, without what only tells apart its forms."""
+    origin, inner = get_origin(of), get_args(of)
+    if origin is Annotated:
+        chosen = [str(note) for note in inner[1:] if hasattr(note, "kind")]
+        return chosen[0] if chosen else _in_words(inner[0])
+    if origin in (Union, UnionType):
+        return " | ".join(map(_in_words, inner))
+    if origin is tuple:
+        return f"tuple[{', '.join('...' if each is ... else _in_words(each) for each in inner)}]"
+    text = of.__name__ if isinstance(of, type) and not inner else str(of)
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text).replace("NoneType", "None")
 
 

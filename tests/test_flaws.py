@@ -14,6 +14,7 @@ from mpilbm.case import parse_case
 from mpilbm.cli import cli
 from mpilbm.domain import split
 from mpilbm.errors import CaseError
+from mpilbm.registry import make
 
 SIZES = {"D2Q9": [17, 13], "D3Q19": [7, 6, 9], "D3Q27": [6, 7, 9], "D3Q13": [8, 6, 10]}
 FACES = ["x-", "x+", "y-", "y+", "z-", "z+"]
@@ -98,6 +99,15 @@ def test_pieces_that_something_drives_are_no_pockets(tmp_path):
     assert 0 < inner < len(pieces) - 1
     for case, count in ((at_rest, len(pieces) - 1), (moving, inner)):
         assert any(w.startswith(f"pockets: {count} ") for w in flaws.warnings(case, flaws_of(case)))
+
+
+def test_forces_that_differ_move_pockets_too(tmp_path):
+    case, _ = rock(tmp_path, "D2Q9", [False] * 3)
+    for value, told in ((["1e-6*y", 0], False), ([1e-6, 0], True)):
+        force = make("forcing", {"name": "guo", "value": tuple(value)})
+        fluid = case.fluids[0].model_copy(update={"force": force})
+        pushed = case.model_copy(update={"fluids": (fluid,)})
+        assert told == any("pockets" in w for w in flaws.warnings(pushed, flaws_of(pushed)))
 
 
 @pytest.mark.parametrize("lattice", SIZES)

@@ -186,8 +186,10 @@ def _typed_tables(tables: dict) -> tuple[CaseFile | None, list[str]]:
         return CaseFile.model_validate_json(as_json(tables), strict=True), []
     except ValidationError as error:
         wrong = {item["loc"][0] for item in error.errors()}
-        wrong |= {"output"} & set(tables) if "body" in wrong else set()  # they speak of bodies
         problems = sentences(error, tables)
+    if "coupling" in wrong:  # all else speaks of it
+        return None, problems
+    wrong |= {"output"} if "body" in wrong else set()  # they speak of bodies
     rest = {"run": {"steps": 2**52}}  # stands in for a wrong or missing one
     rest |= {key: value for key, value in tables.items() if key not in wrong}
     try:

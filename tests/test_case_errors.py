@@ -129,6 +129,12 @@ def test_a_wrong_body_is_not_missed_by_outputs():
     assert found == ["body.a.boundary.order: found 3; allowed: 1 or 2"]
 
 
+def test_a_wrong_coupling_is_not_missed_by_others():
+    outputs = [{"name": "snapshot", "every": 1, "fields": ["phi"]}]
+    coupling = {"name": "free_energy", "a": -1.0, "kappa": 1.0}
+    assert problems(coupling=coupling, output=outputs) == ["coupling.a: found -1.0; allowed: > 0"]
+
+
 def test_body_needs_shape_or_mask_and_a_boundary():
     assert problems(body=[{"label": "a", "boundary": {"name": "bounce_back"}}]) == [
         "body.a: has neither of shape and mask; give exactly one"

@@ -4,12 +4,13 @@ import h5py
 import numpy as np
 import pytest
 from emulated_device import quick_compiler  # noqa: F401
+from faces import closed, on_faces, table
 from outputs_cases import make_case
 from slabs import PRECISIONS, Cluster, box
 from test_laws_slabs import SETTINGS
 
 from mpilbm.halo.world import Serial
-from mpilbm.registry import names
+from mpilbm.registry import find, names
 from mpilbm.run import run
 
 pytestmark = pytest.mark.usefixtures("quick_compiler")
@@ -29,6 +30,22 @@ def test_it_does_not_show_in_float64(layout):
     for name, values in without.fields(*expected).items():
         assert np.abs(values - expected[name]).max() < 1e-14
     np.testing.assert_allclose(without.sums()[1], with_offset.sums()[1], 1e-12, 1e-14)
+
+
+@pytest.mark.parametrize("name", on_faces())
+def test_no_boundary_shows_it(name):
+    """Two faces of it that meet, beside a force; one with `rho` where that may be given."""
+    more = {"rho": 1.01} if "rho" in find("boundaries", name).model_fields else {}
+    walls = [{"name": "bounce_back", "where": ["x+", "y+"]}]
+    walls += [table(name, "x-", D=2), table(name, "y-", D=2, **more)]
+    tables = closed("D2Q9", [7, 6], walls, force={"name": "guo", "value": [1e-3, 2e-3]})
+    with_offset, without = (
+        Cluster(tables | {"precision": PRECISIONS["double"] | offset}).start().run(6)
+        for offset in ({}, WHOLE)
+    )
+    expected = with_offset.fields("rho", "u")
+    for key, values in without.fields("rho", "u").items():
+        assert np.abs(values - expected[key]).max() < 1e-13
 
 
 def vortex(precision, offset, N=32, U=0.005, steps=1000):

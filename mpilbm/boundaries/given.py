@@ -54,8 +54,10 @@ class OnSite(Given):
         def found(density):
             return known + dot(n, cell.momentum(cell.rest(density), given))
 
-        # found is linear in density, which is its fixed point
-        density = cell.let("density_given", found(0) / (1 - (found(1) - found(0))))
+        # found is linear in density, which is its fixed point; rho = 1 and 2, so that u exists
+        one = cell.stored(1)
+        grows = found(one + 1) - found(one)
+        density = cell.let("density_given", (found(one) - grows * one) / (1 - grows))
         return density, cell.rest(density), given
 
     def returned(self, cell) -> dict:

@@ -23,8 +23,8 @@ class EntryList:
     for a column, a row per entry. member: int32 (n,), whose entry it is. owners: the places of the
     members in `one_face_each` of the [[boundary]]s or, counted on, among the bodies.
 
-    blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i, bit 0 if two faces
-    with values in their cells meet there. inward: for k = 1 to the boundary's reach, the k-th cells
+    blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i, bit 0 as in
+    `_meeting`. inward: for k = 1 to the boundary's reach, the k-th cells
     inwards, int64 (n,), with their blocked, those that are no fluid replaced by the nearest before
     them. links: float64, the number of each link, where the boundary asks for one. behind: for
     k = 1, 2 where it asks for them, the cells x + k c_i of each link, which may be of ghost planes.
@@ -132,8 +132,8 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
 
 
 def _meeting(owners, cells, owner) -> np.ndarray:
-    """The cells in which faces meet that set values there."""
-    on_site = [each.oriented and each.wall_at == "node" for each in owners]
+    """The cells in which faces meet that set values there, or one and what sets whole cells."""
+    on_site = [(each.oriented and each.wall_at == "node") or each.whole for each in owners]
     found, count = np.unique(cells[np.array(on_site, bool)[owner]], return_counts=True)
     return found[count > 1]
 

@@ -41,3 +41,14 @@ def test_its_flow_is_that_between_half_way_walls():
     found = on_site[:, n // 2, 0].min(), half_way[:, n - 1 : n + 1, 0].mean(axis=1).min()
     print(found)
     assert found[0] == pytest.approx(found[1], rel=0.1)
+
+
+def test_a_lid_beside_walls_that_set_whole_cells():
+    lid = {"name": "zou_he", "where": ["y+"], "velocity": [0.05, 0.0]}
+    walls = {"name": "tamm_mott_smith", "where": ["x-", "x+", "y-"]}
+    tables = closed(
+        "D2Q9", [10, 10], [walls, lid], collision={"name": "trt"}, initial={"u": [0, 0]}
+    )
+    fields = Cluster(tables).start().run(400).fields("rho", "u")
+    assert np.abs(fields["u"]).max() < 0.06
+    assert np.abs(fields["rho"] - 1).max() < 0.3

@@ -179,7 +179,7 @@ def rank_lines(case, slabs, survey, more, gpu_memory, problems: list[str]) -> li
     further = "; more for what boundaries read behind their links"
     told = f"sent a step, messages: {messages}" + further * (messages > 0 and case.ghost > 1)
     lines.append(Line("halo", in_words(sends), told))
-    verdict, level = "", ""
+    verdict = level = ""
     if gpu_memory is not None:
         fits = total <= gpu_memory * 1e9
         verdict, level = (f"fits {gpu_memory:g} GB", "good") if fits else ("does not fit", "poor")

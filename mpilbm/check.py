@@ -176,10 +176,8 @@ def rank_lines(case, slabs, survey, more, gpu_memory, problems: list[str]) -> li
     lines += [Line(what, in_words(count), "per rank at most") for what, count in need.items()]
     middle = slabs[len(slabs) // 2]
     sends, messages = halo_bytes(case, middle, around(middle, survey, case.ghost))
-    further = "; more for what boundaries read behind their links"
-    told = f"sent a step, messages: {messages}" + further * (messages > 0 and case.ghost > 1)
-    lines.append(Line("halo", in_words(sends), told))
-    verdict = level = ""
+    lines.append(Line("halo", in_words(sends), f"sent a step, messages: {messages}"))
+    verdict, level = "", ""
     if gpu_memory is not None:
         fits = total <= gpu_memory * 1e9
         verdict, level = (f"fits {gpu_memory:g} GB", "good") if fits else ("does not fit", "poor")

@@ -71,4 +71,4 @@ def test_check_knows_the_ghosts_of_boundaries_that_look_behind(layout):
     tables["body"] = [{"shape": disc, "boundary": {"name": "interpolated", "order": 2}}]
     lines = plan(parse_case(tables, "test.toml"), 3).sections["ranks"]
     (halo,) = (line for line in lines if line.what == "halo")
-    assert halo.verdict.endswith("more for what boundaries read behind their links")
+    assert halo.verdict.startswith("sent a step")

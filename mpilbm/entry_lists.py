@@ -9,6 +9,7 @@ from mpilbm.boundaries import one_face_each
 from mpilbm.cell_values import CellValue, Plane
 from mpilbm.errors import CaseError
 from mpilbm.link_values import link_values, links_of
+from mpilbm.moving_links import with_moving
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class EntryList:
     inwards, int64 (n,), with their blocked, those that are no fluid replaced by the nearest before
     them. links: float64, the number of each link, where the boundary asks for one. behind: for
     k = 1, 2 where it asks for them, the cells x + k c_i of each link, which may be of ghost planes.
+    moved: if walls move, int32 (n,), the row of `wall_u` (MovingLinks.u) of each cell, and then of
+    the cells inwards; none where the boundary is such a wall itself.
     fell_back: how often for each of the boundary's `fallbacks`.
     """
 
@@ -45,6 +48,8 @@ class EntryList:
     fell_back: tuple[int, ...] = (0,)
     links: np.ndarray | None = None
     behind: tuple[np.ndarray, ...] = ()
+    moved: tuple[np.ndarray, ...] = ()
+    wall_u: np.ndarray | None = None
 
     @property
     def boundary(self):
@@ -65,6 +70,7 @@ class EntryList:
             links=self._of_links(self.links, mine),
             behind=tuple(self._of_links(cells, mine) for cells in self.behind),
             inward=tuple((there[mine], links[mine]) for there, links in self.inward),
+            moved=tuple(rows[mine] for rows in self.moved),
         )
 
     def _of_links(self, values, mine):
@@ -128,7 +134,7 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
             body = owner[mine] - (len(owners) - len(case.bodies))
             each = _with_links(case, slab, ids, each, body)
         lists.append(replace(each, values=each.rows(case.domain.size, 0)))
-    return tuple(lists)
+    return with_moving(case.lattice, owners, lists, cells, owner, missing)
 
 
 def _meeting(owners, cells, owner) -> np.ndarray:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpilbm import codegen
+from mpilbm.moving_links import motions
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,11 @@ class Lists:
             arrays["link"] = upload(np.append(entries.links, 0.5).astype(solver.program.compute))
         if "blocked" in wanted:
             arrays["blocked"] = upload(entries.blocked)
+        if "motions" in wanted:
+            beside = motions(entries.wall_u, solver.lattice, solver.fluid.collision)
+            arrays["motions"] = upload(beside.astype(solver.program.compute).reshape(-1))
+            for end, rows in zip(("", "_in1", "_in2"), entries.moved, strict=False):
+                arrays[f"moved{end}"] = upload(rows)
         if entries.boundary.beside:
             arrays |= self._near(name, entries)
         for k, there in enumerate(entries.behind, 1):

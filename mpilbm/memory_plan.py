@@ -69,7 +69,8 @@ def _own_rates(case, entries) -> tuple[int, int]:
     kept = value * len(entries.boundary.state(case.lattice))
     behind = 8 + case.lattice.D * value if entries.boundary.beside else 8 * len(entries.behind)
     a_link = value * (entries.links is not None) + behind
-    return 4 + 12 * len(entries.inward) + 8 * entries.boundary.beside + kept, a_link
+    cells = 12 * len(entries.inward) + 4 * len(entries.moved)
+    return 4 + cells + 8 * entries.boundary.beside + kept, a_link
 
 
 def more_bytes(case, slab, lists) -> np.ndarray:

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from faces import closed
+from faces import closed, on_faces, table
 from slabs import Cluster
 
-from mpilbm.registry import make, names
+from mpilbm.registry import find, make, names
 
 
 def cavity(name: str, lattice: str, n: int, lid_first: bool, steps: int) -> dict:
@@ -52,3 +52,37 @@ def test_a_lid_beside_walls_that_set_whole_cells():
     fields = Cluster(tables).start().run(400).fields("rho", "u")
     assert np.abs(fields["u"]).max() < 0.06
     assert np.abs(fields["rho"] - 1).max() < 0.3
+
+
+def between(name: str, lattice: str, given: dict, walls_first: bool) -> dict:
+    """A channel along the slowest axis whose side walls move with the flow."""
+    D = make("lattices", lattice).D
+    axes, u = "xyz"[:D], [0.0] * (D - 1) + [0.05]
+    sides = [axis + side for axis in axes[:-1] for side in "-+"]
+    walls = {"name": "bounce_back", "where": sides, "velocity": u}
+    inlet = {"name": "zou_he", "where": [axes[-1] + "-"], "velocity": u}
+    outlet = table(name, axes[-1] + "+", D=D, **given)
+    outlet |= {"velocity": u} if "velocity" in outlet else {}
+    ends = [inlet, outlet]
+    return closed(
+        lattice, [4, 6, 8][-D:], [walls, *ends] if walls_first else [*ends, walls],
+        collision={"name": "mrt" if lattice == "D3Q13" else "bgk"}, initial={"u": u},
+    )  # fmt: skip
+
+
+ON_SITE = [name for name in on_faces() if find("boundaries", name).wall_at == "node"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lattice", "walls_first"),
+    [(name, "D2Q9", k % 2 > 0) for k, name in enumerate(ON_SITE)]
+    + [("zou_he", lattice, False) for lattice in ("D3Q13", "D3Q19")],
+)
+def test_uniform_flow_passes_between_walls_that_move_with_it(name, lattice, walls_first):
+    by_rho = {"rho": 1.0} if "rho" in find("boundaries", name).model_fields else {}
+    for given in {str(given): given for given in ({}, by_rho)}.values():
+        tables = between(name, lattice, given, walls_first)
+        cluster = Cluster(tables, 2).start().run(20)
+        fields = cluster.fields("rho", "u")
+        assert np.abs(fields["rho"] - 1).max() < 1e-13
+        assert np.abs(fields["u"] - tables["initial"]["u"]).max() < 1e-13

@@ -124,7 +124,8 @@ class Boundary(Parameters):
         left[j]                       the population that left the cell along c_j
         rho, density, u               of what left; density as it is stored
         arrives[j]                    the one that streams in; along a missing link, what left
-                                      against it
+                                      against it, changed by the wall there if it has a
+                                      `half_way_velocity`
         streams(offset, j)            the one along c_j that streams to x + offset, also where that
                                       lies beyond a face; it must come from a cell next to x
         normal, inward(k), state      where declared; inward(k) is another cell: left, arrives, …

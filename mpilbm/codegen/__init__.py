@@ -26,6 +26,7 @@ def structure(case) -> dict:
         "precision": case.precision.model_dump(),
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
+        "walls move": walls_move(case),
         "initial": start(fluid),
         "weighed": [bool(case.weighed), weighed_whole(case)],
         "split": case.split,
@@ -43,6 +44,7 @@ def _coupled_structure(case) -> dict:
         "precision": case.precision.model_dump(),
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
+        "walls move": walls_move(case),
         "coupling": case.coupling.structure(case),
         "offsets": case.coupling.offsets(case),
         "masses": len(case.coupling.masses(case)),
@@ -80,6 +82,12 @@ def weighed_whole(case) -> bool:
 def boundary_structures(case) -> list[dict]:
     """The structures of all boundaries, each once."""
     return [boundary.structure() for boundary in boundaries(case)]
+
+
+def walls_move(case) -> bool:
+    """Whether half-way walls move beside which other boundaries may stand."""
+    walls = (*case.boundaries, *(body.boundary for body in case.bodies))
+    return any(wall.half_way_velocity for wall in walls)
 
 
 def list_name(case, boundary) -> str:
@@ -154,14 +162,14 @@ def _list_kernels(case, kernels, parity: int) -> list:
     from mpilbm.codegen.stress import stress_kernel
 
     lowest = 0 if any(boundary.whole for boundary in boundaries(case)) else 1
-    found = []
+    found, move = [], walls_move(case)
     for boundary in boundaries(case):
         name = list_name(case, boundary)
-        found.append(lists.stage_kernel(kernels, boundary, name, parity))
+        found.append(lists.stage_kernel(kernels, boundary, name, parity, move))
         if boundary.beside:
             found.append(lists.near_kernel(kernels, name, parity))
         if boundary.state(case.lattice):
-            found.append(lists.begin_kernel(kernels, boundary, name, parity))
+            found.append(lists.begin_kernel(kernels, boundary, name, parity, move))
     take_in = lists.enter_kernel if case.layout.populations else lists.again_kernel
     found.append(take_in(kernels, parity, lowest))
     if case.weighed:

@@ -21,7 +21,7 @@ PLACE = {  # C text of where a packed cell lies
     "node": "(int)({} & 0x3ffffffffff)",
 }
 PLACES = re.compile(r"\b(plane|row|x|node)\b")
-NAMES = re.compile(r"\b(cells?|blocked|plane|row|x|node)(_[mp])?\b")
+NAMES = re.compile(r"\b(cells?|blocked|moved|plane|row|x|node)(_[mp])?\b")
 
 
 def staged(i: int) -> str:
@@ -32,8 +32,8 @@ def staged(i: int) -> str:
 class CellView:
     """Values of a cell of a list's kernel; each is read when it is named."""
 
-    def __init__(self, kernel, fluid: FluidKernels, parity: int):
-        self._kernel, self._fluid, self._parity = kernel, fluid, parity
+    def __init__(self, kernel, fluid: FluidKernels, parity: int, move: bool):
+        self._kernel, self._fluid, self._parity, self._move = kernel, fluid, parity, move
         self.lattice = fluid.lattice
 
     @cached_property
@@ -43,14 +43,23 @@ class CellView:
 
     @cached_property
     def arrives(self) -> list:
-        """The populations that stream into the cell; along a missing link, what left against it."""
+        """The populations that stream into the cell; along a missing link, what left against it.
+
+        There with the motion of a half-way wall that has a constant velocity.
+        """
         f = self._fluid.arriving(self._kernel, self._parity, "f", "streams")
         self._kernel.per_entry("blocked", "uint32*")
+        if self._move:
+            self._kernel.per_entry("moved", "int32*")
+            self._kernel.argument("motions", "real*")
         return [f[0], *(self._arrives(i, f[i]) for i in range(1, self.lattice.Q))]
 
     def _arrives(self, i: int, f_i):
         blocked = self._kernel.load(f"blocked_{i}", f"(real)(blocked[{OWN}] >> {i} & 1)")
         back = self.left[self.lattice.opp[i]]
+        if self._move:
+            motion = f"motions[moved[{OWN}] * {self.lattice.Q} + {i}]"
+            back += self._kernel.load(f"motion_{i}", motion)
         return self._kernel.let(f"arrives_{i}", Piecewise((back, blocked > 0), (f_i, True)))
 
     @cached_property
@@ -65,8 +74,8 @@ class CellView:
 class BoundaryCell(CellView):
     """The cell of an entry: see Boundary.incoming."""
 
-    def __init__(self, kernel, fluid: FluidKernels, boundary, parity: int):
-        super().__init__(kernel, fluid, parity)
+    def __init__(self, kernel, fluid: FluidKernels, boundary, parity: int, move: bool):
+        super().__init__(kernel, fluid, parity, move)
         self._boundary, self._inwards = boundary, {}
         self._given = boundary.given()
         self._columns = [name for value in self._given for name in value.numbers]
@@ -195,7 +204,7 @@ class BoundaryCell(CellView):
                              f"{self._boundary.reach}")  # fmt: skip
         if k not in self._inwards:
             kernel = InwardText(self._kernel, k)
-            self._inwards[k] = CellView(kernel, self._fluid, self._parity)
+            self._inwards[k] = CellView(kernel, self._fluid, self._parity, self._move)
         return self._inwards[k]
 
     def feq(self, density, rho, u) -> list:

@@ -26,13 +26,13 @@ LINKS = "const int64 staged = start[{0}]; const uint32 links = missing[{0}];"
 LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
 
 
-def stage_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "EntryText":
-    """Compute what enters each entry of a list into the staging array."""
+def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, move=False) -> "EntryText":
+    """Compute what enters each entry of a list into the staging array; walls beside may move."""
     kernel = EntryText(f"{name}_{parity}", f"{boundary.name}: {type(boundary).__doc__}", fluid)
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
     kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
-    cell = BoundaryCell(kernel, fluid, boundary, parity)
+    cell = BoundaryCell(kernel, fluid, boundary, parity, move)
     kernel.incoming = {i: sympify(e) for i, e in boundary.incoming(cell).items()}
     names = boundary.state(fluid.lattice)
     following = boundary.follow(cell, kernel.incoming) if names else {}
@@ -60,7 +60,7 @@ def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
     return kernel
 
 
-def begin_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "EntryText":
+def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, move=False) -> "EntryText":
     """The state of each entry of a list before the first step, from what left the cells."""
     text = f"{boundary.name}: the state before the first step"
     kernel = EntryText(f"{name}_begin_{parity}", text, fluid)
@@ -68,7 +68,7 @@ def begin_kernel(fluid: FluidKernels, boundary, name: str, parity: int) -> "Entr
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
     names = boundary.state(fluid.lattice)
-    begins = boundary.begin(BoundaryCell(kernel, fluid, boundary, parity))
+    begins = boundary.begin(BoundaryCell(kernel, fluid, boundary, parity, move))
     for k, each in enumerate(names):
         kernel.do(f"STORE_REAL(state, {kernel.state(k, len(names))}, {{0}});", begins[each])
     return kernel

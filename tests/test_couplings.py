@@ -289,3 +289,38 @@ def test_a_uniform_fluid_that_falls_apart_is_told(G, rho, warned):
     coupling = {"name": "shan_chen", "G": G}
     case = parse_case(box_of("D2Q9", [4, 4], coupling=coupling, initial={"rho": rho}), "a.toml")
     assert any("is unstable" in warning for warning in case.warnings) == warned
+
+
+def interface(G, low, high, tau=1.0):
+    """Warnings of one fluid with two densities."""
+    rho = f"{low} + {high - low}*(1 + tanh(x - nx/2))/2"
+    tables = box_of("D2Q9", [32, 4], initial={"rho": rho}, fluid={"viscosity": (tau - 0.5) / 3})
+    case = parse_case(tables | {"coupling": {"name": "shan_chen", "G": G}}, "a.toml")
+    return " ".join(case.warnings)
+
+
+def test_two_phases_that_mix_are_told():
+    """Above the critical G = -4."""
+    assert "coupling.G: found -3.9; two phases are given (rho 0.2 and 1.5)" in interface(
+        -3.9, 0.2, 1.5
+    )
+    assert not interface(-4.5, 0.2, 1.5)
+    assert not interface(-3.9, 0.6, 0.8)
+    pair = two("D2Q9")
+    for fluid, sign in zip(pair["fluid"], "+-", strict=True):
+        fluid["initial"] = {"rho": f"0.5 {sign} 0.45*tanh(y - ny/2)"}
+    pair["coupling"]["G"] = 0.9  # they part where G^2 rho_1 rho_2 > 1, here at most 0.45^2
+    assert "two phases are given (rho 0.05 and 0.95)" in " ".join(parse_case(pair, "a").warnings)
+    pair["coupling"]["G"] = 2.2
+    assert not parse_case(pair, "a.toml").warnings
+
+
+@pytest.mark.parametrize(
+    ("G", "low", "high", "tau", "warned"),
+    [(-5.0, 0.119, 1.888, 0.51, True), (-5.0, 0.119, 1.888, 0.6, False),
+     (-6.0, 0.021, 3.1, 0.8, True), (-6.0, 0.021, 3.1, 1.0, False)],
+)  # fmt: skip
+def test_tau_near_its_limit_is_told(G, low, high, tau, warned):
+    """Those warned of ended in NaN, the others stayed: drops of R = 10, 4000 steps, bgk."""
+    found = interface(G, low, high, tau)
+    assert ("coupling: tau = " in found and "too near 1/2" in found) == warned

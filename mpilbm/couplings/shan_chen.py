@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from mpilbm.couplings import Coupling, fluid_names, solids
+from mpilbm.couplings.phases import phase_warnings
 from mpilbm.couplings.potential import Potential
 from mpilbm.equilibria import dot
 from mpilbm.expressions import FormulaError
@@ -224,17 +225,8 @@ class ShanChen(Coupling):
         return found
 
     def warnings(self, case):
-        """A uniform state that falls apart, and rates too near their limit."""
-        if any(isinstance(fluid.initial.rho, str) or fluid.initial.file for fluid in case.fluids):
-            return []
-        rho = np.array([fluid.initial.rho for fluid in case.fluids])
-        lowest = float(np.linalg.eigvals(self.stability(rho)).real.min())
-        if lowest >= 0:
-            return []
-        given = ", ".join(f"{n} = {r:g}" for n, r in zip(fluid_names(case), rho, strict=True))
-        return [f"G: found {self.G}; a uniform fluid of rho {given} is unstable (dp/drho is "
-                f"{lowest:.3g} cs2, allowed: 0 or more): it separates at random; give rho as a "
-                "formula, or weaken G"]  # fmt: skip
+        """What becomes of the densities that are given."""
+        return phase_warnings(self, case)
 
     def stability(self, rho) -> np.ndarray:
         """d(force per cs2 against a gradient)/drho: delta_kl + G_kl psi_k psi'_l."""

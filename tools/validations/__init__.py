@@ -77,10 +77,11 @@ Curve = tuple[np.ndarray, np.ndarray]
 
 @dataclass
 class Verdict:
-    """What a run showed: figures, and curves by the title of their panel."""
+    """What a run showed: figures; curves and images (rows, columns) by the title of their panel."""
 
     findings: list[Finding] = field(default_factory=list)
     curves: dict[str, Curve] = field(default_factory=dict)
+    images: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 class Validation:

@@ -1,0 +1,78 @@
+"""What densities a case of the pseudopotential model begins with, and whether they can stay."""
+
+import numpy as np
+
+from mpilbm.cell_values import names_in
+from mpilbm.couplings import fluid_names
+from mpilbm.expressions import Formula
+from mpilbm.units import tau_from_viscosity
+
+SAMPLES = 64  # a side of the box at most
+APART = 2.0  # one density over another from which on a case asks for two phases
+STIFF = 300  # drops of psi = 1 - exp(-rho) end in NaN below tau - 1/2 = (rho_l/rho_v) / STIFF or so
+
+
+def phase_warnings(coupling, case) -> list[str]:
+    """A uniform state that falls apart, phases that mix, tau too near 1/2 for their densities."""
+    ends = extremes(case)
+    if ends is None:
+        return []
+    share = np.linspace(0, 1, 65)[:, None]
+    lowest = min(
+        float(np.linalg.eigvals(coupling.stability(rho)).real.min())
+        for rho in ends[0] + share * (ends[1] - ends[0])
+    )
+    if all(isinstance(fluid.initial.rho, int | float) for fluid in case.fluids):
+        return _uniform(coupling, case, ends[0], lowest) if lowest < 0 else []
+    ratio = float((ends.max(axis=0) / ends.min(axis=0)).max())
+    if ratio < APART:
+        return []
+    found = [_mixes(coupling, ends, lowest)] if lowest >= 0 else []
+    return found + (_stiff(case, ratio) if len(case.fluids) == 1 else [])
+
+
+def extremes(case) -> np.ndarray | None:
+    """The densities (2, fluids) where the first fluid is thinnest and where it is densest.
+
+    None where a file gives them. Looks at SAMPLES cells a side at most.
+    """
+    if any(fluid.initial.file for fluid in case.fluids):
+        return None
+    size = case.domain.size
+    values = dict(zip(("nx", "ny", "nz"), map(float, size), strict=False)) | {"t": 0.0}
+    for axis, (name, n) in enumerate(zip("xyz", size, strict=False)):
+        cells = np.unique(np.linspace(0, n - 1, min(n, SAMPLES)).astype(int)) + 0.5
+        values[name] = cells.reshape([-1 if a == axis else 1 for a in range(len(size))])
+    rho = [
+        Formula(str(fluid.initial.rho), names_in(len(size))).evaluate(**values)
+        for fluid in case.fluids
+    ]
+    rho = np.stack([each.ravel() for each in np.broadcast_arrays(*rho)])
+    found = rho[:, [rho[0].argmin(), rho[0].argmax()]].T
+    return found if np.isfinite(found).all() and found.min() > 0 else None
+
+
+def _uniform(coupling, case, rho, lowest: float) -> list[str]:
+    given = ", ".join(f"{n} = {r:g}" for n, r in zip(fluid_names(case), rho, strict=True))
+    return [f"G: found {coupling.G}; a uniform fluid of rho {given} is unstable (dp/drho is "
+            f"{lowest:.3g} cs2, allowed: 0 or more): it separates at random; give rho as a "
+            "formula, or weaken G"]  # fmt: skip
+
+
+def _mixes(coupling, ends, lowest: float) -> str:
+    low, high = ends[:, 0]
+    return (f"G: found {coupling.G}; two phases are given (rho {low:.3g} and {high:.3g}), but "
+            f"they mix: dp/drho is {lowest:.3g} cs2 or more between them, phases need a part "
+            "below 0; strengthen G")  # fmt: skip
+
+
+def _stiff(case, ratio: float) -> list[str]:
+    (fluid,) = case.fluids
+    tau = tau_from_viscosity(fluid.viscosity, case.lattice.cs2)
+    least = ratio / STIFF
+    if tau - 0.5 >= least:
+        return []
+    enough = least * float(case.lattice.cs2)
+    return [f"tau = {tau:.4g} is too near 1/2 for densities that differ {ratio:.3g} times: "
+            f"drops end in NaN below {0.5 + least:.3g} or so; raise viscosity to {enough:.3g}, or "
+            "take densities closer together"]  # fmt: skip

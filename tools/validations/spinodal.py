@@ -1,0 +1,84 @@
+"""Two fluids that begin mixed and part: their domains, and how fast these grow."""
+
+import h5py
+import numpy as np
+
+from validations import Finding, Validation, Variant, Verdict, tables
+
+FRAMES = 40
+# waves of many lengths and directions, alike in both fluids but for the sign
+STIR = (
+    "0.01*sin(22*pi*x/nx + 9*sin(14*pi*y/ny) + 5*sin(6*pi*(x/nx + y/ny)))"
+    "*cos(26*pi*y/ny + 8*cos(10*pi*x/nx) + 4*sin(18*pi*(x/nx - y/ny)))"
+)
+
+
+class Spinodal(Validation):
+    """cases/spinodal3d.toml in 2D: domains of the size L = area / length of the interface.
+
+    L grows by a power of time; in 2D that of flow is 2/3, that of diffusion alone 1/3 (Furukawa
+    1985, Phys. Rev. A 31, 1103; Lifshitz & Slyozov 1961). Figures of one beginning are not bounds:
+    what is asked is that domains grow and that both fluids keep their mass.
+    """
+
+    logarithmic = True
+
+    def variants(self, full):
+        """One box."""
+        return {"D2Q9": Variant(self._box(1024 if full else 256, 40000 if full else 4000))}
+
+    def _box(self, n, steps):
+        fluids = [
+            {"label": label, "viscosity": 1 / 6, "initial": {"rho": f"0.7 {sign} {STIR}"}}
+            for label, sign in (("oil", "+"), ("water", "-"))
+        ]
+        return tables(
+            "spinodal3d",
+            lattice={"name": "D2Q9"},
+            domain={"size": [n, n], "periodic": [True, True]},
+            fluid=fluids,
+            run={"steps": steps},
+            output=[
+                {"name": "snapshot", "every": steps // FRAMES, "fields": ["rho_oil", "rho_water"]},
+                {"name": "monitor", "every": steps // FRAMES},
+            ],
+        )
+
+    def judge(self, run):
+        """Domain sizes, the exponent from a quarter of the time on, masses."""
+        t, size, last = [], [], None
+        for path in sorted(run.directory.glob("snapshot_*.vtkhdf"))[2:]:
+            with h5py.File(path) as file:
+                cells = file["VTKHDF/CellData"]
+                last = cells["rho_oil"][0].astype(float) - cells["rho_water"][0]
+            t.append(int(path.stem.split("_")[-1]))
+            size.append(domain_size(last))
+        t, size = np.array(t, float), np.array(size)
+        late = t >= t[-1] / 4
+        power = np.polyfit(np.log(t[late]), np.log(size[late]), 1)[0]
+        lost = max(
+            np.ptp(run.monitor[name]) / run.monitor[name][0] for name in ("mass_oil", "mass_water")
+        )
+        found = [
+            Finding("L at the end over L at a quarter of the time", size[-1] / size[late][0], 1.3),
+            Finding("exponent from there on", power),
+            Finding("largest change of a mass", lost, high=1e-5),
+        ]
+        return Verdict(found, {"L(t)": (t, size)}, {"rho_oil - rho_water": last})
+
+    def lines(self, verdicts):
+        """L beside 2/3 from a quarter of the time on."""
+        found = {label: verdict.curves["L(t)"] for label, verdict in verdicts.items()}
+        for t, size in list(found.values())[:1]:
+            late = t >= t[-1] / 4
+            found["t^(2/3)"] = t[late], size[late][0] * (t[late] / t[late][0]) ** (2 / 3)
+        return {"L(t)": found} if found else {}
+
+
+def domain_size(phi) -> float:
+    """Cells over the length of the lines phi = 0: pi/4 times the faces between signs."""
+    faces = sum(np.count_nonzero((phi > 0) != np.roll(phi > 0, 1, axis)) for axis in (0, 1))
+    return phi.size / (np.pi / 4 * max(faces, 1))
+
+
+VALIDATION = Spinodal()

@@ -48,8 +48,8 @@ class PressureJump(Boundary):
         """Refuse other faces than a pair, two jumps, and faces that are no plain walls."""
         found = super().problems(case)
         if isinstance(self.rho_jump, int | float) and abs(self.rho_jump) >= 1:
-            found.append(f"rho_jump: found {self.rho_jump}; allowed: less than the density 1 of the "
-                         "fluid, and for errors below a percent a hundredth of it")  # fmt: skip
+            found.append(f"rho_jump: found {self.rho_jump}; allowed: less than the density of the "
+                         "fluid, 1, and for errors below a percent 0.01 of it")  # fmt: skip
         faces = {tuple(sorted(b.where)) for b in case.boundaries if b.across}
         if any(len(where) != 2 or where[0][0] != where[1][0] for where in faces):
             found.append(f'where: found {list(self.where)}; allowed: two opposite faces, as '

@@ -3,8 +3,10 @@
 import subprocess
 import sys
 from importlib import import_module
+from math import erfc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mpilbm.case import parse_case
@@ -42,6 +44,25 @@ def test_a_cavity_is_compared_with_published_points(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| trt Re 100 | u, largest: 0.0046" in done.stdout
     assert (tmp_path / "validation.out/cavity2d.json").exists()
+
+
+def test_a_heavy_fluid_falls_as_fast_as_theory_has_it(tmp_path):
+    """Also the tension of free_energy, and a force on each fluid."""
+    done = run("rayleigh_taylor", "--only", "128", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "growth over theory: 0.99" in done.stdout
+
+
+def test_waves_of_theory(tools):
+    """The solution at t = 0, without viscosity, and exp(z^2) erfc(z) in both half planes."""
+    from validations.capillary_wave import frequency, prosperetti, scaled_erfc
+
+    t = np.linspace(0, 40, 81)
+    assert np.abs(prosperetti(t, 0.1, 1e-9, 0.04) - np.cos(0.2 * t)).max() < 1e-3
+    assert abs(prosperetti(t, 0.1, 0.5, 0.04)[0] - 1) < 1e-9
+    assert abs(frequency(t, np.exp(-0.01 * t) * np.cos(0.2 * t + 0.3)) - 0.2) < 1e-9
+    for x in (-1.5, -0.2, 0.0, 0.7, 2.0):
+        assert abs(scaled_erfc([x])[0] / (np.exp(x**2) * erfc(x)) - 1) < 1e-6
 
 
 def test_a_wrong_flow_fails(tmp_path, tools):

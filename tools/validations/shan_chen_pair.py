@@ -18,9 +18,10 @@ class ShanChenPair(Validation):
     as much fluid as there is, of which d = (rho_oil - rho_water) / ((MAIN - DISSOLVED) / 2) says
     how much more is oil; what d gives an angle was measured on half-way walls, with half discs of
     20 cells as here: cos = 0.65 d - 0.05. With 30 cells these d give 89.2 and 132.3 degrees; large
-    drops tend to cos = 0.62 d. Poiseuille: the L2
-    error of u_x beside Januszewski & Kostur 2014, (21), with rho nu = rho_oil nu_oil + rho_water
-    nu_water of the densities found in the middle of each layer, within 5 %.
+    drops tend to cos = 0.62 d.
+
+    Poiseuille: the L2 error of u_x beside Januszewski & Kostur 2014, (21), with rho nu = rho_oil
+    nu_oil + rho_water nu_water of the densities in the middle of each layer, within 5 %.
     """
 
     def variants(self, full):

@@ -157,6 +157,15 @@ def test_thin_interfaces_and_stiff_mobilities_are_told():
     )
 
 
+def test_a_viscosity_too_low_for_kappa_is_told():
+    tables = waves("D2Q9")
+    tables["coupling"] = {"name": "free_energy", "a": 0.02, "kappa": 0.08}
+    for viscosity, told in ((0.02, True), (0.045, False)):
+        tables["fluid"][1]["viscosity"] = viscosity
+        found = " ".join(parse_case(tables, "a.toml").warnings)
+        assert ("end in NaN at a viscosity below 0.04, found 0.02" in found) == told
+
+
 @pytest.mark.parametrize(("part", "grows"), [(0.98, False), (1.02, True)])
 @pytest.mark.parametrize("tau_phi", [0.8, 1.0, 1.5])
 def test_waves_from_cell_to_cell_grow_beyond_the_limit(tau_phi, part, grows):

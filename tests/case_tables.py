@@ -8,6 +8,7 @@ from pydantic import Field
 from mpilbm import registry
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.outputs import Output
 from mpilbm.registry import Parameters
 
 BASE = """
@@ -41,14 +42,11 @@ PLANE = PLANE.replace("D3Q19", "D2Q9").replace("[0.1, 0, 0]", "[0.1, 0]").replac
 PLANE = PLANE.replace('"z', '"y')
 
 
-class StandIn(Parameters):
+class StandIn(Output):
     """An output that finds a problem of its own."""
 
     every: int = Field(gt=0)
     fields: tuple[str, ...] = ()
-
-    def bodies(self, case):
-        return ()
 
     def problems(self, case):
         return (

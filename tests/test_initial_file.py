@@ -16,7 +16,9 @@ from mpilbm.run import run
 
 def snapshot(folder, size, rho, u, fields=("rho", "u")):
     """A snapshot written by us, filled with other values."""
-    Snapshot(every=1, fields=fields).open(make_context(folder, make_case(size))).write(1)
+    Snapshot(every=1, fields=fields, background=False).open(
+        make_context(folder, make_case(size))
+    ).write(1)
     path = folder / "snapshot_000000001.vtkhdf"
     with h5py.File(path, "r+") as file:
         for name, values in {"rho": rho, "u": u}.items():

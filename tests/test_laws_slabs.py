@@ -35,12 +35,10 @@ def ball(D, size):
 
 
 def forced(lattice):
-    """A body force in a periodic box with a body that spins."""
+    """A body force in a periodic box with a moving body."""
     D = make("lattices", lattice).D
-    x, y, *_ = size = [5, 4, 13][-D:]
-    body = ball(D, size)
-    spin = [f"-0.02*(y - {y / 2})", f"0.02*(x - {x / 2})", 0]
-    body["boundary"]["velocity"] = spin[:D]
+    body = ball(D, [5, 4, 13][-D:])
+    body["boundary"]["velocity"] = [0.01, 0.03, 0.02][:D]
     return {"force": {"name": "guo", "value": [1e-4, -2e-4, 3e-4][:D]}, "body": [body]}
 
 

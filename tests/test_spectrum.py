@@ -67,7 +67,7 @@ def run(path):
 
 def test_the_command_writes_a_table_and_refuses_walls(tmp_path):
     context = make_context(tmp_path, make_case((5, 6)))
-    Snapshot(every=1).open(context).write(1)
+    Snapshot(every=1, background=False).open(context).write(1)
     done = run(tmp_path / "snapshot_000000001.vtkhdf")
     assert done.returncode == 0, done.stderr
     header, *rows = (tmp_path / "snapshot_000000001_spectrum.csv").read_text().splitlines()
@@ -77,7 +77,7 @@ def test_the_command_writes_a_table_and_refuses_walls(tmp_path):
     assert E.sum() * k[1] == pytest.approx((u**2).sum(axis=-1).mean() / 2, rel=1e-12)
     walls = [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}]
     case = make_case((5, 6), domain={"size": [5, 6]}, boundary=walls)
-    Snapshot(every=1).open(make_context(tmp_path, case)).write(2)
+    Snapshot(every=1, background=False).open(make_context(tmp_path, case)).write(2)
     done = run(tmp_path / "snapshot_000000002.vtkhdf")
     assert done.returncode == 1
     assert "the box has walls or bodies" in done.stderr

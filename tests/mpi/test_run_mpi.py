@@ -53,6 +53,10 @@ def outputs(lattice) -> list[dict]:
 
 def flow(lattice, layout, collision, setting, precision, way="direct", steps=LAST, **more):
     found = tables(lattice, layout, collision, setting, precision, output=outputs(lattice), **more)
+    for body in found.get("body", ()) if setting == "forced" else ():  # a ball may only spin
+        x, y, *_ = body["shape"]["centre"]
+        spin = [f"-0.02*(y - {y})", f"0.02*(x - {x})", 0]
+        body["boundary"]["velocity"] = spin[: len(body["shape"]["centre"])]
     found |= {"run": {"steps": steps}, "halo": {"name": way}, "backend": {"name": "cpu"}}
     return parse_case(found, "flow.toml")
 

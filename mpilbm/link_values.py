@@ -50,6 +50,7 @@ def links_of(case, slab, ids, cells, body, missing, blocked) -> Links:
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
 
     def along(k):
+        """Where the k-th cell along each link lies, and whether it is fluid."""
         there = at + k * c
         inside = (((there >= 0) & (there < size)) | periodic).all(axis=1)
         planes = there[:, -1] - slab.begin

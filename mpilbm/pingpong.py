@@ -109,6 +109,7 @@ def one_way(exchanger, device, pair, size: int) -> float:
     )
 
     def rounds(count: int) -> float:
+        """Seconds of some rounds, on the slower of the two."""
         pair.barrier()
         start, ready = perf_counter(), None
         for _ in range(count):

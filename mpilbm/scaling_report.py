@@ -124,6 +124,7 @@ def _speeds(each: Series) -> list[str]:
             "model GLUPS", "model efficiency")  # fmt: skip
 
     def cells(row):
+        """A row of the table."""
         n, slowest = row["ranks"], row.get(row["against"], {}).get("glups")
         known = each.model
         return [
@@ -171,6 +172,7 @@ def _throughput(each: Series) -> list[str]:
             "required / link", "latency, µs")  # fmt: skip
 
     def cells(row):
+        """A row of the table."""
         kernels = step_seconds(row) * row["efficiency"]
         total, most = sum(row["halo"]["bytes"]), max(row["halo"]["bytes"])
         given = row["link"]["bandwidth"]

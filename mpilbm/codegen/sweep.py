@@ -22,25 +22,10 @@ def sweep_text(model: Model, kernel) -> str:
 
     `kernel` is the description of the generic kernel, whose arguments it shares.
     """
-    lattice = model.lattice
-    numbers = [a for a in kernel.arguments if a.type == "real"]
-    centres = cell_centres(model)
-    arguments = [
-        f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
-    ]
-    reach = int(any(lattice.offset(i)[1] for i in range(lattice.Q)))
-    parts = Parts(lattice)
-    constants = {
-        "VALUES": len(moments.stored_names(lattice.D)),
-        "Q": lattice.Q,
-        "REACH": reach,
-        "SUMS": len(parts.sums),
-        "RISING": len(parts.in_plane(1)),
-        "DEPOSITS": len(parts.moving),
-        "ARGUMENTS": ", ".join(arguments),
-        "GIVEN": ", ".join(a.name for a in kernel.arguments),
-        "ROOM": len(FACES),
-        "NUMBERS": ", ".join(["R(0)", *(a.name for a in numbers), *centres.values()]),
+    numbers = [a.name for a in kernel.arguments if a.type == "real"]
+    centres, parts = cell_centres(model), Parts(model.lattice)
+    constants = _constants(parts, kernel) | {
+        "NUMBERS": ", ".join(["R(0)", *numbers, *centres.values()])
     }
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [
@@ -52,13 +37,32 @@ def sweep_text(model: Model, kernel) -> str:
         _bounce(parts),
         _clear(parts),
         _advance(parts),
-        _finish(model, parts, [*(a.name for a in numbers), *centres]),
+        _finish(model, parts, [*numbers, *centres]),
     ]
     frame, copies = (
         Path(__file__).with_name(name).read_text() for name in ("sweep.h", "sweep_copies.h")
     )
     frame = frame.replace("/* COPIES */", copies)
     return "\n".join([*lines, frame.replace("/* ARITHMETIC */", "\n".join(functions))])
+
+
+def _constants(parts: "Parts", kernel) -> dict:
+    """What the frame must know of the lattice and of the kernel's arguments."""
+    lattice = parts.lattice
+    arguments = [
+        f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
+    ]
+    return {
+        "VALUES": len(moments.stored_names(lattice.D)),
+        "Q": lattice.Q,
+        "REACH": int(any(lattice.offset(i)[1] for i in range(lattice.Q))),
+        "SUMS": len(parts.sums),
+        "RISING": len(parts.in_plane(1)),
+        "DEPOSITS": len(parts.moving),
+        "ARGUMENTS": ", ".join(arguments),
+        "GIVEN": ", ".join(a.name for a in kernel.arguments),
+        "ROOM": len(FACES),
+    }
 
 
 class Parts:

@@ -90,6 +90,7 @@ class Beginning:
             for one in passes[k] if step < -1 else last:
                 one.run()
             solver.steps += 1
+            solver.lead.passed()
         solver.device.synchronize()
         solver.diagnostics.forget()
         self.held = []

@@ -2,8 +2,6 @@
 
 from mpilbm.layouts.grid import Grid
 
-LEAD = 8  # passes after which the host waits until those before have been done
-
 
 class Pass:
     """A kernel over the cells of a slab, its edge planes first, and what must travel after it.
@@ -33,7 +31,6 @@ class Pass:
         if lower and upper and grid.ghost == 1:
             self.edges = [(first, end, max(1, end - 1 - first))]
         self.alone = not (lower or upper)
-        self._runs, self._mark = 0, None
 
     @property
     def waited(self) -> float:
@@ -46,11 +43,7 @@ class Pass:
         If `timed`, it returns three events: what is to be sent is ready, all planes are computed,
         and what comes has arrived.
         """
-        events = (self._compute if self.alone else self._compute_and_exchange)(timed)
-        self._runs += 1
-        if self._runs % LEAD == 0:
-            self._hold_back()
-        return events
+        return (self._compute if self.alone else self._compute_and_exchange)(timed)
 
     def _compute(self, timed: bool) -> tuple:
         begin = self.bulk.record(timed) if timed else None
@@ -81,15 +74,6 @@ class Pass:
     def _flush(self) -> None:
         self.edge.flush()
         self.bulk.flush()
-
-    def _hold_back(self) -> None:
-        """Keep the host within a few steps of the device, so that it hears of signals and errors.
-
-        Also the queue of a device is finite: who fills it waits without knowing.
-        """
-        mark, self._mark = self._mark, self.bulk.record()
-        if mark is not None:
-            self.exchange.wait(mark.synchronize)
 
 
 class InTurn:

@@ -185,6 +185,11 @@ class Lists:
         rows = entries.rows(solver.case.domain.size, t).astype(solver.program.compute)
         solver.device.copy(values, solver.device.upload(rows))
 
+    @property
+    def follows_time(self) -> bool:
+        """Whether any list is given values that change with time."""
+        return bool(self._timed)
+
     def begin(self, key: int) -> None:
         """The state of all entries before the first step, once that of the fluid is there."""
         for launch, begin, end in self._begins[key]:

@@ -167,8 +167,7 @@ def march(context: Context, summary: Summary, signals: Signals) -> None:
         while step < last:
             due = min(watch.next_due(step, last), writers.next_due(step, last), stopping.next_step)
             with clock.measure("stepping"):
-                for _ in range(due - step):
-                    solver.step()
+                solver.advance(due - step)
                 solver.device.synchronize()
             step = summary.step = due
             with clock.measure("outputs"):

@@ -15,6 +15,7 @@ from mpilbm.edge_first import InTurn
 from mpilbm.field_copies import FieldCopies
 from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.populations import Group, Populations
+from mpilbm.replay import Lead, Replay
 from mpilbm.step_times import StepTimes
 
 BLOCK_BYTES = 2**26  # of initial fields on the device at a time
@@ -59,7 +60,8 @@ class Solver:
             InTurn(self.coupled.passes(k) + self.streaming[k]) for k in range(self.period)
         ]
         self.diagnostics, self.beginning = Diagnostics(self), Beginning(self)
-        self.times = StepTimes(device)
+        self.times, self.lead = StepTimes(device), Lead(device.stream("bulk"))
+        self.replay = Replay(self)
         self.exchanged = MomentumExchange(self.fluids[0], whole) if case.weighed else None
 
     def _collide_streams(self, k: int) -> list:
@@ -137,11 +139,21 @@ class Solver:
     def step(self) -> None:
         """One time step: what enters at boundaries, then collide and stream, then exchange."""
         k = self.steps % self.period
-        self.times.run(self.steps, partial(self._step, k), self.passes[k])
+        self.times.run(self.steps, partial(self.enqueue_step, k), self.passes[k])
         self.steps += 1
+        self.lead.passed()
 
-    def _step(self, k: int, timed: bool) -> tuple:
-        """The work of a step, and the events of its pass."""
+    def advance(self, steps: int) -> None:
+        """So many time steps; where the device can, many are enqueued at once."""
+        self.replay.advance(steps)
+
+    @property
+    def follows_time(self) -> bool:
+        """Whether anything that the steps are given changes with time."""
+        return bool(self._timed) or any(fluid.lists.follows_time for fluid in self.fluids)
+
+    def enqueue_step(self, k: int, timed: bool = False) -> tuple:
+        """The work of a step t with t % period = k, and the events of its passes."""
         if self._timed:
             now, then = self.forces(self.steps), self.forces(self.steps + 1)
             for launch, ahead, names in self._timed:

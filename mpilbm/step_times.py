@@ -2,7 +2,7 @@
 
 from time import perf_counter
 
-EVERY = 63  # odd, so that steps of both parities are timed
+EVERY = 255  # odd, so that steps of both parities are timed
 
 
 class StepTimes:
@@ -25,12 +25,23 @@ class StepTimes:
         self._events: tuple | None = None  # of the last timed step: read when it is long over
         self._device, self._steps = {"edge": 0.0, "exchange": 0.0, "bulk": 0.0}, 0
         self._travelling, self._host, self._host_steps = 0.0, 0.0, 0
+        self._single, self._played, self._playing = 0, 0, 0.0
+
+    def untimed(self, step: int) -> int:
+        """How many steps from this one on come before the next that is timed."""
+        phase, half = step % self.every, self.every // 2
+        return (half if phase <= half else self.every - 1) - phase
+
+    def played(self, steps: int, seconds: float) -> None:
+        """The host took so long to enqueue steps that had been recorded."""
+        self._played, self._playing = self._played + steps, self._playing + seconds
 
     def run(self, step: int, work, waiting) -> None:
         """Do a step's `work(timed)`; it returns timed events: ready, done, arrived of each pass.
 
         `waiting.waited`: seconds that the host has waited in such work, all in all.
         """
+        self._single += 1
         phase = step % self.every
         if phase == self.every - 1:
             self._read()
@@ -59,13 +70,21 @@ class StepTimes:
         self._steps, self._events = self._steps + 1, None
 
     @property
+    def host(self) -> float | None:
+        """Mean seconds of the host's work in a step so far; None if not known."""
+        if not self._host_steps:
+            return None
+        alone = self._host / self._host_steps * self._single
+        return (alone + self._playing) / (self._single + self._played)
+
+    @property
     def split(self) -> dict[str, float] | None:
         """Mean seconds of a step, by `edge`, `exchange`, `bulk` and `host`; None if not known."""
         self._read()
         if not (self._steps and self._host_steps):
             return None
         device = {name: seconds / self._steps for name, seconds in self._device.items()}
-        return device | {"host": self._host / self._host_steps}
+        return device | {"host": self.host}
 
     @property
     def hidden(self) -> float | None:

@@ -25,7 +25,7 @@ case_file case_checks case_errors quantities case link_values entry_lists geomet
 pockets surfaces flaws
 codegen
 lists step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells coupled
-populations
+populations replay
 solver
 statistics halo_bytes
 backends halo outputs

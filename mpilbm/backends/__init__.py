@@ -47,7 +47,8 @@ class Device:
 
     `identity` is the same string for two ranks that share one accelerator, and empty on a CPU;
     `index` is its number among those that this process sees, None on a CPU;
-    `sharing` is how many ranks of this machine take their memory from the same place.
+    `sharing` is how many ranks of this machine take their memory from the same place;
+    `records` is whether it keeps `recording`s.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Device:
     identity: str = ""
     index: int | None = None
     sharing: int = 1
+    records: bool = False
 
     def memory(self) -> tuple[int, int]:
         """Bytes free and bytes in all."""
@@ -72,6 +74,10 @@ class Device:
     def apply_walls(self, kernels: dict, walls, grid) -> bool:
         """Whether the bulk kernel applies these half-way walls (`BoxWalls`) from now on."""
         return False
+
+    def recording(self, work):
+        """What enqueues, call by call, all that `work()` enqueues; nothing runs now."""
+        raise NotImplementedError
 
     def require(self, count: int, what: str) -> None:
         """Raise CaseError unless `count` bytes for `what` fit; to be asked before allocating."""

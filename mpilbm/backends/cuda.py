@@ -2,6 +2,7 @@
 
 import os
 import socket
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -117,7 +118,7 @@ class CudaStream:
 class CudaDevice(Device):
     """A GPU with its three streams; becomes the current device of this process."""
 
-    kind = "cuda"
+    kind, records = "cuda", True
 
     def __init__(self, cupy, index: int, fused: bool, sharing: int):
         self._cupy, self._fused, self.sharing = cupy, fused, sharing
@@ -136,6 +137,19 @@ class CudaDevice(Device):
         # CUDA clamps a priority to what the device has; the lower number goes first.
         levels = {"edge": -5, "bulk": 0, "copy": -5}
         self._streams = {name: CudaStream(cupy, level) for name, level in levels.items()}
+
+    def recording(self, work):
+        """A CUDA graph of all that `work` enqueues, in whatever stream; its launches are bulk.
+
+        Streams that take part begin behind the bulk one, and it ends behind them.
+        """
+        bulk = self._streams["bulk"].cupy
+        bulk.begin_capture()
+        try:
+            work()
+        finally:
+            graph = bulk.end_capture()
+        return partial(graph.launch, bulk)
 
     def memory(self) -> tuple[int, int]:
         """Bytes free (kept for reuse by CuPy included) and bytes in all."""

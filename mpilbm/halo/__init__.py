@@ -21,6 +21,7 @@ class Exchange:
     alone, so that the host may be steps ahead of the device.
     """
 
+    in_streams = False  # whether streams alone do all of it, so that it can be recorded
     waited = 0.0  # seconds that the host has spent in waiting, all in all
 
     def start(self, ready=None) -> None:
@@ -53,10 +54,13 @@ class Exchange:
 
 
 class Exchanger:
-    """The exchanges of one rank; `make(plan, arrays)` makes one. Usable in a `with`."""
+    """The exchanges of one rank; `make(plan, arrays)` makes one. Usable in a `with`.
+
+    `recordings`: of steps, see Replay; they hold exchanges, and so are dropped before these.
+    """
 
     def __init__(self, make):
-        self._make = make
+        self._make, self.recordings = make, {}
         self._exchanges: list[Exchange] = []
 
     def prepare(self, plan: Plan, arrays) -> Exchange:
@@ -66,6 +70,7 @@ class Exchanger:
 
     def close(self) -> None:
         """Free all exchanges. Waits for nobody, so it is safe when another rank has failed."""
+        self.recordings.clear()
         while self._exchanges:
             self._exchanges.pop().free()
 

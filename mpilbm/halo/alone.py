@@ -9,6 +9,8 @@ from mpilbm.halo.plan import incoming, outgoing
 class AloneExchange(Exchange):
     """What leaves through one face comes in by the other; the host waits for nothing."""
 
+    in_streams = True
+
     def __init__(self, slab, device, plan, arrays):
         self._device, self._stream = device, device.stream("copy")
         sources = {message.tag: message.of(arrays) for message in outgoing(plan, slab)}

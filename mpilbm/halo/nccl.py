@@ -24,6 +24,8 @@ class NcclExchange(Exchange):
     [NCCL user guide, Point-to-point communication]
     """
 
+    in_streams = True
+
     def __init__(self, slab, network, device, plan: Plan, arrays):
         self._stream = device.stream("edge")
         sends, receives = (

@@ -1,0 +1,155 @@
+"""Steps that are played again from a recording are those enqueued one by one."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from coupled import one, state, two
+from random_device import NcclWorld, RandomDevice
+from slabs import Cluster, box
+
+from mpilbm.backends.cuda import CudaDevice
+from mpilbm.halo import Exchanger, alone
+from mpilbm.replay import LENGTHS
+
+STEPS = LENGTHS[0] + LENGTHS[1] + 3
+
+
+class Recorder(RandomDevice):
+    """Records by keeping what is to be done; counts what is played."""
+
+    records = True
+
+    def __init__(self):
+        super().__init__()
+        self.recorded, self.played = 0, 0
+
+    def recording(self, work):
+        self.recorded += 1
+
+        def play():
+            self.played += 1
+            work()
+
+        return play
+
+
+class Alone:
+    """One slab, its own neighbour."""
+
+    def exchanger(self, rank, slab, device):
+        return alone.exchanger(slab, device)
+
+
+def advanced(case, slabs=1, world=None, steps=STEPS):
+    world = world or (Alone() if slabs == 1 else None)
+    cluster = Cluster(case, slabs, Recorder, world).start()
+    cluster.each(lambda solver: solver.advance(steps))
+    return cluster
+
+
+WALLS = [{"name": "bounce_back", "where": ["y-", "y+"]}]
+PERIODIC = {
+    layout: box("D2Q9", layout={"name": layout}) for layout in ("ab", "aa", "esopull", "indirect")
+}
+WALLED = box("D2Q9", domain={"size": [5, 7], "periodic": [True, False]}, boundary=WALLS)
+
+
+@pytest.mark.parametrize("case", [*PERIODIC.values(), WALLED], ids=[*PERIODIC, "walls"])
+def test_advance_is_so_many_steps(case):
+    one_by_one = Cluster(case).start().run(STEPS)
+    played = advanced(case)
+    (solver,) = played.solvers
+    assert solver.steps == STEPS
+    assert (solver.device.recorded, solver.device.played) == (2, 2)
+    np.testing.assert_array_equal(played.state(), one_by_one.state())
+
+
+def test_slabs_whose_messages_are_in_streams():
+    case = box("D2Q9", size=[5, 13])
+    played = advanced(case, 2, NcclWorld(2))
+    assert all(solver.device.played for solver in played.solvers)
+    np.testing.assert_array_equal(played.state(), Cluster(case).start().run(STEPS).state())
+
+
+PUSHED = two("D2Q9")
+PUSHED["fluid"][0]["force"]["value"] = ["1e-3*sin(2*pi*y/ny)", 1e-4]
+
+
+@pytest.mark.parametrize("case", [one("D2Q9"), PUSHED], ids=["one", "two"])
+def test_coupled_fluids(case):
+    played = advanced(case, steps=LENGTHS[1] + 1)
+    assert played.solvers[0].device.played == 1
+    np.testing.assert_array_equal(state(played), state(Cluster(case).start().run(LENGTHS[1] + 1)))
+
+
+def test_begins_where_the_period_begins():
+    played = Cluster(PERIODIC["aa"], 1, Recorder, Alone()).start().run(1)
+    played.each(lambda solver: solver.advance(LENGTHS[1] + 2))
+    assert played.solvers[0].device.played == 1
+    steps = Cluster(PERIODIC["aa"]).start().run(LENGTHS[1] + 3)
+    np.testing.assert_array_equal(played.state(), steps.state())
+
+
+WAVE = "1e-5*sin(t/9)"
+TIMED = {
+    "force": WALLED | {"force": {"name": "guo", "value": [WAVE, 0]}},
+    "wall": WALLED | {"boundary": [WALLS[0] | {"velocity": [f"10*{WAVE}", 0]}]},
+}
+
+
+@pytest.mark.parametrize("case", TIMED.values(), ids=TIMED)
+def test_what_follows_the_time_is_not_recorded(case):
+    played = advanced(case, steps=20)
+    assert not played.solvers[0].device.recorded
+    np.testing.assert_array_equal(played.state(), Cluster(case).start().run(20).state())
+
+
+def test_what_the_host_takes_part_in_is_not_recorded():
+    played = advanced(box("D2Q9", size=[5, 13]), slabs=2, steps=20)
+    assert not any(solver.device.recorded for solver in played.solvers)
+
+
+def test_some_steps_are_timed():
+    (solver,) = advanced(WALLED, steps=1000).solvers
+    assert set(solver.times.split) == {"edge", "exchange", "bulk", "host"}
+    assert solver.times.split["host"] > 0
+
+
+def test_recordings_are_dropped_before_exchanges():
+    class Held:
+        def free(self):
+            assert not exchanger.recordings
+
+    exchanger = Exchanger(lambda plan, arrays: Held())
+    exchanger.prepare(None, ())
+    exchanger.recordings[8] = "a graph that holds its messages"
+    exchanger.close()
+
+
+@pytest.mark.parametrize("error", [None, ZeroDivisionError])
+def test_a_graph_is_captured_in_the_bulk_stream(error):
+    done = []
+
+    class Stream:
+        def begin_capture(self):
+            done.append("begin")
+
+        def end_capture(self):
+            done.append("end")
+            return SimpleNamespace(launch=partial(done.append))
+
+    def work():
+        done.append("work")
+        if error:
+            raise error
+
+    device, stream = object.__new__(CudaDevice), Stream()
+    device._streams = {"bulk": SimpleNamespace(cupy=stream)}
+    if error:
+        with pytest.raises(error):
+            device.recording(work)
+    else:
+        device.recording(work)()
+    assert done == ["begin", "work", "end"] + [stream] * (not error)

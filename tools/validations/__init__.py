@@ -40,10 +40,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Variant:
-    """Tables of a case; `finite`: whether it must end (True), must not (False), or may (None)."""
+    """Tables of a case; `finite`: whether it must end (True), must not (False), or may (None).
+
+    `start`: the label of the run from whose last snapshot it starts.
+    """
 
     tables: dict
     finite: bool | None = True
+    start: str | None = None
 
 
 @dataclass(frozen=True)

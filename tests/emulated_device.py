@@ -124,7 +124,7 @@ class Array(np.ndarray):
 class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
     """The memory of a CPU, the kernels and launches of a GPU."""
 
-    capability, shared_memory = 90, 227 * 1024
+    capability, shared_memory, processors = 90, 227 * 1024, 4
 
     def __init__(self, fused: bool = False):
         super().__init__(compiler.find())

@@ -1,15 +1,12 @@
 """Steps that are played again from a recording are those enqueued one by one."""
 
-from functools import partial
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from coupled import one, state, two
 from random_device import NcclWorld, RandomDevice
 from slabs import Cluster, box
 
-from mpilbm.backends.cuda import CudaDevice
+from mpilbm.backends import cuda_graph
 from mpilbm.halo import Exchanger, alone
 from mpilbm.replay import LENGTHS
 
@@ -128,28 +125,40 @@ def test_recordings_are_dropped_before_exchanges():
     exchanger.close()
 
 
+class Runtime:
+    """The calls of CUDA's runtime in their order."""
+
+    streamCaptureModeRelaxed = "relaxed"  # noqa: N815
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.calls.append((name, *arguments))
+            return 5
+
+        return call
+
+
 @pytest.mark.parametrize("error", [None, ZeroDivisionError])
-def test_a_graph_is_captured_in_the_bulk_stream(error):
-    done = []
-
-    class Stream:
-        def begin_capture(self):
-            done.append("begin")
-
-        def end_capture(self):
-            done.append("end")
-            return SimpleNamespace(launch=partial(done.append))
+def test_a_graph_is_captured_and_launched(error, monkeypatch):
+    monkeypatch.setattr(cuda_graph, "instantiate", lambda captured: 10 * captured)
 
     def work():
-        done.append("work")
+        runtime.calls.append("work")
         if error:
             raise error
 
-    device, stream = object.__new__(CudaDevice), Stream()
-    device._streams = {"bulk": SimpleNamespace(cupy=stream)}
+    runtime = Runtime()
+    begin = [("streamBeginCapture", 3, "relaxed"), "work", ("streamEndCapture", 3)]
     if error:
         with pytest.raises(error):
-            device.recording(work)
-    else:
-        device.recording(work)()
-    assert done == ["begin", "work", "end"] + [stream] * (not error)
+            cuda_graph.CudaGraph(runtime, 3, work)
+        assert runtime.calls == begin
+        return
+    graph = cuda_graph.CudaGraph(runtime, 3, work)
+    graph()
+    del graph
+    launched = [("graphDestroy", 5), ("graphLaunch", 50, 3), ("graphExecDestroy", 50)]
+    assert runtime.calls == begin + launched

@@ -55,6 +55,16 @@ def test_tiles_that_do_not_fit():
     assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"limit": 99 * 1024})
 
 
+@pytest.mark.parametrize(
+    ("box", "planes"),
+    [((512, 512, 512), 32), ((128, 128, 128), 12), ((64, 64, 64), 8), ((1, 4, 128), 1)],
+)
+def test_small_boxes_fill_the_device(box, planes):
+    """Tiles of 128 x 5 cells, two blocks on each of 132 processors."""
+    tile = Tile(128, 5, stages=2, blocks=2, cells=2, planes=32).spread(box, processors=132)
+    assert tile.planes == planes
+
+
 def test_tensor_maps_only_where_they_exist():
     assert candidates(90) == list(CANDIDATES)
     assert {tile.bulk for tile in candidates(89)} == {False}

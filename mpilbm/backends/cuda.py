@@ -2,13 +2,13 @@
 
 import os
 import socket
-from functools import partial
 
 import numpy as np
 from pydantic import Field
 
 from mpilbm import cache
 from mpilbm.backends import Backend, Device, check_copy, gibibytes, nvidia
+from mpilbm.backends.cuda_graph import CudaGraph
 from mpilbm.backends.cuda_launch import CudaKernel, most_rows
 from mpilbm.backends.cuda_sweep import LEAST_CAPABILITY, SweepKernel
 from mpilbm.codegen.program import Program
@@ -134,22 +134,14 @@ class CudaDevice(Device):
         )
         self.capability = int(cupy.cuda.Device(index).compute_capability)
         self.shared_memory = runtime.getDeviceProperties(index)["sharedMemPerBlockOptin"]
+        self.processors = runtime.getDeviceProperties(index)["multiProcessorCount"]
         # CUDA clamps a priority to what the device has; the lower number goes first.
         levels = {"edge": -5, "bulk": 0, "copy": -5}
         self._streams = {name: CudaStream(cupy, level) for name, level in levels.items()}
 
-    def recording(self, work):
-        """A CUDA graph of all that `work` enqueues, in whatever stream; its launches are bulk.
-
-        Streams that take part begin behind the bulk one, and it ends behind them.
-        """
-        bulk = self._streams["bulk"].cupy
-        bulk.begin_capture()
-        try:
-            work()
-        finally:
-            graph = bulk.end_capture()
-        return partial(graph.launch, bulk)
+    def recording(self, work) -> CudaGraph:
+        """A CUDA graph: streams take part that wait for the bulk one, which waits for them."""
+        return CudaGraph(self._cupy.cuda.runtime, self._streams["bulk"].cupy.ptr, work)
 
     def memory(self) -> tuple[int, int]:
         """Bytes free (kept for reuse by CuPy included) and bytes in all."""

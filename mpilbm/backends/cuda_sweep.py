@@ -69,8 +69,9 @@ class SweepKernel:
         ]
         box = int(arguments["nx"]), int(arguments["rows"])
         maps.append(self._device.upload(self._walls.reshape(1).view(np.uint8)))
-        shared = self._needs.shared_bytes(tile)
-        return SweepLaunch(self.function(tile), tile, box, shared, self._kernel, maps, values)
+        shared, function = self._needs.shared_bytes(tile), self.function(tile)
+        tile = tile.spread(_shape(arguments), self._device.processors)
+        return SweepLaunch(function, tile, box, shared, self._kernel, maps, values)
 
     @property
     def _with_walls(self) -> str:
@@ -78,22 +79,27 @@ class SweepKernel:
         return f"-DWALLS={int(self._walls['faces'] != 0)}"
 
     def _fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
-        """The tiles that can run."""
+        """The tiles that can run, those last that are wider than the box."""
         limit = self._device.shared_memory
-        tiles = candidates(self._device.capability)
+        tiles = sorted(candidates(self._device.capability), key=lambda tile: tile.tx > nx)
         return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
 
     def _choose(self, arguments, values) -> Tile | None:
         """The fastest of the tiles that fit, None if none does."""
-        nx, rows, stride = (int(arguments[name]) for name in ("nx", "rows", "f_row"))
-        fitting = self._fitting(nx, stride, rows)
+        shape = _shape(arguments)
+        fitting = self._fitting(shape[2], int(arguments["f_row"]), shape[1])
         if not fitting:
             return None
-        planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
         return fastest(
-            self._device, self._program.sweep + self._with_walls, (planes, rows, nx), fitting,
+            self._device, self._program.sweep + self._with_walls, shape, fitting,
             lambda tile: self._launch(tile, arguments, values),
         )  # fmt: skip
+
+
+def _shape(arguments) -> tuple[int, int, int]:
+    """(planes, rows, nx) of the slab."""
+    planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
+    return planes, int(arguments["rows"]), int(arguments["nx"])
 
 
 class SweepLaunch:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 TENSOR_MAPS = 90  # the least compute capability that has them
+LEAST_PLANES = 8  # of a block; those before its first are read as well
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,13 @@ class Tile:
         numbers = {"TX": self.tx, "TY": self.ty, "CELLS": self.cells}
         numbers |= {"STAGES": self.stages, "BLOCKS": self.blocks, "BULK": int(self.bulk)}
         return tuple(f"-D{name}={number}" for name, number in numbers.items())
+
+    def spread(self, box: tuple[int, int, int], processors: int) -> "Tile":
+        """Fewer planes a block where (planes, rows, nx) gives not one to each place for a block."""
+        planes, rows, nx = box
+        columns = -(-nx // self.tx) * -(-rows // self.ty)
+        wanted = min(-(-processors * self.blocks // columns), planes // LEAST_PLANES)
+        return replace(self, planes=min(self.planes, -(-planes // max(1, wanted))))
 
 
 # The first that fits serves where nothing is measured.

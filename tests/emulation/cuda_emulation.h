@@ -181,6 +181,12 @@ inline ushort2 make_ushort2(unsigned short x, unsigned short y) { return {x, y};
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline double2 make_double2(double x, double y) { return {x, y}; }
 
+inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+template <class T> T atomicAdd(T* address, T value)
+{
+  return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
+}
+
 template <class T> void __stcs(T* address, T value) { *address = value; }
 template <class T> T __ldg(const T* address) { return *address; }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
@@ -210,6 +216,17 @@ inline float quick_ratio(float a, float b) { return a / b; }
 inline float quick_log2(float x) { return std::log2(x); }
 
 template <class T> T reciprocal(T value) { return 1 / value; }
+
+/* Words that another device reads and writes. */
+using Word = unsigned long long;
+inline void tell(Word* flag, Word value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
+inline Word told(const Word* flag)
+{
+  std::this_thread::yield();
+  return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
+inline Word nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+inline void give_up() { throw std::logic_error("trap"); }
 
 /* A barrier that counts one arrival and bytes, a word: bytes due, whether it was arrived at, and the
    parity of the phase that runs. */

@@ -1,0 +1,343 @@
+"""GPUs of one node write into each other's memory by a kernel of their own: one launch an exchange.
+
+```
+          this GPU                                      a neighbour
+edge      | edge kernels |ready                         | edge kernels …      |ready
+exchange                 | tell: mine are free -------> |
+                         | await: its are free <------------------------------ tell …
+                         | write my pieces ===========> into its planes
+                         | tell: they are there ------> |
+                         | await: its are here <=====> … its pieces, its word
+                         |arrived                                         |arrived
+bulk      | bulk kernel ...............................................|
+```
+
+The word 'mine are free' is needed: a neighbour that is ahead by a step has received what this GPU
+sent in the step before, so this GPU's edge was computed; but lists, sums and outputs may still read
+the planes that come in, in the bulk stream or between two steps. All that is before `ready`, and so
+is behind nothing but this word. A neighbour's word and planes are never more than one exchange
+ahead: the next ones come after this GPU's next 'mine are free'.
+
+A word is a counter in the memory of whom it is told, and counts exchanges; the number of the
+exchange is kept on the device, so that a launch is the same each time and may be part of a CUDA
+graph (once the first start() has connected the ranks). All blocks tell that the planes are free,
+each awaits the neighbours' word alone, and the last that is done tells and awaits the rest: no
+block waits for another of its own GPU, in whatever order these come to run.
+
+Words are stored with release and loaded with acquire semantics at the scope of the system, the
+last block's behind a fence that counts for all others. [PTX ISA, Memory Consistency Model]
+"""
+
+import ctypes
+from functools import partial
+
+import numpy as np
+
+from mpilbm import backends
+from mpilbm.backends import nvidia
+from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.halo import Exchange, Exchanger, Halo, alone
+from mpilbm.halo.plan import Plan, incoming, outgoing
+from mpilbm.outputs.agree import together
+from mpilbm.registry import register
+
+PATIENCE = 30  # seconds that a kernel waits for a neighbour's word before it gives up
+THREADS, MOST_BLOCKS = 256, 32
+BLOCK_BYTES = 2**14  # to write, below which another block is not worth while
+WORD, LINE = 8, 16  # bytes of a word; words of a line of memory, one for each flag
+# Lines: number of the exchange and blocks done; by side, what neighbours tell of planes.
+FREE, HERE, LINES = 1, 3, 5
+LOWER, UPPER = 0, 1
+
+TEXT = r"""
+typedef unsigned long long word;
+#define INLINE static __device__ __forceinline__
+
+/* All inline PTX; without a GPU tests/emulation/cuda_emulation.h has it in C++. */
+#ifndef EMULATED
+INLINE void tell(word* flag, word value)
+{
+  asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
+}
+INLINE word told(const word* flag)
+{
+  word value;
+  asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
+  return value;
+}
+INLINE word nanoseconds()
+{
+  word now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+INLINE void give_up() { asm volatile("trap;"); }
+#endif
+
+/* What this GPU and the neighbour beyond a face tell each other; null where nothing travels. */
+struct Side {
+  word *tell_free, *tell_here, *free, *here;
+};
+
+struct Piece {
+  const char* from;
+  char* to;
+  word bytes;
+};
+
+struct __align__(16) Packet {
+  word first, last;
+};
+
+INLINE void await(const word* flag, word turn, word* failure, word what, word patience)
+{
+  const word begin = nanoseconds();
+  while (told(flag) < turn)
+    if (nanoseconds() - begin > patience) {
+      tell(failure, what);
+      __threadfence_system();
+      give_up();
+    }
+}
+
+INLINE void push(const Piece piece)
+{
+  const word first = (word)blockIdx.x * blockDim.x + threadIdx.x;
+  const word all = (word)gridDim.x * blockDim.x;
+  const bool wide = (((word)piece.from | (word)piece.to) & 15) == 0;
+  const word packets = wide ? piece.bytes / 16 : 0;
+  const Packet* __restrict__ from = (const Packet*)piece.from;
+  Packet* __restrict__ to = (Packet*)piece.to;
+#pragma unroll 4
+  for (word k = first; k < packets; k += all) to[k] = from[k];
+  for (word k = 16 * packets + first; k < piece.bytes; k += all) piece.to[k] = piece.from[k];
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+exchange(word* own, const Side* sides, const Piece* pieces, word count, word* failure,
+         word patience)
+{
+  word turn = 0;
+  if (threadIdx.x == 0) {
+    turn = own[0] + 1;
+    for (int k = 0; k < 2; k++)
+      if (sides[k].tell_free) tell(sides[k].tell_free, turn);
+    for (int k = 0; k < 2; k++)
+      if (sides[k].tell_here) await(sides[k].free, turn, failure, 1 + k, patience);
+  }
+  __syncthreads();
+  for (word k = 0; k < count; k++) push(pieces[(k + blockIdx.x) % count]);
+  __threadfence_system();
+  __syncthreads();
+  if (threadIdx.x != 0 || atomicAdd(own + 1, 1ull) != gridDim.x - 1) return;
+  own[0] = turn;
+  own[1] = 0;
+  __threadfence_system();
+  for (int k = 0; k < 2; k++)
+    if (sides[k].tell_here) tell(sides[k].tell_here, turn);
+  for (int k = 0; k < 2; k++)
+    if (sides[k].tell_free) await(sides[k].here, turn, failure, 3 + k, patience);
+}
+"""
+
+
+class Windows:
+    """Memory of this node's GPUs as other ranks see it."""
+
+    def __init__(self, runtime):
+        self._runtime, self._driver = runtime, ctypes.CDLL("libcuda.so.1")
+        self._opened: dict[tuple, int] = {}
+
+    def address(self, array) -> int:
+        """Where an array of this rank begins."""
+        return array.data.ptr
+
+    def show(self, array) -> tuple[bytes, int]:
+        """What `look` takes on another rank: a handle of the whole allocation, the array's offset.
+
+        A handle is of all that cudaMalloc gave at once, of which an array may be a part.
+        """
+        base, size = ctypes.c_uint64(), ctypes.c_size_t()
+        place = ctypes.c_uint64(array.data.ptr)
+        ask = self._driver.cuMemGetAddressRange_v2
+        if error := ask(ctypes.byref(base), ctypes.byref(size), place):
+            raise MpilbmError(f"cuMemGetAddressRange answers {error} for an array of the field")
+        return self._runtime.ipcGetMemHandle(base.value), array.data.ptr - base.value
+
+    def look(self, rank: int, shown: tuple[bytes, int]) -> int:
+        """Where this rank finds an array of another."""
+        handle, offset = shown
+        key = rank, handle
+        if key not in self._opened:
+            try:
+                self._opened[key] = self._runtime.ipcOpenMemHandle(handle)
+            except self._runtime.CUDARuntimeError as error:
+                raise CaseError(
+                    f"'cuda_ipc' cannot open memory of rank {rank}'s GPU ({error}); containers "
+                    "must share IPC and PID namespaces, or use 'auto' or 'nccl'",
+                    "halo.name",
+                ) from error
+        return self._opened[key] + offset
+
+    def close(self) -> None:
+        """Look no longer; before the others free what they have shown."""
+        while self._opened:
+            self._runtime.ipcCloseMemHandle(self._opened.popitem()[1])
+
+
+class IpcExchange(Exchange):
+    """The pieces of a plan, written by a kernel in the edge stream. The first start() connects."""
+
+    def __init__(self, exchanger: "IpcExchanger", plan: Plan, arrays):
+        self._exchanger, self._plan, self._arrays = exchanger, plan, arrays
+        self._stream = exchanger.device.stream("edge")
+        self._own = exchanger.device.allocate(LINES * LINE, np.uint64)
+        self._launch = None
+
+    def start(self, ready=None) -> None:
+        """Enqueue the kernel; the first time collective, and the host waits."""
+        if self._launch is None:
+            self._connect()
+        if ready is not None:
+            self._stream.wait(ready)
+        self._launch()
+
+    def arrival(self):
+        """Behind the kernel."""
+        return self._stream.record()
+
+    def _connect(self) -> None:
+        """Tell the others where this rank's planes are, and find theirs."""
+        comm = self._exchanger.comm
+        shown = comm.allgather(together(comm, self._shown))
+        sides, pieces = together(comm, self._found, shown)
+        upload = self._exchanger.device.upload
+        total = int(pieces[:, 2].sum())
+        blocks = max(1, min(MOST_BLOCKS, -(-total // BLOCK_BYTES)))
+        self._launch = partial(
+            self._enqueue, (blocks,), upload(sides), upload(pieces), np.uint64(len(pieces))
+        )
+
+    def _shown(self) -> dict:
+        """The words and the arrays that neighbours write, and where in these their pieces go."""
+        messages, show = incoming(self._plan, self._exchanger.slab), self._exchanger.windows.show
+        arrays = {number: show(self._arrays[number]) for number in {m.array for m in messages}}
+        places = {}
+        for message in messages:
+            size = self._arrays[message.array].itemsize
+            begin, end = (size * k for k in (message.elements.start, message.elements.stop))
+            places[message.peer, message.tag] = message.array, begin, end - begin
+        return {"words": show(self._own), "arrays": arrays, "places": places}
+
+    def _found(self, shown: list[dict]) -> tuple[np.ndarray, np.ndarray]:
+        """The kernel's tables: addresses (2 sides, 4), and (pieces, 3: from, to, bytes)."""
+        slab, windows = self._exchanger.slab, self._exchanger.windows
+        goes, comes = outgoing(self._plan, slab), incoming(self._plan, slab)
+        sides, own = np.zeros((2, 4), np.uint64), windows.address(self._own)
+        for side, peer in ((LOWER, slab.lower), (UPPER, slab.upper)):
+            theirs = 0 if peer is None else windows.look(peer, shown[peer]["words"])
+            sides[side, 2:] = [own + _word(flag, side) for flag in (FREE, HERE)]
+            if any(_side(m, +1) == side for m in comes):
+                sides[side, 0] = theirs + _word(FREE, 1 - side)
+            if any(_side(m, -1) == side for m in goes):
+                sides[side, 1] = theirs + _word(HERE, 1 - side)
+        pieces = np.zeros((len(goes), 3), np.uint64)
+        for row, message in zip(pieces, goes, strict=True):
+            there, piece = shown[message.peer], message.of(self._arrays)
+            array, begin, count = there["places"][slab.rank, message.tag]
+            if count != piece.nbytes:
+                raise RuntimeError(f"{piece.nbytes} bytes for a place of {count}: plans differ")
+            to = windows.look(message.peer, there["arrays"][array]) + begin
+            row[:] = windows.address(piece), to, count
+        return sides, pieces
+
+    def _enqueue(self, grid, sides, pieces, count) -> None:
+        failure = np.uint64(self._exchanger.failure.ctypes.data)
+        patience = np.uint64(1e9 * PATIENCE)
+        with self._stream.cupy:
+            self._exchanger.kernel(
+                grid, (THREADS,), (self._own, sides, pieces, count, failure, patience)
+            )
+
+
+def _side(message, sign: int) -> int:
+    """The face through which a message comes (+1) or goes (-1); odd tags travel upwards."""
+    upwards = message.tag % 2
+    return 1 - upwards if sign > 0 else upwards
+
+
+def _word(line: int, side: int) -> int:
+    """Bytes from the first of a rank's words to that which the neighbour on a side tells."""
+    return WORD * LINE * (line + side)
+
+
+class IpcExchanger(Exchanger):
+    """Exchanges between GPUs of one node."""
+
+    def __init__(self, slab, comm, device, windows):
+        super().__init__(partial(IpcExchange, self))
+        self.slab, self.comm, self.device, self.windows = slab, comm, device, windows
+        self.failure = device.pinned(1, np.uint64)
+        self.kernel = device.module(TEXT, ("--std=c++17",)).get_function("exchange")
+
+    def __exit__(self, kind, *error):
+        super().__exit__(kind, *error)
+        if kind is None:  # nobody frees what a neighbour may still write to, or has open
+            self.device.synchronize()
+            self.comm.Barrier()
+            self.windows.close()
+            self.comm.Barrier()
+        elif self.failure[0]:
+            raise MpilbmError(self._silent(int(self.failure[0]) - 1)) from error[0]
+
+    def _silent(self, what: int) -> str:
+        side, missing = what % 2, ("did not take", "did not send")[what // 2]
+        peer = self.slab.upper if side == UPPER else self.slab.lower
+        return (
+            f"rank {self.slab.rank}: the GPU of rank {peer} {missing} planes for {PATIENCE} s; "
+            "see what that rank says, and nvidia-smi of its GPU"
+        )
+
+
+@register("halo", "cuda_ipc")
+class CudaIpc(Halo):
+    """GPUs of one node write into each other's memory, in the order of streams."""
+
+    def open(self, slab, comm, device) -> Exchanger:
+        """The exchanger of this rank's slab. Collective; CaseError on all ranks alike."""
+        if comm.size == 1:
+            return alone.exchanger(slab, device)
+        if device.kind != "cuda":
+            _refuse("sends from GPU to GPU, and the ranks run on CPUs; use 'auto' or 'direct'")
+        identities = comm.allgather(device.identity)
+        if shared := backends.shared_devices(identities):
+            _refuse(f"takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'")
+        nodes = sorted({identity.split()[0] for identity in identities})
+        if len(nodes) > 1:
+            _refuse(f"joins GPUs of one node, found {', '.join(nodes)}; use 'auto' or 'nccl'")
+        runtime = together(comm, reach, slab, device, [one.split()[1] for one in identities])
+        return IpcExchanger(slab, comm, device, Windows(runtime))
+
+
+def reach(slab, device, uuids: list[str]):
+    """CuPy's runtime, if this rank's GPU reaches the memory of both neighbours'; else CaseError."""
+    from cupy.cuda import runtime
+
+    seen = [nvidia.device_uuid(k) for k in range(runtime.getDeviceCount())]
+    for peer in {slab.lower, slab.upper} - {None}:
+        if uuids[peer] not in seen:
+            _refuse(
+                f"needs all GPUs of the node visible to each rank; rank {slab.rank} does not see "
+                f"that of rank {peer}: start with --gpu-bind=none and without "
+                "CUDA_VISIBLE_DEVICES of one device, or use 'auto' or 'nccl'"
+            )
+        if not runtime.deviceCanAccessPeer(device.index, seen.index(uuids[peer])):
+            _refuse(
+                f"needs GPUs that reach each other's memory; that of rank {slab.rank} does not "
+                f"reach that of rank {peer} (nvidia-smi topo -p2p r); use 'auto' or 'nccl'"
+            )
+    return runtime
+
+
+def _refuse(why: str):
+    raise CaseError(f"'cuda_ipc' {why}", "halo.name")

@@ -12,7 +12,8 @@ from random_device import NcclWorld, RandomDevice
 from slabs import Cluster
 from test_laws_slabs import tables
 
-from mpilbm.errors import CaseError
+from mpilbm.backends import waiting
+from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.halo.nccl import NcclExchanger, Network
 from mpilbm.registry import make, names
 
@@ -54,7 +55,7 @@ def test_slabs_that_wait_by_events_alone_are_one(layout, setting, slabs):
 class Library:
     """Notes what CuPy's module for NCCL would be told."""
 
-    NCCL_UINT8 = 1
+    NCCL_UINT8, NcclError = 1, OSError
 
     def __init__(self):
         self.calls = []
@@ -102,6 +103,33 @@ def test_after_a_failure_nobody_is_waited_for(error, left, monkeypatch):
     assert (("destroy",) in nccl.calls) == left
     at_end[0]()
     assert nccl.calls[-1] == ("abort",)
+
+
+class Lost(Library):
+    """A network that loses a rank while a device waits for it."""
+
+    def check_async_error(self):
+        self.calls.append(("check_async_error",))
+        if len(self.calls) > 3:
+            raise OSError("NCCL_ERROR_REMOTE_ERROR")
+
+
+class Never:
+    """A point that no device reaches."""
+
+    done = False
+
+
+def test_a_wait_for_a_rank_that_is_gone_ends(monkeypatch):
+    monkeypatch.setattr(waiting, "CHECKED_EVERY", 0.01)
+    nccl, wait = Lost(), waiting.Waiting()
+    device = SimpleNamespace(watch=lambda check: setattr(wait, "check", check))
+    exchanger = NcclExchanger(None, comm(), device, Network(nccl, comm()))
+    lost = "rank 1: NCCL lost the other ranks .NCCL_ERROR_REMOTE_ERROR.; see what they say"
+    with pytest.raises(MpilbmError, match=lost), exchanger:
+        wait(Never())
+    assert nccl.calls[-2:] == [("check_async_error",), ("abort",)]
+    assert wait.check is None
 
 
 def test_who_cannot_use_nccl_is_told():

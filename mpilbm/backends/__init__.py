@@ -67,6 +67,9 @@ class Device:
     def attach(self) -> None:
         """Make it the current device of this thread, where there is such a thing."""
 
+    def watch(self, check=None) -> None:
+        """While the host waits for a GPU, call `check`, which may raise, now and then."""
+
     def problems(self, shape: tuple[int, int, int]) -> list[str]:
         """Why this device cannot run kernels over a box of (planes, rows, nx); empty if it can."""
         return []

@@ -11,6 +11,7 @@ from mpilbm.backends import Backend, Device, check_copy, gibibytes, nvidia
 from mpilbm.backends.cuda_graph import CudaGraph
 from mpilbm.backends.cuda_launch import CudaKernel, most_rows
 from mpilbm.backends.cuda_sweep import LEAST_CAPABILITY, SweepKernel
+from mpilbm.backends.waiting import Waiting
 from mpilbm.codegen.program import Program
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.registry import register
@@ -73,13 +74,13 @@ class CudaEvent:
     """A point in a stream."""
 
     def __init__(self, cupy, stream: "CudaStream", timed: bool):
-        self._cupy = cupy
+        self._cupy, self._wait = cupy, stream.wait_for
         self.cupy = cupy.cuda.Event(disable_timing=not timed)
         self.cupy.record(stream.cupy)
 
     def synchronize(self) -> None:
         """Wait, on the host, until the device has reached this point."""
-        self.cupy.synchronize()
+        self._wait(self.cupy)
 
     @property
     def done(self) -> bool:
@@ -95,8 +96,8 @@ class CudaEvent:
 class CudaStream:
     """A CUDA stream that does not wait for the default one."""
 
-    def __init__(self, cupy, priority: int):
-        self._cupy = cupy
+    def __init__(self, cupy, priority: int, waiting: Waiting):
+        self._cupy, self.wait_for = cupy, waiting
         self.cupy = cupy.cuda.Stream(non_blocking=True, priority=priority)
 
     def record(self, timed: bool = False) -> CudaEvent:
@@ -112,7 +113,7 @@ class CudaStream:
 
     def synchronize(self) -> None:
         """Wait, on the host, until all that is enqueued is done."""
-        self.cupy.synchronize()
+        self.wait_for(self.cupy)
 
 
 class CudaDevice(Device):
@@ -136,8 +137,10 @@ class CudaDevice(Device):
         self.shared_memory = runtime.getDeviceProperties(index)["sharedMemPerBlockOptin"]
         self.processors = runtime.getDeviceProperties(index)["multiProcessorCount"]
         # CUDA clamps a priority to what the device has; the lower number goes first.
-        levels = {"edge": -5, "bulk": 0, "copy": -5}
-        self._streams = {name: CudaStream(cupy, level) for name, level in levels.items()}
+        levels, self._waiting = {"edge": -5, "bulk": 0, "copy": -5}, Waiting()
+        self._streams = {
+            name: CudaStream(cupy, level, self._waiting) for name, level in levels.items()
+        }
 
     def recording(self, work) -> CudaGraph:
         """A CUDA graph: streams take part that wait for the bulk one, which waits for them."""
@@ -169,7 +172,11 @@ class CudaDevice(Device):
 
     def new_stream(self) -> CudaStream:
         """A stream that `synchronize` does not wait for."""
-        return CudaStream(self._cupy, 0)
+        return CudaStream(self._cupy, 0, self._waiting)
+
+    def watch(self, check=None) -> None:
+        """While the host waits, call `check`, which may raise, now and then; None: no longer."""
+        self._waiting.check = check
 
     def synchronize(self) -> None:
         """Wait until all streams are done."""

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import chain, zip_longest
 
 from mpilbm import backends
-from mpilbm.errors import CaseError
+from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.halo import Exchange, Exchanger, Halo, alone
 from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.outputs.agree import together
@@ -54,7 +54,7 @@ class Network:
 
     def __init__(self, nccl, comm):
         identity = comm.bcast(nccl.get_unique_id() if comm.rank == 0 else None)
-        self._nccl = nccl
+        self._nccl, self._rank = nccl, comm.rank
         self._communicator = nccl.NcclCommunicator(comm.size, identity, comm.rank)
         atexit.register(self._communicator.abort)  # waits for nobody; nothing once left
 
@@ -70,12 +70,31 @@ class Network:
         ]
 
         def enqueue():
-            nccl.groupStart()
-            for call in calls:
-                call()
-            nccl.groupEnd()
+            try:
+                nccl.groupStart()
+                for call in calls:
+                    call()
+                nccl.groupEnd()
+            except nccl.NcclError as error:
+                self._lost(error)
 
         return enqueue if calls else lambda: None
+
+    def check(self) -> None:
+        """MpilbmError if another rank or the way to it is gone: what is awaited will not come."""
+        try:
+            self._communicator.check_async_error()
+        except self._nccl.NcclError as error:
+            self._lost(error)
+
+    def _lost(self, error):
+        """Give up what waits in the device, and tell the user."""
+        self._communicator.abort()
+        raise MpilbmError(
+            f"rank {self._rank}: NCCL lost the other ranks ({error}); see what they say, and with "
+            "NCCL_DEBUG=WARN what NCCL says of the network; --restart auto goes on from the last "
+            "checkpoint"
+        ) from error
 
     def leave(self) -> None:
         """Give the network back, all ranks at once."""
@@ -91,6 +110,7 @@ class NcclExchanger(Exchanger):
     def __init__(self, slab, comm, device, network):
         super().__init__(partial(NcclExchange, slab, network, device))
         self._comm, self._device, self._network = comm, device, network
+        device.watch(network.check)  # a stream that waits for a rank that is gone never ends
 
     def __exit__(self, kind, *error):
         super().__exit__(kind, *error)
@@ -98,6 +118,7 @@ class NcclExchanger(Exchanger):
             self._device.synchronize()
             self._comm.Barrier()
             self._network.leave()
+        self._device.watch(None)
 
 
 def library():

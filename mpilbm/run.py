@@ -176,7 +176,8 @@ def march(context: Context, summary: Summary, signals: Signals) -> None:
                 writers.write(step, last)
             progress.update(step)
             if step == stopping.next_step:
-                reason = stopping.agree(step, signals.caught, writers.checkpoint_seconds)
+                seconds = writers.checkpoint_seconds, context.background.left
+                reason = stopping.agree(step, signals.caught, *seconds)
                 if reason and step < last:
                     with clock.measure("outputs"):
                         stop(writers, step, reason)

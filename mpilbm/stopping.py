@@ -5,10 +5,11 @@ import signal
 import threading
 import time
 
+from mpilbm.outputs.background import GUESSED_BYTES_PER_SECOND
+
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM)
 # Seconds between two agreements, and from one to the next at most twice as many steps.
 INTERVAL = 1.0
-GUESSED_BYTES_PER_SECOND = 2e8
 
 
 class Signals:
@@ -52,7 +53,7 @@ class Stopping:
 
     Rank 0 measures the speed and chooses the next such step, about a second ahead. `limit` is what
     `time_limit` gives; a checkpoint of `state_bytes` must still fit into it, after what may lie
-    between two agreements: steps, and outputs that take long.
+    between two agreements, steps and outputs that take long, and after files on their way.
     """
 
     def __init__(self, comm, clock, limit: tuple[float, str], state_bytes: int, first: int):
@@ -61,28 +62,31 @@ class Stopping:
         self.step, self.next_step = first, first + 1
         self.then, self.longest = clock.wall, INTERVAL
 
-    def agree(self, step: int, caught: str = "", checkpoint_seconds: float = 0.0) -> str:
+    def agree(
+        self, step: int, caught: str = "", checkpoint_seconds: float = 0.0, left: float = 0.0
+    ) -> str:
         """Why all ranks end here, or "" to go on until the new `next_step`.
 
         `caught` is the signal that this rank has seen; `checkpoint_seconds` what a checkpoint took,
-        0 if that is not known yet.
+        0 if that is not known yet; `left` what files that are still written may take.
         """
         caught = self.comm.gather(caught)
-        decision = self._decide(step, caught, checkpoint_seconds) if caught is not None else None
+        saving = (checkpoint_seconds or self.guessed_seconds) + left
+        decision = self._decide(step, caught, saving) if caught is not None else None
         reason, self.next_step = self.comm.bcast(decision)
         self.step, self.then = step, self.clock.wall
         return reason
 
-    def _decide(self, step, caught, checkpoint_seconds) -> tuple[str, int]:
+    def _decide(self, step, caught, saving) -> tuple[str, int]:
         done = step - self.step
         seconds = max(self.clock.wall - self.then, 1e-9)
         self.longest = max(self.longest, seconds)
         ahead = min(int(INTERVAL * done / seconds), 2 * done)
         reason = next(filter(None, caught), "")
-        if not reason and self._time_is_up(checkpoint_seconds or self.guessed_seconds):
+        if not reason and self._time_is_up(saving):
             reason = self.limit[1]
         return reason, step + max(1, ahead)
 
-    def _time_is_up(self, checkpoint_seconds) -> bool:
-        margin = self.longest + INTERVAL + 2 * checkpoint_seconds
+    def _time_is_up(self, saving) -> bool:
+        margin = self.longest + INTERVAL + 2 * saving
         return self.clock.wall + margin > self.limit[0]

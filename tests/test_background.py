@@ -16,8 +16,8 @@ from outputs_cases import make_case, make_context
 from test_run import STEADY, flow, go, signal_at, summary
 
 from mpilbm.errors import FileSystemError, NonFiniteError, StoppedEarly
-from mpilbm.outputs import planes
-from mpilbm.outputs.background import MOST_FILES
+from mpilbm.outputs import number_of_cells, planes
+from mpilbm.outputs.background import GUESSED_BYTES_PER_SECOND, MOST_FILES
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.solver import Solver
@@ -95,18 +95,30 @@ def test_steps_go_on_and_the_file_gets_its_name_when_it_is_whole(tmp_path, monke
     assert 0 < summary(tmp_path)["output_share"] < 1
 
 
+def case_bytes(context):
+    return 4 * 4 * number_of_cells(context.case)  # rho and three components of u
+
+
 def test_not_more_than_two_files_are_on_their_way(tmp_path, gate):
     context = make_context(tmp_path)
     writer = Snapshot(every=1).open(context)
+    background, guessed = context.background, 2 * case_bytes(context) / GUESSED_BYTES_PER_SECOND
     for step in range(MOST_FILES):
         writer.write(step)
+    assert background.left >= guessed
     threading.Timer(0.3, gate.open.set).start()
     begin = time.monotonic()
     writer.write(MOST_FILES)
     assert time.monotonic() - begin > 0.2
     assert len(files(tmp_path)) >= 1
-    context.background.settle(0)
+    background.settle(0)
+    assert background.left == 0
     assert len(files(tmp_path)) == MOST_FILES + 1
+    gate.open.clear()
+    writer.write(MOST_FILES + 1)
+    assert background.left > 0.2  # as long as the first has taken
+    gate.open.set()
+    background.settle(0)
 
 
 def test_a_disk_that_fills_up_behind_the_steps_ends_the_run(tmp_path, monkeypatch, gate):

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -290,6 +291,23 @@ def test_monitor_goes_on_behind_the_step_of_the_restart(tmp_path):
     assert rows_of(tmp_path) == whole
     monitor(tmp_path, [0])
     assert len(rows_of(tmp_path)) == 2
+
+
+def test_rows_are_on_the_disk_before_a_checkpoint_has_its_name(tmp_path, monkeypatch):
+    done, fsync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(
+        os, "fsync", lambda n: (done.append(Path(os.readlink(f"/proc/self/fd/{n}")).name), fsync(n))
+    )
+    monkeypatch.setattr(
+        os, "replace", lambda a, b: (done.append(f"named {Path(b).name}"), replace(a, b))
+    )
+    context = make_context(tmp_path)
+    rows, checkpoint = Monitor(every=1).open(context), Checkpoint(every=1).open(context)
+    assert done == ["monitor.csv.partial", "named monitor.csv"]
+    rows.write(0)
+    checkpoint.write(1)
+    assert done.count("monitor.csv") == 1
+    assert done.index("monitor.csv") < done.index("named checkpoint_000000001.h5")
 
 
 def test_sums_are_added_in_plane_order():

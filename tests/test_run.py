@@ -241,6 +241,13 @@ def test_the_limit_leaves_time_for_a_checkpoint():
     assert stopping.agree(2, checkpoint_seconds=10) == "wall-time limit of 100 s"
 
 
+def test_the_limit_leaves_time_for_snapshots_on_their_way():
+    clock, stopping = stopping_at(39, 100)
+    clock.wall = 40
+    assert stopping.agree(1, checkpoint_seconds=10) == ""
+    assert stopping.agree(2, checkpoint_seconds=10, left=20) == "wall-time limit of 100 s"
+
+
 def test_the_limit_leaves_time_for_an_output_as_long_as_one_before():
     clock, stopping = stopping_at(0, 100)
     for clock.wall, reason in ((30, ""), (60, ""), (69, ""), (70, "wall-time limit of 100 s")):

@@ -20,7 +20,8 @@ class Context:
     all ranks alike. `last_step` is the last one as far as is known, `checkpoint` what the run goes
     on from, `kept` what outputs want in checkpoints: objects with a label that holds a dot,
     `values` (numbers a plane), `attributes` and read(begin, end), (end - begin, values) of local
-    planes. `background` has files written while the steps go on.
+    planes. `rows` are the open CSV files of this rank, which a checkpoint finds on the disk as far
+    as its step. `background` has files written while the steps go on.
     """
 
     case: Any
@@ -34,6 +35,7 @@ class Context:
     checkpoint: Path | None = None
     last_step: int | None = None
     kept: list = field(default_factory=list)
+    rows: list = field(default_factory=list)
 
     def __post_init__(self):
         self.totals = Totals(self.solver, self.slab, self.comm, self.directory)

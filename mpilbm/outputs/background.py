@@ -1,11 +1,13 @@
 """Files that are written while the steps go on, by threads that talk to no other rank."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from mpilbm.outputs.agree import together
 
 THREADS = 2
 MOST_FILES = 2  # on their way at a time
+GUESSED_BYTES_PER_SECOND = 2e8  # of a disk, before anything has been written
 
 
 class Job:
@@ -14,6 +16,7 @@ class Job:
     def __init__(self, file, pool: ThreadPoolExecutor):
         self.file, self._pool = file, pool
         self._parts, self._stopped, self._end = [], False, None
+        self._begun, self._seconds = time.monotonic(), None
 
     def add(self, copy, write) -> None:
         """`write(fields)` with what the context manager `copy` gives; which is left in any case."""
@@ -36,6 +39,7 @@ class Job:
         for part in self._parts:
             part.result()
         self.file.flush()
+        self._seconds = self.seconds
 
     def wait(self) -> None:
         """Until this rank's part is done, or has failed."""
@@ -47,6 +51,11 @@ class Job:
         if not self._end.done():
             return "busy"
         return "failed" if self._end.exception() else "done"
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that this rank's part has taken, so far if it is not done."""
+        return self._seconds or time.monotonic() - self._begun
 
     def check(self) -> None:
         """Raise what has failed so far."""
@@ -70,7 +79,7 @@ class Background:
     """
 
     def __init__(self, comm):
-        self.comm, self.jobs = comm, []
+        self.comm, self.jobs, self._longest = comm, [], 0.0
         self.pool = ThreadPoolExecutor(THREADS, "mpilbm-writer")
 
     def begin(self, make) -> Job:
@@ -78,6 +87,15 @@ class Background:
         self.settle(MOST_FILES - 1)
         self.jobs.append(Job(make(), self.pool))
         return self.jobs[-1]
+
+    @property
+    def left(self) -> float:
+        """Seconds that files on their way may still take, each as long as any before."""
+        busy = [job for job in self.jobs if job.state == "busy"]
+        return sum(max(self._longest or self._guess(job), job.seconds) for job in busy)
+
+    def _guess(self, job) -> float:
+        return sum(place.bytes for place in job.file.places.values()) / GUESSED_BYTES_PER_SECOND
 
     def settle(self, most: int = MOST_FILES) -> None:
         """Give the files that all ranks have written their names; collective.
@@ -92,6 +110,7 @@ class Background:
             if "failed" not in states and "busy" in states:
                 return
             self.jobs.pop(0)
+            self._longest = max(self._longest, job.seconds)
             with job.file:
                 job.stop()
                 together(self.comm, job.check)

@@ -156,6 +156,7 @@ class BodyForcesWriter:
         for number in self.output.bodies(self.case):
             path = self.context.directory / f"forces_{self.case.bodies[number].label}.csv"
             self.files[number] = Rows(path, self.header(), self.context.first_step)
+            self.context.rows.append(self.files[number])
 
     def write(self, step: int):
         """The rows of this step; called on all ranks."""

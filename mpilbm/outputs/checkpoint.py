@@ -94,6 +94,7 @@ class CheckpointWriter:
                 for key, values in datasets.items():
                     file.put(f"{name}/{key}", values)
             together(context.comm, self._read_back, file)
+            on_root(context.comm, self._sync_rows)
             file.commit()
         on_root(context.comm, self._remove_old, step)
         self.step, self.path = step, path
@@ -141,6 +142,11 @@ class CheckpointWriter:
                 f"{file.path}: what was written reads back wrong ({error}); earlier checkpoints "
                 "are kept; check the disk, or write to another with --output"
             ) from None
+
+    def _sync_rows(self):
+        """A run that goes on from here finds the rows of before, though the power fail."""
+        for rows in self.context.rows:
+            rows.sync()
 
     def _remove_old(self, step):
         """Remove all but the newest `keep` of those up to this step."""

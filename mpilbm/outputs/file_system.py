@@ -8,11 +8,14 @@ from mpilbm.halo.world import local_rank
 from mpilbm.outputs.planes import PARTIAL, open_parallel
 
 MOUNTS = Path("/proc/self/mountinfo")
-# Where several processes of one machine, or of several, may write parts of one file at once. Not
-# NFS: each client keeps pages of its own, and the later one of two that meet in a page wins.
-ON_ONE_NODE = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs",
-               "xfs", "zfs"}  # fmt: skip
-PARALLEL = {"beegfs", "ceph", "gpfs", "lustre", "panfs", "pvfs2", "wekafs"}
+# Where the processes of one machine may write parts of one file at once: they share its pages.
+ON_ONE_NODE = {"bcachefs", "beegfs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "panfs",
+               "pvfs2", "ramfs", "tmpfs", "xfs", "zfs"}  # fmt: skip
+# Where those of several machines may too: servers lend the right to keep pages and call it back.
+# Not NFS: each client keeps pages of its own, and the later one of two that meet in a page wins.
+# Nor BeeGFS: its clients may be set to do the same (tuneFileCacheType = native), which a run is not
+# told; of PanFS and PVFS nothing is known to promise it.
+PARALLEL = {"ceph", "gpfs", "lustre", "wekafs"}
 
 
 def best_writer(comm, directory) -> str:

@@ -47,6 +47,7 @@ class MonitorWriter:
         seconds = ["time_s"] if self.context.case.units else []
         header = ["step", "time", *self.columns, "glups", *seconds]
         self.rows = Rows(self.path, header, self.context.first_step)
+        self.context.rows.append(self.rows)
 
     def write(self, step: int):
         """The row of this step; called on all ranks."""

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from mpilbm.outputs.planes import PARTIAL, told
+from mpilbm.outputs.planes import PARTIAL, sync, told
 
 
 class Rows:
@@ -14,6 +14,7 @@ class Rows:
         rows = self._to_keep(first_step) if first_step else []
         partial = path.with_name(path.name + PARTIAL)
         partial.write_text("".join(f"{row}\n" for row in [self.header, *rows]))
+        sync(partial)  # lest the rows of before be lost with the power
         os.replace(partial, path)
         # unbuffered: what did not fit the disk is not tried again when the file is closed
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
@@ -34,6 +35,11 @@ class Rows:
         with told(self.path):
             while left:
                 left = left[self.file.write(left) :]
+
+    def sync(self) -> None:
+        """Have all rows so far on the disk."""
+        with told(self.path):
+            sync(self.path)
 
     def close(self) -> None:
         """Close the file."""

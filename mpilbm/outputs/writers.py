@@ -12,7 +12,8 @@ class Writers:
     """The opened outputs of a case; a context manager.
 
     Checkpoints come last: where one lies on the disk, the other outputs of its step do too.
-    `checkpoint_seconds` is what the last one took, 0 if there was none.
+    `checkpoint_seconds` is what the last one took, 0 if there was none, without the wait for files
+    in the background.
     """
 
     def __init__(self, context: Context):
@@ -56,9 +57,9 @@ class Writers:
                 self._write(writer, step, isinstance(output, Checkpoint))
 
     def _write(self, writer, step, checkpoint: bool):
-        begin = time.monotonic()
         if checkpoint:
             self.finish()
+        begin = time.monotonic()
         writer.write(step)
         if checkpoint:
             self.checkpoint_seconds = time.monotonic() - begin

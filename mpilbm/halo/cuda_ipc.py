@@ -281,13 +281,13 @@ class IpcExchanger(Exchanger):
         self.kernel = device.module(TEXT, ("--std=c++17",)).get_function("exchange")
 
     def __exit__(self, kind, *error):
-        super().__exit__(kind, *error)
         if kind is None:  # nobody frees what a neighbour may still write to, or has open
             self.device.synchronize()
             self.comm.Barrier()
             self.windows.close()
             self.comm.Barrier()
-        elif self.failure[0]:
+        super().__exit__(kind, *error)
+        if kind is not None and self.failure[0]:
             raise MpilbmError(self._silent(int(self.failure[0]) - 1)) from error[0]
 
     def _silent(self, what: int) -> str:

@@ -31,7 +31,8 @@ def test_a_way_that_is_refused_says_why():
     device = make("backends", "cpu").open()
     if comm.rank < 2:
         assert min(way("staged", "host", pair, device, SIZES).seconds) > 0
-        assert "the ranks run on CPUs" in way("nccl", "GPU", pair, device, SIZES).problem
+        for name in ("nccl", "cuda_ipc"):
+            assert "the ranks run on CPUs" in way(name, "GPU", pair, device, SIZES).problem
     pair.Free()
 
 

@@ -15,7 +15,7 @@ from test_halo_order import comm, flow
 
 from mpilbm.backends import cuda
 from mpilbm.errors import CaseError, MpilbmError
-from mpilbm.halo import cuda_ipc
+from mpilbm.halo import cuda_ipc, windows
 from mpilbm.halo.cuda_ipc import IpcExchanger
 from mpilbm.registry import make
 
@@ -131,6 +131,7 @@ def test_pieces_arrive_where_they_belong(ranks, periodic):
 def test_slabs_that_write_to_each_other_are_one(layout, setting, slabs):
     whole = Cluster(flow(layout, setting)).start().run(7).state()
     many = Cluster(flow(layout, setting), slabs, Device, World(slabs)).start()
+    assert all(each.launch for s in many.solvers for each in s.exchanger._exchanges)
     many.each(lambda s: ([s.step() for _ in range(7)], s.device.synchronize()))
     np.testing.assert_array_equal(many.state(), whole)
 
@@ -145,7 +146,7 @@ def test_a_neighbour_that_does_not_come_ends_the_wait(monkeypatch):
         exchanger = world.exchanger(slab.rank, slab, device)
         ends = halo_cases.Ends(slab, device, exchanger)
         if slab.rank == 1:
-            ends.exchange._connect()  # and does not start
+            exchanger.connect()  # and does not start
             return
         with exchanger:
             ends.exchange.start()
@@ -185,10 +186,10 @@ def test_gpus_that_do_not_reach_each_other_are_told(seen, reached, words, monkey
     )
     monkeypatch.setitem(__import__("sys").modules, "cupy", SimpleNamespace())
     monkeypatch.setitem(__import__("sys").modules, "cupy.cuda", SimpleNamespace(runtime=runtime))
-    monkeypatch.setattr(cuda_ipc.nvidia, "device_uuid", seen.__getitem__)
+    monkeypatch.setattr(windows.nvidia, "device_uuid", seen.__getitem__)
     slab, _, gpu = gpus("a GPU-1", "a GPU-2")
     with pytest.raises(CaseError, match=words):
-        cuda_ipc.reach(slab, gpu, ["GPU-1", "GPU-2"])
+        windows.reach(slab, gpu, ["GPU-1", "GPU-2"])
 
 
 class Runtime:
@@ -219,15 +220,15 @@ def test_a_part_of_an_allocation_is_shown_by_its_offset(monkeypatch):
         return 0
 
     library = SimpleNamespace(cuMemGetAddressRange_v2=range_of)
-    monkeypatch.setattr(cuda_ipc.ctypes, "CDLL", lambda name: library)
+    monkeypatch.setattr(windows.ctypes, "CDLL", lambda name: library)
     runtime = Runtime()
-    windows = cuda_ipc.Windows(runtime)
+    seen = windows.Windows(runtime)
     first, second = (
-        windows.show(SimpleNamespace(data=SimpleNamespace(ptr=ptr))) for ptr in (4096, 4608)
+        seen.show(SimpleNamespace(data=SimpleNamespace(ptr=ptr))) for ptr in (4096, 4608)
     )
-    assert windows.look(1, second) - windows.look(1, first) == 512
+    assert seen.look(1, second) - seen.look(1, first) == 512
     assert len(runtime.open) == 1
     with pytest.raises(CaseError, match="cannot open memory of rank 1's GPU"):
-        windows.look(1, (b"foreign", 0))
-    windows.close()
+        seen.look(1, (b"foreign", 0))
+    seen.close()
     assert not runtime.open

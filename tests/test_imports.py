@@ -39,7 +39,7 @@ __main__
 LEVEL = {name: k for k, line in enumerate(LEVELS.split("\n")) for name in line.split()}
 HEAVY = {"h5py", "mpi4py", "cupy", "cupyx", "sympy", "matplotlib"}
 ALLOWED = {
-    "cupy": ("backends.cuda", "halo.nccl", "halo.cuda_ipc"),
+    "cupy": ("backends.cuda", "halo.nccl", "halo.windows"),
     "cupyx": ("backends.cuda",),
     "h5py": ("outputs", "fields_in"),
     "mpi4py": ("halo", "outputs", "run"),

@@ -14,30 +14,32 @@ bulk      | bulk kernel ...............................................|
 
 The word 'mine are free' is needed: a neighbour that is ahead by a step has received what this GPU
 sent in the step before, so this GPU's edge was computed; but lists, sums and outputs may still read
-the planes that come in, in the bulk stream or between two steps. All that is before `ready`, and so
-is behind nothing but this word. A neighbour's word and planes are never more than one exchange
+the planes that come in, in the bulk stream or between two steps. All that is over at `ready`, of
+which nothing but this word tells the neighbour. A neighbour's word and planes are never more than one exchange
 ahead: the next ones come after this GPU's next 'mine are free'.
 
 A word is a counter in the memory of whom it is told, and counts exchanges; the number of the
-exchange is kept on the device, so that a launch is the same each time and may be part of a CUDA
-graph (once the first start() has connected the ranks). All blocks tell that the planes are free,
-each awaits the neighbours' word alone, and the last that is done tells and awaits the rest: no
-block waits for another of its own GPU, in whatever order these come to run.
+exchange is kept on the device, so that a launch is the same each time and may be recorded in a CUDA
+graph; the first start() of any exchange connects all that are prepared, before that.
+
+All blocks tell that the planes are free, each awaits the neighbours' word alone, and the last that
+is done tells and awaits the rest: no block waits for another of its own GPU, in whatever order they
+come to run. A wait ends after PATIENCE seconds: what is missing is told to the host, and the device
+stops with an error.
 
 Words are stored with release and loaded with acquire semantics at the scope of the system, the
 last block's behind a fence that counts for all others. [PTX ISA, Memory Consistency Model]
 """
 
-import ctypes
 from functools import partial
 
 import numpy as np
 
 from mpilbm import backends
-from mpilbm.backends import nvidia
-from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.errors import MpilbmError
 from mpilbm.halo import Exchange, Exchanger, Halo, alone
 from mpilbm.halo.plan import Plan, incoming, outgoing
+from mpilbm.halo.windows import Windows, reach, refuse
 from mpilbm.outputs.agree import together
 from mpilbm.registry import register
 
@@ -141,84 +143,38 @@ exchange(word* own, const Side* sides, const Piece* pieces, word count, word* fa
 """
 
 
-class Windows:
-    """Memory of this node's GPUs as other ranks see it."""
-
-    def __init__(self, runtime):
-        self._runtime, self._driver = runtime, ctypes.CDLL("libcuda.so.1")
-        self._opened: dict[tuple, int] = {}
-
-    def address(self, array) -> int:
-        """Where an array of this rank begins."""
-        return array.data.ptr
-
-    def show(self, array) -> tuple[bytes, int]:
-        """What `look` takes on another rank: a handle of the whole allocation, the array's offset.
-
-        A handle is of all that cudaMalloc gave at once, of which an array may be a part.
-        """
-        base, size = ctypes.c_uint64(), ctypes.c_size_t()
-        place = ctypes.c_uint64(array.data.ptr)
-        ask = self._driver.cuMemGetAddressRange_v2
-        if error := ask(ctypes.byref(base), ctypes.byref(size), place):
-            raise MpilbmError(f"cuMemGetAddressRange answers {error} for an array of the field")
-        return self._runtime.ipcGetMemHandle(base.value), array.data.ptr - base.value
-
-    def look(self, rank: int, shown: tuple[bytes, int]) -> int:
-        """Where this rank finds an array of another."""
-        handle, offset = shown
-        key = rank, handle
-        if key not in self._opened:
-            try:
-                self._opened[key] = self._runtime.ipcOpenMemHandle(handle)
-            except self._runtime.CUDARuntimeError as error:
-                raise CaseError(
-                    f"'cuda_ipc' cannot open memory of rank {rank}'s GPU ({error}); containers "
-                    "must share IPC and PID namespaces, or use 'auto' or 'nccl'",
-                    "halo.name",
-                ) from error
-        return self._opened[key] + offset
-
-    def close(self) -> None:
-        """Look no longer; before the others free what they have shown."""
-        while self._opened:
-            self._runtime.ipcCloseMemHandle(self._opened.popitem()[1])
-
-
 class IpcExchange(Exchange):
-    """The pieces of a plan, written by a kernel in the edge stream. The first start() connects."""
+    """The pieces of a plan, written by a kernel in the edge stream."""
+
+    in_streams = True
 
     def __init__(self, exchanger: "IpcExchanger", plan: Plan, arrays):
         self._exchanger, self._plan, self._arrays = exchanger, plan, arrays
         self._stream = exchanger.device.stream("edge")
         self._own = exchanger.device.allocate(LINES * LINE, np.uint64)
-        self._launch = None
+        self.launch = None  # known once the neighbours' memory is
 
     def start(self, ready=None) -> None:
-        """Enqueue the kernel; the first time collective, and the host waits."""
-        if self._launch is None:
-            self._connect()
+        """Enqueue the kernel; before the first time collective, and the host waits."""
+        if self.launch is None:
+            self._exchanger.connect()
         if ready is not None:
             self._stream.wait(ready)
-        self._launch()
+        self.launch()
 
     def arrival(self):
         """Behind the kernel."""
         return self._stream.record()
 
-    def _connect(self) -> None:
-        """Tell the others where this rank's planes are, and find theirs."""
-        comm = self._exchanger.comm
-        shown = comm.allgather(together(comm, self._shown))
-        sides, pieces = together(comm, self._found, shown)
+    def connect(self, shown: list[dict]) -> None:
+        """Find the neighbours' planes in what all ranks show."""
+        sides, pieces = self._found(shown)
         upload = self._exchanger.device.upload
-        total = int(pieces[:, 2].sum())
-        blocks = max(1, min(MOST_BLOCKS, -(-total // BLOCK_BYTES)))
-        self._launch = partial(
-            self._enqueue, (blocks,), upload(sides), upload(pieces), np.uint64(len(pieces))
-        )
+        blocks = max(1, min(MOST_BLOCKS, -(-int(pieces[:, 2].sum()) // BLOCK_BYTES)))
+        tables = upload(sides), upload(pieces), np.uint64(len(pieces))
+        self.launch = partial(self._enqueue, (blocks,), *tables)
 
-    def _shown(self) -> dict:
+    def shown(self) -> dict:
         """The words and the arrays that neighbours write, and where in these their pieces go."""
         messages, show = incoming(self._plan, self._exchanger.slab), self._exchanger.windows.show
         arrays = {number: show(self._arrays[number]) for number in {m.array for m in messages}}
@@ -280,6 +236,16 @@ class IpcExchanger(Exchanger):
         self.failure = device.pinned(1, np.uint64)
         self.kernel = device.module(TEXT, ("--std=c++17",)).get_function("exchange")
 
+    def connect(self) -> None:
+        """Connect all exchanges that are prepared, the same on all ranks; collective."""
+        new = [each for each in self._exchanges if each.launch is None]
+        shown = self.comm.allgather(together(self.comm, lambda: [each.shown() for each in new]))
+        together(self.comm, self._connect, new, zip(*shown, strict=True))
+
+    def _connect(self, exchanges, shown) -> None:
+        for each, of_all_ranks in zip(exchanges, shown, strict=True):
+            each.connect(of_all_ranks)
+
     def __exit__(self, kind, *error):
         if kind is None:  # nobody frees what a neighbour may still write to, or has open
             self.device.synchronize()
@@ -308,36 +274,12 @@ class CudaIpc(Halo):
         if comm.size == 1:
             return alone.exchanger(slab, device)
         if device.kind != "cuda":
-            _refuse("sends from GPU to GPU, and the ranks run on CPUs; use 'auto' or 'direct'")
+            refuse("sends from GPU to GPU, and the ranks run on CPUs; use 'auto' or 'direct'")
         identities = comm.allgather(device.identity)
         if shared := backends.shared_devices(identities):
-            _refuse(f"takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'")
+            refuse(f"takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'")
         nodes = sorted({identity.split()[0] for identity in identities})
         if len(nodes) > 1:
-            _refuse(f"joins GPUs of one node, found {', '.join(nodes)}; use 'auto' or 'nccl'")
+            refuse(f"joins GPUs of one node, found {', '.join(nodes)}; use 'auto' or 'nccl'")
         runtime = together(comm, reach, slab, device, [one.split()[1] for one in identities])
         return IpcExchanger(slab, comm, device, Windows(runtime))
-
-
-def reach(slab, device, uuids: list[str]):
-    """CuPy's runtime, if this rank's GPU reaches the memory of both neighbours'; else CaseError."""
-    from cupy.cuda import runtime
-
-    seen = [nvidia.device_uuid(k) for k in range(runtime.getDeviceCount())]
-    for peer in {slab.lower, slab.upper} - {None}:
-        if uuids[peer] not in seen:
-            _refuse(
-                f"needs all GPUs of the node visible to each rank; rank {slab.rank} does not see "
-                f"that of rank {peer}: start with --gpu-bind=none and without "
-                "CUDA_VISIBLE_DEVICES of one device, or use 'auto' or 'nccl'"
-            )
-        if not runtime.deviceCanAccessPeer(device.index, seen.index(uuids[peer])):
-            _refuse(
-                f"needs GPUs that reach each other's memory; that of rank {slab.rank} does not "
-                f"reach that of rank {peer} (nvidia-smi topo -p2p r); use 'auto' or 'nccl'"
-            )
-    return runtime
-
-
-def _refuse(why: str):
-    raise CaseError(f"'cuda_ipc' {why}", "halo.name")

@@ -15,8 +15,8 @@ bulk      | bulk kernel ...............................................|
 The word 'mine are free' is needed: a neighbour that is ahead by a step has received what this GPU
 sent in the step before, so this GPU's edge was computed; but lists, sums and outputs may still read
 the planes that come in, in the bulk stream or between two steps. All that is over at `ready`, of
-which nothing but this word tells the neighbour. A neighbour's word and planes are never more than one exchange
-ahead: the next ones come after this GPU's next 'mine are free'.
+which nothing but this word tells the neighbour. A neighbour's word and planes are never more than
+one exchange ahead: the next ones come after this GPU's next 'mine are free'.
 
 A word is a counter in the memory of whom it is told, and counts exchanges; the number of the
 exchange is kept on the device, so that a launch is the same each time and may be recorded in a CUDA
@@ -87,10 +87,6 @@ struct Piece {
   word bytes;
 };
 
-struct __align__(16) Packet {
-  word first, last;
-};
-
 INLINE void await(const word* flag, word turn, word* failure, word what, word patience)
 {
   const word begin = nanoseconds();
@@ -108,10 +104,17 @@ INLINE void push(const Piece piece)
   const word all = (word)gridDim.x * blockDim.x;
   const bool wide = (((word)piece.from | (word)piece.to) & 15) == 0;
   const word packets = wide ? piece.bytes / 16 : 0;
-  const Packet* __restrict__ from = (const Packet*)piece.from;
-  Packet* __restrict__ to = (Packet*)piece.to;
-#pragma unroll 4
-  for (word k = first; k < packets; k += all) to[k] = from[k];
+  const ulonglong2* __restrict__ from = (const ulonglong2*)piece.from;
+  ulonglong2* __restrict__ to = (ulonglong2*)piece.to;
+  for (word k = first; k < packets; k += 4 * all) {
+    ulonglong2 batch[4]; /* on their way at a time */
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+      if (k + j * all < packets) batch[j] = from[k + j * all];
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+      if (k + j * all < packets) to[k + j * all] = batch[j];
+  }
   for (word k = 16 * packets + first; k < piece.bytes; k += all) piece.to[k] = piece.from[k];
 }
 

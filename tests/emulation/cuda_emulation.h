@@ -177,6 +177,7 @@ template <class T> struct alignas(2 * sizeof(T)) Vector2 {
 using ushort2 = Vector2<unsigned short>;
 using float2 = Vector2<float>;
 using double2 = Vector2<double>;
+using ulonglong2 = Vector2<unsigned long long>;
 inline ushort2 make_ushort2(unsigned short x, unsigned short y) { return {x, y}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline double2 make_double2(double x, double y) { return {x, y}; }

@@ -53,6 +53,44 @@ def test_a_heavy_fluid_falls_as_fast_as_theory_has_it(tmp_path):
     assert "growth over theory: 0.99" in done.stdout
 
 
+def test_a_laminar_kida_vortex_loses_what_its_enstrophy_costs(tmp_path):
+    """Within 2 %, with the settings of a smaller flow; the snapshots are gone when it ends."""
+    flow = ["--set", "size=48", "--set", "reynolds=[100]", "--set", "until=1.1"]
+    done = run("kida", "--only", "^regularized", *flow, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| regularized Re 100 | transforms: 4 " in done.stdout
+    assert done.stderr.count("over the law") == 4
+    assert not list(tmp_path.glob("**/*.vtkhdf"))
+    refused = run("kida", "--set", "sise=48", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "--set sise: kida knows size, reynolds, until, spectra" in refused.stderr
+
+
+@pytest.mark.parametrize("shape", [(10, 7, 12), (9, 8, 11)])
+def test_transforms_of_waves(tools, shape):
+    """omega.omega / 2, (div u)^2 and rho div u of waves that are known."""
+    from spectral_balance import sums
+
+    random = np.random.default_rng(1)
+    z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in shape), indexing="ij")
+
+    def field():
+        value, slopes = 0, [0, 0, 0]
+        for _ in range(5):
+            m, a, phase = random.integers(-2, 3, 3), random.normal(), random.uniform(0, 6)
+            angle = m[0] * x + m[1] * y + m[2] * z + phase
+            value = value + a * np.cos(angle)
+            steps = 2 * np.pi * m / shape[::-1]
+            slopes = [s - a * k * np.sin(angle) for s, k in zip(slopes, steps, strict=True)]
+        return value, slopes
+
+    (u, du), (v, dv), (w, dw), (p, _) = (field() for _ in range(4))
+    curl, div = (dw[1] - dv[2], du[2] - dw[0], dv[0] - du[1]), du[0] + dv[1] + dw[2]
+    found = sums(np.stack([u, v, w], -1), 1 + p)
+    expected = {"enstrophy": sum(c**2 for c in curl) / 2, "dilatation": div**2, "work": p * div}
+    assert found == pytest.approx({name: each.mean() for name, each in expected.items()})
+
+
 def test_waves_of_theory(tools):
     """The solution at t = 0, without viscosity, and exp(z^2) erfc(z) in both half planes."""
     from validations.capillary_wave import frequency, prosperetti, scaled_erfc

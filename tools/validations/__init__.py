@@ -91,8 +91,11 @@ class Verdict:
 class Validation:
     """The docstring says what is compared with what, `reference` gives curves to draw it over.
 
-    `full`: as on a GPU; otherwise what two CPU cores do in minutes.
+    `full`: as on a GPU; otherwise what two CPU cores do in minutes. `settings`: what --set may
+    change, with what holds otherwise (None: as `full` has it).
     """
+
+    settings: ClassVar[dict] = {}
 
     def variants(self, full: bool) -> dict[str, Variant]:
         """The cases to run, by label."""

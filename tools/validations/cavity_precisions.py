@@ -24,9 +24,9 @@ class CavityPrecisions(Validation):
 
     Single, mixed and double precision, with (*) and without deviations stored: mrt, D3Q19. 384^3
     cells and 20 lengths of lid travel in full; quick: 32^3 at Re = 1000, 10 lengths. Expected: SP
-    and MP drift most; deviations lose ten times less. The lid's speed falls to 0 at its edges as in
-    Leriche & Gavrilakis 2000, Phys. Fluids 12, 1363 (the paper's is not told). Rows are printed once
-    a length. --set size, reynolds, lengths.
+    and MP drift most; deviations lose ten times less. The lid's speed, of which the paper says
+    nothing, falls to 0 at its edges as in Leriche & Gavrilakis 2000, Phys. Fluids 12, 1363. Rows are
+    printed once a length. --set size, reynolds, lengths.
     """
 
     settings: ClassVar[dict] = {"size": None, "reynolds": None, "lengths": None}

@@ -8,7 +8,7 @@ import numpy as np
 from mpilbm.boundaries import one_face_each
 from mpilbm.cell_values import CellValue, Plane
 from mpilbm.errors import CaseError
-from mpilbm.link_values import link_values, links_of
+from mpilbm.link_values import link_values, links_of, mirrored
 from mpilbm.moving_links import with_moving
 
 
@@ -29,6 +29,7 @@ class EntryList:
     inwards, int64 (n,), with their blocked, those that are no fluid replaced by the nearest before
     them. links: float64, the number of each link, where the boundary asks for one. behind: for
     k = 1, 2 where it asks for them, the cells x + k c_i of each link, which may be of ghost planes.
+    mirrored: where the layout lists cells and the links have mirrors, see link_values.mirrored.
     moved: if walls move, int32 (n,), the row of `wall_u` (MovingLinks.u) of each cell, and then of
     the cells inwards; none where the boundary is such a wall itself.
     fell_back: how often for each of the boundary's `fallbacks`.
@@ -48,6 +49,7 @@ class EntryList:
     fell_back: tuple[int, ...] = (0,)
     links: np.ndarray | None = None
     behind: tuple[np.ndarray, ...] = ()
+    mirrored: tuple[np.ndarray, ...] = ()
     moved: tuple[np.ndarray, ...] = ()
     wall_u: np.ndarray | None = None
 
@@ -69,6 +71,7 @@ class EntryList:
             fields={column: values[mine] for column, values in self.fields.items()},
             links=self._of_links(self.links, mine),
             behind=tuple(self._of_links(cells, mine) for cells in self.behind),
+            mirrored=tuple(self._of_links(each, mine) for each in self.mirrored),
             inward=tuple((there[mine], links[mine]) for there, links in self.inward),
             moved=tuple(rows[mine] for rows in self.moved),
         )
@@ -150,7 +153,10 @@ def _with_links(case, slab, ids, entries: EntryList, body) -> EntryList:
     links, boundary = links_of(case, slab, ids, *around), entries.boundary
     found, fell_back = link_values(case, boundary, links)
     behind = tuple(links.along(k)[0] for k in range(1, 1 + boundary.behind))
-    return replace(entries, links=found, fell_back=fell_back, behind=behind)
+    mirror = boundary.per_link == "mirror" and case.layout.listed
+    sources = mirrored(case, slab, links, found) if mirror else ()
+    more = {"links": found, "fell_back": fell_back, "behind": behind, "mirrored": sources}
+    return replace(entries, **more)
 
 
 def _groups(owners) -> list[list[int]]:

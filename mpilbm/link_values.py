@@ -138,3 +138,19 @@ def mirrors(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     turned |= ~links.fluid(np.where(crossed | turned[:, None], 0, -links.c))
     axes = (crossed | turned[:, None]) & (links.c != 0)
     return (axes << np.arange(size.size)).sum(axis=1).astype(np.float64), (0,)
+
+
+def mirrored(case, slab, links: Links, axes) -> tuple[np.ndarray, np.ndarray]:
+    """Where what enters comes from, given the values of `mirrors`: cells x - c_i + m, and c_r.
+
+    m is the part of c_i along the axes, c_r = c_i - 2 m. Cells int64 (n,), as they are listed, also
+    of ghost planes; r int (n,).
+    """
+    lattice = case.lattice
+    m = links.c * (axes.astype(np.int64)[:, None] >> np.arange(lattice.D) & 1)
+    r = [lattice.c.index(tuple(c)) for c in (links.c - 2 * m).tolist()]
+    *inner, last = (links.at - links.c + m).T
+    inner = [n % size for n, size in zip(inner, case.domain.size, strict=False)]
+    row = inner[1] if lattice.D == 3 else 0
+    plane = last - slab.begin
+    return (plane * slab.shape[1] + row) * slab.shape[2] + inner[0], np.array(r, np.int64)

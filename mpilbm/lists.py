@@ -105,6 +105,8 @@ class Lists:
             if f"cells_behind{k}" in wanted:
                 packed = solver.grid.packed(there, self._geometry)
                 arrays[f"cells_behind{k}"] = upload(packed)
+        if entries.mirrored:
+            arrays |= self._mirrored(*entries.mirrored)
         for k, (there, blocked) in enumerate(entries.inward, 1):
             if f"cells_in{k}" in wanted:
                 packed = solver.grid.packed(there, self._geometry)
@@ -112,6 +114,20 @@ class Lists:
         label = name + solver.suffix
         kept = [state.values for state in self.states if state.label == label]
         return arrays | dict(zip(("state",), kept, strict=False))
+
+    def _mirrored(self, cells, r) -> dict:
+        """Where in the array lies what left cells along c_r, in steps of each parity."""
+        solver = self._solver
+        packed = solver.grid.packed(cells, self._geometry)
+        following = solver.device.download(solver.solver.tables["node_next"])
+        found = {}
+        for parity in range(solver.layout.parities):
+            there = np.zeros(cells.size + 1, np.int64)  # one more, as of `link`
+            for j in np.unique(r):
+                place, mine = solver.layout.f_out(solver.lattice, j, parity), np.flatnonzero(r == j)
+                there[mine] = solver.grid.places_of(packed[mine], *place, following)
+            found[f"from_{parity}"] = solver.device.upload(there)
+        return found
 
     def _near(self, name: str, entries) -> dict:
         """The cells next to those of a list, along the links that are missing."""

@@ -69,6 +69,7 @@ def _own_rates(case, entries) -> tuple[int, int]:
     kept = value * len(entries.boundary.state(case.lattice))
     behind = 8 + case.lattice.D * value if entries.boundary.beside else 8 * len(entries.behind)
     a_link = value * (entries.links is not None) + behind
+    a_link += 8 * case.layout.parities * bool(entries.mirrored)
     cells = 12 * len(entries.inward) + 4 * len(entries.moved)
     return 4 + cells + 8 * entries.boundary.beside + kept, a_link
 

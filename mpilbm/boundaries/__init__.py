@@ -126,8 +126,9 @@ class Boundary(Parameters):
         arrives[j]                    the one that streams in; along a missing link, what left
                                       against it, changed by the wall there if it has a
                                       `half_way_velocity`
-        streams(offset, j)            the one along c_j that streams to x + offset, also where that
-                                      lies beyond a face; it must come from a cell next to x
+        streams(i, offset, j)         the one along c_j that streams to x + offset, also where that
+                                      lies beyond a face; it must come from a cell next to x. Where
+                                      cells are listed that of the link along c_i, its "mirror"
         normal, inward(k), state      where declared; inward(k) is another cell: left, arrives, …
         feq(density, rho, u)          of the collision
         stored(rho), rest(density)    the density that goes with a rho, and the inverse

@@ -6,6 +6,7 @@ from functools import cached_property
 from sympy import Piecewise, Rational, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
+from mpilbm.codegen.inward import OWN, InwardText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
@@ -13,7 +14,6 @@ from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
 
 HALF = Rational(1, 2)
-OWN = "own"  # the entry's place in the arrays of its own list
 PLACE = {  # C text of where a packed cell lies
     "x": "(int)({} & 0x1fffff)",
     "row": "(int)({} >> 21 & 0x1fffff)",
@@ -21,7 +21,6 @@ PLACE = {  # C text of where a packed cell lies
     "node": "(int)({} & 0x3ffffffffff)",
 }
 PLACES = re.compile(r"\b(plane|row|x|node)\b")
-NAMES = re.compile(r"\b(cells?|blocked|moved|plane|row|x|node)(_[mp])?\b")
 
 
 def staged(i: int) -> str:
@@ -155,11 +154,14 @@ class BoundaryCell(CellView):
         kernel.touched[0].add("f")
         kernel.reads.append(Access(grid.name, slot, offset))
 
-    def streams(self, offset, j: int):
+    def streams(self, i: int, offset, j: int):
         """What streams along c_j to x + offset, also where that lies beyond a face.
 
-        It counts as if it streamed into the cell, as what comes through the same planes.
+        It counts as if it streamed into the cell, as what comes through the same planes. Where
+        cells are listed there is nothing beyond; the host knows where the link along c_i finds it.
         """
+        if self._fluid.layout.listed:
+            return self._found(i, j)
         steps = self.lattice.offset_of(offset)
         end = "_to_" + "".join("mop"[1 + step] for step in steps)
         places = {}
@@ -177,6 +179,17 @@ class BoundaryCell(CellView):
             there = tuple(a + b for a, b in zip(steps, place, strict=True))
             kernel.loads[value] = f"LOAD(f, {kernel.address(fluid.grid, slot, there)})"
         return f
+
+    def _found(self, i: int, j: int):
+        """What the list says enters along c_i from a mirror; it may be what streams along c_j."""
+        kernel, fluid, parity = self._kernel, self._fluid, self._parity
+        kernel.per_entry(f"from_{parity}", "int64*")
+        kernel.argument("own_link", "int64")
+        kernel.argument("f", "store*")
+        kernel.touched[0].add("f")
+        kernel.reads.append(Access(fluid.grid.name, *fluid.layout.gather(self.lattice, j, parity)))
+        value = f"LOAD(f, from_{parity}[{staged(i)} - own_link])"
+        return kernel.load(f"mirrored_{i}", value)
 
     @cached_property
     def normal(self) -> tuple[int, ...]:
@@ -249,44 +262,3 @@ class BoundaryCell(CellView):
     def let(self, name: str, expression):
         """Name a value."""
         return self._kernel.let(name, expression)
-
-
-class InwardText:
-    """The text of a list's kernel where it speaks of the k-th cell inwards.
-
-    All values have names of their own. What is read counts as if the entry's cell read it: both
-    belong to the slab, so whatever travels for the one is there for the other.
-    """
-
-    def __init__(self, kernel, k: int):
-        self._kernel, self._end = kernel, f"_in{k}"
-        self.per_entry("cells", "int64*")
-        kernel.entry += "\n" + self._shifted(kernel.head).replace("[entry]", f"[{OWN}]")
-
-    def __getattr__(self, name):
-        return getattr(self._kernel, name)
-
-    def _shifted(self, text: str) -> str:
-        return NAMES.sub(rf"\1{self._end}\2", text)
-
-    def per_entry(self, name: str, type: str) -> None:
-        """Declare an array of the list's own."""
-        self._kernel.per_entry(f"{name}{self._end}", type)
-
-    def read(self, name, pointer, type, grid, slot, offset):
-        """Load a value of the cell inwards."""
-        value = self._kernel.read(f"{name}{self._end}", pointer, type, grid, slot, offset)
-        self._kernel.loads[value] = self._shifted(self._kernel.loads[value])
-        return value
-
-    def load(self, name, text):
-        """Load a value from an array of the list's own."""
-        return self._kernel.load(f"{name}{self._end}", self._shifted(text))
-
-    def coordinate(self, name, index):
-        """The coordinate of the cell inwards."""
-        return self._kernel.coordinate(f"{name}{self._end}", self._shifted(index))
-
-    def let(self, name, expression):
-        """Name a value of the cell inwards."""
-        return self._kernel.let(f"{name}{self._end}", expression)

@@ -60,7 +60,13 @@ def own_bytes(case, entries) -> int:
     """Bytes of the arrays that a list may have beyond those of all: links, cells inwards, state."""
     count, links = counted([entries])
     an_entry, a_link = _own_rates(case, entries)
-    return an_entry * count + a_link * links
+    return an_entry * count + a_link * links + _motion_bytes(case, entries) * bool(count)
+
+
+def _motion_bytes(case, entries) -> int:
+    """Bytes of a list's table of walls that move beside its cells."""
+    values = case.lattice.Q * entries.moving.first.size if entries.moving else 0
+    return np.dtype(case.precision.compute).itemsize * values
 
 
 def _own_rates(case, entries) -> tuple[int, int]:
@@ -93,6 +99,7 @@ def more_bytes(case, slab, lists) -> np.ndarray:
             entries = np.bincount(plane[mine], minlength=slab.planes)
             links = np.bincount(plane[mine], bits[mine], slab.planes).astype(np.int64)
             found[:, column] += an_entry * entries + a_link * links
+            found[plane[mine][:1], column] += _motion_bytes(case, each)
             if column:
                 found[:, column] += list_bytes(case, entries, links) + LINK_BYTES * links
                 found[:, column] += SPLIT_BYTES * case.split * entries

@@ -24,7 +24,8 @@ initial solids speeds given_files box_walls moving_links
 case_file case_checks case_errors quantities case link_values entry_lists geometry balance
 pockets surfaces flaws
 codegen
-lists step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells coupled
+edge_first
+lists told step_times momentum_exchange diagnostics beginning memory_plan wall_cells coupled
 populations replay
 solver
 statistics halo_bytes

@@ -44,7 +44,7 @@ class CellView:
     def arrives(self) -> list:
         """The populations that stream into the cell; along a missing link, what left against it.
 
-        There with the motion of a half-way wall that has a constant velocity.
+        There with the motion of a half-way wall.
         """
         f = self._fluid.arriving(self._kernel, self._parity, "f", "streams")
         self._kernel.per_entry("blocked", "uint32*")

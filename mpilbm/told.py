@@ -1,0 +1,35 @@
+"""Arrays of a device that follow the time: the host tells them anew every step, and waits not."""
+
+import numpy as np
+
+from mpilbm.edge_first import LEAD
+
+
+class Told:
+    """`target`, a 1-D array of the device, filled with `values(t)` in the order of a stream.
+
+    ```
+    host      | values 0 | … | values 1 | …     | values LEAD (waits for copy 0)
+    stream               | copy 0 | lists, step … | copy 1 | lists, step …
+    ```
+
+    The values wait in pinned memory of the host, where LEAD of them have room.
+    """
+
+    def __init__(self, device, stream, target, values):
+        self._device, self._stream, self._target, self._values = device, stream, target, values
+        self._room: list[tuple] = []  # (event behind the copy, memory of the host)
+        self._count = 0
+
+    def tell(self, t: float) -> None:
+        """Enqueue the values at time t."""
+        k, target = self._count % LEAD, self._target
+        if k == len(self._room):
+            self._room.append((None, self._device.pinned(target.size, target.dtype)))
+        copied, host = self._room[k]
+        if copied is not None:
+            copied.synchronize()
+        host[:] = np.reshape(self._values(t), -1)
+        self._device.copy(target, host, self._stream)
+        self._room[k] = self._stream.record(), host
+        self._count += 1

@@ -13,8 +13,8 @@ LONGEST_SIDE = 2**21
 ENTRY_BYTES = 24
 # where cells are computed anew: cell int64, its first entry int32, the following one int32
 AGAIN_BYTES = 16
-# what leaves and enters along a link of a body, in double
-LINK_BYTES = 16
+# what leaves and enters along a link of a body, in double; which links of an entry cross a wall
+LINK_BYTES, WALL_BYTES = 16, 4
 # of forces in parts, an entry: rho and at most six stresses as doubles, what chains it to its cell
 SPLIT_BYTES = 72
 
@@ -102,7 +102,7 @@ def more_bytes(case, slab, lists) -> np.ndarray:
             found[plane[mine][:1], column] += _motion_bytes(case, each)
             if column:
                 found[:, column] += list_bytes(case, entries, links) + LINK_BYTES * links
-                found[:, column] += SPLIT_BYTES * case.split * entries
+                found[:, column] += (SPLIT_BYTES * case.split + WALL_BYTES) * entries
     return found
 
 

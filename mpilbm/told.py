@@ -4,26 +4,31 @@ import numpy as np
 
 from mpilbm.edge_first import LEAD
 
+ROOM_BYTES = 2**26
+
 
 class Told:
     """`target`, a 1-D array of the device, filled with `values(t)` in the order of a stream.
 
     ```
-    host      | values 0 | … | values 1 | …     | values LEAD (waits for copy 0)
+    host      | values 0 | … | values 1 | …     | values n (copy 0 is done)
     stream               | copy 0 | lists, step … | copy 1 | lists, step …
     ```
 
-    The values wait in pinned memory of the host, where LEAD of them have room.
+    The values wait in pinned memory of the host. There is room for those of as many steps as the
+    passes of both parities let the host lead, but for large ones of some megabytes, where it may
+    have to wait for the oldest copy.
     """
 
     def __init__(self, device, stream, target, values):
         self._device, self._stream, self._target, self._values = device, stream, target, values
         self._room: list[tuple] = []  # (event behind the copy, memory of the host)
+        self._rooms = min(4 * LEAD, max(2, ROOM_BYTES // max(1, target.nbytes)))
         self._count = 0
 
     def tell(self, t: float) -> None:
         """Enqueue the values at time t."""
-        k, target = self._count % LEAD, self._target
+        k, target = self._count % self._rooms, self._target
         if k == len(self._room):
             self._room.append((None, self._device.pinned(target.size, target.dtype)))
         copied, host = self._room[k]

@@ -9,6 +9,7 @@ from random_device import NcclWorld, RandomDevice
 from slabs import Cluster
 
 from mpilbm.edge_first import LEAD
+from mpilbm.told import Told
 
 
 class StillDevice(RandomDevice):
@@ -50,6 +51,20 @@ def test_the_host_enqueues_steps_ahead_of_the_device(layout):
     assert np.array_equal(cluster.state(), expected.state())
     steps = 5 * LEAD
     assert np.array_equal(cluster.run(steps).state(), expected.run(steps).state())
+
+
+@pytest.mark.parametrize("count", [1, 2**24])
+def test_each_step_finds_its_own_value(count):
+    """Also where there is room for two alone."""
+    device, seen = StillDevice(), []
+    bulk, target = device.stream("bulk"), device.allocate(count, "float32")
+    told, steps = Told(device, bulk, target, lambda t: np.float32(t)), 5 * LEAD if count == 1 else 4
+    for t in range(steps):
+        told.tell(t)
+        bulk.submit(lambda: seen.append(target[-1]))
+    assert device.waits == (LEAD if count == 1 else 2)
+    device.synchronize()
+    assert seen == list(range(steps))
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -148,9 +148,12 @@ def mirrored(case, slab, links: Links, axes) -> tuple[np.ndarray, np.ndarray]:
     """
     lattice = case.lattice
     m = links.c * (axes.astype(np.int64)[:, None] >> np.arange(lattice.D) & 1)
-    r = [lattice.c.index(tuple(c)) for c in (links.c - 2 * m).tolist()]
+    each = 3 ** np.arange(lattice.D)  # of these c_a = -1, 0, 1 make a number
+    number = np.zeros(3**lattice.D, np.int64)
+    number[(np.array(lattice.c) + 1) @ each] = np.arange(lattice.Q)
+    r = number[(links.c - 2 * m + 1) @ each]
     *inner, last = (links.at - links.c + m).T
     inner = [n % size for n, size in zip(inner, case.domain.size, strict=False)]
     row = inner[1] if lattice.D == 3 else 0
     plane = last - slab.begin
-    return (plane * slab.shape[1] + row) * slab.shape[2] + inner[0], np.array(r, np.int64)
+    return (plane * slab.shape[1] + row) * slab.shape[2] + inner[0], r

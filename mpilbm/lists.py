@@ -70,6 +70,7 @@ class Lists:
             "staging": device.allocate(int(links.sum()), staged),
         }
         self._cells = device.upload(solver.grid.packed(cells, geometry))
+        self._motions: tuple = ()  # (array,) once a list takes it
         self._ranges: list[tuple] = []
         self._nears: dict[str, tuple] = {}  # (cells, their velocities, how many) of a list
         begin = 0
@@ -97,11 +98,8 @@ class Lists:
         if "blocked" in wanted:
             arrays["blocked"] = upload(entries.blocked)
         if "motions" in wanted:
-            of = solver.fluid.collision, solver.lattice, size
-            beside = entries.moving.motions(*of, 0)
-            arrays["motions"] = upload(beside.astype(solver.program.compute))
-            if entries.moving.timed:
-                self._follow(arrays["motions"], lambda t: entries.moving.motions(*of, t), 0.5)
+            self._motions = self._motions or self._moving(entries.moving)
+            arrays["motions"] = self._motions[0]
             for end, rows in zip(("", "_in1", "_in2"), entries.moved, strict=False):
                 arrays[f"moved{end}"] = upload(rows)
         if entries.boundary.beside:
@@ -119,6 +117,15 @@ class Lists:
         label = name + solver.suffix
         kept = [state.values for state in self.states if state.label == label]
         return arrays | dict(zip(("state",), kept, strict=False))
+
+    def _moving(self, moving) -> tuple:
+        """The array of how walls move beside cells, one for all lists."""
+        solver = self._solver
+        of = solver.fluid.collision, solver.lattice, solver.case.domain.size
+        array = solver.device.upload(moving.motions(*of, 0).astype(solver.program.compute))
+        if moving.timed:
+            self._follow(array, lambda t: moving.motions(*of, t), 0.5)
+        return (array,)
 
     def _mirrored(self, cells, r) -> dict:
         """Where in the array lies what left cells along c_r, in steps of each parity."""

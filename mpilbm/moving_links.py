@@ -1,6 +1,7 @@
 """Links of half-way walls that move, for the other boundaries in the cells beside them."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 
@@ -94,9 +95,9 @@ class MovingLinks:
         found, (row, i) = np.zeros((self.first.size, lattice.Q)), self.link.T
         u = [column.view(_Column) for column in self.velocity(size, t).T.copy()]
         feq = collision.feq(lattice, 0, 1, u)
-        feq = np.stack([np.broadcast_to(np.asarray(f, np.float64), i.shape) for f in feq])
-        of_each = np.arange(i.size)
-        found[row, i] = feq[i, of_each] - feq[np.array(lattice.opp)[i], of_each]
+        for k in range(1, lattice.Q):
+            mine = np.flatnonzero(i == k)
+            found[row[mine], k] = (feq[k] - feq[lattice.opp[k]])[mine]
         return found
 
 
@@ -107,11 +108,18 @@ class _Column(np.ndarray):
         return True
 
     def __pow__(self, n):
-        return prod([self] * n)
+        return prod([self] * (n - 1), start=self)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **_):
-        inputs = (np.asarray(value, np.float64) for value in inputs)
-        return getattr(ufunc, method)(*inputs).view(_Column)
+
+def _with_fractions(operate):
+    def of_floats(self, other):
+        return operate(self, float(other) if type(other) is Fraction else other)
+
+    return of_floats
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv"):
+    setattr(_Column, f"__{_name}__", _with_fractions(getattr(np.ndarray, f"__{_name}__")))
 
 
 def _components(boundary) -> tuple[CellValue, ...]:

@@ -131,9 +131,10 @@ class Boundary(Parameters):
         arrives[j]                    the one that streams in; along a missing link, what left
                                       against it, changed by the wall there if it
                                       `moves_half_way`
-        streams(i, offset, j)         the one along c_j that streams to x + offset, also where that
-                                      lies beyond a face; it must come from a cell next to x. Where
-                                      cells are listed that of the link along c_i, its "mirror"
+        streams(offset, j)            the one along c_j that streams to x + offset, also where that
+                                      lies beyond a face; it must come from a cell next to x
+        mirrored(i, offset, j)        the same if that is the "mirror" of the link along c_i, which
+                                      knows it where layouts store nothing beyond faces
         normal, inward(k), state      where declared; inward(k) is another cell: left, arrives, …
         feq(density, rho, u)          of the collision
         stored(rho), rest(density)    the density that goes with a rho, and the inverse

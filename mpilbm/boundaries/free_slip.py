@@ -33,7 +33,7 @@ class FreeSlip(Boundary):
             for axes in reversed(every):
                 m = tuple(v if a in axes else 0 for a, v in enumerate(c))
                 r = lattice.c.index(tuple(a - 2 * b for a, b in zip(c, m, strict=True)))
-                f_r = cell.streams(i, tuple(-v for v in m), r)  # on its way through the face
+                f_r = cell.mirrored(i, tuple(-v for v in m), r)  # on its way through the face
                 above = sum(2**a for a in axes) + Fraction(1, 2)
                 last = axes == every[-1]
                 incoming[i] = f_r if last else cell.below(cell.link(i), above, f_r, incoming[i])

@@ -154,14 +154,11 @@ class BoundaryCell(CellView):
         kernel.touched[0].add("f")
         kernel.reads.append(Access(grid.name, slot, offset))
 
-    def streams(self, i: int, offset, j: int):
+    def streams(self, offset, j: int):
         """What streams along c_j to x + offset, also where that lies beyond a face.
 
-        It counts as if it streamed into the cell, as what comes through the same planes. Where
-        cells are listed there is nothing beyond; the host knows where the link along c_i finds it.
+        It counts as if it streamed into the cell, as what comes through the same planes.
         """
-        if self._fluid.layout.listed:
-            return self._found(i, j)
         steps = self.lattice.offset_of(offset)
         end = "_to_" + "".join("mop"[1 + step] for step in steps)
         places = {}
@@ -180,9 +177,11 @@ class BoundaryCell(CellView):
             kernel.loads[value] = f"LOAD(f, {kernel.address(fluid.grid, slot, there)})"
         return f
 
-    def _found(self, i: int, j: int):
-        """What the list says enters along c_i from a mirror; it may be what streams along c_j."""
+    def mirrored(self, i: int, offset, j: int):
+        """As `streams`; where cells are listed, from where the list says that the link finds it."""
         kernel, fluid, parity = self._kernel, self._fluid, self._parity
+        if not fluid.layout.listed:
+            return self.streams(offset, j)
         kernel.per_entry(f"from_{parity}", "int64*")
         kernel.argument("own_link", "int64")
         kernel.argument("f", "store*")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.edge_first import LEAD
+from mpilbm.replay import LEAD
 
 ROOM_BYTES = 2**26
 
@@ -15,15 +15,15 @@ class Told:
     stream               | copy 0 | lists, step … | copy 1 | lists, step …
     ```
 
-    The values wait in pinned memory of the host. There is room for those of as many steps as the
-    passes of both parities let the host lead, but for large ones of some megabytes, where it may
-    have to wait for the oldest copy.
+    The values wait in pinned memory of the host. There is room for those of all steps by which the
+    host may lead (see replay.Lead), but for values of megabytes, where it may have to wait for the
+    oldest copy.
     """
 
     def __init__(self, device, stream, target, values):
         self._device, self._stream, self._target, self._values = device, stream, target, values
         self._room: list[tuple] = []  # (event behind the copy, memory of the host)
-        self._rooms = min(4 * LEAD, max(2, ROOM_BYTES // max(1, target.nbytes)))
+        self._rooms = min(2 * LEAD, max(2, ROOM_BYTES // max(1, target.nbytes)))
         self._count = 0
 
     def tell(self, t: float) -> None:

@@ -8,7 +8,7 @@ from faces import closed
 from random_device import NcclWorld, RandomDevice
 from slabs import Cluster
 
-from mpilbm.edge_first import LEAD
+from mpilbm.replay import LEAD
 from mpilbm.told import Told
 
 
@@ -62,7 +62,7 @@ def test_each_step_finds_its_own_value(count):
     for t in range(steps):
         told.tell(t)
         bulk.submit(lambda: seen.append(target[-1]))
-    assert device.waits == (LEAD if count == 1 else 2)
+    assert device.waits == (3 * LEAD if count == 1 else 2)
     device.synchronize()
     assert seen == list(range(steps))
 

@@ -61,6 +61,15 @@ class Plane:
     values: np.ndarray
 
 
+def of_cells(plane: Plane, face: str, case, slab, cells) -> np.ndarray:
+    """The numbers of cells (plane * rows + row) * nx + x of a slab, as of those next to a face."""
+    at = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
+    at = (at[0] + slab.begin, at[1], case.lattice.x(at[0] + slab.begin, *at[1:]))
+    axes = {2: "y x", 3: "zyx"}[case.dimensions]
+    kept = (k for axis, k in zip(axes, at, strict=True) if axis not in (face[0], " "))
+    return plane.values[tuple(kept)]
+
+
 def names_in(dimensions: int) -> tuple[str, ...]:
     """What a formula may name: no z and nz in two dimensions."""
     return NAMES if dimensions == 3 else tuple(name for name in NAMES if name not in ("z", "nz"))

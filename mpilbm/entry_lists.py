@@ -2,14 +2,15 @@
 
 import json
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from mpilbm.boundaries import one_face_each
-from mpilbm.cell_values import CellValue, Plane
+from mpilbm.cell_values import CellValue, Plane, of_cells
 from mpilbm.errors import CaseError
-from mpilbm.link_values import link_values, links_of
-from mpilbm.moving_links import with_moving
+from mpilbm.link_values import link_values, links_of, mirrored
+from mpilbm.moving_links import MovingLinks, with_moving
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class EntryList:
     inwards, int64 (n,), with their blocked, those that are no fluid replaced by the nearest before
     them. links: float64, the number of each link, where the boundary asks for one. behind: for
     k = 1, 2 where it asks for them, the cells x + k c_i of each link, which may be of ghost planes.
-    moved: if walls move, int32 (n,), the row of `wall_u` (MovingLinks.u) of each cell, and then of
-    the cells inwards; none where the boundary is such a wall itself.
+    mirrored: where the layout lists cells and the links have mirrors, see link_values.mirrored.
+    moved: if walls move, int32 (n,), the row that each cell has in what `moving` knows of their
+    motion, and then of the cells inwards; none where the boundary is such a wall itself.
     fell_back: how often for each of the boundary's `fallbacks`.
     """
 
@@ -48,8 +50,9 @@ class EntryList:
     fell_back: tuple[int, ...] = (0,)
     links: np.ndarray | None = None
     behind: tuple[np.ndarray, ...] = ()
+    mirrored: tuple[np.ndarray, ...] = ()
     moved: tuple[np.ndarray, ...] = ()
-    wall_u: np.ndarray | None = None
+    moving: MovingLinks | None = None
 
     @property
     def boundary(self):
@@ -69,6 +72,7 @@ class EntryList:
             fields={column: values[mine] for column, values in self.fields.items()},
             links=self._of_links(self.links, mine),
             behind=tuple(self._of_links(cells, mine) for cells in self.behind),
+            mirrored=tuple(self._of_links(each, mine) for each in self.mirrored),
             inward=tuple((there[mine], links[mine]) for there, links in self.inward),
             moved=tuple(rows[mine] for rows in self.moved),
         )
@@ -85,9 +89,15 @@ class EntryList:
         """How often the boundary takes something else than it asks for."""
         return sum(self.fell_back)
 
+    @cached_property
+    def _given(self) -> list[list[CellValue]]:
+        """What is given to each member."""
+        return [[CellValue(n, v, 3) for n, v in each.values().items()] for each in self.members]
+
     def rows(self, size, t: float) -> np.ndarray:
         """`values` at time t, in a box of `size` cells."""
-        rows = numbers_at(self.members, size, t)
+        found = ([v.evaluate(size, t).values() for v in values] for values in self._given)
+        rows = np.array([[n for each in of for n in each] or [0.0] for of in found], np.float64)
         if not self.fields:
             return rows
         rows = rows[self.member]
@@ -134,7 +144,7 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
             body = owner[mine] - (len(owners) - len(case.bodies))
             each = _with_links(case, slab, ids, each, body)
         lists.append(replace(each, values=each.rows(case.domain.size, 0)))
-    return with_moving(case.lattice, owners, lists, cells, owner, missing)
+    return with_moving(case, slab, owners, lists, cells, owner, missing)
 
 
 def _meeting(owners, cells, owner) -> np.ndarray:
@@ -150,7 +160,10 @@ def _with_links(case, slab, ids, entries: EntryList, body) -> EntryList:
     links, boundary = links_of(case, slab, ids, *around), entries.boundary
     found, fell_back = link_values(case, boundary, links)
     behind = tuple(links.along(k)[0] for k in range(1, 1 + boundary.behind))
-    return replace(entries, links=found, fell_back=fell_back, behind=behind)
+    mirror = boundary.per_link == "mirror" and case.layout.listed
+    sources = mirrored(case, slab, links, found) if mirror else ()
+    more = {"links": found, "fell_back": fell_back, "behind": behind, "mirrored": sources}
+    return replace(entries, **more)
 
 
 def _groups(owners) -> list[list[int]]:
@@ -161,15 +174,6 @@ def _groups(owners) -> list[list[int]]:
     return list(groups.values())
 
 
-def numbers_at(boundaries, size, t: float) -> np.ndarray:
-    """Rows of EntryList.values at time t."""
-    rows = []
-    for boundary in boundaries:
-        values = (CellValue(name, value, 3) for name, value in boundary.values().items())
-        rows.append([n for value in values for n in value.evaluate(size, t).values()] or [0.0])
-    return np.array(rows, np.float64)
-
-
 def _fields(case, slab, cells, members, member) -> dict[int, np.ndarray]:
     """By column the values (n,) of each cell, from planes of the members; nan for all others."""
     found = {}
@@ -177,15 +181,8 @@ def _fields(case, slab, cells, members, member) -> dict[int, np.ndarray]:
         for column, plane in enumerate(boundary.values().values()):
             if isinstance(plane, Plane):
                 mine = np.flatnonzero(member == number)
-                at = np.unravel_index(cells[mine], (slab.planes, *slab.shape[1:]))
-                at = (at[0] + slab.begin, at[1], case.lattice.x(at[0] + slab.begin, *at[1:]))
-                axes = {2: "y x", 3: "zyx"}[case.dimensions]
-                face = boundary.where[0][0]
-                index = tuple(
-                    k for axis, k in zip(axes, at, strict=True) if axis not in (face, " ")
-                )
                 values = found.setdefault(column, np.full(cells.size, np.nan))
-                values[mine] = plane.values[index]
+                values[mine] = of_cells(plane, boundary.where[0], case, slab, cells[mine])
     return found
 
 

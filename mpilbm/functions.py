@@ -3,6 +3,8 @@
 import math
 from fractions import Fraction
 
+import numpy as np
+
 
 def unnamed(name: str, expression):
     """A `let` where there is no kernel: the expression itself."""
@@ -11,6 +13,8 @@ def unnamed(name: str, expression):
 
 def sqrt(x):
     """The square root."""
+    if isinstance(x, np.ndarray):
+        return np.sqrt(x)
     return math.sqrt(x) if isinstance(x, float) else _sympy().sqrt(x)
 
 

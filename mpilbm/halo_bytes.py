@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mpilbm.codegen import averaged
 from mpilbm.codegen.program import OF, Access
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.passes import exchange_plan
@@ -22,7 +23,7 @@ def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
         shown, beside = range(len(case.coupling.shown(case))), range(1, lattice.Q)
         field = FieldGrid.of(case, slab.planes, *slab.shape[1:])
         reads = [Access(field.name, slot, lattice.offset(i)) for slot in shown for i in beside]
-        fields = [(exchange_plan(field, (), reads), compute)]
+        fields = [(exchange_plan(field, (), reads), compute)] * (1 + averaged(case))
     found = []
     for parity in range(layout.parities):
         following = (parity + 1) % layout.parities

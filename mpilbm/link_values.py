@@ -138,3 +138,22 @@ def mirrors(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     turned |= ~links.fluid(np.where(crossed | turned[:, None], 0, -links.c))
     axes = (crossed | turned[:, None]) & (links.c != 0)
     return (axes << np.arange(size.size)).sum(axis=1).astype(np.float64), (0,)
+
+
+def mirrored(case, slab, links: Links, axes) -> tuple[np.ndarray, np.ndarray]:
+    """Where what enters comes from, given the values of `mirrors`: cells x - c_i + m, and c_r.
+
+    m is the part of c_i along the axes, c_r = c_i - 2 m. Cells int64 (n,), as they are listed, also
+    of ghost planes; r int (n,).
+    """
+    lattice = case.lattice
+    m = links.c * (axes.astype(np.int64)[:, None] >> np.arange(lattice.D) & 1)
+    each = 3 ** np.arange(lattice.D)  # of these c_a = -1, 0, 1 make a number
+    number = np.zeros(3**lattice.D, np.int64)
+    number[(np.array(lattice.c) + 1) @ each] = np.arange(lattice.Q)
+    r = number[(links.c - 2 * m + 1) @ each]
+    *inner, last = (links.at - links.c + m).T
+    inner = [n % size for n, size in zip(inner, case.domain.size, strict=False)]
+    row = inner[1] if lattice.D == 3 else 0
+    plane = last - slab.begin
+    return (plane * slab.shape[1] + row) * slab.shape[2] + inner[0], r

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpilbm import codegen
-from mpilbm.moving_links import motions
+from mpilbm.told import Told
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Lists:
         self.stream, self.count = device.stream("bulk"), cells.size
         self.populations = case.layout.populations
         self._first = solver.grid.ghost
-        self._timed: list[tuple] = []  # (list, array of what is given) that follow the time
+        self._timed: list[tuple[Told, float]] = []  # what follows the time, and how far ahead
         self._launches: dict[int, list] = {}
         self._begins: dict[int, list] = {}
         self._again: dict[int, object] = {}
@@ -70,6 +70,7 @@ class Lists:
             "staging": device.allocate(int(links.sum()), staged),
         }
         self._cells = device.upload(solver.grid.packed(cells, geometry))
+        self._motions: tuple = ()  # (array,) once a list takes it
         self._ranges: list[tuple] = []
         self._nears: dict[str, tuple] = {}  # (cells, their velocities, how many) of a list
         begin = 0
@@ -87,16 +88,18 @@ class Lists:
         solver, upload = self._solver, self._solver.device.upload
         wanted = {a.name for a in solver.program.kernels[f"{name}_0"].arguments}
         arrays = {"values": upload(entries.values.astype(solver.program.compute))}
+        size = solver.case.domain.size
         if any(value.timed for member in entries.members for value in member.given()):
-            self._timed.append((entries, arrays["values"]))
+            ahead = 0.5 if entries.boundary.wall_at == "half" else 1
+            self._follow(arrays["values"], lambda t: entries.rows(size, t), ahead)
         if "link" in wanted:
             # where a direction is not listed the place after the last may be looked at
             arrays["link"] = upload(np.append(entries.links, 0.5).astype(solver.program.compute))
         if "blocked" in wanted:
             arrays["blocked"] = upload(entries.blocked)
         if "motions" in wanted:
-            beside = motions(entries.wall_u, solver.lattice, solver.fluid.collision)
-            arrays["motions"] = upload(beside.astype(solver.program.compute).reshape(-1))
+            self._motions = self._motions or self._moving(entries.moving)
+            arrays["motions"] = self._motions[0]
             for end, rows in zip(("", "_in1", "_in2"), entries.moved, strict=False):
                 arrays[f"moved{end}"] = upload(rows)
         if entries.boundary.beside:
@@ -105,6 +108,8 @@ class Lists:
             if f"cells_behind{k}" in wanted:
                 packed = solver.grid.packed(there, self._geometry)
                 arrays[f"cells_behind{k}"] = upload(packed)
+        if entries.mirrored:
+            arrays |= self._mirrored(*entries.mirrored)
         for k, (there, blocked) in enumerate(entries.inward, 1):
             if f"cells_in{k}" in wanted:
                 packed = solver.grid.packed(there, self._geometry)
@@ -112,6 +117,29 @@ class Lists:
         label = name + solver.suffix
         kept = [state.values for state in self.states if state.label == label]
         return arrays | dict(zip(("state",), kept, strict=False))
+
+    def _moving(self, moving) -> tuple:
+        """The array of how walls move beside cells, one for all lists."""
+        solver = self._solver
+        of = solver.fluid.collision, solver.lattice, solver.case.domain.size
+        array = solver.device.upload(moving.motions(*of, 0).astype(solver.program.compute))
+        if moving.timed:
+            self._follow(array, lambda t: moving.motions(*of, t), 0.5)
+        return (array,)
+
+    def _mirrored(self, cells, r) -> dict:
+        """Where in the array lies what left cells along c_r, in steps of each parity."""
+        solver = self._solver
+        packed = solver.grid.packed(cells, self._geometry)
+        following = solver.device.download(solver.solver.tables["node_next"])
+        found = {}
+        for parity in range(solver.layout.parities):
+            there = np.zeros(cells.size + 1, np.int64)  # one more, as of `link`
+            for j in np.unique(r):
+                place, mine = solver.layout.f_out(solver.lattice, j, parity), np.flatnonzero(r == j)
+                there[mine] = solver.grid.places_of(packed[mine], *place, following)
+            found[f"from_{parity}"] = solver.device.upload(there)
+        return found
 
     def _near(self, name: str, entries) -> dict:
         """The cells next to those of a list, along the links that are missing."""
@@ -175,15 +203,18 @@ class Lists:
         else:
             self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
 
-    def _tell_time(self, entries, values) -> None:
+    def _follow(self, array, values, ahead: float) -> None:
+        """Have an array hold values(t) in each step."""
+        self._timed.append((Told(self._solver.device, self.stream, array, values), ahead))
+
+    def _tell_time(self) -> None:
         """What is given at the time of the populations that enter; before the beginning at t = 0.
 
         They cross a wall half a cell out half a step before they arrive.
         """
-        solver, ahead = self._solver, 0.5 if entries.boundary.wall_at == "half" else 1
-        t = solver.steps + ahead if solver.steps >= 0 else 0
-        rows = entries.rows(solver.case.domain.size, t).astype(solver.program.compute)
-        solver.device.copy(values, solver.device.upload(rows))
+        steps = self._solver.steps
+        for told, ahead in self._timed:
+            told.tell(steps + ahead if steps >= 0 else 0)
 
     @property
     def follows_time(self) -> bool:
@@ -199,8 +230,7 @@ class Lists:
         """Stage now what enters in the next step; the arrays that kernels over all entries take."""
         solver = self._solver
         arrays = self._arrays | solver.current() | {"cells": self._cells}
-        for entries, values in self._timed:
-            self._tell_time(entries, values)
+        self._tell_time()
         for name, begin, end, own in self._ranges:
             parity = solver.steps % solver.layout.parities
             if name in self._nears:
@@ -218,8 +248,7 @@ class Lists:
 
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
-        for entries, values in self._timed:
-            self._tell_time(entries, values)
+        self._tell_time()
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
 

@@ -13,8 +13,8 @@ LONGEST_SIDE = 2**21
 ENTRY_BYTES = 24
 # where cells are computed anew: cell int64, its first entry int32, the following one int32
 AGAIN_BYTES = 16
-# what leaves and enters along a link of a body, in double
-LINK_BYTES = 16
+# what leaves and enters along a link of a body, in double; which links of an entry cross a wall
+LINK_BYTES, WALL_BYTES = 16, 4
 # of forces in parts, an entry: rho and at most six stresses as doubles, what chains it to its cell
 SPLIT_BYTES = 72
 
@@ -60,7 +60,13 @@ def own_bytes(case, entries) -> int:
     """Bytes of the arrays that a list may have beyond those of all: links, cells inwards, state."""
     count, links = counted([entries])
     an_entry, a_link = _own_rates(case, entries)
-    return an_entry * count + a_link * links
+    return an_entry * count + a_link * links + _motion_bytes(case, entries) * bool(count)
+
+
+def _motion_bytes(case, entries) -> int:
+    """Bytes of a list's table of walls that move beside its cells."""
+    values = case.lattice.Q * entries.moving.first.size if entries.moving else 0
+    return np.dtype(case.precision.compute).itemsize * values
 
 
 def _own_rates(case, entries) -> tuple[int, int]:
@@ -69,6 +75,7 @@ def _own_rates(case, entries) -> tuple[int, int]:
     kept = value * len(entries.boundary.state(case.lattice))
     behind = 8 + case.lattice.D * value if entries.boundary.beside else 8 * len(entries.behind)
     a_link = value * (entries.links is not None) + behind
+    a_link += 8 * case.layout.parities * bool(entries.mirrored)
     cells = 12 * len(entries.inward) + 4 * len(entries.moved)
     return 4 + cells + 8 * entries.boundary.beside + kept, a_link
 
@@ -92,9 +99,10 @@ def more_bytes(case, slab, lists) -> np.ndarray:
             entries = np.bincount(plane[mine], minlength=slab.planes)
             links = np.bincount(plane[mine], bits[mine], slab.planes).astype(np.int64)
             found[:, column] += an_entry * entries + a_link * links
+            found[plane[mine][:1], column] += _motion_bytes(case, each)
             if column:
                 found[:, column] += list_bytes(case, entries, links) + LINK_BYTES * links
-                found[:, column] += SPLIT_BYTES * case.split * entries
+                found[:, column] += (SPLIT_BYTES * case.split + WALL_BYTES) * entries
     return found
 
 

@@ -10,7 +10,7 @@ from mpilbm.cell_values import CellValue
 from mpilbm.expressions import numeric
 from mpilbm.lattices import AXES
 from mpilbm.lists import Lists
-from mpilbm.memory_plan import LINK_BYTES, SPLIT_BYTES, counted, list_bytes, own_bytes
+from mpilbm.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, counted, list_bytes, own_bytes
 
 
 class MomentumExchange:
@@ -49,7 +49,7 @@ class MomentumExchange:
         walls = self._links(lists)
         needed = LINK_BYTES * self._links_of_all + list_bytes(case, *counted(lists))
         needed += sum(own_bytes(case, each) for each in lists)
-        needed += SPLIT_BYTES * case.split * sum(each.cells.size for each in lists)
+        needed += (SPLIT_BYTES * case.split + WALL_BYTES) * sum(each.cells.size for each in lists)
         solver.device.require(needed, "the forces on bodies")
         self.exchanged = solver.device.allocate(2 * self._links_of_all, "float64")
         self.lists = Lists(solver, replace(geometry, lists=lists), chained=case.split)

@@ -12,7 +12,7 @@ class Wall:
     """Stand-in for a boundary: `kind` is its structure, `values` its numbers."""
 
     oriented, whole, reach, per_link, slips = False, False, 0, "", False
-    across, behind, beside, half_way_velocity = False, 0, False, None
+    across, behind, beside, moves_half_way = False, 0, False, False
 
     def __init__(self, *where, kind="wall", **values):
         self.where, self.kind, self.numbers = where, kind, values

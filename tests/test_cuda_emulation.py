@@ -12,7 +12,7 @@ from test_body_forces import rotor, sample
 from test_laws_faces import NAMES as NAMED
 from test_laws_faces import four_faces
 from test_laws_slabs import OPTIONS, defined, tables
-from test_laws_walls import QUADRATIC, named, rocks
+from test_laws_walls import QUADRATIC, rocks
 
 from mpilbm import codegen
 from mpilbm.backends import compiler, cuda_launch
@@ -241,10 +241,12 @@ def test_faces_do_what_the_c_text_does(layout):
     assert_same(cpu.run(3), cut)
 
 
-@pytest.mark.parametrize("wall", [QUADRATIC, {"name": "tamm_mott_smith"}], ids=named)
-def test_walls_do_what_the_c_text_does(wall):
+@pytest.mark.parametrize(
+    ("wall", "layout"), [(QUADRATIC, "aa"), ({"name": "tamm_mott_smith"}, "indirect")]
+)
+def test_walls_do_what_the_c_text_does(wall, layout):
     """With a number for each link, and cells behind it."""
-    case = rocks({"name": "aa"}, wall)
+    case = rocks({"name": layout}, wall)
     case["boundary"][0]["name"] = "free_slip"
     compile_both(case)
     cpu, gpu = Cluster(case).start().run(5), Cluster(case, 2, EmulatedDevice).start().run(5)

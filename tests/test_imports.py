@@ -23,9 +23,9 @@ collisions passes overrides fields_in field_copies
 initial solids speeds given_files box_walls moving_links
 case_file case_checks case_errors quantities case link_values entry_lists geometry balance
 pockets surfaces flaws
-codegen
-lists step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells coupled
-populations replay
+codegen replay
+lists told step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells
+coupled populations
 solver
 statistics halo_bytes
 backends halo outputs

@@ -2,13 +2,14 @@
 
 import pytest
 from faces import closed
-from slabs import box
+from slabs import Cluster, box
 
 from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.halo.world import Serial
 from mpilbm.memory_plan import LONGEST_SIDE, limits
+from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.registry import names
 from mpilbm.run import run
 from mpilbm.units import in_words
@@ -45,7 +46,7 @@ def test_check_counts_what_a_run_will_ask_for(layout, monkeypatch, tmp_path):
     ball = {"name": "sphere", "centre": [5.2, 6.1], "radius": 2.4}
     faces = [
         {"name": "full_way", "where": ["x-"]},
-        {"name": "bounce_back", "where": ["x+"]},
+        {"name": "bounce_back", "where": ["x+"], "velocity": [0, "0.01*y"]},
         {"name": "zou_he", "where": ["y-"], "velocity": [0.0, 0.01]},
         {"name": "neumann", "where": ["y+"], "rho": 1.0},
     ]
@@ -72,3 +73,23 @@ def test_check_knows_the_ghosts_of_boundaries_that_look_behind(layout):
     lines = plan(parse_case(tables, "test.toml"), 3).sections["ranks"]
     (halo,) = (line for line in lines if line.what == "halo")
     assert halo.verdict.startswith("sent a step")
+
+
+@pytest.mark.parametrize(("name", "split"), [("interpolated", False), ("tamm_mott_smith", True)])
+def test_forces_take_no_more_than_they_ask_for(name, split, monkeypatch):
+    """All arrays of the device, but for the few values that are given to a list."""
+    ball = {"name": "sphere", "centre": [20.2, 23.1], "radius": 11.4}
+    tables = box("D2Q9", [41, 43], output=[{"name": "body_forces", "every": 5, "split": split}])
+    tables["body"] = [{"label": "ball", "shape": ball, "boundary": {"name": name}}]
+    (solver,), taken, asked = Cluster(tables).solvers, [], []
+    allocate = CpuDevice.allocate
+
+    def take(*of):
+        taken.append(allocate(*of))
+        return taken[-1]
+
+    monkeypatch.setattr(CpuDevice, "require", lambda _, needed, what: asked.append(needed))
+    monkeypatch.setattr(CpuDevice, "allocate", take)
+    MomentumExchange(solver.fluids[0], solver.geometry)
+    (needed,) = asked
+    assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 100

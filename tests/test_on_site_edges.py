@@ -5,6 +5,8 @@ import pytest
 from faces import closed, on_faces, table
 from slabs import Cluster
 
+from mpilbm import domain, geometry
+from mpilbm.case import parse_case
 from mpilbm.registry import find, make, names
 
 
@@ -86,3 +88,64 @@ def test_uniform_flow_passes_between_walls_that_move_with_it(name, lattice, wall
         fields = cluster.fields("rho", "u")
         assert np.abs(fields["rho"] - 1).max() < 1e-13
         assert np.abs(fields["u"] - tables["initial"]["u"]).max() < 1e-13
+
+
+SPELLED = {
+    "x and y": ["0.0*x", "0.05 + 0.0*y"],
+    "t": [0.0, "0.05*where(t > 0.4, 1, 2)"],
+    "both": ["0.0*t*x", "0.05 + 0.0*y*t"],
+    "series": "t,u,v\n0.5,0,0.05\n90,0,0.05\n",
+    "plane": np.full((8, 2), [0.0, 0.05]),
+}
+
+
+@pytest.mark.parametrize("kind", SPELLED)
+def test_however_the_velocity_of_the_walls_is_spelled(kind, tmp_path):
+    """The flux through the inlet is what is given; walls that count as at rest add 10 %."""
+    tables, given = between("zou_he", "D2Q9", {}, kind != "t"), SPELLED[kind]
+    tables["domain"]["size"] = [4, 8]
+    if kind == "series":
+        (tmp_path / "u.csv").write_text(given)
+    elif kind == "plane":
+        np.save(tmp_path / "u.npy", given)
+    files = {"series": "u.csv", "plane": "u.npy"}
+    wall = next(each for each in tables["boundary"] if each["name"] == "bounce_back")
+    wall["velocity"] = str(tmp_path / files[kind]) if kind in files else given
+    fields = Cluster(tables, 2).start().run(20).fields("rho", "u")
+    flux = (fields["rho"] * fields["u"][..., 1]).sum(axis=(1, 2))
+    assert np.abs(flux / (4 * 0.05) - 1).max() < 1e-12
+    assert np.abs(fields["u"] - [0.0, 0.05]).max() < 1e-13
+
+
+@pytest.mark.parametrize("equilibrium", names("equilibria"))
+def test_a_moving_wall_is_known_where_and_when_it_moves(equilibrium):
+    """feq_i - feq_opp of the velocity half a link out of each cell that another boundary sets."""
+    lattice = (find("equilibria", equilibrium).lattices or ["D3Q15"])[-1]
+    D = make("lattices", lattice).D
+    u = ["0.02*x", "0.01*cos(t)*y*x", "0.03*sin(z + t)"][:D]
+    sides = [axis + side for axis in "xyz"[: D - 1] for side in "-+"]
+    walls = {"name": "bounce_back", "where": sides, "velocity": u}
+    ends = table("equilibrium", *(f"{'xyz'[D - 1]}{side}" for side in "-+"), D=D)
+    tables = closed(lattice, [4, 5, 3][-D:], [walls, ends], collision={
+        "name": "mrt" if equilibrium == "dhumieres" else "bgk",
+        "equilibrium": {"name": equilibrium}})  # fmt: skip
+    case = parse_case(tables, "test.toml")
+    (slab,) = domain.split(case.shape, 1, False)
+    (each,) = (e for e in geometry.build(case, slab).lists if e.boundary.name == "equilibrium")
+    collision, size, t = case.fluids[0].collision, case.domain.size, 2.5
+    motions, seen = each.moving.motions(collision, case.lattice, size, t), 0
+    assert each.moving.timed
+    for cell, row in zip(each.cells, each.moved[0], strict=True):
+        plane, line, x = np.unravel_index(cell, case.shape)
+        for i, c in enumerate(case.lattice.c):
+            at = np.array([x, line, plane] if D == 3 else [x, plane]) + 0.5 - np.array(c) / 2
+            inside = all(0 < a < n for a, n in zip(at, size, strict=True))
+            ends_there = not 0 < at[-1] < size[-1]
+            expected = 0
+            if not inside and not ends_there:
+                x_, y_, z_ = (*at, 0)[:3]
+                wall = [0.02 * x_, 0.01 * np.cos(t) * y_ * x_, 0.03 * np.sin(z_ + t)][:D]
+                feq = collision.feq(case.lattice, 0.0, 1.0, [float(v) for v in wall])
+                expected, seen = float(feq[i] - feq[case.lattice.opp[i]]), seen + 1
+            assert abs(motions[row, i] - expected) < 1e-16
+    assert seen

@@ -62,6 +62,11 @@ class Boundary(Parameters):
         return None
 
     @property
+    def moves_half_way(self) -> bool:
+        """Whether it has the same with any velocity, which is given half a link out."""
+        return False
+
+    @property
     def returns(self) -> bool:
         """Whether what enters is what left along the same link, and nothing else."""
         return False
@@ -124,10 +129,12 @@ class Boundary(Parameters):
         left[j]                       the population that left the cell along c_j
         rho, density, u               of what left; density as it is stored
         arrives[j]                    the one that streams in; along a missing link, what left
-                                      against it, changed by the wall there if it has a
-                                      `half_way_velocity`
+                                      against it, changed by the wall there if it
+                                      `moves_half_way`
         streams(offset, j)            the one along c_j that streams to x + offset, also where that
                                       lies beyond a face; it must come from a cell next to x
+        mirrored(i, offset, j)        the same if that is the "mirror" of the link along c_i, which
+                                      knows it where layouts store nothing beyond faces
         normal, inward(k), state      where declared; inward(k) is another cell: left, arrives, …
         feq(density, rho, u)          of the collision
         stored(rho), rest(density)    the density that goes with a rho, and the inverse

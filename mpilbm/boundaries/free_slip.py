@@ -14,8 +14,8 @@ class FreeSlip(Boundary):
     m is the part of c_i along the normal; at an edge or corner where all that is crossed is free
     slip, along all their normals; all of c_i (what left comes back) where another boundary is
     crossed too, or x - c_i + m is no fluid. It keeps the mass, and all momentum along the face; as
-    nothing is dragged it takes no velocity. Second order. Not on D3Q13, which has no mirror nodes,
-    nor in the layout `indirect`. [Succi 2001, The Lattice Boltzmann Equation, 6.3]
+    nothing is dragged it takes no velocity. Second order. Not on D3Q13, which has no mirror nodes.
+    [Succi 2001, The Lattice Boltzmann Equation, 6.3]
     """
 
     oriented = True
@@ -33,19 +33,11 @@ class FreeSlip(Boundary):
             for axes in reversed(every):
                 m = tuple(v if a in axes else 0 for a, v in enumerate(c))
                 r = lattice.c.index(tuple(a - 2 * b for a, b in zip(c, m, strict=True)))
-                f_r = cell.streams(tuple(-v for v in m), r)  # on its way through the face
+                f_r = cell.mirrored(i, tuple(-v for v in m), r)  # on its way through the face
                 above = sum(2**a for a in axes) + Fraction(1, 2)
                 last = axes == every[-1]
                 incoming[i] = f_r if last else cell.below(cell.link(i), above, f_r, incoming[i])
         return incoming
-
-    def problems(self, case):
-        """Refuse layouts that hold fluid nodes alone."""
-        found = super().problems(case)
-        if case.layout.name == "indirect":
-            found.append("free_slip reads beyond the face, where the layout 'indirect' stores "
-                         "nothing; choose another layout, as 'aa'")  # fmt: skip
-        return found
 
 
 def _mirrored(c, n) -> list[tuple[int, ...]]:

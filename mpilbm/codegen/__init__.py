@@ -87,7 +87,7 @@ def boundary_structures(case) -> list[dict]:
 def walls_move(case) -> bool:
     """Whether half-way walls move beside which other boundaries may stand."""
     walls = (*case.boundaries, *(body.boundary for body in case.bodies))
-    return any(wall.half_way_velocity for wall in walls)
+    return any(wall.moves_half_way for wall in walls)
 
 
 def list_name(case, boundary) -> str:

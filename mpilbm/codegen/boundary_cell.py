@@ -6,6 +6,7 @@ from functools import cached_property
 from sympy import Piecewise, Rational, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
+from mpilbm.codegen.inward import OWN, InwardText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
@@ -13,7 +14,6 @@ from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
 
 HALF = Rational(1, 2)
-OWN = "own"  # the entry's place in the arrays of its own list
 PLACE = {  # C text of where a packed cell lies
     "x": "(int)({} & 0x1fffff)",
     "row": "(int)({} >> 21 & 0x1fffff)",
@@ -21,7 +21,6 @@ PLACE = {  # C text of where a packed cell lies
     "node": "(int)({} & 0x3ffffffffff)",
 }
 PLACES = re.compile(r"\b(plane|row|x|node)\b")
-NAMES = re.compile(r"\b(cells?|blocked|moved|plane|row|x|node)(_[mp])?\b")
 
 
 def staged(i: int) -> str:
@@ -45,7 +44,7 @@ class CellView:
     def arrives(self) -> list:
         """The populations that stream into the cell; along a missing link, what left against it.
 
-        There with the motion of a half-way wall that has a constant velocity.
+        There with the motion of a half-way wall.
         """
         f = self._fluid.arriving(self._kernel, self._parity, "f", "streams")
         self._kernel.per_entry("blocked", "uint32*")
@@ -178,6 +177,19 @@ class BoundaryCell(CellView):
             kernel.loads[value] = f"LOAD(f, {kernel.address(fluid.grid, slot, there)})"
         return f
 
+    def mirrored(self, i: int, offset, j: int):
+        """As `streams`; where cells are listed, from where the list says that the link finds it."""
+        kernel, fluid, parity = self._kernel, self._fluid, self._parity
+        if not fluid.layout.listed:
+            return self.streams(offset, j)
+        kernel.per_entry(f"from_{parity}", "int64*")
+        kernel.argument("own_link", "int64")
+        kernel.argument("f", "store*")
+        kernel.touched[0].add("f")
+        kernel.reads.append(Access(fluid.grid.name, *fluid.layout.gather(self.lattice, j, parity)))
+        value = f"LOAD(f, from_{parity}[{staged(i)} - own_link])"
+        return kernel.load(f"mirrored_{i}", value)
+
     @cached_property
     def normal(self) -> tuple[int, ...]:
         """The normal of the face, inwards."""
@@ -249,44 +261,3 @@ class BoundaryCell(CellView):
     def let(self, name: str, expression):
         """Name a value."""
         return self._kernel.let(name, expression)
-
-
-class InwardText:
-    """The text of a list's kernel where it speaks of the k-th cell inwards.
-
-    All values have names of their own. What is read counts as if the entry's cell read it: both
-    belong to the slab, so whatever travels for the one is there for the other.
-    """
-
-    def __init__(self, kernel, k: int):
-        self._kernel, self._end = kernel, f"_in{k}"
-        self.per_entry("cells", "int64*")
-        kernel.entry += "\n" + self._shifted(kernel.head).replace("[entry]", f"[{OWN}]")
-
-    def __getattr__(self, name):
-        return getattr(self._kernel, name)
-
-    def _shifted(self, text: str) -> str:
-        return NAMES.sub(rf"\1{self._end}\2", text)
-
-    def per_entry(self, name: str, type: str) -> None:
-        """Declare an array of the list's own."""
-        self._kernel.per_entry(f"{name}{self._end}", type)
-
-    def read(self, name, pointer, type, grid, slot, offset):
-        """Load a value of the cell inwards."""
-        value = self._kernel.read(f"{name}{self._end}", pointer, type, grid, slot, offset)
-        self._kernel.loads[value] = self._shifted(self._kernel.loads[value])
-        return value
-
-    def load(self, name, text):
-        """Load a value from an array of the list's own."""
-        return self._kernel.load(f"{name}{self._end}", self._shifted(text))
-
-    def coordinate(self, name, index):
-        """The coordinate of the cell inwards."""
-        return self._kernel.coordinate(f"{name}{self._end}", self._shifted(index))
-
-    def let(self, name, expression):
-        """Name a value of the cell inwards."""
-        return self._kernel.let(f"{name}{self._end}", expression)

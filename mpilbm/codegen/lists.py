@@ -4,8 +4,9 @@ from collections import Counter
 
 from sympy import sympify
 
-from mpilbm.codegen.boundary_cell import OWN, BoundaryCell, staged
+from mpilbm.codegen.boundary_cell import BoundaryCell, staged
 from mpilbm.codegen.cell import KernelText
+from mpilbm.codegen.inward import OWN
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Access

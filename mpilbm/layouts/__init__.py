@@ -39,7 +39,7 @@ class Layout(Parameters):
     `dense`: all cells of a row are stored, as populations that come from where c_i points.
     `populations`: what is stored are populations, so that a boundary can write what enters to
     where the step reads it; else the listed cells are computed anew. `sweep`: CUDA devices have a
-    kernel of its own for the bulk.
+    kernel of its own for the bulk. `listed`: fluid cells alone are stored, and found in tables.
     """
 
     buffers: ClassVar[int] = 1
@@ -47,6 +47,7 @@ class Layout(Parameters):
     populations: ClassVar[bool] = True
     sweep: ClassVar[bool] = False
     dense: ClassVar[bool] = True
+    listed: ClassVar[bool] = False
 
     def gather(self, lattice, i: int, parity: int) -> Place:
         """Where the population that streams into the cell along c_i is read."""

@@ -21,6 +21,7 @@ class Indirect(Layout):
     streaming: str = Field("aa", description="ab, aa, esopull")
 
     dense = False
+    listed = True
 
     @field_validator("streaming")
     @classmethod

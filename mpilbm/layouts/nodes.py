@@ -133,19 +133,31 @@ class NodeGrid:
         before = np.cumsum(self.count_of) - self.count_of
         return planes << 42 | (nodes - before[planes + self.ghost])
 
+    def places_of(self, cells, slot: int, offset, following) -> np.ndarray:
+        """Where in the array a value of `packed` cells lies, or of their neighbours at an offset.
+
+        following: node_next of `tables`.
+        """
+        plane, node = (cells >> 42) + self.ghost, cells & 0x3FFFFFFFFFF
+        number, there = self.table(offset), plane + offset[0]
+        if number is not None:
+            first = len(self.offsets) * self.start[plane] + number * self.stride[plane]
+            node = following[first + node]
+        return len(self.slots) * self.start[there] + self.slots[slot] * self.stride[there] + node
+
     def tables(self, geometry) -> dict[str, np.ndarray]:
         """The numbers of neighbours, and the cells of nodes and rows, of all owned planes.
 
-        With two ghost planes also of the inner ones, where they are those of the slab that owns it.
+        Also of the ghost planes next to them, as the slab that owns these has them: but for those
+        of neighbours in planes that this slab does not hold.
         node_next[plane][table, node]: place of the neighbour in its plane; node_cell[plane][node]:
         row * nx + x; node_row[plane, row]: nodes of the plane before this row.
         """
         following = np.zeros(len(self.offsets) * self.places, np.int32)
         cell = np.zeros(self.places, np.int32)
         row = np.zeros((len(self.stride), self.rows + 1), np.int32)
-        more = self.ghost - 1
-        numbers = [self._numbers(geometry, local) for local in (-more - 1, -more)]
-        for local in range(-more, self.planes + more):
+        numbers = [self._numbers(geometry, local) for local in (-2, -1)]
+        for local in range(-1, self.planes + 1):
             plane = local + self.ghost
             numbers = [*numbers[-2:], self._numbers(geometry, local + 1)]
             here = np.flatnonzero(numbers[1] >= 0)
@@ -153,14 +165,18 @@ class NodeGrid:
             cell[start : start + here.size] = here
             row[plane] = np.searchsorted(here, np.arange(self.rows + 1) * self.nx)
             for number, offset in enumerate(self.offsets):
+                if numbers[1 + offset[0]] is None:
+                    continue
                 beside, inside = self._beside(here, offset, geometry.wraps)
                 there = np.where(inside, numbers[1 + offset[0]][beside], -1)
                 first = len(self.offsets) * start + number * stride
                 following[first : first + here.size] = self._completed(plane, number, there)
         return {"node_next": following, "node_cell": cell, "node_row": row}
 
-    def _numbers(self, geometry, local: int) -> np.ndarray:
-        """The node of each cell of a local plane, row after row; -1 in solids."""
+    def _numbers(self, geometry, local: int) -> np.ndarray | None:
+        """The node of each cell of a local plane, row after row; -1 in solids; None: not held."""
+        if not -self.ghost <= local < self.planes + self.ghost:
+            return None
         fluid = geometry.fluid(local).reshape(-1)
         return np.where(fluid, np.cumsum(fluid, dtype=np.int32) - 1, -1)
 

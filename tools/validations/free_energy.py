@@ -8,14 +8,14 @@ from validations import Finding, Validation, Variant, Verdict, changed, tables
 A, KAPPA = 0.02, 0.08  # at half of this kappa the tension is 3 % too low: tanh(x/2)
 TENSION, WIDTH = np.sqrt(8 * KAPPA * A / 9), np.sqrt(2 * KAPPA / A)
 ANGLES = (45, 90, 135)
-RADII = {False: (18,), True: (18, 24, 36)}  # in 3D
+RADII = {False: (20,), True: (20, 32, 48)}  # in 3D
 
 
 class FreeEnergyFlows(Validation):
     """Drops beside sqrt(8 kappa a / 9), drops on walls beside the angle asked for, two layers.
 
-    Laplace: dp R in 2D within 2 %; in 3D dp R / 2 = sigma - c / R^2 with some 5 % at R = 12, sigma
-    of several drops within 2 %. Angles: of the circle through the drop's top
+    Laplace: dp R in 2D, dp R / 2 in 3D, within 2 % (of a drop in 3D with R = 12 the equations
+    themselves have 2 to 4 % less, with R = 20 0.1 %). Angles: of the circle through the drop's top
     and its width at the wall, phi = 0, within 3 degrees. Poiseuille: the L2 error of u_x beside
     Januszewski & Kostur 2014, (21), within 2 %; nu = 1/6 at the walls, 1/24 between.
     """
@@ -56,16 +56,17 @@ class FreeEnergyFlows(Validation):
         return self._tables([4 * R] * 2, phi, 100000 if full else 20000, [True] * 2)
 
     def _ball(self, R):
-        """A drop in 3D. Both phases are richer in oil by d = sigma / (2 a R), as mu is.
+        """A drop in 3D, in both phases of which phi is d = sigma / (2 a R) higher, as mu asks for.
 
-        That outside is given: to gain it by diffusion takes long. The drop gains its own by
-        exp(-t pi^2 2 a mobility / R^2). (An eighth between walls shrinks: at a wall phi is the mean
-        of the cells around, not its mirror image, which drives 7e-4 instead of 6e-5.)
+        By diffusion it would take R^2 / (2 a mobility) steps to be so.
         """
         d = TENSION / (2 * A * R)
         r = "sqrt((x - nx/2)**2 + (y - ny/2)**2 + (z - nz/2)**2)"
-        phi = f"{d} - 1 + {1 - d / 2}*(1 + tanh(({R} - {r})/{WIDTH}))"
-        return self._tables([3 * R] * 3, phi, 12 * R**2, [True] * 3)
+        found = self._tables([3 * R] * 3, "0", 5 * R**2, [True] * 3)
+        for fluid, sign in zip(found["fluid"], "+-", strict=True):
+            phi = f"{d} + tanh(({R} - {r})/{WIDTH})"
+            fluid["initial"] = {"rho": f"0.55 {sign} 0.5*({phi})"}
+        return found
 
     def _angle(self, wall, angle, full):
         R = 48 if full else 24
@@ -111,24 +112,10 @@ class FreeEnergyFlows(Validation):
         radius = np.sqrt(size / np.pi) if D == 2 else np.cbrt(3 * size / (4 * np.pi))
         tension = (p[middle] - p[corner]) * radius / (D - 1)
         speed = np.linalg.norm(u, axis=-1).max()
-        bounds = (0.98, 1.02) if D == 2 else ()
         return Verdict([
-            Finding("tension over sqrt(8 kappa a/9)", tension / TENSION, *bounds),
+            Finding("tension over sqrt(8 kappa a/9)", tension / TENSION, 0.98, 1.02),
             Finding("spurious velocity", speed),
-            Finding("radius", radius),
         ])  # fmt: skip
-
-    def together(self, verdicts):
-        """The tension that drops in 3D tend to."""
-        drops = [each.findings for label, each in verdicts.items() if "3D" in label]
-        if len(drops) < 2:
-            return []
-        tension, _, radius = np.array([[f.found for f in each] for each in drops]).T
-        slope, limit = np.polyfit(radius**-2.0, tension, 1)
-        return [
-            Finding("tension in 3D over sqrt(8 kappa a/9), R to infinity", limit, 0.98, 1.02),
-            Finding("(1 - tension) R^2 / (2 kappa/a)", -slope / WIDTH**2),
-        ]
 
     def _judge_layers(self, u):
         n = len(u)

@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 
+from mpilbm import interfaces
 from mpilbm.lattices import AXES
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.passes import exchange_plan
@@ -22,8 +23,10 @@ class Diagnostics:
         self.planes, self.rows, self.nx = solver.slab.planes, *solver.slab.shape[1:]
         self.dtype = np.dtype(solver.program.compute)
         ghost = solver.grid.ghost
-        self.grid = velocity_grid(self.lattice, ghost, self.planes, self.rows, self.nx)
         coupling, case = solver.case.coupling, solver.case
+        self.jumps = coupling.jumps(case) if coupling else ()
+        size = self.planes, self.rows, self.nx
+        self.grid = velocity_grid(self.lattice, ghost, *size, len(self.jumps))
         self.outputs = coupling.outputs(case) if coupling else ()
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
@@ -55,7 +58,8 @@ class Diagnostics:
     def exchange(self):
         """The exchange of the velocity's edge planes, as differences read them."""
         kernels = self.solver.program.kernels
-        plan = exchange_plan(self.grid, (), kernels["q_criterion"].reads)
+        reads = (*kernels["q_criterion"].reads, *kernels["enstrophy"].reads)
+        plan = exchange_plan(self.grid, (), reads)
         return self.solver.exchanger.prepare(plan, [self.velocity])
 
     def fields(self, names, begin: int, end: int) -> dict[str, np.ndarray]:
@@ -134,7 +138,7 @@ class Diagnostics:
         """
         if self._velocity_step != self.solver.steps:
             self.solver.coupled.look()
-            columns = 4 + self.lattice.D + len(self.masses)
+            columns = 4 + self.lattice.D + len(self.masses) + len(interfaces.ends(self.jumps))
             self._sums = self._row_sums("velocity", columns, u=self.velocity)
             self.exchange.start()
             self.exchange.finish()
@@ -147,32 +151,41 @@ class Diagnostics:
         arrays |= self.grid.arguments()
         self.solver.over_block(name, 0, self.planes, sums=sums, **arrays)
         rows = self.device.download(sums).reshape(self.planes, self.rows, columns)
-        return np.stack([_over_rows(plane, name, self.lattice.D) for plane in rows])
+        largest = self._largest if name == "velocity" else []
+        return np.stack([_over_rows(plane, largest) for plane in rows])
+
+    @property
+    def _largest(self) -> list[int]:
+        """Which sums of `velocity` are maxima."""
+        speed, end = self.lattice.D + 2, 4 + self.lattice.D + len(self.masses)
+        return [speed, *range(end, end + len(interfaces.ends(self.jumps)))]
 
     def sums(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Names and (planes, columns) in double: mass, momentum, energies, max |u|, not finite.
 
         mass = sum rho; kinetic_energy = sum rho u.u / 2; enstrophy = sum omega.omega / 2, over the
-        fluid cells, times the volume of a cell; of each of several fluids the mass. Collective.
+        fluid cells, times the volume of a cell; of each of several fluids the mass; of coupled
+        ones what `interfaces` makes a length of. Collective.
         """
         D, volume = self.lattice.D, self.lattice.volume
         first = self._velocity_sums()
-        enstrophy = self._row_sums("enstrophy", 1, u=self.velocity)
+        slopes = self._row_sums("enstrophy", 1 + len(self.jumps), u=self.velocity)
+        enstrophy, gradients = slopes[:, :1], slopes[:, 1:] / [jump or 1.0 for jump in self.jumps]
         end, cells = D + 4, self.solver.geometry.fluid_cells[:, None]
+        first, ends = np.split(first, [end + len(self.masses)], axis=1)
         mass = first[:, :1] + self.rest * cells
         masses = first[:, end:] + np.array([list(self.masses.values())]) * cells
         momentum = [f"momentum_{axis}" for axis in AXES[:D]]
         names = ("mass", *momentum, "kinetic_energy", "enstrophy", "max_speed", "nonfinite")
-        names += tuple(self.masses)
+        names += (*self.masses, *interfaces.gradients(self.jumps), *interfaces.ends(self.jumps))
         speed = np.sqrt(first[:, D + 2 : D + 3])
         whole = (volume * part for part in (mass, first[:, 1 : D + 2], enstrophy))
-        parts = (*whole, speed, first[:, D + 3 : end], volume * masses)
+        parts = (*whole, speed, first[:, D + 3 : end], volume * masses, volume * gradients, ends)
         return names, np.concatenate(parts, axis=1)
 
 
-def _over_rows(rows: np.ndarray, name: str, D: int) -> np.ndarray:
+def _over_rows(rows: np.ndarray, largest: list[int]) -> np.ndarray:
     """Add the rows of one plane; the largest where the column is a maximum."""
     total = rows.sum(axis=0)
-    if name == "velocity":
-        total[D + 2] = rows[:, D + 2].max()
+    total[largest] = rows[:, largest].max(axis=0)
     return total

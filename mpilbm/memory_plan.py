@@ -30,7 +30,8 @@ def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
         np.dtype(kind).itemsize for kind in (case.precision.storage, case.precision.compute)
     )
     grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, case.ghost)
-    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx)
+    more = len(case.coupling.jumps(case)) if case.coupling else 0
+    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx, more)
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     if case.coupling:
         tables["fields of the coupling"] = FieldGrid.of(case, planes, rows, nx).count * compute

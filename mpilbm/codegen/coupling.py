@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 
+from sympy import sqrt
+
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.coupled_cell import Acted, CoupledCell, FieldText
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF, Access
+from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
 from mpilbm.layouts.field_grid import FieldGrid
+from mpilbm.layouts.grid import velocity_grid
 
 
 class CoupledKernels:
@@ -160,6 +164,8 @@ class CoupledDiagnostics(Diagnostics):
     def __init__(self, kernels: CoupledKernels):
         super().__init__(kernels.plain[0])
         self.kernels, self.coupling = kernels, kernels.coupling
+        self.jumps = self.coupling.jumps(kernels.case)
+        self.grid = velocity_grid(self.lattice, 1, 1, 1, 1, len(self.jumps))
 
     def _cell(self, kernel, parity: int) -> CoupledCell:
         return CoupledCell(self.kernels, kernel, self.kernels.left(kernel, parity))
@@ -176,11 +182,27 @@ class CoupledDiagnostics(Diagnostics):
         return density, rho, u, momentum
 
     def velocity(self, parity):
-        """Also the mass of each fluid."""
+        """Also the mass of each fluid, and what tells phases apart, behind the velocity."""
         kernel = super().velocity(parity)
         if self.coupling.masses(self.kernels.case):
             for mass in self.coupling.mass(self.cell):
                 kernel.add(mass, FLUID)
+        order = zip(self.coupling.order(self.cell), self.jumps, strict=True)
+        for k, (value, jump) in enumerate(order):
+            value = kernel.let(f"order_{k}", value)
+            kernel.write("u", "real", self.grid, self.lattice.D + k, HERE, value)
+            if jump is None:
+                kernel.maximum(value, FLUID)
+                kernel.maximum(1 / value, FLUID)
+        return kernel
+
+    def enstrophy(self):
+        """Also the sums of |grad phi| of what tells phases apart."""
+        kernel, D = super().enstrophy(), self.lattice.D
+        for k in range(D, D + len(self.jumps)):
+            slope = [self._slope(kernel, axis, k, "cell") for axis in range(D)]
+            slope = [kernel.let(f"slope_{axis}_{k}", each) for axis, each in enumerate(slope)]
+            kernel.add(sqrt(dot(slope, slope)), FLUID)
         return kernel
 
     def output(self, k: int, parity):

@@ -94,6 +94,17 @@ class Coupling(Parameters):
         """Expressions of these."""
         return [cell.density(k) for k in range(cell.count)]
 
+    def jumps(self, case) -> tuple[float | None, ...]:
+        """By how much each field of `order` differs across an interface.
+
+        None: by its range in the box; such a field is positive.
+        """
+        return ()
+
+    def order(self, cell) -> list:
+        """Expressions of fields that tell phases apart, of what left."""
+        return []
+
     def wall(self, case, wetting: dict) -> dict[str, tuple[float, float]]:
         """{name: (scale, sum)} of all `shown`: scale * mean of the fluid around + sum."""
         raise NotImplementedError

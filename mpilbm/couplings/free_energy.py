@@ -152,6 +152,14 @@ class FreeEnergy(Coupling):
         phi = cell.rho(1)
         return [phi, cell.cs2 * cell.rho(0) + self.bulk(cell, phi)[1]]
 
+    def jumps(self, case):
+        """Phi from -1 to 1."""
+        return (2.0,)
+
+    def order(self, cell):
+        """The order parameter."""
+        return [cell.rho(1)]
+
     def wall(self, case, wetting):
         """The mean of phi beside, raised by h / kappa for a contact angle."""
         angle = (wetting or {}).get("angle", 90.0)

@@ -9,11 +9,13 @@ from mpilbm.units import tau_from_viscosity
 
 SAMPLES = 64  # a side of the box at most
 APART = 2.0  # one density over another from which on a case asks for two phases
-STIFF = 300  # drops of psi = 1 - exp(-rho) end in NaN below tau - 1/2 = (rho_l/rho_v) / STIFF or so
+STIFF = 300  # drops of one fluid, bgk, end in NaN below tau - 1/2 = (rho_l/rho_v) / STIFF or so
+PARTED = 0.0105  # drops of two, bgk, below PARTED (rho/rho_dissolved - 1)^(1/2); trt holds to half
+DENSEST = 1e3  # times the density given: so far a liquid is looked for
 
 
 def phase_warnings(coupling, case) -> list[str]:
-    """A uniform state that falls apart, phases that mix, tau too near 1/2 for their densities."""
+    """A uniform state that falls apart or collapses, phases that mix, tau too near 1/2 for them."""
     ends = extremes(case)
     if ends is None:
         return []
@@ -22,13 +24,14 @@ def phase_warnings(coupling, case) -> list[str]:
         float(np.linalg.eigvals(coupling.stability(rho)).real.min())
         for rho in ends[0] + share * (ends[1] - ends[0])
     )
+    found = _collapses(coupling, case, ends) if lowest < 0 else []
     if all(isinstance(fluid.initial.rho, int | float) for fluid in case.fluids):
-        return _uniform(coupling, case, ends[0], lowest) if lowest < 0 else []
-    ratio = float((ends.max(axis=0) / ends.min(axis=0)).max())
-    if ratio < APART:
-        return []
-    found = [_mixes(coupling, ends, lowest)] if lowest >= 0 else []
-    return found + (_stiff(case, ratio) if len(case.fluids) == 1 else [])
+        return found or (_uniform(coupling, case, ends[0], lowest) if lowest < 0 else [])
+    if (ends.max(axis=0) / ends.min(axis=0)).max() < APART:
+        return found
+    if lowest >= 0:
+        found.append(_mixes(coupling, ends, lowest))
+    return found + _stiff(case, parted(coupling, ends))
 
 
 def extremes(case) -> np.ndarray | None:
@@ -66,13 +69,44 @@ def _mixes(coupling, ends, lowest: float) -> str:
             "below 0; strengthen G")  # fmt: skip
 
 
+def parted(coupling, ends) -> float:
+    """How many times the densities of a fluid differ, of that which differs most.
+
+    Of several fluids not more than what G holds apart: F_k / rho_k = -cs2 (psi_k / rho_k) sum_l
+    G_kl grad psi_l balances cs2 grad log rho_k, whatever is given.
+    """
+    ratio = ends.max(axis=0) / ends.min(axis=0)
+    if ends.shape[1] > 1:
+        psi = coupling.potential(ends)
+        pull = coupling.matrix(len(psi[0])) @ (psi[1] - psi[0]) * (psi / ends).max(axis=0)
+        ratio = np.minimum(ratio, np.exp(np.abs(pull)))
+    return float(ratio.max())
+
+
+def _collapses(coupling, case, ends) -> list[str]:
+    """Of fluids that attract themselves, whatever their density."""
+    found, G = [], coupling.matrix(len(case.fluids))
+    for k, name in enumerate(fluid_names(case)):
+        rho = ends[:, k].max() * np.geomspace(1, DENSEST, 64)
+        with np.errstate(all="ignore"):
+            slope = 1 + G[k, k] * coupling.potential(rho) * coupling.potential.slope(rho)
+        if (slope < 0).all():
+            found.append(f"psi: found '{coupling.psi}', by which '{name}' has no liquid: dp/drho "
+                         f"is {slope[0]:.3g} cs2 at rho = {rho[0]:.3g} and below 0 up to "
+                         f"{rho[-1]:.3g}, so that drops collapse; take a psi that is bounded, "
+                         "or weaken G")  # fmt: skip
+    return found
+
+
 def _stiff(case, ratio: float) -> list[str]:
-    (fluid,) = case.fluids
-    tau = tau_from_viscosity(fluid.viscosity, case.lattice.cs2)
-    least = ratio / STIFF
+    """Fluids share a velocity: one of them that is thick enough steadies all."""
+    thickest = max(fluid.viscosity for fluid in case.fluids)
+    tau = tau_from_viscosity(thickest, case.lattice.cs2)
+    least = ratio / STIFF if len(case.fluids) == 1 else PARTED * (ratio - 1) ** 0.5
     if tau - 0.5 >= least:
         return []
     enough = least * float(case.lattice.cs2)
+    whose = "viscosity" if len(case.fluids) == 1 else "the viscosity of one fluid"
     return [f"tau = {tau:.4g} is too near 1/2 for densities that differ {ratio:.3g} times: "
-            f"drops end in NaN below {0.5 + least:.3g} or so; raise viscosity to {enough:.3g}, or "
+            f"drops end in NaN below {0.5 + least:.3g} or so; raise {whose} to {enough:.3g}, or "
             "take densities closer together"]  # fmt: skip

@@ -168,6 +168,18 @@ class ShanChen(Coupling):
         rho = [cell.rho(k) for k in fluids]
         return [cell.cs2 * (sum(rho) + between / 2), *(rho if cell.count > 1 else ())]
 
+    def jumps(self, case):
+        """What is in equilibrium is not known; of two fluids the share of one tells all."""
+        count = len(case.fluids)
+        return (None,) * (count if count > 2 else 1)
+
+    def order(self, cell):
+        """The density of one fluid, the shares rho_k / rho of several."""
+        if cell.count == 1:
+            return [cell.rho(0)]
+        rho = [cell.rho(k) for k in range(cell.count)]
+        return [each / sum(rho) for each in rho[: 1 if cell.count == 2 else None]]
+
     def wall(self, case, wetting):
         """Psi of the densities that a wall shows."""
         shown = zip(self.shown(case), fluid_names(case), strict=True)

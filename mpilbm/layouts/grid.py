@@ -109,9 +109,10 @@ class Grid:
         return f"(int64)({slot}) * {self.name}_slot + {cell}"
 
 
-def velocity_grid(lattice, ghost: int, planes: int, rows: int, nx: int) -> Grid:
-    """Memory of the velocity field: D values a cell, ghost planes like the populations."""
-    return Grid.dense("u", planes, rows, nx, tuple(range(lattice.D)), ghost, lattice.staggered)
+def velocity_grid(lattice, ghost: int, planes: int, rows: int, nx: int, more: int = 0) -> Grid:
+    """Memory of the velocity field, and of `more` values a cell; ghost planes as of populations."""
+    slots = tuple(range(lattice.D + more))
+    return Grid.dense("u", planes, rows, nx, slots, ghost, lattice.staggered)
 
 
 _SIDE = {-1: "_m", 0: "", 1: "_p"}  # the wrapped neighbour's index, as the prelude names it

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from mpilbm import interfaces
 from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.rows import Rows
@@ -16,7 +17,8 @@ ROW_BYTES = 256
 class Monitor(Output):
     """Mass, momentum, energy, enstrophy, largest speed and GLUPS as rows of `monitor.csv`.
 
-    In lattice units; with [units] the time in seconds too.
+    In lattice units; with [units] the time in seconds too. Of coupled fluids also the mass of each
+    and the length of their interfaces, in 3D the area (see interfaces.py).
     """
 
     files: ClassVar[tuple[str, ...]] = (NAME,)
@@ -38,7 +40,7 @@ class MonitorWriter:
         self.context = context
         self.path = context.directory / NAME
         names, _ = context.solver.sums()
-        self.columns = [name for name in names if not name.endswith("nonfinite")]
+        self.columns = [n for n in interfaces.columns(names) if not n.endswith("nonfinite")]
         self.rows = None
         self.before = (context.first_step, 0.0)
         on_root(context.comm, self._open)

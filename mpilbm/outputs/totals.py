@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mpilbm import interfaces
 from mpilbm.errors import NonFiniteError
 
 
@@ -68,10 +69,13 @@ class Totals:
 
 
 def add_planes(names, planes) -> dict[str, float]:
-    """Sums over axis 0 of (planes, names) in plane order; the maximum where a name says so."""
+    """Sums over axis 0 of (planes, names) in plane order; the maximum where a name says so.
+
+    What makes the length of interfaces is put together.
+    """
     totals = np.cumsum(planes, axis=0, dtype=np.float64)[-1]
     largest = planes.max(axis=0)
-    return {
-        name: float(largest[k] if name.endswith("max_speed") else totals[k])
+    return interfaces.with_length({
+        name: float(largest[k] if interfaces.is_maximum(name) else totals[k])
         for k, name in enumerate(names)
-    }
+    })  # fmt: skip

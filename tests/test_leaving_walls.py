@@ -1,0 +1,43 @@
+"""A flow that leaves through a wall: unstable where it is fast against the viscosity."""
+
+import numpy as np
+import pytest
+from slabs import Cluster
+
+from mpilbm.case import parse_case
+
+
+def leaving(out, nu, lattice="D3Q19", wall="bounce_back", length=32):
+    """A stream from z- to z+, where it leaves through a wall."""
+    ends = [
+        {"name": "equilibrium", "where": ["z-"], "velocity": [0, 0, out]},
+        {"name": wall, "where": ["z+"], "velocity": [0, 0, out]},
+    ]
+    return {
+        "lattice": {"name": lattice},
+        "domain": {"size": [8, 8, length], "periodic": [True, True, False]},
+        "fluid": {"viscosity": nu},
+        "collision": {"name": "mrt" if lattice == "D3Q13" else "trt"},
+        "precision": {"compute": "float64", "storage": "float64"},
+        "initial": {"u": ["1e-6*sin(11*x + 7*y*y + 5*z)", 0, out]},
+        "boundary": ends,
+        "run": {"steps": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("lattice", "ratio", "told"),
+    [("D3Q19", 2.5, False), ("D3Q19", 5, True), ("D3Q13", 1.8, False), ("D3Q13", 3, True)],
+)
+def test_a_wall_through_which_too_much_leaves_is_told_and_is_unstable(lattice, ratio, told):
+    case = leaving(0.04, 0.04 / ratio, lattice)
+    found = [text for text in parse_case(case, "test.toml").warnings if "leaves through" in text]
+    assert bool(found) == told
+    assert all("boundary.1.velocity" in text and "z+ at 0.04" in text for text in found)
+    across = np.abs(Cluster(case).start().run(1500).fields("u")["u"][..., :2]).max()
+    assert (across > 1e-4) == told
+
+
+def test_what_leaves_by_an_outflow_or_comes_in_by_a_wall_is_not_told():
+    for case in (leaving(0.04, 0.004, wall="equilibrium"), leaving(-0.04, 0.004)):
+        assert not any("leaves" in text for text in parse_case(case, "test.toml").warnings)

@@ -24,7 +24,8 @@ class SphereInPipe(Validation):
     128^2 x 512 within 1 % of the limit of the two finest (second order). Table 3: c_d within 3 %,
     pressure over viscous drag within 10 % (as far as the paper's two methods are apart), Strouhal
     numbers from the drag within 0.05. On D3Q19 c_d is within 3 % of the 144.48 of Haberman
-    & Sayre, or within 5 % of table 3. From Re 200 on the flow leaves by an equilibrium. In quick: 32^2 x 128, Re = 1 and 10 (there within 10 %).
+    & Sayre, or within 5 % of table 3. From Re 200 on the flow leaves by an equilibrium. In quick:
+    32^2 x 128, Re = 1 and 10 (there within 10 %).
     """
 
     def variants(self, full):

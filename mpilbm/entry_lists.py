@@ -33,7 +33,8 @@ class EntryList:
     mirrored: where the layout lists cells and the links have mirrors, see link_values.mirrored.
     moved: if walls move, int32 (n,), the row that each cell has in what `moving` knows of their
     motion, and then of the cells inwards; none where the boundary is such a wall itself.
-    fell_back: how often for each of the boundary's `fallbacks`.
+    fell_back: how often for each of the boundary's `fallbacks`. ending: of the name of the kernel
+    that handles the list: see at_once.
     """
 
     structure: dict
@@ -53,6 +54,7 @@ class EntryList:
     mirrored: tuple[np.ndarray, ...] = ()
     moved: tuple[np.ndarray, ...] = ()
     moving: MovingLinks | None = None
+    ending: str = ""
 
     @property
     def boundary(self):

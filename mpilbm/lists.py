@@ -1,7 +1,8 @@
 """The boundary lists of a slab: all of a step's entries are computed, then all are taken in.
 
 No entry sees what another one writes, so neither their order nor the layout can be seen in the
-result. Populations that enter are written to where the step will read them; where the layout
+result. Populations that enter are written to where the step will read them, at once where no other
+entry could see it (see at_once; not in layouts that keep tables of neighbours); where the layout
 stores moments, the listed cells are computed anew, right after the planes they lie in.
 """
 
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpilbm import codegen
+from mpilbm.at_once import parted
 from mpilbm.told import Told
 
 
@@ -41,17 +43,21 @@ class Lists:
 
     `solver` is the fluid's Populations. `start` is where the links of an entry begin in the staging
     array. Some arrays are of one list: there entry k stands at k - own_first. `chained`: kernels
-    over each listed cell once find its entries, also where the step does not need that.
+    over each listed cell once find its entries, also where the step does not need that. `staged`:
+    nothing is written at once, for kernels that look at what was staged.
     """
 
-    def __init__(self, solver, geometry, chained=False):
+    def __init__(self, solver, geometry, chained=False, staged=False):
         self._solver, self._geometry = solver, geometry
         case, device, entries = solver.case, solver.device, geometry.lists
+        if case.layout.dense and not staged:
+            entries = parted(case, solver.slab, entries)
         cells = np.concatenate([e.cells for e in entries] or [np.empty(0, np.int64)])
         missing = np.concatenate([e.missing for e in entries] or [np.empty(0, np.uint32)])
         bits = np.unpackbits(missing.view(np.uint8)).reshape(-1, 32)
         links = bits.sum(axis=1, dtype=np.int64)
         self.stream, self.count = device.stream("bulk"), cells.size
+        self._staged = sum(e.cells.size for e in entries if not e.ending)
         self.populations = case.layout.populations
         self._first = solver.grid.ghost
         self._timed: list[tuple[Told, float]] = []  # what follows the time, and how far ahead
@@ -62,12 +68,13 @@ class Lists:
         if not self.count:
             return
         precision = case.precision
-        staged = precision.storage if self.populations else precision.compute
+        links = links[: self._staged]
+        stored = precision.storage if self.populations else precision.compute
         self._arrays = {
             "missing": device.upload(missing),
             "value": device.upload(np.concatenate([e.value for e in entries])),
             "start": device.upload(start := np.cumsum(links) - links),
-            "staging": device.allocate(int(links.sum()), staged),
+            "staging": device.allocate(int(links.sum()), stored),
         }
         self._cells = device.upload(solver.grid.packed(cells, geometry))
         self._motions: tuple = ()  # (array,) once a list takes it
@@ -75,10 +82,10 @@ class Lists:
         self._nears: dict[str, tuple] = {}  # (cells, their velocities, how many) of a list
         begin = 0
         for e in entries:
-            own = {"own_first": begin, "own_link": int(start[begin]) if e.cells.size else 0}
-            own |= self._own(codegen.list_name(case, e.boundary), e)
+            name = codegen.list_name(case, e.boundary) + e.ending
+            own = {"own_first": begin, "own_link": int(start[begin]) if begin < start.size else 0}
             end = begin + e.cells.size
-            self._ranges.append((codegen.list_name(case, e.boundary), begin, end, own))
+            self._ranges.append((name, begin, end, own | self._own(name, e)))
             begin = end
         if chained or not self.populations:
             self._chain(cells, geometry, device, solver.grid)
@@ -187,7 +194,7 @@ class Lists:
             return
         arrays |= self._arrays
         bind = self._solver.bind_step
-        for name, begin, end, own in self._ranges:
+        for name, begin, end, own in (each for each in self._ranges if each[1] < each[2]):
             if name in self._nears:
                 cells, near, count = self._nears[name]
                 launch = bind(f"{name}_near_{parity}", **(arrays | {"cells": cells, "near": near}))
@@ -197,10 +204,10 @@ class Lists:
             if "state" in own:
                 launch = bind(f"{name}_begin_{parity}", cells=self._cells, **own, **arrays)
                 self._begins[key].append((launch, begin, end))
-        if self.populations:
+        if self.populations and self._staged:
             enter = bind(f"enter_{parity}", cells=self._cells, **arrays)
-            self._launches[key].append((enter, 0, self.count))
-        else:
+            self._launches[key].append((enter, 0, self._staged))
+        if not self.populations:
             self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
 
     def _follow(self, array, values, ahead: float) -> None:

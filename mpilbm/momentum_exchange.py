@@ -52,7 +52,7 @@ class MomentumExchange:
         needed += (SPLIT_BYTES * case.split + WALL_BYTES) * sum(each.cells.size for each in lists)
         solver.device.require(needed, "the forces on bodies")
         self.exchanged = solver.device.allocate(2 * self._links_of_all, "float64")
-        self.lists = Lists(solver, replace(geometry, lists=lists), chained=case.split)
+        self.lists = Lists(solver, replace(geometry, lists=lists), chained=case.split, staged=True)
         self._walls = solver.device.upload(walls) if walls.size else walls
         if case.split and self.lists.count:
             self.stress = solver.device.allocate(self.lists.once * self.parts, "float64")

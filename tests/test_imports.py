@@ -21,7 +21,7 @@ cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in field_copies
 initial solids speeds given_files box_walls moving_links
-case_file case_checks case_errors quantities case link_values entry_lists geometry balance
+case_file case_checks case_errors quantities case link_values entry_lists geometry balance at_once
 pockets surfaces flaws
 codegen replay
 lists told step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells

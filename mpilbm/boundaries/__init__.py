@@ -31,6 +31,7 @@ class Boundary(Parameters):
     slips      nothing is dragged along its wall
     across     it stands on two periodic faces, and acts on what streams from one to the other
     plain      it speaks of populations alone, not of rho, u or a force
+    turns_back what enters along a link is what left along it, and what is given
 
     `wetting`: what the wall shows of the fluids that a coupling lets act on each other.
     """
@@ -52,6 +53,7 @@ class Boundary(Parameters):
     slips: ClassVar[bool] = False
     across: ClassVar[bool] = False
     plain: ClassVar[bool] = False
+    turns_back: ClassVar[bool] = False
 
     @property
     def half_way_velocity(self) -> tuple[float, ...] | None:

@@ -16,6 +16,7 @@ class BounceBack(Wall):
     """
 
     plain = True
+    turns_back = True
 
     @property
     def half_way_velocity(self):

@@ -166,6 +166,10 @@ def _list_kernels(case, kernels, parity: int) -> list:
     for boundary in boundaries(case):
         name = list_name(case, boundary)
         found.append(lists.stage_kernel(kernels, boundary, name, parity, move))
+        if boundary.turns_back and case.layout.dense:
+            found.append(lists.at_once_kernel(kernels, boundary, name, parity))
+            if boundary.returns:
+                found.append(lists.exchange_kernel(kernels, boundary, name, parity))
         if boundary.beside:
             found.append(lists.near_kernel(kernels, name, parity))
         if boundary.state(case.lattice):

@@ -1,4 +1,7 @@
-"""Kernels over the list entries of boundaries: what enters is staged, then all of it taken in."""
+"""Kernels over the list entries of boundaries: what enters is staged, then all of it taken in.
+
+Or, where no two entries share a place, written at once.
+"""
 
 from collections import Counter
 
@@ -30,9 +33,46 @@ LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "in
 def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, move=False) -> "EntryText":
     """Compute what enters each entry of a list into the staging array; walls beside may move."""
     kernel = EntryText(f"{name}_{parity}", f"{boundary.name}: {type(boundary).__doc__}", fluid)
+    array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
+    kernel.argument("staging", array)
+    kernel.put = {i: f"{store}(staging, {staged(i)}, {{}});" for i in range(fluid.lattice.Q)}
+    return _incoming(kernel, fluid, boundary, parity, move)
+
+
+def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
+    """Write what enters along links that turn back to where the next step gathers it."""
+    kernel = EntryText(f"{name}_at_once_{parity}", f"{boundary.name}: what left comes back", fluid)
+    kernel.unstaged()
+    kernel.argument("f", "store*")
+    kernel.put = {
+        i: f"STORE_HERE(f, {kernel.address(fluid.grid, *place)}, {{}});"
+        for i in range(1, fluid.lattice.Q)
+        for place in [fluid.layout.gather(fluid.lattice, i, parity)]
+    }
+    return _incoming(kernel, fluid, boundary, parity, False)
+
+
+def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
+    """Exchange what left a link's cell for what left that at the link's other end."""
+    text = f"{boundary.name}: what left comes back at both ends of a link that wraps around"
+    kernel = EntryText(f"{name}_exchange_{parity}", text, fluid)
+    kernel.unstaged()
+    kernel.argument("f", "store*")
+    lattice, layout, grid = fluid.lattice, fluid.layout, fluid.grid
+    for i in (i for i in range(1, lattice.Q) if max(lattice.offset(i)[1:]) > 0):
+        here = kernel.address(grid, *layout.f_out(lattice, lattice.opp[i], parity))
+        there = kernel.address(grid, *layout.gather(lattice, i, parity))
+        kernel.do(f"const store here_{i} = {_listed(i)} ? f[{here}] : (store)0;")
+        kernel.do(f"const store there_{i} = {_listed(i)} ? f[{there}] : (store)0;")
+        kernel.do(f"if ({_listed(i)}) COPY(f, {there}, here_{i});")
+        kernel.do(f"if ({_listed(i)}) COPY(f, {here}, there_{i});")
+    return kernel
+
+
+def _incoming(kernel: "EntryText", fluid: FluidKernels, boundary, parity, move) -> "EntryText":
+    """Let a kernel compute what enters, and what the entry keeps."""
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
-    kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     cell = BoundaryCell(kernel, fluid, boundary, parity, move)
     kernel.incoming = {i: sympify(e) for i, e in boundary.incoming(cell).items()}
     names = boundary.state(fluid.lattice)
@@ -151,10 +191,16 @@ class EntryText(KernelText):
         self.directions = fluid.lattice.Q
         self.head = self.entry = ENTRY[fluid.grid.over]
         self.incoming: dict = {}
+        self.put: dict[int, str] = {}  # C text that stores what enters, {} its name
         self.following: dict = {}  # index of a value of the state: what the next step finds there
         self.links = LINKS.format("entry")
         for argument, type in LIST.items():
             self.argument(argument, type)
+
+    def unstaged(self) -> None:
+        """Entries have no places in the staging array."""
+        self.links = "const uint32 links = missing[entry];"
+        del self.arguments["start"]
 
     def enter_all(self, lowest: int, value: str) -> None:
         """Take in what all entries of a cell have staged: arrives_i of directions from `lowest`."""
@@ -203,21 +249,17 @@ class EntryText(KernelText):
             body = " ".join([*block, f"enters_{i} = {c_text(value)};"])
             lines.append(f"real enters_{i} = R(0); if ({_listed(i)}) {{ {body} }}")
         for i in entering:
-            lines.append(f"if ({_listed(i)}) {self._stage}(staging, {staged(i)}, enters_{i});")
+            lines.append(f"if ({_listed(i)}) {self.put[i].format(f'enters_{i}')}")
         stores = following.items()
         return lines + [f"STORE_REAL(state, {k}, {c_text(value)});" for k, value in stores]
 
     def wrap(self, body):
-        """The staging array is written when there is anything to stage."""
-        if self.incoming:
-            self.statements.append((f"{self._stage}(staging, 0, 0);", ()))
+        """What enters is written when there is any."""
+        for i in list(self.incoming)[:1]:
+            self.statements.append((self.put[i], ()))
         if self.following:
             self.statements.append(("STORE_REAL(state, 0, 0);", ()))
         return super().wrap(body)
-
-    @property
-    def _stage(self) -> str:
-        return "STORE_HERE" if self.arguments["staging"] == "store*" else "STORE_REAL"
 
 
 def _used(expression, known) -> set:

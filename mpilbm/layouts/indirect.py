@@ -15,7 +15,7 @@ class Indirect(Layout):
 
     A table holds 4 bytes for each neighbour that a step looks for: half as much with esopull, which
     looks forward only. Vorticity and its sums still take fields over all cells, made when asked
-    for.
+    for. What enters at walls that move is staged.
     """
 
     streaming: str = Field("aa", description="ab, aa, esopull")

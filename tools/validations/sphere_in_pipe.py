@@ -90,11 +90,12 @@ class SphereInPipe(Validation):
         if not steady:
             strouhal, amplitude = spectrum(last["c_d"], time[-len(last) :])
             verdict.curves[f"spectrum, Re = {reynolds:g}"] = strouhal, amplitude
-            high = strouhal > 0.1
-            peak = strouhal[high][amplitude[high].argmax()]
+            inner = amplitude[1:-1]
+            peaks = (inner > amplitude[:-2]) & (inner > amplitude[2:]) & (strouhal[1:-1] > 0.1)
+            peak = strouhal[1:-1][peaks][inner[peaks].argmax()] if peaks.any() else np.nan
             near = STROUHAL[reynolds] - 0.05, STROUHAL[reynolds] + 0.05
             verdict.findings += [
-                Finding("Strouhal number", peak, *near),
+                Finding("Strouhal number, the largest peak above 0.1", peak, *near),
                 Finding("of the largest amplitude", strouhal[amplitude.argmax()]),
                 Finding("largest less smallest c_d over the mean", np.ptp(last["c_d"]) / c_d),
             ]

@@ -17,7 +17,9 @@ class Auto(Halo):
         if device.kind == "cpu":
             return Direct(), "host memory"
         verdict = gpu_mpi.agreed(comm, gpu_mpi.verdict())
-        return (Direct() if verdict.answer else Staged()), verdict.reason
+        if verdict.answer:
+            return Direct(), verdict.reason
+        return Staged(), f"{verdict.reason}; on one node 'cuda_ipc' needs no such MPI"
 
     def open(self, slab, comm, device) -> Exchanger:
         """The exchanger of the way that is chosen. Collective."""

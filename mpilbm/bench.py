@@ -112,10 +112,15 @@ def timed(solver, comm, steps: int) -> float:
 
 
 def worth_timing(solver, comm) -> int:
-    """An even number of steps that take about SECONDS: in-place layouts differ step by step."""
-    timed(solver, comm, FIRST_STEPS)
-    a_step = timed(solver, comm, FIRST_STEPS) / FIRST_STEPS
-    return max(FIRST_STEPS, 2 * round(SECONDS / a_step / 2))
+    """An even number of steps that take about SECONDS: in-place layouts differ step by step.
+
+    Asked again of so many, as they may be enqueued many at a time then.
+    """
+    timed(solver, comm, steps := FIRST_STEPS)
+    for _ in range(2):
+        a_step = timed(solver, comm, steps) / steps
+        steps = max(FIRST_STEPS, 2 * round(SECONDS / a_step / 2))
+    return steps
 
 
 def where_time_goes(solver, comm) -> tuple[dict[str, float], float | None]:

@@ -11,7 +11,7 @@ import pytest
 from test_cli import CASE, call, refused
 
 from mpilbm import memory_plan, registry, startup, variants
-from mpilbm.bench import measure
+from mpilbm.bench import SECONDS, measure, worth_timing
 from mpilbm.boxes import SETTINGS, box, rock, tiled_rock
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
@@ -42,6 +42,15 @@ def cells(lines):
 
 
 # --------------------------------------------------------------------------------- figures
+
+
+def test_a_repeat_of_steps_that_are_enqueued_many_at_a_time(monkeypatch):
+    def seconds(solver, comm, steps):
+        return 6e-5 * (steps % 8) + 6e-6 * (steps - steps % 8)
+
+    monkeypatch.setattr("mpilbm.bench.timed", seconds)
+    steps = worth_timing(None, Serial())
+    assert seconds(None, None, steps) == pytest.approx(SECONDS, rel=0.05)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -17,6 +17,7 @@ from mpilbm.outputs.rows import Rows
 from mpilbm.progress import Progress, say
 from mpilbm.run import run
 from mpilbm.solver import Solver
+from mpilbm.step_times import EVERY, StepTimes
 from mpilbm.stopping import Stopping, time_limit
 
 OUTPUTS = [
@@ -84,7 +85,7 @@ def test_a_run_leaves_all_its_files(tmp_path):
     assert 0 < found["output_share"] < 1
     with pytest.raises(CommandError, match="another run's files"):
         go(flow(), tmp_path)
-    assert go(flow(steps=64, outputs=[]), tmp_path, overwrite=True) == "done"
+    assert go(flow(steps=EVERY, outputs=[]), tmp_path, overwrite=True) == "done"
     assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
     assert set(summary(tmp_path)["split"]) == {"edge", "exchange", "bulk", "host"}
 
@@ -104,6 +105,18 @@ def test_a_restart_is_the_uninterrupted_run_bit_for_bit(tmp_path, monkeypatch):
     assert summary(parts)["first_step"] == newest
     assert monitor(parts) == monitor(whole)
     assert np.array_equal(state(parts), state(whole))
+
+
+def test_a_device_that_fails_is_told(tmp_path, monkeypatch):
+    def fail(*arguments):
+        monkeypatch.setattr(StepTimes, "_read", fail)  # nor does it tell any times
+        raise RuntimeError("the device is lost")
+
+    monkeypatch.setattr(Solver, "advance", fail)
+    with pytest.raises(RuntimeError):
+        go(flow(), tmp_path)
+    found = summary(tmp_path)
+    assert (found["status"], found["reason"]) == ("failed", "the device is lost")
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])

@@ -25,7 +25,8 @@ graph; the first start() of any exchange connects all that are prepared, before 
 All blocks tell that the planes are free, each awaits the neighbours' word alone, and the last that
 is done tells and awaits the rest: no block waits for another of its own GPU, in whatever order they
 come to run. A wait ends after PATIENCE seconds: what is missing is told to the host, and the device
-stops with an error.
+stops with an error. It is long, as the host of a rank may be held up in good health; of one that is
+gone the launcher tells.
 
 Words are stored with release and loaded with acquire semantics at the scope of the system, the
 last block's behind a fence that counts for all others. [PTX ISA, Memory Consistency Model]
@@ -43,7 +44,7 @@ from mpilbm.halo.windows import Windows, reach, refuse
 from mpilbm.outputs.agree import together
 from mpilbm.registry import register
 
-PATIENCE = 30  # seconds that a kernel waits for a neighbour's word before it gives up
+PATIENCE = 600  # seconds that a kernel waits for a neighbour's word before it gives up
 THREADS, MOST_BLOCKS = 256, 32
 BLOCK_BYTES = 2**14  # to write, below which another block is not worth while
 WORD, LINE = 8, 16  # bytes of a word; words of a line of memory, one for each flag

@@ -81,10 +81,19 @@ class Summary:
             "stepping_seconds": round(clock.stepping, 3),
             "glups": glups,
             "output_share": clock.outputs / busy if busy else 0.0,
-            "halo_hidden": self.solver.times.hidden,
-            "split": self.solver.times.split,
+            **self._times(),
             **self._share_of_copy(glups),
         }
+
+    def _times(self) -> dict:
+        """Of a step; a device that failed, and so ended the run, tells none."""
+        times = self.solver.times
+        try:
+            return {"halo_hidden": times.hidden, "split": times.split}
+        except Exception:
+            if self.done:
+                raise
+            return {"halo_hidden": None, "split": None}
 
     def _share_of_copy(self, glups: float) -> dict:
         """Bytes that the updates must move, against a copy on rank 0's device, after a long run."""

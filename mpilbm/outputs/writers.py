@@ -12,8 +12,8 @@ class Writers:
     """The opened outputs of a case; a context manager.
 
     Checkpoints come last: where one lies on the disk, the other outputs of its step do too.
-    `checkpoint_seconds` is what the last one took, 0 if there was none, without the wait for files
-    in the background.
+    `checkpoint_seconds` is what the last one took on the slowest rank, 0 if there was none, without
+    the wait for files in the background.
     """
 
     def __init__(self, context: Context):
@@ -61,6 +61,7 @@ class Writers:
             self.finish()
         begin = time.monotonic()
         writer.write(step)
+        self.context.comm.Barrier()  # no GPU waits in a kernel for one whose rank still writes
         if checkpoint:
             self.checkpoint_seconds = time.monotonic() - begin
 

@@ -1,6 +1,8 @@
 """Files on several ranks: what one rank writes, and what fails on one fails on all."""
 
 import os
+import time
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -12,6 +14,7 @@ from mpilbm.outputs import file_system, planes, restart
 from mpilbm.outputs.checkpoint import Checkpoint, existing
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.outputs.writers import Writers
 from mpilbm.steady import Steady
 
 pytestmark = pytest.mark.mpi
@@ -35,6 +38,21 @@ def write(output, step, context, kind):
     writer.write(step)
     context.background.settle(0)
     context.comm.barrier()
+
+
+def test_no_rank_goes_on_while_another_writes(mpi_tmp_path, comm):
+    ended = []
+
+    def slowly(step):
+        time.sleep(0.3 * (comm.rank == 0))
+        ended.append(time.monotonic())
+
+    writers = Writers(make_context(mpi_tmp_path, make_case(TWO), comm))
+    writers.open = [(Snapshot(every=1), SimpleNamespace(write=slowly))]
+    writers.write(1, last=2)
+    went_on = time.monotonic()
+    assert went_on >= max(comm.allgather(ended[0]))
+    writers.context.background.close()
 
 
 @pytest.mark.parametrize("size", [(5, 4, 7), TWO])

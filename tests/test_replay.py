@@ -1,9 +1,11 @@
 """Steps that are played again from a recording are those enqueued one by one."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from coupled import one, state, two
-from random_device import NcclWorld, RandomDevice
+from random_device import Event, NcclWorld, RandomDevice
 from slabs import Cluster, box
 
 from mpilbm.backends import cuda_graph
@@ -14,7 +16,7 @@ STEPS = LENGTHS[0] + LENGTHS[1] + 3
 
 
 class Recorder(RandomDevice):
-    """Records by keeping what is to be done; counts what is played."""
+    """Records what streams are told, with the arrays and numbers of then; counts what is played."""
 
     records = True
 
@@ -24,12 +26,25 @@ class Recorder(RandomDevice):
 
     def recording(self, work):
         self.recorded += 1
+        tape = []
+        for stream in self._streams.values():
+            stream.submit = partial(self._taped, tape, stream)
+        work()
+        for stream in self._streams.values():
+            del stream.submit
+        return partial(self._play, tape)
 
-        def play():
-            self.played += 1
-            work()
+    def _taped(self, tape, stream, work, blocked=lambda: False):
+        tape.append((stream, work, blocked))
 
-        return play
+    def _play(self, tape):
+        self.played += 1
+        self.synchronize()  # as a graph begins when it has ended
+        for _, work, _ in tape:
+            if isinstance(event := getattr(work, "__self__", None), Event):
+                event.time = None
+        for stream, *what in tape:
+            stream.submit(*what)
 
 
 class Alone:
@@ -79,6 +94,26 @@ def test_coupled_fluids(case):
     played = advanced(case, steps=LENGTHS[1] + 1)
     assert played.solvers[0].device.played == 1
     np.testing.assert_array_equal(state(played), state(Cluster(case).start().run(LENGTHS[1] + 1)))
+
+
+@pytest.mark.parametrize("slabs", [1, 2])
+@pytest.mark.parametrize("case", [box("D2Q9", size=[5, 13], layout={"name": "aa"}), one("D2Q9")])
+def test_who_looks_between_changes_nothing(case, slabs):
+    def looked(solver):
+        for steps in (2 * LENGTHS[1], 1, LENGTHS[1] + 1, LENGTHS[1]):
+            solver.advance(steps)
+            solver.sums()
+            solver.fields(("rho", "u", "vorticity"), 0, solver.slab.planes)
+            solver.read_state(label, 0, solver.slab.planes)
+            solver.coupled.look()
+
+    world = NcclWorld(slabs) if slabs > 1 else Alone()
+    played = Cluster(case, slabs, Recorder, world).start()
+    label = played.solvers[0].fluids[0].fluid.label
+    played.each(looked)
+    assert all(solver.device.played == 4 for solver in played.solvers)
+    steps = Cluster(case).start().run(4 * LENGTHS[1] + 2)
+    np.testing.assert_array_equal(state(played), state(steps))
 
 
 def test_begins_where_the_period_begins():

@@ -2,7 +2,7 @@
 
 NAME = "interface_length"
 GRADIENT, HIGH, INVERSE_LOW = (f"interface_{part}_" for part in ("gradient", "high", "inverse_low"))
-LEAST = 1e-4  # of the larger value: fields that differ by less have no interface, but rounding
+LEAST = 0.05  # of the larger value: fields that differ by less have no interface, but sound
 
 
 def gradients(jumps) -> tuple[str, ...]:
@@ -18,7 +18,7 @@ def ends(jumps) -> tuple[str, ...]:
 
 def is_maximum(name: str) -> bool:
     """Whether a column is a maximum and no sum."""
-    return name.startswith((HIGH, INVERSE_LOW)) or name.endswith("max_speed")
+    return name.startswith((HIGH, INVERSE_LOW)) or name == "max_speed"
 
 
 def columns(names) -> list[str]:

@@ -7,7 +7,10 @@ from slabs import PRECISIONS, Cluster
 from test_free_energy import WIDTH, binary
 
 from mpilbm import interfaces
+from mpilbm.case import parse_case
+from mpilbm.halo.world import world
 from mpilbm.outputs.totals import add_planes
+from mpilbm.run import run
 
 CORNER = "tanh(({R} - sqrt(({square})))/{width})"
 
@@ -85,3 +88,20 @@ def test_a_fluid_that_changes_its_phase():
 def test_a_uniform_fluid_has_none():
     tables = one("D2Q9", initial={"rho": 0.5}, precision=PRECISIONS["single"])
     assert length(tables | {"coupling": {"name": "shan_chen", "G": -3.0}}, 5) == 0
+
+
+@pytest.mark.parametrize("amplitude", [0.01, -0.02])
+def test_sound_in_a_fluid_of_one_phase_has_none(amplitude):
+    """Above the critical point G = -4 there is no other phase."""
+    tables = box_of("D2Q9", [9, 30], initial={"rho": f"0.7*(1 + {amplitude}*sin(2*pi*y/ny))"})
+    assert length(tables | {"coupling": {"name": "shan_chen", "G": -3.0}}, 5) == 0
+
+
+@pytest.mark.parametrize("label", ["max_speed", "nonfinite"])
+def test_the_mass_of_a_fluid_is_a_sum_whatever_its_label(label, tmp_path):
+    output = [{"name": "monitor", "every": 1}]
+    tables = layers("0.4", "0.5") | {"run": {"steps": 1}, "output": output}
+    tables["fluid"][0]["label"] = label
+    run(parse_case(tables, "a.toml"), world(), tmp_path / "out")
+    rows = np.genfromtxt(tmp_path / "out/monitor.csv", delimiter=",", names=True)
+    assert rows[f"mass_{label}"] == pytest.approx(0.4 * 9 * 60)

@@ -110,3 +110,47 @@ def test_a_wrong_flow_fails(tmp_path, tools):
     assert Finding("x", 0.5, 0, 1).good
     assert not Finding("x", 1.5, 0, 1).good
     assert not Finding("x", float("nan")).good
+
+
+@pytest.mark.parametrize("n", [100, 384])
+def test_the_lid_of_the_cavity_is_its_own_mirror_image(tools, n):
+    """In every bit, in cells and on links between them: its loss of symmetry is the flow's."""
+    from validations.cavity_precisions import LID, SPEED
+
+    from mpilbm.expressions import Formula
+
+    lid = Formula(LID, ("x", "y", "nx", "ny"))
+    for at in (np.arange(n) + 0.5, np.arange(n + 1.0)):
+        u = lid.evaluate(x=at, y=at[:, None], nx=float(n), ny=float(n))
+        assert (u == u[::-1]).all()
+        assert (u == u[:, ::-1]).all()
+        assert SPEED * 0.999 < u.max() <= SPEED
+
+
+def test_settings_are_refused_before_anything_runs(tmp_path):
+    refused = run("duct", "kida", "--only", "12", "--set", "size=48", cwd=tmp_path)
+    assert "--set size: duct knows nothing" in refused.stderr
+    refused = run("kida", "duct", "--set", "size=8", "--set", "until=0.3", cwd=tmp_path)
+    assert "--set size: duct knows nothing" in refused.stderr
+    assert not list(tmp_path.glob("validation.out/*/*"))
+    refused = run("kida", "--set", "size=large", cwd=tmp_path)
+    assert "--set size: found 'large'; allowed: a number" in refused.stderr
+
+
+def test_one_reynolds_number_needs_no_list(tools, monkeypatch):
+    from validations.kida import VALIDATION
+
+    for given in (100, [100]):
+        monkeypatch.setattr(VALIDATION, "settings", VALIDATION.settings | {"reynolds": given})
+        assert "bgk Re 100" in VALIDATION.variants(False)
+
+
+def test_a_run_starts_only_from_one_that_came_to_its_end(tmp_path):
+    """One that ended in NaN leaves its first snapshot."""
+    name = "validation.out/channel/832_x_104_x_104__start_of_the_larger"
+    (tmp_path / name).mkdir(parents=True)
+    (tmp_path / name / "snapshot_000000000.vtkhdf").touch()
+    (tmp_path / name / "summary.json").write_text('{"status": "non-finite"}')
+    refused = run("channel", "--full", "--only", "^1664", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "first run '832 x 104 x 104, start of the larger'" in refused.stderr

@@ -40,7 +40,7 @@ class MonitorWriter:
         self.context = context
         self.path = context.directory / NAME
         names, _ = context.solver.sums()
-        self.columns = [n for n in interfaces.columns(names) if not n.endswith("nonfinite")]
+        self.columns = [n for n in interfaces.columns(names) if n != "nonfinite"]
         self.rows = None
         self.before = (context.first_step, 0.0)
         on_root(context.comm, self._open)

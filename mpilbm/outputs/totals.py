@@ -36,7 +36,7 @@ class Totals:
         return self.values
 
     def _refuse_non_finite(self, step, names, planes):
-        columns = [k for k, name in enumerate(names) if name.endswith("nonfinite")]
+        columns = [k for k, name in enumerate(names) if name == "nonfinite"]
         bad = np.flatnonzero(planes[:, columns].sum(axis=1))
         place = self._describe(int(bad[0])) if len(bad) else None
         places = [found for found in self.comm.allgather(place) if found]

@@ -33,8 +33,8 @@ class Kida(Validation):
     of the pressure, of the order of Mach^2, are computed by Fourier transforms: central differences
     lose (k h)^2 / 3 of a wave k. At 12 800 and 128 000 it is said which survive; entropic and
     Smagorinsky must. Paper: 350^3 and 700^3 cells; here 350^3 for all in full, else 64^3 at a tenth
-    of the Reynolds numbers. --set size, reynolds (a list), until (t at the end), spectra (t between
-    transforms; 0: none).
+    of the Reynolds numbers. --set size, reynolds (one or a list), until (t at the end), spectra (t
+    between transforms; 0: none).
     """
 
     settings: ClassVar[dict] = {"size": None, "reynolds": None, "until": 7.0, "spectra": 0.25}
@@ -44,6 +44,7 @@ class Kida(Validation):
         n, part = (350, 1) if full else (64, 0.1)
         n = self.settings["size"] or n
         numbers = self.settings["reynolds"] or [4000 * part, 12800 * part, 128000 * part]
+        numbers = numbers if isinstance(numbers, list) else [numbers]
         kinds = {name: {"name": name} for name in collisions("D3Q19")} | {"smagorinsky": LES}
         found = {}
         for reynolds in numbers:

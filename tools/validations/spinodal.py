@@ -98,6 +98,7 @@ def sizes(run):
 def monitored(run):
     """The same by the monitor's area of the interface; of the last state the middle plane."""
     rows = run.monitor[2:]
+    rows = rows[rows["interface_length"] > 0]  # once there are interfaces
     with run.snapshot() as snapshot, h5py.File(snapshot.path) as file:
         cells = file["VTKHDF/CellData"]
         middle = len(cells["rho_oil"]) // 2

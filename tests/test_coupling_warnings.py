@@ -98,3 +98,18 @@ def test_a_fluid_without_a_liquid_is_told(psi, G, rho, told):
     tables = box_of("D2Q9", [8, 4], coupling=coupling, initial={"rho": rho})
     found = " ".join(parse_case(tables, "a.toml").warnings)
     assert ("coupling.psi: found 'rho', by which 'fluid' has no liquid" in found) == told
+
+
+@pytest.mark.parametrize(("name", "tau", "told"), [("trt", 0.54, False), ("trt", 0.53, True),
+                                                   ("bgk", 0.54, True)])  # fmt: skip
+def test_two_fluids_of_trt_may_be_thinner(name, tau, told):
+    """Drops of trt stayed at 0.54, those of bgk ended in NaN; R = 10, 4000 steps."""
+    fluids = [
+        {"label": f"fluid{k}", "viscosity": (tau - 0.5) / 3, "collision": {"name": name},
+         "initial": {"rho": f"0.5502 {sign} 0.5258*tanh(x - nx/2)"}}
+        for k, sign in enumerate("+-")
+    ]  # fmt: skip
+    tables = box_of("D2Q9", [32, 4], fluid=fluids)
+    tables["coupling"] = {"name": "shan_chen", "G": 3.6, "psi": "rho"}
+    found = " ".join(parse_case(tables, "a.toml").warnings)
+    assert ("too near 1/2 for densities that differ" in found) == told

@@ -103,6 +103,8 @@ def _stiff(case, ratio: float) -> list[str]:
     thickest = max(fluid.viscosity for fluid in case.fluids)
     tau = tau_from_viscosity(thickest, case.lattice.cs2)
     least = ratio / STIFF if len(case.fluids) == 1 else PARTED * (ratio - 1) ** 0.5
+    if len(case.fluids) > 1 and all("magic" in fluid.collision.numbers for fluid in case.fluids):
+        least /= 2
     if tau - 0.5 >= least:
         return []
     enough = least * float(case.lattice.cs2)

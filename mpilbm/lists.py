@@ -223,11 +223,6 @@ class Lists:
         for told, ahead in self._timed:
             told.tell(steps + ahead if steps >= 0 else 0)
 
-    @property
-    def follows_time(self) -> bool:
-        """Whether any list is given values that change with time."""
-        return bool(self._timed)
-
     def begin(self, key: int) -> None:
         """The state of all entries before the first step, once that of the fluid is there."""
         for launch, begin, end in self._begins[key]:

@@ -104,7 +104,7 @@ def more_bytes(case, slab, lists) -> np.ndarray:
             if column:
                 found[:, column] += list_bytes(case, entries, links) + LINK_BYTES * links
                 found[:, column] += (SPLIT_BYTES * case.split + WALL_BYTES) * entries
-    return found
+    return found * [len(case.fluids), 1]  # bodies are weighed in the first fluid
 
 
 def limits(case) -> list[str]:
@@ -128,5 +128,5 @@ def require(device, case, slab, lists=(), fluid=None) -> None:
     if problems:
         raise CaseError(problems, path=case.path)
     needed = sum(bytes_needed(case, slab, *counted(lists), fluid).values())
-    needed += sum(own_bytes(case, each) for each in lists)
+    needed += len(case.fluids) * sum(own_bytes(case, each) for each in lists)
     device.require(needed, "the fields of a slab")

@@ -1,6 +1,7 @@
 """Boxes whose cells the kernels' numbers cannot count are refused before anything is allocated."""
 
 import pytest
+from coupled import two, walled
 from faces import closed
 from slabs import Cluster, box
 
@@ -8,7 +9,8 @@ from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.halo.world import Serial
-from mpilbm.memory_plan import LONGEST_SIDE, limits
+from mpilbm.lists import Lists
+from mpilbm.memory_plan import LONGEST_SIDE, bytes_needed, counted, limits
 from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.registry import names
 from mpilbm.run import run
@@ -92,4 +94,22 @@ def test_forces_take_no_more_than_they_ask_for(name, split, monkeypatch):
     monkeypatch.setattr(CpuDevice, "allocate", take)
     MomentumExchange(solver.fluids[0], solver.geometry)
     (needed,) = asked
+    assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 100
+
+
+def test_each_fluid_has_lists_of_its_own(monkeypatch):
+    """All their arrays, but for the few values that are given to a list."""
+    asked, taken, allocate = [], [], CpuDevice.allocate
+
+    def take(*of):
+        taken.append(allocate(*of))
+        return taken[-1]
+
+    monkeypatch.setattr(CpuDevice, "require", lambda _, needed, what: asked.append(needed))
+    (solver,) = Cluster(two("D2Q9", **walled("D2Q9"))).solvers
+    monkeypatch.setattr(CpuDevice, "allocate", take)
+    assert len([Lists(fluid, solver.geometry) for fluid in solver.fluids]) == 2
+    entries = counted(solver.geometry.lists)
+    plan = bytes_needed(solver.case, solver.slab, *entries)
+    needed = asked[0] - sum(plan.values()) + plan["boundary lists"]
     assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 100

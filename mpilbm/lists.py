@@ -212,7 +212,8 @@ class Lists:
 
     def _follow(self, array, values, ahead: float) -> None:
         """Have an array hold values(t) in each step."""
-        self._timed.append((Told(self._solver.device, self.stream, array, values), ahead))
+        if array.size:  # a list of values of cells may have none here
+            self._timed.append((Told(self._solver.device, self.stream, array, values), ahead))
 
     def _tell_time(self) -> None:
         """What is given at the time of the populations that enter; before the beginning at t = 0.

@@ -78,7 +78,8 @@ def _own_rates(case, entries) -> tuple[int, int]:
     a_link = value * (entries.links is not None) + behind
     a_link += 8 * case.layout.parities * bool(entries.mirrored)
     cells = 12 * len(entries.inward) + 4 * len(entries.moved)
-    return 4 + cells + 8 * entries.boundary.beside + kept, a_link
+    given = value * entries.values.shape[-1] * bool(entries.fields)  # else some rows for all
+    return 4 + cells + 8 * entries.boundary.beside + kept + given, a_link
 
 
 def more_bytes(case, slab, lists) -> np.ndarray:

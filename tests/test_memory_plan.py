@@ -1,5 +1,6 @@
 """Boxes whose cells the kernels' numbers cannot count are refused before anything is allocated."""
 
+import numpy as np
 import pytest
 from coupled import two, walled
 from faces import closed
@@ -97,8 +98,20 @@ def test_forces_take_no_more_than_they_ask_for(name, split, monkeypatch):
     assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 100
 
 
-def test_each_fluid_has_lists_of_its_own(monkeypatch):
-    """All their arrays, but for the few values that are given to a list."""
+def planes_given(folder) -> dict:
+    """A wall and an inlet that have a velocity for each cell."""
+    np.save(folder / "u.npy", np.full((41, 2), [0.0, 0.01]))
+    faces = {"bounce_back": ["x-", "x+"], "zou_he": ["y-"], "neumann": ["y+"]}
+    u = {"velocity": str(folder / "u.npy")}
+    more = {"bounce_back": u, "zou_he": u, "neumann": {"rho": 1.0}}
+    faces = [{"name": name, "where": where} | more[name] for name, where in faces.items()]
+    return closed("D2Q9", [41, 41], faces)
+
+
+@pytest.mark.parametrize("kind", ["fluids", "planes"])
+def test_lists_take_no_more_than_they_ask_for(kind, monkeypatch, tmp_path):
+    """All arrays of each fluid's lists, but for the few values that are given to a whole list."""
+    tables = two("D2Q9", **walled("D2Q9")) if kind == "fluids" else planes_given(tmp_path)
     asked, taken, allocate = [], [], CpuDevice.allocate
 
     def take(*of):
@@ -106,9 +119,9 @@ def test_each_fluid_has_lists_of_its_own(monkeypatch):
         return taken[-1]
 
     monkeypatch.setattr(CpuDevice, "require", lambda _, needed, what: asked.append(needed))
-    (solver,) = Cluster(two("D2Q9", **walled("D2Q9"))).solvers
+    (solver,) = Cluster(tables).solvers
     monkeypatch.setattr(CpuDevice, "allocate", take)
-    assert len([Lists(fluid, solver.geometry) for fluid in solver.fluids]) == 2
+    assert [Lists(fluid, solver.geometry) for fluid in solver.fluids]
     entries = counted(solver.geometry.lists)
     plan = bytes_needed(solver.case, solver.slab, *entries)
     needed = asked[0] - sum(plan.values()) + plan["boundary lists"]

@@ -121,7 +121,7 @@ def test_lists_take_no_more_than_they_ask_for(kind, monkeypatch, tmp_path):
     monkeypatch.setattr(CpuDevice, "require", lambda _, needed, what: asked.append(needed))
     (solver,) = Cluster(tables).solvers
     monkeypatch.setattr(CpuDevice, "allocate", take)
-    assert [Lists(fluid, solver.geometry) for fluid in solver.fluids]
+    assert [Lists(fluid, solver.geometry, staged=True) for fluid in solver.fluids]
     entries = counted(solver.geometry.lists)
     plan = bytes_needed(solver.case, solver.slab, *entries)
     needed = asked[0] - sum(plan.values()) + plan["boundary lists"]

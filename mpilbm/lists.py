@@ -212,7 +212,8 @@ class Lists:
 
     def _follow(self, array, values, ahead: float) -> None:
         """Have an array hold values(t) in each step."""
-        self._timed.append((Told(self._solver.device, self.stream, array, values), ahead))
+        if array.size:  # a list of values of cells may have none here
+            self._timed.append((Told(self._solver.device, self.stream, array, values), ahead))
 
     def _tell_time(self) -> None:
         """What is given at the time of the populations that enter; before the beginning at t = 0.
@@ -222,11 +223,6 @@ class Lists:
         steps = self._solver.steps
         for told, ahead in self._timed:
             told.tell(steps + ahead if steps >= 0 else 0)
-
-    @property
-    def follows_time(self) -> bool:
-        """Whether any list is given values that change with time."""
-        return bool(self._timed)
 
     def begin(self, key: int) -> None:
         """The state of all entries before the first step, once that of the fluid is there."""

@@ -78,7 +78,8 @@ def _own_rates(case, entries) -> tuple[int, int]:
     a_link = value * (entries.links is not None) + behind
     a_link += 8 * case.layout.parities * bool(entries.mirrored)
     cells = 12 * len(entries.inward) + 4 * len(entries.moved)
-    return 4 + cells + 8 * entries.boundary.beside + kept, a_link
+    given = value * entries.values.shape[-1] * bool(entries.fields)  # else some rows for all
+    return 4 + cells + 8 * entries.boundary.beside + kept + given, a_link
 
 
 def more_bytes(case, slab, lists) -> np.ndarray:
@@ -104,7 +105,7 @@ def more_bytes(case, slab, lists) -> np.ndarray:
             if column:
                 found[:, column] += list_bytes(case, entries, links) + LINK_BYTES * links
                 found[:, column] += (SPLIT_BYTES * case.split + WALL_BYTES) * entries
-    return found
+    return found * [len(case.fluids), 1]  # bodies are weighed in the first fluid
 
 
 def limits(case) -> list[str]:
@@ -128,5 +129,5 @@ def require(device, case, slab, lists=(), fluid=None) -> None:
     if problems:
         raise CaseError(problems, path=case.path)
     needed = sum(bytes_needed(case, slab, *counted(lists), fluid).values())
-    needed += sum(own_bytes(case, each) for each in lists)
+    needed += len(case.fluids) * sum(own_bytes(case, each) for each in lists)
     device.require(needed, "the fields of a slab")

@@ -149,8 +149,11 @@ class Solver:
 
     @property
     def follows_time(self) -> bool:
-        """Whether anything that the steps are given changes with time."""
-        return bool(self._timed) or any(fluid.lists.follows_time for fluid in self.fluids)
+        """Whether anything that the steps of any rank are given changes with time."""
+        case = self.case
+        boundaries = (*case.boundaries, *(body.boundary for body in case.bodies))
+        given = (value for each in boundaries for value in each.given())
+        return any(value.timed for value in (*self.force, *given))
 
     def enqueue_step(self, k: int, timed: bool = False) -> tuple:
         """The work of a step t with t % period = k, and the events of its passes."""

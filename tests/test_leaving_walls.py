@@ -39,5 +39,17 @@ def test_a_wall_through_which_too_much_leaves_is_told_and_is_unstable(lattice, r
 
 
 def test_what_leaves_by_an_outflow_or_comes_in_by_a_wall_is_not_told():
-    for case in (leaving(0.04, 0.004, wall="equilibrium"), leaving(-0.04, 0.004)):
+    steady = leaving(0.04, 0.008, wall="tamm_mott_smith")  # stable there, too
+    for case in (leaving(0.04, 0.004, wall="equilibrium"), leaving(-0.04, 0.004), steady):
         assert not any("leaves" in text for text in parse_case(case, "test.toml").warnings)
+
+
+@pytest.mark.parametrize("name", ["u.npy", "u.csv"])
+@pytest.mark.parametrize("face", ["z-", "z+"])
+def test_walls_whose_velocity_comes_from_a_file_are_not_asked(name, face, tmp_path):
+    np.save(tmp_path / "u.npy", np.full((8, 8, 3), 0.04))
+    (tmp_path / "u.csv").write_text("t,u,v,w\n0,0,0,0.04\n9,0,0,0.05\n")
+    case = leaving(0.04, 0.004)
+    case["boundary"][1] |= {"where": [face], "velocity": str(tmp_path / name)}
+    case["boundary"][0]["where"] = ["z-" if face == "z+" else "z+"]
+    assert not any("leaves" in text for text in parse_case(case, "test.toml").warnings)

@@ -1,6 +1,8 @@
 """Boxes whose cells the kernels' numbers cannot count are refused before anything is allocated."""
 
+import numpy as np
 import pytest
+from coupled import two, walled
 from faces import closed
 from slabs import Cluster, box
 
@@ -8,7 +10,8 @@ from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.halo.world import Serial
-from mpilbm.memory_plan import LONGEST_SIDE, limits
+from mpilbm.lists import Lists
+from mpilbm.memory_plan import LONGEST_SIDE, bytes_needed, counted, limits
 from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.registry import names
 from mpilbm.run import run
@@ -92,4 +95,34 @@ def test_forces_take_no_more_than_they_ask_for(name, split, monkeypatch):
     monkeypatch.setattr(CpuDevice, "allocate", take)
     MomentumExchange(solver.fluids[0], solver.geometry)
     (needed,) = asked
+    assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 100
+
+
+def planes_given(folder) -> dict:
+    """A wall and an inlet that have a velocity for each cell."""
+    np.save(folder / "u.npy", np.full((41, 2), [0.0, 0.01]))
+    faces = {"bounce_back": ["x-", "x+"], "zou_he": ["y-"], "neumann": ["y+"]}
+    u = {"velocity": str(folder / "u.npy")}
+    more = {"bounce_back": u, "zou_he": u, "neumann": {"rho": 1.0}}
+    faces = [{"name": name, "where": where} | more[name] for name, where in faces.items()]
+    return closed("D2Q9", [41, 41], faces)
+
+
+@pytest.mark.parametrize("kind", ["fluids", "planes"])
+def test_lists_take_no_more_than_they_ask_for(kind, monkeypatch, tmp_path):
+    """All arrays of each fluid's lists, but for the few values that are given to a whole list."""
+    tables = two("D2Q9", **walled("D2Q9")) if kind == "fluids" else planes_given(tmp_path)
+    asked, taken, allocate = [], [], CpuDevice.allocate
+
+    def take(*of):
+        taken.append(allocate(*of))
+        return taken[-1]
+
+    monkeypatch.setattr(CpuDevice, "require", lambda _, needed, what: asked.append(needed))
+    (solver,) = Cluster(tables).solvers
+    monkeypatch.setattr(CpuDevice, "allocate", take)
+    assert [Lists(fluid, solver.geometry, staged=True) for fluid in solver.fluids]
+    entries = counted(solver.geometry.lists)
+    plan = bytes_needed(solver.case, solver.slab, *entries)
+    needed = asked[0] - sum(plan.values()) + plan["boundary lists"]
     assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 100

@@ -138,6 +138,12 @@ def test_what_follows_the_time_is_not_recorded(case):
     np.testing.assert_array_equal(played.state(), Cluster(case).start().run(20).state())
 
 
+def test_all_ranks_record_or_none():
+    """NCCL asks for that; the wall that moves is the first slab's, the second touches none."""
+    played = advanced(TIMED["wall"], 3, NcclWorld(3), steps=20)
+    assert not any(solver.device.recorded for solver in played.solvers)
+
+
 def test_what_the_host_takes_part_in_is_not_recorded():
     played = advanced(box("D2Q9", size=[5, 13]), slabs=2, steps=20)
     assert not any(solver.device.recorded for solver in played.solvers)

@@ -76,3 +76,21 @@ def test_no_value_is_overwritten_before_it_has_gone(seed):
         Cluster(flow("esopull"), 2, devices, NcclWorld(2, 20)),
     ):
         assert np.array_equal(cluster.start().run(30).state(), expected.state())
+
+
+class Careful(RandomDevice):
+    """Has no pinned memory of no bytes."""
+
+    def pinned(self, count, dtype):
+        assert count > 0
+        return super().pinned(count, dtype)
+
+
+def test_ranks_without_cells_of_a_list_tell_nothing(tmp_path):
+    """A list whose faces have values of each cell, or such that follow the time."""
+    np.save(tmp_path / "u.npy", np.full((6, 2), [0.01, 0.0]))
+    given = {"y-": str(tmp_path / "u.npy"), "y+": ["0.01*sin(t)", 0]}
+    walls = [{"name": "bounce_back", "where": [k], "velocity": u} for k, u in given.items()]
+    case = closed("D2Q9", [6, 9], [*walls, {"name": "full_way", "where": ["x-", "x+"]}])
+    cluster = Cluster(case, 3, Careful, NcclWorld(3, 20)).start().run(5)
+    assert np.array_equal(cluster.state(), Cluster(case).start().run(5).state())

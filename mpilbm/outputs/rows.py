@@ -1,6 +1,7 @@
 """The course of a run as a CSV file: it grows by a row at a time, and goes on after a restart."""
 
 import os
+import sys
 from pathlib import Path
 
 from mpilbm.outputs.planes import PARTIAL, sync, told
@@ -20,13 +21,19 @@ class Rows:
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
 
     def _to_keep(self, last: int) -> list[str]:
-        """Whole rows up to the step of the restart, if the file is one of these columns."""
+        """Whole rows up to the step of the restart; a file of other columns is put aside."""
         if not self.path.exists():
             return []
         header, *rows = self.path.read_text().splitlines() or [""]
+        if rows and header != self.header:
+            aside = self.path.with_stem(f"{self.path.stem}_before_{last:09d}")
+            os.replace(self.path, aside)
+            print(f"{self.path.name} begins anew, with other columns; its rows so far: {aside}",
+                  file=sys.stderr, flush=True)  # fmt: skip
+            return []
         commas = self.header.count(",")
         whole = [row for row in rows if row.count(",") == commas and row[0].isdigit()]
-        return [row for row in whole if int(row.split(",")[0]) <= last] * (header == self.header)
+        return [row for row in whole if int(row.split(",")[0]) <= last]
 
     def add(self, step: int, values) -> None:
         """Write the row of a step; OSError with the file's name if that fails."""

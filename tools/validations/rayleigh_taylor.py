@@ -34,7 +34,7 @@ class RayleighTaylor(Validation):
         t, a = amplitudes(run)
         exact = prosperetti(t, 2 * np.pi / n, NU, swing(n, pull(n)))
         found, wanted = rate(t, a / a[0]), rate(t, exact)
-        curves = {"amplitude": (t, a / a[0]), "amplitude, theory": (t, exact)}
+        curves = {"amplitude": (t, a / a[0]), "amplitude, exact": (t, exact)}
         return Verdict([
             Finding("growth over theory", found / wanted, 0.95, 1.05),
             Finding("growth", found),

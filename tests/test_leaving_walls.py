@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from slabs import Cluster
+from waves import Waves
 
 from mpilbm.case import parse_case
 
@@ -53,3 +54,26 @@ def test_walls_whose_velocity_comes_from_a_file_are_not_asked(name, face, tmp_pa
     case["boundary"][1] |= {"where": [face], "velocity": str(tmp_path / name)}
     case["boundary"][0]["where"] = ["z-" if face == "z+" else "z+"]
     assert not any("leaves" in text for text in parse_case(case, "test.toml").warnings)
+
+
+@pytest.mark.parametrize("collision", ["bgk", "trt", "regularized"])
+@pytest.mark.parametrize("nu", [0.004, 0.016, 0.064])
+def test_the_odd_even_wave_grows_from_2_sqrt_3_viscosities_on(collision, nu):
+    def growth(ratio):
+        waves = Waves("D2Q9", {"name": collision}, nu, (0, ratio * nu))
+        return max(waves.growth_between_walls([k * np.pi / 4]) for k in range(5))
+
+    limit = 2 * np.sqrt(3)
+    assert growth(0.95 * limit) < 1e-7 < 1e-5 < growth(1.05 * limit)
+
+
+@pytest.mark.parametrize(
+    ("collision", "u", "grows"),
+    [("regularized", 0.02, 0), ("regularized", 0.05, 0.016), ("trt", 0.1, 0)],
+)
+def test_waves_beside_walls_that_slide(collision, u, grows):
+    """tau = 0.514 on D3Q19."""
+    waves = Waves("D3Q19", {"name": collision}, 0.014 / 3, (u, 0, 0))
+    along = [np.pi * k / 4 for k in range(5)]
+    found = max(waves.growth_between_walls([kx, kz]) for kx in along for kz in along[::2])
+    assert found == pytest.approx(grows, abs=1e-6 if not grows else 1e-3)

@@ -44,3 +44,19 @@ class Waves:
     def growth(self, k) -> float:
         """By how much the fastest growing of these waves grows in a step; negative if none does."""
         return abs(np.linalg.eigvals(self.step(k))).max() - 1
+
+    def growth_between_walls(self, k, cells: int = 6) -> float:
+        """The same of waves along x (and z) between half-way walls at y- and y+.
+
+        The walls move with the flow at u: what left comes back, changed by a number, which no wave
+        sees; so the uniform flow stays as it is.
+        """
+        Q, opp = self.lattice.Q, list(self.lattice.opp)
+        along = np.delete(self.c, 1, axis=1)
+        crossing = np.exp(-1j * (along @ np.asarray(k, float)))[:, None] * self._J
+        step = np.zeros((cells, Q, cells, Q), complex)
+        for y in range(cells):
+            for i, source in enumerate(y - self.c[:, 1]):
+                inside = 0 <= source < cells
+                step[y, i, source if inside else y] = crossing[i] if inside else self._J[opp[i]]
+        return abs(np.linalg.eigvals(step.reshape(cells * Q, -1))).max() - 1

@@ -2,8 +2,7 @@
 
 import subprocess
 import sys
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +14,10 @@ from mpilbm.outputs.snapshot import Snapshot
 TOOL = Path(__file__).parents[1] / "tools" / "spectrum"
 
 
-@pytest.fixture(scope="module")
-def spectrum():
-    loader = SourceFileLoader("spectrum_tool", str(TOOL))
-    module = module_from_spec(spec_from_loader("spectrum_tool", loader))
-    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
-    loader.exec_module(module)
-    sys.dont_write_bytecode = before
-    return module.spectrum
+@pytest.fixture
+def spectrum(monkeypatch):
+    monkeypatch.syspath_prepend(str(TOOL.parent))
+    return import_module("spectral_balance").spectrum
 
 
 def wave(size, numbers):
@@ -59,6 +54,21 @@ def test_its_integral_is_the_kinetic_energy(spectrum, size):
     u = np.random.default_rng(3).standard_normal((*(*size, 1)[:3][::-1], 3))
     k, E = spectrum(u, size)
     assert E.sum() * k[1] == pytest.approx((u[..., :D] ** 2).sum(axis=-1).mean() / 2, rel=1e-13)
+
+
+@pytest.mark.parametrize("size", [(35, 20, 49), (34, 51, 18), (27, 22)])
+def test_every_wave_is_counted_once(spectrum, size):
+    """As in the sum over all waves, of which none is left out; from single precision too."""
+    shape, dk = (*size, 1)[2::-1], 2 * np.pi / max(size)
+    u = np.random.default_rng(5).standard_normal((*shape, 3)).astype(np.float32)
+    u[..., 0] += 30
+    waves = np.fft.fftn(u[..., : len(size)].astype(float), axes=(0, 1, 2)) / np.prod(shape)
+    axes = np.meshgrid(*(np.fft.fftfreq(n) for n in shape), indexing="ij")
+    numbers = np.rint(np.sqrt(sum(axis**2 for axis in axes)) * max(size)).astype(int)
+    expected = np.bincount(numbers.ravel(), (np.abs(waves) ** 2).sum(axis=-1).ravel() / 2 / dk)
+    k, E = spectrum(u, size)
+    np.testing.assert_allclose(k, dk * np.arange(len(expected)))
+    np.testing.assert_allclose(E, expected, rtol=1e-9)
 
 
 def run(path):

@@ -1,4 +1,4 @@
-"""Enstrophy and dilatation of a flow in a periodic box, by Fourier transforms of its snapshot."""
+"""Enstrophy, dilatation and spectrum of a flow in a periodic box, by transforms of its snapshot."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -20,49 +20,70 @@ def sums(u, rho) -> dict[str, float]:
     """
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         box = Transforms(rho.shape, u.dtype, pool)
+        along = np.zeros_like(box.waves)
         gradients = sum(
-            box.sum(lambda begin, end, axis=axis: u[begin:end][..., axis], partial(velocity, axis))
+            box.sum(partial(component, u, axis), partial(velocity, box, along, axis))
             for axis in range(3)
         )
-        work = box.sum(lambda begin, end: rho[begin:end] - 1, density)
-        dilatation = sum(pool.map(lambda plane: box.weighed(square(plane)[None]), box.along))
+        work = box.sum(lambda begin, end: rho[begin:end] - 1, partial(density, box, along))
+        dilatation = sum(pool.map(lambda plane: box.weighed(square(plane)[None]), along))
     return {"enstrophy": (gradients - dilatation) / 2, "dilatation": dilatation, "work": work}
 
 
+def spectrum(u, size) -> tuple[np.ndarray, np.ndarray]:
+    """k (radians a cell) and E(k) of u (nz, ny, nx, components); `size` x, y(, z).
+
+    sum_k E(k) dk = <u.u> / 2,  E(k) = sum over the shell |k - |k'|| < dk/2 of |u(k')|^2 / (2 dk)
+
+    with dk = 2 pi / (longest side). One component at a time is transformed, on all cores and always
+    in double precision, whose rounding hides no weak waves: in memory lies one such field of half
+    the cells.
+    """
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        box = Transforms((*size, 1)[2::-1], np.float64, pool)
+        shells = partial(in_shells, box, max(size))
+        parts = (partial(component, u, axis) for axis in range(len(size)))
+        energy = sum(box.sum(part, shells) for part in parts) / 2
+    dk = 2 * np.pi / max(size)
+    return dk * np.arange(energy.size), energy / dk
+
+
 class Transforms:
-    """The waves of one field and k.u, which grows from one component to the next."""
+    """The waves of one field, in single or double precision as `kind` is."""
 
     def __init__(self, shape, kind, pool):
         nz, ny, nx = shape
         self.shape, self.map = shape, pool.map
         kind = np.result_type(kind, np.complex64)
-        self.waves, self.along = (np.zeros((nz, ny, nx // 2 + 1), kind) for _ in range(2))
+        self.waves = np.empty((nz, ny, nx // 2 + 1), kind)
         axes = np.fft.fftfreq(nz), np.fft.fftfreq(ny), np.fft.rfftfreq(nx)
-        axes = ((2 * np.pi * axis).astype(self.waves.real.dtype) for axis in axes)
-        self.k_z, self.k_y, self.k_x = np.meshgrid(*axes, indexing="ij", sparse=True)
+        self.axes = np.meshgrid(*axes, indexing="ij", sparse=True)
         twice = np.full(nx // 2 + 1, 2.0)  # of the conjugate waves only one half is computed
         twice[:: nx // 2 if nx % 2 == 0 else nx] = 1
         self.weights = twice / float(nx * ny * nz) ** 2
+
+    def periods(self, rows=slice(None)):
+        """Those in a cell of the waves of some rows, along x, y, z."""
+        z, y, x = self.axes
+        return x, y[:, rows], z
 
     def weighed(self, values) -> float:
         """The sum over waves (z, y, x), both halves."""
         return (values.sum(axis=(0, 1), dtype=np.float64) * self.weights).sum()
 
     def sum(self, field, finish) -> float:
-        """Of finish(k, waves, along), values of some rows; field(begin, end) gives planes."""
+        """Of finish(rows, waves), of a slice of rows; field(begin, end) gives planes."""
         nz, ny, _ = self.shape
         list(self.map(partial(self._flat, field), range(0, nz, ROWS)))
         return sum(self.map(partial(self._upright, finish), range(0, ny, ROWS)))
 
     def _flat(self, field, begin):
-        planes = slice(begin, begin + ROWS)
-        self.waves[planes] = np.fft.rfftn(field(begin, begin + ROWS), axes=(1, 2))
+        planes = np.asarray(field(begin, begin + ROWS), self.waves.real.dtype)
+        self.waves[begin : begin + ROWS] = np.fft.rfftn(planes, axes=(1, 2))
 
     def _upright(self, finish, begin):
         rows = slice(begin, begin + ROWS)
-        found = np.fft.fft(self.waves[:, rows], axis=0)
-        k = self.k_x, self.k_y[:, rows], self.k_z
-        return self.weighed(finish(k, found, self.along[:, rows]))
+        return finish(rows, np.fft.fft(self.waves[:, rows], axis=0))
 
 
 def square(waves):
@@ -70,12 +91,30 @@ def square(waves):
     return waves.real**2 + waves.imag**2
 
 
-def velocity(axis, k, waves, along):
+def component(u, axis, begin, end):
+    """Planes of one component of a velocity."""
+    return u[begin:end][..., axis]
+
+
+def velocity(box, along, axis, rows, waves):
     """k^2 |u|^2 of a component, which is added to k.u."""
-    along += k[axis] * waves
-    return sum(each**2 for each in k) * square(waves)
+    k = [(2 * np.pi * each).astype(waves.real.dtype) for each in box.periods(rows)]
+    along[:, rows] += k[axis] * waves
+    return box.weighed(sum(each**2 for each in k) * square(waves))
 
 
-def density(k, waves, along):
+def density(box, along, rows, waves):
     """Of rho div u."""
-    return (waves * along.conj()).imag
+    return box.weighed((waves * along[:, rows].conj()).imag)
+
+
+def shell(longest, periods):
+    """The number of the shell in which waves of so many periods a cell stand."""
+    return np.rint(longest * np.sqrt(sum(each**2 for each in periods))).astype(np.int64)
+
+
+def in_shells(box, longest, rows, waves):
+    """|u|^2 of a component by shells."""
+    numbers = shell(longest, box.periods(rows))
+    last = shell(longest, [np.abs(axis).max() for axis in box.periods()])
+    return np.bincount(numbers.ravel(), (square(waves) * box.weights).ravel(), last + 1)

@@ -1,5 +1,6 @@
 """tools/validate: its cases are valid, and one of them from end to end."""
 
+import json
 import subprocess
 import sys
 from importlib import import_module
@@ -54,16 +55,27 @@ def test_a_heavy_fluid_falls_as_fast_as_theory_has_it(tmp_path):
 
 
 def test_a_laminar_kida_vortex_loses_what_its_enstrophy_costs(tmp_path):
-    """Within 2 %, with the settings of a smaller flow; the snapshots are gone when it ends."""
+    """Within 2 %, with the settings of a smaller flow; the snapshots are gone when it ends.
+
+    Its spectrum adds up to the energy of that time.
+    """
     flow = ["--set", "size=48", "--set", "reynolds=[100]", "--set", "until=1.1"]
+    flow += ["--set", "spectrum_at=0.5"]
     done = run("kida", "--only", "^regularized", *flow, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| regularized Re 100 | transforms: 4 " in done.stdout
     assert done.stderr.count("over the law") == 4
     assert not list(tmp_path.glob("**/*.vtkhdf"))
+    facts = json.loads((tmp_path / "validation.out/kida.json").read_text())
+    curves = facts["curves"]["regularized Re 100"]
+    k, E = curves["spectrum, Re = 100"]
+    assert k[0] >= 2
+    assert k[-1] < 24
+    t, energy = curves["kinetic energy, Re = 100"]
+    assert sum(E) == pytest.approx(np.interp(20 * 4 * 0.05 * 2 * np.pi / 48, t, energy), rel=2e-3)
     refused = run("kida", "--set", "sise=48", cwd=tmp_path)
     assert refused.returncode == 1
-    assert "--set sise: kida knows size, reynolds, until, spectra" in refused.stderr
+    assert "--set sise: kida knows size, reynolds, until, spectra, spectrum_at" in refused.stderr
 
 
 @pytest.mark.parametrize("shape", [(10, 7, 12), (9, 8, 11)])

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-ROWS = 16  # or planes, in a piece of work
+ROWS = 4  # or planes, in a piece of work: each core holds some
 
 
 def sums(u, rho) -> dict[str, float]:

@@ -109,7 +109,7 @@ class Validation:
         """What shows only in several runs."""
         return []
 
-    logarithmic: ClassVar[bool] = False  # axes of the panels
+    logarithmic: ClassVar[tuple[str, ...]] = ()  # how titles of panels with such axes begin
 
     def lines(self, verdicts: dict[str, Verdict]) -> dict[str, dict[str, Curve]]:
         """Curves through several runs: by panel, then by label."""

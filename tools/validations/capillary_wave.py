@@ -21,7 +21,7 @@ class CapillaryWave(Validation):
     the theory does not have. The exponent is 1.50 +- 0.05 (Januszewski & Kostur 2014, 5.4).
     """
 
-    logarithmic = True
+    logarithmic = ("",)
 
     def variants(self, full):
         """Wavelengths in cells."""

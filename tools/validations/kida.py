@@ -1,11 +1,12 @@
-"""Kida vortex: the energy balance, and which collisions survive without resolution."""
+"""Kida vortex: energy balance, spectrum, and which collisions survive without resolution."""
 
 import time
+from contextlib import contextmanager
 from typing import ClassVar
 
 import h5py
 import numpy as np
-from spectral_balance import sums
+from spectral_balance import spectrum, sums
 
 from mpilbm.outputs import Output, number_of_cells
 from mpilbm.outputs.agree import on_root
@@ -22,7 +23,7 @@ PARTS = 40  # of a unit of time: from one energy of the balance to the next
 
 
 class Kida(Validation):
-    """Januszewski & Kostur 2014, figure 13: kinetic energy and enstrophy against time.
+    """Januszewski & Kostur 2014, figure 13: kinetic energy and enstrophy over time, a spectrum.
 
     At the lowest Reynolds number every collision loses energy as the flow does,
 
@@ -33,11 +34,16 @@ class Kida(Validation):
     of the pressure, of the order of Mach^2, are computed by Fourier transforms: central differences
     lose (k h)^2 / 3 of a wave k. At 12 800 and 128 000 it is said which survive; entropic and
     Smagorinsky must. Paper: 350^3 and 700^3 cells; here 350^3 for all in full, else 64^3 at a tenth
-    of the Reynolds numbers. --set size, reynolds (one or a list), until (t at the end), spectra (t
-    between transforms; 0: none).
+    of the Reynolds numbers. The spectrum E(k) of runs that come so far is drawn; its shells are
+    k - 1/2 to k + 1/2 and it adds up to the energy (paper: k to k + 1, twice as much). --set size,
+    reynolds (one or a list), until (t at the end), spectra (t between transforms; 0: none),
+    spectrum_at (t of E(k); 0: none).
     """
 
-    settings: ClassVar[dict] = {"size": None, "reynolds": None, "until": 7.0, "spectra": 0.25}
+    settings: ClassVar[dict] = {
+        "size": None, "reynolds": None, "until": 7.0, "spectra": 0.25, "spectrum_at": 4.0,
+    }  # fmt: skip
+    logarithmic = ("spectrum",)
 
     def variants(self, full):
         """Collisions and Reynolds numbers."""
@@ -61,6 +67,8 @@ class Kida(Validation):
         every = round(n / (2 * np.pi) / SPEED / PARTS)
         apart = round(self.settings["spectra"] * PARTS)  # energies from one transform to the next
         balance = {"name": "energy_balance", "every": every, "apart": apart}
+        at = every * round(self.settings["spectrum_at"] * PARTS)
+        waves = {"name": "spectrum", "every": at}
         return tables(
             "kida",
             domain={"size": [n] * 3},
@@ -69,7 +77,9 @@ class Kida(Validation):
             layout={"name": "esopull"},
             initial={"iterate": 3 * n},  # else half of the first changes are sound
             run={"steps": every * round(self.settings["until"] * PARTS)},
-            output=[{"name": "monitor", "every": 2 * every}] + [balance] * (balanced and apart > 0),
+            output=[{"name": "monitor", "every": 2 * every}]
+            + [waves] * (at > 0)
+            + [balance] * (balanced and apart > 0),
         )
 
     def judge(self, run):
@@ -89,6 +99,12 @@ class Kida(Validation):
         ])  # fmt: skip
         verdict.curves[f"kinetic energy, {label}"] = time, energy / SPEED**2
         verdict.curves[f"enstrophy, {label}"] = time, enstrophy * unit
+        path = run.directory / "spectrum.csv"
+        if path.exists():
+            k, E = np.loadtxt(path, delimiter=",", skiprows=1, unpack=True)
+            dk = 2 * np.pi / n
+            shown = (k < np.pi) & (E > 1e-12 * E.max())  # whole shells, not empty by symmetry
+            verdict.curves[f"spectrum, {label}"] = k[shown] / dk, E[shown] * dk / SPEED**2
         return verdict
 
     def _balance(self, run):
@@ -116,6 +132,55 @@ class Kida(Validation):
                 Finding("the same, largest", np.abs(without).max()),
             ]
         return found
+
+
+@contextmanager
+def passing(context, step):
+    """The fields of the snapshot of a step, which is removed at the end; on rank 0."""
+    path = context.directory / f"snapshot_{step:09d}.vtkhdf"
+    with h5py.File(path) as file:
+        yield file["VTKHDF/CellData"]
+    path.unlink()
+
+
+@register("outputs", "spectrum")
+class Spectrum(Output):
+    """E(k) in spectrum.csv, of step `every` alone; a snapshot of u, then removed."""
+
+    at_start: ClassVar[bool] = False
+    files: ClassVar[tuple[str, ...]] = ("spectrum.csv",)
+
+    def disk_bytes(self, case, times):
+        """One snapshot."""
+        return Snapshot(every=1, fields=("u",)).disk_bytes(case, 1)
+
+    def open(self, context):
+        """Opens nothing yet."""
+        return SpectrumWriter(self.every, context)
+
+
+class SpectrumWriter:
+    """Rank 0 transforms."""
+
+    def __init__(self, step, context):
+        self.step, self.context = step, context
+        self.snapshots = Snapshot(every=1, fields=("u",), background=False).open(context)
+
+    def write(self, step):
+        """Called on all ranks."""
+        if step == self.step:
+            self.snapshots.write(step)
+            on_root(self.context.comm, self._write, step)
+
+    def _write(self, step):
+        with passing(self.context, step) as fields:
+            found = spectrum(fields["u"], self.context.case.shape[::-1])
+        rows = np.stack(found, axis=1)
+        path = self.context.directory / "spectrum.csv"
+        np.savetxt(path, rows, delimiter=",", header="k,E", comments="")
+
+    def close(self):
+        """Nothing is open."""
 
 
 @register("outputs", "energy_balance")
@@ -170,12 +235,9 @@ class BalanceWriter:
         cells = number_of_cells(self.context.case)
         self.energies[step] = totals["kinetic_energy"] / cells
         if due:
-            path = self.context.directory / f"snapshot_{step:09d}.vtkhdf"
-            with h5py.File(path) as file:
-                fields = file["VTKHDF/CellData"]
+            with passing(self.context, step) as fields:
                 self.found[step] = sums(fields["u"], fields["rho"])
             self.found[step]["by_differences"] = totals["enstrophy"] / cells
-            path.unlink()
         middle = step - self.every
         if middle in self.found:
             self._row(middle, self.found.pop(middle))

@@ -23,7 +23,7 @@ class Spinodal(Validation):
     20, 595).
     """
 
-    logarithmic = True
+    logarithmic = ("",)
 
     def variants(self, full):
         """One box; full: one in 3D too."""

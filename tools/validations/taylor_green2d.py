@@ -56,7 +56,7 @@ class TaylorGreen2D(Validation):
         error = np.linalg.norm(u - decay * exact) / np.linalg.norm(decay * exact)
         return Verdict([Finding("error of u", error)])
 
-    logarithmic = True
+    logarithmic = ("",)
 
     def lines(self, verdicts):
         """Errors against u0, a line each precision."""

@@ -103,7 +103,7 @@ class Kida(Validation):
         if path.exists():
             k, E = np.loadtxt(path, delimiter=",", skiprows=1, unpack=True)
             dk = 2 * np.pi / n
-            shown = (k < np.pi) & (E > 1e-12 * E.max())  # whole shells, not empty by symmetry
+            shown = (k < np.pi) & (E / E.max() > 1e-12)  # whole shells, not empty by symmetry
             verdict.curves[f"spectrum, {label}"] = k[shown] / dk, E[shown] * dk / SPEED**2
         return verdict
 

@@ -115,6 +115,20 @@ def test_a_drop_has_the_pressure_of_laplace():
     assert abs(found / wanted - 1) < 0.03
 
 
+@pytest.mark.parametrize("kappa", [0.08, 0.16])
+def test_the_tension_of_a_flat_interface(kappa):
+    """kappa sum (phi(y + 1) - phi(y - 1))^2 / 4, lower than the formula by a / (12 kappa)."""
+    width = (2 * kappa / A) ** 0.5
+    phi = f"-1 + tanh((y - ny/4)/{width}) - tanh((y - 3*ny/4)/{width})"
+    case = binary("D2Q9", phi, [3, 80])
+    case["coupling"]["kappa"] = kappa
+    phi = Cluster(case).start().run(3000).fields("phi")["phi"].reshape(80, 3)[:, 1]
+    slope = (np.roll(phi, -1) - np.roll(phi, 1)) / 2
+    found = kappa * (slope**2).sum() / 2  # two interfaces
+    wanted = make("couplings", {"name": "free_energy", "a": A, "kappa": kappa}).surface_tension
+    assert abs(found / wanted - 1 + A / (12 * kappa)) < 5e-4
+
+
 @pytest.mark.parametrize("angle", [30, 60, 90, 120, 150])
 def test_the_potential_of_an_angle(angle):
     w = wetting_potential(angle)

@@ -16,7 +16,7 @@ class CapillaryWave(Validation):
 
     Two fluids of equal density 1 and equal viscosity 0.02. The amplitude of h(x), where phi changes
     sign, is held against the initial-value solution of Prosperetti 1981, Phys. Fluids 24, 1217: the
-    frequency of the damped sine that fits best over 1.5 periods within 5 %. It is lower by 1.5 %
+    frequency of the damped sine that fits best over 1.5 periods within 5 %. It is lower by 2.1 %
     for the tension at this kappa / a, and by some 0.2 k w for the width w of the interface, which
     the theory does not have. The exponent is 1.50 +- 0.05 (Januszewski & Kostur 2014, 5.4).
     """

@@ -8,7 +8,8 @@ wall, whose own link leads back to x, and both share two places, whatever the la
 
 An entry that reads and writes must not run beside the one at the other end. Where what left comes
 back as it is, one entry can handle both ends: it exchanges two values. Along planes nothing wraps,
-and behind a body no link starts: there a link has its places alone.
+and behind a body no link starts: there a link has its places alone. So it does where steps take
+what walls at rest return at the ends of rows by themselves; there these have nothing left to do.
 """
 
 from dataclasses import replace
@@ -16,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from mpilbm.entry_lists import EntryList
+from mpilbm.row_ends import beyond, rows_end_in_walls
 
 
 def parted(case, slab, lists) -> list[EntryList]:
@@ -25,6 +27,8 @@ def parted(case, slab, lists) -> list[EntryList]:
     before these write. Walls at rest go first; what stands at the other ends of their links, but
     for such walls, is staged.
     """
+    if rows_end_in_walls(case):
+        lists = [_not_at_home(case, slab, each) for each in lists]
     staged, found = list(lists), []
     known: list[list] = [[np.empty(0, np.int64)] for _ in range(case.lattice.Q)]
     turning = (k for k, each in enumerate(lists) if each.boundary.turns_back)
@@ -38,6 +42,13 @@ def parted(case, slab, lists) -> list[EntryList]:
     return staged + [each for each in found if each.cells.size]
 
 
+def _not_at_home(case, slab, entries: EntryList) -> EntryList:
+    """Without the links whose populations come back by themselves."""
+    if not entries.boundary.returns:
+        return entries
+    return _only(entries, entries.missing & ~beyond(case, slab, entries.cells))
+
+
 def _shared(case, slab, entries: EntryList, known) -> np.ndarray:
     """uint32 (3, n): bits of the links that must be staged, that are exchanged, their other ends.
 
@@ -47,8 +58,10 @@ def _shared(case, slab, entries: EntryList, known) -> np.ndarray:
     lattice, shape = case.lattice, (slab.planes, *slab.shape[1:])
     _, row, k = np.unravel_index(entries.cells, shape)
     outer = np.flatnonzero((row == 0) | (row == shape[1] - 1) | (k == 0) | (k == shape[2] - 1))
-    bits = [np.uint32(1 << i) for i in range(lattice.Q)]
-    at = [outer[entries.missing[outer] & bit > 0] for bit in bits]
+    missing, bits = entries.missing[outer], [np.uint32(1 << i) for i in range(lattice.Q)]
+    if rows_end_in_walls(case):
+        missing = missing & ~beyond(case, slab, entries.cells[outer])
+    at = [outer[missing & bit > 0] for bit in bits]
     bits_of = np.zeros((3, entries.cells.size), np.uint32)
     for i in range(1, lattice.Q):
         opp, here = lattice.opp[i], entries.cells[at[i]]

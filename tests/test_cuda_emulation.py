@@ -6,13 +6,16 @@ from functools import partial
 import numpy as np
 import pytest
 from emulated_device import C_FLAGS, EmulatedDevice, Module, build, command
+from faces import closed
 from pairs import all_pairs, label
-from slabs import Cluster
+from slabs import PRECISIONS, Cluster
 from test_body_forces import rotor, sample
 from test_laws_faces import NAMES as NAMED
 from test_laws_faces import four_faces
 from test_laws_slabs import OPTIONS, defined, tables
 from test_laws_walls import QUADRATIC, rocks
+from test_row_ends import CASES as ROW_ENDS
+from test_row_ends import U
 
 from mpilbm import codegen
 from mpilbm.backends import compiler, cuda_launch
@@ -62,6 +65,18 @@ def test_it_does_what_the_c_text_does(choice):
     cut = Cluster(case, 2, EmulatedDevice).restore(cpu.state(), 3).run(3)
     assert_same(cpu.run(3), cut)
     assert np.array_equal(whole.run(3).state(), cut.state())
+
+
+@pytest.mark.parametrize(("name", "nx"), [*((name, None) for name in ROW_ENDS), ("an outlet", 2)])
+def test_walls_return_at_the_ends_of_rows_as_in_the_c_text(name, nx):
+    """Pairs of cells, the last cell of an odd row alone, and rows of one pair."""
+    name = next(each for each in ROW_ENDS if each.startswith(name))
+    size, boundary, more = ROW_ENDS[name]
+    more = {"precision": PRECISIONS["single"]} | more
+    case = closed("D2Q9", [nx or size[0], size[1]], boundary, layout={"name": "ab"}, **U, **more)
+    compile_both(case)
+    cpu, gpu = Cluster(case, 2), Cluster(case, 2, EmulatedDevice)
+    assert_same(cpu.start().run(3), gpu.start().run(3))
 
 
 @pytest.mark.parametrize("streaming", ["ab", "esopull"])

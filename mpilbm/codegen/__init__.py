@@ -12,6 +12,7 @@ from mpilbm import cache
 from mpilbm.boundaries import one_face_each
 from mpilbm.codegen.program import OF, Program
 from mpilbm.couplings import solids
+from mpilbm.row_ends import rows_end_in_walls
 
 
 def structure(case) -> dict:
@@ -27,6 +28,7 @@ def structure(case) -> dict:
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
         "walls move": walls_move(case),
+        "walled": rows_end_in_walls(case),
         "initial": start(fluid),
         "weighed": [bool(case.weighed), weighed_whole(case)],
         "split": case.split,
@@ -45,6 +47,7 @@ def _coupled_structure(case) -> dict:
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
         "walls move": walls_move(case),
+        "walled": rows_end_in_walls(case),
         "coupling": case.coupling.structure(case),
         "offsets": case.coupling.offsets(case),
         "masses": len(case.coupling.masses(case)),
@@ -121,7 +124,8 @@ def build(case) -> Program:
     half = precision.storage == "float16"
     paired = precision.compute == "float32"
     unit = SCALE if half else 1
-    kernels = FluidKernels(model, case.layout, paired, unit, rounded=half, **start(fluid))
+    more = start(fluid) | {"rounded": half, "walled": rows_end_in_walls(case)}
+    kernels = FluidKernels(model, case.layout, paired, unit, **more)
     texts = [*kernels.all(), *Diagnostics(kernels).all()]
     texts += [sample(case.lattice) for sample in (sample_rows, sample_columns)]
     for parity in range(case.layout.parities):

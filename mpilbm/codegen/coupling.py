@@ -14,6 +14,7 @@ from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
+from mpilbm.row_ends import rows_end_in_walls
 
 
 class CoupledKernels:
@@ -32,7 +33,7 @@ class CoupledKernels:
         for fluid, offset in zip(case.fluids, self.coupling.offsets(case), strict=True):
             forcing = self.coupling.forcing(fluid)
             acted = Acted(self.lattice, fluid.collision, forcing, offset)
-            self.fluids.append(FluidKernels(acted, self.layout))
+            self.fluids.append(FluidKernels(acted, self.layout, walled=rows_end_in_walls(case)))
             model = Model(self.lattice, fluid.collision, None, offset)
             self.plain.append(FluidKernels(model, self.layout))
 

@@ -28,11 +28,12 @@ class FluidKernels:
     equilibrium with a rho_0 of its own takes them in units of one. `rounded`: storage rounds
     populations so coarsely that the rest population has to keep the mass. `stressed`: the flow
     begins with given stresses; `held`: there is a kernel that steps at a velocity that stays.
+    `walled`: rows end in walls, see Grid.returning.
     """
 
     def __init__(
         self, model: Model, layout: Layout, paired=False, unit=1, rounded=False,
-        stressed=False, held=False,
+        stressed=False, held=False, walled=False,
     ):  # fmt: skip
         self.stressed, self.held = stressed, held
         self.model, self.layout, self.lattice = model, layout, model.lattice
@@ -42,6 +43,8 @@ class FluidKernels:
         self.paired = paired and layout.populations and self.unit == unit
         layout.check_in_place(self.lattice)
         self.grid = layout.grid(self.lattice, 1, 1, 1)
+        if walled:
+            self.grid = replace(self.grid, returning=layout.returning(self.lattice))
 
     def all(self) -> list[KernelText]:
         """Every kernel that changes or saves the state."""

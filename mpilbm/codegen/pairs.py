@@ -86,7 +86,8 @@ class PairText(KernelText):
         """
         plane, row, beside = place.offset
         first = self.grid.address(place.slot, (plane, row, 0))
-        outside = self.grid.address(place.slot, place.offset)
+        cell = "(x + 1)" if beside > 0 else "x"
+        outside = self.grid.address(place.slot, place.offset, cell)
         if beside == level:
             return first, None
         return {0: (first, None), -1: (outside, first), +1: (f"{first} + 1", outside)}[beside]

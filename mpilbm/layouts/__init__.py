@@ -102,6 +102,19 @@ class Layout(Parameters):
         whole = ", ".join(name for name in names("layouts") if find("layouts", name).dense)
         return [f"{self.name} is not defined on {case.lattice.name}; allowed: {whole}"]
 
+    def returning(self, lattice) -> tuple[int, ...]:
+        """For each slot that of what left a cell against it, if all that left lies at home.
+
+        Then a step can take what half-way walls return from there by itself. Empty otherwise.
+        """
+        if not self.dense or self.parities > 1 or lattice.staggered:
+            return ()
+        left = [self.f_out(lattice, i, 0) for i in lattice.opp]
+        if any(place.offset != HERE for place in left):
+            return ()
+        there = {self.gather(lattice, i, 0).slot: left[i].slot for i in range(lattice.Q)}
+        return tuple(there[k] for k in range(lattice.Q))
+
     def structure(self) -> dict:
         """What shapes the kernel text."""
         return self.model_dump()

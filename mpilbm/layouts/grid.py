@@ -23,6 +23,9 @@ class Grid:
     neighbour at x - 1 then is, in even rows, the cell before, in odd ones the one with the same
     number; that at x + 1 has the same number in even rows, in odd ones it is the cell after. The
     prelude's x_m and x_p are these, by `odd`, the parity of the array's first plane in the box.
+
+    `returning`: rows end in walls, and what a cell would read from beyond an end lies at home:
+    returning[k] is the value that left the cell against value k. Empty: rows wrap around.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Grid:
     row_stride: int
     slot_stride: int
     staggered: bool = False
+    returning: tuple[int, ...] = ()
 
     over: ClassVar[str] = "cells"
     table_bytes: ClassVar[int] = 0
@@ -101,10 +105,17 @@ class Grid:
         strides = {"row": self.row_stride, "slot": self.slot_stride, "plane": self.plane_stride}
         return {f"{self.name}_{way}": stride for way, stride in strides.items()}
 
-    def address(self, slot: int, offset: tuple[int, int, int]) -> str:
-        """C text of the index of a value; the slot apart, since all else recurs in other slots."""
-        row, x = f"row{_SIDE[offset[1]]}", f"x{_SIDE[offset[2]]}"
-        slot = offset[0] * len(self.slots) + self.slots[slot]
+    def address(self, slot: int, offset: tuple[int, int, int], cell: str = "x") -> str:
+        """C text of the index of a value, of the cell whose number in its row is `cell`."""
+        row, x = f"row{_SIDE[offset[1]]}", f"x{_SIDE[offset[2]]}" if offset[2] else cell
+        there = self._index(offset[0] * len(self.slots) + self.slots[slot], row, x)
+        if not self.returning or not offset[2]:
+            return there
+        home = self._index(self.slots[self.returning[slot]], "row", cell)
+        return f"({x} {_BEYOND[offset[2]]} {cell} ? {home} : {there})"
+
+    def _index(self, slot: int, row: str, x: str) -> str:
+        """The slot apart, since all else recurs in other slots."""
         cell = f"(plane * {self.name}_plane + ({row} * {self.name}_row + {x}))"
         return f"(int64)({slot}) * {self.name}_slot + {cell}"
 
@@ -116,3 +127,4 @@ def velocity_grid(lattice, ghost: int, planes: int, rows: int, nx: int, more: in
 
 
 _SIDE = {-1: "_m", 0: "", 1: "_p"}  # the wrapped neighbour's index, as the prelude names it
+_BEYOND = {-1: ">=", 1: "<="}  # than its cell's, once it has wrapped

@@ -138,11 +138,11 @@ def with_moving(case, slab, owners, lists, cells, owner, missing) -> tuple:
     if not any(each.moves_half_way for each in owners):
         return tuple(lists)
     looked_at = [
-        () if each.boundary.moves_half_way or each.boundary.returns
-        else (each.cells, *(at for at, _ in each.inward))
+        () if each.boundary.plain else (each.cells, *(at for at, _ in each.inward))
         for each in lists
-    ]  # fmt: skip
-    wanted = np.concatenate([np.empty(0, np.int64), *(at for each in looked_at for at in each)])
+    ]
+    shared = cells[1:][cells[1:] == cells[:-1]]  # of its own links a wall knows the motion
+    wanted = np.concatenate([shared, *(at for each in looked_at for at in each[1:])])
     moving = MovingLinks.find(case, slab, owners, wanted, cells, owner, missing)
     return tuple(
         replace(each, moved=tuple(moving.of(at) for at in there), moving=moving if there else None)

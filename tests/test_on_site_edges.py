@@ -56,12 +56,12 @@ def test_a_lid_beside_walls_that_set_whole_cells():
     assert np.abs(fields["rho"] - 1).max() < 0.3
 
 
-def between(name: str, lattice: str, given: dict, walls_first: bool) -> dict:
+def between(name: str, lattice: str, given: dict, walls_first: bool, wall="bounce_back") -> dict:
     """A channel along the slowest axis whose side walls move with the flow."""
     D = make("lattices", lattice).D
     axes, u = "xyz"[:D], [0.0] * (D - 1) + [0.05]
     sides = [axis + side for axis in axes[:-1] for side in "-+"]
-    walls = {"name": "bounce_back", "where": sides, "velocity": u}
+    walls = {"name": wall, "where": sides, "velocity": u}
     inlet = {"name": "zou_he", "where": [axes[-1] + "-"], "velocity": u}
     outlet = table(name, axes[-1] + "+", D=D, **given)
     outlet |= {"velocity": u} if "velocity" in outlet else {}
@@ -73,17 +73,18 @@ def between(name: str, lattice: str, given: dict, walls_first: bool) -> dict:
 
 
 ON_SITE = [name for name in on_faces() if find("boundaries", name).wall_at == "node"]
+WALLS = ["bounce_back", "full_way", "interpolated"]
 
 
 @pytest.mark.parametrize(
-    ("name", "lattice", "walls_first"),
-    [(name, "D2Q9", k % 2 > 0) for k, name in enumerate(ON_SITE)]
-    + [("zou_he", lattice, False) for lattice in ("D3Q13", "D3Q19")],
+    ("name", "lattice", "walls_first", "wall"),
+    [(name, "D2Q9", k % 2 > 0, WALLS[k % 3]) for k, name in enumerate(ON_SITE)]
+    + [("zou_he", "D3Q13", False, "full_way"), ("zou_he", "D3Q19", False, "bounce_back")],
 )
-def test_uniform_flow_passes_between_walls_that_move_with_it(name, lattice, walls_first):
+def test_uniform_flow_passes_between_walls_that_move_with_it(name, lattice, walls_first, wall):
     by_rho = {"rho": 1.0} if "rho" in find("boundaries", name).model_fields else {}
     for given in {str(given): given for given in ({}, by_rho)}.values():
-        tables = between(name, lattice, given, walls_first)
+        tables = between(name, lattice, given, walls_first, wall)
         cluster = Cluster(tables, 2).start().run(20)
         fields = cluster.fields("rho", "u")
         assert np.abs(fields["rho"] - 1).max() < 1e-13

@@ -30,7 +30,7 @@ class Boundary(Parameters):
                behind = 2
     slips      nothing is dragged along its wall
     across     it stands on two periodic faces, and acts on what streams from one to the other
-    plain      it speaks of populations alone, not of rho, u or a force
+    plain      it speaks of populations that left alone, not of rho, u or a force
     turns_back what enters along a link is what left along it, and what is given
 
     `wetting`: what the wall shows of the fluids that a coupling lets act on each other.
@@ -65,7 +65,7 @@ class Boundary(Parameters):
 
     @property
     def moves_half_way(self) -> bool:
-        """Whether it has the same with any velocity, which is given half a link out."""
+        """Whether it moves, and what stands beside it takes it for such a wall."""
         return False
 
     @property

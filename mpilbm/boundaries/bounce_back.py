@@ -25,11 +25,6 @@ class BounceBack(Wall):
         return tuple(u) if all(isinstance(value, int | float) for value in u) else None
 
     @property
-    def moves_half_way(self):
-        """With a velocity of any kind."""
-        return self.velocity is not None
-
-    @property
     def returns(self):
         """Off a wall at rest."""
         return self.velocity is None

@@ -32,16 +32,17 @@ class TammMottSmith(Wall):
         """All populations, moved to the target."""
         lattice, each = cell.lattice, range(1, cell.lattice.Q)
         motion, u_wall = self.motion(cell), list(cell.values.values()) or [0] * lattice.D
-        count, mass, total = 0, 0, [0] * lattice.D
+        count, density, total = 0, cell.arrives[0], [0] * lattice.D
         for i in each:
             q = cell.link(i)
             near = cell.u_behind(i)
             count += cell.owns(i, 1, 0)
-            mass += cell.owns(i, cell.at_wall(i, motion[i], q), 0)
+            back = cell.left[lattice.opp[i]] + cell.at_wall(i, motion[i], q)
+            density += cell.owns(i, back, cell.arrives[i])
             for a in range(lattice.D):
                 u = (q * near[a] + cell.at_wall(i, u_wall[a], q)) / (1 + q)
                 total[a] += cell.owns(i, u, 0)
-        density = cell.let("density_target", sum(cell.arrives) + mass)
+        density = cell.let("density_target", density)
         u = [cell.let(f"u_target_{a}", sum_a / count) for a, sum_a in enumerate(total)]
         target = cell.feq(density, cell.rest(density), u)
         target = [cell.let(f"target_{k}", f) for k, f in enumerate(target)]

@@ -19,6 +19,11 @@ class Wall(Boundary):
         """The wall's velocity."""
         return by_axis("velocity", self.velocity or ())
 
+    @property
+    def moves_half_way(self):
+        """With a velocity of any kind."""
+        return self.velocity is not None
+
     def motion(self, cell) -> list:
         """Q expressions feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall); zeros at rest."""
         lattice, u = cell.lattice, list(cell.values.values())

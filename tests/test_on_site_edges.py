@@ -91,6 +91,17 @@ def test_uniform_flow_passes_between_walls_that_move_with_it(name, lattice, wall
         assert np.abs(fields["u"] - tables["initial"]["u"]).max() < 1e-13
 
 
+def test_a_wall_that_sets_the_cells_of_an_inlet_says_what_it_does_not_know():
+    """tamm_mott_smith; not where it stands opposite."""
+    tables = between("zou_he", "D2Q9", {"rho": 1.0}, True, "tamm_mott_smith")
+    (text,) = parse_case(tables, "test.toml").warnings
+    assert text.startswith("boundary.0.where: stands beside 'zou_he' at y-, 'zou_he' at y+, ")
+    tables["boundary"][0]["where"], tables["boundary"][2]["where"] = ["y+"], ["x-", "x+"]
+    tables["boundary"][1]["name"] = tables["boundary"][2]["name"] = "bounce_back"
+    tables["boundary"][2].pop("rho")
+    assert not [t for t in parse_case(tables, "test.toml").warnings if "stands beside" in t]
+
+
 SPELLED = {
     "x and y": ["0.0*x", "0.05 + 0.0*y"],
     "t": [0.0, "0.05*where(t > 0.4, 1, 2)"],

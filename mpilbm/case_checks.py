@@ -6,7 +6,7 @@ from math import hypot, pi, sqrt
 
 from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
-from mpilbm.speeds import fastest, gained, wrong_values
+from mpilbm.speeds import fastest, gained, leaving, wrong_values
 from mpilbm.units import tau_from_viscosity
 
 LOST = 2**12  # a change of less than one part in so many leaves a number of 11 bits as it is
@@ -198,17 +198,14 @@ def _leaving(case) -> list[str]:
     nu, found = min(fluid.viscosity for fluid in case.fluids), []
     limit = (2 if case.lattice.staggered else 2.9) * nu
     for k, boundary in enumerate(case.boundaries):
-        velocity = getattr(boundary, "velocity", None) or ()
-        for face in boundary.where if boundary.wall_at == "half" and not boundary.whole else ():
-            out = dict(zip("xyz", velocity, strict=False)).get(face[0])
-            if not isinstance(out, int | float):
-                continue  # it changes with place or time
-            out *= -1 if face[1] == "-" else 1
+        asked = boundary.wall_at == "half" and not boundary.whole
+        for face in boundary.where if asked and getattr(boundary, "velocity", None) else ():
+            out, when = leaving(case, boundary, face)
             if out > limit:
                 found.append(
-                    f"boundary.{k}.velocity: the flow leaves through {face} at {out:.3g}; above "
-                    f"{limit:.3g} ({limit / nu:.2g} viscosities) '{boundary.name}' is unstable "
-                    "there: take an outflow, or equilibrium with this velocity"
+                    f"boundary.{k}.velocity: the flow leaves through {face} at {out:.3g}{when}; "
+                    f"above {limit:.3g} ({limit / nu:.2g} viscosities) '{boundary.name}' is "
+                    "unstable there: take an outflow, or equilibrium with this velocity"
                 )
     return found
 

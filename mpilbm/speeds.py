@@ -68,6 +68,15 @@ def wrong_values(case, boundary, shape=None) -> list[str]:
     return found
 
 
+def leaving(case, boundary, face: str) -> tuple[float, str]:
+    """The largest velocity out of the box that is given at a face, and when, where it varies."""
+    axis = "xyz".index(face[0])
+    alone = boundary.model_copy(update={"where": (face,)})
+    t, (through,) = _reached(case, alone, None, boundary.velocity[axis : axis + 1])
+    most = (through if face[1] == "+" else -through).max(axis=1)
+    return float(most.max()), f" at t = {t[most.argmax()]}" if t.size > 1 else ""
+
+
 def gained(case) -> tuple[float, float, int]:
     """Volume a step that the velocities given on all faces bring in, what they move, and when.
 

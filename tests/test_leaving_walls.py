@@ -45,15 +45,33 @@ def test_what_leaves_by_an_outflow_or_comes_in_by_a_wall_is_not_told():
         assert not any("leaves" in text for text in parse_case(case, "test.toml").warnings)
 
 
-@pytest.mark.parametrize("name", ["u.npy", "u.csv"])
+FORMULA, TIMED = "0.04*sin(pi*x/nx)", "where(t > 600, 0.04, -0.04)"
+
+
+@pytest.mark.parametrize("given", [FORMULA, TIMED, "u.npy", "u.csv"])
 @pytest.mark.parametrize("face", ["z-", "z+"])
-def test_walls_whose_velocity_comes_from_a_file_are_not_asked(name, face, tmp_path):
+def test_walls_whose_velocity_varies_are_asked_where_and_when_it_is_most(given, face, tmp_path):
+    """A velocity along z leaves through z+; where it turns, through each face at its time."""
     np.save(tmp_path / "u.npy", np.full((8, 8, 3), 0.04))
-    (tmp_path / "u.csv").write_text("t,u,v,w\n0,0,0,0.04\n9,0,0,0.05\n")
+    (tmp_path / "u.csv").write_text("t,u,v,w\n0,0,0,0.03\n900,0,0,0.04\n")
     case = leaving(0.04, 0.004)
-    case["boundary"][1] |= {"where": [face], "velocity": str(tmp_path / name)}
+    velocity = str(tmp_path / given) if given.startswith("u.") else [0, 0, given]
+    case["boundary"][1] |= {"where": [face], "velocity": velocity}
     case["boundary"][0]["where"] = ["z-" if face == "z+" else "z+"]
-    assert not any("leaves" in text for text in parse_case(case, "test.toml").warnings)
+    case["run"]["steps"] = 1000
+    found = [text for text in parse_case(case, "test.toml").warnings if "leaves" in text]
+    when = {TIMED: "601" if face == "z+" else "0", "u.csv": "900"}
+    told = f"{face} at 0.04 at t = {when[given]};" if given in when else f"{face} at 0.0"
+    assert [told in text for text in found] == [True] * (face == "z+" or given == TIMED)
+
+
+@pytest.mark.parametrize(("nu", "grows"), [(0.016, False), (0.005, True)])
+def test_a_wall_through_which_too_much_leaves_at_one_place_is_unstable(nu, grows):
+    case = leaving(0.04, nu)
+    for end in case["boundary"]:
+        end["velocity"] = [0, 0, FORMULA]
+    across = np.abs(Cluster(case).start().run(800).fields("u")["u"][..., 1]).max()
+    assert (across > 1e-4) == grows
 
 
 @pytest.mark.parametrize("collision", ["bgk", "trt", "regularized"])

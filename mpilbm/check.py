@@ -191,22 +191,13 @@ def rank_lines(case, slabs, survey, more, gpu_memory, problems: list[str]) -> li
 
 
 def memory(case, slab, survey, more=None) -> dict[str, int]:
-    """Bytes of a rank's arrays; its links are counted as if all entries had as many.
-
-    `more`: what memory_plan.more_bytes has of all planes of the box. Links whose populations come
-    back by themselves are left out.
-    """
-    fluid = around(slab, survey, case.ghost)
-    grid = case.layout.grid(case.lattice, slab.planes, *slab.shape[1:], fluid, case.ghost)
-    owners = [*case.boundaries, *(body.boundary for body in case.bodies)]
-    links = [*survey.links, *survey.body_links]
-    listed = sum(n for n, o in zip(links, owners, strict=True) if not (grid.turned and o.returns))
-    entries = int(survey.entries[slab.begin : slab.end].sum()) * listed / max(1, sum(links))
-    links_an_entry = sum(links) / max(1, int(survey.entries.sum()))
-    need = bytes_needed(case, slab, round(entries), round(entries * links_an_entry), fluid)
+    """Bytes of a rank's arrays; without `more`, memory_plan.more_bytes of all planes of the box,
+    those of boundaries are left out."""
+    need = bytes_needed(case, slab, around(slab, survey, case.ghost))
     if more is not None:
-        own, forces = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
-        need["boundary lists"] += own
+        lists, forces, walls = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
+        need["boundary lists"] = lists
+        need |= {"wall cells": walls} if case.coupling else {}
         need |= {"forces on bodies": forces} if case.weighed else {}
     for output in case.outputs:
         if count := output.device_bytes(case, slab.planes):

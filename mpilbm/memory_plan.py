@@ -2,28 +2,32 @@
 
 import numpy as np
 
+from mpilbm.at_once import parted
 from mpilbm.boundaries import one_face_each
+from mpilbm.codegen import averaged
 from mpilbm.errors import CaseError
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
 
 # of a box in cells: the lists pack plane, row and x into 64 bits
 LONGEST_SIDE = 2**21
-# cell int64, missing uint32, value int32, start int64
-ENTRY_BYTES = 24
+# cell int64, missing uint32, value int32; where its links are staged int64
+ENTRY_BYTES, START_BYTES = 16, 8
 # where cells are computed anew: cell int64, its first entry int32, the following one int32
 AGAIN_BYTES = 16
 # what leaves and enters along a link of a body, in double; which links of an entry cross a wall
 LINK_BYTES, WALL_BYTES = 16, 4
 # of forces in parts, an entry: rho and at most six stresses as doubles, what chains it to its cell
 SPLIT_BYTES = 72
+# of coupled fluids, a wall cell: its place int64, owner int32; where its sources begin int64
+WALL_CELL_BYTES, SOURCES_BYTES = 12, 8
 
 
-def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
-    """Bytes of a slab's arrays by what they hold: populations, velocity (for sums), flags, lists.
+def bytes_needed(case, slab, fluid=None) -> dict[str, int]:
+    """Bytes of a slab's arrays by what they hold: populations, velocity (for sums), flags.
 
-    `entries` and `links` count what the boundary lists of the slab hold, `fluid` the fluid cells of
-    planes as Geometry.around; without it a layout that stores these alone is not counted.
+    `fluid`: the fluid cells of planes as Geometry.around; without it a layout that stores these
+    alone is not counted.
     """
     planes, (rows, nx) = slab.planes, slab.shape[1:]
     storage, compute = (
@@ -40,72 +44,97 @@ def bytes_needed(case, slab, entries=0, links=0, fluid=None) -> dict[str, int]:
         **tables,
         "velocity": velocity.count * compute,
         "flags": planes * rows * nx * (1 if len(case.lattice.beside) < 8 else 2),
-        "boundary lists": len(case.fluids) * list_bytes(case, entries, links),
     }
 
 
-def list_bytes(case, entries: int, links: int) -> int:
-    """Bytes of the arrays that all boundary lists have."""
-    again, precision = not case.layout.populations, case.precision
-    staged = np.dtype(precision.compute if again else precision.storage).itemsize
-    return entries * (ENTRY_BYTES + again * AGAIN_BYTES) + links * staged
+def list_bytes(case, slab, lists, staged: bool = False) -> np.ndarray:
+    """Bytes of a fluid's boundary lists by plane of the slab, int64 (planes,); staged: see Lists.
+
+    One table of walls that move serves all of them; it counts to the first plane.
+    """
+    found, value = np.zeros(slab.planes, np.int64), np.dtype(case.precision.compute).itemsize
+    for each in parted(case, slab, lists) if case.layout.dense and not staged else lists:
+        an_entry, a_link = _rates(case, each)
+        plane, links = _links(slab, each)
+        found += an_entry * np.bincount(plane, minlength=slab.planes)
+        found += a_link * np.bincount(plane, links, slab.planes).astype(np.int64)
+    tables = [each.moving.first.size for each in lists if each.moving and each.cells.size]
+    found[0] += value * case.lattice.Q * max(tables, default=0)
+    return found
 
 
-def counted(lists) -> tuple[int, int]:
-    """Entries and links of lists."""
-    bits = (np.unpackbits(each.missing.view(np.uint8)).sum(dtype=np.int64) for each in lists)
-    return sum(each.cells.size for each in lists), int(sum(bits))
+def _links(slab, entries) -> tuple[np.ndarray, np.ndarray]:
+    """The plane of each entry, and how many links it has."""
+    bits = np.unpackbits(entries.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=int)
+    return entries.cells // (slab.shape[1] * slab.shape[2]), bits
 
 
-def own_bytes(case, entries) -> int:
-    """Bytes of the arrays that a list may have beyond those of all: links, cells inwards, state."""
-    count, links = counted([entries])
-    an_entry, a_link = _own_rates(case, entries)
-    return an_entry * count + a_link * links + _motion_bytes(case, entries) * bool(count)
-
-
-def _motion_bytes(case, entries) -> int:
-    """Bytes of a list's table of walls that move beside its cells."""
-    values = case.lattice.Q * entries.moving.first.size if entries.moving else 0
-    return np.dtype(case.precision.compute).itemsize * values
-
-
-def _own_rates(case, entries) -> tuple[int, int]:
-    """These bytes an entry, and a link."""
-    value = np.dtype(case.precision.compute).itemsize
-    kept = value * len(entries.boundary.state(case.lattice))
-    behind = 8 + case.lattice.D * value if entries.boundary.beside else 8 * len(entries.behind)
-    a_link = value * (entries.links is not None) + behind
+def _rates(case, entries) -> tuple[int, int]:
+    """Bytes of the arrays of a list an entry, and a link."""
+    value, again = np.dtype(case.precision.compute).itemsize, not case.layout.populations
+    staging = value if again else np.dtype(case.precision.storage).itemsize
+    staged, boundary = not entries.ending, entries.boundary
+    kept = value * len(boundary.state(case.lattice))
+    behind = 8 + case.lattice.D * value if boundary.beside else 8 * len(entries.behind)
+    a_link = staging * staged + value * (entries.links is not None) + behind
     a_link += 8 * case.layout.parities * bool(entries.mirrored)
-    cells = 12 * len(entries.inward) + 4 * len(entries.moved)
+    cells = 4 * (not boundary.plain) + 12 * len(entries.inward) + 4 * len(entries.moved)
     given = value * entries.values.shape[-1] * bool(entries.fields)  # else some rows for all
-    return 4 + cells + 8 * entries.boundary.beside + kept + given, a_link
+    an_entry = ENTRY_BYTES + START_BYTES * staged + AGAIN_BYTES * again
+    return an_entry + cells + 8 * boundary.beside + kept + given, a_link
 
 
 def more_bytes(case, slab, lists) -> np.ndarray:
-    """Bytes beyond `bytes_needed` by plane of a slab, int64 (planes, 2).
+    """Bytes beyond `bytes_needed` by plane of a slab, int64 (planes, 3).
 
-    Those of the lists' own arrays, but for links that come back by themselves, and those of the
-    lists by which bodies are weighed.
+    Those of the boundary lists, but for links that come back by themselves; of the lists by which
+    bodies are weighed; of the wall cells of coupled fluids.
     """
     returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
-    faces = len(one_face_each(case.boundaries))
-    found = np.zeros((slab.planes, 2), np.int64)
+    listed = [each for each in lists if not (returning and each.boundary.returns)]
+    steps = len(case.fluids) * list_bytes(case, slab, listed)
+    return np.stack([steps, _weighed_bytes(case, slab, lists), wall_bytes(case, slab, lists)], 1)
+
+
+def _weighed_bytes(case, slab, lists) -> np.ndarray:
+    """By plane; bodies are weighed in the first fluid."""
+    found, faces = np.zeros(slab.planes, np.int64), len(one_face_each(case.boundaries))
+    if not case.weighed:
+        return found
+    owners = [np.array(each.owners, np.int64)[each.member] - faces for each in lists]
+    mine = [np.flatnonzero(np.isin(of, case.weighed)) for of in owners]
+    weighed = [each.only(some) for each, some in zip(lists, mine, strict=True)]
+    for each in weighed:
+        plane, links = _links(slab, each)
+        found += (SPLIT_BYTES * case.split + WALL_BYTES) * np.bincount(plane, minlength=found.size)
+        found += LINK_BYTES * np.bincount(plane, links, found.size).astype(np.int64)
+    return found + list_bytes(case, slab, weighed, staged=True)
+
+
+def wall_bytes(case, slab, lists) -> np.ndarray:
+    """Bytes of the wall cells of coupled fluids (see wall_cells) by plane, int64 (planes,).
+
+    They lie at the other ends of all missing links, each link is a source. Cells of the slab's own
+    fluid alone are looked at: the neighbours see about as many of its wall cells as it of theirs.
+    """
+    found = np.zeros(slab.planes, np.int64)
+    if not case.coupling:
+        return found
+    walled = FieldGrid.of(case, slab.planes, *slab.shape[1:]).walled
+    rows, nx = (n + 2 * beyond for n, beyond in zip(slab.shape[1:], walled, strict=True))
+    source = SOURCES_BYTES + np.dtype(case.precision.compute).itemsize
+    seen, mean = [np.empty(0, np.int64)], averaged(case)
     for each in lists:
-        plane = each.cells // (slab.shape[1] * slab.shape[2])
-        bits = np.unpackbits(each.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=int)
-        listed = np.full(plane.size, not (returning and each.boundary.returns))
-        owner = np.array(each.owners, np.int64)[each.member]
-        an_entry, a_link = _own_rates(case, each)
-        for column, mine in enumerate((listed, np.isin(owner - faces, case.weighed))):
-            entries = np.bincount(plane[mine], minlength=slab.planes)
-            links = np.bincount(plane[mine], bits[mine], slab.planes).astype(np.int64)
-            found[:, column] += an_entry * entries + a_link * links
-            found[plane[mine][:1], column] += _motion_bytes(case, each)
-            if column:
-                found[:, column] += list_bytes(case, entries, links) + LINK_BYTES * links
-                found[:, column] += (SPLIT_BYTES * case.split + WALL_BYTES) * entries
-    return found * [len(case.fluids), 1]  # bodies are weighed in the first fluid
+        plane, row, x = np.unravel_index(each.cells, (slab.planes, *slab.shape[1:]))
+        for i in range(1, case.lattice.Q):
+            mine = np.flatnonzero(each.missing >> np.uint32(i) & 1)
+            up, along, right = case.lattice.offset(i)
+            there = (plane[mine] - up + 1) * rows + (row[mine] - along) % rows
+            seen.append(there * nx + (x[mine] - right) % nx)
+            found += mean * source * np.bincount(plane[mine], minlength=slab.planes)
+    cells = np.unique(np.concatenate(seen)) // (rows * nx) - 1
+    a_cell = WALL_CELL_BYTES + mean * SOURCES_BYTES
+    return found + a_cell * np.bincount(cells.clip(0, slab.planes - 1), minlength=slab.planes)
 
 
 def limits(case) -> list[str]:
@@ -128,6 +157,7 @@ def require(device, case, slab, lists=(), fluid=None) -> None:
     problems = limits(case) + device.problems(case.shape)
     if problems:
         raise CaseError(problems, path=case.path)
-    needed = sum(bytes_needed(case, slab, *counted(lists), fluid).values())
-    needed += len(case.fluids) * sum(own_bytes(case, each) for each in lists)
+    needed = sum(bytes_needed(case, slab, fluid).values())
+    needed += len(case.fluids) * int(list_bytes(case, slab, lists).sum())
+    needed += int(wall_bytes(case, slab, lists).sum())
     device.require(needed, "the fields of a slab")

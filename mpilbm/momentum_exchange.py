@@ -10,7 +10,7 @@ from mpilbm.cell_values import CellValue
 from mpilbm.expressions import numeric
 from mpilbm.lattices import AXES
 from mpilbm.lists import Lists
-from mpilbm.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, counted, list_bytes, own_bytes
+from mpilbm.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, list_bytes
 
 
 class MomentumExchange:
@@ -47,8 +47,8 @@ class MomentumExchange:
         found = self._found(geometry.lists)
         lists = tuple(each.only(mine) for each, mine in found)
         walls = self._links(lists)
-        needed = LINK_BYTES * self._links_of_all + list_bytes(case, *counted(lists))
-        needed += sum(own_bytes(case, each) for each in lists)
+        needed = int(list_bytes(case, solver.slab, lists, staged=True).sum())
+        needed += LINK_BYTES * self._links_of_all
         needed += (SPLIT_BYTES * case.split + WALL_BYTES) * sum(each.cells.size for each in lists)
         solver.device.require(needed, "the forces on bodies")
         self.exchanged = solver.device.allocate(2 * self._links_of_all, "float64")
@@ -175,5 +175,5 @@ def _to_the_wall(entries) -> np.ndarray:
     """How far from the cell the wall of each link of a list is, in links."""
     if entries.boundary.per_link in ("distance", "second", "next"):
         return np.abs(entries.links)
-    _, links = counted([entries])
+    links = np.unpackbits(entries.missing.view(np.uint8)).sum(dtype=int)
     return np.full(links, 0.5 if entries.boundary.wall_at == "half" else 0.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from coupled import two, walled
+from coupled import WET, two, walled
 from faces import closed
 from slabs import Cluster, box
 
@@ -11,11 +11,19 @@ from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.halo.world import Serial
 from mpilbm.lists import Lists
-from mpilbm.memory_plan import LONGEST_SIDE, bytes_needed, counted, limits
+from mpilbm.memory_plan import (
+    LONGEST_SIDE,
+    bytes_needed,
+    limits,
+    list_bytes,
+    more_bytes,
+    wall_bytes,
+)
 from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.registry import names
 from mpilbm.run import run
 from mpilbm.units import in_words
+from mpilbm.wall_cells import wall_cells
 
 
 @pytest.mark.parametrize(
@@ -95,7 +103,7 @@ def test_forces_take_no_more_than_they_ask_for(name, split, monkeypatch):
     monkeypatch.setattr(CpuDevice, "allocate", take)
     MomentumExchange(solver.fluids[0], solver.geometry)
     (needed,) = asked
-    assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 100
+    assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 200
 
 
 def planes_given(folder) -> dict:
@@ -108,21 +116,58 @@ def planes_given(folder) -> dict:
     return closed("D2Q9", [41, 41], faces)
 
 
-@pytest.mark.parametrize("kind", ["fluids", "planes"])
-def test_lists_take_no_more_than_they_ask_for(kind, monkeypatch, tmp_path):
+def rock() -> dict:
+    """Links of a body, nearly all of which are handled at once, and of faces that wrap around."""
+    faces = [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}]
+    tables = closed("D2Q9", [41, 43], faces)
+    disc = {"name": "sphere", "centre": [20.2, 23.1], "radius": 11.4}
+    return tables | {"body": [{"shape": disc, "boundary": {"name": "bounce_back"}}]}
+
+
+@pytest.mark.parametrize("staged", [True, False])
+@pytest.mark.parametrize("kind", ["fluids", "planes", "rock"])
+def test_lists_take_no_more_than_they_ask_for(kind, staged, monkeypatch, tmp_path):
     """All arrays of each fluid's lists, but for the few values that are given to a whole list."""
-    tables = two("D2Q9", **walled("D2Q9")) if kind == "fluids" else planes_given(tmp_path)
-    asked, taken, allocate = [], [], CpuDevice.allocate
+    tables = {"fluids": lambda: two("D2Q9", **walled("D2Q9")), "rock": rock,
+              "planes": lambda: planes_given(tmp_path)}[kind]()  # fmt: skip
+    (solver,) = Cluster(tables).solvers
+    taken = taken_from_now_on(monkeypatch)
+    assert [Lists(fluid, solver.geometry, staged=staged) for fluid in solver.fluids]
+    needed = list_bytes(solver.case, solver.slab, solver.geometry.lists, staged).sum()
+    needed *= len(solver.fluids)
+    assert 0.9 * needed < sum(array.nbytes for array in taken) <= needed + 200
+
+
+def taken_from_now_on(monkeypatch) -> list:
+    """The arrays that a device gives out."""
+    taken, allocate = [], CpuDevice.allocate
 
     def take(*of):
         taken.append(allocate(*of))
         return taken[-1]
 
-    monkeypatch.setattr(CpuDevice, "require", lambda _, needed, what: asked.append(needed))
-    (solver,) = Cluster(tables).solvers
     monkeypatch.setattr(CpuDevice, "allocate", take)
-    assert [Lists(fluid, solver.geometry, staged=True) for fluid in solver.fluids]
-    entries = counted(solver.geometry.lists)
-    plan = bytes_needed(solver.case, solver.slab, *entries)
-    needed = asked[0] - sum(plan.values()) + plan["boundary lists"]
-    assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 100
+    return taken
+
+
+@pytest.mark.parametrize("wetting", [None, WET])
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
+def test_wall_cells_of_coupled_fluids_are_counted(lattice, wetting, monkeypatch):
+    """In a run, and by `check`; neutral walls know the fluid around."""
+    tables, asked = two(lattice, **walled(lattice, wetting)), {}
+    monkeypatch.setattr(
+        CpuDevice, "require", lambda _, needed, what: asked.setdefault(what, needed)
+    )
+    (solver,) = Cluster(tables).solvers
+    taken = taken_from_now_on(monkeypatch)
+    cells = wall_cells(solver.case, solver.slab, solver.geometry, solver.coupled.grid)
+    solver.coupled._wall_launch(cells)
+    of = solver.case, solver.slab, solver.geometry.lists
+    needed = wall_bytes(*of).sum()
+    assert needed <= sum(array.nbytes for array in taken) <= needed + 200
+    (section,) = (plan(solver.case).sections["ranks"],)
+    found = {line.what: line.value for line in section}
+    assert found["wall cells"] == in_words(needed)
+    assert more_bytes(*of)[:, 2].sum() == needed
+    others = sum(bytes_needed(*of[:2], solver.geometry.around).values())
+    assert asked["the fields of a slab"] == others + more_bytes(*of)[:, [0, 2]].sum()

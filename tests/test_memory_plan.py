@@ -155,6 +155,7 @@ def taken_from_now_on(monkeypatch) -> list:
 def test_wall_cells_of_coupled_fluids_are_counted(lattice, wetting, monkeypatch):
     """In a run, and by `check`; neutral walls know the fluid around."""
     tables, asked = two(lattice, **walled(lattice, wetting)), {}
+    tables["boundary"][1] |= {"wetting": wetting} if wetting else {}
     monkeypatch.setattr(
         CpuDevice, "require", lambda _, needed, what: asked.setdefault(what, needed)
     )

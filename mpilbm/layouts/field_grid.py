@@ -28,7 +28,7 @@ class FieldGrid(Grid):
         count = len(case.coupling.shown(case)) + len(case.coupling.kept(case))
         strides = lines_a_row * LINE, lines * LINE
         slots, ghost = tuple(range(count)), case.ghost
-        return cls("field", planes, rows, nx, slots, ghost, *strides, False, walled)
+        return cls("field", planes, rows, nx, slots, ghost, *strides, walled=walled)
 
     def address(self, slot, offset):
         """C text of the index of a value; beyond the box, of a place of its own."""

@@ -155,6 +155,7 @@ def march(context: Context, summary: Summary, signals: Signals) -> None:
     last = max(first, case.run.steps)
     state_bytes = Checkpoint(every=1).disk_bytes(case, 1)
     stopping = Stopping(comm, clock, time_limit(case.run.walltime, clock), state_bytes, first)
+    signals.stepping = True
     with (
         Writers(context) as writers,
         Progress(comm, first, last, number_of_cells(case), clock) as progress,

@@ -18,7 +18,7 @@ from mpilbm.progress import Progress, say
 from mpilbm.run import run
 from mpilbm.solver import Solver
 from mpilbm.step_times import EVERY, StepTimes
-from mpilbm.stopping import Stopping, time_limit
+from mpilbm.stopping import INTERVAL, Signals, Stopping, time_limit
 
 OUTPUTS = [
     {"name": "checkpoint", "every": 10},
@@ -119,7 +119,7 @@ def test_a_device_that_fails_is_told(tmp_path, monkeypatch):
     assert (found["status"], found["reason"]) == ("failed", "the device is lost")
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_a_checkpoint_though_none_is_configured(tmp_path, monkeypatch, number):
     handler = signal.getsignal(number)
     signal_at(monkeypatch, 3, number)
@@ -304,6 +304,29 @@ def test_a_signal_before_the_first_step_is_not_lost(tmp_path, monkeypatch):
     with pytest.raises(StoppedEarly, match="stopped at step 1 by SIGUSR1"):
         go(flow(steps=10**9, outputs=[]), tmp_path)
     assert [step for step, _ in existing(tmp_path)] == [1]
+
+
+def test_ctrl_c_before_the_first_step_ends_at_once_and_twice_does_too(monkeypatch):
+    with Signals() as signals:
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        signals.stepping = True
+        for _ in range(2):  # from the terminal and from the launcher
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signals.caught == "SIGINT"
+        later = time.monotonic() + 2 * INTERVAL
+        monkeypatch.setattr(time, "monotonic", lambda: later)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_job_in_the_background_goes_on_ignoring_ctrl_c():
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Signals():
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def test_progress_tells_speed_and_time_left(capsys):

@@ -160,6 +160,11 @@ def test_plugin_registers_names(tmp_path):
     assert "only_in_this_test" in done.stdout
 
 
+def test_a_plugin_of_an_unknown_kind_is_told_the_kinds():
+    with pytest.raises(ValueError, match="'collision' is none of the kinds: .*mean 'collisions'"):
+        registry.register("collision", "mine")
+
+
 # ------------------------------------------------------------------------------------ check
 
 

@@ -8,8 +8,10 @@ import time
 import h5py
 import numpy as np
 import pytest
+from coupled import two
 from outputs_cases import damage, make_case
 
+from mpilbm.case import parse_case
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.halo.world import Serial
 from mpilbm.outputs.checkpoint import existing
@@ -140,7 +142,8 @@ def test_a_restart_behind_the_last_step_does_nothing(tmp_path, capsys):
     before = monitor(tmp_path)
     assert go(flow(steps=20), tmp_path, restart="auto") == "done"
     assert monitor(tmp_path) == before
-    assert "going on from step 30" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "going on from step 30\nnothing is left to do: run.steps = 20 counts from step 0" in told
 
 
 @pytest.mark.parametrize("how", ["cut short", "bit"])
@@ -182,6 +185,13 @@ def test_a_flow_that_blows_up_keeps_its_last_checkpoint(tmp_path, monkeypatch):
 def test_without_outputs_the_flow_is_still_looked_at(tmp_path):
     case = flow(5000, [], {"u": ["0.3*sin(2*pi*y/ny)", "0.3*sin(2*pi*x/nx)"]}, 1e-5)
     with pytest.raises(NonFiniteError, match="step 1000: "):
+        go(case, tmp_path)
+
+
+def test_fluids_that_blow_up_are_told_of_their_coupling(tmp_path):
+    coupling = {"name": "shan_chen", "G": 5, "psi": "rho"}
+    case = parse_case(two("D2Q9", coupling=coupling, run={"steps": 500}), "a.toml")
+    with pytest.raises(NonFiniteError, match="raise the viscosity, or weaken the coupling; there"):
         go(case, tmp_path)
 
 

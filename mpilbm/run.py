@@ -139,10 +139,8 @@ def begin(solver, case, comm, checkpoints, restart) -> tuple:
     step, path = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
     say(comm, f"going on from step {step}")
     if step >= case.run.steps:
-        say(
-            comm,
-            f"nothing is left to do: run.steps = {case.run.steps} counts from step 0; raise it",
-        )
+        last = f"run.steps = {case.run.steps} counts from step 0"
+        say(comm, f"nothing is left to do: {last}; raise it")
     return step, path
 
 

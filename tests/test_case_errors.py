@@ -70,7 +70,7 @@ WRONG = [
     ("initial.u", [0, "x.real", 0], "initial.u.1: 'x.real' is not allowed"),
     ("initial.u", [0, 0, "open(x)"], "initial.u.2: unknown function 'open'"),
     ("initial.u", [0, 0, "9**9**9"], "initial.u.2: exponent"),
-    ("initial.u", [0, 0, "y^2"], "initial.u.2: 'y . 2' is not allowed.*; write a power as x[*][*]2"),
+    ("initial.u", [0, 0, "y^2"], "initial.u.2: 'y . 2' is not allowed.*; write a power"),
     ("initial.u", [0, 0], "initial.u: found 2 entries; allowed: 3 .x, y, z. in 3D"),
     ("initial.u", 0, "initial.u: found 0; allowed: a list"),
     ("initial.u", [0.5, 0, 0.5], "initial.u: found the speed 0.7071; allowed: below that of sound"),

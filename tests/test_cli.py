@@ -161,7 +161,7 @@ def test_plugin_registers_names(tmp_path):
 
 
 def test_a_plugin_of_an_unknown_kind_is_told_the_kinds():
-    with pytest.raises(ValueError, match="'collision' is none of the kinds: .*mean 'collisions'"):
+    with pytest.raises(ValueError, match=r"'collision' is none of the kinds: .*mean 'collisions'"):
         registry.register("collision", "mine")
 
 

@@ -122,7 +122,7 @@ def test_faces_that_fill_the_box_are_warned_of():
         assert all(text in line for text, line in zip(warned, found, strict=True))
 
 
-@pytest.mark.parametrize("name", sorted(GROWS) + ["guo", "copy"])
+@pytest.mark.parametrize("name", [*sorted(GROWS), "guo", "copy"])
 @pytest.mark.parametrize("later", [False, True])
 def test_an_outlet_that_grows_beside_free_slip_is_warned_of(name, later):
     slip = table("free_slip", "x-", "x+", D=2)

@@ -8,8 +8,8 @@ from mpilbm.registry import register
 
 # Whether a flow that leaves by a face with this condition grows at the edge, where free slip is
 # earlier and where it is later in the file; those not named bear both.
-# [trt on D2Q9, 40 x 24 cells, and D3Q19, 20 x 10 x 10, u = 0.05, 6000 steps: the first two at viscosities
-# up to 0.1, the others up to 0.035]
+# [trt on D2Q9, 40 x 24 cells, and D3Q19, 20 x 10 x 10, u = 0.05, 6000 steps: the first two at
+# viscosities up to 0.1, the others up to 0.035]
 GROWS = {
     "characteristic": (True, True),
     "grad": (True, False),
@@ -44,8 +44,8 @@ class FreeSlip(Boundary):
             if meets and not gives and GROWS.get(other.name, (False, False))[k < here]:
                 both = all(GROWS[other.name])
                 yield (
-                    f"free_slip meets '{other.name}' of boundary.{k}, an outlet: at their edge the flow "
-                    "may grow without bound; take an outlet that bears it, such as 'guo' or "
+                    f"free_slip meets '{other.name}' of boundary.{k}, an outlet: at their edge the "
+                    "flow may grow without bound; take an outlet that bears it, such as 'guo' or "
                     "'copy' with rho" + (", or change their order in the file" * (not both))
                 )
 

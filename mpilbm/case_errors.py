@@ -35,6 +35,9 @@ EXAMPLES = {
     ("fluid",): "[fluid] with viscosity = 0.01",
     ("run",): "[run] with steps = 1000",
     ("run", "steps"): "steps = 1000",
+    ("run", "steady", "tolerance"): "tolerance = 1e-6",
+    ("units", "cell"): "cell = 0.001, metres",
+    ("units", "density"): "density = 1000, kg/m^3 of rho = 1",
 }
 PLACEHOLDERS = {"number": "1.0", "integer": "1", "string": '"…"', "array": "[…]", "boolean": "true"}
 

@@ -218,10 +218,9 @@ def disk_lines(case, problems: list[str]) -> list[Line]:
     """What each output writes until the last step, and whether this disk has room."""
     lines, total = [], 0
     for output in case.outputs:
-        times = output.times(0, case.run.steps)
-        count = output.disk_bytes(case, times)
+        count = output.disk_bytes(case, output.times(0, case.run.steps))
         total += count
-        lines.append(Line(output.name, in_words(count), f"{times} times, every {output.every}"))
+        lines.append(Line(output.name, in_words(count), output.how_often(case.run.steps)))
     free = shutil.disk_usage(Path.cwd()).free
     fits = total <= free
     if not fits:

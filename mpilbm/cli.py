@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mpilbm import __version__
-from mpilbm.errors import MpilbmError
+from mpilbm.errors import INTERRUPTED, MpilbmError
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 FILE = click.Path(path_type=Path)
@@ -38,6 +38,9 @@ class Verbs(click.Group):
                 traceback.print_exc()
             tell(error)
             context.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("mpilbm: error: interrupted", err=True)
+            context.exit(INTERRUPTED)
 
 
 def tell(error: MpilbmError) -> None:

@@ -1,5 +1,8 @@
 """What a user can get wrong or a machine can fail at, with the exit code that each ends in."""
 
+# Exit code of a process that Ctrl-C has ended, as shells have it: 128 + SIGINT.
+INTERRUPTED = 130
+
 
 class MpilbmError(Exception):
     """A message for the user: what, where, found, allowed, mend. Never shown as a traceback."""

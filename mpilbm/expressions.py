@@ -180,9 +180,11 @@ def _branch(node, names, depth: int):
         return reduce(lambda first, second: ("and", first, second), pairs)
     if isinstance(node, ast.Call):
         return _call(node, names, depth)
+    power = isinstance(getattr(node, "op", None), ast.BitXor)
+    mend = "; write a power as x**2" if power else ""
     raise FormulaError(
         f"'{ast.unparse(node)[:60]}' is not allowed in a formula; allowed: numbers, "
-        f"{', '.join(names)}, + - * / **, comparisons and {', '.join(FUNCTIONS)}"
+        f"{', '.join(names)}, + - * / **, comparisons and {', '.join(FUNCTIONS)}{mend}"
     )
 
 

@@ -43,7 +43,9 @@ SYMBOLS: dict[str, tuple[float, Dimension]] = {
     "N": (1, (1, -2, 1)),
     "Pa": (1, (-1, -2, 1)),
 }
-QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s+([A-Za-z]\S*)\s*")
+QUANTITY = re.compile(
+    r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:\s+|(?![eE]))([A-Za-z]\S*)\s*"
+)
 FACTOR = re.compile(r"([*/]?)([A-Za-z]+)(?:\^(-?\d))?")
 
 

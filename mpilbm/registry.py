@@ -55,6 +55,9 @@ class Parameters(BaseModel):
 def register(kind: str, name: str):
     """Class decorator: `name = "<name>"` in a table of this kind picks the class."""
 
+    if kind not in KINDS:
+        raise UnknownName("kinds", kind, KINDS)
+
     def add(cls):
         if name in _classes[kind] and _classes[kind][name].__module__ != cls.__module__:
             raise ValueError(f"two classes of {kind} are called '{name}': {cls.__module__} and "

@@ -143,4 +143,5 @@ def start_ups(known: dict, rows: list[dict]) -> list[str]:
 def require_place(file: Path | None) -> None:
     """CommandError unless the file can lie there: to be known before a long measurement."""
     if file and (file.is_dir() or not file.absolute().parent.is_dir()):
-        raise CommandError(f"--json {file}: is a folder, or in none; name a file in one that is")
+        place = "is a folder" if file.is_dir() else f"there is no folder {file.parent}"
+        raise CommandError(f"--json {file}: {place}; name a file in a folder that is there")

@@ -138,6 +138,9 @@ def begin(solver, case, comm, checkpoints, restart) -> tuple:
         return 0, None
     step, path = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
     say(comm, f"going on from step {step}")
+    if step >= case.run.steps:
+        last = f"run.steps = {case.run.steps} counts from step 0"
+        say(comm, f"nothing is left to do: {last}; raise it")
     return step, path
 
 
@@ -155,6 +158,7 @@ def march(context: Context, summary: Summary, signals: Signals) -> None:
     last = max(first, case.run.steps)
     state_bytes = Checkpoint(every=1).disk_bytes(case, 1)
     stopping = Stopping(comm, clock, time_limit(case.run.walltime, clock), state_bytes, first)
+    signals.stepping = True
     with (
         Writers(context) as writers,
         Progress(comm, first, last, number_of_cells(case), clock) as progress,

@@ -7,21 +7,28 @@ import time
 
 from mpilbm.outputs.background import GUESSED_BYTES_PER_SECOND
 
-SIGNALS = (signal.SIGUSR1, signal.SIGTERM)
+SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
 # Seconds between two agreements, and from one to the next at most twice as many steps.
 INTERVAL = 1.0
 
 
 class Signals:
-    """Notes in `caught` which signal has come while it is entered, be it before the first step."""
+    """Notes in `caught` which signal has come while it is entered, be it before the first step.
+
+    Ctrl-C (SIGINT) is noted while `stepping`, when there is something to save, and ends the process
+    before, and when it is pressed again. A launcher may pass on what the terminal has sent as well:
+    what comes within INTERVAL is one Ctrl-C.
+    """
 
     def __init__(self):
-        self.caught = ""
+        self.caught, self.stepping = "", False
+        self._then = float("inf")
         self._handlers = {}
 
     def __enter__(self):
         if threading.current_thread() is threading.main_thread():
-            self._handlers = {number: signal.signal(number, self._catch) for number in SIGNALS}
+            heard = [number for number in SIGNALS if number not in _ignored()]
+            self._handlers = {number: signal.signal(number, self._catch) for number in heard}
         return self
 
     def __exit__(self, kind, error, trace):
@@ -29,7 +36,15 @@ class Signals:
             signal.signal(number, handler)
 
     def _catch(self, number, frame):
-        self.caught = signal.Signals(number).name
+        now = time.monotonic()
+        if number == signal.SIGINT and (not self.stepping or now > self._then + INTERVAL):
+            raise KeyboardInterrupt
+        self.caught, self._then = signal.Signals(number).name, min(now, self._then)
+
+
+def _ignored() -> set[int]:
+    """SIGINT where a shell has told a job in the background to ignore its Ctrl-C."""
+    return {signal.SIGINT} if signal.getsignal(signal.SIGINT) == signal.SIG_IGN else set()
 
 
 def time_limit(walltime: float | None, clock, environment=os.environ) -> tuple[float, str]:

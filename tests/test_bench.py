@@ -206,7 +206,10 @@ def test_starts_are_told_in_a_table(case, monkeypatch):
         (("--porosity", "1"), ("--porosity", "0<x<1")),
         (("--repeats", "4"), ("--repeats", "x>=5")),
         (("--backend", "gpu"), ("backend", "'gpu'", "cuda")),
-        (("--json", "no/folder.json"), ("--json no/folder.json", "name a file")),
+        (
+            ("--json", "no/folder.json"),
+            ("--json no/folder.json", "there is no folder no; name a file"),
+        ),
         (("--set", "nonsense"), ("--set nonsense", "key=value")),
         (("--set", "fluid.viscositi=1"), ("fluid", "viscositi", "viscosity")),
         (("cavity.toml", "--size", "12"), ("--size", "cavity.toml", "domain.size")),

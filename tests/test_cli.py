@@ -160,6 +160,11 @@ def test_plugin_registers_names(tmp_path):
     assert "only_in_this_test" in done.stdout
 
 
+def test_a_plugin_of_an_unknown_kind_is_told_the_kinds():
+    with pytest.raises(ValueError, match=r"'collision' is none of the kinds: .*mean 'collisions'"):
+        registry.register("collision", "mine")
+
+
 # ------------------------------------------------------------------------------------ check
 
 
@@ -295,3 +300,12 @@ def test_a_fault_of_the_program_keeps_its_traceback():
     done = subprocess.run([sys.executable, "-c", code, "list"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr
+
+
+def test_ctrl_c_is_a_line_and_the_code_of_shells(monkeypatch):
+    def interrupt(kind):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mpilbm.listing.describe", interrupt)
+    result = call("list")
+    assert (result.exit_code, result.output) == (130, "mpilbm: error: interrupted\n")

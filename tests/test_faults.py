@@ -108,6 +108,14 @@ def test_a_rank_that_raises_ends_all_with_its_name_and_traceback(tmp_path):
 
 
 @with_mpirun
+def test_ctrl_c_that_does_not_wait_is_a_line_without_traceback(tmp_path):
+    code, errors, _ = start(tmp_path, "raise KeyboardInterrupt")
+    assert code == 130
+    assert "rank 1 of 3: interrupted" in errors
+    assert "Traceback" not in errors
+
+
+@with_mpirun
 def test_a_rank_that_dies_ends_all(tmp_path):
     code, _, seconds = start(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")
     assert code != 0

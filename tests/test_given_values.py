@@ -9,6 +9,7 @@ from faces import closed, table
 from slabs import Cluster
 
 from mpilbm import codegen
+from mpilbm.boundaries.free_slip import GROWS
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.registry import make
@@ -119,6 +120,21 @@ def test_faces_that_fill_the_box_are_warned_of():
         found = parse_case(closed("D2Q9", [8, 5], [walls, inlet, far]), "test.toml").warnings
         assert len(found) == len(warned)
         assert all(text in line for text, line in zip(warned, found, strict=True))
+
+
+@pytest.mark.parametrize("name", [*sorted(GROWS), "guo", "copy"])
+@pytest.mark.parametrize("later", [False, True])
+def test_an_outlet_that_grows_beside_free_slip_is_warned_of(name, later):
+    slip = table("free_slip", "x-", "x+", D=2)
+    ends = [
+        {"name": "zou_he", "where": ["y-"], "velocity": [0.0, 0.05]},
+        {"name": name, "where": ["y+"], "rho": 1.0},
+    ]
+    faces = [*ends, slip] if later else [slip, *ends]
+    found = parse_case(closed("D2Q9", [8, 5], faces), "test.toml").warnings
+    grows = GROWS.get(name, (False, False))[later]
+    assert len(found) == grows
+    assert all(f"meets '{name}' of boundary.{1 if later else 2}" in line for line in found)
 
 
 @pytest.mark.parametrize("rho", [0.0, -1.0, "1 - t/5", "x - 0.5"])

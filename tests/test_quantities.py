@@ -145,11 +145,22 @@ def test_units_are_read(text, value, dimension):
     assert found[1] == dimension
 
 
+@pytest.mark.parametrize("text", ["500mm^2/s", "500 mm^2/s", "5e-4m^2/s"])
+def test_a_space_before_the_unit_may_be_left_out(text):
+    (tables, _) = quantities.in_lattice_units({
+        "units": {"cell": 0.001, "step": 2e-4, "density": 1000},
+        "fluid": {"viscosity": text},
+        "initial": {"u": ["1e-3", "2*x"]},
+    })  # fmt: skip
+    assert tables["fluid"]["viscosity"] == pytest.approx(0.1)
+    assert tables["initial"]["u"] == ["1e-3", "2*x"]
+
+
 WRONG = {
     "cell = 0.001": ("cell = -1", "units.cell: found -1; allowed: > 0"),
     "step = 2e-4": ("velocty = 5", "units: has neither|units.velocty: unknown key"),
     "step = 2e-4 ": ("step = 1\nvelocity = 5", "units: has both of step and velocity; give one"),
-    "density = 1000": ("", "units.density: missing; write density = 1.0"),
+    "density = 1000": ("", "units.density: missing; write density = 1000"),
     "500 mm^2/s": ("500 mm/s", r"fluid.viscosity: found \"500 mm/s\"; allowed: .*m\^2/s"),
     "25 cm/s": ("25 kn", "boundary.0.velocity.0: .*unknown unit 'kn'; allowed: m, cm"),
     "0.003 m": ("0.003 m^", r"body.0.shape.radius: .*'m\^' is no unit"),

@@ -8,8 +8,10 @@ import time
 import h5py
 import numpy as np
 import pytest
+from coupled import two
 from outputs_cases import damage, make_case
 
+from mpilbm.case import parse_case
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.halo.world import Serial
 from mpilbm.outputs.checkpoint import existing
@@ -18,7 +20,7 @@ from mpilbm.progress import Progress, say
 from mpilbm.run import run
 from mpilbm.solver import Solver
 from mpilbm.step_times import EVERY, StepTimes
-from mpilbm.stopping import Stopping, time_limit
+from mpilbm.stopping import INTERVAL, Signals, Stopping, time_limit
 
 OUTPUTS = [
     {"name": "checkpoint", "every": 10},
@@ -119,7 +121,7 @@ def test_a_device_that_fails_is_told(tmp_path, monkeypatch):
     assert (found["status"], found["reason"]) == ("failed", "the device is lost")
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_a_checkpoint_though_none_is_configured(tmp_path, monkeypatch, number):
     handler = signal.getsignal(number)
     signal_at(monkeypatch, 3, number)
@@ -140,7 +142,8 @@ def test_a_restart_behind_the_last_step_does_nothing(tmp_path, capsys):
     before = monitor(tmp_path)
     assert go(flow(steps=20), tmp_path, restart="auto") == "done"
     assert monitor(tmp_path) == before
-    assert "going on from step 30" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "going on from step 30\nnothing is left to do: run.steps = 20 counts from step 0" in told
 
 
 @pytest.mark.parametrize("how", ["cut short", "bit"])
@@ -182,6 +185,13 @@ def test_a_flow_that_blows_up_keeps_its_last_checkpoint(tmp_path, monkeypatch):
 def test_without_outputs_the_flow_is_still_looked_at(tmp_path):
     case = flow(5000, [], {"u": ["0.3*sin(2*pi*y/ny)", "0.3*sin(2*pi*x/nx)"]}, 1e-5)
     with pytest.raises(NonFiniteError, match="step 1000: "):
+        go(case, tmp_path)
+
+
+def test_fluids_that_blow_up_are_told_of_their_coupling(tmp_path):
+    coupling = {"name": "shan_chen", "G": 5, "psi": "rho"}
+    case = parse_case(two("D2Q9", coupling=coupling, run={"steps": 500}), "a.toml")
+    with pytest.raises(NonFiniteError, match="raise the viscosity, or weaken the coupling; there"):
         go(case, tmp_path)
 
 
@@ -304,6 +314,29 @@ def test_a_signal_before_the_first_step_is_not_lost(tmp_path, monkeypatch):
     with pytest.raises(StoppedEarly, match="stopped at step 1 by SIGUSR1"):
         go(flow(steps=10**9, outputs=[]), tmp_path)
     assert [step for step, _ in existing(tmp_path)] == [1]
+
+
+def test_ctrl_c_before_the_first_step_ends_at_once_and_twice_does_too(monkeypatch):
+    with Signals() as signals:
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        signals.stepping = True
+        for _ in range(2):  # from the terminal and from the launcher
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signals.caught == "SIGINT"
+        later = time.monotonic() + 2 * INTERVAL
+        monkeypatch.setattr(time, "monotonic", lambda: later)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_job_in_the_background_goes_on_ignoring_ctrl_c():
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Signals():
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def test_progress_tells_speed_and_time_left(capsys):

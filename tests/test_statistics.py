@@ -6,6 +6,7 @@ import pytest
 from slabs import box
 
 from mpilbm.case import parse_case
+from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.halo.world import Serial
 from mpilbm.run import run
@@ -131,3 +132,8 @@ def test_stresses_keep_their_digits_beside_a_large_mean():
 def test_what_is_refused(outputs, sentence):
     with pytest.raises(CaseError, match=sentence):
         flow("D2Q9", outputs)
+
+
+def test_the_plan_counts_samples_and_not_files():
+    lines = plan(flow("D2Q9", [statistics("x")])).sections["disk"]
+    assert [line.verdict for line in lines if line.what == "statistics"] == ["3 samples, every 3"]

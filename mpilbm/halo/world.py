@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm.errors import CommandError, MpilbmError
+from mpilbm.errors import INTERRUPTED, CommandError, MpilbmError
 from mpilbm.halo import gpu_mpi, launcher
 
 # Seconds that a failed rank waits for the others to fail alike before it ends them.
@@ -144,8 +144,9 @@ def _code_and_text(error: BaseException) -> tuple[int, str]:
         return (code, "") if isinstance(code, int) else (1, str(code))
     if isinstance(error, MpilbmError):
         return error.exit_code, str(error)
-    code = 130 if isinstance(error, KeyboardInterrupt) else 1
-    return code, "".join(traceback.format_exception(error)).rstrip()
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "interrupted"
+    return 1, "".join(traceback.format_exception(error)).rstrip()
 
 
 def _tell(text: str, who: str) -> None:

@@ -62,6 +62,10 @@ class Output(Parameters):
         count += bool(last % self.every) and last > first
         return count + (first == 0 and self.at_start)
 
+    def how_often(self, last: int) -> str:
+        """The same of a run of `last` steps, in words."""
+        return f"{self.times(0, last)} times, every {self.every}"
+
     def bodies(self, case) -> tuple[int, ...]:
         """Numbers of the bodies whose forces it asks for."""
         return ()

@@ -77,7 +77,8 @@ def _check_head(path, case, solver) -> tuple[int, str]:
     with opened(path) as file:
         head = dict(file.attrs)
         if head.get("format") != FORMAT:
-            raise CaseError("is no checkpoint of this version of mpilbm", path=path)
+            raise CaseError("is no checkpoint of this version of mpilbm; restart from a "
+                            "checkpoint_<step>.h5 that it wrote", path=path)  # fmt: skip
         labels = [name for name in file if name != "solid_crc32" and "." not in name]
         kept = {n: list(file[n].attrs["names"]) for n in file if n.startswith(ENTRIES)}
         wanted = {ENTRIES + state.label: list(state.names) for state in solver.entry_states}

@@ -1,5 +1,6 @@
 """Fields for pictures: VTKHDF files that ParaView and PyVista open as they are."""
 
+from difflib import get_close_matches
 from functools import partial
 from typing import ClassVar
 
@@ -42,10 +43,14 @@ class Snapshot(Output):
     def problems(self, case) -> list[str]:
         """Fields that nobody knows, or none at all."""
         own = case.coupling.outputs(case) if case.coupling else ()
-        known = ", ".join((*COMPONENTS, *own))
-        unknown = [name for name in self.fields if name not in (*COMPONENTS, *own)]
-        lines = [f"'{name}' is no field; choose from {known}" for name in unknown]
-        return lines if self.fields else [f"no field; choose from {known}"]
+        fields = (*COMPONENTS, *own)
+        choice, lines = f"choose from {', '.join(fields)}", []
+        for name in self.fields:
+            if name not in fields:
+                near = get_close_matches(name, fields, 1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                lines.append(f"fields: '{name}' is no field; {choice}{hint}")
+        return lines if self.fields else [f"fields: no field; {choice}"]
 
     def disk_bytes(self, case, times: int) -> int:
         """All snapshots stay."""

@@ -69,6 +69,11 @@ class RunningStatistics(Output):
             found.append("average: two statistics of the same directions; remove one")
         return found
 
+    def how_often(self, last: int) -> str:
+        """How many samples are taken, not how many files are written."""
+        samples = max(0, last // self.every - (self.start - 1) // self.every)
+        return f"{samples} samples, every {self.every}"
+
     def disk_bytes(self, case, times: int) -> int:
         """The profiles."""
         D = case.dimensions

@@ -43,7 +43,8 @@ class Totals:
         if places:
             raise NonFiniteError(
                 f"step {step}: the flow is infinite or not a number, first at {places[0]} (it was "
-                f"finite at step {self.checked}); lower the velocity or raise the viscosity; "
+                f"finite at step {self.checked}); lower the velocity or raise the viscosity"
+                f"{', or weaken the coupling' if self.solver.case.coupling else ''}; "
                 f"{self._last_checkpoint()}"
             )
 

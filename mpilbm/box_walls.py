@@ -9,7 +9,13 @@ from mpilbm.boundaries import one_face_each
 FACES = 6  # x-, x+, row-, row+, plane-, plane+
 FAR = 2**62
 DTYPE = np.dtype(
-    [("faces", "i4"), ("later", "i4", FACES), ("planes", "i8", 2), ("u", "f8", (FACES, 3))],
+    [
+        ("faces", "i4"),
+        ("later", "i4", FACES),
+        ("moving", "i4"),
+        ("planes", "i8", 2),
+        ("u", "f8", (FACES, 3)),
+    ],
     align=True,
 )
 
@@ -19,8 +25,9 @@ class BoxWalls:
     """Which faces are such walls, and which boundaries of the case they are.
 
     table: () of DTYPE. faces: bit k set for face k; later[k]: the faces to which a link that
-    crosses them and face k belongs rather than to k; planes: the first and last owned plane of
-    the array, where they lie at a wall, else far off; u[k]: the wall's velocity (x, y, z).
+    crosses them and face k belongs rather than to k; moving: bit k set if it moves; planes: the
+    first and last owned plane of the array, where they lie at a wall, else far off; u[k]: the
+    wall's velocity (x, y, z).
     owners: places in `one_face_each` of the case's [[boundary]]s.
     """
 
@@ -40,6 +47,7 @@ class BoxWalls:
                 k = _number(face, case.dimensions)
                 rank[k] = place, k
                 table["u"][k][: case.dimensions] = velocity or 0
+                table["moving"] |= bool(velocity) << k
         first, end = grid.interior
         table["planes"] = (
             first if 4 in rank and slab.lower is None else -FAR,

@@ -79,7 +79,7 @@ INLINE void send(store* to, real first, real last)
 
 /* Faces of the box, x-, x+, row-, row+, plane-, plane+, that are half-way walls; see box_walls.py. */
 struct Walls {
-  int faces, later[ROOM];
+  int faces, later[ROOM], moving;
   int64 planes[2];
   double u[ROOM][3];
 };
@@ -167,10 +167,11 @@ INLINE Halo halo_of(const Tile tile, int thread, int nx)
   return halo;
 }
 
-/* A block's way along `count` planes from `first` on; what walls cost is left out where it meets none. */
+/* A block's way along `count` planes from `first` on; what walls cost is left out where it meets none, and
+   in the planes where it meets none: `sides` are the walls along all its way. */
 template <bool AT_WALLS>
 INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long long* barriers, const void* rows_map,
-                 const void* side_map, const Walls* walls, int64 first, int count, ARGUMENTS)
+                 const void* side_map, const Walls* walls, int sides, int64 first, int count, ARGUMENTS)
 {
   const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
   const int tx = (int)threadIdx.x * CELLS, ty = (int)threadIdx.y;
@@ -185,25 +186,21 @@ INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long l
   const Halo halo = halo_of(tile, thread, nx);
   store* out = f_out + (first - 2) * f_plane;
   const unsigned cell = (unsigned)((tile.row + ty) * f_row + tile.x + tx);
-  int beside[CELLS] = {};
-  if constexpr (AT_WALLS)
+  int beside[CELLS] = {}, lowest = -1, highest = count + 2;  /* planes at walls, as numbers k */
+  if constexpr (AT_WALLS) {
     for (int c = 0; c < CELLS; c++) {
       const int x = tile.x + tx + c, row = tile.row + ty;
-      beside[c] = walls->faces & ((x == 0) | (x == nx - 1) << 1 | (row == 0) << 2 | (row == rows - 1) << 3);
+      beside[c] = sides & ((x == 0) | (x == nx - 1) << 1 | (row == 0) << 2 | (row == rows - 1) << 3);
     }
+    if (walls->planes[0] >= first - 1) lowest = (int)(walls->planes[0] - first + 1);
+    if (walls->planes[1] <= first + count) highest = (int)(walls->planes[1] - first + 1);
+  }
   real current[CELLS][SUMS] = {}, rising[CELLS][RISING] = {};
   int stage = 0;
   unsigned phase = 0;
   for (int k = 0; k < count + 2; k++, out += f_plane) {
     real f[CELLS][Q] = {};
-    real bounced[AT_WALLS ? CELLS : 1][SUMS] = {};
-    int across = 0;
-    bool beyond = false;
-    if constexpr (AT_WALLS) {
-      const int64 below = first - 1 + k - walls->planes[0], above = walls->planes[1] - (first - 1 + k);
-      across = (below == 0) << 4 | (above == 0) << 5;
-      beyond = below < 0 || above < 0;
-    }
+    const int across = AT_WALLS ? (k == lowest) << 4 | (k == highest) << 5 : 0;
     if (BULK)
       barrier_wait(barriers + stage, phase);
     else {
@@ -215,11 +212,7 @@ INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long l
       real moments[CELLS][VALUES];
       look(values + from, moments);
 #pragma unroll
-      for (int c = 0; c < CELLS; c++) {
-        rebuild(moments[c], f[c]);
-        if constexpr (AT_WALLS)
-          if (beside[c] | across) bounce(beside[c] | across, walls, f[c], bounced[c]);
-      }
+      for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
     }
     if (BULK) __syncthreads();
     if (inside) deposit(deposits + at, f);
@@ -242,7 +235,7 @@ INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long l
 #pragma unroll
       for (int c = 0; c < CELLS; c++) {
         if (beside[c]) clear(beside[c], f[c]);
-        if (beyond)
+        if (k < lowest || k > highest)
           for (int i = 0; i < Q; i++) f[c][i] = R(0);
       }
     }
@@ -258,8 +251,7 @@ INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long l
     for (int c = 0; c < CELLS; c++) {
       advance(current[c], rising[c], f[c]);
       if constexpr (AT_WALLS)
-        if (beside[c] | across)
-          for (int s = 0; s < SUMS; s++) current[c][s] += bounced[c][s];
+        if (beside[c] | across) bounce(beside[c] | across, walls, deposits + at, f, c, current[c]);
     }
   }
 }
@@ -282,11 +274,12 @@ sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begi
     for (int k = 0; k < STAGES; k++) barrier_init(barriers + k);
   __syncthreads();
 #if WALLS
-  const int sides = tile.left | tile.right << 1 | (tile.row == 0) << 2 | (tile.row + tile.height == rows) << 3;
-  if (walls->faces & sides || first <= walls->planes[0] || first + count > walls->planes[1]) {
-    walk<true>(tile, stages, deposits, barriers, rows_map, side_map, walls, first, count, GIVEN);
+  const int around = tile.left | tile.right << 1 | (tile.row == 0) << 2 | (tile.row + tile.height == rows) << 3;
+  const int sides = walls->faces & around;
+  if (sides || first <= walls->planes[0] || first + count > walls->planes[1]) {
+    walk<true>(tile, stages, deposits, barriers, rows_map, side_map, walls, sides, first, count, GIVEN);
     return;
   }
 #endif
-  walk<false>(tile, stages, deposits, barriers, rows_map, side_map, walls, first, count, GIVEN);
+  walk<false>(tile, stages, deposits, barriers, rows_map, side_map, walls, 0, first, count, GIVEN);
 }

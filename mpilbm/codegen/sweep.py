@@ -6,15 +6,16 @@ populations, populations to sums by the plane they go to, sums to moments throug
 
 from pathlib import Path
 
-from sympy import sympify
-
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.printer import c_text
-from mpilbm.codegen.sweep_cell import cell_centres, chain, collision_lines, population_lines
+from mpilbm.codegen.sweep_cell import (
+    cell_centres,
+    chain,
+    collision_lines,
+    function,
+    population_lines,
+)
+from mpilbm.codegen.sweep_walls import FACES, bounce, clear
 from mpilbm.layouts import moments
-
-# Faces of the box in the order of box_walls: where (plane, row, x) offsets come in through them.
-FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
 
 
 def sweep_text(model: Model, kernel) -> str:
@@ -34,8 +35,8 @@ def sweep_text(model: Model, kernel) -> str:
         _deposit_row(model, parts),
         _deposit_column(model, parts),
         _gather(parts),
-        _bounce(parts),
-        _clear(parts),
+        bounce(parts),
+        clear(parts),
         _advance(parts),
         _finish(model, parts, [*numbers, *centres]),
     ]
@@ -122,15 +123,11 @@ class Parts:
         return lines
 
 
-def _function(head: str, lines: list[str]) -> str:
-    return f"INLINE void {head}\n{{\n" + "\n".join(f"  {line}" for line in lines) + "\n}"
-
-
 def _rebuild(model: Model) -> str:
     Q = model.lattice.Q
     lines = population_lines(model, "values[{}]", list(range(Q)))
     lines += [f"f[{i}] = f_{i};" for i in range(Q)]
-    return _function("rebuild(const real* values, real* f)", lines)
+    return function("rebuild(const real* values, real* f)", lines)
 
 
 def _deposit(parts: Parts) -> str:
@@ -143,7 +140,7 @@ def _deposit(parts: Parts) -> str:
         else:
             last = "CELLS - 1" if x > 0 else "0"
             lines.append(f"to[{k} * TILE_VALUES + {last}] = f[{last}][{i}];")
-    return _function("deposit(real* to, const real (*f)[Q])", lines)
+    return function("deposit(real* to, const real (*f)[Q])", lines)
 
 
 def _deposit_row(model: Model, parts: Parts) -> str:
@@ -159,7 +156,7 @@ def _deposit_row(model: Model, parts: Parts) -> str:
                       "#pragma unroll", "  for (int c = 0; c < CELLS; c++) {",
                       *(f"    {line}" for line in block), "  }",
                       *(f"  {line}" for line in puts), "}"]  # fmt: skip
-    return _function("deposit_row(int way, real* to, const real (*values)[VALUES])", lines)
+    return function("deposit_row(int way, real* to, const real (*values)[VALUES])", lines)
 
 
 def _deposit_column(model: Model, parts: Parts) -> str:
@@ -169,7 +166,7 @@ def _deposit_column(model: Model, parts: Parts) -> str:
         block = population_lines(model, "LOAD_RAW(values, {} * step)", wanted)
         block += [f"to[{parts.moving[i]} * TILE_VALUES] = f_{i};" for i in wanted]
         lines += [f"if (way == {2 + way}) {{", *(f"  {line}" for line in block), "}"]
-    return _function("deposit_column(int way, real* to, const store* values, int step)", lines)
+    return function("deposit_column(int way, real* to, const store* values, int step)", lines)
 
 
 def _inwards(parts: Parts, axis: int) -> list[list[int]]:
@@ -194,57 +191,7 @@ def _gather(parts: Parts) -> str:
         else:
             lines.append(f"if (CELLS > 1) f[0][{i}] = f[CELLS - 1][{i}];")
             lines.append(f"f[CELLS - 1][{i}] = ({place})[CELLS - 1];")
-    return _function("gather(const real* from, real (*f)[Q])", lines)
-
-
-def _bounce(parts: Parts) -> str:
-    """The sums of what half-way walls send back into a cell: f_opp + 2 w_i c_i . u / cs2.
-
-    A link that crosses several walls belongs to the later one.
-    """
-    lattice, lines = parts.lattice, []
-    axes = "xyz"[: lattice.D]
-    for face in range(len(FACES)):
-        entering = _entering(lattice, face)
-        if not entering:
-            continue
-        lines += [
-            f"if (faces & {1 << face}) {{",
-            f"  const int later = faces & walls->later[{face}];",
-        ]
-        lines += [f"  const real u_{a} = (real)walls->u[{face}][{k}] * (R(1) / UNIT);"
-                  for k, a in enumerate(axes)]  # fmt: skip
-        for i in entering:
-            c = lattice.c[i]
-            others = sum(
-                1 << k for k in range(len(FACES)) if k != face and i in _entering(lattice, k)
-            )
-            factor = c_text(sympify(2 * lattice.w[i] / lattice.cs2))
-            along = chain([f"{'-' if c[k] < 0 else ''}u_{a}" for k, a in enumerate(axes) if c[k]])
-            value = f"f[{lattice.opp[i]}] + {factor} * ({along})"
-            value = f"later & {others} ? R(0) : {value}" if others else value
-            lines.append(f"  const real f_{i} = {value};")
-        for k, sum_of in enumerate(parts.sums):
-            terms = [f"{'-' if parts.weight(i, sum_of) < 0 else ''}f_{i}"
-                     for i in entering if parts.weight(i, sum_of)]  # fmt: skip
-            lines += [f"  sums[{k}] += {chain(terms)};"] if terms else []
-        lines.append("}")
-    return _function("bounce(int faces, const Walls* walls, const real* f, real* sums)", lines)
-
-
-def _clear(parts: Parts) -> str:
-    """Nothing comes through walls beside a cell, in none of the planes."""
-    lines = []
-    for face in range(4):
-        gone = " ".join(f"f[{i}] = R(0);" for i in _entering(parts.lattice, face))
-        lines += [f"if (faces & {1 << face}) {{ {gone} }}"] if gone else []
-    return _function("clear(int faces, real* f)", lines)
-
-
-def _entering(lattice, face: int) -> list[int]:
-    """Directions that come in through a face."""
-    axis, sign = FACES[face]
-    return [i for i in range(lattice.Q) if lattice.offset(i)[axis] == sign]
+    return function("gather(const real* from, real (*f)[Q])", lines)
 
 
 def _advance(parts: Parts) -> str:
@@ -258,7 +205,7 @@ def _advance(parts: Parts) -> str:
         lines.append(f"current[{k}] = {chain(terms) or 'R(0)'};")
     up = parts.add(1, "f", lambda axes: f"up_{axes}")
     up += [f"rising[{k}] = up_{axes};" for k, axes in enumerate(rising)]
-    return _function("advance(real* current, real* rising, const real* f)",
+    return function("advance(real* current, real* rising, const real* f)",
                      [*lines, "{", *(f"  {line}" for line in up), "}"])  # fmt: skip
 
 
@@ -273,4 +220,4 @@ def _finish(model: Model, parts: Parts, numbers: list[str]) -> str:
     lines += collision_lines(model)
     declared = "".join(f", real {name}" for name in numbers)
     head = f"finish(real* stored, const real* current, const real* f, real{declared})"
-    return _function(head, lines)
+    return function(head, lines)

@@ -18,6 +18,11 @@ def chain(terms: list[str]) -> str:
     return " + ".join(terms).replace("+ -", "- ")
 
 
+def function(head: str, lines: list[str]) -> str:
+    """A C function of a device, from its head and the lines of its body."""
+    return f"INLINE void {head}\n{{\n" + "\n".join(f"  {line}" for line in lines) + "\n}"
+
+
 def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
     """C lines that load the moments of a cell and give its populations `wanted` the names f_i.
 

@@ -46,7 +46,7 @@ class CavityPrecisions(Validation):
                     domain={"size": [n] * 3},
                     fluid={"length": n, "reynolds": reynolds},
                     collision={"name": "mrt"},
-                    layout={"name": "esopull"},
+                    layout={"name": "ab"},
                     boundary=[lid | {"velocity": [LID, 0, 0]}, *walls],
                     precision={"compute": compute, "storage": storage, "offset": offset},
                     run={"steps": lengths * every, "steady": None},

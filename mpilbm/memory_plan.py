@@ -123,18 +123,19 @@ def wall_bytes(case, slab, lists) -> np.ndarray:
     walled = FieldGrid.of(case, slab.planes, *slab.shape[1:]).walled
     rows, nx = (n + 2 * beyond for n, beyond in zip(slab.shape[1:], walled, strict=True))
     source = SOURCES_BYTES + np.dtype(case.precision.compute).itemsize
-    seen, mean = [np.empty(0, np.int64)], averaged(case)
+    seen, mean = np.zeros((slab.planes + 2, rows, nx), bool), averaged(case)
     for each in lists:
         plane, row, x = np.unravel_index(each.cells, (slab.planes, *slab.shape[1:]))
         for i in range(1, case.lattice.Q):
             mine = np.flatnonzero(each.missing >> np.uint32(i) & 1)
             up, along, right = case.lattice.offset(i)
-            there = (plane[mine] - up + 1) * rows + (row[mine] - along) % rows
-            seen.append(there * nx + (x[mine] - right) % nx)
+            there = (row[mine] - along) % rows, (x[mine] - right) % nx
+            seen[plane[mine] - up + 1, *there] = True
             found += mean * source * np.bincount(plane[mine], minlength=slab.planes)
-    cells = np.unique(np.concatenate(seen)) // (rows * nx) - 1
-    a_cell = WALL_CELL_BYTES + mean * SOURCES_BYTES
-    return found + a_cell * np.bincount(cells.clip(0, slab.planes - 1), minlength=slab.planes)
+    cells = seen.sum(axis=(1, 2))
+    cells[1] += cells[0]
+    cells[-2] += cells[-1]
+    return found + (WALL_CELL_BYTES + mean * SOURCES_BYTES) * cells[1:-1]
 
 
 def limits(case) -> list[str]:

@@ -121,6 +121,16 @@ def test_a_device_that_fails_is_told(tmp_path, monkeypatch):
     assert (found["status"], found["reason"]) == ("failed", "the device is lost")
 
 
+def test_a_second_ctrl_c_is_in_the_summary_with_its_code(tmp_path, monkeypatch):
+    def interrupt(solver):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Solver, "step", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        go(flow(), tmp_path)
+    assert (summary(tmp_path)["status"], summary(tmp_path)["exit_code"]) == ("interrupted", 130)
+
+
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_a_checkpoint_though_none_is_configured(tmp_path, monkeypatch, number):
     handler = signal.getsignal(number)

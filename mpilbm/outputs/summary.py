@@ -5,6 +5,7 @@ import os
 from contextlib import suppress
 
 from mpilbm import __version__
+from mpilbm.errors import INTERRUPTED
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.directory import SUMMARY
@@ -12,6 +13,7 @@ from mpilbm.outputs.planes import PARTIAL, sync
 
 LONG = 5.0  # seconds of stepping that are worth a measurement of the bandwidth
 STATUS = {0: "done", 2: "refused", 3: "non-finite", 4: "stopped", 5: "file system failed"}
+STATUS |= {INTERRUPTED: "interrupted"}
 
 
 class Summary:
@@ -47,7 +49,8 @@ class Summary:
         if self.done:
             on_root(self.comm, self._write, STATUS[0], 0)
         elif self.comm.rank == 0:
-            code = getattr(error, "exit_code", 1)
+            interrupted = isinstance(error, KeyboardInterrupt)
+            code = INTERRUPTED if interrupted else getattr(error, "exit_code", 1)
             self.reason = str(error) or kind.__name__
             with suppress(OSError):  # the error that ends the run says more
                 self._write(STATUS.get(code, "failed"), code)

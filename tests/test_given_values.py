@@ -122,19 +122,33 @@ def test_faces_that_fill_the_box_are_warned_of():
         assert all(text in line for text, line in zip(warned, found, strict=True))
 
 
-@pytest.mark.parametrize("name", [*sorted(GROWS), "guo", "copy"])
-@pytest.mark.parametrize("later", [False, True])
-def test_an_outlet_that_grows_beside_free_slip_is_warned_of(name, later):
+def beside_free_slip(name, later):
     slip = table("free_slip", "x-", "x+", D=2)
     ends = [
         {"name": "zou_he", "where": ["y-"], "velocity": [0.0, 0.05]},
         {"name": name, "where": ["y+"], "rho": 1.0},
     ]
-    faces = [*ends, slip] if later else [slip, *ends]
+    return [*ends, slip] if later else [slip, *ends]
+
+
+@pytest.mark.parametrize("name", [*sorted(GROWS), "guo", "copy"])
+@pytest.mark.parametrize("later", [False, True])
+def test_an_outlet_that_grows_beside_free_slip_is_warned_of(name, later):
+    faces = beside_free_slip(name, later)
     found = parse_case(closed("D2Q9", [8, 5], faces), "test.toml").warnings
     grows = GROWS.get(name, (False, False))[later]
     assert len(found) == grows
     assert all(f"meets '{name}' of boundary.{1 if later else 2}" in line for line in found)
+
+
+@pytest.mark.parametrize("name", sorted(GROWS))
+@pytest.mark.parametrize("later", [False, True])
+def test_an_outlet_that_bears_free_slip_keeps_a_uniform_stream(name, later):
+    if GROWS.get(name, (False, False))[later]:
+        return
+    case = closed("D2Q9", [24, 40], beside_free_slip(name, later), fluid={"viscosity": 0.05})
+    case["initial"] = {"u": [0, 0.05]}
+    assert np.abs(Cluster(case).start().run(800).fields("u")["u"]).max() < 0.065
 
 
 @pytest.mark.parametrize("rho", [0.0, -1.0, "1 - t/5", "x - 0.5"])

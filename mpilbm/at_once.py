@@ -8,8 +8,9 @@ wall, whose own link leads back to x, and both share two places, whatever the la
 
 An entry that reads and writes must not run beside the one at the other end. Where what left comes
 back as it is, one entry can handle both ends: it exchanges two values. Along planes nothing wraps,
-and behind a body no link starts: there a link has its places alone. So it does where steps take
-what walls at rest return at the ends of rows by themselves; there these have nothing left to do.
+and behind a body no link starts: there a link has its places alone. Nor does anything wrap along x
+where steps take what walls at rest return there by themselves (see row_ends): such walls have no
+links left beyond the ends of rows, and those of others have their places alone.
 """
 
 from dataclasses import replace

@@ -19,10 +19,6 @@ def rows_end_in_walls(case) -> bool:
 
 def beyond(case, slab, cells) -> np.ndarray:
     """uint32 (n,): bits of the directions along which what enters cells comes from beyond."""
-    x = cells % slab.shape[2]
-    bits = np.zeros(cells.size, np.uint32)
-    for i in range(1, case.lattice.Q):
-        step = case.lattice.offset(i)[2]
-        ends = (x == 0) if step > 0 else (x == slab.shape[2] - 1)
-        bits |= np.where(ends & (step != 0), np.uint32(1 << i), np.uint32(0))
-    return bits
+    x, steps = cells % slab.shape[2], [case.lattice.offset(i)[2] for i in range(case.lattice.Q)]
+    right, left = (sum(1 << i for i, step in enumerate(steps) if step == way) for way in (1, -1))
+    return (x == 0) * np.uint32(right) | (x == slab.shape[2] - 1) * np.uint32(left)

@@ -27,6 +27,9 @@ CASES = {
         "rho": 1.01}], rest=[{"name": "free_slip", "where": ["y-"]}, LID]), {}),
     "one cell between": ([1, 7], walls(ends=[{"name": "bounce_back", "where": ["x+"]}],
                                        rest=[LID, FLOOR]), {}),
+    "a ball reaches x-": ([6, 7], walls(ends=[{"name": "bounce_back", "where": ["x+"]}],
+        rest=[LID, FLOOR]), {"body": [{"shape": {"name": "sphere", "centre": [0.3, 3.5],
+        "radius": 1.6}, "boundary": {"name": "interpolated", "order": 2}}]}),
 }  # fmt: skip
 
 

@@ -134,6 +134,7 @@ def test_a_force_by_formulas(lattice):
         ("D3Q19", "single", Tile(16, 4, 2, 1, cells=2)),
         ("D3Q19", "single", Tile(8, 4, 2, 1, bulk=False)),
         ("D2Q9", "half", Tile(16, 1, 3, 1, bulk=False)),
+        ("D2Q9", "single", Tile(16, 1, 2, 1, cells=2)),
     ],
     ids=str,
 )

@@ -85,7 +85,7 @@ INLINE void ahead(const store* from)
           const int x = side ? nx - 1 : 0;                                                    \
           function(line, x - start, plane, row, row_m, row_p, x, X_NEIGHBOURS(x), __VA_ARGS__); \
         }                                                                                     \
-        send(line, 0, stop - start, plane, row, row_m, row_p, start, 0, 0, __VA_ARGS__);  \
+        send(line, 0, stop - start, plane, row, row_m, row_p, start, STEPS(start), __VA_ARGS__); \
       }                                                                                       \
     }                                                                                         \
   RESTORE_DENORMALS

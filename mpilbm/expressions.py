@@ -13,6 +13,8 @@ from math import isfinite, pi
 
 import numpy as np
 
+from mpilbm.functions import power
+
 Tree = float | int | str | tuple  # a number, a name, or (operation, branch, …)
 NAMES = ("x", "y", "z", "nx", "ny", "nz", "t", "pi")
 LENGTH, DEPTH, EXPONENT = 500, 50, 16
@@ -126,13 +128,14 @@ def _sympy_table():
     """The operations of _NUMPY for SymPy; imported here since a start from the cache needs none."""
     import sympy
 
-    same = ("+", "-", "*", "/", "**", "neg", "<", "<=", ">", ">=")
+    same = ("+", "-", "*", "/", "neg", "<", "<=", ">", ">=")
     named = ("sin", "cos", "tan", "exp", "log", "sqrt", "tanh")
     return (
         {name: _NUMPY[name] for name in same}
         | {name: getattr(sympy, name) for name in named}
         | {"==": sympy.Eq, "!=": sympy.Ne, "and": sympy.And}
         | {"abs": sympy.Abs, "min": sympy.Min, "max": sympy.Max}
+        | {"**": power}
         | {"where": lambda truth, a, b: sympy.Piecewise((a, truth), (b, True))}
     )
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -16,6 +17,14 @@ def sqrt(x):
     if isinstance(x, np.ndarray):
         return np.sqrt(x)
     return math.sqrt(x) if isinstance(x, float) else _sympy().sqrt(x)
+
+
+def power(base, exponent: int):
+    """A power of an expression, which is kept whole if it is a product.
+
+    SymPy makes a**18 / b**18 of (a/b)**18, and in float32 384**18 is infinite.
+    """
+    return (_held()(base) if base.is_Mul or base.is_Pow else base) ** exponent
 
 
 def quotient(a, b):
@@ -52,6 +61,28 @@ def where(less, more, then, otherwise):
 
 def _numbers(*values) -> bool:
     return all(isinstance(value, int | float | Fraction) for value in values)
+
+
+@cache
+def _held():
+    """The function f(x) = x, which SymPy does not look into."""
+
+    class held(_sympy().Function):  # noqa: N801
+        @classmethod
+        def eval(cls, x):
+            return x if x.is_Number else None
+
+        def fdiff(self, argindex=1):
+            return 1
+
+        def _eval_is_real(self):
+            return self.args[0].is_real
+
+        @staticmethod
+        def _imp_(x):
+            return x
+
+    return held
 
 
 def _sympy():

@@ -52,6 +52,9 @@ class KernelPrinter(C99CodePrinter):
             return super()._print_Mul(expr)
         return f"DIVIDE({self._print(number * top)}, {self._print(bottom)})"
 
+    def _print_held(self, expr):
+        return f"({self._print(expr.args[0])})"
+
     def _print_log2(self, expr):
         return f"LOG2_1P({self._print(expr.args[0] - 1)})"
 

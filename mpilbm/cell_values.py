@@ -131,7 +131,21 @@ class CellValue:
         box = dict(zip(("nx", "ny", "nz"), size, strict=False)) | {"t": t}
         return {name: float(numeric(tree, box)) for name, tree in self.numbers.items()}
 
-    def problem(self, size: tuple[int, ...]) -> str:
+    def overflows(self, size: tuple[int, ...], places: dict, compute: str) -> str:
+        """What to say if it is finite at some places, but not as kernels compute it; "" if it is.
+
+        `places`: coordinates by axis, arrays that broadcast.
+        """
+        known = self.evaluate(size, 0) | places
+        if compute != "float32" or np.isfinite(numeric(self.tree, known, np.float32)).all():
+            return ""
+        return (
+            "a part of it is above the largest number of float32, 3.4e38, in which it is computed; "
+            "divide before you raise to a power, as in (x/nx)**8, or set precision.compute = "
+            "'float64'"
+        )
+
+    def problem(self, size: tuple[int, ...], compute: str) -> str:
         """What is wrong with the value in a cell at t = 0, taken plane by plane; "" if nothing."""
         numbers, (*inner, last) = self.evaluate(size, 0), size
         within = np.meshgrid(*(np.arange(n) + 0.5 for n in inner), indexing="ij", sparse=True)
@@ -143,6 +157,8 @@ class CellValue:
                 cell = [f"{axis}={n}" for axis, n in cell if axis in self.coordinates]
                 where = f" in cell {', '.join(cell)} (counted from 0)" if cell else ""
                 return f"is not finite{where} at t = 0; change the formula"
+            if overflow := self.overflows(size, place, compute):
+                return overflow
         return ""
 
     def expression(self, symbols: dict):

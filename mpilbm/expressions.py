@@ -96,11 +96,11 @@ class Formula:
         return symbolic(self.tree, {name: sympy.Symbol(name, real=True) for name in self.names})
 
 
-def numeric(tree: Tree, values: dict) -> np.ndarray:
-    """A tree with values for its names, as Formula.evaluate."""
-    known = {key: np.asarray(value, np.float64) for key, value in values.items()}
+def numeric(tree: Tree, values: dict, kind=np.float64) -> np.ndarray:
+    """A tree with values for its names, as Formula.evaluate; computed in a kind of numbers."""
     with np.errstate(all="ignore"):
-        result = _walk(tree, _NUMPY, {"pi": np.float64(pi)} | known, np.float64)
+        known = {key: np.asarray(value, kind) for key, value in values.items()}
+        result = _walk(tree, _NUMPY, {"pi": kind(pi)} | known, kind)
     return np.asarray(result, np.float64)
 
 

@@ -5,7 +5,7 @@ from math import hypot, sqrt
 import numpy as np
 
 from mpilbm.boundaries import key_of
-from mpilbm.cell_values import Plane, Series
+from mpilbm.cell_values import CellValue, Plane, Series
 from mpilbm.expressions import Formula
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
@@ -65,6 +65,11 @@ def wrong_values(case, boundary, shape=None) -> list[str]:
                 f"{key_of(name)}: '{value}' is {reached[k, point]:g} at t = {t[k]}; allowed: "
                 f"{more}; change the formula"
             )
+        given = CellValue(name, value, case.lattice.D)
+        if allowed.all() and given.coordinates:
+            places = _places(case, boundary, shape, ALONG)
+            overflow = given.overflows(case.domain.size, places, case.precision.compute)
+            found += [f"{key_of(name)}: '{value}': {overflow}"] * bool(overflow)
     return found
 
 

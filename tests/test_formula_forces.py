@@ -13,6 +13,7 @@ from test_laws_slabs import SETTINGS
 from mpilbm import codegen
 from mpilbm.case import parse_case
 from mpilbm.cell_values import CellValue
+from mpilbm.errors import CaseError
 from mpilbm.expressions import FUNCTIONS, Formula
 from mpilbm.registry import find, make, names
 
@@ -55,6 +56,23 @@ def test_powers_of_quotients_do_not_overflow():
         for name in ("single", "double")
     )
     np.testing.assert_allclose(single.fields("u")["u"], double.fields("u")["u"], atol=1e-7)
+
+
+@pytest.mark.parametrize("where", ["force.value.0", "boundary.0.velocity"])
+def test_what_overflows_in_float32_is_told_before_the_run(where):
+    text = "1e-5*x**16/nx**16"
+    lid = [text, 0] if "velocity" in where else [0, 0]
+    sides = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
+    tables = box(
+        "D2Q9", size=[400, 3], precision=PRECISIONS["single"],
+        domain={"size": [400, 3], "periodic": [False, False]},
+        boundary=[{"name": "bounce_back", "where": ["y+"], "velocity": lid}, sides],
+    )  # fmt: skip
+    if "force" in where:
+        tables |= {"force": {"name": "guo", "value": [text, 0]}}
+    with pytest.raises(CaseError, match=f"{where}.*float32, 3.4e38.*compute = 'float64'"):
+        parse_case(tables, "test.toml")
+    parse_case(tables | {"precision": PRECISIONS["double"]}, "test.toml")
 
 
 def program(*value):

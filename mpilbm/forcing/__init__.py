@@ -63,7 +63,9 @@ class Forcing(Parameters):
         found = []
         for k, value in enumerate(self.value):
             try:
-                problem = CellValue("force", value, case.lattice.D).problem(case.domain.size)
+                problem = CellValue("force", value, case.lattice.D).problem(
+                    case.domain.size, case.precision.compute
+                )
             except FormulaError as error:
                 problem = str(error)
             found += [f"value.{k}: {problem}"] if problem else []

@@ -132,6 +132,11 @@ def _read(array, case, begin: int, end: int) -> np.ndarray:
     while first < end:
         last = min(end, (first // step + 1) * step)
         block = array[0, first:last] if flat else array[first:last]
+        if np.isnan(block).any():
+            raise ValueError(
+                f"has nan within planes {first} to {last - 1}, which is neither solid nor fluid; "
+                "save it as bool or uint8"
+            )
         solid[first - begin : last - begin] = (block != 0).reshape(-1, rows, nx)
         first = last
     return solid

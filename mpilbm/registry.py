@@ -39,9 +39,9 @@ _classes: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}
 class UnknownName(ValueError):
     """A name that no class of its kind carries; says which do and which is nearest."""
 
-    def __init__(self, kind: str, name: str, allowed: tuple[str, ...]):
+    def __init__(self, kind: str, name: str, allowed: tuple[str, ...], mend: str = ""):
         near = difflib.get_close_matches(str(name), allowed, 1, 0.5)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        hint = f"; did you mean '{near[0]}'?" if near else mend
         super().__init__(f"'{name}' is none of the {kind}: {', '.join(allowed)}{hint}")
         self.kind, self.name, self.allowed = kind, name, allowed
 
@@ -104,7 +104,7 @@ def find(kind: str, name: str) -> type:
     """The class of this kind and name; raises UnknownName with those that exist."""
     _load(kind)
     if name not in _classes[kind]:
-        raise UnknownName(kind, name, names(kind))
+        raise UnknownName(kind, name, names(kind), "; one of your own needs --plugin FILE")
     return _classes[kind][name]
 
 

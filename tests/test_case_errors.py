@@ -61,7 +61,7 @@ WRONG = [
     ("precision.compute", "half", "precision.compute: found \"half\"; allowed: 'float32' or"),
     ("precision.offset", "no", "precision.offset: found \"no\"; allowed: true or false"),
     ("layout.name", "moments", "layout.name: 'moments' holds .*; allowed: regularized; choose"),
-    ("layout.name", "abc", "layout.name: 'abc' is none of the layouts"),
+    ("layout.name", "zzz", "layout.name: 'zzz' is none of the layouts: .*needs --plugin FILE"),
     ("backend.name", "gpu", "backend.name: 'gpu' is none of the backends: .*cpu"),
     ("initial.rho", 0, "initial.rho: found 0; allowed: > 0"),
     ("initial.rho", True, "initial.rho: found true; allowed: a number"),

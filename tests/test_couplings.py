@@ -246,7 +246,7 @@ def refused(tables, **changes):
 def test_what_is_refused():
     pair, wall = two("D2Q9"), walled("D2Q9")
     bad = {"name": "shan_chen", "G": [[0, 1], [2, 0]]}
-    assert "coupling.G: found" in refused(pair, coupling=bad)
+    assert "coupling.G: found [[0.0, 1.0], [2.0, 0.0]]" in refused(pair, coupling=bad)
     assert "G_kl and G_lk differ" in refused(pair, coupling=bad)
     assert "take a matrix" in refused(pair, coupling={"name": "shan_chen", "G": [[1]]})
     found = refused(pair, coupling={"name": "shan_chen", "G": 1, "psi": "1-exp(-u)"})

@@ -35,6 +35,13 @@ def problem(case, spec):
     return str(error.value)
 
 
+def test_nan_is_neither_solid_nor_fluid(case, tmp_path):
+    mask = MASK.astype(float)
+    mask[0, 1, 2] = np.nan
+    np.save(tmp_path / "rock.npy", mask)
+    assert "nan within planes 0 to" in problem(case, "rock.npy")
+
+
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 @pytest.mark.parametrize("dtype", [bool, np.int16, np.uint8, ">f4"])
 @pytest.mark.parametrize("order", ["C", "F"])

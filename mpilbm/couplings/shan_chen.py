@@ -1,5 +1,6 @@
 """The pseudopotential model: fluids attract or repel each other, and themselves."""
 
+import json
 from typing import Annotated
 
 import numpy as np
@@ -193,7 +194,7 @@ class ShanChen(Coupling):
         try:
             self.matrix(len(case.fluids))
         except ValueError as error:
-            found.append(f"G: found {self.G}; {error}")
+            found.append(f"G: found {json.dumps(self.G)}; {error}")
         try:
             self.potential.formula.evaluate(rho=1.0)
         except FormulaError as error:

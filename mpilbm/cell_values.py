@@ -140,9 +140,9 @@ class CellValue:
         if compute != "float32" or np.isfinite(numeric(self.tree, known, np.float32)).all():
             return ""
         return (
-            "a part of it is above the largest number of float32, 3.4e38, in which it is computed; "
-            "divide before you raise to a power, as in (x/nx)**8, or set precision.compute = "
-            "'float64'"
+            "is not finite in float32, in which it is computed: a part of it is above 3.4e38, or "
+            "what divides or is under a root is rounded to 0 or less; divide before you raise to a "
+            "power, as in (x/nx)**8, or set precision.compute = 'float64'"
         )
 
     def problem(self, size: tuple[int, ...], compute: str) -> str:
@@ -150,7 +150,8 @@ class CellValue:
         numbers, (*inner, last) = self.evaluate(size, 0), size
         within = np.meshgrid(*(np.arange(n) + 0.5 for n in inner), indexing="ij", sparse=True)
         for plane in range(last if AXES[len(inner)] in self.coordinates else 1):
-            place = dict(zip(AXES, (*within, plane + 0.5), strict=False))
+            at = np.full([1] * len(inner), plane + 0.5)  # an array, so that bad has all axes
+            place = dict(zip(AXES, (*within, at), strict=False))
             bad = np.argwhere(~np.isfinite(numeric(self.tree, numbers | place)))
             if len(bad):
                 cell = zip(AXES, (*bad[0], plane), strict=False)

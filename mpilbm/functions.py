@@ -20,11 +20,13 @@ def sqrt(x):
 
 
 def power(base, exponent: int):
-    """A power of an expression, which is kept whole if it is a product.
+    """A power of an expression, whose base is kept whole.
 
-    SymPy makes a**18 / b**18 of (a/b)**18, and in float32 384**18 is infinite.
+    SymPy makes a**18 / b**18 of (a/b)**18, also in the branches of a Piecewise, and in float32
+    384**18 is infinite. A power of a power is one power: as a base it would be printed over again.
     """
-    return (_held()(base) if base.is_Mul or base.is_Pow else base) ** exponent
+    whole = base.is_Atom or base.is_Add or (base.is_Pow and base.exp.is_Integer)
+    return (base if whole else _held()(base)) ** exponent
 
 
 def quotient(a, b):

@@ -69,7 +69,7 @@ def wrong_values(case, boundary, shape=None) -> list[str]:
         if allowed.all() and given.coordinates:
             places = _places(case, boundary, shape, ALONG)
             overflow = given.overflows(case.domain.size, places, case.precision.compute)
-            found += [f"{key_of(name)}: '{value}': {overflow}"] * bool(overflow)
+            found += [f"{key_of(name)}: '{value}' {overflow}"] * bool(overflow)
     return found
 
 

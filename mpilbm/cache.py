@@ -32,6 +32,10 @@ TEXT_SOURCES = (
     "layouts",
     "codegen",
     "passes.py",
+    "row_ends.py",
+    "cell_values.py",
+    "expressions.py",
+    "functions.py",
 )
 CHECK_BYTES = 37
 

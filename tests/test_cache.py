@@ -1,7 +1,9 @@
 """The cache: whole entries or none, in a directory that only its owner may write to."""
 
 import os
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +79,15 @@ def test_a_full_disk_is_no_failure(folder, monkeypatch):
 def test_digest_tells_parts_apart():
     assert cache.digest("ab", "c") != cache.digest("a", "bc")
     assert cache.digest("ab", b"c") == cache.digest("ab", "c")
+
+
+def test_modules_that_texts_are_made_with_are_in_the_digest():
+    package = Path(cache.__file__).parent
+    files = [file for part in cache.TEXT_SOURCES for file in cache._sources(package / part)]
+    assert len(files) > len(cache.TEXT_SOURCES)
+    used = {name for file in files for name in re.findall(r"from mpilbm\.(\w+)", file.read_text())}
+    known = {part.removesuffix(".py") for part in cache.TEXT_SOURCES}
+    assert used - known <= {"registry", "choice", "units", "halo"}  # none of these shapes a text
 
 
 def test_plugins_change_the_package_digest(tmp_path, monkeypatch):

@@ -32,6 +32,8 @@ class Boundary(Parameters):
     across     it stands on two periodic faces, and acts on what streams from one to the other
     plain      it speaks of populations that left alone, not of rho, u or a force
     turns_back what enters along a link is what left along it, and what is given
+    grows      whether a flow that leaves by it grows at the edge with a face that slips, where that
+               is earlier and where it is later in the file
 
     `wetting`: what the wall shows of the fluids that a coupling lets act on each other.
     """
@@ -54,6 +56,7 @@ class Boundary(Parameters):
     across: ClassVar[bool] = False
     plain: ClassVar[bool] = False
     turns_back: ClassVar[bool] = False
+    grows: ClassVar[tuple[bool, bool]] = (False, False)
 
     @property
     def half_way_velocity(self) -> tuple[float, ...] | None:

@@ -1,7 +1,9 @@
 """Exchanges by `cuda_ipc`: its kernel, compiled for a CPU, between threads that stand for GPUs."""
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 
@@ -15,8 +17,10 @@ from test_halo_order import comm, flow
 
 from mpilbm.backends import cuda
 from mpilbm.errors import CaseError, MpilbmError
-from mpilbm.halo import cuda_ipc, windows
-from mpilbm.halo.cuda_ipc import IpcExchanger
+from mpilbm.halo import gpu_mpi, ipc_exchange, windows
+from mpilbm.halo.cuda_ipc import CudaIpc, Wordless, arrives
+from mpilbm.halo.gpu_mpi import Verdict
+from mpilbm.halo.ipc_exchange import IpcExchanger
 from mpilbm.registry import make
 
 with_compiler = pytest.mark.skipif(command() is None, reason="no C++ compiler")
@@ -96,9 +100,9 @@ class World:
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Few threads, but several blocks."""
-    monkeypatch.setattr(cuda_ipc, "THREADS", 3)
-    monkeypatch.setattr(cuda_ipc, "BLOCK_BYTES", 300)
-    monkeypatch.setattr(cuda_ipc, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(ipc_exchange, "THREADS", 3)
+    monkeypatch.setattr(ipc_exchange, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(ipc_exchange, "PATIENCE", PATIENCE)
 
 
 def exchange(world, slab, steps=4):
@@ -138,7 +142,7 @@ def test_slabs_that_write_to_each_other_are_one(layout, setting, slabs):
 
 @with_compiler
 def test_a_neighbour_that_does_not_come_ends_the_wait(monkeypatch):
-    monkeypatch.setattr(cuda_ipc, "PATIENCE", 0.2)
+    monkeypatch.setattr(ipc_exchange, "PATIENCE", 0.2)
     slabs, world = halo_cases.slabs(2, False), World(2)
 
     def first(slab):
@@ -157,6 +161,51 @@ def test_a_neighbour_that_does_not_come_ends_the_wait(monkeypatch):
     with pytest.raises(MpilbmError, match=r"rank 0: the GPU of rank 1 did not take planes for 0.2"):
         done[0].result()
     done[1].result()
+
+
+class Elsewhere(SameMemory):
+    """Windows that show rank 0's memory to nobody: what is written for it goes astray."""
+
+    def __init__(self):
+        self.astray = np.zeros(1 << 20, np.uint8)
+
+    def look(self, rank, shown):
+        return self.astray.ctypes.data if rank == 0 else shown
+
+
+@with_compiler
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(("memory", "first"), [(SameMemory, True), (Elsewhere, False)])
+def test_a_trial_tells_whether_what_is_written_arrives(ranks, memory, first):
+    world = World(ranks)
+
+    def tried(slab):
+        device = Device(slab.rank, slab.rank)
+        of = slab, world.comm(slab.rank, device), device, memory()
+        device.rank = slab.rank
+        with IpcExchanger(*of, Wordless) as exchanger:
+            return arrives(exchanger)
+
+    with ThreadPoolExecutor(ranks) as pool:
+        found = list(pool.map(tried, halo_cases.slabs(ranks, False)))
+    assert found == [first, *[True] * (ranks - 1)]
+
+
+@pytest.mark.parametrize(
+    ("refused", "answer", "way", "why"),
+    [(False, True, "cuda_ipc", "a trial between the GPUs of this node passed"),
+     (True, True, "direct", r"'cuda_ipc' joins GPUs of one node, found a, b; MPI says so"),
+     (True, False, "staged", r"found a, b; MPI says so; 'nccl' needs no such MPI")],
+)  # fmt: skip
+def test_auto_takes_the_fastest_that_passes_a_trial(refused, answer, way, why, monkeypatch):
+    _, ranks, gpu = gpus("a GPU-1", "b GPU-2")
+    if not refused:
+        monkeypatch.setattr(CudaIpc, "open", lambda self, ring, *of: nullcontext(ring.lower))
+    monkeypatch.setattr(gpu_mpi, "verdict", lambda: None)
+    monkeypatch.setattr(gpu_mpi, "agreed", lambda *of: Verdict(answer, "MPI says so"))
+    chosen, reason = make("halo", "auto").resolve(ranks, gpu)
+    assert chosen.name == way
+    assert re.search(why, reason)
 
 
 def gpus(*identities):

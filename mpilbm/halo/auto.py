@@ -1,6 +1,9 @@
-"""The way is found out: `direct` where MPI takes the field's memory, else `staged`."""
+"""The way is found out: the fastest of those that pass a trial."""
 
+from mpilbm.domain import split
+from mpilbm.errors import CaseError
 from mpilbm.halo import Exchanger, Halo, gpu_mpi
+from mpilbm.halo.cuda_ipc import CudaIpc
 from mpilbm.halo.direct import Direct
 from mpilbm.halo.staged import Staged
 from mpilbm.registry import register
@@ -8,7 +11,10 @@ from mpilbm.registry import register
 
 @register("halo", "auto")
 class Auto(Halo):
-    """direct where MPI takes the memory, else staged; MPILBM_GPU_MPI=0 or 1 decides for GPUs."""
+    """cuda_ipc on one node; else direct where MPI takes the memory; else staged.
+
+    MPILBM_GPU_MPI=0 or 1 decides what MPI takes of a GPU. On CPUs it is direct.
+    """
 
     def resolve(self, comm, device) -> tuple[Halo, str]:
         """The choice and its reason, the same on all ranks. Collective."""
@@ -16,10 +22,16 @@ class Auto(Halo):
             return Direct(), "one rank"
         if device.kind == "cpu":
             return Direct(), "host memory"
+        ring = split((comm.size, 1, 1), comm.size, True)[comm.rank]
+        try:
+            with CudaIpc().open(ring, comm, device):
+                return CudaIpc(), "a trial between the GPUs of this node passed"
+        except CaseError as error:
+            no_ipc, *_ = str(error).removeprefix("halo.name: ").split(";")
         verdict = gpu_mpi.agreed(comm, gpu_mpi.verdict())
         if verdict.answer:
-            return Direct(), verdict.reason
-        return Staged(), f"{verdict.reason}; on one node 'cuda_ipc' needs no such MPI"
+            return Direct(), f"{no_ipc}; {verdict.reason}"
+        return Staged(), f"{no_ipc}; {verdict.reason}; 'nccl' needs no such MPI"
 
     def open(self, slab, comm, device) -> Exchanger:
         """The exchanger of the way that is chosen. Collective."""

@@ -43,7 +43,7 @@ def _scaling(plt, kind: str, found):
             percent = [100 * model.efficiency(n) for n in model.ranks]
             share.plot(model.ranks, percent, color=colour, lw=1)
     speed.set(xscale="log", yscale="log", xlabel="ranks", ylabel="GLUPS")
-    share.set(xscale="log", xlabel="ranks", ylabel="efficiency, %", ylim=(0, None))
+    share.set(xscale="log", xlabel="ranks", ylabel="efficiency, %", ylim=(0, 105))
     for panel in (speed, share):
         panel.xaxis.set_major_formatter("{x:g}")
         panel.grid(alpha=0.25)

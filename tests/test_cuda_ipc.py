@@ -101,7 +101,8 @@ class World:
 def small(monkeypatch):
     """Few threads, but several blocks."""
     monkeypatch.setattr(ipc_exchange, "THREADS", 3)
-    monkeypatch.setattr(ipc_exchange, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(ipc_exchange, "MOST_BLOCKS", 4)
+    monkeypatch.setattr(ipc_exchange, "PART_BYTES", 112)
     monkeypatch.setattr(ipc_exchange, "PATIENCE", PATIENCE)
 
 

@@ -42,8 +42,8 @@ from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.outputs.agree import together
 
 PATIENCE = 3600  # seconds that a kernel waits for a neighbour's word before it gives up
-THREADS, MOST_BLOCKS = 256, 32
-BLOCK_BYTES = 2**14  # to write, below which another block is not worth while
+THREADS, MOST_BLOCKS = 256, 64
+PART_BYTES = 2**14  # that a block writes at once: four packets of 16 bytes by each thread
 WORD, LINE = 8, 16  # bytes of a word; words of a line of memory, one for each flag
 # Lines: number of the exchange and blocks done; by side, what neighbours tell of planes.
 FREE, HERE, LINES = 1, 3, 5
@@ -98,8 +98,7 @@ INLINE void await(const word* flag, word turn, word* failure, word what, word pa
 
 INLINE void push(const Piece piece)
 {
-  const word first = (word)blockIdx.x * blockDim.x + threadIdx.x;
-  const word all = (word)gridDim.x * blockDim.x;
+  const word first = threadIdx.x, all = blockDim.x;
   const bool wide = (((word)piece.from | (word)piece.to) & 15) == 0;
   const word packets = wide ? piece.bytes / 16 : 0;
   const ulonglong2* __restrict__ from = (const ulonglong2*)piece.from;
@@ -129,7 +128,7 @@ exchange(word* own, const Side* sides, const Piece* pieces, word count, word* fa
       if (sides[k].tell_here) await(sides[k].free, turn, failure, 1 + k, patience);
   }
   __syncthreads();
-  for (word k = 0; k < count; k++) push(pieces[(k + blockIdx.x) % count]);
+  for (word k = blockIdx.x; k < count; k += gridDim.x) push(pieces[k]);
   __threadfence_system();
   __syncthreads();
   if (threadIdx.x != 0 || atomicAdd(own + 1, 1ull) != gridDim.x - 1) return;
@@ -170,8 +169,9 @@ class IpcExchange(Exchange):
     def connect(self, shown: list[dict]) -> None:
         """Find the neighbours' planes in what all ranks show."""
         sides, pieces = self.found(shown)
+        pieces = parts(pieces)
         upload = self._exchanger.device.upload
-        blocks = max(1, min(MOST_BLOCKS, -(-int(pieces[:, 2].sum()) // BLOCK_BYTES)))
+        blocks = max(1, min(MOST_BLOCKS, len(pieces)))
         tables = upload(sides), upload(pieces), np.uint64(len(pieces))
         self.launch = partial(self._enqueue, (blocks,), *tables)
 
@@ -215,6 +215,16 @@ class IpcExchange(Exchange):
             self._exchanger.kernel(
                 grid, (THREADS,), (self._own, sides, pieces, count, failure, patience)
             )
+
+
+def parts(pieces: np.ndarray) -> np.ndarray:
+    """Pieces (from, to, bytes) cut into parts of at most PART_BYTES, so that blocks share them."""
+    found = [np.zeros((0, 3), np.uint64)]
+    for there, to, size in pieces:
+        begin = np.arange(0, size, PART_BYTES, np.uint64)
+        count = np.minimum(size - begin, np.uint64(PART_BYTES))
+        found.append(np.stack([there + begin, to + begin, count], axis=1))
+    return np.concatenate(found)
 
 
 def _side(message, sign: int) -> int:

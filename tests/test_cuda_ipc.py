@@ -102,7 +102,6 @@ def small(monkeypatch):
     """Few threads, but several blocks."""
     monkeypatch.setattr(ipc_exchange, "THREADS", 3)
     monkeypatch.setattr(ipc_exchange, "MOST_BLOCKS", 4)
-    monkeypatch.setattr(ipc_exchange, "PART_BYTES", 112)
     monkeypatch.setattr(ipc_exchange, "PATIENCE", PATIENCE)
 
 

@@ -43,7 +43,7 @@ from mpilbm.outputs.agree import together
 
 PATIENCE = 3600  # seconds that a kernel waits for a neighbour's word before it gives up
 THREADS, MOST_BLOCKS = 256, 64
-PART_BYTES = 2**14  # that a block writes at once: four packets of 16 bytes by each thread
+THREAD_BYTES = 64  # that a thread holds at once: four packets of 16 bytes
 WORD, LINE = 8, 16  # bytes of a word; words of a line of memory, one for each flag
 # Lines: number of the exchange and blocks done; by side, what neighbours tell of planes.
 FREE, HERE, LINES = 1, 3, 5
@@ -96,23 +96,33 @@ INLINE void await(const word* flag, word turn, word* failure, word what, word pa
     }
 }
 
-INLINE void push(const Piece piece)
+/* A part of a piece is as much as the threads of a block hold at once. */
+struct Part {
+  ulonglong2 packets[4];
+  Piece piece;
+  word wide; /* packets of 16 bytes */
+};
+
+INLINE void load(Part& part, const Piece piece)
 {
-  const word first = threadIdx.x, all = blockDim.x;
-  const bool wide = (((word)piece.from | (word)piece.to) & 15) == 0;
-  const word packets = wide ? piece.bytes / 16 : 0;
-  const ulonglong2* __restrict__ from = (const ulonglong2*)piece.from;
-  ulonglong2* __restrict__ to = (ulonglong2*)piece.to;
-  for (word k = first; k < packets; k += 4 * all) {
-    ulonglong2 batch[4]; /* on their way at a time */
+  part.piece = piece;
+  part.wide = (((word)piece.from | (word)piece.to) & 15) == 0 ? piece.bytes / 16 : 0;
 #pragma unroll
-    for (int j = 0; j < 4; j++)
-      if (k + j * all < packets) batch[j] = from[k + j * all];
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-      if (k + j * all < packets) to[k + j * all] = batch[j];
+  for (int j = 0; j < 4; j++) {
+    const word k = threadIdx.x + j * blockDim.x;
+    if (k < part.wide) part.packets[j] = ((const ulonglong2*)piece.from)[k];
   }
-  for (word k = 16 * packets + first; k < piece.bytes; k += all) piece.to[k] = piece.from[k];
+}
+
+INLINE void store(const Part& part)
+{
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    const word k = threadIdx.x + j * blockDim.x;
+    if (k < part.wide) ((ulonglong2*)part.piece.to)[k] = part.packets[j];
+  }
+  for (word k = 16 * part.wide + threadIdx.x; k < part.piece.bytes; k += blockDim.x)
+    part.piece.to[k] = part.piece.from[k];
 }
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -124,11 +134,17 @@ exchange(word* own, const Side* sides, const Piece* pieces, word count, word* fa
     turn = own[0] + 1;
     for (int k = 0; k < 2; k++)
       if (sides[k].tell_free) tell(sides[k].tell_free, turn);
+  }
+  Part part; /* under way while the word of the neighbours is awaited */
+  if (blockIdx.x < count) load(part, pieces[blockIdx.x]);
+  if (threadIdx.x == 0)
     for (int k = 0; k < 2; k++)
       if (sides[k].tell_here) await(sides[k].free, turn, failure, 1 + k, patience);
-  }
   __syncthreads();
-  for (word k = blockIdx.x; k < count; k += gridDim.x) push(pieces[k]);
+  for (word k = blockIdx.x; k < count; k += gridDim.x) {
+    store(part);
+    if (k + gridDim.x < count) load(part, pieces[k + gridDim.x]);
+  }
   __threadfence_system();
   __syncthreads();
   if (threadIdx.x != 0 || atomicAdd(own + 1, 1ull) != gridDim.x - 1) return;
@@ -218,11 +234,12 @@ class IpcExchange(Exchange):
 
 
 def parts(pieces: np.ndarray) -> np.ndarray:
-    """Pieces (from, to, bytes) cut into parts of at most PART_BYTES, so that blocks share them."""
+    """Pieces (from, to, bytes) cut into what the threads of a block hold at once."""
+    most = THREADS * THREAD_BYTES
     found = [np.zeros((0, 3), np.uint64)]
     for there, to, size in pieces:
-        begin = np.arange(0, size, PART_BYTES, np.uint64)
-        count = np.minimum(size - begin, np.uint64(PART_BYTES))
+        begin = np.arange(0, size, most, np.uint64)
+        count = np.minimum(size - begin, np.uint64(most))
         found.append(np.stack([there + begin, to + begin, count], axis=1))
     return np.concatenate(found)
 

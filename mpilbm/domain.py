@@ -64,9 +64,10 @@ def split(
     """
     planes = shape[0]
     if ranks > planes:
+        most = max(1, planes // max(least))
         raise CaseError(
-            f"{planes} planes along the last axis cannot be shared by {ranks} ranks, each needs "
-            f"at least 1; start at most {planes} ranks or enlarge the box along that axis",
+            f"{planes} planes along the last axis cannot be shared by {ranks} ranks, each needs at "
+            f"least {max(least)}; start at most {most} ranks or enlarge the box along that axis",
             "domain.size",
         )
     cuts = [rank * planes // ranks for rank in range(ranks + 1)]

@@ -42,7 +42,8 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
         with solver.exchanger:
             slabs = tuple(comm.allgather(solver.slab))
             first, checkpoint = begin(solver, case, comm, checkpoints, restart)
-            warn_of_later(directory, comm, first)
+            if restart != "auto":  # which has told that all later ones are damaged
+                warn_of_later(directory, comm, first)
             where = directory, first, clock, checkpoint
             context = Context(case, solver.slab, slabs, comm, solver, *where)
             with Summary(context, facts) as summary:

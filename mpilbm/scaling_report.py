@@ -157,7 +157,11 @@ def _splits(each: Series) -> list[str]:
          *(digits(1e6 * row['split'][part]) for part in parts)]
         for row in rows
     ]  # fmt: skip
-    return markdown(head, cells) if rows else []
+    note = (
+        "Parts of steps that were launched one by one, with events in between; where steps are "
+        "recorded and played again (`nccl`, `cuda_ipc`) small boxes take less than their sum."
+    )
+    return [*markdown(head, cells), "", note] if rows else []
 
 
 def step_seconds(row: dict) -> float:

@@ -120,6 +120,12 @@ def damage(path, how):
         os.truncate(path, path.stat().st_size // 2)
     elif how == "no checkpoint":
         path.write_bytes(b"text")
+    elif how == "head":  # the type of an attribute
+        name, data = b"lattice\0", path.read_bytes()
+        path.write_bytes(data.replace(name + data.partition(name)[2][:8], name + b"\xff" * 8, 1))
+    elif how == "case":
+        with h5py.File(path, "r+") as file:
+            file.attrs["case"] = "title ="
     else:
         with h5py.File(path, "r+") as file:
             file["fluid/f"][4, 1, 0, 0] += 1

@@ -9,6 +9,7 @@ from slabs import Cluster, box
 from mpilbm import balance, check, domain, geometry
 from mpilbm.case import parse_case
 from mpilbm.domain import split
+from mpilbm.errors import CaseError
 from mpilbm.registry import make, names
 
 
@@ -166,5 +167,7 @@ def test_slabs_have_the_planes_that_are_looked_at_along_links(tmp_path):
     case["body"][0]["boundary"] = {"name": "tamm_mott_smith"}
     costs = np.array([1] * 8 + [10**6] + [1] * 8)
     assert min(slab.planes for slab in balance.slabs(typed(case), 4, costs)) == 4
+    with pytest.raises(CaseError, match="each needs at least 2; start at most 8 ranks"):
+        balance.slabs(typed(case), 18)
     case["body"][0]["boundary"] = {"name": "bounce_back"}
     assert min(slab.planes for slab in balance.slabs(typed(case), 4, costs)) == 1

@@ -111,6 +111,8 @@ def test_a_state_that_is_not_finite_is_never_written(tmp_path):
     [
         ("cut short", "is damaged"),
         ("no checkpoint", "is damaged"),
+        ("head", "is damaged"),
+        ("case", "is damaged .*Invalid value"),
         ("bit", "plane 4 of fluid has a wrong checksum"),
     ],
 )
@@ -126,6 +128,15 @@ def test_damaged_checkpoints_are_refused_and_skipped_by_auto(tmp_path, how, mess
     assert load(restart.candidates("auto", tmp_path), context, said) == 3
     assert len(said) == 1
     assert "warning" in said[0]
+
+
+def test_a_device_that_fails_while_a_checkpoint_is_read_is_no_damage(tmp_path):
+    class DeviceError(RuntimeError):
+        pass
+
+    _, writer = checkpoint(tmp_path)
+    with pytest.raises(DeviceError), restart.opened(writer.path):
+        raise DeviceError
 
 
 def test_auto_with_nothing_but_damaged_checkpoints_is_an_error(tmp_path):

@@ -1,5 +1,6 @@
 """Exchange without MPI, what is known before MPI starts, and how ranks end together."""
 
+import json
 import os
 import re
 import shutil
@@ -298,6 +299,30 @@ class Copies:
 @pytest.mark.parametrize("spoil", [0, 1])
 def test_the_probe_compares_every_value(spoil):
     assert probe.values_arrive(Copies(spoil), halo_cases.device()) == (spoil == 0)
+
+
+MEASURING = """
+import sys
+from mpilbm import pingpong
+pingpong.measure.__defaults__ = ((8, 4096),)
+sys.argv[1:] = ["info", "--probe", "--json", "ways.json"]
+from mpilbm.cli import main
+main()
+"""
+
+
+@with_mpirun
+def test_info_under_mpirun_tells_once_what_there_is_and_how_fast_messages_are(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    code, output, errors, _ = python(MEASURING, 3, tmp_path)
+    assert code == 0, errors
+    for line in ("compilers\n", "one way, between the first and the last rank\n", "| 4096 |"):
+        assert output.count(line) == 1
+    found = json.loads((tmp_path / "ways.json").read_text())
+    assert found["ranks"] == 3
+    assert found["pingpong"][0]["halo"] == "direct"
 
 
 def test_listing_touches_no_mpi():

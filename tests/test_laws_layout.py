@@ -153,6 +153,15 @@ def test_only_what_leaves_the_slab_travels_in_one_message_a_face(lattice, layout
                 assert len(content(grid, t)) == crossing[t.neighbour]
 
 
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
+def test_moments_travel_as_they_are_in_one_message_a_face(lattice):
+    lattice = make("lattices", lattice)
+    grid, plan = plan_of(make("layouts", "moments"), lattice, 0, 7)
+    for transfers in (plan.sends, plan.receives):
+        assert sorted(t.neighbour for t in transfers) == [-1, +1]
+        assert [len(content(grid, t)) for t in transfers] == [10 if lattice.D == 3 else 6] * 2
+
+
 @over_all_layouts
 @over_lattices
 @pytest.mark.parametrize("ranks", [1, 2, 3])

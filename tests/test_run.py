@@ -166,7 +166,15 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_taken(tmp_path, capsys,
     assert f"warning: {newest}" in told
     assert "trying the one before" in told
     assert "going on from step 20" in told
+    assert "is later" not in told
     assert np.array_equal(state(tmp_path), whole)
+
+
+def test_a_restart_from_an_older_checkpoint_tells_of_the_later_ones(tmp_path, capsys):
+    go(flow(), tmp_path)
+    (_, older), (_, newest) = existing(tmp_path)
+    go(flow(25), tmp_path, restart=older)
+    assert f"{newest} is later than this start" in capsys.readouterr().err
 
 
 def test_auto_restart_starts_anew_where_nothing_is(tmp_path, capsys):

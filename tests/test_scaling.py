@@ -87,6 +87,15 @@ def test_noise_gives_no_negative_numbers():
         assert bandwidth > 0
 
 
+def test_exchanges_in_streams_are_timed_without_a_wait_of_the_host_in_between():
+    told = []
+    comm = SimpleNamespace(barrier=lambda: told.append("all"), allgather=lambda value: [value])
+    device = SimpleNamespace(synchronize=lambda: told.append("wait"))
+    exchange = SimpleNamespace(start=told.append, arrival=lambda: len(told))
+    assert link._seconds(exchange, comm, device) > 0
+    assert told == ["wait", "all", None, 3, 4, 5, 6, "wait"]
+
+
 def a_model(weak, **more):
     """512^3 cells of 152 bytes at 4 TB/s, faces of 10.5 MB at 100 GB/s."""
     numbers = {"planes": 512, "plane_cells": 2.0**18, "plane_fluid": 2.0**18}

@@ -62,17 +62,17 @@ def load(paths: list[Path], case, slab, solver, comm, say) -> tuple[int, Path]:
 
 
 def _load(path, case, slab, solver, comm, say) -> int:
-    step, toml = on_root(comm, _check_head, path, case, solver)
+    step, changed = on_root(comm, _check_head, path, case, solver)
     together(comm, _read_own, path, slab, solver, step)
-    for line in changes(toml, case.toml):
+    for line in changed:
         say(f"warning: {path}: since this checkpoint {line}")
     solver.resume(step)
     together(comm, _read_entries, path, slab, solver)
     return step
 
 
-def _check_head(path, case, solver) -> tuple[int, str]:
-    """Step and case of a checkpoint; CaseError if it does not belong to this case."""
+def _check_head(path, case, solver) -> tuple[int, list[str]]:
+    """Step of a checkpoint, changes of the case; CaseError if it belongs to another case."""
     groups = solver.state_groups
     with opened(path) as file:
         head = dict(file.attrs)
@@ -91,7 +91,7 @@ def _check_head(path, case, solver) -> tuple[int, str]:
         for group in groups:
             stored = file[group_name(group.label)]["f"].shape[1]
             _compare(path, "values in a cell", stored, group.components)
-        return int(head["step"]), head["case"]
+        return int(head["step"]), changes(head["case"], case.toml)
 
 
 def _compare(path, what, stored, wanted):
@@ -143,7 +143,9 @@ def opened(path):
     try:
         with h5py.File(path, "r", locking="best-effort") as file:
             yield file
-    except (OSError, KeyError, ChecksumError) as error:
+    except (OSError, KeyError, ValueError, RuntimeError, ChecksumError) as error:
+        if isinstance(error, RuntimeError) and type(error) is not RuntimeError:
+            raise  # a device's; h5py has no class of its own
         raise DamagedError(f"is damaged ({error}); restart from another one", path=path) from error
 
 

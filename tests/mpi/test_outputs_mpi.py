@@ -78,12 +78,12 @@ def test_files_are_those_of_one_rank(mpi_tmp_path, comm, monkeypatch, size, bloc
 
 
 def test_restart_reads_own_planes(mpi_tmp_path, comm):
-    if comm.rank == 0:
-        Checkpoint(every=1).open(make_context(mpi_tmp_path, steps=4)).write(4)
+    older, path = (mpi_tmp_path / f"checkpoint_00000000{step}.h5" for step in (3, 4))
+    for step in (3, 4) if comm.rank == 0 else ():
+        Checkpoint(every=1).open(make_context(mpi_tmp_path, steps=step)).write(step)
     comm.barrier()
     context = make_context(mpi_tmp_path, comm=comm, steps=9)
     said = []
-    path = mpi_tmp_path / "checkpoint_000000004.h5"
     arguments = (context.case, context.slab, context.solver, comm, said.append)
     assert restart.load([path], *arguments) == (4, path)
     expected = make_context(mpi_tmp_path, comm=comm, steps=4).solver.f
@@ -96,6 +96,12 @@ def test_restart_reads_own_planes(mpi_tmp_path, comm):
     comm.barrier()
     with pytest.raises(CaseError, match="plane 6 of fluid"):
         restart.load([path], *arguments)
+    assert restart.load([path, older], *arguments) == (3, older)
+    expected = make_context(mpi_tmp_path, comm=comm, steps=3).solver.f
+    assert np.array_equal(context.solver.f, expected)
+    (warning,) = said
+    assert "plane 6 of fluid has a wrong checksum" in warning
+    assert "trying the one before" in warning
 
 
 @pytest.mark.parametrize("output", [Checkpoint(every=1), Snapshot(every=1)], ids=lambda o: o.name)

@@ -6,7 +6,7 @@ ones too; entries of lists are left out), sends `face_bytes` to its neighbours i
     traffic(p) = p C bytes_per_update / copy
     exchange = latency + face_bytes / link
     T(1) = max(overhead, traffic(P))
-    T(N) = traffic(2) + max(traffic(P - 2), overhead + exchange)
+    T(N) = max(overhead, traffic(2)) + max(traffic(P - 2), overhead + exchange)
 
 in seconds: `copy`, bytes that a device copy reads and writes a second on each rank; `overhead`,
 the host's work in a step, that of a tiny box; `latency` and `link`, those of an exchange with both
@@ -54,7 +54,7 @@ class Model:
             return max(self.overhead, planes * plane)
         edges = min(EDGES, planes)
         bulk = (planes - edges) * plane
-        return edges * plane + max(bulk, self.overhead + self.exchange())
+        return max(self.overhead, edges * plane) + max(bulk, self.overhead + self.exchange())
 
     def glups(self, ranks: int) -> float:
         """10^9 updates a second of all ranks."""

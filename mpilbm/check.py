@@ -2,7 +2,7 @@
 
 import shutil
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +52,14 @@ class Report:
 
 
 def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
-    """Plan a run on so many ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError."""
+    """Plan a run on so many ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError.
+
+    Without it with what this machine has. Arrays that cannot fit are told before any cell is
+    looked at, which would take minutes where a size is mistyped.
+    """
     report = Report(case.title or case.path.name, warnings=list(case.warnings))
+    if too_large(case, balance.slabs(case, ranks), gpu_memory, report):
+        return report
     costs = balance.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
     slabs = balance.slabs(case, ranks, costs)
     for slab in (slabs[0], slabs[-1]):
@@ -88,16 +94,35 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     return report
 
 
+def too_large(case, slabs, gpu_memory, report: Report) -> bool:
+    """Whether the arrays of the largest of equal slabs do not fit; then the report says so."""
+    problems: list[str] = []
+    lines = memory_lines(case, len(slabs), bytes_needed(case, slabs[0]), gpu_memory, problems)
+    if not problems:
+        return False
+    geometry.check(case)
+    unseen = "not looked at, they do not fit the memory"
+    report.sections["box"] = [Line("cells", cells_in_words(case), unseen, "poor")]
+    report.sections["ranks"] = lines
+    report.problems += limits(case) + problems
+    return True
+
+
 # ------------------------------------------------------------------------------------------- box
+
+
+def cells_in_words(case) -> str:
+    """The box and its cells."""
+    size = " x ".join(map(str, case.domain.size)) + " / 2" * case.lattice.staggered
+    return f"{size} = {prod(case.shape):,}"
 
 
 def box_lines(case, survey) -> list[Line]:
     """Cells, and links of each boundary and body."""
-    cells, fluid = int(np.prod(case.shape)), int(survey.fluid_cells.sum())
-    size = " x ".join(map(str, case.domain.size)) + " / 2" * case.lattice.staggered
+    cells, fluid = prod(case.shape), int(survey.fluid_cells.sum())
     periodic = [axis for axis, closed in zip("xyz", case.domain.periodic, strict=False) if closed]
     lines = [
-        Line("cells", f"{size} = {cells:,}", f"{case.lattice.name}, {case.layout.name}"),
+        Line("cells", cells_in_words(case), f"{case.lattice.name}, {case.layout.name}"),
         Line("fluid", f"{fluid:,}", f"{fluid / cells:.1%} of the box"),
         Line("periodic", ", ".join(periodic) or "no direction"),
     ]
@@ -171,22 +196,30 @@ def rank_lines(case, slabs, survey, more, gpu_memory, problems: list[str]) -> li
     spread = f"{planes[0]}" if len(set(planes)) == 1 else f"{min(planes)} to {max(planes)}"
     needs = [memory(case, slab, survey, more) for slab in slabs]
     need = max(needs, key=lambda each: sum(each.values()))
-    total = sum(need.values())
-    lines = [Line("slabs", f"{len(slabs)}", f"{spread} planes across {'xyz'[case.dimensions - 1]}")]
-    lines += [Line(what, in_words(count), "per rank at most") for what, count in need.items()]
+    across = f"{spread} planes across {'xyz'[case.dimensions - 1]}"
+    *arrays, total = memory_lines(case, len(slabs), need, gpu_memory, problems)
     middle = slabs[len(slabs) // 2]
     sends, messages = halo_bytes(case, middle, around(middle, survey, case.ghost))
-    lines.append(Line("halo", in_words(sends), f"sent a step, messages: {messages}"))
-    verdict, level = "", ""
-    if gpu_memory is not None:
-        fits = total <= gpu_memory * 1e9
-        verdict, level = (f"fits {gpu_memory:g} GB", "good") if fits else ("does not fit", "poor")
-        if not fits:
-            problems.append(
-                f"{case.path}: domain.size: a rank needs {in_words(total)} of {gpu_memory:g} GB; "
-                f"use {ceil(total / gpu_memory / 1e9) * len(slabs)} ranks or more, the layout "
-                "'aa', or a smaller box"
-            )
+    halo = Line("halo", in_words(sends), f"sent a step, messages: {messages}")
+    return [Line("slabs", f"{len(slabs)}", across), *arrays, halo, total]
+
+
+def memory_lines(case, ranks: int, need, gpu_memory, problems: list[str]) -> list[Line]:
+    """Bytes of a rank by what they hold, then in all: do they fit `gpu_memory`, or this machine?"""
+    told, total = gpu_memory is not None, sum(need.values())
+    room = gpu_memory * 1e9 if told else case.backend.room()
+    verdict, level = (f"fits {gpu_memory:g} GB", "good") if told else ("", "")
+    if room is not None and total > room:
+        verdict, level = "does not fit", "poor"
+        found = f"of {gpu_memory:g} GB" if told else f"of {in_words(room)} that this machine has"
+        elsewhere = "" if told else "; --gpu-memory GB plans for another one"
+        enough = ceil(total / room) * ranks
+        mend = f"{enough} ranks or more, " if enough <= case.shape[0] else ""
+        problems.append(
+            f"{case.path}: domain.size: a rank needs {in_words(total)} {found}; use {mend}the "
+            f"layout 'aa', or a smaller box{elsewhere}"
+        )
+    lines = [Line(what, in_words(count), "per rank at most") for what, count in need.items()]
     return [*lines, Line("memory", in_words(total), verdict, level)]
 
 

@@ -95,7 +95,7 @@ def run(case, overrides, output, restart, overwrite):
 @settings
 @click.option("--ranks", type=click.IntRange(1), default=1, help="Number of ranks; default: 1.")
 @click.option("--gpu-memory", type=click.FloatRange(0, min_open=True), metavar="GB",
-              help="Memory of a device: does each rank fit?")  # fmt: skip
+              help="Memory of a device: does each rank fit? Default: this machine's.")  # fmt: skip
 def check(case, overrides, ranks, gpu_memory):
     """Validate a case and plan its run, without running it."""
     from mpilbm.case import load_case

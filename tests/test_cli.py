@@ -206,6 +206,34 @@ def test_check_refuses_what_does_not_fit(case):
     assert "ranks or more" in output
 
 
+@pytest.mark.parametrize("ranks", [1, 8])
+def test_check_tells_of_a_mistyped_size_before_it_looks_at_cells(case, ranks, monkeypatch):
+    """Neither at those of bodies, nor at the initial fields."""
+    from mpilbm import check
+    from mpilbm.backends import memory
+
+    for module, name in (
+        (check, "largest_speed"),
+        (check.geometry, "survey"),
+        (check.balance, "plane_costs"),
+    ):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("looked at cells"))
+    monkeypatch.setattr(memory, "least", lambda: (20 * 10**9, 24 * 10**9))
+    size = ("--set", "domain.size=[200000, 200000]", "--set", "backend.name='cpu'")
+    output = " ".join(refused("check", case, "--ranks", ranks, *size).split())
+    for words in ("it would not run", "domain.size: a rank needs", "24 GB", "--gpu-memory", "aa"):
+        assert words in output
+
+
+def test_check_asks_the_memory_of_this_machine_unless_told(case, monkeypatch):
+    from mpilbm.backends import memory
+
+    monkeypatch.setattr(memory, "least", lambda: (20, 24))
+    here = ("--set", "backend.name='cpu'")
+    assert "24 B that this machine has" in " ".join(refused("check", case, *here).split())
+    assert call("check", case, *here, "--gpu-memory", "1").exit_code == 0
+
+
 def test_check_warns_of_fast_flow(case):
     result = call("check", case, "--set", "boundary.1.velocity=[0.3, 0]")
     assert result.exit_code == 0

@@ -29,6 +29,10 @@ class Backend(Parameters):
         """The backend that `auto` stands for on this machine; the others stand for themselves."""
         return self
 
+    def room(self) -> int | None:
+        """Bytes that a rank on this machine has at most, nothing opened; None: not known here."""
+        return None
+
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "Device":
         """The device of this rank, one of `local_ranks` on its machine; raises CaseError."""
         raise NotImplementedError

@@ -21,6 +21,10 @@ class Auto(Backend):
         cuda.load_cupy(found)
         return cuda.Cuda()
 
+    def room(self) -> int | None:
+        """That of what it resolves to; of GPUs the driver tells, whether CuPy is here or not."""
+        return Cpu().room() if nvidia.driver() is None else cuda.Cuda().room()
+
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> Device:
         """The device of what it resolves to."""
         return self.resolve().open(local_rank, local_ranks)

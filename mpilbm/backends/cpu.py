@@ -35,6 +35,10 @@ class Cpu(Backend):
             )
         return value
 
+    def room(self) -> int:
+        """The memory of this machine, or of the job's share if that is less."""
+        return memory.least()[1]
+
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CpuDevice":
         """A core of this machine, whose memory `local_ranks` ranks share."""
         return CpuDevice(compilers.find(self.compiler), local_ranks)

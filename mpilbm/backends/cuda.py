@@ -28,6 +28,11 @@ class Cuda(Backend):
     device: int | None = Field(None, ge=0)
     fused: bool = True
 
+    def room(self) -> int | None:
+        """The memory of the largest GPU of this machine, if the driver tells."""
+        found = nvidia.driver()
+        return found.memory or None if found else None
+
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CudaDevice":
         """Device number `local_rank` modulo their count, unless one is given; raises CaseError."""
         found = nvidia.driver()

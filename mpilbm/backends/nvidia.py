@@ -12,11 +12,15 @@ NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 
 @dataclass(frozen=True)
 class Driver:
-    """An NVIDIA driver: devices it shows, CUDA version (major) it serves, why it cannot be used."""
+    """An NVIDIA driver: devices it shows, CUDA version (major) it serves, why it cannot be used.
+
+    memory: bytes of the largest of these devices, 0 if unknown.
+    """
 
     devices: int = 0
     cuda: int = 0
     problem: str = ""
+    memory: int = 0
 
 
 def driver() -> Driver | None:
@@ -35,7 +39,17 @@ def driver() -> Driver | None:
     if status != 0 or library.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
         return None
     library.cuDriverGetVersion(ctypes.byref(version))
-    return Driver(count.value, version.value // 1000)
+    return Driver(count.value, version.value // 1000, memory=_largest(library, count.value))
+
+
+def _largest(library, devices: int) -> int:
+    """Bytes of the memory of the largest device."""
+    device, found, most = ctypes.c_int(), ctypes.c_size_t(), 0
+    for index in range(devices):
+        library.cuDeviceGet(ctypes.byref(device), index)
+        if library.cuDeviceTotalMem_v2(ctypes.byref(found), device) == 0:
+            most = max(most, found.value)
+    return most
 
 
 def install(cuda: int) -> str:

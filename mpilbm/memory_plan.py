@@ -88,7 +88,8 @@ def more_bytes(case, slab, lists) -> np.ndarray:
     """Bytes beyond `bytes_needed` by plane of a slab, int64 (planes, 3).
 
     Those of the boundary lists, but for links that come back by themselves; of the lists by which
-    bodies are weighed; of the wall cells of coupled fluids.
+    bodies are weighed; of the wall cells of coupled fluids. Half-way walls of the box count even
+    where the sweep of a GPU applies them and has no lists of them: only an open GPU knows its tile.
     """
     returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
     listed = [each for each in lists if not (returning and each.boundary.returns)]

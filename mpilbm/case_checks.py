@@ -7,7 +7,7 @@ from math import hypot, pi, sqrt
 from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
 from mpilbm.speeds import fastest, gained, leaving, wrong_values
-from mpilbm.units import tau_from_viscosity
+from mpilbm.units import counted, tau_from_viscosity
 
 LOST = 2**12  # a change of less than one part in so many leaves a number of 11 bits as it is
 USUAL_SPEED = 0.05  # where a case names none
@@ -118,8 +118,8 @@ def _initial(case) -> list[str]:
         if len(initial.u) != case.dimensions:
             axes = ", ".join("xyz"[: case.dimensions])
             problems.append(
-                f"{key}.u: found {len(initial.u)} entries; allowed: {case.dimensions} ({axes}) "
-                f"in {case.dimensions}D"
+                f"{key}.u: found {counted(len(initial.u), 'entry')}; allowed: {case.dimensions} "
+                f"({axes}) in {case.dimensions}D"
             )
         if not isinstance(initial.rho, str) and initial.rho <= 0:
             problems.append(f"{key}.rho: found {initial.rho:g}; allowed: > 0; 1 is usual")

@@ -18,6 +18,7 @@ from mpilbm.units import (
     TIME,
     VELOCITY,
     VISCOSITY,
+    counted,
     in_words,
     mach,
     reynolds,
@@ -76,7 +77,7 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     report.warnings += flaws.warnings(case, parts)
     report.warnings += flaws.idle([survey.fluid_cells[s.begin : s.end].sum() for s in slabs])
     for (name, fallback), count in survey.fallbacks.items():
-        report.warnings.append(f"'{name}': {count} {fallback}")
+        report.warnings.append(f"'{name}' in {counted(count, 'place')}: {fallback}")
     report.sections["box"] = box_lines(case, survey)
     if shared := flaws.notes(case, parts):
         report.sections["overlaps"] = [Line(note, "") for note in shared]
@@ -128,11 +129,13 @@ def box_lines(case, survey) -> list[Line]:
     ]
     for boundary, links in zip(case.boundaries, survey.links, strict=True):
         where = " ".join(boundary.where)
-        lines.append(Line(f"boundary {where}", f"{links:,} links", boundary.name))
+        lines.append(Line(f"boundary {where}", counted(links, "link"), boundary.name))
     for k, body in enumerate(case.bodies):
-        count = f"{survey.solid_cells[k]:,} cells, {survey.body_links[k]:,} links"
+        count = f"{counted(survey.solid_cells[k], 'cell')}, {counted(survey.body_links[k], 'link')}"
         lost = sum(n for (below, _), n in survey.overlaps.items() if below == k)
-        verdict = f"{lost:,} more cells belong to a later body" if lost else body.boundary.name
+        verdict = (
+            f"{counted(lost, 'more cell')} of it in a later body" if lost else body.boundary.name
+        )
         if not survey.solid_cells[k]:
             verdict = "has no cells: too small, or covered by a later body"
         level = "" if survey.solid_cells[k] else "poor"
@@ -193,10 +196,11 @@ def unit_lines(case, speed: float) -> list[Line]:
 def rank_lines(case, slabs, survey, more, gpu_memory, problems: list[str]) -> list[Line]:
     """Planes and bytes of the largest slab, what it sends in a step, and whether it fits."""
     planes = [slab.planes for slab in slabs]
-    spread = f"{planes[0]}" if len(set(planes)) == 1 else f"{min(planes)} to {max(planes)}"
+    spread = counted(max(planes), "plane")
+    spread = spread if len(set(planes)) == 1 else f"{min(planes)} to {spread}"
     needs = [memory(case, slab, survey, more) for slab in slabs]
     need = max(needs, key=lambda each: sum(each.values()))
-    across = f"{spread} planes across {'xyz'[case.dimensions - 1]}"
+    across = f"{spread} across {'xyz'[case.dimensions - 1]}"
     *arrays, total = memory_lines(case, len(slabs), need, gpu_memory, problems)
     middle = slabs[len(slabs) // 2]
     sends, messages = halo_bytes(case, middle, around(middle, survey, case.ghost))

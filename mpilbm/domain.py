@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpilbm.errors import CaseError
+from mpilbm.units import counted
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ def split(
     if ranks > planes:
         most = max(1, planes // max(least))
         raise CaseError(
-            f"{planes} planes along the last axis cannot be shared by {ranks} ranks, each needs at "
-            f"least {max(least)}; start at most {most} ranks or enlarge the box along that axis",
+            f"{counted(planes, 'plane')} along the last axis cannot be shared by {ranks} ranks, "
+            f"each needs at least {max(least)}; start at most {counted(most, 'rank')} or enlarge "
+            "the box along that axis",
             "domain.size",
         )
     cuts = [rank * planes // ranks for rank in range(ranks + 1)]

@@ -11,6 +11,7 @@ from mpilbm.cell_values import CellValue, Plane, of_cells
 from mpilbm.errors import CaseError
 from mpilbm.link_values import link_values, links_of, mirrored
 from mpilbm.moving_links import MovingLinks, with_moving
+from mpilbm.units import counted
 
 
 @dataclass(frozen=True)
@@ -263,9 +264,10 @@ def require_planes(case, slab) -> None:
         face = slab.begin == 0 if boundary.where[0][1] == "-" else slab.end == case.shape[0]
         if face and slab.planes < needed:
             raise CaseError(
-                f"'{boundary.name}' at {boundary.where[0]} looks {needed - 1} cells inwards, and "
-                f"the rank there owns {slab.planes} planes of {case.shape[0]}; needed: {needed}; "
-                f"start at most {case.shape[0] // needed} ranks",
+                f"'{boundary.name}' at {boundary.where[0]} looks {counted(needed - 1, 'cell')} "
+                f"inwards, and the rank there owns {counted(slab.planes, 'plane')} of "
+                f"{case.shape[0]}; needed: {needed}; start at most "
+                f"{counted(case.shape[0] // needed, 'rank')}",
                 "boundary",
                 case.path,
             )
@@ -278,10 +280,10 @@ def _require_behind(case, slab) -> None:
         planes, fewest = case.shape[0], case.shape[0] // slab.ranks
         if fewest >= boundary.behind:
             continue
-        mend = f"start at most {planes // boundary.behind} ranks"
+        mend = f"start at most {counted(planes // boundary.behind, 'rank')}"
         raise CaseError(
-            f"'{boundary.name}' looks {boundary.behind} cells behind its links, and a rank owns "
-            f"{fewest} planes of {planes}; needed: {boundary.behind}; "
+            f"'{boundary.name}' looks {counted(boundary.behind, 'cell')} behind its links, and a "
+            f"rank owns {counted(fewest, 'plane')} of {planes}; needed: {boundary.behind}; "
             f"{mend if planes >= boundary.behind else 'enlarge the box along that axis'}",
             "boundary",
             case.path,

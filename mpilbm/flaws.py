@@ -12,6 +12,7 @@ from mpilbm.boundaries.wall import Wall
 from mpilbm.errors import CaseError
 from mpilbm.lattices import AXES
 from mpilbm.solids import neighbours
+from mpilbm.units import counted
 
 
 @dataclass(frozen=True)
@@ -115,13 +116,13 @@ def notes(case, parts) -> list[str]:
     labels, lines = [body.label for body in case.bodies], []
     for (below, above), count in _summed(part.overlaps for part in parts):
         lines.append(
-            f"bodies '{labels[below]}' and '{labels[above]}' share {count:,} cells: "
-            f"'{labels[above]}' has them, it is later in the file"
+            f"bodies '{labels[below]}' and '{labels[above]}' share "
+            f"{counted(count, 'cell')}: '{labels[above]}' wins there, it is later in the file"
         )
     for (face, number), count in _summed(part.faces for part in parts):
         lines.append(
-            f"body '{labels[number]}' has {count:,} cells next to the face {face}: it wins there, "
-            "the face's condition holds in the fluid cells alone"
+            f"body '{labels[number]}' has {counted(count, 'cell')} next to the face {face}: it "
+            "wins there, the face's condition holds in the fluid cells alone"
         )
     return lines
 
@@ -132,7 +133,7 @@ def warnings(case, parts) -> list[str]:
     if gaps:
         first = min(part.first_gap for part in parts if part.gaps)
         lines.append(
-            f"gaps: {gaps:,} fluid cells lie between two solids or faces, the first at "
+            f"gaps: {counted(gaps, 'fluid cell')} between two solids or faces, the first at "
             f"{place(case, first)}: in a gap of one cell no flow is resolved; refine the box, or "
             "move or close what lies beside it"
         )
@@ -140,9 +141,9 @@ def warnings(case, parts) -> list[str]:
         count, cells, first = pockets.pockets(case, [part.part for part in parts])
         if count:
             lines.append(
-                f"pockets: {count:,} of fluid, {cells:,} cells in all, have no link to the flow, "
-                f"the first at {place(case, first)}: nothing moves in them; fill them with a "
-                "solid, or open them"
+                f"pockets: {count:,} of fluid, {counted(cells, 'cell')} in all, without a link "
+                f"to the flow, the first at {place(case, first)}: nothing moves in them; "
+                "fill them with a solid, or open them"
             )
     return lines
 

@@ -14,6 +14,7 @@ from importlib import metadata
 import click
 
 from mpilbm import __version__
+from mpilbm.units import counted
 
 SECONDS = 30  # for a child process to answer
 
@@ -160,7 +161,7 @@ def hdf5() -> list[Fact]:
 
 def devices(probe: bool) -> list[Fact]:
     """GPUs as driver and CuPy see them, and whether MPI takes their memory."""
-    facts = [Fact("devices", "cpu", f"{os.cpu_count()} cores, {platform.machine()}")]
+    facts = [Fact("devices", "cpu", f"{counted(os.cpu_count(), 'core')}, {platform.machine()}")]
     answer, problem = ask(DRIVER_QUESTION)
     if answer == ["none"]:
         return [*facts, Fact("devices", "nvidia", "no driver, or no device")]
@@ -214,7 +215,8 @@ def caches() -> list[Fact]:
     folder = cache.directory()
     files = [file for file in folder.iterdir() if file.is_file()]
     size = sum(file.stat().st_size for file in files)
-    return [Fact("cache", "kernels", f"{folder}: {len(files)} files, {size / 1e6:.1f} MB")]
+    kept = f"{folder}: {counted(len(files), 'file')}, {size / 1e6:.1f} MB"
+    return [Fact("cache", "kernels", kept)]
 
 
 def _first_lines(command: list[str]) -> list[str]:

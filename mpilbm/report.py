@@ -15,6 +15,7 @@ from mpilbm import startup as starts
 from mpilbm.backends import tuning
 from mpilbm.errors import CommandError
 from mpilbm.outputs.agree import on_root
+from mpilbm.units import counted
 from mpilbm.variants import USUAL, label, plan, size_text
 
 HEAD = ("lattice", "collision", "layout", "precision", "setting", "size", "ranks")
@@ -100,13 +101,14 @@ def _digits(value: float) -> str:
 def notes(known: dict, rows: list[dict]) -> list[str]:
     """What a table of measured rows must be read with."""
     steps = sorted({row["steps"] for row in rows})
-    steps = f"{steps[0]}" if len(steps) == 1 else f"{steps[0]} to {steps[-1]}"
+    most = counted(steps[-1], "step")
+    steps = most if len(steps) == 1 else f"{steps[0]} to {most}"
     repeats = len(rows[0]["seconds"])
     ranks = f"{known['ranks']} ranks, the first on " if known["ranks"] > 1 else ""
     found = [
         f"{known['date']}, {ranks}{rows[0]['device']}; mpilbm {known['mpilbm']}; "
         f"`{known['command']}`",
-        f"Median, slowest and fastest of {repeats} repeats of {steps} steps after a warm-up. "
+        f"Median, slowest and fastest of {repeats} repeats of {steps} after a warm-up. "
         "Share: bytes that the updates must move, over what a copy by all ranks at once moves "
         "(reads and writes), measured after each row. Host: its work in a step, waiting left out.",
     ]

@@ -22,6 +22,7 @@ from mpilbm.progress import Progress, say
 from mpilbm.solver import Solver
 from mpilbm.steady import Watch
 from mpilbm.stopping import Signals, Stopping, time_limit
+from mpilbm.units import counted
 
 
 def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
@@ -38,7 +39,7 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
             on_root(comm, fluid.initial.require)
         solver, facts = build_solver(case, comm)
         halo = "halo {name}: {why}".format(**facts["halo"])
-        say(comm, f"{comm.size} ranks on {facts['device']}; {halo}")
+        say(comm, f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}")
         with solver.exchanger:
             slabs = tuple(comm.allgather(solver.slab))
             first, checkpoint = begin(solver, case, comm, checkpoints, restart)
@@ -78,7 +79,7 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
             replaced[each.boundary.name, fallback] += sum(comm.allgather(count))
     for (name, fallback), count in replaced.items():
         if count:
-            say(comm, f"warning: '{name}': {count} {fallback}")
+            say(comm, f"warning: '{name}' in {counted(count, 'place')}: {fallback}")
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
     first = local_rank(comm)[0] == 0

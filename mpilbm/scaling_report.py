@@ -10,6 +10,7 @@ from mpilbm.report import markdown
 from mpilbm.scaling import digits, percent
 from mpilbm.scaling_model import Model, model
 from mpilbm.scaling_plots import draw
+from mpilbm.units import counted
 from mpilbm.variants import size_text
 
 PAGE = "scaling.md"
@@ -212,4 +213,4 @@ def _model(each: Series) -> list[str]:
     )
     if not known.weak:
         note += f" There are {known.planes} planes, so no more ranks."
-    return [*markdown([f"{n} ranks" for n in ranks], values), "", note] if ranks else []
+    return [*markdown([counted(n, "rank") for n in ranks], values), "", note] if ranks else []

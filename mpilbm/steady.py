@@ -4,6 +4,7 @@ import numpy as np
 
 from mpilbm.outputs import Context, next_due
 from mpilbm.outputs.planes import blocks
+from mpilbm.units import counted
 
 # However rarely anything is written, the flow is looked at every so many steps.
 CHECK_EVERY = 1000
@@ -73,4 +74,5 @@ class Steady:
         ratio = self.change()
         if ratio is None or not ratio < self.tolerance:  # not a number is not steady
             return ""
-        return f"steady: relative change {ratio:.3g} < {self.tolerance:.3g} in {self.every} steps"
+        steps = counted(self.every, "step")
+        return f"steady: relative change {ratio:.3g} < {self.tolerance:.3g} in {steps}"

@@ -65,6 +65,12 @@ def mach(velocity: float, cs2: float = 1 / 3) -> float:
     return velocity / sqrt(float(cs2))
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things that a regular noun names: 1 rank, 2 ranks, 1,234 entries."""
+    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
 def in_words(count: float) -> str:
     """Bytes in kB, MB, … of 1000."""
     for unit in ("B", "kB", "MB", "GB", "TB"):

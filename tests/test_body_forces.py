@@ -273,7 +273,7 @@ def test_nothing_is_made_where_nobody_asks():
         (REFERENCE | {"area": 2.0}, "area: has no meaning in 2D; give length"),
         (REFERENCE | {"velocity": [0.0, 0.0]}, "velocity: is zero"),
         (REFERENCE | {"lift": [0.0, 1.0]}, "lift: points along velocity"),
-        ({"centre": [1.0]}, "centre: found 1 components; allowed: 2"),
+        ({"centre": [1.0]}, "centre: found 1 component; allowed: 2"),
     ],
 )
 def test_what_cannot_be_is_told(keys, message):

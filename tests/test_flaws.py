@@ -82,7 +82,7 @@ def test_pockets_are_those_of_a_flood(tmp_path, lattice, periodic):
     for ranks in (1, 2, 3, 5):
         found = [w for w in flaws.warnings(case, flaws_of(case, ranks)) if "pockets" in w]
         assert len(found) == 1
-        assert found[0].startswith(f"pockets: {count} of fluid, {cells} cells in all")
+        assert found[0].startswith(f"pockets: {count} of fluid, {cells} cell")
         assert f"first at {at} (counted" in found[0]
 
 
@@ -156,7 +156,7 @@ def test_overlaps_name_both_their_cells_and_who_wins():
     case = parse_case(tables)
     for ranks in (1, 2, 3):
         first, second = flaws.notes(case, flaws_of(case, ranks))
-        assert first.startswith("bodies 'a' and 'b' share 6 cells: 'b' has them")
+        assert first.startswith("bodies 'a' and 'b' share 6 cells: 'b' wins there")
         assert second.startswith("body 'b' has 4 cells next to the face y-: it wins there")
 
 
@@ -249,10 +249,10 @@ def test_a_run_and_check_say_the_same(tmp_path, monkeypatch):
     check = CliRunner().invoke(cli, ["check", "post.toml", "--ranks", "4"])
     assert (run.exit_code, check.exit_code) == (0, 0), run.output + check.output
     for result in (run, check):
-        assert "gaps: 1 fluid cells lie between two solids or faces, the first at x=3, y=11" in (
+        assert "gaps: 1 fluid cell between two solids or faces, the first at x=3, y=11" in (
             result.output
         )
-        assert "'low' and 'post' share 1 cells: 'post' has them" in result.output
+        assert "'low' and 'post' share 1 cell: 'post' wins there" in result.output
     assert "ranks: the slabs of 1 of 4 ranks (0) hold no fluid" in check.output
 
 

@@ -232,7 +232,7 @@ def test_a_rank_owns_two_planes_where_two_cells_behind_are_read():
         lambda: plan(case, 7),
         lambda: geometry.build(case, domain.split(case.shape, 7, False)[6]),
     ):
-        with pytest.raises(CaseError, match=r"a rank owns 1 planes of 13; .* at most 6 ranks"):
+        with pytest.raises(CaseError, match=r"a rank owns 1 plane of 13; .* at most 6 ranks"):
             find()
     plan(case, 6)
 
@@ -269,7 +269,9 @@ def test_narrow_gaps_fall_back_and_say_so():
 
     for wall in (LINEAR, QUADRATIC):
         (warning,) = warnings(wall, 1)
-        assert "30 links have no fluid behind their cell" in warning
+        assert "in 30 places: links have no fluid behind their cell" in warning
     (warning,) = warnings(QUADRATIC, 2)
-    assert "30 links lack one of two fluid cells behind their cell; linear there" in warning
+    assert (
+        "in 30 places: links lack one of two fluid cells behind their cell; linear there" in warning
+    )
     assert not warnings(QUADRATIC, 3) + warnings(LINEAR, 2)

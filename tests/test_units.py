@@ -52,3 +52,8 @@ def test_numbers_without_a_dimension_are_the_same_in_si():
     assert si(force, units.FORCE) * si(length, units.LENGTH) == pytest.approx(
         si(force * length, units.TORQUE)
     )
+
+
+def test_things_are_counted_in_words():
+    found = [units.counted(n, noun) for n, noun in ((0, "rank"), (1, "entry"), (1234, "entry"))]
+    assert found == ["0 ranks", "1 entry", "1,234 entries"]

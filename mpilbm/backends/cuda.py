@@ -15,6 +15,7 @@ from mpilbm.backends.waiting import Waiting
 from mpilbm.codegen.program import Program
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.registry import register
+from mpilbm.units import counted
 
 
 @register("backends", "cuda")
@@ -67,8 +68,8 @@ def load_cupy(found: nvidia.Driver):
         cupy.cuda.nvrtc.getVersion()
     except Exception as error:  # an ImportError, or what CuPy makes of a library it cannot load
         raise CaseError(
-            f"there are {found.devices} NVIDIA devices with a driver for CUDA {found.cuda}, but "
-            f"CuPy or NVRTC cannot be loaded ({str(error).strip().splitlines()[0]}); "
+            f"found {counted(found.devices, 'NVIDIA device')} with a driver for CUDA {found.cuda}, "
+            f"but CuPy or NVRTC cannot be loaded ({str(error).strip().splitlines()[0]}); "
             f'{nvidia.install(found.cuda)}, or set name = "cpu"',
             where="backend.name",
         ) from error

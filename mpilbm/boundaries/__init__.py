@@ -7,6 +7,7 @@ from pydantic import Field
 from mpilbm.cell_values import CellValue
 from mpilbm.expressions import FormulaError
 from mpilbm.registry import Parameters
+from mpilbm.units import counted
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 
@@ -173,7 +174,8 @@ class Boundary(Parameters):
             found.append(f"rho: found {rho:g}; allowed: > 0")
         velocity = getattr(self, "velocity", None)
         if velocity is not None and len(velocity) != case.lattice.D:
-            found.append(f"velocity: found {len(velocity)} components; allowed: {case.lattice.D}")
+            given = counted(len(velocity), "component")
+            found.append(f"velocity: found {given}; allowed: {case.lattice.D}")
         return found
 
 

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator
 from mpilbm.cell_values import CellValue, Value
 from mpilbm.expressions import FormulaError
 from mpilbm.registry import Parameters
+from mpilbm.units import counted
 
 
 class Forcing(Parameters):
@@ -30,7 +31,7 @@ class Forcing(Parameters):
     @classmethod
     def _two_or_three(cls, value):
         if len(value) not in (2, 3):
-            raise ValueError(f"found {len(value)} components; allowed: one a dimension")
+            raise ValueError(f"found {counted(len(value), 'component')}; allowed: one a dimension")
         return value
 
     def structure(self) -> dict:

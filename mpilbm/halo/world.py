@@ -127,7 +127,8 @@ def abort_on_error(comm=None):
         marks = _marks_of_failed(guard, text)
         alike = marks is not None and len(set(marks)) == 1
         if text and not (alike and comm.rank > 0):
-            who = f"all {comm.size} ranks" if alike else f"rank {comm.rank} of {comm.size}"
+            all_of = alike and comm.size > 1
+            who = f"all {comm.size} ranks" if all_of else f"rank {comm.rank} of {comm.size}"
             _tell(text, "" if alike and isinstance(error, MpilbmError) else f"{who}: ")
         if marks is None:
             time.sleep(GRACE)

@@ -10,6 +10,7 @@ from mpilbm.outputs.background import Background
 from mpilbm.outputs.clock import Clock
 from mpilbm.outputs.totals import Totals
 from mpilbm.registry import Parameters
+from mpilbm.units import counted
 
 
 @dataclass
@@ -64,7 +65,7 @@ class Output(Parameters):
 
     def how_often(self, last: int) -> str:
         """The same of a run of `last` steps, in words."""
-        return f"{self.times(0, last)} times, every {self.every}"
+        return f"{counted(self.times(0, last), 'time')}, every {self.every}"
 
     def bodies(self, case) -> tuple[int, ...]:
         """Numbers of the bodies whose forces it asks for."""

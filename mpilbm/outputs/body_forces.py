@@ -11,7 +11,7 @@ from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.rows import Rows
 from mpilbm.registry import register
-from mpilbm.units import FORCE, TIME, TORQUE
+from mpilbm.units import FORCE, TIME, TORQUE, counted
 
 ROW_BYTES = 256
 
@@ -68,7 +68,7 @@ class BodyForces(Output):
         for name in ("velocity", "lift", "centre"):
             given = getattr(self, name)
             if given is not None and len(given) != D:
-                found.append(f"{name}: found {len(given)} components; allowed: {D}")
+                found.append(f"{name}: found {counted(len(given), 'component')}; allowed: {D}")
         return found + self._reference_problems("length" if D == 2 else "area", D)
 
     def _reference_problems(self, size: str, D: int) -> list[str]:

@@ -18,6 +18,7 @@ from mpilbm.outputs.planes import PARTIAL, dataset, plane_file
 from mpilbm.outputs.restart import opened
 from mpilbm.registry import register
 from mpilbm.statistics import Statistics, bytes_needed, merged, numbers, places
+from mpilbm.units import counted
 
 
 @register("outputs", "statistics")
@@ -72,7 +73,7 @@ class RunningStatistics(Output):
     def how_often(self, last: int) -> str:
         """How many samples are taken, not how many files are written."""
         samples = max(0, last // self.every - (self.start - 1) // self.every)
-        return f"{samples} samples, every {self.every}"
+        return f"{counted(samples, 'sample')}, every {self.every}"
 
     def disk_bytes(self, case, times: int) -> int:
         """The profiles."""

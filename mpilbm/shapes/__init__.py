@@ -3,6 +3,7 @@
 import numpy as np
 
 from mpilbm.registry import Parameters
+from mpilbm.units import counted
 
 BISECTIONS = 52  # halvings of a step: to the rounding of its numbers
 
@@ -51,7 +52,7 @@ class Shape(Parameters):
         wanted = case.dimensions
         axes = ", ".join("xyz"[:wanted])
         return [
-            f"{key} = {list(getattr(self, key))} has {len(getattr(self, key))} entries; "
+            f"{key} = {list(getattr(self, key))} has {counted(len(getattr(self, key)), 'entry')}; "
             f"give {wanted} ({axes}) in {wanted}D"
             for key in keys
             if len(getattr(self, key)) != wanted

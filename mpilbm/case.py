@@ -164,7 +164,7 @@ def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
 
 def _read(path: Path) -> dict:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
         problem = "there is no such file; `mpilbm new NAME` writes a case to start from"
     except OSError as error:

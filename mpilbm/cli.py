@@ -11,7 +11,19 @@ from mpilbm import __version__
 from mpilbm.errors import INTERRUPTED, MpilbmError
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-FILE = click.Path(path_type=Path)
+
+
+class File(click.Path):
+    """A path. An empty one, which a shell makes of a variable that is not set, is refused."""
+
+    def convert(self, value, param, context):
+        """The path of a text; it would be the current directory if it is empty."""
+        if value == "":
+            self.fail("is empty; name a file or folder", param, context)
+        return super().convert(value, param, context)
+
+
+FILE = File(path_type=Path)
 
 a_case = click.argument("case", type=FILE)
 settings = click.option(

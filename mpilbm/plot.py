@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import CommandError
+from mpilbm.outputs.directory import make_folder
 from mpilbm.outputs.view import View, view
 from mpilbm.profiles import COLOURS, Comparison, comparison_figure, half_way, profile_figure
 
@@ -25,7 +26,8 @@ def draw(directory, target=None, references=(), reynolds=None) -> tuple[list[Pat
     plt = pyplot()
     directory = Path(directory)
     newest = last_snapshot(directory)
-    target = _folder(Path(target or directory))
+    target = Path(target or directory)
+    make_folder(target)
     with view(newest) as snapshot:
         comparisons = [Comparison.read(path, snapshot, reynolds) for path in references]
         figures = {
@@ -72,14 +74,6 @@ def last_snapshot(directory: Path) -> Path:
             "the case and run it"
         )
     return last
-
-
-def _folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CommandError(f"{path}: cannot be made a folder: {error.strerror}") from error
-    return path
 
 
 def _save(plt, figure, path: Path) -> Path:

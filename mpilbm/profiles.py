@@ -135,7 +135,10 @@ def read_reference(path: Path) -> tuple[list[str], np.ndarray]:
         names, *rows = csv.reader(lines)
         table = np.array([[float(entry or "nan") for entry in row] for row in rows])
     except (OSError, ValueError) as error:
-        raise CommandError(f"{path}: cannot be read as a reference: {error}") from error
+        raise CommandError(
+            f"{path}: cannot be read as a reference ({error}); allowed: a line of column names, "
+            "then lines of as many numbers, as in cases/reference"
+        ) from error
     if not rows:
         raise CommandError(f"{path}: has column names but no points below them")
     if names[0] not in tuple(AXES):

@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from mpilbm.errors import CommandError
+from mpilbm.outputs.directory import make_folder
 from mpilbm.report import markdown
 from mpilbm.scaling import digits, percent
 from mpilbm.scaling_model import Model, model
@@ -37,7 +38,7 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
     output = output or directory
     try:
         found = list(series(rows))
-        output.mkdir(parents=True, exist_ok=True)
+        make_folder(output)
         pictures = draw(found, output)
         page = output / PAGE
         page.write_text("\n".join(lines(found, rows, pictures)) + "\n")

@@ -176,9 +176,32 @@ def test_a_high_speed_is_a_warning(folder):
 # ------------------------------------------------------------------------------------ directory
 
 
-@pytest.mark.parametrize("output", ["box.toml", "box.toml/out"])
+@pytest.mark.parametrize("output", ["box.toml", "box.toml/a/out", "/dev/null", "nowhere"])
 def test_directory_that_cannot_be(folder, output):
-    refused(rf"cannot write to the output directory {output}: .*; choose", "--output", output)
+    """Below a file, too, and a link to nothing."""
+    Path("nowhere").symlink_to("gone")
+    where = output.removesuffix("/a/out")
+    sentence = rf"cannot write to the output directory {output}: {where} is no folder; choose"
+    refused(sentence, "--output", output)
+
+
+@pytest.mark.parametrize("command", [("run", ""), ("run", "box.toml", "--output", ""), ("new", "")])
+def test_an_empty_path_is_not_the_current_folder(folder, command):
+    """A shell makes one of a variable that is not set."""
+    before = set(folder.iterdir())
+    result = CliRunner().invoke(cli, command)
+    assert result.exit_code == 2
+    assert "is empty; name a file or folder" in result.output
+    assert set(folder.iterdir()) == before
+
+
+def test_a_case_with_a_byte_order_mark_is_read(folder):
+    """Editors of Windows write one."""
+    text = Path("box.toml").read_text()
+    Path("box.toml").write_text(text, "utf-8-sig")
+    assert CliRunner().invoke(cli, ["check", "box.toml"]).exit_code == 0
+    Path("box.toml").write_text(text, "utf-16")
+    refused("box.toml: is not UTF-8 text; save it as UTF-8")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

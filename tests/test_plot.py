@@ -182,8 +182,8 @@ def test_the_published_tables_are_understood():
         ("y,u_Re400\n0.5,1\n", ("Reynolds number 100", "u_Re400", "--reynolds")),
         ("time,drag\n0,1\n", ("time,drag", "x, y or z")),
         ("y,u\n0.5,many\n", ("many",)),
-        ("y,u\n0.5\n0.6,1\n", ("cannot be read",)),
-        ("", ("cannot be read",)),
+        ("y,u\n0.5\n0.6,1\n", ("cannot be read", "lines of as many numbers")),
+        ("", ("cannot be read", "a line of column names")),
         ("y,u\n", ("no points",)),
         ("y,u\n0,0\n1,1\n", ("no points between the walls",)),
         ("z,u\n0.5,0\n", ("two dimensions",)),
@@ -250,7 +250,7 @@ def test_output_that_is_a_file(square):
     (square / "taken").write_text("")
     result = plot(square, "--output", square / "taken")
     assert result.exit_code == 2
-    assert "taken" in result.output
+    assert "taken is no folder; choose another with --output" in result.output
 
 
 def test_no_run_directory():

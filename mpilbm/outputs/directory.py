@@ -23,6 +23,23 @@ def default_directory(case_path) -> Path:
     return Path(f"{Path(case_path).stem}.out")
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; CommandError unless files can be written there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / f"write.probe{PARTIAL}"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        above = (each for each in (path, *path.parents) if os.path.lexists(each))
+        found = next((each for each in above if not os.path.isdir(each)), None)
+        problem = f"{found} is no folder" if found else error.strerror
+        raise CommandError(
+            f"cannot write to the output directory {path}: {problem}; choose another with "
+            "--output DIR"
+        ) from error
+
+
 class RunDirectory:
     """The output directory of a run, held from `claim` to `release` by a lock file.
 
@@ -63,17 +80,8 @@ class RunDirectory:
             raise
 
     def _make(self):
-        self._made = not self.path.exists()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            probe = self.path / f"write.probe{PARTIAL}"
-            probe.write_bytes(b"")
-            probe.unlink()
-        except OSError as error:
-            raise CommandError(
-                f"cannot write to the output directory {self.path}: {error.strerror}; choose "
-                "another with --output DIR"
-            ) from error
+        self._made = not os.path.lexists(self.path)
+        make_folder(self.path)
 
     def owned(self) -> list[Path]:
         """The files in it that mpilbm wrote, by their names."""

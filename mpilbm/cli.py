@@ -151,7 +151,7 @@ def bench(case, overrides, tune, startup, file, weak, strong, **options):
     with abort_on_error() as comm:
         if tune:
             report.tune_anew(comm)
-        if weak or strong:
+        if weak is not None or strong is not None:
             kinds = {"weak": weak, "strong": strong}
             others = {"CASE": case, "--size": options["size"], "--startup": startup}
             refused = [name for name, given in others.items() if given]

@@ -102,7 +102,7 @@ def notes(known: dict, rows: list[dict]) -> list[str]:
     """What a table of measured rows must be read with."""
     steps = sorted({row["steps"] for row in rows})
     most = counted(steps[-1], "step")
-    steps = most if len(steps) == 1 else f"{steps[0]} to {most}"
+    steps = most if len(steps) == 1 else f"{steps[0]:,} to {most}"
     repeats = len(rows[0]["seconds"])
     ranks = f"{known['ranks']} ranks, the first on " if known["ranks"] > 1 else ""
     found = [

@@ -49,7 +49,7 @@ def bench(comm, refused: list[str], overrides, options: dict, kinds: dict, file)
 
 def _one_of(kinds: dict, refused: list[str]):
     """The kind that is given, with its size; CommandError if it does not stand alone."""
-    given = {kind: size for kind, size in kinds.items() if size}
+    given = {kind: size for kind, size in kinds.items() if size is not None}
     others = [*(f"--{kind}" for kind in list(given)[1:]), *refused]
     if others:
         raise CommandError(

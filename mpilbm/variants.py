@@ -194,7 +194,7 @@ def plan(case: Path | None, overrides, options: dict, usual: dict = USUAL, **mor
         text = options[option] or (None if case else names_usual)
         choices.append(_listed(option, text) if text else [None])
     sizes = options["size"]
-    choices.append([_sides(text) for text in sizes.split(",")] if sizes else [None])
+    choices.append([_sides(text) for text in sizes.split(",")] if sizes is not None else [None])
     variants = tuple(
         Variant(*chosen, _size(chosen[0], sides)) for *chosen, sides in product(*choices)
     )
@@ -219,8 +219,8 @@ def _sides(text: str) -> tuple[int, ...]:
     sides = text.strip().split("x")
     if len(sides) > 3 or not all(side.isdecimal() and int(side) for side in sides):
         raise CommandError(
-            f"--size: found '{text}'; allowed: cells along each side, 128 for a cube (in 2D a "
-            "square) or 128x64x32, several with commas"
+            f"size of a box: found '{text}'; allowed for --size, --weak and --strong: cells along "
+            "each side, 128 for a cube (in 2D a square) or 128x64x32, several with commas"
         )
     return tuple(map(int, sides))
 

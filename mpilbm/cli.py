@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from math import isfinite
 from pathlib import Path
 
 import click
@@ -21,6 +22,20 @@ class File(click.Path):
         if value == "":
             self.fail("is empty; name a file or folder", param, context)
         return super().convert(value, param, context)
+
+
+class Above(click.FloatRange):
+    """A finite number above 0."""
+
+    def __init__(self, **more):
+        super().__init__(0, min_open=True, **more)
+
+    def convert(self, value, param, context):
+        """The number of a text; "nan" and "inf" are of no range, whatever Python makes of them."""
+        number = super().convert(value, param, context)
+        if not isfinite(number):
+            self.fail(f"{value} is no finite number", param, context)
+        return number
 
 
 FILE = File(path_type=Path)
@@ -79,7 +94,7 @@ def load_plugin(path: Path) -> None:
     from mpilbm import registry
     from mpilbm.errors import CommandError
 
-    if path.suffix != ".py" or not path.is_file():
+    if path.suffix != ".py" or not os.path.isfile(path):
         raise CommandError(f"--plugin {path}: is no Python file; give the path of a FILE.py")
     registry.load_plugin(path)
 
@@ -106,7 +121,7 @@ def run(case, overrides, output, restart, overwrite):
 @a_case
 @settings
 @click.option("--ranks", type=click.IntRange(1), default=1, help="Number of ranks; default: 1.")
-@click.option("--gpu-memory", type=click.FloatRange(0, min_open=True), metavar="GB",
+@click.option("--gpu-memory", type=Above(), metavar="GB",
               help="Memory of a device: does each rank fit? Default: this machine's.")  # fmt: skip
 def check(case, overrides, ranks, gpu_memory):
     """Validate a case and plan its run, without running it."""
@@ -135,7 +150,7 @@ def names(option: str, text: str):
               "2048^2; on a GPU 512^3, 8192^2.")  # fmt: skip
 @click.option("--weak", metavar="SIZE", help="Weak scaling: a box with so many cells a rank.")
 @click.option("--strong", metavar="SIZE", help="Strong scaling: a box of so many cells in all.")
-@click.option("--porosity", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+@click.option("--porosity", type=Above(max=1, max_open=True),
               default=0.62, show_default=True, help="Of the porous box.")  # fmt: skip
 @click.option("--backend", help="Name of a backend; default: auto.")
 @click.option("--steps", type=click.IntRange(1), help="Of a repeat; default: for 1/4 s.")
@@ -257,7 +272,7 @@ def new(name, dimensions):
     metavar="FILE.csv",
     help="Draw a centre-line profile over these points (columns y,u_Re100,… or x,v).",
 )
-@click.option("--reynolds", type=click.FloatRange(0, min_open=True),
+@click.option("--reynolds", type=Above(),
               help="Column of the reference; default: the case's Reynolds number.")  # fmt: skip
 def plot(directory, output, reference, reynolds):
     """Draw the last snapshot and the monitor of a run as PNG."""

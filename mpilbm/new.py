@@ -115,7 +115,7 @@ VARIANTS = {
 
 def write(name: Path, dimensions: int) -> Path:
     """Write NAME.toml; CommandError if there is such a file."""
-    if not name.name:
+    if not name.name or not str(name).isprintable():
         raise CommandError(f"new {name}: is no name for a file; try: mpilbm new cavity")
     path = name if name.suffix == ".toml" else name.with_name(name.name + ".toml")
     text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions])

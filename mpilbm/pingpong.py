@@ -1,6 +1,5 @@
 """How fast messages go to and fro between two ranks, by each way that planes may take."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -16,7 +15,7 @@ from mpilbm.halo import gpu_mpi
 from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.registry import make, names
-from mpilbm.report import facts, markdown
+from mpilbm.report import facts, markdown, write_json
 from mpilbm.run import open_device
 
 SIZES = (8, 64, 512, 2**12, 2**15, 2**18, 2**21, 2**24, 2**26)  # bytes
@@ -136,7 +135,7 @@ def deliver(found: list[Way], known: dict, file: Path | None) -> None:
     click.echo("\n".join(lines(found)))
     if file:
         rows = [each.row() for each in found]
-        file.write_text(json.dumps(known | {"pingpong": rows}, indent=1) + "\n")
+        write_json(known | {"pingpong": rows}, file)
 
 
 def lines(found: list[Way]) -> list[str]:

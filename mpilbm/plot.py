@@ -5,6 +5,7 @@ box: the middle cell's plane, or the mean of the two planes next to the middle. 
 """
 
 import csv
+from os.path import isdir
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def pyplot():
 
 def last_snapshot(directory: Path) -> Path:
     """The snapshot file of the latest step in a run directory."""
-    if not directory.is_dir():
+    if not isdir(directory):
         raise CommandError(f"{directory}: no such folder; plot takes the folder of a run")
     files = directory.glob("snapshot_*.vtkhdf")
     last = max(files, key=lambda file: (len(file.name), file.name), default=None)

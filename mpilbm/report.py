@@ -5,6 +5,7 @@ import platform
 import shlex
 import sys
 from datetime import date
+from os.path import isdir
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ import numpy as np
 from mpilbm import __version__
 from mpilbm import startup as starts
 from mpilbm.backends import tuning
-from mpilbm.errors import CommandError
+from mpilbm.errors import CommandError, FileSystemError
 from mpilbm.outputs.agree import on_root
 from mpilbm.units import counted
 from mpilbm.variants import USUAL, label, plan, size_text
@@ -52,7 +53,17 @@ def deliver(known: dict, rows: list[dict], lines: list[str], file: Path | None) 
     """Print the lines; write facts and rows as JSON."""
     click.echo("\n".join(lines))
     if file:
-        file.write_text(json.dumps(known | {"rows": rows}, indent=1) + "\n")
+        write_json(known | {"rows": rows}, file)
+
+
+def write_json(found: dict, file: Path) -> None:
+    """Write what was measured; FileSystemError if the file cannot be written."""
+    try:
+        file.write_text(json.dumps(found, indent=1) + "\n")
+    except OSError as error:
+        raise FileSystemError(
+            f"{file}: {error.strerror}; the figures stand above, name another file for the next"
+        ) from error
 
 
 def facts(comm, command: str) -> dict:
@@ -144,6 +155,6 @@ def start_ups(known: dict, rows: list[dict]) -> list[str]:
 
 def require_place(file: Path | None) -> None:
     """CommandError unless the file can lie there: to be known before a long measurement."""
-    if file and (file.is_dir() or not file.absolute().parent.is_dir()):
-        place = "is a folder" if file.is_dir() else f"there is no folder {file.parent}"
+    if file and (isdir(file) or not isdir(file.absolute().parent)):
+        place = "is a folder" if isdir(file) else f"there is no folder {file.parent}"
         raise CommandError(f"--json {file}: {place}; name a file in a folder that is there")

@@ -34,7 +34,7 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
     """
     clock, directory = Clock(), Path(directory)
     with Signals() as signals, claimed(directory, case, comm, restart, overwrite):
-        checkpoints = on_root(comm, candidates, restart, directory) if restart else []
+        checkpoints = on_root(comm, candidates, restart, directory) if restart is not None else []
         for fluid in case.fluids if not checkpoints else ():
             on_root(comm, fluid.initial.require)
         solver, facts = build_solver(case, comm)

@@ -1,6 +1,5 @@
 """`mpilbm bench --weak` and `--strong`: a box on the ranks at hand, beside parts of it on one."""
 
-import json
 import os
 import platform
 import shlex
@@ -18,7 +17,7 @@ from mpilbm.halo.world import Serial
 from mpilbm.outputs.agree import on_root
 from mpilbm.progress import say
 from mpilbm.registry import find
-from mpilbm.report import HEAD, facts, markdown, require_place
+from mpilbm.report import HEAD, facts, markdown, require_place, write_json
 from mpilbm.run import open_device
 from mpilbm.variants import USUAL, Series, Variant, label, plan, size_text
 
@@ -156,7 +155,7 @@ def _deliver(found: dict, file: Path) -> None:
     lines = markdown((*HEAD, "GLUPS", "one rank alone", "efficiency"), map(_cells, measured))
     lines += [f"{label(row)}: {row['problem']}" for row in found["rows"] if "problem" in row]
     click.echo("\n".join(lines))
-    file.write_text(json.dumps(found, indent=1) + "\n")
+    write_json(found, file)
     click.echo(f"wrote {file}")
 
 

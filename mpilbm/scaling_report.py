@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from itertools import groupby
+from os.path import isdir
 from pathlib import Path
 
 from mpilbm.errors import CommandError
@@ -54,7 +55,7 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
 
 def read(directory: Path) -> list[dict]:
     """The rows of all files of the folder that hold a scaling, with what is known of the run."""
-    if not directory.is_dir():
+    if not isdir(directory):
         raise CommandError(
             f"{directory}: no such folder; report takes one with JSON files of bench"
         )

@@ -240,3 +240,10 @@ def test_gpu_check_measures_with_it(tmp_path):
     assert "D3Q19 periodic ab single 8^3:" in done.stdout
     (row,) = json.loads(file.read_text())["rows"]
     assert row["copy_share"] == pytest.approx(row["glups_one"] * 152 / row["bandwidth"] / 1e3)
+
+
+def test_figures_are_shown_even_where_their_file_cannot_be_written():
+    result = call("bench", *SMALL, "--json", "/dev/full")
+    assert result.exit_code == 5, result.output
+    assert "| D3Q19 |" in result.output
+    assert "/dev/full: No space left on device; the figures stand above" in result.output

@@ -9,7 +9,7 @@ import time
 
 import h5py
 import pytest
-from test_halo import MPIRUN, python, with_mpirun
+from test_launcher import MPIRUN, python, with_mpirun
 
 from mpilbm import cache
 from mpilbm.halo import launcher

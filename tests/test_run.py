@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 
 import h5py
 import numpy as np
@@ -16,11 +15,9 @@ from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, Stopped
 from mpilbm.halo.world import Serial
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.outputs.rows import Rows
-from mpilbm.progress import Progress, say
 from mpilbm.run import run
 from mpilbm.solver import Solver
 from mpilbm.step_times import EVERY, StepTimes
-from mpilbm.stopping import INTERVAL, Signals, Stopping, time_limit
 
 OUTPUTS = [
     {"name": "checkpoint", "every": 10},
@@ -247,124 +244,3 @@ def test_a_disk_without_room_for_a_row_ends_the_run(tmp_path, monkeypatch):
     with pytest.raises(FileSystemError, match=r"monitor.csv: No space left.*free some space"):
         go(flow(10, [{"name": "monitor", "every": 5}]), tmp_path)
     assert summary(tmp_path)["exit_code"] == 5
-
-
-# ------------------------------------------------------------------------- stopping and progress
-
-
-class Clock:
-    stepping = outputs = wall = 0.0
-
-
-def test_ranks_agree_about_once_a_second():
-    clock = Clock()
-    stopping = Stopping(Serial(), clock, time_limit(None, clock, {}), 0, 0)
-    steps = []
-    for _ in range(20):
-        clock.wall = stopping.next_step * 0.01
-        stopping.agree(stopping.next_step)
-        steps.append(stopping.next_step - stopping.step)
-    assert steps[:4] == [2, 4, 8, 16]
-    assert set(steps[10:]) == {100}
-
-
-def stopping_at(wall, limit):
-    clock = Clock()
-    clock.wall = wall
-    return clock, Stopping(Serial(), clock, time_limit(limit, clock, {}), 0, 0)
-
-
-def test_the_limit_leaves_time_for_a_checkpoint():
-    clock, stopping = stopping_at(69, 100)
-    clock.wall = 70
-    assert stopping.agree(1, checkpoint_seconds=10) == ""
-    clock.wall = 79
-    assert stopping.agree(2, checkpoint_seconds=10) == "wall-time limit of 100 s"
-
-
-def test_the_limit_leaves_time_for_snapshots_on_their_way():
-    clock, stopping = stopping_at(39, 100)
-    clock.wall = 40
-    assert stopping.agree(1, checkpoint_seconds=10) == ""
-    assert stopping.agree(2, checkpoint_seconds=10, left=20) == "wall-time limit of 100 s"
-
-
-def test_the_limit_leaves_time_for_an_output_as_long_as_one_before():
-    clock, stopping = stopping_at(0, 100)
-    for clock.wall, reason in ((30, ""), (60, ""), (69, ""), (70, "wall-time limit of 100 s")):
-        assert stopping.agree(stopping.next_step) == reason
-
-
-@pytest.mark.parametrize(
-    ("walltime", "end", "left", "whose"),
-    [
-        (None, None, float("inf"), ""),
-        (50, None, 50, "wall-time limit of 50 s"),
-        (50, 600, 50, "wall-time limit of 50 s"),
-        (5000, 600, 607, "time limit of the SLURM job"),
-        (None, 600, 607, "time limit of the SLURM job"),
-        (None, -1, float("inf"), ""),  # of a job that is over
-    ],
-)
-def test_the_earlier_limit_counts(monkeypatch, walltime, end, left, whose):
-    clock = Clock()
-    clock.wall = 7.0
-    monkeypatch.setattr(time, "time", lambda: 1e9)
-    environment = {} if end is None else {"SLURM_JOB_END_TIME": str(10**9 + end)}
-    assert time_limit(walltime, clock, environment) == (left, whose)
-
-
-def test_the_end_of_the_slurm_job_leaves_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(time.time()) + 3))
-    with pytest.raises(StoppedEarly, match="time limit of the SLURM job"):
-        go(flow(steps=10**9, outputs=[]), tmp_path)
-    assert len(existing(tmp_path)) == 1
-
-
-def test_a_signal_before_the_first_step_is_not_lost(tmp_path, monkeypatch):
-    original = Solver.__init__
-
-    def with_signal(*arguments):
-        os.kill(os.getpid(), signal.SIGUSR1)
-        original(*arguments)
-
-    monkeypatch.setattr(Solver, "__init__", with_signal)
-    with pytest.raises(StoppedEarly, match="stopped at step 1 by SIGUSR1"):
-        go(flow(steps=10**9, outputs=[]), tmp_path)
-    assert [step for step, _ in existing(tmp_path)] == [1]
-
-
-def test_ctrl_c_before_the_first_step_ends_at_once_and_twice_does_too(monkeypatch):
-    with Signals() as signals:
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-        signals.stepping = True
-        for _ in range(2):  # from the terminal and from the launcher
-            os.kill(os.getpid(), signal.SIGINT)
-        assert signals.caught == "SIGINT"
-        later = time.monotonic() + 2 * INTERVAL
-        monkeypatch.setattr(time, "monotonic", lambda: later)
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_a_job_in_the_background_goes_on_ignoring_ctrl_c():
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with Signals():
-            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, handler)
-
-
-def test_progress_tells_speed_and_time_left(capsys):
-    clock = Clock()
-    with Progress(Serial(), 0, 200, 10**6, clock) as progress:
-        clock.stepping, clock.outputs = 8.0, 2.0
-        progress.update(50)
-        assert progress.line() == "step 50/200 (25 %)  0.00625 GLUPS  30 s left"
-        clock.stepping = 1798.0
-        assert progress.line().endswith("90 min left")
-    assert capsys.readouterr().out.startswith("step 50/200")
-    say(Serial(), "a note")
-    assert capsys.readouterr().err == "a note\n"

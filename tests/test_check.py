@@ -1,0 +1,78 @@
+"""`mpilbm check`: the plan, and what would not run."""
+
+import pytest
+import test_cli
+
+from mpilbm import check
+from mpilbm.backends import memory
+from mpilbm.case import load_case
+from mpilbm.check import plan
+from mpilbm.domain import split
+from mpilbm.halo_bytes import halo_bytes
+
+call, case, refused = test_cli.call, test_cli.case, test_cli.refused
+
+
+def test_check_plans(case):
+    result = call("check", case, "--ranks", "3", "--gpu-memory", "1")
+    assert result.exit_code == 0, result.output
+    for word in ("tau", "Mach", "Reynolds", "3 to 4 planes", "links", "memory", "it would run"):
+        assert word in result.output
+
+
+def test_check_counts_what_is_exact(case):
+
+    lines = {line.what: line for line in plan(load_case(case)).sections["box"]}
+    assert lines["cells"].value == "12 x 10 = 120"
+    assert lines["fluid"].value == "120"
+    # the lid's wall comes later in the file: it owns the upper corners' links
+    links = [line.value for what, line in lines.items() if what.startswith("boundary")]
+    assert links == [f"{30 + 30 + 36 - 2 - 2} links", "36 links"]
+
+
+def test_check_halo_is_what_a_step_sends(case):
+
+    loaded = load_case(case, ["domain.size=[32, 12]"])
+    first, middle, _ = split(loaded.shape, 3, False)
+    row = loaded.layout.grid(loaded.lattice, 4, 1, 32).slot_stride * 4
+    assert halo_bytes(loaded, first) == (3 * row, 1)
+    assert halo_bytes(loaded, middle) == (6 * row, 2)
+
+
+def test_check_refuses_what_does_not_fit(case):
+    output = refused("check", case, "--gpu-memory", "0.00001")
+    assert "it would not run" in output
+    assert "domain.size" in output
+    assert "ranks or more" in output
+
+
+@pytest.mark.parametrize("ranks", [1, 8])
+def test_check_tells_of_a_mistyped_size_before_it_looks_at_cells(case, ranks, monkeypatch):
+    """Neither at those of bodies, nor at the initial fields."""
+
+    for module, name in (
+        (check, "largest_speed"),
+        (check.geometry, "survey"),
+        (check.balance, "plane_costs"),
+    ):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("looked at cells"))
+    monkeypatch.setattr(memory, "least", lambda: (20 * 10**9, 24 * 10**9))
+    size = ("--set", "domain.size=[200000, 200000]", "--set", "backend.name='cpu'")
+    output = " ".join(refused("check", case, "--ranks", ranks, *size).split())
+    for words in ("it would not run", "domain.size: a rank needs", "24 GB", "--gpu-memory", "aa"):
+        assert words in output
+
+
+def test_check_asks_the_memory_of_this_machine_unless_told(case, monkeypatch):
+
+    monkeypatch.setattr(memory, "least", lambda: (20, 24))
+    here = ("--set", "backend.name='cpu'")
+    assert "24 B that this machine has" in " ".join(refused("check", case, *here).split())
+    assert call("check", case, *here, "--gpu-memory", "1").exit_code == 0
+
+
+def test_check_warns_of_fast_flow(case):
+    result = call("check", case, "--set", "boundary.1.velocity=[0.3, 0]")
+    assert result.exit_code == 0
+    assert "warning:" in result.output
+    assert "too fast" in result.output

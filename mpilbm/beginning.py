@@ -9,6 +9,9 @@ step pulls the momentum back altogether.
 
 from math import pi, sqrt
 
+import numpy as np
+
+from mpilbm.equilibria import pairs
 from mpilbm.units import tau_from_viscosity
 
 
@@ -67,11 +70,17 @@ class Beginning:
     def _stress(self, fluid, rho, planes):
         """sum_i c_i c_i (f_i - feq_i) = -2 rho cs2 tau S, with tau of the shear viscosity.
 
+        rho is rho_0 for an equilibrium that has one; with a closure tau is that of the cell.
         [Chapman & Enskog; paper: Ferrari et al. 2023]
         """
-        solver, cs2 = self.solver, float(self.solver.lattice.cs2)
-        tau = tau_from_viscosity(fluid.viscosity, cs2)
-        return -2 * cs2 * tau * rho[..., None] * fluid.initial.strain(solver.slab.shape, *planes)
+        solver, lattice, closure = self.solver, self.solver.lattice, fluid.collision.closure
+        S, nu = fluid.initial.strain(solver.slab.shape, *planes), fluid.viscosity
+        if closure:
+            parts = zip(pairs(lattice.D), np.moveaxis(S, -1, 0), strict=True)
+            nu = nu + closure.viscosity(lattice, dict(parts))[..., None]
+        (inverse,) = fluid.collision.velocity([1.0], rho)
+        mass = np.broadcast_to(1 / inverse, rho.shape)[..., None]
+        return -2 * float(lattice.cs2) * tau_from_viscosity(nu, lattice.cs2) * mass * S
 
     def settle(self) -> None:
         """What the neighbours must send, and the steps at a velocity that stays; collective."""

@@ -168,16 +168,26 @@ def _sources(path: Path) -> list[Path]:
 
 
 def _plugin_sources() -> list[bytes]:
-    """Sources of the registered classes that are not ours, with their packages' loaded modules."""
+    """Sources of the registered classes that are not ours, with the loaded modules they may use.
+
+    Those are the modules of their packages and, beside a single file, those of its folder.
+    """
     ours = __name__.partition(".")[0]
     classes = [cls for kind in registry.KINDS for cls in registry._classes[kind].values()]
     roots = {cls.__module__.partition(".")[0] for cls in classes} - {ours}
-    files = {
-        module.__file__
+    loaded = {
+        name: Path(module.__file__).absolute()
         for name, module in list(sys.modules.items())
-        if name.partition(".")[0] in roots and getattr(module, "__file__", None)
+        if name.partition(".")[0] != ours and getattr(module, "__file__", None)
     }
-    sources = [Path(file).read_bytes() for file in sorted(files)]
+    alone = {loaded[name].parent for name in roots & loaded.keys()}
+    files = {
+        file
+        for name, file in loaded.items()
+        if name.partition(".")[0] in roots
+        or (file.parent in alone and file.parent.name != "site-packages")
+    }
+    sources = [file.read_bytes() for file in sorted(files)]
     if roots - {name.partition(".")[0] for name in sys.modules}:
         sources.append(os.urandom(16))  # a plugin without a known file: never a hit
     return sources

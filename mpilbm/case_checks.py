@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from math import hypot, pi, sqrt
 
+import numpy as np
+
 from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
 from mpilbm.speeds import fastest, gained, leaving, wrong_values
@@ -25,6 +27,7 @@ def check(case, tables: dict) -> tuple[list[str], list[str]]:
     else:
         problems += _walls(case) + _initial(case) + _objects(case)
     if not problems:
+        problems += _rates(case)
         for key, boundary, shape in _owners(case):
             problems += [f"{key}.{found}" for found in wrong_values(case, boundary, shape)]
     for key, speed, when in _speeds(case, formulas=not problems):
@@ -60,6 +63,21 @@ def _fluids(case, tables) -> list[str]:
                 f"{key}: found {fluid.viscosity:g}, tau = viscosity/cs2 + 1/2 is 1/2; "
                 "allowed: tau > 1/2; raise the viscosity"
             )
+    return problems
+
+
+def _rates(case) -> list[str]:
+    """Relaxation rates that kernels would hold as 0, 2 or beyond, in their own precision."""
+    compute, problems = case.precision.compute, []
+    for fluid in case.fluids:
+        for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
+            held = float(np.dtype(compute).type(rate))
+            if not 0 < held < 2:
+                problems.append(
+                    f"{case.key(fluid, 'collision')}: {name} is {held:g} in {compute} with the "
+                    f"viscosity {fluid.viscosity:g}; allowed: between 0 and 2; change the "
+                    f"viscosity or the parameters of {fluid.collision.name}"
+                )
     return problems
 
 

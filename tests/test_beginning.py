@@ -43,6 +43,42 @@ def test_a_shear_wave_decays_from_the_first_step(collision):
     assert 1 - decay(collision) > 5 * exact
 
 
+@pytest.mark.parametrize("name", names("equilibria"))
+def test_the_stress_at_the_beginning_has_the_density_of_the_momentum(name):
+    """rho_0 = 1 where an equilibrium has one, however dense the fluid; else rho."""
+    collision = {"name": "kbc" if name == "entropic" else "mrt", "equilibrium": {"name": name}}
+    lattice = "D3Q19" if name == "dhumieres" else "D2Q9"
+    D, mass = make("lattices", lattice).D, 1.2 if find("equilibria", name).any_unit else 1.0
+    u = ["0", "0.001*sin(2*pi*x/32)", "0"][:D]
+    tables = box(lattice, [32, 3, 3][:D], collision=collision, fluid={"viscosity": NU},
+                 initial={"rho": 1.2, "u": u, "non_equilibrium": True},
+                 precision=PRECISIONS["double"])  # fmt: skip
+    cluster = Cluster(tables).start()
+    c = np.array(cluster.case.lattice.c)
+    found = np.einsum("yirx,i->x", cluster.state(), c[:, 0] * c[:, 1])
+    found /= np.prod(tables["domain"]["size"][1:])
+    k, tau = 2 * np.pi / 32, 3 * NU + 0.5
+    S = 0.001 * np.sin(k) * np.cos(k * (np.arange(32) + 0.5)) / 2
+    assert found == pytest.approx(-2 * (1 - 1 / tau) * tau / 3 * mass * S, rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("closure", names("closures"))
+def test_a_closure_has_its_viscosity_from_the_first_step(closure):
+    """The stress is that of the cell's own tau, so that the collision finds the same tau again."""
+    collision = {"name": "bgk", "closure": {"name": closure, "constant": 1.0}}
+    u = ["0.02*sin(2*pi*y/32)", 0]
+    tables = box("D2Q9", [3, 32], collision=collision, fluid={"viscosity": NU},
+                 precision=PRECISIONS["double"],
+                 initial={"u": u, "non_equilibrium": True})  # fmt: skip
+    cluster = Cluster(tables).start()
+    c = np.array(cluster.case.lattice.c)
+    found = np.einsum("yirx,i->y", cluster.state(), c[:, 0] * c[:, 1]) / 3
+    k = 2 * np.pi / 32
+    S = 0.02 * np.sin(k) * np.cos(k * (np.arange(32) + 0.5)) / 2
+    tau = 3 * (NU + 2 * np.abs(S)) + 0.5  # |S| = sqrt(2 S:S) = 2 |S_xy|
+    assert found == pytest.approx(-2 * (1 - 1 / tau) * tau / 3 * S, rel=1e-3, abs=1e-9)
+
+
 def vortices(n, **more):
     u = [f"-{U}*cos(2*pi*x/nx)*sin(2*pi*y/ny)", f"{U}*sin(2*pi*x/nx)*cos(2*pi*y/ny)"]
     initial = {"u": u} | more

@@ -111,3 +111,25 @@ def test_plugins_change_the_package_digest(tmp_path, monkeypatch):
     assert len(digests) == 3
     monkeypatch.delitem(sys.modules, "one_plugin")
     assert cache.package_digest() != cache.package_digest()  # its file is not known: no hit
+
+
+def test_modules_beside_a_plugin_change_the_package_digest(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        registry, "_classes", {kind: dict(found) for kind, found in registry._classes.items()}
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    plugin, helper = tmp_path / "mine.py", tmp_path / "beside_mine.py"
+    plugin.write_text(
+        "from beside_mine import RATE\nfrom mpilbm.registry import Parameters, register\n\n\n"
+        '@register("collisions", "of_two_files")\n'
+        "class OfTwoFiles(Parameters):\n    rate: float = RATE\n"
+    )
+    digests = set()
+    for rate in (1, 2):
+        helper.write_text(f"RATE = {rate}\n")
+        if rate == 1:
+            registry.load_plugin(plugin)
+        digests.add(cache.package_digest())
+    assert len(digests) == 2
+    for name in ("beside_mine", "mpilbm_plugin_mine"):
+        monkeypatch.delitem(sys.modules, name)

@@ -36,6 +36,8 @@ WRONG = [
     ("fluid.viscosity", 0, "fluid.viscosity: found 0; allowed: > 0; tau = .* above 1/2"),
     ("fluid.viscosity", -0.1, "fluid.viscosity: found -0.1; allowed: > 0"),
     ("fluid.viscosity", 1e-20, "fluid.viscosity: found 1e-20, tau = .*; allowed: tau > 1/2"),
+    ("fluid.viscosity", 1e-10, "collision: omega.* is 2 in float32 with .* 1e-10; allowed: "),
+    ("collision", {"name": "trt", "magic": 1e-30}, "collision: omega_minus is 2 in float32 with"),
     ("fluid.viscosity", "0.1", 'fluid.viscosity: found "0.1"; allowed: a number; remove the'),
     ("fluid.viscosity", float("nan"), "fluid.viscosity: found nan; allowed: a finite number"),
     ("fluid", {}, "fluid: is empty; give viscosity, or all of reynolds"),

@@ -22,3 +22,10 @@ class Closure(Parameters):
         an equilibrium that has one. `let` as for Collision.
         """
         raise NotImplementedError
+
+    def viscosity(self, lattice, strain):
+        """What the flow adds to the fluid's viscosity in cells of a known rate of strain.
+
+        `strain`: {(a, b): S_ab}, a <= b, arrays over cells, the trace in them.
+        """
+        raise NotImplementedError

@@ -34,3 +34,9 @@ class Smagorinsky(Closure):
         size = let("stress_size", squares ** Fraction(1, 2))
         ratio = (1 + (1 + eddy * omega**2 * size / rho) ** Fraction(1, 2)) / 2
         return let("omega_local", omega / ratio)
+
+    def viscosity(self, lattice, strain):
+        """constant^2 |S|."""
+        mean = sum(S for (a, b), S in strain.items() if a == b) / lattice.D
+        squares = (((S - mean) if a == b else 2**0.5 * S) ** 2 for (a, b), S in strain.items())
+        return self.constant**2 * (2 * sum(squares)) ** 0.5

@@ -11,6 +11,7 @@ from mpilbm.cell_values import CellValue, Plane, of_cells
 from mpilbm.errors import CaseError
 from mpilbm.link_values import link_values, links_of, mirrored
 from mpilbm.moving_links import MovingLinks, with_moving
+from mpilbm.slipping_links import overruled
 from mpilbm.units import counted
 
 
@@ -26,8 +27,8 @@ class EntryList:
     for a column, a row per entry. member: int32 (n,), whose entry it is. owners: the places of the
     members in `one_face_each` of the [[boundary]]s or, counted on, among the bodies.
 
-    blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i, bit 0 as in
-    `_meeting`. inward: for k = 1 to the boundary's reach, the k-th cells
+    blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i, nor comes from a
+    mirror, bit 0 as in `_meeting`. inward: for k = 1 to the boundary's reach, the k-th cells
     inwards, int64 (n,), with their blocked, those that are no fluid replaced by the nearest before
     them. links: float64, the number of each link, where the boundary asks for one. behind: for
     k = 1, 2 where it asks for them, the cells x + k c_i of each link, which may be of ghost planes.
@@ -35,7 +36,7 @@ class EntryList:
     moved: if walls move, int32 (n,), the row that each cell has in what `moving` knows of their
     motion, and then of the cells inwards; none where the boundary is such a wall itself.
     fell_back: how often for each of the boundary's `fallbacks`. ending: of the name of the kernel
-    that handles the list: see at_once.
+    that handles the list: see at_once. overruled: staged but not taken in, see slipping_links.
     """
 
     structure: dict
@@ -56,6 +57,7 @@ class EntryList:
     moved: tuple[np.ndarray, ...] = ()
     moving: MovingLinks | None = None
     ending: str = ""
+    overruled: bool = False
 
     @property
     def boundary(self):
@@ -116,7 +118,8 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
     owner.
     """
     owners = (*one_face_each(case.boundaries), *(body.boundary for body in case.bodies))
-    blocked, solid = _Blocked(cells, missing), ids[1:-1]
+    hard = ~np.array([each.slips for each in owners], bool)[owner]
+    blocked, solid = _Blocked(cells[hard], missing[hard]), ids[1:-1]
     missing = _completed(case.lattice, owners, cells, owner, missing, blocked)
     meeting = _meeting(owners, cells, owner)
     lists = []
@@ -147,7 +150,8 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
             body = owner[mine] - (len(owners) - len(case.bodies))
             each = _with_links(case, slab, ids, each, body)
         lists.append(replace(each, values=each.rows(case.domain.size, 0)))
-    return with_moving(case, slab, owners, lists, cells, owner, missing)
+    lists = with_moving(case, slab, owners, lists, cells, owner, missing)
+    return overruled(lists, owners)
 
 
 def _meeting(owners, cells, owner) -> np.ndarray:

@@ -129,13 +129,9 @@ def _beyond_jumps(case, links: Links) -> np.ndarray:
 def mirrors(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     """The sum of 2^axis over the axes along which a link is mirrored: see FreeSlip."""
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
-    slips = {face for b in case.boundaries for face in b.where if b.slips}
-    there, turned = links.at - links.c, np.zeros(len(links.at), bool)
+    there = links.at - links.c
     crossed = ((there < 0) | (there >= size)) & ~periodic
-    for a, axis in enumerate("xyz"[: size.size]):
-        for side, beyond in (("-", there[:, a] < 0), ("+", there[:, a] >= size[a])):
-            turned |= crossed[:, a] & beyond & (axis + side not in slips)
-    turned |= ~links.fluid(np.where(crossed | turned[:, None], 0, -links.c))
+    turned = ~links.fluid(np.where(crossed, 0, -links.c))
     axes = (crossed | turned[:, None]) & (links.c != 0)
     return (axes << np.arange(size.size)).sum(axis=1).astype(np.float64), (0,)
 

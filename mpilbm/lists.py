@@ -12,6 +12,7 @@ import numpy as np
 
 from mpilbm import codegen
 from mpilbm.at_once import parted
+from mpilbm.slipping_links import SlippingLinks
 from mpilbm.told import Told
 
 
@@ -58,6 +59,7 @@ class Lists:
         links = bits.sum(axis=1, dtype=np.int64)
         self.stream, self.count = device.stream("bulk"), cells.size
         self._staged = sum(e.cells.size for e in entries if not e.ending)
+        self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
         self.populations = case.layout.populations
         self._first = solver.grid.ghost
         self._timed: list[tuple[Told, float]] = []  # what follows the time, and how far ahead
@@ -78,6 +80,9 @@ class Lists:
         }
         self._cells = device.upload(solver.grid.packed(cells, geometry))
         self._motions: tuple = ()  # (array,) once a list takes it
+        staged = [e for e in entries if not e.ending]
+        self._slipping = SlippingLinks.find(staged, start, solver.lattice.Q)
+        self._arrays["mirrors"] = device.upload(self._slipping.places)
         self._ranges: list[tuple] = []
         self._nears: dict[str, tuple] = {}  # (cells, their velocities, how many) of a list
         begin = 0
@@ -109,6 +114,10 @@ class Lists:
             arrays["motions"] = self._motions[0]
             for end, rows in zip(("", "_in1", "_in2"), entries.moved, strict=False):
                 arrays[f"moved{end}"] = upload(rows)
+        looked_at = entries.cells, *(there for there, _ in entries.inward)
+        for end, there in zip(("", "_in1", "_in2"), looked_at, strict=False):
+            if f"slipped{end}" in wanted:
+                arrays[f"slipped{end}"] = upload(self._slipping.of(there))
         if entries.boundary.beside:
             arrays |= self._near(name, entries)
         for k, there in enumerate(entries.behind, 1):
@@ -206,7 +215,7 @@ class Lists:
                 self._begins[key].append((launch, begin, end))
         if self.populations and self._staged:
             enter = bind(f"enter_{parity}", cells=self._cells, **arrays)
-            self._launches[key].append((enter, 0, self._staged))
+            self._launches[key].append((enter, *self._entering))
         if not self.populations:
             self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
 

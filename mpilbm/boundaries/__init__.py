@@ -33,8 +33,6 @@ class Boundary(Parameters):
     across     it stands on two periodic faces, and acts on what streams from one to the other
     plain      it speaks of populations that left alone, not of rho, u or a force
     turns_back what enters along a link is what left along it, and what is given
-    grows      whether a flow that leaves by it grows at the edge with a face that slips, where that
-               is earlier and where it is later in the file
 
     `wetting`: what the wall shows of the fluids that a coupling lets act on each other.
     """
@@ -57,7 +55,6 @@ class Boundary(Parameters):
     across: ClassVar[bool] = False
     plain: ClassVar[bool] = False
     turns_back: ClassVar[bool] = False
-    grows: ClassVar[tuple[bool, bool]] = (False, False)
 
     @property
     def half_way_velocity(self) -> tuple[float, ...] | None:
@@ -134,9 +131,9 @@ class Boundary(Parameters):
                                       this entry's
         left[j]                       the population that left the cell along c_j
         rho, density, u               of what left; density as it is stored
-        arrives[j]                    the one that streams in; along a missing link, what left
-                                      against it, changed by the wall there if it
-                                      `moves_half_way`
+        arrives[j]                    the one that streams in, or comes from the mirror of a face
+                                      that slips; along another missing link, what left against
+                                      it, changed by the wall there if it `moves_half_way`
         streams(offset, j)            the one along c_j that streams to x + offset, also where that
                                       lies beyond a face; it must come from a cell next to x
         mirrored(i, offset, j)        the same if that is the "mirror" of the link along c_i, which
@@ -191,9 +188,13 @@ def by_axis(name: str, vector: tuple) -> dict[str, float | str]:
 
 
 def one_face_each(boundaries) -> tuple:
-    """The [[boundary]]s of a case, those that know their normal once for each face they name."""
-    return tuple(
+    """The [[boundary]]s of a case, those that know their normal once for each face they name.
+
+    Those that slip come first: where they meet others a link is the others'.
+    """
+    faces = (
         boundary.model_copy(update={"where": (face,)}) if face else boundary
         for boundary in boundaries
         for face in (boundary.where if boundary.oriented else (None,))
     )
+    return tuple(sorted(faces, key=lambda boundary: not boundary.slips))

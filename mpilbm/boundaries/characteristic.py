@@ -28,7 +28,6 @@ class Characteristic(FromInside):
 
     whole = True
     reach = 2
-    grows = True, True
     relaxation: float = Field(0.001, ge=0, lt=1, description="per step")
 
     def structure(self):

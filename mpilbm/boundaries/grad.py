@@ -19,7 +19,6 @@ class Grad(FromInside):
     source: Literal["last_step", "neighbours"] = "last_step"
 
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
-    grows = True, True
 
     @property
     def reach(self):

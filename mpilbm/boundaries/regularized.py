@@ -17,7 +17,6 @@ class Regularized(OnSite):
 
     whole = True
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
-    grows = True, False
 
     def incoming(self, cell):
         """The equilibrium with the stress of what streams in; with a force, less half of it."""

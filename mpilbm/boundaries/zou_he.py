@@ -20,8 +20,6 @@ class ZouHe(OnSite):
     [Zou & He 1997, Phys. Fluids 9, 1591; Hecht & Harting 2010, J. Stat. Mech. P01018]
     """
 
-    grows = False, True
-
     def incoming(self, cell):
         """Bounce back of the non-equilibrium, with the momentum of the given velocity."""
         lattice, n = cell.lattice, cell.normal

@@ -27,7 +27,7 @@ def structure(case) -> dict:
         "precision": case.precision.model_dump(),
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
-        "walls move": walls_move(case),
+        "beside": beside(case),
         "walled": rows_end_in_walls(case),
         "initial": start(fluid),
         "weighed": [bool(case.weighed), weighed_whole(case)],
@@ -46,7 +46,7 @@ def _coupled_structure(case) -> dict:
         "precision": case.precision.model_dump(),
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
-        "walls move": walls_move(case),
+        "beside": beside(case),
         "walled": rows_end_in_walls(case),
         "coupling": case.coupling.structure(case),
         "offsets": case.coupling.offsets(case),
@@ -87,10 +87,11 @@ def boundary_structures(case) -> list[dict]:
     return [boundary.structure() for boundary in boundaries(case)]
 
 
-def walls_move(case) -> bool:
-    """Whether half-way walls move beside which other boundaries may stand."""
+def beside(case) -> list[str]:
+    """What some walls do beside which other boundaries may stand: "move" half-way, "slip"."""
     walls = (*case.boundaries, *(body.boundary for body in case.bodies))
-    return any(wall.moves_half_way for wall in walls)
+    does = {"move": [w.moves_half_way for w in walls], "slip": [w.slips for w in walls]}
+    return [name for name, found in does.items() if any(found)]
 
 
 def list_name(case, boundary) -> str:
@@ -166,10 +167,10 @@ def _list_kernels(case, kernels, parity: int) -> list:
     from mpilbm.codegen.stress import stress_kernel
 
     lowest = 0 if any(boundary.whole for boundary in boundaries(case)) else 1
-    found, move = [], walls_move(case)
+    found, walls = [], beside(case)
     for boundary in boundaries(case):
         name = list_name(case, boundary)
-        found.append(lists.stage_kernel(kernels, boundary, name, parity, move))
+        found.append(lists.stage_kernel(kernels, boundary, name, parity, walls))
         if boundary.turns_back and case.layout.dense:
             found.append(lists.at_once_kernel(kernels, boundary, name, parity))
             if boundary.returns:
@@ -177,7 +178,7 @@ def _list_kernels(case, kernels, parity: int) -> list:
         if boundary.beside:
             found.append(lists.near_kernel(kernels, name, parity))
         if boundary.state(case.lattice):
-            found.append(lists.begin_kernel(kernels, boundary, name, parity, move))
+            found.append(lists.begin_kernel(kernels, boundary, name, parity, walls))
     take_in = lists.enter_kernel if case.layout.populations else lists.again_kernel
     found.append(take_in(kernels, parity, lowest))
     if case.weighed:

@@ -20,6 +20,7 @@ PLACE = {  # C text of where a packed cell lies
     "plane": "(({} >> 42) + first)",
     "node": "(int)({} & 0x3ffffffffff)",
 }
+LOADS = {True: "LOAD", False: "LOAD_REAL"}  # of what is staged, by whether populations are stored
 PLACES = re.compile(r"\b(plane|row|x|node)\b")
 
 
@@ -31,8 +32,8 @@ def staged(i: int) -> str:
 class CellView:
     """Values of a cell of a list's kernel; each is read when it is named."""
 
-    def __init__(self, kernel, fluid: FluidKernels, parity: int, move: bool):
-        self._kernel, self._fluid, self._parity, self._move = kernel, fluid, parity, move
+    def __init__(self, kernel, fluid: FluidKernels, parity: int, beside):
+        self._kernel, self._fluid, self._parity, self._beside = kernel, fluid, parity, beside
         self.lattice = fluid.lattice
 
     @cached_property
@@ -42,24 +43,34 @@ class CellView:
 
     @cached_property
     def arrives(self) -> list:
-        """The populations that stream into the cell; along a missing link, what left against it.
+        """The populations that stream into the cell, or come from a mirror.
 
-        There with the motion of a half-way wall.
+        Along another missing link what left against it, with the motion of a half-way wall.
         """
         f = self._fluid.arriving(self._kernel, self._parity, "f", "streams")
         self._kernel.per_entry("blocked", "uint32*")
-        if self._move:
+        if "move" in self._beside:
             self._kernel.per_entry("moved", "int32*")
             self._kernel.argument("motions", "real*")
+        if "slip" in self._beside:
+            self._kernel.per_entry("slipped", "int32*")
+            self._kernel.argument("mirrors", "int64*")
         return [f[0], *(self._arrives(i, f[i]) for i in range(1, self.lattice.Q))]
 
     def _arrives(self, i: int, f_i):
         blocked = self._kernel.load(f"blocked_{i}", f"(real)(blocked[{OWN}] >> {i} & 1)")
         back = self.left[self.lattice.opp[i]]
-        if self._move:
+        if "move" in self._beside:
             motion = f"motions[moved[{OWN}] * {self.lattice.Q} + {i}]"
             back += self._kernel.load(f"motion_{i}", motion)
-        return self._kernel.let(f"arrives_{i}", Piecewise((back, blocked > 0), (f_i, True)))
+        known = [(back, blocked > 0), (f_i, True)]
+        if "slip" in self._beside:
+            place = f"mirrors[slipped[{OWN}] * {self.lattice.Q} + {i}]"
+            value = f"{LOADS[self._fluid.layout.populations]}(staging, {place})"
+            mirror = self._kernel.load(f"mirror_{i}", f"{place} < 0 ? R(0) : {value}")
+            slips = self._kernel.load(f"slips_{i}", f"(real)({place} >= 0)")
+            known.insert(0, (mirror, slips > 0))
+        return self._kernel.let(f"arrives_{i}", Piecewise(*known))
 
     @cached_property
     def _macroscopic(self):
@@ -73,8 +84,8 @@ class CellView:
 class BoundaryCell(CellView):
     """The cell of an entry: see Boundary.incoming."""
 
-    def __init__(self, kernel, fluid: FluidKernels, boundary, parity: int, move: bool):
-        super().__init__(kernel, fluid, parity, move)
+    def __init__(self, kernel, fluid: FluidKernels, boundary, parity: int, beside):
+        super().__init__(kernel, fluid, parity, beside)
         self._boundary, self._inwards = boundary, {}
         self._given = boundary.given()
         self._columns = [name for value in self._given for name in value.numbers]
@@ -216,7 +227,7 @@ class BoundaryCell(CellView):
                              f"{self._boundary.reach}")  # fmt: skip
         if k not in self._inwards:
             kernel = InwardText(self._kernel, k)
-            self._inwards[k] = CellView(kernel, self._fluid, self._parity, self._move)
+            self._inwards[k] = CellView(kernel, self._fluid, self._parity, self._beside)
         return self._inwards[k]
 
     def feq(self, density, rho, u) -> list:

@@ -3,7 +3,7 @@
 import re
 
 OWN = "own"  # the entry's place in the arrays of its own list
-NAMES = re.compile(r"\b(cells?|blocked|moved|plane|row|x|node)(_[mp])?\b")
+NAMES = re.compile(r"\b(cells?|blocked|moved|slipped|plane|row|x|node)(_[mp])?\b")
 
 
 class InwardText:

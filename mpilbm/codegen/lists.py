@@ -30,13 +30,13 @@ LINKS = "const int64 staged = start[{0}]; const uint32 links = missing[{0}];"
 LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
 
 
-def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, move=False) -> "EntryText":
-    """Compute what enters each entry of a list into the staging array; walls beside may move."""
+def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
+    """Compute what enters each entry of a list into the staging array, given what walls beside do."""
     kernel = EntryText(f"{name}_{parity}", f"{boundary.name}: {type(boundary).__doc__}", fluid)
     array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
     kernel.argument("staging", array)
     kernel.put = {i: f"{store}(staging, {staged(i)}, {{}});" for i in range(fluid.lattice.Q)}
-    return _incoming(kernel, fluid, boundary, parity, move)
+    return _incoming(kernel, fluid, boundary, parity, beside)
 
 
 def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
@@ -49,7 +49,7 @@ def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryTe
         for i in range(1, fluid.lattice.Q)
         for place in [fluid.layout.gather(fluid.lattice, i, parity)]
     }
-    return _incoming(kernel, fluid, boundary, parity, False)
+    return _incoming(kernel, fluid, boundary, parity, ())
 
 
 def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
@@ -69,11 +69,11 @@ def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryT
     return kernel
 
 
-def _incoming(kernel: "EntryText", fluid: FluidKernels, boundary, parity, move) -> "EntryText":
+def _incoming(kernel: "EntryText", fluid: FluidKernels, boundary, parity, beside) -> "EntryText":
     """Let a kernel compute what enters, and what the entry keeps."""
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
-    cell = BoundaryCell(kernel, fluid, boundary, parity, move)
+    cell = BoundaryCell(kernel, fluid, boundary, parity, beside)
     kernel.incoming = {i: sympify(e) for i, e in boundary.incoming(cell).items()}
     names = boundary.state(fluid.lattice)
     following = boundary.follow(cell, kernel.incoming) if names else {}
@@ -101,7 +101,7 @@ def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
     return kernel
 
 
-def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, move=False) -> "EntryText":
+def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
     """The state of each entry of a list before the first step, from what left the cells."""
     text = f"{boundary.name}: the state before the first step"
     kernel = EntryText(f"{name}_begin_{parity}", text, fluid)
@@ -109,7 +109,7 @@ def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, move=False) -
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
     names = boundary.state(fluid.lattice)
-    begins = boundary.begin(BoundaryCell(kernel, fluid, boundary, parity, move))
+    begins = boundary.begin(BoundaryCell(kernel, fluid, boundary, parity, beside))
     for k, each in enumerate(names):
         kernel.do(f"STORE_REAL(state, {kernel.state(k, len(names))}, {{0}});", begins[each])
     return kernel

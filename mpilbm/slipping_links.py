@@ -1,0 +1,57 @@
+"""Links of faces that slip, for the other boundaries in the cells beside them.
+
+What comes from the mirror is known as if it streamed in: at the edge with an outlet a flow goes on
+as in a box twice as wide. So these entries are staged before all others, which look there. Where a
+boundary sets whole cells it sets these links too: they are staged for it, and not taken in.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class SlippingLinks:
+    """Where what enters through faces that slip is staged.
+
+    cells: int64 (n,), ascending. places: int64 (n + 1, Q), of each direction the place in the
+    staging array, -1 where none is; the last row is of all other cells.
+    """
+
+    cells: np.ndarray
+    places: np.ndarray
+
+    @classmethod
+    def find(cls, lists, start, Q: int) -> "SlippingLinks":
+        """Those of entry lists; start: int64, where the links of each entry begin."""
+        slips = np.repeat([e.boundary.slips for e in lists], [e.cells.size for e in lists])
+        mine = np.flatnonzero(slips)
+        cells = np.concatenate([e.cells for e in lists])[mine]
+        missing = np.concatenate([e.missing for e in lists])[mine]
+        bits = np.unpackbits(missing.view(np.uint8), bitorder="little").reshape(-1, 32)[:, :Q]
+        found, row = np.unique(cells, return_inverse=True)
+        places = np.full((found.size + 1, Q), -1, np.int64)
+        entry, i = np.nonzero(bits)
+        places[row[entry], i] = (start[mine][:, None] + bits.cumsum(axis=1) - bits)[entry, i]
+        return cls(found, places)
+
+    def of(self, cells) -> np.ndarray:
+        """The rows of any cells, int32 (n,)."""
+        place = np.searchsorted(self.cells, cells)
+        known = np.append(self.cells, -1)[place] == cells
+        return np.where(known, place, self.cells.size).astype(np.int32)
+
+
+def overruled(lists, owners) -> tuple:
+    """EntryLists with those first that slip in cells of a boundary that sets whole cells."""
+    if not any(each.whole for each in owners):
+        return tuple(lists)
+    whole = np.concatenate([each.cells for each in lists if each.boundary.whole])
+    first, others = [], []
+    for each in lists:
+        if each.boundary.slips:
+            mine = np.isin(each.cells, whole)
+            first.append(replace(each.only(np.flatnonzero(mine)), overruled=True))
+            each = each.only(np.flatnonzero(~mine))
+        others.append(each)
+    return (*first, *others)

@@ -82,7 +82,8 @@ class Lists:
         self._motions: tuple = ()  # (array,) once a list takes it
         staged = [e for e in entries if not e.ending]
         self._slipping = SlippingLinks.find(staged, start, solver.lattice.Q)
-        self._arrays["mirrors"] = device.upload(self._slipping.places)
+        if "slip" in codegen.beside(case):
+            self._arrays["mirrors"] = device.upload(self._slipping.places)
         self._ranges: list[tuple] = []
         self._nears: dict[str, tuple] = {}  # (cells, their velocities, how many) of a list
         begin = 0
@@ -117,7 +118,7 @@ class Lists:
         looked_at = entries.cells, *(there for there, _ in entries.inward)
         for end, there in zip(("", "_in1", "_in2"), looked_at, strict=False):
             if f"slipped{end}" in wanted:
-                arrays[f"slipped{end}"] = upload(self._slipping.of(there))
+                arrays[f"slipped{end}"] = self.slipped(there)
         if entries.boundary.beside:
             arrays |= self._near(name, entries)
         for k, there in enumerate(entries.behind, 1):
@@ -133,6 +134,10 @@ class Lists:
         label = name + solver.suffix
         kept = [state.values for state in self.states if state.label == label]
         return arrays | dict(zip(("state",), kept, strict=False))
+
+    def slipped(self, cells):
+        """The rows of cells in what is known of links that slip."""
+        return self._solver.device.upload(self._slipping.of(cells))
 
     def _moving(self, moving) -> tuple:
         """The array of how walls move beside cells, one for all lists."""

@@ -4,10 +4,11 @@ import numpy as np
 
 from mpilbm.at_once import parted
 from mpilbm.boundaries import one_face_each
-from mpilbm.codegen import averaged
+from mpilbm.codegen import averaged, beside
 from mpilbm.errors import CaseError
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
+from mpilbm.slipping_links import looked_at
 
 # of a box in cells: the lists pack plane, row and x into 64 bits
 LONGEST_SIDE = 2**21
@@ -50,7 +51,8 @@ def bytes_needed(case, slab, fluid=None) -> dict[str, int]:
 def list_bytes(case, slab, lists, staged: bool = False) -> np.ndarray:
     """Bytes of a fluid's boundary lists by plane of the slab, int64 (planes,); staged: see Lists.
 
-    One table of walls that move serves all of them; it counts to the first plane.
+    One table of walls that move serves all of them; it counts to the first plane. So does one of
+    links that slip.
     """
     found, value = np.zeros(slab.planes, np.int64), np.dtype(case.precision.compute).itemsize
     for each in parted(case, slab, lists) if case.layout.dense and not staged else lists:
@@ -60,6 +62,7 @@ def list_bytes(case, slab, lists, staged: bool = False) -> np.ndarray:
         found += a_link * np.bincount(plane, links, slab.planes).astype(np.int64)
     tables = [each.moving.first.size for each in lists if each.moving and each.cells.size]
     found[0] += value * case.lattice.Q * max(tables, default=0)
+    found[0] += 8 * case.lattice.Q * looked_at(lists).size
     return found
 
 
@@ -79,6 +82,8 @@ def _rates(case, entries) -> tuple[int, int]:
     a_link = staging * staged + value * (entries.links is not None) + behind
     a_link += 8 * case.layout.parities * bool(entries.mirrored)
     cells = 4 * (not boundary.plain) + 12 * len(entries.inward) + 4 * len(entries.moved)
+    if "slip" in beside(case) and not (boundary.plain or boundary.slips):
+        cells += 4 * (1 + len(entries.inward))
     given = value * entries.values.shape[-1] * bool(entries.fields)  # else some rows for all
     an_entry = ENTRY_BYTES + START_BYTES * staged + AGAIN_BYTES * again
     return an_entry + cells + 8 * boundary.beside + kept + given, a_link

@@ -7,6 +7,7 @@ import numpy as np
 
 from mpilbm.boundaries import one_face_each
 from mpilbm.cell_values import CellValue
+from mpilbm.codegen import beside
 from mpilbm.expressions import numeric
 from mpilbm.lattices import AXES
 from mpilbm.lists import Lists
@@ -53,7 +54,9 @@ class MomentumExchange:
         solver.device.require(needed, "the forces on bodies")
         self.exchanged = solver.device.allocate(2 * self._links_of_all, "float64")
         self.lists = Lists(solver, replace(geometry, lists=lists), chained=case.split, staged=True)
-        self._walls = solver.device.upload(walls) if walls.size else walls
+        self._more = {"walls": solver.device.upload(walls)} if walls.size else {}
+        if walls.size and "slip" in beside(case):
+            self._more["slipped"] = self.lists.slipped(np.concatenate([e.cells for e in lists]))
         if case.split and self.lists.count:
             self.stress = solver.device.allocate(self.lists.once * self.parts, "float64")
         self._mines = [mine for each, mine in found if each.boundary.state(solver.lattice)]
@@ -64,12 +67,13 @@ class MomentumExchange:
         return 1 + self.D * (self.D + 1) // 2
 
     def _found(self, lists) -> list:
-        """Each list with those of its entries that are of bodies; also, to know all that streams
-        into a cell, those of other boundaries in the same cells."""
+        """Each list with those of its entries that are of bodies; also, to know what streams into
+        a cell, those of faces that slip in the same cells, and to know all of it, of any others."""
         found = [(each, np.isin(self._body(each), self.bodies)) for each in lists]
-        if self.solver.case.split:
-            cells = np.concatenate([each.cells[mine] for each, mine in found])
-            found = [(each, np.isin(each.cells, cells)) for each in lists]
+        cells = np.concatenate([each.cells[mine] for each, mine in found])
+        for k, each in enumerate(lists):
+            if self.solver.case.split or each.boundary.slips:
+                found[k] = each, np.isin(each.cells, cells)
         return [(each, np.flatnonzero(mine)) for each, mine in found]
 
     def _body(self, entries) -> np.ndarray:
@@ -140,7 +144,7 @@ class MomentumExchange:
             kept = zip(solver.lists.states, lists.states, self._mines, strict=True)
             for state, own, mine in kept:
                 own.write(state.read()[mine])
-            arrays = lists.stage() | {"exchanged": self.exchanged, "walls": self._walls}
+            arrays = lists.stage() | {"exchanged": self.exchanged} | self._more
             launch = solver.bind(f"exchanged_{solver.steps % solver.layout.parities}", **arrays)
             launch(lists.stream, 0, lists.count)
             if solver.case.split:

@@ -14,7 +14,7 @@ import numpy as np
 class SlippingLinks:
     """Where what enters through faces that slip is staged.
 
-    cells: int64 (n,), ascending. places: int64 (n + 1, Q), of each direction the place in the
+    cells: int64 (n,), see `looked_at`. places: int64 (n + 1, Q), of each direction the place in the
     staging array, -1 where none is; the last row is of all other cells.
     """
 
@@ -24,15 +24,16 @@ class SlippingLinks:
     @classmethod
     def find(cls, lists, start, Q: int) -> "SlippingLinks":
         """Those of entry lists; start: int64, where the links of each entry begin."""
+        found = looked_at(lists)
+        cells = np.concatenate([e.cells for e in lists])
+        missing = np.concatenate([e.missing for e in lists])
         slips = np.repeat([e.boundary.slips for e in lists], [e.cells.size for e in lists])
-        mine = np.flatnonzero(slips)
-        cells = np.concatenate([e.cells for e in lists])[mine]
-        missing = np.concatenate([e.missing for e in lists])[mine]
-        bits = np.unpackbits(missing.view(np.uint8), bitorder="little").reshape(-1, 32)[:, :Q]
-        found, row = np.unique(cells, return_inverse=True)
-        places = np.full((found.size + 1, Q), -1, np.int64)
+        mine = np.flatnonzero(slips & np.isin(cells, found))
+        bits = np.unpackbits(missing[mine].view(np.uint8), bitorder="little").reshape(-1, 32)[:, :Q]
         entry, i = np.nonzero(bits)
-        places[row[entry], i] = (start[mine][:, None] + bits.cumsum(axis=1) - bits)[entry, i]
+        places = np.full((found.size + 1, Q), -1, np.int64)
+        before = (bits.cumsum(axis=1) - bits)[entry, i]
+        places[np.searchsorted(found, cells[mine][entry]), i] = start[mine][entry] + before
         return cls(found, places)
 
     def of(self, cells) -> np.ndarray:
@@ -40,6 +41,17 @@ class SlippingLinks:
         place = np.searchsorted(self.cells, cells)
         known = np.append(self.cells, -1)[place] == cells
         return np.where(known, place, self.cells.size).astype(np.int32)
+
+
+def looked_at(lists) -> np.ndarray:
+    """The cells beside faces that slip whose links others look at, int64 (n,), ascending."""
+    slipping, others = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for each in lists:
+        if each.boundary.slips:
+            slipping.append(each.cells)
+        elif not each.boundary.plain:
+            others += [each.cells, *(there for there, _ in each.inward)]
+    return np.intersect1d(np.concatenate(slipping), np.concatenate(others))
 
 
 def overruled(lists, owners) -> tuple:

@@ -11,7 +11,7 @@ from slabs import Cluster
 from mpilbm import codegen
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
-from mpilbm.registry import find, make
+from mpilbm.registry import make
 
 AT_REST = {"rho": 1, "u": [0.0, 0.0]}
 INLET = ["0.01*sin(t/9)", "0.2*x*(nx - x)/nx**2*(1 - exp(-t/20))"]
@@ -119,38 +119,6 @@ def test_faces_that_fill_the_box_are_warned_of():
         found = parse_case(closed("D2Q9", [8, 5], [walls, inlet, far]), "test.toml").warnings
         assert len(found) == len(warned)
         assert all(text in line for text, line in zip(warned, found, strict=True))
-
-
-OUTLETS = ("characteristic", "grad", "regularized", "zou_he")
-
-
-def beside_free_slip(name, later):
-    slip = table("free_slip", "x-", "x+", D=2)
-    ends = [
-        {"name": "zou_he", "where": ["y-"], "velocity": [0.0, 0.05]},
-        {"name": name, "where": ["y+"], "rho": 1.0},
-    ]
-    return [*ends, slip] if later else [slip, *ends]
-
-
-@pytest.mark.parametrize("name", [*OUTLETS, "guo", "copy"])
-@pytest.mark.parametrize("later", [False, True])
-def test_an_outlet_that_grows_beside_free_slip_is_warned_of(name, later):
-    faces = beside_free_slip(name, later)
-    found = parse_case(closed("D2Q9", [8, 5], faces), "test.toml").warnings
-    grows = find("boundaries", name).grows[later]
-    assert len(found) == grows
-    assert all(f"meets '{name}' of boundary.{1 if later else 2}" in line for line in found)
-
-
-@pytest.mark.parametrize("name", OUTLETS)
-@pytest.mark.parametrize("later", [False, True])
-def test_an_outlet_that_bears_free_slip_keeps_a_uniform_stream(name, later):
-    if find("boundaries", name).grows[later]:
-        return
-    case = closed("D2Q9", [24, 40], beside_free_slip(name, later), fluid={"viscosity": 0.05})
-    case["initial"] = {"u": [0, 0.05]}
-    assert np.abs(Cluster(case).start().run(800).fields("u")["u"]).max() < 0.065
 
 
 @pytest.mark.parametrize("rho", [0.0, -1.0, "1 - t/5", "x - 0.5"])

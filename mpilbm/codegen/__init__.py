@@ -182,7 +182,7 @@ def _list_kernels(case, kernels, parity: int) -> list:
     take_in = lists.enter_kernel if case.layout.populations else lists.again_kernel
     found.append(take_in(kernels, parity, lowest))
     if case.weighed:
-        found.append(lists.exchanged_kernel(kernels, parity, weighed_whole(case)))
+        found.append(lists.exchanged_kernel(kernels, parity, weighed_whole(case), "slip" in walls))
     return found + ([stress_kernel(kernels, parity, lowest)] if case.split else [])
 
 

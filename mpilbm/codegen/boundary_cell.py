@@ -20,13 +20,20 @@ PLACE = {  # C text of where a packed cell lies
     "plane": "(({} >> 42) + first)",
     "node": "(int)({} & 0x3ffffffffff)",
 }
-LOADS = {True: "LOAD", False: "LOAD_REAL"}  # of what is staged, by whether populations are stored
 PLACES = re.compile(r"\b(plane|row|x|node)\b")
 
 
 def staged(i: int) -> str:
     """C text: where what enters along direction i is staged, after the links before it."""
     return f"staged + POPCOUNT(links & {(1 << i) - 1}u)"
+
+
+def mirror_of(kernel, fluid: FluidKernels, i: int, entry: str) -> tuple:
+    """What comes along c_i from the mirror of a face that slips, and the condition that it does."""
+    place = f"mirrors[slipped[{entry}] * {fluid.lattice.Q} + {i}]"
+    value = f"{'LOAD' if fluid.layout.populations else 'LOAD_REAL'}(staging, {place})"
+    mirror = kernel.load(f"mirror_{i}", f"{place} < 0 ? R(0) : {value}")
+    return mirror, kernel.load(f"slips_{i}", f"(real)({place} >= 0)") > 0
 
 
 class CellView:
@@ -65,11 +72,7 @@ class CellView:
             back += self._kernel.load(f"motion_{i}", motion)
         known = [(back, blocked > 0), (f_i, True)]
         if "slip" in self._beside:
-            place = f"mirrors[slipped[{OWN}] * {self.lattice.Q} + {i}]"
-            value = f"{LOADS[self._fluid.layout.populations]}(staging, {place})"
-            mirror = self._kernel.load(f"mirror_{i}", f"{place} < 0 ? R(0) : {value}")
-            slips = self._kernel.load(f"slips_{i}", f"(real)({place} >= 0)")
-            known.insert(0, (mirror, slips > 0))
+            known.insert(0, mirror_of(self._kernel, self._fluid, i, OWN))
         return self._kernel.let(f"arrives_{i}", Piecewise(*known))
 
     @cached_property

@@ -5,9 +5,9 @@ Or, where no two entries share a place, written at once.
 
 from collections import Counter
 
-from sympy import sympify
+from sympy import Piecewise, sympify
 
-from mpilbm.codegen.boundary_cell import BoundaryCell, staged
+from mpilbm.codegen.boundary_cell import BoundaryCell, mirror_of, staged
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.inward import OWN
 from mpilbm.codegen.kernels import FluidKernels
@@ -31,7 +31,7 @@ LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "in
 
 
 def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
-    """Compute what enters each entry of a list into the staging array, given what walls beside do."""
+    """Compute what enters each entry of a list into the staging array; see codegen.beside."""
     kernel = EntryText(f"{name}_{parity}", f"{boundary.name}: {type(boundary).__doc__}", fluid)
     array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
     kernel.argument("staging", array)
@@ -143,11 +143,12 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     return kernel
 
 
-def exchanged_kernel(fluid: FluidKernels, parity: int, whole: bool = False) -> KernelText:
+def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) -> KernelText:
     """For each staged link, f_i + f_opp and f_opp - f_i, where f_opp left and f_i enters.
 
     Their values at rest, feq(rho = 1, u = 0), are left out: gauge pressure. With `whole` some of
-    what is staged stands for what streams in, g_i: f_i - g_i and g_i - f_i.
+    what is staged stands for what streams in, g_i, or where walls `slip` comes from a mirror:
+    f_i - g_i and g_i - f_i.
     """
     model, lattice = fluid.model, fluid.lattice
     text = "f_opp_out + f_i_in - 2 feq_i(1, 0), f_opp_out - f_i_in"
@@ -159,6 +160,11 @@ def exchanged_kernel(fluid: FluidKernels, parity: int, whole: bool = False) -> K
     value = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
     left = fluid.left(kernel, parity)
     streams = fluid.arriving(kernel, parity, "f", "streams") if whole else left
+    if whole and slip:
+        kernel.argument("slipped", "int32*")
+        kernel.argument("mirrors", "int64*")
+        mirrors = [mirror_of(kernel, fluid, i, "entry") for i in range(lattice.Q)]
+        streams = [Piecewise(m, (f_i, True)) for m, f_i in zip(mirrors, streams, strict=True)]
     rest = [0] * lattice.Q if model.offset else model.collision.feq(lattice, 1, 1, [0] * lattice.D)
     for i in range(0 if whole else 1, lattice.Q):
         k, enters = f"2 * ({staged(i)})", value.format(staged(i))

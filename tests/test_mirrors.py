@@ -1,0 +1,81 @@
+"""Whatever stands beside free slip: the flow is half of that in a box twice as wide."""
+
+import numpy as np
+import pytest
+from faces import closed, on_faces, table
+from slabs import Cluster
+
+from mpilbm.registry import find, names
+
+OTHERS = [
+    name for name in on_faces()
+    if not (find("boundaries", name).slips or find("boundaries", name).behind)  # along links
+]  # fmt: skip
+WAYS = [(name, given) for name in OTHERS for given in ((), ("rho",))]
+WAYS = [(n, g) for n, g in WAYS if not g or g[0] in find("boundaries", n).model_fields]
+LAYOUTS = [{"name": n} for n in names("layouts")]
+LAYOUTS += [{"name": "indirect", "streaming": n} for n in ("aa", "esopull")]
+N = (9, 5, 4)  # cells along x, and half of those along y and z
+
+
+def stream(lattice: str, ends, half: bool, layout=None, **tables) -> dict:
+    """A flow along x from one of the ends to the other, about the planes in the middle."""
+    D, across = int(lattice[1]), "yz"[: int(lattice[1]) - 1]
+    size = [N[0], *(n * (2 - half) for n in N[1:D])]
+    place = {a: a if half else f"abs({a} - {n})" for a, n in zip(across, N[1:], strict=False)}
+    side = {a: "1" if half else f"({a} - {n})/abs({a} - {n})"
+            for a, n in zip(across, N[1:], strict=False)}  # fmt: skip
+    y, z = place["y"], place.get("z", "0")
+    u = [f"0.05 + 0.02*cos(pi*({y} - 0.2*{z})/5)*sin(pi*x/9)",
+         *(f"({side[a]})*0.02*sin(pi*{place[a]}/4.5)*cos(2*x + {y})" for a in across)]  # fmt: skip
+    slip = {"name": "free_slip", "where": [a + side for a in across for side in "-+"]}
+    faces = [slip, *ends] if half else [*ends, slip]  # whatever their order
+    rho = f"1 + 0.01*cos(pi*{y}/5 + {z}/3)*cos(x)"
+    more = {"layout": layout or {"name": "ab"}, "fluid": {"viscosity": 0.03}} | tables
+    return closed(lattice, size, faces, initial={"rho": rho, "u": u}, **more)
+
+
+def ends(lattice: str, name: str, given) -> list[dict]:
+    """An inlet at which a velocity is given, and this outlet or wall."""
+    D = int(lattice[1])
+    u = [0.05] + [0.0] * (D - 1)
+    out = table(name, "x+", D=D, **dict.fromkeys(given, 1.0))
+    out |= {"velocity": u} if "velocity" in out else {}
+    return [{"name": "zou_he", "where": ["x-"], "velocity": u}, out]
+
+
+def difference(lattice: str, ends, steps: int, slabs=1, layout=None, **tables) -> float:
+    """The largest of rho and u between a quarter or half, and that part of the whole."""
+    whole = Cluster(stream(lattice, ends, False, **tables)).start().run(steps)
+    part = Cluster(stream(lattice, ends, True, layout, **tables), slabs).start().run(steps)
+    found, own = whole.fields("rho", "u"), part.fields("rho", "u")
+    planes, rows = (N[2], N[1]) if lattice != "D2Q9" else (N[1], 0)
+    return max(np.abs(own[k] - found[k][planes:, rows:]).max() for k in found)
+
+
+@pytest.mark.parametrize(("name", "given"), WAYS)
+def test_half_of_a_flow_goes_on_as_the_whole(name, given):
+    assert difference("D2Q9", ends("D2Q9", name, given), 12) < 2e-15
+
+
+THIRD = [  # conditions that set whole cells, look inwards, keep a state, mend the momentum
+    ("D3Q19", "characteristic", ("rho",)),
+    ("D3Q27", "grad", ()),
+    ("D3Q15", "zou_he", ("rho",)),
+    ("D3Q19", "regularized", ("rho",)),
+]
+
+
+@pytest.mark.parametrize(("lattice", "name", "given"), THIRD)
+def test_a_quarter_of_a_flow_goes_on_as_the_whole(lattice, name, given):
+    """Where two faces that slip meet the outlet."""
+    assert difference(lattice, ends(lattice, name, given), 6) < 2e-15
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda one: "-".join(one.values()))
+@pytest.mark.parametrize("name", ["characteristic", "regularized"])
+def test_in_every_layout_on_any_number_of_slabs(name, layout):
+    both = ends("D2Q9", name, ("rho",))
+    found = [difference("D2Q9", both, 7, slabs, layout) for slabs in (1, 3, 5)]
+    assert max(found) < 3e-15
+    assert len({*found}) == 1

@@ -64,10 +64,10 @@ def build(case, slab: Slab, look=None) -> Geometry:
 
     A population that enters cell x along c_i comes from x - c_i. Beyond non-periodic faces it
     belongs to the [[boundary]] latest in the file among the faces crossed (of one entry that knows
-    its normal, to the face named last), else, in a solid cell (periodic faces wrap), to the body
-    there, else to what acts across the periodic face. Of overlapping bodies the later wins. Raises
-    CaseError as `check` and `require_planes` do, and for bad masks. `look` is called with what
-    flaws.find takes.
+    its normal, to the face named last), but if these all slip only where the mirror is fluid; else,
+    in a solid cell (periodic faces wrap, those that slip mirror), to the body there, else to what
+    acts across the periodic face. Of overlapping bodies the later wins. Raises CaseError as `check`
+    and `require_planes` do, and for bad masks. `look` is called with what flaws.find takes.
     """
     check(case)
     require_planes(case, slab)
@@ -247,7 +247,7 @@ def face_owners(case, walls, across: bool) -> tuple[tuple[int, int], ...]:
 
 def _plane_entries(case, faces, across, first_body: int, plane: int, ids):
     """Cell in the plane, owner, missing of the entries of a plane; ids (3, rows, nx) around it."""
-    shape = case.shape
+    shape, slips = case.shape, sum(len(b.where) for b in case.boundaries if b.slips)
     owners = max(1, first_body + len(case.bodies))
     named = [tuple(map(max, *both)) for both in zip(faces, across, strict=True)]
     cells = np.flatnonzero(_candidates(plane, shape[0], named, ids))
@@ -261,12 +261,14 @@ def _plane_entries(case, faces, across, first_body: int, plane: int, ids):
     through, between = crossed(faces), crossed(across)
     keys, bits = [np.empty(0, np.int64)], [np.empty(0)]
     for i in range(case.lattice.Q):
-        dplane, drow, dx = case.lattice.offset(i)
+        step = case.lattice.offset(i)
+        sides, jumps = ([by[k][step[k]] for k in range(3)] for by in (through, between))
+        face, jump = (np.maximum(np.maximum(*each[:2]), each[2]) for each in (sides, jumps))
+        # beyond a face that slips lies the mirror of what is before it
+        dplane, drow, dx = (np.where(side < 0, d, 0) for side, d in zip(sides, step, strict=True))
         body = ids[1 - dplane, (row - drow) % shape[1], (x - dx) % nx // case.lattice.volume]
-        face, jump = (np.maximum(np.maximum(by[0][dplane], by[1][drow]), by[2][dx])
-                      for by in (through, between))  # fmt: skip
         solid = np.where(body > 0, body.astype(np.int64) - 1 + first_body, jump)
-        owner = np.where(face >= 0, face, solid)
+        owner = np.where((face >= slips) | (face >= 0) & (body == 0), face, solid)
         mine = owner >= 0
         keys.append(cells[mine] * owners + owner[mine])
         bits.append(np.full(np.count_nonzero(mine), 1 << i, np.float64))

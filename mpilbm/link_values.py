@@ -15,9 +15,8 @@ class Links:
     at: int (n, D), the cells' (x, y[, z]) in the full lattice; c: int (n, D), the c_i of what
     enters; behind, missing: bool (n,), nothing streams into the cell along -c_i, and along c_i, as
     it may where a boundary sets the whole cell; body: int (n,), the body whose link it is, < 0 for
-    faces; fluid: int (n, D) -> bool (n,), whether the cells so many steps away are fluid; along:
-    k -> int64 (n,), bool (n,): the cells x + k c_i, and whether these are fluid; where they are
-    not, x itself.
+    faces; along: k -> int64 (n,), bool (n,): the cells x + k c_i, and whether these are fluid;
+    where they are not, x itself.
     """
 
     at: np.ndarray
@@ -25,7 +24,6 @@ class Links:
     behind: np.ndarray
     missing: np.ndarray
     body: np.ndarray
-    fluid: Callable
     along: Callable
 
 
@@ -38,13 +36,6 @@ def links_of(case, slab, ids, cells, body, missing, blocked) -> Links:
     x = lattice.x(plane + slab.begin, row, k)
     at = np.stack([x, row, plane + slab.begin] if lattice.D == 3 else [x, plane + slab.begin], 1)
     behind = blocked[entry] >> np.array(lattice.opp, np.uint32)[i] & 1
-
-    def fluid(steps):
-        there = at + steps
-        inner = there[:, :-1] % case.domain.size[:-1]
-        rows = inner[:, 1] if lattice.D == 3 else 0
-        plane = there[:, -1] - slab.begin + 1
-        return ids[plane, rows, inner[:, 0] // lattice.volume] == 0
 
     c = np.array(lattice.c, np.int64)[i]
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
@@ -68,7 +59,7 @@ def links_of(case, slab, ids, cells, body, missing, blocked) -> Links:
         return ids[local + 1] == 0 if near else fluid_plane(case, slab, local)
 
     alone = (blocked[entry] >> i.astype(np.uint32) & 1) > 0
-    return Links(at, c, behind > 0, alone, body[entry], fluid, along)
+    return Links(at, c, behind > 0, alone, body[entry], along)
 
 
 def link_values(case, boundary, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -103,8 +94,28 @@ def _of_shapes(case, links: Links) -> np.ndarray:
         mine = np.flatnonzero(links.body == number)
         if body.shape is None or not mine.size:
             continue
-        q[mine] = body.shape.distance(links.at[mine].T + 0.5, -links.c[mine].T, size)
+        start, step = links.at[mine].T + 0.5, -links.c[mine].T
+        q[mine] = body.shape.distance(start, step, size)
+        turned = np.flatnonzero(_crossed(case, links)[mine].any(axis=1))
+        q[mine[turned]] = _off_mirrors(case, body.shape, links, mine[turned])
     return q
+
+
+def _off_mirrors(case, shape, links: Links, mine) -> np.ndarray:
+    """q of links that a face which slips turns half-way towards a shape."""
+    c, size = links.c[mine], np.array(case.domain.size)
+    start, at_face = links.at[mine] + 0.5, links.at[mine] + 0.5 - c / 2
+    after = np.where(_crossed(case, links)[mine], c, -c)
+    before, behind = (
+        shape.distance(a.T, step.T / 2, size) / 2 for a, step in ((start, -c), (at_face, after))
+    )
+    return np.where(shape.inside(*at_face.T), before, 0.5 + behind)
+
+
+def _crossed(case, links: Links) -> np.ndarray:
+    """Bool (n, D): the axes along which links leave the box."""
+    there, size = links.at - links.c, np.array(case.domain.size)
+    return ((there < 0) | (there >= size)) & ~np.array(case.domain.periodic)
 
 
 def seconds(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -128,12 +139,8 @@ def _beyond_jumps(case, links: Links) -> np.ndarray:
 
 def mirrors(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
     """The sum of 2^axis over the axes along which a link is mirrored: see FreeSlip."""
-    size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
-    there = links.at - links.c
-    crossed = ((there < 0) | (there >= size)) & ~periodic
-    turned = ~links.fluid(np.where(crossed, 0, -links.c))
-    axes = (crossed | turned[:, None]) & (links.c != 0)
-    return (axes << np.arange(size.size)).sum(axis=1).astype(np.float64), (0,)
+    axes = _crossed(case, links)
+    return (axes << np.arange(case.dimensions)).sum(axis=1).astype(np.float64), (0,)
 
 
 def mirrored(case, slab, links: Links, axes) -> tuple[np.ndarray, np.ndarray]:

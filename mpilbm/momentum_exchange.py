@@ -108,7 +108,8 @@ class MomentumExchange:
         node = np.stack([x, plane + slab.begin] if self.D == 2 else [x, row, plane + slab.begin], 1)
         c = np.array(lattice.c, np.float64)[crossing.argmax(axis=1)[entry]]
         c = np.where(crosses, self.c, c)
-        self.place = (node - c) % np.array(size) + 0.5 + np.where(crosses, c / 2, c)
+        there = np.where(self.solver.case.domain.periodic, (node - c) % np.array(size), node - c)
+        self.place = there + 0.5 + np.where(crosses, c / 2, c)
         q = np.concatenate([_to_the_wall(each) for each in lists])
         self.wall = node + 0.5 - q[self._mine, None] * self.c
         self.body = body[entry]

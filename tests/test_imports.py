@@ -20,7 +20,7 @@ expressions registry layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in field_copies
-initial solids speeds given_files box_walls moving_links row_ends
+initial solids speeds given_files box_walls moving_links slipping_links row_ends
 case_file case_checks case_errors quantities case link_values entry_lists geometry balance at_once
 pockets surfaces flaws
 codegen replay

@@ -79,3 +79,21 @@ def test_in_every_layout_on_any_number_of_slabs(name, layout):
     found = [difference("D2Q9", both, 7, slabs, layout) for slabs in (1, 3, 5)]
     assert max(found) < 3e-15
     assert len({*found}) == 1
+
+
+@pytest.mark.parametrize("slabs", [1, 3])
+@pytest.mark.parametrize("name", ["bounce_back", "full_way", "interpolated"])
+def test_half_of_a_body_bears_half_of_the_force(name, slabs):
+    """Also along links that meet it behind the plane of symmetry."""
+    found = []
+    for half in (False, True):
+        disc = {"name": "sphere", "centre": [4.2, 0.0 if half else N[1]], "radius": 2.3}
+        body = {"label": "disc", "shape": disc, "boundary": {"name": name}}
+        output = [{"name": "body_forces", "every": 1}]
+        tables = stream("D2Q9", ends("D2Q9", "regularized", ("rho",)), half)
+        cluster = Cluster(tables | {"body": [body], "output": output}, slabs).start().run(6)
+        force = np.concatenate(cluster.each(lambda s: s.exchanged.sample())).sum(axis=(0, 1))
+        found.append((cluster.fields("u")["u"], force))
+    (u, whole), (own, part) = found
+    assert np.abs(own - u[N[1] :]).max() < 2e-15
+    assert abs(2 * part[0] - whole[0]) < 1e-14 < abs(part[0])

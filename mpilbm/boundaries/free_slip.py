@@ -11,12 +11,11 @@ from mpilbm.registry import register
 class FreeSlip(Boundary):
     """Mirrors at a face half a cell out: f_i(x, t+1) = f_out_r(x - c_i + m), c_r = c_i - 2 m.
 
-    m is the part of c_i along the normal, at an edge or corner along all normals that are crossed;
-    all of c_i (what left comes back) where x - c_i + m is no fluid. A link that crosses another
-    boundary too is that one's, and to others what comes from the mirror streams in: so the flow is
-    half of one in a box twice as wide, whatever stands beside. It keeps the mass, and all momentum
-    along the face; as nothing is dragged it takes no velocity. Not on D3Q13, which has no mirror
-    nodes.
+    m is the part of c_i along the normal, at an edge or corner along all normals that are crossed.
+    A link is another's that crosses that one too, or a body's where x - c_i + m is its cell; and to
+    others what comes from the mirror streams in. So the flow is half of one in a box twice as wide,
+    whatever stands beside. It keeps the mass, and all momentum along the face; as nothing is
+    dragged it takes no velocity. Not on D3Q13, which has no mirror nodes.
     [Succi 2001, The Lattice Boltzmann Equation, 6.3]
     """
 

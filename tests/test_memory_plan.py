@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from coupled import WET, two, walled
-from faces import closed
+from faces import closed, table
 from slabs import Cluster, box
 
 from mpilbm.backends.cpu import CpuDevice
@@ -116,6 +116,12 @@ def planes_given(folder) -> dict:
     return closed("D2Q9", [41, 41], faces)
 
 
+def beside_slip() -> dict:
+    """Links that slip, of which an outlet knows where they are staged."""
+    slip = {"name": "free_slip", "where": ["x-", "x+"]}
+    return closed("D2Q9", [31, 7], [slip, *(table("characteristic", f, D=2) for f in ("y-", "y+"))])
+
+
 def rock() -> dict:
     """Links of a body, nearly all of which are handled at once, and of faces that wrap around."""
     faces = [{"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}]
@@ -125,11 +131,11 @@ def rock() -> dict:
 
 
 @pytest.mark.parametrize("staged", [True, False])
-@pytest.mark.parametrize("kind", ["fluids", "planes", "rock"])
+@pytest.mark.parametrize("kind", ["fluids", "planes", "rock", "slip"])
 def test_lists_take_no_more_than_they_ask_for(kind, staged, monkeypatch, tmp_path):
     """All arrays of each fluid's lists, but for the few values that are given to a whole list."""
     tables = {"fluids": lambda: two("D2Q9", **walled("D2Q9")), "rock": rock,
-              "planes": lambda: planes_given(tmp_path)}[kind]()  # fmt: skip
+              "planes": lambda: planes_given(tmp_path), "slip": beside_slip}[kind]()  # fmt: skip
     (solver,) = Cluster(tables).solvers
     taken = taken_from_now_on(monkeypatch)
     assert [Lists(fluid, solver.geometry, staged=staged) for fluid in solver.fluids]

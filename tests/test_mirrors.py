@@ -97,3 +97,28 @@ def test_half_of_a_body_bears_half_of_the_force(name, slabs):
     (u, whole), (own, part) = found
     assert np.abs(own - u[N[1] :]).max() < 2e-15
     assert abs(2 * part[0] - whole[0]) < 1e-14 < abs(part[0])
+
+
+@pytest.mark.parametrize("layout", ["aa", "moments"])
+@pytest.mark.parametrize("name", ["interpolated", "tamm_mott_smith"])
+def test_what_a_fluid_loses_along_a_mirror_its_body_takes(name, layout):
+    """Also where the body's boundary changes what comes from the mirror."""
+    disc = {"name": "sphere", "centre": [4.2, 1.2], "radius": 1.8}
+    tables = closed(
+        "D2Q9", [9, 8], [{"name": "free_slip", "where": ["y-", "y+"]}], layout={"name": layout},
+        body=[{"label": "disc", "shape": disc, "boundary": {"name": name}}],
+        initial={"u": ["0.02*cos(2*pi*x/9)", "0.01*sin(pi*y/8)"]},
+        output=[{"name": "body_forces", "every": 1}],
+    )  # fmt: skip
+    tables["domain"]["periodic"] = [True, False]
+    cluster = Cluster(tables, 2).start()
+
+    def along() -> float:
+        columns, sums = cluster.sums()
+        return sums.sum(axis=0)[columns.index("momentum_x")]
+
+    for _ in range(3):
+        before = along()
+        force = np.concatenate(cluster.each(lambda s: s.exchanged.sample())).sum(axis=(0, 1))[0]
+        cluster.run(1)
+        assert abs(along() - before + force) < 1e-15 < abs(force)

@@ -8,7 +8,8 @@ from case_tables import changed, stand_ins  # noqa: F401
 from flows import first_lattice
 from pairs import defined
 from slabs import PRECISIONS, Cluster, box
-from test_laws_collision import F, Numbers, model
+from test_laws_collision import Numbers, model
+from test_laws_force import F
 from test_laws_slabs import SETTINGS
 
 from mpilbm import codegen, registry

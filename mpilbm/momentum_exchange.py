@@ -36,6 +36,9 @@ class MomentumExchange:
     second is an integral over the surface (method B, with links for elements of the shape, so that
     the pressure of both is the same). [Toelke & Krafczyk 2008, section 6.2]
 
+    A link that a face which slips turns towards a body counts as its mirror image, which meets the
+    body itself: so the force is that on the part of the body in the box.
+
     Bodies have lists of their own here, with the links also that a layout has no need to list, and
     stage what enters in arrays of their own: the step finds nothing changed.
     """
@@ -110,6 +113,7 @@ class MomentumExchange:
         c = np.where(crosses, self.c, c)
         there = np.where(self.solver.case.domain.periodic, (node - c) % np.array(size), node - c)
         self.place = there + 0.5 + np.where(crosses, c / 2, c)
+        self._mirror = np.where(crosses & ((there < 0) | (there >= np.array(size))), -1.0, 1.0)
         q = np.concatenate([_to_the_wall(each) for each in lists])
         self.wall = node + 0.5 - q[self._mine, None] * self.c
         self.body = body[entry]
@@ -129,6 +133,7 @@ class MomentumExchange:
             if any(f"velocity_{axis}" in boundary.values() for axis in AXES):
                 on = np.flatnonzero(self.body == body)
                 force[on] -= self._velocity(boundary, self.wall[on]) * less[on, None]
+        force *= self._mirror
         torque = np.cross(self.place, force) if self.D == 3 else (
             self.place[:, :1] * force[:, 1:] - self.place[:, 1:] * force[:, :1])  # fmt: skip
         parts = self._parts() if self.solver.case.split else []
@@ -162,7 +167,8 @@ class MomentumExchange:
         for k, (a, b) in enumerate(combinations_with_replacement(range(self.D), 2), 1):
             stress[a, b] = stress[b, a] = values[:, k]
         pressure = float(self.solver.lattice.cs2) * values[:, :1]
-        return [-pressure * self._area, np.einsum("abn,nb->na", stress, self._area)]
+        stress = np.einsum("abn,nb->na", stress, self._area)
+        return [-pressure * self._area * self._mirror, stress * self._mirror]
 
     def _velocity(self, boundary, place) -> np.ndarray:
         """The wall's velocity at places (n, D), when what enters crosses it."""

@@ -99,6 +99,23 @@ def test_half_of_a_body_bears_half_of_the_force(name, slabs):
     assert abs(2 * part[0] - whole[0]) < 1e-14 < abs(part[0])
 
 
+def test_a_body_on_a_mirror_bears_the_force_on_its_part_of_the_whole():
+    """Across the mirror too, its torque and the parts of the force."""
+    found = []
+    for half in (False, True):
+        y, bodies = (0 if half else N[1]), []
+        for label, lower in [("down", y - 2), ("up", y)][half:]:
+            shape = {"name": "box", "lower": [2, lower], "upper": [5, lower + 2]}
+            bodies.append({"label": label, "shape": shape, "boundary": {"name": "bounce_back"}})
+        tables = stream("D2Q9", ends("D2Q9", "regularized", ("rho",)), half)
+        tables |= {"body": bodies, "output": [{"name": "body_forces", "every": 1, "split": True}]}
+        (solver,) = Cluster(tables).start().run(6).solvers
+        force = solver.exchanged.sample().sum(axis=0)[-1]
+        force[2] += y * force[0]  # the torque about the mirror
+        found.append(force)
+    assert np.abs(found[1] - found[0]).max() < 1e-14 < np.abs(found[0]).min()
+
+
 @pytest.mark.parametrize("layout", ["aa", "moments"])
 @pytest.mark.parametrize("name", ["interpolated", "tamm_mott_smith"])
 def test_what_a_fluid_loses_along_a_mirror_its_body_takes(name, layout):

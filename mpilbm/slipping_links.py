@@ -51,6 +51,8 @@ def looked_at(lists) -> np.ndarray:
             slipping.append(each.cells)
         elif not each.boundary.plain:
             others += [each.cells, *(there for there, _ in each.inward)]
+    if len(slipping) == 1:  # others are many at large bodies: not to be sorted for nothing
+        return slipping[0]
     return np.intersect1d(np.concatenate(slipping), np.concatenate(others))
 
 

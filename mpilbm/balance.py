@@ -6,9 +6,9 @@ from mpilbm.domain import Slab, split
 from mpilbm.entry_lists import planes_needed
 from mpilbm.solids import padded_ids
 
-# Bytes of traffic that take as long as one link of a list. H200, rock of porosity 0.62, float32:
-# ab 178, moments 280.
-LINK_BYTES = 180
+# Bytes of traffic that take as long as one link of a list: of populations, and of moments, which
+# are computed anew for it. H200, rock of porosity 0.62, float32: ab 178, moments 280.
+LINK_BYTES, MOMENTS_LINK_BYTES = 180, 280
 PLANES = 16  # looked at together
 
 
@@ -27,17 +27,18 @@ def plane_costs(case, begin: int, end: int) -> np.ndarray | None:
     """
     if not case.bodies:
         return None
-    dense, (_, rows, nx) = case.layout.dense, case.shape
+    layout, (_, rows, nx) = case.layout, case.shape
     cell, in_list = _cell_bytes(case), _in_list(case)
+    link = LINK_BYTES if layout.populations else MOMENTS_LINK_BYTES
     costs = np.empty(end - begin, np.int64)
     for first in range(begin, end, PLANES):
         last = min(first + PLANES, end)
         part = Slab(case.shape, 0, 1, first, last, case.domain.periodic[-1])
         ids = padded_ids(case, part)
-        cells = rows * nx if dense else np.count_nonzero(ids[1:-1] == 0, axis=(1, 2))
+        cells = np.count_nonzero(ids[1:-1] == 0, axis=(1, 2)) if layout.listed else rows * nx
         links = _links(case.lattice, ids == 0, in_list[ids])
         # one byte a cell for what does look at solids too: planes without fluid have a cost
-        costs[first - begin : last - begin] = cells * cell + links * LINK_BYTES + rows * nx
+        costs[first - begin : last - begin] = cells * cell + links * link + rows * nx
     return costs
 
 
@@ -47,8 +48,9 @@ def _cell_bytes(case) -> int:
     size = np.dtype(case.precision.storage).itemsize
     places = {place for p in range(layout.parities) for place in layout.reads(lattice, p)}
     away = len({place.offset for place in places if any(place.offset)})
-    values = len(layout.reads(lattice, 0)) + len(layout.writes(lattice, 0))
-    return values * size + (0 if layout.dense else 4 * away // layout.parities)
+    sides = layout.reads(lattice, 0), layout.writes(lattice, 0)
+    values = sum(len({place.slot for place in side}) for side in sides)
+    return values * size + (4 * away // layout.parities if layout.listed else 0)
 
 
 def _in_list(case) -> np.ndarray:

@@ -81,7 +81,7 @@ def model(kind: str, rows: list[dict]) -> Model | None:
     return Model(
         weak,
         planes // row["ranks"] if weak else planes,
-        row["cells" if find("layouts", row["layout"]).dense else "fluid_cells"] / planes,
+        row["fluid_cells" if find("layouts", row["layout"]).listed else "cells"] / planes,
         row["fluid_cells"] / planes,
         row["bytes_per_update"],
         row["copy_bandwidth"] / row["ranks"],

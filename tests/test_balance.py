@@ -10,7 +10,9 @@ from mpilbm import balance, check, domain, geometry
 from mpilbm.case import parse_case
 from mpilbm.domain import split
 from mpilbm.errors import CaseError
+from mpilbm.halo.world import Serial
 from mpilbm.registry import make, names
+from mpilbm.run import build_solver
 
 
 def cut(costs, ranks, least=(1, 1, 1)):
@@ -124,6 +126,17 @@ def test_fluid_cells_cost_where_they_alone_are_stored_and_links_in_dense_layouts
     assert [slab.planes > 17 / 2 for slab in balance.slabs(dense, 2, costs)] == [True, False]
     costs = balance.plane_costs(sparse, 0, 17)
     assert [slab.planes > 17 / 2 for slab in balance.slabs(sparse, 2, costs)] == [False, True]
+
+
+@pytest.mark.parametrize("layout", names("layouts"))
+def test_a_cell_costs_the_bytes_that_its_update_moves(layout, tmp_path):
+    """Moments are read once, however many neighbours look at them."""
+    case = typed(tables(tmp_path, {"name": layout}))
+    solver, _ = build_solver(case, Serial())
+    assert balance._cell_bytes(case) == pytest.approx(solver.bytes_per_update, abs=2)
+    free = balance.plane_costs(case, 1, 7)
+    fluid = geometry.survey(case).fluid_cells[1:7] if layout == "indirect" else 8 * 6
+    assert (free == fluid * balance._cell_bytes(case) + 8 * 6).all()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from mpilbm.entry_lists import planes_needed
 from mpilbm.solids import padded_ids
 
 # Bytes of traffic that take as long as one link of a list: of populations, and of moments, which
-# are computed anew for it. H200, rock of porosity 0.62, float32: ab 178, moments 280.
-LINK_BYTES, MOMENTS_LINK_BYTES = 180, 280
+# are computed anew for it. From four H200 with equal slabs, two of a rock of porosity 0.3, two of
+# 0.9, float32, 2026-11-22: the step less that of as many free cells, ab 130, moments 200.
+LINK_BYTES, MOMENTS_LINK_BYTES = 130, 200
 PLANES = 16  # looked at together
 
 

@@ -30,8 +30,9 @@ def through(case, slab, lists) -> dict[int, tuple[int, str]]:
                 continue
             if body.boundary.velocity is None or not any(body.boundary.velocity):
                 continue
-            mine = np.flatnonzero((each.member == member) & (each.missing > 0))
-            wrong = _first_wrong(case, slab, body, each.cells[mine], each.missing[mine])
+            links = each.missing & ~np.uint32(1)  # what rests crosses no surface
+            mine = np.flatnonzero((each.member == member) & (links > 0))
+            wrong = _first_wrong(case, slab, body, each.cells[mine], links[mine])
             if wrong:
                 found[owner - own] = wrong
     return found

@@ -214,6 +214,13 @@ def test_a_velocity_through_the_surface_is_refused(lattice, shape, velocity, sen
     assert re.search(sentence, line), line
 
 
+def test_so_it_is_where_a_boundary_sets_whole_cells():
+    """Its entries hold what rests, too, which crosses no surface."""
+    case = turning("D2Q9", DISC, [0.01, 0], "tamm_mott_smith")
+    with pytest.raises(CaseError, match="lead through the surface"):
+        flaws.refuse(case, flaws_of(case))
+
+
 # ------------------------------------------------------------------------------------ commands
 
 CASE = """

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 
+import coupled
 import halo_cases
 import numpy as np
 import pytest
@@ -138,6 +139,16 @@ def test_slabs_that_write_to_each_other_are_one(layout, setting, slabs):
     assert all(each.launch for s in many.solvers for each in s.exchanger._exchanges)
     many.each(lambda s: ([s.step() for _ in range(7)], s.device.synchronize()))
     np.testing.assert_array_equal(many.state(), whole)
+
+
+@with_compiler
+def test_fluids_whose_fields_travel_too_are_one():
+    tables = coupled.two("D2Q9")
+    whole = coupled.state(Cluster(tables).start().run(5))
+    many = Cluster(tables, 3, Device, World(3)).start()
+    assert len(many.solvers[0].exchanger._exchanges) > 2
+    many.each(lambda s: ([s.step() for _ in range(5)], s.device.synchronize()))
+    np.testing.assert_array_equal(coupled.state(many), whole)
 
 
 @with_compiler

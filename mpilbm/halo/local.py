@@ -82,7 +82,7 @@ class Local(Halo):
         if comm.size > 1:
             raise CaseError(
                 f"'local' does not reach other processes and there are {comm.size} ranks; "
-                "use 'auto', 'direct', 'staged' or, on GPUs, 'nccl'",
+                "use 'auto', 'direct', 'staged' or, on GPUs, 'nccl' and 'cuda_ipc'",
                 "halo.name",
             )
         return LocalWorld(1).exchanger(0, slab, device)

@@ -21,6 +21,7 @@ from mpilbm.outputs.checkpoint import (
 
 # Tables that may change without a word.
 FREE = ("title", "run", "output", "layout", "backend", "halo")
+MEND = "; restart from another one"
 
 
 class DamagedError(CaseError):
@@ -57,7 +58,7 @@ def load(paths: list[Path], case, slab, solver, comm, say) -> tuple[int, Path]:
             if len(paths) == 1:
                 raise
             more = "trying the one before" if place + 1 < len(paths) else "there is no older one"
-            say(f"warning: {error}; {more}")
+            say(f"warning: {str(error).removesuffix(MEND)}; {more}")
     raise CaseError(f"none of the {len(paths)} checkpoints is whole; start anew with --overwrite")
 
 
@@ -146,7 +147,7 @@ def opened(path):
     except (OSError, KeyError, ValueError, RuntimeError, ChecksumError) as error:
         if isinstance(error, RuntimeError) and type(error) is not RuntimeError:
             raise  # a device's; h5py has no class of its own
-        raise DamagedError(f"is damaged ({error}); restart from another one", path=path) from error
+        raise DamagedError(f"is damaged ({error}){MEND}", path=path) from error
 
 
 def changes(before: str, now: str) -> list[str]:

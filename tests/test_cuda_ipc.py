@@ -1,9 +1,7 @@
 """Exchanges by `cuda_ipc`: its kernel, compiled for a CPU, between threads that stand for GPUs."""
 
-import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 
@@ -14,12 +12,12 @@ import pytest
 from emulated_device import Module, command
 from random_device import RandomDevice
 from slabs import Cluster
-from test_halo_order import comm, flow
+from test_halo_order import flow
 
 from mpilbm.backends import cuda
-from mpilbm.errors import CaseError, MpilbmError
-from mpilbm.halo import gpu_mpi, ipc_exchange, windows
-from mpilbm.halo.cuda_ipc import CudaIpc, Wordless, arrives
+from mpilbm.errors import MpilbmError
+from mpilbm.halo import cuda_ipc, gpu_mpi, ipc_exchange, windows
+from mpilbm.halo.cuda_ipc import Wordless, arrives
 from mpilbm.halo.gpu_mpi import Verdict
 from mpilbm.halo.ipc_exchange import IpcExchanger
 from mpilbm.registry import make
@@ -202,93 +200,43 @@ def test_a_trial_tells_whether_what_is_written_arrives(ranks, memory, first):
     assert found == [first, *[True] * (ranks - 1)]
 
 
-@pytest.mark.parametrize(
-    ("refused", "answer", "way", "why"),
-    [(False, True, "cuda_ipc", "a trial between the GPUs of this node passed"),
-     (True, True, "direct", r"'cuda_ipc' joins GPUs of one node, found a, b; MPI says so"),
-     (True, False, "staged", r"found a, b; MPI says so; 'nccl' needs no such MPI")],
-)  # fmt: skip
-def test_auto_takes_the_fastest_that_passes_a_trial(refused, answer, way, why, monkeypatch):
-    _, ranks, gpu = gpus("a GPU-1", "b GPU-2")
-    if not refused:
-        monkeypatch.setattr(CudaIpc, "open", lambda self, ring, *of: nullcontext(ring.lower))
-    monkeypatch.setattr(gpu_mpi, "verdict", lambda: None)
-    monkeypatch.setattr(gpu_mpi, "agreed", lambda *of: Verdict(answer, "MPI says so"))
-    chosen, reason = make("halo", "auto").resolve(ranks, gpu)
-    assert chosen.name == way
-    assert re.search(why, reason)
-
-
-def gpus(*identities):
-    gpu = SimpleNamespace(kind="cuda", identity=identities[1], index=0)
-    return halo_cases.slabs(2, True)[1], comm(identities), gpu
-
-
-def test_who_cannot_use_it_is_told():
-    way = make("halo", "cuda_ipc")
-    slab, both, _ = gpus("a GPU-1", "a GPU-1")
-    with pytest.raises(CaseError, match="the ranks run on CPUs; use 'auto'"):
-        way.open(slab, both, halo_cases.device())
-    with pytest.raises(CaseError, match="one GPU per rank: ranks 0, 1 share one device"):
-        way.open(*gpus("a GPU-1", "a GPU-1"))
-    with pytest.raises(CaseError, match="joins GPUs of one node, found a, b"):
-        way.open(*gpus("a GPU-1", "b GPU-2"))
-
-
-@pytest.mark.parametrize(
-    ("seen", "reached", "words"),
-    [(["GPU-2"], True, "does not see that of rank 0: start with --gpu-bind=none"),
-     (["GPU-2", "GPU-1"], False, "that of rank 1 does not reach that of rank 0")],
-)  # fmt: skip
-def test_gpus_that_do_not_reach_each_other_are_told(seen, reached, words, monkeypatch):
-    runtime = SimpleNamespace(
-        getDeviceCount=lambda: len(seen), deviceCanAccessPeer=lambda one, other: reached
-    )
-    monkeypatch.setitem(__import__("sys").modules, "cupy", SimpleNamespace())
-    monkeypatch.setitem(__import__("sys").modules, "cupy.cuda", SimpleNamespace(runtime=runtime))
-    monkeypatch.setattr(windows.nvidia, "device_uuid", seen.__getitem__)
-    slab, _, gpu = gpus("a GPU-1", "a GPU-2")
-    with pytest.raises(CaseError, match=words):
-        windows.reach(slab, gpu, ["GPU-1", "GPU-2"])
-
-
-class Runtime:
-    """CuPy's words for memory between processes, over a machine of one allocation at 4096."""
-
-    CUDARuntimeError = OSError
+class Shut(SameMemory):
+    """Windows of which rank 0's cannot be opened."""
 
     def __init__(self):
-        self.open = {}
+        self.opened = set()
 
-    def ipcGetMemHandle(self, base):  # noqa: N802
-        return base.to_bytes(64, "little")
+    def look(self, rank, shown):
+        if rank == 0:
+            windows.refuse("cannot open memory of rank 0's GPU; so it is")
+        self.opened.add(rank)
+        return shown
 
-    def ipcOpenMemHandle(self, handle):  # noqa: N802
-        if handle == b"foreign":
-            raise OSError("cudaErrorInvalidResourceHandle")
-        place = 7000000 + len(self.open)
-        self.open[place] = handle
-        return place
-
-    def ipcCloseMemHandle(self, place):  # noqa: N802
-        del self.open[place]
+    def close(self):
+        self.opened.clear()
 
 
-def test_a_part_of_an_allocation_is_shown_by_its_offset(monkeypatch):
-    def range_of(base, size, place):
-        base._obj.value = 4096
-        return 0
+@with_compiler
+@pytest.mark.parametrize(
+    ("memory", "way", "why"),
+    [(SameMemory, "cuda_ipc", "passed"), (Elsewhere, "direct", "rank 0 for a trial did not"),
+     (Shut, "direct", "cannot open memory of rank 0's GPU; MPI says so")],
+)  # fmt: skip
+def test_auto_goes_on_alike_on_all_ranks(memory, way, why, monkeypatch):
+    world, shown = World(3), []
+    monkeypatch.setattr(cuda_ipc, "reach", lambda *of: None)
+    monkeypatch.setattr(cuda_ipc, "Windows", lambda runtime: shown.append(memory()) or shown[-1])
+    monkeypatch.setattr(gpu_mpi, "verdict", lambda: Verdict(True, "MPI says so"))
 
-    library = SimpleNamespace(cuMemGetAddressRange_v2=range_of)
-    monkeypatch.setattr(windows.ctypes, "CDLL", lambda name: library)
-    runtime = Runtime()
-    seen = windows.Windows(runtime)
-    first, second = (
-        seen.show(SimpleNamespace(data=SimpleNamespace(ptr=ptr))) for ptr in (4096, 4608)
-    )
-    assert seen.look(1, second) - seen.look(1, first) == 512
-    assert len(runtime.open) == 1
-    with pytest.raises(CaseError, match="cannot open memory of rank 1's GPU"):
-        seen.look(1, (b"foreign", 0))
-    seen.close()
-    assert not runtime.open
+    def resolved(rank):
+        device = Device(rank, rank)
+        device.rank, device.kind, device.identity = rank, "cuda", f"node GPU-{rank}"
+        chosen, reason = make("halo", "auto").resolve(world.comm(rank, device), device)
+        return chosen.name, reason
+
+    with ThreadPoolExecutor(3) as pool:
+        found = set(pool.map(resolved, range(3)))
+    ((name, reason),) = found
+    assert name == way
+    assert why in reason
+    assert not any(getattr(each, "opened", ()) for each in shown)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from mpilbm import backends
+from mpilbm.errors import CaseError
 from mpilbm.halo import Exchanger, Halo, alone
 from mpilbm.halo.ipc_exchange import IpcExchange, IpcExchanger
 from mpilbm.halo.plan import Plan, Transfer
@@ -31,8 +32,13 @@ class CudaIpc(Halo):
         if len(nodes) > 1:
             refuse(f"joins GPUs of one node, found {', '.join(nodes)}; use 'auto' or 'nccl'")
         runtime = together(comm, reach, slab, device, [one.split()[1] for one in identities])
-        with IpcExchanger(slab, comm, device, Windows(runtime), Wordless) as exchanger:
-            arrived = comm.allgather(arrives(exchanger))
+        trial = Windows(runtime)
+        try:
+            with IpcExchanger(slab, comm, device, trial, Wordless) as exchanger:
+                arrived = comm.allgather(arrives(exchanger))
+        except CaseError:  # on all ranks, before anything was written: 'auto' goes on without it
+            trial.close()
+            raise
         if not all(arrived):
             refuse(
                 f"writes to a neighbour's memory, and what was written to that of rank "

@@ -1,0 +1,114 @@
+"""Where `cuda_ipc` cannot be, by its words and by what `auto` takes; memory shown to others."""
+
+import re
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import halo_cases
+import pytest
+from test_halo_order import comm
+
+from mpilbm.errors import CaseError
+from mpilbm.halo import gpu_mpi, windows
+from mpilbm.halo.cuda_ipc import CudaIpc
+from mpilbm.halo.gpu_mpi import Verdict
+from mpilbm.registry import make
+
+
+@pytest.mark.parametrize(
+    ("refused", "answer", "way", "why"),
+    [(False, True, "cuda_ipc", "a trial between the GPUs of this node passed"),
+     (True, True, "direct", r"'cuda_ipc' joins GPUs of one node, found a, b; MPI says so"),
+     (True, False, "staged", r"found a, b; MPI says so; 'nccl' needs no such MPI")],
+)  # fmt: skip
+def test_auto_takes_the_fastest_that_passes_a_trial(refused, answer, way, why, monkeypatch):
+    _, ranks, gpu = gpus("a GPU-1", "b GPU-2")
+    if not refused:
+        monkeypatch.setattr(CudaIpc, "open", lambda self, ring, *of: nullcontext(ring.lower))
+    monkeypatch.setattr(gpu_mpi, "verdict", lambda: None)
+    monkeypatch.setattr(gpu_mpi, "agreed", lambda *of: Verdict(answer, "MPI says so"))
+    chosen, reason = make("halo", "auto").resolve(ranks, gpu)
+    assert chosen.name == way
+    assert re.search(why, reason)
+
+
+def gpus(*identities):
+    gpu = SimpleNamespace(kind="cuda", identity=identities[1], index=0)
+    return halo_cases.slabs(2, True)[1], comm(identities), gpu
+
+
+def test_who_cannot_use_it_is_told():
+    way = make("halo", "cuda_ipc")
+    slab, both, _ = gpus("a GPU-1", "a GPU-1")
+    with pytest.raises(CaseError, match="the ranks run on CPUs; use 'auto'"):
+        way.open(slab, both, halo_cases.device())
+    with pytest.raises(CaseError, match="one GPU per rank: ranks 0, 1 share one device"):
+        way.open(*gpus("a GPU-1", "a GPU-1"))
+    with pytest.raises(CaseError, match="joins GPUs of one node, found a, b"):
+        way.open(*gpus("a GPU-1", "b GPU-2"))
+
+
+@pytest.mark.parametrize(
+    ("seen", "reached", "words"),
+    [(["GPU-2"], True, "does not see that of rank 0: start with --gpu-bind=none"),
+     (["GPU-2", "GPU-1"], False, "that of rank 1 does not reach that of rank 0")],
+)  # fmt: skip
+def test_gpus_that_do_not_reach_each_other_are_told(seen, reached, words, monkeypatch):
+    runtime = SimpleNamespace(
+        getDeviceCount=lambda: len(seen), deviceCanAccessPeer=lambda one, other: reached
+    )
+    monkeypatch.setitem(__import__("sys").modules, "cupy", SimpleNamespace())
+    monkeypatch.setitem(__import__("sys").modules, "cupy.cuda", SimpleNamespace(runtime=runtime))
+    monkeypatch.setattr(windows.nvidia, "device_uuid", seen.__getitem__)
+    slab, _, gpu = gpus("a GPU-1", "a GPU-2")
+    with pytest.raises(CaseError, match=words):
+        windows.reach(slab, gpu, ["GPU-1", "GPU-2"])
+
+
+class Runtime:
+    """CuPy's words for memory between processes, over a machine of one allocation at 4096."""
+
+    CUDARuntimeError = OSError
+
+    def __init__(self):
+        self.open = {}
+
+    def ipcGetMemHandle(self, base):  # noqa: N802
+        if base == 0:
+            raise OSError("cudaErrorNotSupported")
+        return base.to_bytes(64, "little")
+
+    def ipcOpenMemHandle(self, handle):  # noqa: N802
+        if handle == b"foreign":
+            raise OSError("cudaErrorInvalidResourceHandle")
+        place = 7000000 + len(self.open)
+        self.open[place] = handle
+        return place
+
+    def ipcCloseMemHandle(self, place):  # noqa: N802
+        del self.open[place]
+
+
+def test_a_part_of_an_allocation_is_shown_by_its_offset(monkeypatch):
+    answers = {1: (0, 1), 2: (0, 0)}  # base, error by the array's address
+
+    def range_of(base, size, place):
+        base._obj.value, error = answers.get(place.value, (4096, 0))
+        return error
+
+    library = SimpleNamespace(cuMemGetAddressRange_v2=range_of)
+    monkeypatch.setattr(windows.ctypes, "CDLL", lambda name: library)
+    runtime = Runtime()
+    seen = windows.Windows(runtime)
+    first, second = (
+        seen.show(SimpleNamespace(data=SimpleNamespace(ptr=ptr))) for ptr in (4096, 4608)
+    )
+    assert seen.look(1, second) - seen.look(1, first) == 512
+    assert len(runtime.open) == 1
+    with pytest.raises(CaseError, match="cannot open memory of rank 1's GPU"):
+        seen.look(1, (b"foreign", 0))
+    for place, words in ((1, "cuMemGetAddressRange answers 1"), (2, "cudaErrorNotSupported")):
+        with pytest.raises(CaseError, match=f"cannot show memory to other ranks.*{words}"):
+            seen.show(SimpleNamespace(data=SimpleNamespace(ptr=place)))
+    seen.close()
+    assert not runtime.open

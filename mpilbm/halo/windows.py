@@ -3,7 +3,9 @@
 import ctypes
 
 from mpilbm.backends import nvidia
-from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.errors import CaseError
+
+WAYS = "use 'auto' or 'nccl'"
 
 
 class Windows:
@@ -20,14 +22,21 @@ class Windows:
     def show(self, array) -> tuple[bytes, int]:
         """What `look` takes on another rank: a handle of the whole allocation, the array's offset.
 
-        A handle is of all that cudaMalloc gave at once, of which an array may be a part.
+        A handle is of all that cudaMalloc gave at once, of which an array may be a part. Raises
+        CaseError where the driver gives none.
         """
         base, size = ctypes.c_uint64(), ctypes.c_size_t()
         place = ctypes.c_uint64(array.data.ptr)
         ask = self._driver.cuMemGetAddressRange_v2
         if error := ask(ctypes.byref(base), ctypes.byref(size), place):
-            raise MpilbmError(f"cuMemGetAddressRange answers {error} for an array of the field")
-        return self._runtime.ipcGetMemHandle(base.value), array.data.ptr - base.value
+            refuse(
+                f"cannot show memory to other ranks: cuMemGetAddressRange answers {error}; {WAYS}"
+            )
+        try:
+            handle = self._runtime.ipcGetMemHandle(base.value)
+        except self._runtime.CUDARuntimeError as error:  # such as: not supported
+            refuse(f"cannot show memory to other ranks ({error}); {WAYS}")
+        return handle, array.data.ptr - base.value
 
     def look(self, rank: int, shown: tuple[bytes, int]) -> int:
         """Where this rank finds an array of another."""

@@ -21,7 +21,7 @@ from mpilbm.registry import make
      (True, True, "direct", r"'cuda_ipc' joins GPUs of one node, found a, b; MPI says so"),
      (True, False, "staged", r"found a, b; MPI says so; 'nccl' needs no such MPI")],
 )  # fmt: skip
-def test_auto_takes_the_fastest_that_passes_a_trial(refused, answer, way, why, monkeypatch):
+def test_auto_takes_the_first_that_works(refused, answer, way, why, monkeypatch):
     _, ranks, gpu = gpus("a GPU-1", "b GPU-2")
     if not refused:
         monkeypatch.setattr(CudaIpc, "open", lambda self, ring, *of: nullcontext(ring.lower))

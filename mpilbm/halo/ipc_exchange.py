@@ -22,11 +22,11 @@ A word is a counter in the memory of whom it is told, and counts exchanges; the 
 exchange is kept on the device, so that a launch is the same each time and may be recorded in a CUDA
 graph; the first start() of any exchange connects all that are prepared, before that.
 
-All blocks tell that the planes are free, each awaits the neighbours' word alone, and the last that
-is done tells and awaits the rest: no block waits for another of its own GPU, in whatever order they
-come to run. A wait ends after PATIENCE seconds: what is missing is told to the host, and the device
-stops with an error. It is long, as the host of a rank may be held up in good health; of one that is
-gone the launcher tells.
+All blocks tell that the planes are free and load what they write first; each awaits the neighbours'
+word alone, and the last that is done tells and awaits the rest: no block waits for another of its
+own GPU, in whatever order they come to run. A wait ends after PATIENCE seconds: what is missing is
+told to the host, and the device stops with an error. It is long, as the host of a rank may be held
+up in good health; of one that is gone the launcher tells.
 
 Words are stored with release and loaded with acquire semantics at the scope of the system, the
 last block's behind a fence that counts for all others. [PTX ISA, Memory Consistency Model]

@@ -83,8 +83,7 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
         report.sections["overlaps"] = [Line(note, "") for note in shared]
     speed = largest_speed(case)
     for fluid in case.fluids:
-        title = f"fluid {fluid.label}".strip()
-        report.sections[title] = fluid_lines(case, fluid, speed)
+        report.sections[f"fluid {fluid.label}".strip()] = fluid_lines(case, fluid, speed)
     if case.units:
         report.sections["units"] = unit_lines(case, speed)
     report.problems += limits(case)

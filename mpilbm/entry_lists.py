@@ -129,8 +129,7 @@ def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]
         row_of[members] = np.arange(len(members))
         mine = np.flatnonzero(row_of[owner] >= 0)
         inward, replaced = _inward(case.lattice, solid, cells[mine], boundary)
-        of = tuple(owners[m] for m in members)
-        member = row_of[owner[mine]]
+        of, member = tuple(owners[m] for m in members), row_of[owner[mine]]
         fields = _fields(case, slab, cells[mine], of, member)
         each = EntryList(
             boundary.structure(),

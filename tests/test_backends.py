@@ -257,6 +257,14 @@ def test_memory_of_a_job(tmp_path):
     assert 0 < free <= total
 
 
+@pytest.mark.parametrize("groups", [[], [(5, 10)], [(5, 10), (3, 99)]])
+def test_least_memory_of_any_number_of_control_groups(groups, monkeypatch):
+    """A laptop has no control group with a limit."""
+    monkeypatch.setattr(memory, "of_groups", lambda: groups)
+    monkeypatch.setattr(memory, "of_machine", lambda: (7, 8))
+    assert memory.least() == min([(7, 8), *groups])
+
+
 def test_copy_bandwidth(device, monkeypatch):
     monkeypatch.setattr(device, "memory", lambda: (2**27, 2**30))
     assert 1e8 < device.copy_bandwidth() < 1e13

@@ -6,7 +6,7 @@ from pathlib import Path
 
 def least() -> tuple[int, int]:
     """(available, total) of whichever has the least left."""
-    return min(of_machine(), *of_groups())
+    return min([of_machine(), *of_groups()])
 
 
 def of_machine() -> tuple[int, int]:

@@ -66,6 +66,7 @@ typedef unsigned short uint16;
    s = (m - 1) / (m + 1). */
 #ifdef REAL_DOUBLE
 typedef int64 bits_of_real;
+typedef unsigned long long unsigned_bits;
 #define MANTISSA 52
 #define ROOT_HALF 0x3fe6a09e667f3bcd
 #define LAST_TERM 21
@@ -73,18 +74,22 @@ typedef int64 bits_of_real;
 #define NEWTON_STEPS 5
 #else
 typedef int32 bits_of_real;
+typedef uint32 unsigned_bits;
 #define MANTISSA 23
 #define ROOT_HALF 0x3f3504f3
 #define LAST_TERM 9
 #define NEARLY_INVERSE 0x7ef311c3
 #define NEWTON_STEPS 4
 #endif
+/* Unsigned, because a shift or an overflow of a signed number is undefined. At file scope, because
+   Clang refuses a union inside a function under "omp declare simd". */
+typedef union { real value; unsigned_bits bits; } real_and_bits;
 MANY_AT_ONCE real log2_of_one_and(real x)
 {
   const real whole = R(1) + x, lost = x - (whole - R(1));
-  union { real value; bits_of_real bits; } both = {whole};
-  const bits_of_real k = (both.bits - ROOT_HALF) >> MANTISSA;
-  both.bits -= k << MANTISSA;
+  real_and_bits both = {whole};
+  const bits_of_real k = (bits_of_real)(both.bits - ROOT_HALF) >> MANTISSA;
+  both.bits -= (unsigned_bits)k << MANTISSA;
   const real m = both.value, s = (m - R(1)) / (m + R(1)), ss = s * s;
   real sum = R(1) / LAST_TERM;
   for (int n = LAST_TERM - 2; n > 1; n -= 2) sum = MAD(sum, ss, R(1) / n);
@@ -96,7 +101,7 @@ MANY_AT_ONCE real log2_of_one_and(real x)
    Newton's method; the bits of b, read as a whole number, give a first value within 13 %. */
 INLINE real reciprocal_of(real b)
 {
-  union { real value; bits_of_real bits; } first = {b};
+  real_and_bits first = {b};
   first.bits = NEARLY_INVERSE - first.bits;
   real found = first.value;
   for (int k = 0; k < NEWTON_STEPS; k++) found = MAD(found, NMAD(b, found, R(1)), found);

@@ -1,20 +1,20 @@
 """C compilers: finding one, and kernel text -> shared object, kept in the cache."""
 
+import contextlib
 import functools
 import importlib.util
 import os
 import platform
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mpilbm import cache
-from mpilbm.errors import CaseError, MpilbmError
+from mpilbm import cache, processes
+from mpilbm.errors import CaseError, FileSystemError, MpilbmError
 
 FLAGS = (
     "-std=gnu11",
@@ -29,6 +29,7 @@ FLAGS = (
 # GCC and Clang halve the width of vectors on many CPUs that have AVX-512.
 WIDE = "-mprefer-vector-width=512"
 NAMES = ("cc", "gcc", "clang", "icx", "zig")
+SECONDS = 60
 INSTALL = "pip install 'mpilbm[cpu]', or apt-get install gcc libc6-dev, or dnf install gcc"
 
 
@@ -54,7 +55,7 @@ class Compiler:
         return cache.path("so", key) or self._compile(text, key, flags)
 
     def _compile(self, text: str, key: str, flags: tuple[str, ...]) -> Path:
-        with tempfile.TemporaryDirectory(prefix="mpilbm-") as folder:
+        with temporary_folder() as folder:
             source, target = Path(folder, "kernels.c"), Path(folder, "kernels.so")
             source.write_text(text, encoding="utf-8")
             done = self._run(flags, source, target)
@@ -63,56 +64,92 @@ class Compiler:
             if done.returncode == 0:
                 return cache.put("so", key, target.read_bytes())
             words = done.stderr.replace(str(source), "kernels.c").splitlines()
-        raise MpilbmError(
-            "\n".join([
-                f"{shlex.join(self.command)} could not compile the kernels "
-                f"(text: {cache.put('c', key, text.encode())}):",
-                *words[:12],
-                "If it lacks headers or is too old, set CC to another compiler, "
-                f"or install one: {INSTALL}",
-            ])
-        )  # fmt: skip
+        kept = cache.put("c", key, text.encode()).resolve()
+        lead = f"{shlex.join(self.command)} could not compile the kernels (text: {kept}):"
+        raise MpilbmError("\n".join([lead, *words[:12], _fix(done.returncode)]))
 
     def _run(self, flags, source: Path, target: Path) -> subprocess.CompletedProcess:
         command = [*self.command, *flags, str(source), "-o", str(target), "-lm"]
-        return subprocess.run(command, capture_output=True, text=True, errors="replace")
+        return processes.run(command, cwd=source.parent)
+
+
+@contextlib.contextmanager
+def temporary_folder():
+    """A folder that is removed afterwards; MpilbmError where none can be written."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="mpilbm-") as folder:
+            yield folder
+    except OSError as error:
+        processes.refuse_if_exhausted(error, "the kernels cannot be compiled")
+        raise FileSystemError(
+            f"the kernels cannot be compiled: {error}; if it is the folder for temporary files "
+            "that is full or read-only, set TMPDIR to another one"
+        ) from error
+
+
+def _fix(code: int) -> str:
+    """What to do after a compiler ended with this exit code; negative: killed by that signal."""
+    if code < 0:
+        return f"It was killed by signal {-code}; perhaps memory ran out: use fewer ranks a node"
+    return (
+        f"If it lacks headers or is too old, set CC to another compiler, or install one: {INSTALL}"
+    )
 
 
 def find(name: str | None = None) -> Compiler:
     """The compiler of this name, else the first of $CC, cc, gcc, clang and the ziglang package.
 
-    Raises CaseError where there is none.
+    Raises CaseError where there is none, with the reason why those that were found cannot be used.
     """
     wanted = [name] if name else [os.environ.get("CC", ""), "cc", "gcc", "clang", "zig"]
+    refused = []
     for words in wanted:
-        command = _locate(words)
-        answer = _version(command) if command else None
-        if answer is not None:
-            return Compiler(command, answer)
-    found = f"the compiler '{name}' is not there" if name else "no C compiler was found"
+        if command := _locate(words):
+            answer, problem = _version(command)
+            if answer:
+                return Compiler(command, answer)
+            refused.append(f"{shlex.join(command)} {problem}")
+    if refused:
+        found = f"no C compiler can be used: {'; '.join(dict.fromkeys(refused))}"
+    else:
+        found = f"the compiler '{name}' is not there" if name else "no C compiler was found"
     raise CaseError(f"{found}; {INSTALL}", where="backend.compiler")
 
 
 def _locate(words: str) -> tuple[str, ...] | None:
     """The full command behind the words of a compiler, or None."""
     if words == "zig" and importlib.util.find_spec("ziglang"):
-        return (sys.executable, "-m", "ziglang", "cc")
-    command = shlex.split(words)
-    program = shutil.which(command[0]) if command else None
+        return (sys.executable, "-P", "-m", "ziglang", "cc")
+    try:
+        command = shlex.split(words)
+    except ValueError as error:
+        raise CaseError(f"CC={words}: {error}; write it as in a shell", "environment") from None
+    if command and os.path.dirname(command[0]) and not os.path.isabs(command[0]):
+        raise CaseError(
+            f"CC={words}: {command[0]} depends on the current folder; give its absolute path, "
+            "or the name of a program in PATH",
+            "environment",
+        )
+    program = processes.locate(command[0]) if command else None
     if program is None:
         return None
     return (program, *(("cc",) if words == "zig" else command[1:]))
 
 
 @functools.cache
-def _version(command: tuple[str, ...]) -> str | None:
-    """First line of what a compiler says of itself; None if it does not run."""
+def _version(command: tuple[str, ...]) -> tuple[str, str]:
+    """First line of what a compiler says of itself, or "" and the reason why it cannot be used."""
     try:
-        done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+        done = processes.run([*command, "--version"], cwd="/", timeout=SECONDS)
+    except OSError as error:
+        return "", f"cannot be started ({error.strerror})"
+    except subprocess.TimeoutExpired:
+        return "", f"--version gives no answer within {SECONDS} s"
     lines = done.stdout.splitlines()
-    return lines[0] if done.returncode == 0 and lines else None
+    if done.returncode == 0 and lines:
+        return lines[0], ""
+    said = done.stderr.strip().splitlines() or ["without a message"]
+    return "", f"--version ends with exit code {done.returncode} ({said[-1]})"
 
 
 @functools.cache

@@ -19,6 +19,7 @@ COMMANDS = {
     "clang": ("clang",),
     "zig": (sys.executable, "-m", "ziglang", "cc"),
 }
+STRICT = ("-Wall", "-Wextra", "-Werror")
 CHECKED = ("-fsanitize=undefined,float-cast-overflow", "-fsanitize-undefined-trap-on-error")
 # log2(1 + x) and a / b of usual numbers, of numbers outside the domain, and of no number.
 PROGRAM = """
@@ -43,16 +44,18 @@ def run(*command) -> None:
     assert done.returncode == 0, f"{command[0]}: {done.returncode}\n{done.stderr[:2000]}"
 
 
-@pytest.mark.parametrize("collision", ["bgk", "entropic"])
+@pytest.mark.parametrize(
+    ("collision", "precision"), [("bgk", "single"), ("bgk", "half"), ("entropic", "single")]
+)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_compiler_accepts_the_text(name, collision, tmp_path):
+def test_every_compiler_accepts_the_text(name, collision, precision, tmp_path):
     command = COMMANDS[name]
     if not (find_spec("ziglang") if name == "zig" else shutil.which(name)):
         pytest.skip(f"{name} is not installed")
     flags = [flag for flag in compiler.FLAGS if flag not in ("-O3", "-shared")]
     source = tmp_path / "kernels.c"
-    source.write_text(text_of(collision, "single"))
-    run(*command, *flags, "-O0", "-c", source, "-o", tmp_path / "kernels.o")
+    source.write_text(text_of(collision, precision))
+    run(*command, *flags, *STRICT, "-O0", "-c", source, "-o", tmp_path / "kernels.o")
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])

@@ -7,6 +7,7 @@
 
    Inline PTX has no meaning here. The texts keep all of it between #ifndef EMULATED and its #endif,
    in functions and macros which this header defines in C++ under the same names. */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* as in prelude_c.h */
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -28,7 +29,7 @@
 #define EMULATED
 #define __global__
 #define __device__
-#define __forceinline__ inline
+#define __forceinline__ inline __attribute__((unused))
 #define __align__(bytes) alignas(bytes)
 #define __launch_bounds__(...)
 #define __shared__ static __attribute__((section("emulated_shared")))
@@ -198,6 +199,9 @@ inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 /* In PTX: */
 #define FORGET_ADDRESSES
 
+#if defined(__clang__) && __clang_major__ < 15 /* which have no _Float16 on x86 */
+#define _Float16 __fp16
+#endif
 inline float half_to_float(unsigned short bits)
 {
   _Float16 value;

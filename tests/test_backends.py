@@ -146,6 +146,8 @@ def test_arrays_are_aligned_zeros(device, count, dtype):
         assert array.shape == (count,)
         assert array.dtype == dtype
         assert count == 0 or array.ctypes.data % 128 == 0
+        assert count == 0 or 128 <= array.ctypes.data - array.base.ctypes.data < 256
+        assert array.base.nbytes >= array.nbytes + 3 * 128
         assert not array.any()
 
 

@@ -179,10 +179,14 @@ class CpuDevice(Device):
             stream.flush()
 
     def allocate(self, count: int, dtype) -> np.ndarray:
-        """A 1-D array of zeros that starts at a multiple of 128 bytes."""
+        """A 1-D array of zeros that starts at a multiple of 128 bytes.
+
+        As many bytes on either side are readable: kernels that compute the ends of a row as if it
+        did not wrap around read a value before the array or after it (FOR_CELLS_SENT).
+        """
         size = int(count) * np.dtype(dtype).itemsize
-        room = np.zeros(size + ALIGNMENT, np.uint8)
-        start = -room.ctypes.data % ALIGNMENT
+        room = np.zeros(size + 3 * ALIGNMENT, np.uint8)
+        start = ALIGNMENT + -room.ctypes.data % ALIGNMENT
         return room[start : start + size].view(dtype)
 
     pinned = allocate

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import importlib.util
 import os
 import platform
 import re
@@ -11,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from mpilbm import cache, processes
@@ -118,7 +118,7 @@ def find(name: str | None = None) -> Compiler:
 
 def _locate(words: str) -> tuple[str, ...] | None:
     """The full command behind the words of a compiler, or None."""
-    if words == "zig" and importlib.util.find_spec("ziglang"):
+    if words == "zig" and find_spec("ziglang"):
         return (sys.executable, "-P", "-m", "ziglang", "cc")
     try:
         command = shlex.split(words)

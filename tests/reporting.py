@@ -26,6 +26,8 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(trylast=True)  # after pytest's own reporter is there
 def pytest_configure(config):
+    # A script that starts tests with & makes them, and all that they start, ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):  # of xdist, which reports for its workers
         return
     rank = 0

@@ -31,7 +31,8 @@ IN_MPI = f"__import__('mpi4py.MPI'); {PLACE}.recv(source={PLACE}.size - 1 - {PLA
 
 def run(folder: Path, hang: str, *options: str, launcher=()) -> subprocess.CompletedProcess:
     (folder / "test_hanging.py").write_text(HANGING.format(hang=hang))
-    command = [*launcher, *PYTEST, *OPTIONS, *options, "test_hanging.py"]
+    ignoring = ["bash", "-c", 'trap "" INT; exec "$@"', "bash"]  # as all that is started with &
+    command = [*launcher, *ignoring, *PYTEST, *OPTIONS, *options, "test_hanging.py"]
     environment = without_launcher() | {"PYTHONPATH": str(TESTS)}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60

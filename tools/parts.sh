@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # Sourced by tools/test: parts with time limits, whose outcomes a summary lists.
 
+# shellcheck source=tools/environment.sh
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
 summary=() status=0 percent=100
 
 # Run the command after the name $1 and keep its outcome for the summary.
@@ -35,4 +38,10 @@ limited() {
     while [[ $1 != -- ]]; do launcher+=("$1") && shift; done
     timeout -k 10 $((limit + 120)) "${launcher[@]}" python -m pytest "${@:2}" -rfEs \
         --deadline="$limit" --timeout="$each" --timeout-method=thread
+}
+
+# Print the summary and exit.
+finish() {
+    printf '%s\n' "${summary[@]}"
+    exit "$status"
 }

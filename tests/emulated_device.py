@@ -34,7 +34,9 @@ DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+) (\w+)\[\
 def command() -> tuple[str, ...] | None:
     """A C++ compiler, if there is one; Zig's needs a minute when it is used for the first time."""
     for name in ("c++", "g++", "clang++"):
-        if found := shutil.which(name):
+        found = shutil.which(name)
+        version = compiler._version((found,)) if found else None
+        if version and not compiler.problem_of((found,), version, "#include <cmath>\n"):
             return (found,)
     return (sys.executable, "-m", "ziglang", "c++") if find_spec("ziglang") else None
 

@@ -3,8 +3,6 @@
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import pytest
-
 # Patterns of node ids without parameters, beside this file. Each kind of test has one here.
 QUICK = ("*.py::*",)
 

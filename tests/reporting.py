@@ -1,8 +1,8 @@
 """Pytest plugin: what is printed when tests hang, and by which rank.
 
---deadline=SECONDS interrupts the run, which then prints failures and skips up to there. Pytest's own
-answer to Ctrl-C is not enough: a thread that waits in a library, as in MPI, does not notice it.
-Under mpirun rank 0 prints progress and results, the other ranks print their failures.
+--deadline=SECONDS interrupts the run, which then prints failures and skips so far. Ctrl-C does not
+always do that: a thread that waits in a library, such as MPI, does not notice it.
+Under mpirun, rank 0 prints progress and results, the other ranks print their failures.
 """
 
 import faulthandler

@@ -1,7 +1,6 @@
 """C compilers: finding one, and kernel text -> shared object, kept in the cache."""
 
 import functools
-import importlib.util
 import os
 import platform
 import re
@@ -11,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from mpilbm import cache
@@ -29,6 +29,8 @@ FLAGS = (
 # GCC and Clang halve the width of vectors on many CPUs that have AVX-512.
 WIDE = "-mprefer-vector-width=512"
 NAMES = ("cc", "gcc", "clang", "icx", "zig")
+TRIED = ("cc", "gcc", "clang", "zig")  # in this order, after $CC
+PROBE = "#include <math.h>\n#include <stdint.h>\ndouble f(double x) { return exp(x); }\n"
 INSTALL = "pip install 'mpilbm[cpu]', or apt-get install gcc libc6-dev, or dnf install gcc"
 
 
@@ -81,21 +83,42 @@ class Compiler:
 def find(name: str | None = None) -> Compiler:
     """The compiler of this name, else the first of $CC, cc, gcc, clang and the ziglang package.
 
-    Raises CaseError where there is none.
+    Those that nobody named are used only if they can compile. Raises CaseError if none is found.
     """
-    wanted = [name] if name else [os.environ.get("CC", ""), "cc", "gcc", "clang", "zig"]
-    for words in wanted:
+    problems = []
+    for words in [name] if name else [os.environ.get("CC", ""), *TRIED]:
         command = _locate(words)
         answer = _version(command) if command else None
-        if answer is not None:
+        if answer is None:
+            continue
+        problem = "" if words in (name, os.environ.get("CC")) else problem_of(command, answer)
+        if not problem:
             return Compiler(command, answer)
+        problems.append(f"{command[0]} cannot compile ({problem})")
     found = f"the compiler '{name}' is not there" if name else "no C compiler was found"
-    raise CaseError(f"{found}; {INSTALL}", where="backend.compiler")
+    raise CaseError("; ".join([*problems, found, INSTALL]), where="backend.compiler")
+
+
+def problem_of(command: tuple[str, ...], version: str, text: str = PROBE) -> str:
+    """Why a compiler cannot make a library of a text, such as missing headers; "" if it can."""
+    key = cache.digest(text, *command, version)
+    if cache.get("compiler", key) is not None:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="mpilbm-") as folder:
+        source, target = Path(folder, "probe.c"), Path(folder, "probe.so")
+        source.write_text(text)
+        flags = ["-shared", "-fPIC", source, "-o", target, "-lm"]
+        done = subprocess.run([*command, *flags], capture_output=True, text=True, errors="replace")
+    if done.returncode == 0:
+        cache.put("compiler", key, b"")
+        return ""
+    lines = [line for line in done.stderr.splitlines() if "error" in line] or [version]
+    return lines[0].removeprefix(f"{source}:")
 
 
 def _locate(words: str) -> tuple[str, ...] | None:
     """The full command behind the words of a compiler, or None."""
-    if words == "zig" and importlib.util.find_spec("ziglang"):
+    if words == "zig" and find_spec("ziglang"):
         return (sys.executable, "-m", "ziglang", "cc")
     command = shlex.split(words)
     program = shutil.which(command[0]) if command else None

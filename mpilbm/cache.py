@@ -1,25 +1,31 @@
 """Kernel texts and binaries kept between runs, in a directory private to the user.
 
 The directory is `MPILBM_CACHE_DIR` or the platform's cache folder. It holds code that is executed,
-so one that others may write to is not used: a temporary one takes its place, with a warning. Every
-entry `<digest>.<name>` ends in a checksum of what stands before it and is put in place by a
-rename: whoever reads finds a whole entry or none.
+so one that others may write to is not used: a temporary one takes its place, with a warning. An
+entry of somebody else, or one that others may write to, is not used either: it may have been put
+there before the directory was made private. Every entry `<digest>.<name>` ends in a checksum of its
+name and content and is put in place by a rename: whoever reads finds a whole entry or none.
 """
 
 import atexit
+import contextlib
 import functools
 import hashlib
 import os
+import secrets
 import shutil
+import stat
 import sys
 import tempfile
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 import platformdirs
 
 from mpilbm import registry
+from mpilbm.processes import refuse_if_exhausted
 
 TEXT_SOURCES = (
     "lattices",
@@ -49,36 +55,66 @@ def digest(*parts: str | bytes) -> str:
     return total.hexdigest()
 
 
+class _Folder(NamedTuple):
+    """A directory and its open descriptor.
+
+    Entries are reached through the descriptor: once the directory is checked, nobody can put
+    another one in its place.
+    """
+
+    path: Path
+    descriptor: int
+
+    def entry(self, name: str) -> Path:
+        """The path of an entry, for a loader that opens it itself."""
+        pinned = Path(f"/proc/self/fd/{self.descriptor}")
+        return (pinned if pinned.exists() else self.path) / name
+
+
 def directory() -> Path:
     """The cache directory, made if need be; a temporary one where it cannot be used."""
+    return _folder().path
+
+
+def _folder() -> _Folder:
     chosen = os.environ.get("MPILBM_CACHE_DIR") or platformdirs.user_cache_dir("mpilbm")
     return _prepared(Path(chosen).expanduser().absolute())
 
 
 @functools.cache
-def _prepared(wanted: Path) -> Path:
+def _prepared(wanted: Path) -> _Folder:
     try:
         wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
-        problem = _distrust(wanted)
+        folder = _opened(wanted)
+        problem = _distrust(os.fstat(folder.descriptor))
+        if os.fstatvfs(folder.descriptor).f_flag & os.ST_NOEXEC:
+            problem = problem or "its file system is mounted with noexec"
+        if problem is None and os.access(wanted, os.W_OK | os.X_OK):
+            return folder
+        os.close(folder.descriptor)
     except OSError as error:
+        refuse_if_exhausted(error, f"the cache {wanted} cannot be opened")
         problem = error.strerror or str(error)
-    if problem is None:
-        return wanted
+    problem = problem or "no permission to write to it"
     return _temporary(f"the cache {wanted} is not used: {problem}")
 
 
-def _distrust(path: Path) -> str | None:
-    """Why code must not be loaded from (or cannot be kept in) this directory; None if it may."""
-    found = path.stat()
+def _opened(path: Path) -> _Folder:
+    return _Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+
+
+def _distrust(found: os.stat_result) -> str | None:
+    """Why code must not be loaded from a directory or file; None if it may be."""
     if found.st_uid != os.getuid():
         return f"it belongs to user {found.st_uid}, not to you ({os.getuid()})"
     if found.st_mode & 0o022:
-        return f"others may write to it (mode {found.st_mode & 0o777:o}); chmod 700 mends it"
-    return None if os.access(path, os.W_OK | os.X_OK) else "no permission to write to it"
+        mode = 700 if stat.S_ISDIR(found.st_mode) else 600
+        return f"others may write to it (mode {found.st_mode & 0o777:o}); fix: chmod {mode}"
+    return None
 
 
 @functools.cache
-def _temporary(problem: str) -> Path:
+def _temporary(problem: str) -> _Folder:
     path = Path(tempfile.mkdtemp(prefix="mpilbm-"))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     warnings.warn(
@@ -87,61 +123,106 @@ def _temporary(problem: str) -> Path:
         RuntimeWarning,
         stacklevel=2,
     )
-    return path
+    return _opened(path)
 
 
 def path(name: str, key: str) -> Path | None:
-    """The file of a whole entry, or None; for entries that a loader opens itself."""
-    return _entry(name, key) if get(name, key) is not None else None
+    """The file of a whole entry, or None; for a loader that opens it itself.
+
+    The path is valid in this process only; `resolve()` makes one to show.
+    """
+    return None if get(name, key) is None else _folder().entry(f"{key}.{name}")
 
 
 def get(name: str, key: str) -> bytes | None:
-    """The bytes put under this name and digest; None where there are none or they are damaged."""
+    """The bytes put under this name and digest.
+
+    None if there are none, if they are damaged, or if somebody else may have written them.
+    """
+    folder, entry = _folder(), f"{key}.{name}"
     try:
-        data = _entry(name, key).read_bytes()
-    except OSError:
+        data = _read(folder, entry)
+    except OSError as error:
+        refuse_if_exhausted(error, f"the cache {folder.path} cannot be read")
         return None
     payload, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]
-    return payload if len(check) == CHECK_BYTES and check == _checksum(payload) else None
+    whole = len(check) == CHECK_BYTES and check == _checksum(entry, payload)
+    return payload if whole else None
+
+
+def _read(folder: _Folder, entry: str) -> bytes:
+    """All of an entry; b"" with a warning if it is not a file that this user alone may write to."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(entry, flags, dir_fd=folder.descriptor), "rb") as file:
+        found = os.fstat(file.fileno())
+        problem = _distrust(found) if stat.S_ISREG(found.st_mode) else "it is not a regular file"
+        if problem is None:
+            return file.read()
+    words = f"{folder.path / entry} of the cache is not used: {problem}. It is made again"
+    warnings.warn(words, RuntimeWarning, stacklevel=3)
+    return b""
 
 
 def put(name: str, key: str, data: bytes) -> Path:
-    """Keep bytes under a name and digest, at once or not at all; the file that holds them.
+    """Keep bytes under a name and digest, at once or not at all; the path as `path` returns it.
 
     Where the directory turns out to be unusable (full, read-only) a temporary one replaces it.
     """
+    entry = f"{key}.{name}"
     try:
-        return _write(_entry(name, key), data)
+        return _write(_folder(), entry, data)
     except OSError as error:
+        refuse_if_exhausted(error, f"the cache {directory()} cannot be written")
         problem = f"writing to the cache {directory()} failed: {error.strerror}"
-        return _write(_temporary(problem) / f"{key}.{name}", data)
+        return _write(_temporary(problem), entry, data)
+
+
+def subfolder(name: str) -> Path:
+    """A folder of the cache for another library, without files that somebody else may have written.
+
+    Such a library loads code from there, but does not check who wrote it.
+    """
+    folder = directory() / name
+    if folder.is_symlink() or (folder.exists() and folder.stat().st_uid != os.getuid()):
+        return _temporary(f"{folder} is not used: it belongs to somebody else").path
+    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.chmod(0o700)
+    for file in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # removed by another process
+            if file.is_symlink() or (file.is_file() and _distrust(file.stat())):
+                file.unlink()
+    return folder
 
 
 def forget(name: str) -> None:
     """Remove all entries of this name."""
-    for path in directory().glob(f"*.{name}"):
-        path.unlink(missing_ok=True)
+    folder = _folder()
+    for entry in os.listdir(folder.descriptor):
+        if entry.endswith(f".{name}"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(entry, dir_fd=folder.descriptor)
 
 
-def _entry(name: str, key: str) -> Path:
-    return directory() / f"{key}.{name}"
+def _checksum(entry: str, payload: bytes) -> bytes:
+    """What ends an entry: a comment in a text, ignored by the loader of a binary.
+
+    It depends on the entry's name too: an entry that is renamed is a damaged one.
+    """
+    return f"\n// {digest(entry, payload)[:32]}\n".encode()
 
 
-def _checksum(payload: bytes) -> bytes:
-    """What ends an entry: a comment in a text, ignored by the loader of a binary."""
-    return f"\n// {hashlib.blake2b(payload, digest_size=16).hexdigest()}\n".encode()
-
-
-def _write(target: Path, data: bytes) -> Path:
-    handle, part = tempfile.mkstemp(prefix=target.name, suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data + _checksum(data))
-        os.replace(part, target)
-    except OSError:
-        os.unlink(part)
-        raise
-    return target
+def _write(folder: _Folder, entry: str, data: bytes) -> Path:
+    at, part = folder.descriptor, f"{entry}.{secrets.token_hex(8)}.part"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with open(os.open(part, flags, 0o600, dir_fd=at), "wb") as file:
+        try:
+            file.write(data + _checksum(entry, data))
+            file.flush()
+            os.replace(part, entry, src_dir_fd=at, dst_dir_fd=at)
+        except OSError:
+            os.unlink(part, dir_fd=at)
+            raise
+    return folder.entry(entry)
 
 
 def package_digest() -> str:

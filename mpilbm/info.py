@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from mpilbm import __version__
+from mpilbm import __version__, processes
 from mpilbm.units import counted
 
 SECONDS = 30  # for a child process to answer
@@ -77,11 +77,9 @@ def ask(question: str) -> tuple[list[str], str]:
     """
     from mpilbm.halo.launcher import without_launcher
 
-    command, environment = [sys.executable, "-c", question], without_launcher()
+    environment = processes.environment(without_launcher())
     try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=SECONDS
-        )
+        done = processes.run(processes.python(question), env=environment, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return [], f"no answer within {SECONDS} s"
     if done.returncode == 0:
@@ -128,7 +126,7 @@ def mpi() -> list[Fact]:
 
 def launcher(library: str) -> Fact:
     """The mpirun in PATH, and whether it belongs to the library."""
-    path = shutil.which("mpirun") or shutil.which("mpiexec")
+    path = processes.locate("mpirun") or processes.locate("mpiexec")
     beside = shutil.which("mpirun", path=os.path.dirname(sys.executable))
     mend = f"use {beside}" if beside else "put the folder of the library's own mpirun first in PATH"
     if path is None:
@@ -214,8 +212,8 @@ def compilers() -> list[Fact]:
     try:
         found = compiler.find()
         facts = [Fact("compilers", "C", f"{' '.join(found.command)}: {found.version}")]
-    except MpilbmError:
-        facts = [Fact("compilers", "C", "none: the cpu backend cannot compile", compiler.INSTALL)]
+    except MpilbmError as error:
+        facts = [Fact("compilers", "C", "none: the cpu backend cannot compile", str(error))]
     if ziglang := version("ziglang"):
         facts.append(Fact("compilers", "zig", f"the ziglang wheel {ziglang}"))
     return facts
@@ -234,7 +232,7 @@ def caches() -> list[Fact]:
 
 def _first_lines(command: list[str]) -> list[str]:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        done = processes.run(command, timeout=SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return []
     return done.stdout.splitlines()

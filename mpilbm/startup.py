@@ -1,14 +1,12 @@
 """How long `mpilbm run` takes until a small case is done: with an empty cache, and from it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from mpilbm import toml_text
+from mpilbm import processes, toml_text
 from mpilbm.errors import MpilbmError
 from mpilbm.halo.launcher import without_launcher
 from mpilbm.outputs.directory import SUMMARY
@@ -52,10 +50,8 @@ def seconds(case: Path, folder: str) -> float:
     caches = {"MPILBM_CACHE_DIR": f"{folder}/kernels", "CUPY_CACHE_DIR": f"{folder}/cupy"}
     words = ["run", str(case), "--output", f"{folder}/out", "--overwrite"]
     start = perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "mpilbm", *words],
-        env=without_launcher() | caches, capture_output=True, text=True,
-    )  # fmt: skip
+    environment = processes.environment(without_launcher() | caches)
+    done = processes.run(processes.module("mpilbm", *words), env=environment)
     taken = perf_counter() - start
     if done.returncode:
         words = done.stderr.strip().replace("mpilbm: error: ", "")

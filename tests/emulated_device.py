@@ -1,7 +1,9 @@
 """A GPU that is not there: CUDA texts compiled as C++20, launched as backends/cuda.py does."""
 
 import ctypes
+import os
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -32,10 +34,12 @@ DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+) (\w+)\[\
 
 @once
 def command() -> tuple[str, ...] | None:
-    """A C++ compiler, if there is one; Zig's needs a minute when it is used for the first time."""
+    """$CXX or a C++ compiler, if there is one; Zig's needs a minute when it is first used."""
+    if words := os.environ.get("CXX"):
+        return tuple(shlex.split(words))
     for name in ("c++", "g++", "clang++"):
         found = shutil.which(name)
-        version = compiler._version((found,)) if found else None
+        version = compiler._version((found,))[0] if found else ""
         if version and not compiler.problem_of((found,), version, "#include <cmath>\n"):
             return (found,)
     return (sys.executable, "-m", "ziglang", "c++") if find_spec("ziglang") else None
@@ -47,7 +51,7 @@ def build(text: str, *defined: str) -> Path:
     text = DYNAMIC.sub(r"DYNAMIC_SHARED(\1, \2);", text)
     text = f"{HEADER.read_text()}\n{text}\n{ends}"
     flags = (*FLAGS, *defined)
-    key = cache.digest(text, *flags, *command(), compiler._version(command()))
+    key = cache.digest(text, *flags, *command(), *compiler._version(command()))
     return cache.path("emulated.so", key) or _compile(text, key, flags)
 
 
@@ -56,9 +60,9 @@ def _compile(text: str, key: str, flags) -> Path:
         source, target = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
         source.write_text(text, encoding="utf-8")
         words = [*command(), *flags, str(source), "-o", str(target)]
-        done = subprocess.run(words, capture_output=True, text=True)
+        done = subprocess.run(words, capture_output=True, text=True, env=compiler.environment())
         if done.returncode:
-            kept = cache.put("cpp", key, text.encode())
+            kept = cache.put("cpp", key, text.encode()).resolve()
             raise AssertionError("\n".join([f"see {kept}", *done.stderr.splitlines()[:12]]))
         return cache.put("emulated.so", key, target.read_bytes())
 

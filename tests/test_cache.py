@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,80 @@ def folder(tmp_path, monkeypatch):
 def test_entries_come_back(folder):
     assert cache.get("so", "0") is None
     assert cache.path("so", "0") is None
-    assert cache.put("so", "0", b"binary") == folder / "0.so" == cache.path("so", "0")
+    assert cache.put("so", "0", b"binary").resolve() == folder / "0.so"
+    assert cache.path("so", "0").resolve() == folder / "0.so"
     assert cache.get("so", "0") == b"binary"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert [file.name for file in folder.iterdir()] == ["0.so"]
+
+
+def test_an_entry_under_another_name_is_ignored(folder):
+    cache.put("so", "0", b"binary")
+    (folder / "0.so").rename(folder / "1.so")
+    assert cache.path("so", "1") is None
+
+
+def give_away(path):
+    if os.getuid() != 0:
+        pytest.skip("needs root: chown")
+    os.chown(path, 12345, -1)
+
+
+def put_a_link(path):
+    path.symlink_to(path.rename(path.with_name("elsewhere")))
+
+
+def put_a_pipe(path):
+    path.unlink()
+    os.mkfifo(path, 0o600)
+
+
+PLANTED = {
+    "of another user": (give_away, "belongs to user 12345"),
+    "that the group may write to": (lambda path: path.chmod(0o620), "mode 620"),
+    "that all may write to": (lambda path: path.chmod(0o602), "mode 602"),
+    "a link": (put_a_link, None),
+    "a pipe": (put_a_pipe, "not a regular file"),
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_an_entry_that_somebody_may_have_planted_is_replaced(folder, kind):
+    """Planted while others could write to the directory, which is private by now."""
+    plant, words = PLANTED[kind]
+    plant(cache.put("so", "0", b"planted").resolve())
+    with pytest.warns(RuntimeWarning, match=words) if words else nullcontext():
+        assert cache.path("so", "0") is None
+    cache.put("so", "0", b"binary")
+    assert cache.get("so", "0") == b"binary"
+    assert not (folder / "0.so").is_symlink()
+    assert (folder / "0.so").stat().st_uid == os.getuid()
+
+
+def test_a_directory_put_in_place_of_the_checked_one_is_not_read(folder):
+    path = cache.put("so", "0", b"binary")
+    folder.rename(folder.with_name("aside"))
+    folder.mkdir()
+    (folder / "0.so").write_bytes(b"planted")
+    assert path.read_bytes().startswith(b"binary")
+    assert cache.path("so", "0") == path
+    cache.put("so", "1", b"more")
+    assert not (folder / "1.so").exists()
+
+
+def test_a_folder_for_another_library_holds_nothing_of_others(folder):
+    kept = cache.subfolder("cupy")
+    for name, mode in {"own": 0o600, "planted": 0o666}.items():
+        (kept / name).write_bytes(b"code")
+        (kept / name).chmod(mode)
+    (kept / "link").symlink_to("/etc/hostname")
+    kept.chmod(0o777)
+    assert cache.subfolder("cupy") == kept
+    assert [file.name for file in kept.iterdir()] == ["own"]
+    assert kept.stat().st_mode & 0o777 == 0o700
+    give_away(kept)
+    with pytest.warns(RuntimeWarning, match="belongs to somebody else"):
+        assert cache.subfolder("cupy") != kept
 
 
 @pytest.mark.parametrize(
@@ -65,10 +136,10 @@ def test_a_full_disk_is_no_failure(folder, monkeypatch):
     cache.directory()
     write = cache._write
 
-    def full(target, data):
-        if target.parent == folder:
+    def full(target, *entry):
+        if target.path == folder:
             raise OSError(28, "No space left on device")
-        return write(target, data)
+        return write(target, *entry)
 
     monkeypatch.setattr(cache, "_write", full)
     with pytest.warns(RuntimeWarning, match="No space left"):

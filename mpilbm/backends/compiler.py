@@ -1,11 +1,11 @@
 """C compilers: finding one, and kernel text -> shared object, kept in the cache."""
 
+import contextlib
 import functools
 import os
 import platform
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from mpilbm import cache
-from mpilbm.errors import CaseError, MpilbmError
+import platformdirs
+
+from mpilbm import cache, processes
+from mpilbm.errors import CaseError, FileSystemError, MpilbmError
 
 FLAGS = (
     "-std=gnu11",
@@ -31,6 +33,7 @@ WIDE = "-mprefer-vector-width=512"
 NAMES = ("cc", "gcc", "clang", "icx", "zig")
 TRIED = ("cc", "gcc", "clang", "zig")  # in this order, after $CC
 PROBE = "#include <math.h>\n#include <stdint.h>\ndouble f(double x) { return exp(x); }\n"
+SECONDS = 60
 INSTALL = "pip install 'mpilbm[cpu]', or apt-get install gcc libc6-dev, or dnf install gcc"
 
 
@@ -56,7 +59,7 @@ class Compiler:
         return cache.path("so", key) or self._compile(text, key, flags)
 
     def _compile(self, text: str, key: str, flags: tuple[str, ...]) -> Path:
-        with tempfile.TemporaryDirectory(prefix="mpilbm-") as folder:
+        with temporary_folder() as folder:
             source, target = Path(folder, "kernels.c"), Path(folder, "kernels.so")
             source.write_text(text, encoding="utf-8")
             done = self._run(flags, source, target)
@@ -65,38 +68,59 @@ class Compiler:
             if done.returncode == 0:
                 return cache.put("so", key, target.read_bytes())
             words = done.stderr.replace(str(source), "kernels.c").splitlines()
-        raise MpilbmError(
-            "\n".join([
-                f"{shlex.join(self.command)} could not compile the kernels "
-                f"(text: {cache.put('c', key, text.encode())}):",
-                *words[:12],
-                "If it lacks headers or is too old, set CC to another compiler, "
-                f"or install one: {INSTALL}",
-            ])
-        )  # fmt: skip
+        kept = cache.put("c", key, text.encode()).resolve()
+        lead = f"{shlex.join(self.command)} could not compile the kernels (text: {kept}):"
+        raise MpilbmError("\n".join([lead, *words[:12], _fix(done.returncode)]))
 
     def _run(self, flags, source: Path, target: Path) -> subprocess.CompletedProcess:
         command = [*self.command, *flags, str(source), "-o", str(target), "-lm"]
-        return subprocess.run(command, capture_output=True, text=True, errors="replace")
+        return processes.run(command, cwd=source.parent, env=environment())
+
+
+@contextlib.contextmanager
+def temporary_folder():
+    """A folder that is removed afterwards; MpilbmError where none can be written."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="mpilbm-") as folder:
+            yield folder
+    except OSError as error:
+        processes.refuse_if_exhausted(error, "the kernels cannot be compiled")
+        raise FileSystemError(
+            f"the kernels cannot be compiled: {error}; if it is the folder for temporary files "
+            "that is full or read-only, set TMPDIR to another one"
+        ) from error
+
+
+def _fix(code: int) -> str:
+    """What to do after a compiler ended with this exit code; negative: killed by that signal."""
+    if code < 0:
+        return f"It was killed by signal {-code}; perhaps memory ran out: use fewer ranks a node"
+    return (
+        f"If it lacks headers or is too old, set CC to another compiler, or install one: {INSTALL}"
+    )
 
 
 def find(name: str | None = None) -> Compiler:
     """The compiler of this name, else the first of $CC, cc, gcc, clang and the ziglang package.
 
-    Those that nobody named are used only if they can compile. Raises CaseError if none is found.
+    Those that nobody named are used only if they can compile. Raises CaseError if there is none,
+    with the reason why those that were found cannot be used.
     """
-    problems = []
-    for words in [name] if name else [os.environ.get("CC", ""), *TRIED]:
-        command = _locate(words)
-        answer = _version(command) if command else None
-        if answer is None:
-            continue
-        problem = "" if words in (name, os.environ.get("CC")) else problem_of(command, answer)
-        if not problem:
-            return Compiler(command, answer)
-        problems.append(f"{command[0]} cannot compile ({problem})")
-    found = f"the compiler '{name}' is not there" if name else "no C compiler was found"
-    raise CaseError("; ".join([*problems, found, INSTALL]), where="backend.compiler")
+    chosen = os.environ.get("CC", "")
+    refused = []
+    for words in [name] if name else [chosen, *TRIED]:
+        if command := _locate(words):
+            answer, problem = _version(command)
+            if answer and words not in (name, chosen):
+                problem = problem_of(command, answer)
+            if not problem:
+                return Compiler(command, answer)
+            refused.append(f"{shlex.join(command)} {problem}")
+    if refused:
+        found = f"no C compiler can be used: {'; '.join(dict.fromkeys(refused))}"
+    else:
+        found = f"the compiler '{name}' is not there" if name else "no C compiler was found"
+    raise CaseError(f"{found}; {INSTALL}", where="backend.compiler")
 
 
 def problem_of(command: tuple[str, ...], version: str, text: str = PROBE) -> str:
@@ -104,38 +128,64 @@ def problem_of(command: tuple[str, ...], version: str, text: str = PROBE) -> str
     key = cache.digest(text, *command, version)
     if cache.get("compiler", key) is not None:
         return ""
-    with tempfile.TemporaryDirectory(prefix="mpilbm-") as folder:
-        source, target = Path(folder, "probe.c"), Path(folder, "probe.so")
+    with temporary_folder() as folder:
+        source = Path(folder, "probe.c")
         source.write_text(text)
-        flags = ["-shared", "-fPIC", source, "-o", target, "-lm"]
-        done = subprocess.run([*command, *flags], capture_output=True, text=True, errors="replace")
+        flags = ["-shared", "-fPIC", "probe.c", "-o", "probe.so", "-lm"]
+        done = processes.run([*command, *flags], cwd=folder, env=environment())
     if done.returncode == 0:
         cache.put("compiler", key, b"")
         return ""
-    lines = [line for line in done.stderr.splitlines() if "error" in line] or [version]
-    return lines[0].removeprefix(f"{source}:")
+    lines = [line for line in done.stderr.splitlines() if "error" in line]
+    return f"cannot compile ({lines[0] if lines else f'exit code {done.returncode}'})"
+
+
+def environment() -> dict[str, str]:
+    """For a compiler. Zig needs a folder to write to: its usual one, or one in our cache."""
+    name, found = "ZIG_GLOBAL_CACHE_DIR", processes.environment()
+    folder = Path(platformdirs.user_cache_dir("zig"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        usable = False
+    return {name: str(folder if usable else cache.subfolder("zig"))} | found
 
 
 def _locate(words: str) -> tuple[str, ...] | None:
     """The full command behind the words of a compiler, or None."""
     if words == "zig" and find_spec("ziglang"):
-        return (sys.executable, "-m", "ziglang", "cc")
-    command = shlex.split(words)
-    program = shutil.which(command[0]) if command else None
+        return (sys.executable, "-P", "-m", "ziglang", "cc")
+    try:
+        command = shlex.split(words)
+    except ValueError as error:
+        raise CaseError(f"CC={words}: {error}; write it as in a shell", "environment") from None
+    if command and os.path.dirname(command[0]) and not os.path.isabs(command[0]):
+        raise CaseError(
+            f"CC={words}: {command[0]} depends on the current folder; give its absolute path, "
+            "or the name of a program in PATH",
+            "environment",
+        )
+    program = processes.locate(command[0]) if command else None
     if program is None:
         return None
     return (program, *(("cc",) if words == "zig" else command[1:]))
 
 
 @functools.cache
-def _version(command: tuple[str, ...]) -> str | None:
-    """First line of what a compiler says of itself; None if it does not run."""
+def _version(command: tuple[str, ...]) -> tuple[str, str]:
+    """First line of what a compiler says of itself, or "" and the reason why it cannot be used."""
     try:
-        done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+        done = processes.run([*command, "--version"], cwd="/", timeout=SECONDS, env=environment())
+    except OSError as error:
+        return "", f"cannot be started ({error.strerror})"
+    except subprocess.TimeoutExpired:
+        return "", f"--version gives no answer within {SECONDS} s"
     lines = done.stdout.splitlines()
-    return lines[0] if done.returncode == 0 and lines else None
+    if done.returncode == 0 and lines:
+        return lines[0], ""
+    said = done.stderr.strip().splitlines() or ["without a message"]
+    return "", f"--version ends with exit code {done.returncode} ({said[-1]})"
 
 
 @functools.cache

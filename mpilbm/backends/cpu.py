@@ -214,9 +214,10 @@ class CpuDevice(Device):
         try:
             library = ctypes.CDLL(str(path))
         except OSError as error:
+            words = str(error).replace(str(path), str(path.resolve()))
             raise MpilbmError(
-                f"the kernels just compiled cannot be loaded: {error}; if {path.parent} is on a "
-                "file system without leave to execute, set MPILBM_CACHE_DIR to another directory"
+                f"the kernels just compiled cannot be loaded: {words}; if {path.resolve().parent} "
+                "is on a file system mounted with noexec, set MPILBM_CACHE_DIR to another directory"
             ) from error
         return {
             name: CpuKernel(getattr(library, kernel.name), kernel, program)

@@ -60,7 +60,7 @@ def load_cupy(found: nvidia.Driver):
             'container: start it with access to the GPUs), or set name = "cpu"',
             where="backend.name",
         )
-    os.environ.setdefault("CUPY_CACHE_DIR", str(cache.directory() / "cupy"))
+    os.environ.setdefault("CUPY_CACHE_DIR", str(cache.subfolder("cupy")))
     try:
         import cupy
 
@@ -251,7 +251,7 @@ class CudaDevice(Device):
         try:
             module.compile()
         except self._cupy.cuda.compiler.CompileException as error:
-            kept = cache.put("cu", cache.digest(text), text.encode())
+            kept = cache.put("cu", cache.digest(text), text.encode()).resolve()
             words = str(error).splitlines()[:12]
             lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
             raise MpilbmError("\n".join([lead, *words])) from error

@@ -9,7 +9,7 @@ from mpilbm.codegen.pairs import PairText
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.layouts import HERE, Layout
 
-CELL = "const int64 cell = ((plane - origin) * rows + row) * nx + x;"
+CELL = "MAYBE_UNUSED const int64 cell = ((plane - origin) * rows + row) * nx + x;"
 NODE = """\
 const int within = node_cell[node_start[plane] + node], row = within / nx, x = within - row * nx;
   """

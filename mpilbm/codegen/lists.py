@@ -21,8 +21,8 @@ ENTRY["cells"] = """\
 const int64 cell = cells[entry];
 const int x = (int)(cell & 0x1fffff), row = (int)(cell >> 21 & 0x1fffff);
 const int64 plane = (cell >> 42) + first;
-const int x_m = X_BEFORE(x), x_p = X_AFTER(x);
-const int row_m = BEFORE(row, rows), row_p = AFTER(row, rows);"""
+MAYBE_UNUSED const int x_m = X_BEFORE(x), x_p = X_AFTER(x);
+MAYBE_UNUSED const int row_m = BEFORE(row, rows), row_p = AFTER(row, rows);"""
 ENTRY["nodes"] = """\
 const int node = (int)(cells[entry] & 0x3ffffffffff);
 const int64 plane = (cells[entry] >> 42) + first;"""

@@ -1,11 +1,14 @@
 /* What a C compiler makes of the kernels' words. */
 #include <tgmath.h>
 #include <string.h>
+/* The functions of all cells have the same parameters, whichever of them they need. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #define RESTRICT restrict
-#define INLINE static inline __attribute__((always_inline))
+#define MAYBE_UNUSED __attribute__((unused))
+#define INLINE MAYBE_UNUSED static inline __attribute__((always_inline))
 #define KERNEL(threads) void
 /* A function that loops call with whole vectors; inlined a hundred times, it takes long to compile. */
-#define MANY_AT_ONCE _Pragma("omp declare simd notinbranch") static __attribute__((noinline))
+#define MANY_AT_ONCE _Pragma("omp declare simd notinbranch") MAYBE_UNUSED static __attribute__((noinline))
 #define STORE_BITS(field, index, bits) ((field)[index] = (bits))
 #define FORGET_ADDRESSES
 #define LARGER(a, b) larger(a, b)

@@ -1,5 +1,6 @@
 /* What a CUDA compiler makes of the kernels' words. */
 #define RESTRICT __restrict__
+#define MAYBE_UNUSED
 #define INLINE static __device__ __forceinline__
 #define MANY_AT_ONCE INLINE
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)

@@ -4,13 +4,12 @@ import functools
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mpilbm import cache
+from mpilbm import cache, processes
 from mpilbm.errors import CommandError
 from mpilbm.halo import launcher
 from mpilbm.halo.probe import MARK
@@ -70,9 +69,8 @@ def verdict(backend: str = "cuda") -> Verdict:
 
 def run_probe(backend: str, limit: int = LIMIT) -> tuple[str, str]:
     """Output of the probe between two ranks, or of one alone where no launcher starts; its end."""
-    child = [sys.executable, "-m", "mpilbm.halo.probe", backend, str(limit)]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    mpirun = shutil.which("mpirun", path=path)
+    child = processes.module("mpilbm.halo.probe", backend, str(limit))
+    mpirun = processes.locate("mpirun", os.path.dirname(sys.executable))
     for command in ([mpirun, "-n", "2", *child] if mpirun else None, child):
         if command:
             output, end = _run(command, limit + 5)
@@ -85,7 +83,7 @@ def _run(command: list[str], limit: int) -> tuple[str, str]:
     """Standard output of a command and how it ended; its ranks end themselves by an alarm."""
     with subprocess.Popen(
         command,
-        env=launcher.without_launcher(),
+        env=processes.environment(launcher.without_launcher()),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

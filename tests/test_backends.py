@@ -227,6 +227,20 @@ def test_a_compiler_without_headers_is_passed_over(tmp_path, monkeypatch, folder
         compiler.find()
 
 
+@pytest.mark.parametrize("home", ["/dev/null", None])
+def test_ziglang_needs_no_home(home, folder, monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("ZIG_GLOBAL_CACHE_DIR", raising=False)
+    if home is None:  # and none in the list of users
+        monkeypatch.delenv("HOME", raising=False)
+        monkeypatch.setattr(compiler.platformdirs, "user_cache_dir", lambda name: f"/proc/{name}")
+    else:
+        monkeypatch.setenv("HOME", home)
+    assert compiler.environment()["ZIG_GLOBAL_CACHE_DIR"] == str(folder / "zig")
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", "/mine")
+    assert compiler.environment()["ZIG_GLOBAL_CACHE_DIR"] == "/mine"
+
+
 def test_ziglang_compiles_the_same(kernels, device):
     pytest.importorskip("ziglang")
     zig = Cpu(compiler="zig").open()

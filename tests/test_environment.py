@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 C, CPP = ("cc", "gcc", "clang"), ("c++", "g++", "clang++")
-NEEDED = 'unset CC; source tools/environment.sh; PATH=$1:$PATH; packages "$2"'
+NEEDED = 'unset CC CXX; source tools/environment.sh; PATH=$1:$PATH; packages "$2"'
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ packages() {
     local extras=$1
     compiles c math.h "${CC:-cc}" cc gcc clang || extras+=,cpu
     # Tests compile the CUDA text as C++.
-    [[ $extras != test ]] || compiles c++ cmath c++ g++ clang++ || extras+=,cpu
+    [[ $extras != test ]] || compiles c++ cmath "${CXX:-c++}" c++ g++ clang++ || extras+=,cpu
     printf '%s\n' --editable "${root}[$extras]"
     [[ ${MPILBM_SYSTEM_MPI:-0} == 1 ]] || printf '%s\n' mpich
 }

@@ -21,12 +21,12 @@ part() {
     summary+=("$(printf '%-24s %4d s  %s' "$name" $((SECONDS - begin)) "$outcome")")
 }
 
-# Multiply all time limits with the speed of this machine; needs the environment.
+# Multiply all time limits by the time to compile a kernel over that of a reference machine.
 scale_limits() {
     percent=$(python "$root/tools/compile_time") || fail "tools/compile_time failed"
-    say "compiling takes $percent % of the reference time: time limits are multiplied with" \
-        "$((percent > 100 ? percent : 100)) %"
+    say "compiling takes $percent % of the reference time"
     percent=$((percent > 100 ? percent : 100))
+    say "time limits are multiplied by $((percent / 100)).$(printf %02d $((percent % 100)))"
 }
 
 # Run pytest with the options after the time limits $1 of all tests and $2 of one, in seconds. pytest ends

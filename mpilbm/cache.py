@@ -87,6 +87,8 @@ def _prepared(wanted: Path) -> _Folder:
         wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = _opened(wanted)
         problem = _distrust(os.fstat(folder.descriptor))
+        if os.fstatvfs(folder.descriptor).f_flag & os.ST_NOEXEC:
+            problem = problem or "its file system is mounted with noexec"
         if problem is None and os.access(wanted, os.W_OK | os.X_OK):
             return folder
         os.close(folder.descriptor)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
 import click
 
@@ -140,21 +141,33 @@ def launcher(library: str) -> Fact:
 
 
 def hdf5() -> list[Fact]:
-    """Whether h5py can write one file from all ranks at once."""
+    """The HDF5 library, and who writes the files of a run in this directory."""
     answer, problem = ask(HDF5_QUESTION)
     if not answer:
         return [Fact("HDF5", "h5py", f"none: {problem}", "pip install h5py")]
-    if answer[0] == "mpi":
-        return [Fact("HDF5", "h5py", f"parallel, HDF5 {answer[1]}: all ranks write together")]
-    text = (
-        f"serial, HDF5 {answer[1]}: rank 0 writes for all (Debian's build says so outside mpirun, "
-        "yet is parallel inside)"
+    parallel = answer[0] == "mpi"
+    text = f"{'parallel' if parallel else 'serial'}, HDF5 {answer[1]}"
+    return [Fact("HDF5", "h5py", text), writers(parallel)]
+
+
+def writers(parallel: bool) -> Fact:
+    """Who writes in this directory if all ranks are on one node, and if they are on several."""
+    from mpilbm.outputs import file_system
+
+    here = file_system.kind(Path.cwd())
+    fallback = "all ranks write together (MPI-IO)" if parallel else "rank 0 writes for all"
+    one, several = (
+        "each rank writes its own planes" if file_system.takes_parts(here, one_node) else fallback
+        for one_node in (True, False)
     )
+    text = one if one == several else f"{one}; on several nodes {several}"
     mend = (
-        "for parallel files: apt-get install python3-h5py-mpi, or "
+        "write to a parallel file system, or install an h5py with MPI: apt-get install "
+        "python3-h5py-mpi (reported as serial here, parallel under mpirun), or "
         "HDF5_MPI=ON CC=mpicc pip install --no-build-isolation --no-binary=h5py h5py"
     )
-    return [Fact("HDF5", "h5py", text, mend)]
+    slow = one == fallback and not parallel
+    return Fact("HDF5", "writers", f"{here or 'unknown'} file system: {text}", mend if slow else "")
 
 
 def devices(probe: bool) -> list[Fact]:

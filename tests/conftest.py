@@ -6,6 +6,8 @@ CUDA text that is compiled as C++ (see emulated_device.py).
 
 from mpilbm.backends import compiler
 
+pytest_plugins = ["quick", "reporting"]
+
 
 def pytest_addoption(parser):
     parser.addoption("--kernel-flags", default="", help="further flags of kernels in C, e.g. -O0")

@@ -38,7 +38,9 @@ def command() -> tuple[str, ...] | None:
     if words := os.environ.get("CXX"):
         return tuple(shlex.split(words))
     for name in ("c++", "g++", "clang++"):
-        if found := shutil.which(name):
+        found = shutil.which(name)
+        version = compiler._version((found,))[0] if found else ""
+        if version and not compiler.problem_of((found,), version, "#include <cmath>\n"):
             return (found,)
     return (sys.executable, "-m", "ziglang", "c++") if find_spec("ziglang") else None
 
@@ -58,7 +60,7 @@ def _compile(text: str, key: str, flags) -> Path:
         source, target = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
         source.write_text(text, encoding="utf-8")
         words = [*command(), *flags, str(source), "-o", str(target)]
-        done = subprocess.run(words, capture_output=True, text=True)
+        done = subprocess.run(words, capture_output=True, text=True, env=compiler.environment())
         if done.returncode:
             kept = cache.put("cpp", key, text.encode()).resolve()
             raise AssertionError("\n".join([f"see {kept}", *done.stderr.splitlines()[:12]]))

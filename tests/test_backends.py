@@ -212,6 +212,37 @@ def test_order_of_compilers(tmp_path, monkeypatch):
     assert compiler.find().command == (str(tmp_path / "cc"),)
 
 
+def test_a_compiler_without_headers_is_passed_over(tmp_path, monkeypatch, folder):
+    (tmp_path / "cc").write_text(
+        "#!/bin/sh\n[ $1 = --version ] && echo cc 12 && exit\n"
+        "echo 'x.c:1: fatal error: no math.h' >&2\nexit 1\n"
+    )
+    (tmp_path / "gcc").write_text("#!/bin/sh\necho gcc 12\n")
+    for name in ("cc", "gcc"):
+        (tmp_path / name).chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.delenv("CC", raising=False)
+    assert compiler.find().command == (str(tmp_path / "gcc"),)
+    assert compiler.find("cc").command == (str(tmp_path / "cc"),)
+    monkeypatch.setattr(compiler, "TRIED", ("cc",))
+    with pytest.raises(CaseError, match=r"cc cannot compile \(.*no math\.h\).*pip install"):
+        compiler.find()
+
+
+@pytest.mark.parametrize("home", ["/dev/null", None])
+def test_ziglang_needs_no_home(home, folder, monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("ZIG_GLOBAL_CACHE_DIR", raising=False)
+    if home is None:  # and none in the list of users
+        monkeypatch.delenv("HOME", raising=False)
+        monkeypatch.setattr(compiler.platformdirs, "user_cache_dir", lambda name: f"/proc/{name}")
+    else:
+        monkeypatch.setenv("HOME", home)
+    assert compiler.environment()["ZIG_GLOBAL_CACHE_DIR"] == str(folder / "zig")
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", "/mine")
+    assert compiler.environment()["ZIG_GLOBAL_CACHE_DIR"] == "/mine"
+
+
 def test_ziglang_compiles_the_same(kernels, device):
     pytest.importorskip("ziglang")
     zig = Cpu(compiler="zig").open()

@@ -5,6 +5,7 @@ import re
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,6 +124,13 @@ def test_a_directory_of_somebody_else_is_not_used(folder, monkeypatch):
     folder.mkdir(mode=0o700)
     monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
     with pytest.warns(RuntimeWarning, match="belongs to user"):
+        assert cache.directory() != folder
+
+
+def test_a_directory_of_which_no_code_can_be_loaded_is_not_used(folder, monkeypatch):
+    noexec = SimpleNamespace(f_flag=os.ST_NOEXEC)
+    monkeypatch.setattr(os, "fstatvfs", lambda descriptor: noexec)
+    with pytest.warns(RuntimeWarning, match=r"noexec.*MPILBM_CACHE_DIR"):
         assert cache.directory() != folder
 
 

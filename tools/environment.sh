@@ -33,12 +33,25 @@ find_python() {
         "and run this again."
 }
 
+# Whether one of the compilers after the language $1 and the header $2 makes a library: one may lack headers.
+compiles() {
+    local language=$1 header=$2 folder compiler found=1
+    folder=$(mktemp -d)
+    printf '#include <%s>\nint one(void) { return 1; }\n' "$header" >"$folder/one"
+    for compiler in "${@:3}"; do
+        $compiler -x "$language" -shared -fPIC "$folder/one" -o "$folder/one.so" -lm \
+            >/dev/null 2>&1 && found=0 && break
+    done
+    rm -rf "$folder"
+    return "$found"
+}
+
 # What pip must install for the extra $1: a compiler and an MPI only where none is there.
 packages() {
     local extras=$1
-    command -v cc gcc clang >/dev/null || extras+=,cpu
+    compiles c math.h "${CC:-cc}" cc gcc clang || extras+=,cpu
     # Tests compile the CUDA text as C++.
-    [[ $extras != test ]] || command -v c++ g++ clang++ >/dev/null || extras+=,cpu
+    [[ $extras != test ]] || compiles c++ cmath "${CXX:-c++}" c++ g++ clang++ || extras+=,cpu
     printf '%s\n' --editable "${root}[$extras]"
     [[ ${MPILBM_SYSTEM_MPI:-0} == 1 ]] || printf '%s\n' mpich
 }

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import platformdirs
+
 from mpilbm import cache, processes
 from mpilbm.errors import CaseError, FileSystemError, MpilbmError
 
@@ -29,6 +31,8 @@ FLAGS = (
 # GCC and Clang halve the width of vectors on many CPUs that have AVX-512.
 WIDE = "-mprefer-vector-width=512"
 NAMES = ("cc", "gcc", "clang", "icx", "zig")
+TRIED = ("cc", "gcc", "clang", "zig")  # in this order, after $CC
+PROBE = "#include <math.h>\n#include <stdint.h>\ndouble f(double x) { return exp(x); }\n"
 SECONDS = 60
 INSTALL = "pip install 'mpilbm[cpu]', or apt-get install gcc libc6-dev, or dnf install gcc"
 
@@ -70,7 +74,7 @@ class Compiler:
 
     def _run(self, flags, source: Path, target: Path) -> subprocess.CompletedProcess:
         command = [*self.command, *flags, str(source), "-o", str(target), "-lm"]
-        return processes.run(command, cwd=source.parent)
+        return processes.run(command, cwd=source.parent, env=environment())
 
 
 @contextlib.contextmanager
@@ -99,14 +103,17 @@ def _fix(code: int) -> str:
 def find(name: str | None = None) -> Compiler:
     """The compiler of this name, else the first of $CC, cc, gcc, clang and the ziglang package.
 
-    Raises CaseError where there is none, with the reason why those that were found cannot be used.
+    Those that nobody named are used only if they can compile. Raises CaseError if there is none,
+    with the reason why those that were found cannot be used.
     """
-    wanted = [name] if name else [os.environ.get("CC", ""), "cc", "gcc", "clang", "zig"]
+    chosen = os.environ.get("CC", "")
     refused = []
-    for words in wanted:
+    for words in [name] if name else [chosen, *TRIED]:
         if command := _locate(words):
             answer, problem = _version(command)
-            if answer:
+            if answer and words not in (name, chosen):
+                problem = problem_of(command, answer)
+            if not problem:
                 return Compiler(command, answer)
             refused.append(f"{shlex.join(command)} {problem}")
     if refused:
@@ -114,6 +121,35 @@ def find(name: str | None = None) -> Compiler:
     else:
         found = f"the compiler '{name}' is not there" if name else "no C compiler was found"
     raise CaseError(f"{found}; {INSTALL}", where="backend.compiler")
+
+
+def problem_of(command: tuple[str, ...], version: str, text: str = PROBE) -> str:
+    """Why a compiler cannot make a library of a text, such as missing headers; "" if it can."""
+    key = cache.digest(text, *command, version)
+    if cache.get("compiler", key) is not None:
+        return ""
+    with temporary_folder() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text(text)
+        flags = ["-shared", "-fPIC", "probe.c", "-o", "probe.so", "-lm"]
+        done = processes.run([*command, *flags], cwd=folder, env=environment())
+    if done.returncode == 0:
+        cache.put("compiler", key, b"")
+        return ""
+    lines = [line for line in done.stderr.splitlines() if "error" in line]
+    return f"cannot compile ({lines[0] if lines else f'exit code {done.returncode}'})"
+
+
+def environment() -> dict[str, str]:
+    """For a compiler. Zig needs a folder to write to: its usual one, or one in our cache."""
+    name, found = "ZIG_GLOBAL_CACHE_DIR", processes.environment()
+    folder = Path(platformdirs.user_cache_dir("zig"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        usable = False
+    return {name: str(folder if usable else cache.subfolder("zig"))} | found
 
 
 def _locate(words: str) -> tuple[str, ...] | None:
@@ -140,7 +176,7 @@ def _locate(words: str) -> tuple[str, ...] | None:
 def _version(command: tuple[str, ...]) -> tuple[str, str]:
     """First line of what a compiler says of itself, or "" and the reason why it cannot be used."""
     try:
-        done = processes.run([*command, "--version"], cwd="/", timeout=SECONDS)
+        done = processes.run([*command, "--version"], cwd="/", timeout=SECONDS, env=environment())
     except OSError as error:
         return "", f"cannot be started ({error.strerror})"
     except subprocess.TimeoutExpired:

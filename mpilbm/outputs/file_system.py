@@ -29,8 +29,13 @@ def each_may_write(comm, directory) -> bool:
     """Whether all ranks may write parts of one file in this directory; collective."""
     if comm.size == 1:
         return True
-    good = ON_ONE_NODE | PARALLEL if local_rank(comm)[1] == comm.size else PARALLEL
-    return all(comm.allgather(kind(directory) in good))
+    one_node = local_rank(comm)[1] == comm.size
+    return all(comm.allgather(takes_parts(kind(directory), one_node)))
+
+
+def takes_parts(file_system: str, one_node: bool) -> bool:
+    """Whether ranks of one node, or of several, may write parts of one file at the same time."""
+    return file_system in PARALLEL or (one_node and file_system in ON_ONE_NODE)
 
 
 def kind(directory, mounts: Path = MOUNTS) -> str:

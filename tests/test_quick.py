@@ -1,0 +1,25 @@
+"""The choice of tools/test --quick."""
+
+from pathlib import Path
+
+import pytest
+from quick import QUICK, choose
+
+
+def test_the_first_and_last_case_of_each_function():
+    functions = {
+        ("test_cache.py", "test_one"): ["a"],
+        ("test_cache.py", "test_many"): ["b", "c", "d"],
+        ("test_else.py", "test_other"): ["e"],
+    }
+    assert choose(functions) == ["a", "b", "d"]
+
+
+def test_an_entry_that_matches_nothing_is_refused():
+    with pytest.raises(pytest.UsageError, match="test_laws_walls"):
+        choose({("test_laws_walls.py", "test_renamed"): ["a"]})
+
+
+def test_all_files_are_there():
+    files = {entry.split("::")[0] for entry in QUICK}
+    assert all((Path(__file__).parent / file).exists() for file in files)

@@ -184,7 +184,7 @@ def test_a_checkpoint_that_may_not_be_read_is_skipped(tmp_path, monkeypatch):
 
 
 def test_another_file_of_ours_is_no_checkpoint(tmp_path):
-    context, writer = checkpoint(tmp_path)
+    context, _ = checkpoint(tmp_path)
     Snapshot(every=1, background=False).open(context).write(9)
     (tmp_path / "snapshot_000000009.vtkhdf").rename(tmp_path / "checkpoint_000000009.h5")
     said = []

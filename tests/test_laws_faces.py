@@ -6,7 +6,6 @@ import h5py
 import numpy as np
 import pytest
 from faces import closed, on_faces, table
-from outputs_cases import make_context
 from slabs import PRECISIONS, Cluster
 
 from mpilbm import domain, geometry
@@ -14,9 +13,7 @@ from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.halo.world import Serial
-from mpilbm.lists import State
-from mpilbm.outputs.checkpoint import Checkpoint
-from mpilbm.registry import make, names
+from mpilbm.registry import names
 from mpilbm.run import run
 
 NAMES = on_faces()

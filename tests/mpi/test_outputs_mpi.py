@@ -96,7 +96,7 @@ def test_restart_reads_own_planes(mpi_tmp_path, comm):
             place = f.id.get_offset() + f.size // 7 * 6 * f.dtype.itemsize
         flip(path, place)  # in the last rank's plane
     comm.barrier()
-    with pytest.raises(CaseError, match="damaged: bytes .* have a wrong checksum"):
+    with pytest.raises(CaseError, match=r"damaged: bytes .* have a wrong checksum"):
         restart.load([path], *arguments)
     assert restart.load([path, older], *arguments) == (3, older)
     expected = make_context(mpi_tmp_path, comm=comm, steps=3).solver.f

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -181,6 +182,20 @@ def test_a_checkpoint_that_may_not_be_read_is_skipped(tmp_path, monkeypatch):
     said = []
     assert load(restart.candidates("auto", tmp_path), context, said) == 3
     assert "cannot be read: Permission denied" in said[0]
+
+
+def test_no_label_of_a_fluid_is_another_name_in_the_file(tmp_path):
+    context = make_context(tmp_path, steps=3)
+    labels = ("boundary", "fluid", "solid_crc32", "statistics")
+    context.solver.state_groups = [
+        SimpleNamespace(label=label, components=context.solver.Q, dtype="float32")
+        for label in labels
+    ]
+    writer = Checkpoint(every=1).open(context)
+    writer.write(3)
+    assert load([writer.path], context) == 3
+    with h5py.File(writer.path) as file:
+        assert sorted(file) == sorted([*labels, "solid.crc32"])
 
 
 def test_another_file_of_ours_is_no_checkpoint(tmp_path):

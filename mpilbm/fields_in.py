@@ -40,6 +40,8 @@ def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -
         if is_npy:
             solid = _read(_map_npy(path), case, begin, end)
         else:
+            if begin == 0:  # on one rank, since it reads the whole file
+                require_intact(path)
             with opened(path) as hdf5:
                 solid = _read(_dataset(hdf5, path, dataset, "biuf"), case, begin, end)
         return stored(case.lattice.staggered, solid, begin)
@@ -57,6 +59,7 @@ def load_numbers(directory, spec: str, shapes=None) -> np.ndarray:
     if not path.is_file():
         raise ValueError(f"is missing: there is no file {path}; paths start at the case")
     if dataset:
+        require_intact(path)
         with opened(path) as hdf5:
             return _numbers(_dataset(hdf5, path, dataset, "iuf"), shapes)
     elif file.endswith(".npy"):

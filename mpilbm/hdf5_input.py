@@ -5,7 +5,9 @@ problems are a ValueError, whose text follows the name of the file. Files of mpi
 digest, which is verified before HDF5 opens them.
 """
 
+import os
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
 
@@ -51,7 +53,7 @@ class Values:
 
 @contextmanager
 def opened(path):
-    """A file opened by h5py; its digest, if there is one, is not verified."""
+    """A file opened by h5py. The digest is verified by `require_intact`, which reads all of it."""
     import h5py
 
     _require_regular(path)
@@ -60,25 +62,31 @@ def opened(path):
     try:
         yield file
     finally:
-        file.close()
+        with _as_hdf5():
+            file.close()
 
 
 def require_intact(path) -> None:
-    """Verify the digest of a file, if it ends with one."""
-    _require_regular(path)
+    """Verify the digest of a file, if it ends with one; once for each state of the file."""
+    state = _require_regular(path)
     try:
-        if file_digest.has_digest(path):
-            file_digest.verify(path)
+        _verify(path, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
     except DamagedFileError as error:
         raise Hdf5InputError(f"is damaged: {error}; write or copy it again") from None
     except OSError as error:
         raise Hdf5InputError(f"cannot be read: {error.strerror}") from None
 
 
-def _require_regular(path) -> None:
+@lru_cache(16)
+def _verify(path, *state) -> None:
+    if file_digest.has_digest(path):
+        file_digest.verify(path)
+
+
+def _require_regular(path) -> os.stat_result:
     try:
-        with file_digest.opened(path):
-            pass
+        with file_digest.opened(path) as number:
+            return os.fstat(number)
     except DamagedFileError:
         raise Hdf5InputError("is not a regular file; name a file") from None
     except OSError as error:

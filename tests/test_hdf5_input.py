@@ -1,12 +1,15 @@
 """HDF5 files of others: what is read of them, and what is refused before it is read."""
 
 import os
+import zlib
 
 import h5py
 import numpy as np
 import pytest
+from outputs_cases import flip
 
 from mpilbm.fields_in import load_numbers
+from mpilbm.file_digest import Extent, trailer
 from mpilbm.hdf5_input import Hdf5InputError, attribute, dataset_names, opened, values
 
 NUMBERS = np.arange(12.0).reshape(3, 4)
@@ -80,6 +83,15 @@ def test_a_shape_is_refused_before_the_values_are_read(path):
         load_numbers(path.parent, "some.h5:large", shapes)
     with opened(path) as file, pytest.raises(Hdf5InputError, match="declares 160000000000 bytes"):
         values(file, "large").require_stored()
+
+
+def test_a_file_with_a_digest_is_verified(path):
+    content = path.read_bytes()
+    path.write_bytes(content + trailer([Extent(0, 1, len(content))], [zlib.crc32(content)]))
+    assert load_numbers(path.parent, "some.h5:in/u").shape == (3, 4)
+    flip(path, len(content) // 2)
+    with pytest.raises(Hdf5InputError, match="is damaged: bytes 0 to"):
+        load_numbers(path.parent, "some.h5:in/u")
 
 
 def test_names_stop_when_there_are_many(path):

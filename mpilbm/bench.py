@@ -9,7 +9,7 @@ import numpy as np
 from mpilbm.errors import NonFiniteError
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.outputs import number_of_cells
-from mpilbm.outputs.agree import together
+from mpilbm.outputs.agree import on_root, together
 from mpilbm.run import build_solver
 
 REPEATS = 5
@@ -72,6 +72,8 @@ def measure(case, comm, steps: int | None = None, repeats: int = REPEATS) -> Spe
     cannot run, NonFiniteError if its flow did not stay finite: such a figure would count for
     nothing.
     """
+    for fluid in case.fluids:
+        on_root(comm, fluid.initial.require)
     solver, facts = build_solver(case, comm)
     device, halo = solver.device, facts.pop("halo") | sent(solver, comm)
     with solver.exchanger:

@@ -65,9 +65,9 @@ class Verbs(click.Group):
                 traceback.print_exc()
             tell(error)
             context.exit(error.exit_code)
-        except KeyboardInterrupt:
-            click.echo("mpilbm: error: interrupted", err=True)
-            context.exit(INTERRUPTED)
+        except KeyboardInterrupt as error:
+            click.echo(f"mpilbm: error: {str(error) or 'interrupted'}", err=True)
+            context.exit(getattr(error, "exit_code", INTERRUPTED))
 
 
 def tell(error: MpilbmError) -> None:

@@ -4,6 +4,14 @@
 INTERRUPTED = 130
 
 
+class Terminated(KeyboardInterrupt):
+    """A signal other than Ctrl-C ends the process where there is nothing to save."""
+
+    def __init__(self, name: str, number: int):
+        super().__init__(f"ended by {name} before the first step")
+        self.exit_code = 128 + number
+
+
 class MpilbmError(Exception):
     """A message for the user: what, where, found, allowed, mend. Never shown as a traceback."""
 

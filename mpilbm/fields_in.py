@@ -1,4 +1,4 @@
-"""Fields that a case reads from files; the only reader of HDF5 input."""
+"""Fields that a case reads from files: masks, planes of values, snapshots."""
 
 import tomllib
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from tokenize import TokenError  # of a damaged .npy header
 import numpy as np
 
 from mpilbm.errors import CaseError
+from mpilbm.hdf5_input import attribute, dataset_names, opened, require_intact, values
 from mpilbm.lattices import x_of
 
 BLOCK = 1 << 24  # bytes read at a time
@@ -39,20 +40,28 @@ def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -
         if is_npy:
             solid = _read(_map_npy(path), case, begin, end)
         else:
-            solid = _read_hdf5(path, dataset, case, begin, end)
+            if begin == 0:  # on one rank, since it reads the whole file
+                require_intact(path)
+            with opened(path) as hdf5:
+                solid = _read(_dataset(hdf5, path, dataset, "biuf"), case, begin, end)
         return stored(case.lattice.staggered, solid, begin)
     except ValueError as error:
         raise CaseError(f"'{spec}' {error}", where, case.path) from None
 
 
-def load_numbers(directory, spec: str) -> np.ndarray:
-    """All numbers of "file.csv", "file.npy" or "file.h5:dataset", float64; else ValueError."""
+def load_numbers(directory, spec: str, shapes=None) -> np.ndarray:
+    """All numbers of "file.csv", "file.npy" or "file.h5:dataset", float64; else ValueError.
+
+    `shapes(shape)`, if given, refuses the shape of an array before it is read.
+    """
     file, _, dataset = spec.rpartition(":") if ".h5:" in spec else (spec, "", "")
     path = directory / file
     if not path.is_file():
         raise ValueError(f"is missing: there is no file {path}; paths start at the case")
     if dataset:
-        array = _whole_dataset(path, dataset)
+        require_intact(path)
+        with opened(path) as hdf5:
+            return _numbers(_dataset(hdf5, path, dataset, "iuf"), shapes)
     elif file.endswith(".npy"):
         array = _map_npy(path)
     else:
@@ -62,19 +71,27 @@ def load_numbers(directory, spec: str) -> np.ndarray:
             return np.loadtxt(path, delimiter=",", skiprows=int(names), ndmin=2)
         except (ValueError, OSError) as error:
             raise ValueError(f"cannot be read as rows of numbers ({error})") from None
+    return _numbers(array, shapes)
+
+
+def _numbers(array, shapes) -> np.ndarray:
+    """All of an array that is not read yet."""
     if array.dtype.kind not in "iuf":
         raise ValueError(f"has type {array.dtype}; save it as float64")
-    return np.asarray(array, np.float64)
+    if shapes:
+        shapes(array.shape)
+    return np.asarray(array[()], np.float64)
 
 
-def _whole_dataset(path, name: str) -> np.ndarray:
-    import h5py
-
-    try:
-        with h5py.File(path, "r", locking="best-effort") as file:
-            return file[name][()]
-    except (OSError, RuntimeError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"cannot be read as a dataset ({error}); write it again") from None
+def _dataset(file, path, name: str, kinds: str):
+    """A dataset of an open HDF5 file; the error for a missing one names those that exist."""
+    found = values(file, name, kinds)
+    if found is not None:
+        return found
+    names = dataset_names(file)
+    more = ", …" if len(names) > 10 else ""
+    listed = ", ".join(names[:10]) + more if names else "none"
+    raise ValueError(f"is missing: {path.name} has no dataset '{name}'; it has {listed}")
 
 
 def _map_npy(path) -> np.ndarray:
@@ -85,22 +102,6 @@ def _map_npy(path) -> np.ndarray:
         if "Python objects" in str(error):
             raise ValueError("holds Python objects; save it as bool or uint8") from None
         raise ValueError(f"cannot be read as .npy ({error}); write it again") from None
-
-
-def _read_hdf5(path, name: str, case, begin: int, end: int) -> np.ndarray:
-    import h5py  # only a case with such a mask needs it
-
-    try:
-        with h5py.File(path, "r", locking="best-effort") as file:
-            if name in file and isinstance(file[name], h5py.Dataset):
-                return _read(file[name], case, begin, end)
-            found = []
-            file.visititems(lambda key, item: found.append(key) if hasattr(item, "shape") else None)
-    except (OSError, RuntimeError, KeyError, TypeError) as error:
-        raise ValueError(f"cannot be read as HDF5 ({error}); write it again") from None
-    more = ", …" if len(found) > 10 else ""
-    names = ", ".join(map(str, found[:10])) + more if found else "none"
-    raise ValueError(f"is missing: {path.name} has no dataset '{name}'; it has {names}")
 
 
 def stored(staggered: bool, planes: np.ndarray, begin: int) -> np.ndarray:
@@ -144,46 +145,72 @@ def _read(array, case, begin: int, end: int) -> np.ndarray:
 
 def check_snapshot(path, dimensions: int) -> None:
     """ValueError unless a file is a snapshot of ours with rho and u in as many dimensions."""
-    with _snapshot(path) as (_, found):
-        if found != dimensions:
-            raise ValueError(f"has {found} dimensions, the case {dimensions}; take another file")
+    if not path.exists():
+        raise ValueError("is missing: there is no such file; paths start at the case")
+    require_intact(path)
+    with _snapshot(path, dimensions):
+        pass
 
 
 def load_snapshot(path, shape, periodic, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
     """rho (n, rows, nx) and u (n, rows, nx, D) of the planes begin … end - 1, float64.
 
-    Of another size than `shape` = (planes, rows, nx) the file is resampled: linearly along each
+    If its size is not `shape` = (planes, rows, nx), the file is resampled: linearly along each
     axis between cell centres, which divide the box alike; across periodic faces, else constant
     beyond the outermost centres. Velocities stay as they are, in cells per step. Each plane comes
     from the file alone, so that no bit depends on how the box is cut.
     """
     D = len(periodic)
-    check_snapshot(path, D)
-    with _snapshot(path) as (cells, _):
+    with _snapshot(path, D) as cells:
         planes = [_resampled(cells, shape, periodic, plane) for plane in range(begin, end)]
     values = np.stack(planes)
     return values[..., 0], values[..., 1 : 1 + D]
 
 
 @contextmanager
-def _snapshot(path):
-    """The datasets of a snapshot and its dimensions; ValueError if it cannot be read as one."""
-    import h5py
+def _snapshot(path, dimensions: int):
+    """The datasets rho and u of a snapshot by their names, checked but not read."""
+    with opened(path) as file:
+        cells = {name: values(file, f"VTKHDF/CellData/{name}", "f") for name in ("rho", "u")}
+        missing = [name for name, found in cells.items() if found is None]
+        if missing:
+            raise ValueError(
+                f"is no snapshot with rho and u: it has no {', '.join(missing)}; it has "
+                f"{', '.join(dataset_names(file)) or 'no dataset'}; write a snapshot with "
+                'fields = ["rho", "u"]'
+            )
+        size = snapshot_case(file)["domain"]["size"]
+        if len(size) != dimensions:
+            raise ValueError(
+                f"has {len(size)} dimensions, the case {dimensions}; take another file"
+            )
+        for name, axes in (("rho", ()), ("u", (3,))):
+            require_cells(cells[name], name, size, axes)
+        yield cells
 
-    if not path.is_file():
-        raise ValueError("is missing: there is no such file; paths start at the case")
+
+def snapshot_case(file) -> dict:
+    """The tables of the case that an open snapshot has in it, at least a valid domain.size."""
+    text = attribute(file, "mpilbm", "case", str)
     try:
-        with h5py.File(path, "r", locking="best-effort") as file:
-            cells = file["VTKHDF/CellData"]
-            missing = [name for name in ("rho", "u") if name not in cells]
-            if missing:
-                raise ValueError(
-                    f"has no {', '.join(missing)}; it has {', '.join(cells)}; write a snapshot "
-                    'with fields = ["rho", "u"]'
-                )
-            yield cells, len(tomllib.loads(file["mpilbm"].attrs["case"])["domain"]["size"])
-    except (OSError, RuntimeError, KeyError, TypeError) as error:
-        raise ValueError(f"is no snapshot of mpilbm ({error}); take another file") from None
+        case = tomllib.loads(text)
+        size = case["domain"]["size"]
+        if len(size) in (2, 3) and all(type(n) is int and n > 0 for n in size):
+            return case
+    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+        pass
+    raise ValueError("is no snapshot of mpilbm: its case has no domain.size; take another file")
+
+
+def require_cells(field, name: str, size, axes: tuple[int, ...] = ()) -> None:
+    """ValueError unless a field of a snapshot has values for all cells of a box."""
+    wanted = (*(1,) * (3 - len(size)), *reversed(size), *axes)
+    if field.shape != wanted:
+        raise ValueError(
+            f"is no snapshot of mpilbm: '{name}' has shape {field.shape}, its box wants {wanted}; "
+            "take another file"
+        )
+    field.require_stored()
 
 
 def _resampled(cells, shape, periodic, plane: int) -> np.ndarray:

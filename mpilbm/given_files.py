@@ -1,5 +1,7 @@
 """Velocities and densities of boundaries from files: series of time, and planes of cells."""
 
+from functools import partial
+
 import numpy as np
 
 from mpilbm.cell_values import Plane, Series, is_file
@@ -31,7 +33,9 @@ def _read(case, boundary, where: str):
             if not is_file(spec):
                 raise ValueError("is no list and no file; allowed: numbers and formulas in a list, "
                                  "or a file.csv, file.npy, file.h5:dataset")  # fmt: skip
-            values = _values(case, boundary, load_numbers(case.directory, spec), spec, count)
+            shapes = None if spec.endswith(".csv") else partial(_check_plane, case, boundary, count)
+            array = load_numbers(case.directory, spec, shapes)
+            values = _values(array, spec, count)
             if key == "rho" and any((each.values <= 0).any() for each in values):
                 raise ValueError("holds a density that is not above 0; change the file")
         except ValueError as error:
@@ -41,7 +45,7 @@ def _read(case, boundary, where: str):
     return boundary
 
 
-def _values(case, boundary, array, spec: str, count: int) -> tuple:
+def _values(array, spec: str, count: int) -> tuple:
     """A Series or Plane for each component."""
     if not np.isfinite(array).all():
         raise ValueError("holds values that are not finite; change the file")
@@ -50,14 +54,18 @@ def _values(case, boundary, array, spec: str, count: int) -> tuple:
             raise ValueError(f"is no series; allowed: rows of {1 + count} numbers, t (which grows "
                              "from row to row) and what is given then")  # fmt: skip
         return tuple(Series(array[:, 0], column) for column in array[:, 1:].T)
+    array = array if count > 1 else array[..., None]
+    return tuple(Plane(array[..., k]) for k in range(count))
+
+
+def _check_plane(case, boundary, count: int, shape) -> None:
+    """ValueError unless an array of this shape has a value for each cell of the faces."""
     if len({face[0] for face in boundary.where}) != 1:
         raise ValueError("is a plane of values, for one face or two opposite ones; allowed for "
                          "others and for bodies: a file.csv")  # fmt: skip
     for face in boundary.where:
         wanted = [n for a, n in zip("xyz", case.domain.size, strict=False) if a != face[0]][::-1]
         wanted = (*wanted, count) if count > 1 else tuple(wanted)
-        if array.shape != wanted:
-            raise ValueError(f"has shape {array.shape}, the face {face} wants {wanted}: slowest "
+        if shape != wanted:
+            raise ValueError(f"has shape {shape}, the face {face} wants {wanted}: slowest "
                              "axis first")  # fmt: skip
-    array = array if count > 1 else array[..., None]
-    return tuple(Plane(array[..., k]) for k in range(count))

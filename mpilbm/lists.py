@@ -35,8 +35,8 @@ class State:
         return self.device.download(self.values).reshape(-1, len(self.names))
 
     def write(self, values: np.ndarray) -> None:
-        """The inverse of `read`, once the solver has resumed."""
-        self.device.copy(self.values, self.device.upload(values))
+        """The inverse of `read`, once the solver has resumed; in any precision."""
+        self.device.copy(self.values, self.device.upload(values.astype(self.values.dtype)))
 
 
 class Lists:

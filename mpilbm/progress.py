@@ -1,7 +1,9 @@
 """How far a run has come: one line that moves on a terminal, plain lines in a log."""
 
+import errno
 import sys
 import time
+from contextlib import contextmanager
 
 PLAIN_SECONDS = 10.0
 LIVE_SECONDS = 0.2
@@ -10,7 +12,18 @@ LIVE_SECONDS = 0.2
 def say(comm, text: str):
     """A line for the user, from rank 0."""
     if comm.rank == 0:
-        print(text, file=sys.stderr, flush=True)
+        with to_terminal():
+            print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def to_terminal():
+    """Lets a run continue, or end with a checkpoint, after its terminal was closed."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
 
 
 class Progress:
@@ -39,14 +52,16 @@ class Progress:
         if self.speaks:
             self._show()
         if self.live:
-            self.live.stop()
+            with to_terminal():
+                self.live.stop()
 
     def _show(self):
         self.shown = time.monotonic()
-        if self.live:
-            self.live.update(self.line(), refresh=True)
-        else:
-            print(self.line(), flush=True)
+        with to_terminal():
+            if self.live:
+                self.live.update(self.line(), refresh=True)
+            else:
+                print(self.line(), flush=True)
 
     def line(self) -> str:
         """`step 1200/20000 (6 %)  0.042 GLUPS  3 min left`."""

@@ -5,19 +5,20 @@ import signal
 import threading
 import time
 
+from mpilbm.errors import Terminated
 from mpilbm.outputs.background import GUESSED_BYTES_PER_SECOND
 
-SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 # Seconds between two agreements, and from one to the next at most twice as many steps.
 INTERVAL = 1.0
 
 
 class Signals:
-    """Notes in `caught` which signal has come while it is entered, be it before the first step.
+    """Stores in `caught` the signal that has arrived, for the ranks to agree on an early end.
 
-    Ctrl-C (SIGINT) is noted while `stepping`, when there is something to save, and ends the process
-    before, and when it is pressed again. A launcher may pass on what the terminal has sent as well:
-    what comes within INTERVAL is one Ctrl-C.
+    While `stepping` there is a state to save. Before, SIGINT (Ctrl-C), SIGTERM and SIGHUP end the
+    process, and SIGUSR1 is stored. A second Ctrl-C also ends the process; since a launcher may
+    forward the signal that the terminal has sent to all processes, two within INTERVAL are one.
     """
 
     def __init__(self):
@@ -37,14 +38,17 @@ class Signals:
 
     def _catch(self, number, frame):
         now = time.monotonic()
+        if number in (signal.SIGTERM, signal.SIGHUP) and not self.stepping:
+            raise Terminated(signal.Signals(number).name, number)
         if number == signal.SIGINT and (not self.stepping or now > self._then + INTERVAL):
             raise KeyboardInterrupt
         self.caught, self._then = signal.Signals(number).name, min(now, self._then)
 
 
 def _ignored() -> set[int]:
-    """SIGINT where a shell has told a job in the background to ignore its Ctrl-C."""
-    return {signal.SIGINT} if signal.getsignal(signal.SIGINT) == signal.SIG_IGN else set()
+    """SIGINT where a shell runs the job in the background, SIGHUP under nohup."""
+    numbers = signal.SIGINT, signal.SIGHUP
+    return {number for number in numbers if signal.getsignal(number) == signal.SIG_IGN}
 
 
 def time_limit(walltime: float | None, clock, environment=os.environ) -> tuple[float, str]:

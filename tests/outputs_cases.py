@@ -114,18 +114,44 @@ def make_context(directory, case=None, comm=None, first_step=0, steps=0):
     return Context(case, slab, slabs, comm, solver, directory, first_step)
 
 
+def flip(path, place: int, bit: int = 0):
+    """Flip a bit of a file."""
+    with open(path, "r+b") as file:
+        file.seek(place)
+        byte = file.read(1)[0]
+        file.seek(place)
+        file.write(bytes([byte ^ 1 << bit]))
+
+
+def place_of(path, name: str) -> int:
+    """Where the values of a dataset begin in its file."""
+    with h5py.File(path) as file:
+        return file[name].id.get_offset()
+
+
 def damage(path, how):
     """Spoil a checkpoint."""
+    size = path.stat().st_size
     if how == "cut short":
-        os.truncate(path, path.stat().st_size // 2)
+        os.truncate(path, size // 2)
     elif how == "no checkpoint":
         path.write_bytes(b"text")
-    elif how == "head":  # the type of an attribute
-        name, data = b"lattice\0", path.read_bytes()
-        path.write_bytes(data.replace(name + data.partition(name)[2][:8], name + b"\xff" * 8, 1))
-    elif how == "case":
+    elif how == "empty":
+        path.write_bytes(b"")
+    elif how == "zeros":
+        path.write_bytes(bytes(size))
+    elif how == "more":
+        path.write_bytes(path.read_bytes() + b"more")
+    elif how == "no digest":  # as HDF5 leaves a file that it opened for writing
         with h5py.File(path, "r+") as file:
-            file.attrs["case"] = "title ="
+            file.attrs["step"] = file.attrs["step"]
+    elif how == "folder":
+        path.unlink()
+        path.mkdir()
+    elif how == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    elif how == "solid":
+        flip(path, place_of(path, "solid.crc32"))
     else:
-        with h5py.File(path, "r+") as file:
-            file["fluid/f"][4, 1, 0, 0] += 1
+        flip(path, place_of(path, "fluid/f") + 4)

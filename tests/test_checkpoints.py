@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -12,6 +13,7 @@ from outputs_cases import BODY, TWO, damage, make_case, make_context
 from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Output, next_due, restart
 from mpilbm.outputs.checkpoint import Checkpoint, existing
+from mpilbm.outputs.snapshot import Snapshot
 
 
 @pytest.fixture
@@ -86,11 +88,11 @@ def test_older_checkpoints_stay_when_the_new_one_reads_back_wrong(tmp_path, monk
     _, writer = checkpoint(tmp_path, keep=1)
     pwrite = os.pwrite
 
-    def flip(number, data, offset):
+    def flip_last(number, data, offset):
         return pwrite(number, bytes(data[:-1]) + bytes([data[-1] ^ 1]), offset)
 
-    monkeypatch.setattr(os, "pwrite", flip)
-    with pytest.raises(FileSystemError, match="reads back wrong"):
+    monkeypatch.setattr(os, "pwrite", flip_last)
+    with pytest.raises(FileSystemError, match="reading it back gives other bytes"):
         writer.write(4)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint_000000003.h5"]
 
@@ -109,11 +111,16 @@ def test_a_state_that_is_not_finite_is_never_written(tmp_path):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("cut short", "is damaged"),
-        ("no checkpoint", "is damaged"),
-        ("head", "is damaged"),
-        ("case", "is damaged .*Invalid value"),
-        ("bit", "plane 4 of fluid has a wrong checksum"),
+        ("cut short", "has no digest at its end: it is cut short, or"),
+        ("no checkpoint", "has no digest at its end"),
+        ("empty", "has no digest at its end"),
+        ("zeros", "has no digest at its end"),
+        ("more", "has no digest at its end"),
+        ("no digest", "has no digest at its end"),
+        ("folder", "is damaged: it is not a regular file"),
+        ("pipe", "is damaged: it is not a regular file"),
+        ("solid", "is damaged: bytes .* have a wrong checksum"),
+        ("bit", "is damaged: bytes .* have a wrong checksum"),
     ],
 )
 def test_damaged_checkpoints_are_refused_and_skipped_by_auto(tmp_path, how, message):
@@ -142,10 +149,62 @@ def test_a_device_that_fails_while_a_checkpoint_is_read_is_no_damage(tmp_path):
 def test_auto_with_nothing_but_damaged_checkpoints_is_an_error(tmp_path):
     context, writer = checkpoint(tmp_path)
     shutil.copy(writer.path, tmp_path / "checkpoint_000000004.h5")
-    for _, path in existing(tmp_path):
-        damage(path, "cut short")
-    with pytest.raises(CaseError, match="none of the 2 checkpoints is whole"):
-        load(restart.candidates("auto", tmp_path), context)
+    damage(writer.path, "cut short")
+    said = []
+    with pytest.raises(CaseError, match="none of the 2 checkpoints is intact"):
+        load(restart.candidates("auto", tmp_path), context, said)
+    assert "holds step 3, but its name says 4; rename it to checkpoint_000000003.h5" in said[0]
+
+
+def test_swapped_names_are_refused_and_other_names_are_not(tmp_path):
+    context, writer = checkpoint(tmp_path)
+    first = writer.path.rename(tmp_path / "first.h5")
+    context.solver.steps = 6
+    writer.write(6)
+    writer.path.rename(tmp_path / "checkpoint_000000003.h5")
+    assert load([first], context) == 3
+    with pytest.raises(CaseError, match="holds step 6, but its name says 3"):
+        load([tmp_path / "checkpoint_000000003.h5"], context)
+
+
+def test_a_checkpoint_that_may_not_be_read_is_skipped(tmp_path, monkeypatch):
+    context, writer = checkpoint(tmp_path)
+    context.solver.steps = 6
+    writer.write(6)
+    newest, original = writer.path, os.open
+
+    def refuse(path, *arguments, **more):
+        if path == newest:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return original(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", refuse)
+    said = []
+    assert load(restart.candidates("auto", tmp_path), context, said) == 3
+    assert "cannot be read: Permission denied" in said[0]
+
+
+def test_no_label_of_a_fluid_is_another_name_in_the_file(tmp_path):
+    context = make_context(tmp_path, steps=3)
+    labels = ("boundary", "fluid", "solid_crc32", "statistics")
+    context.solver.state_groups = [
+        SimpleNamespace(label=label, components=context.solver.Q, dtype="float32")
+        for label in labels
+    ]
+    writer = Checkpoint(every=1).open(context)
+    writer.write(3)
+    assert load([writer.path], context) == 3
+    with h5py.File(writer.path) as file:
+        assert sorted(file) == sorted([*labels, "solid.crc32"])
+
+
+def test_another_file_of_ours_is_no_checkpoint(tmp_path):
+    context, _ = checkpoint(tmp_path)
+    Snapshot(every=1, background=False).open(context).write(9)
+    (tmp_path / "snapshot_000000009.vtkhdf").rename(tmp_path / "checkpoint_000000009.h5")
+    said = []
+    assert load(restart.candidates("auto", tmp_path), context, said) == 3
+    assert "found format None, allowed: 2" in said[0]
 
 
 @pytest.mark.parametrize(

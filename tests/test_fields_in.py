@@ -108,7 +108,9 @@ def test_wrong_type(case):
     assert "has type <U5; save it as bool or uint8" in problem(case, "rock.npy")
     with h5py.File(case.directory / "rock.h5", "w") as file:
         file["mask"] = np.full(SHAPE, "solid", object)
-    assert "has type object; save it" in problem(case, "rock.h5:mask")
+    assert "has type object in 'mask', allowed: bool, int, uint, float; convert" in problem(
+        case, "rock.h5:mask"
+    )
 
 
 def test_damaged_files(case):

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 # From the bottom to the top: a module imports from its own line and those above it in this list.
 # A folder stands for all of its modules but those named apart.
 LEVELS = """
-errors functions units toml_text verdicts interfaces __init__
+errors functions units toml_text verdicts interfaces file_digest hdf5_input __init__
 expressions registry processes layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
@@ -41,7 +41,7 @@ HEAVY = {"h5py", "mpi4py", "cupy", "cupyx", "sympy", "matplotlib"}
 ALLOWED = {
     "cupy": ("backends.cuda", "halo.nccl", "halo.windows"),
     "cupyx": ("backends.cuda",),
-    "h5py": ("outputs", "fields_in"),
+    "h5py": ("outputs", "hdf5_input"),
     "mpi4py": ("halo", "outputs", "run"),
     "sympy": ("codegen", "expressions", "functions"),
     "matplotlib": ("plot", "profiles"),

@@ -3,7 +3,7 @@
 import h5py
 import numpy as np
 import pytest
-from outputs_cases import make_case, make_context
+from outputs_cases import flip, make_case, make_context
 from slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case import parse_case
@@ -89,10 +89,45 @@ def test_what_is_refused(tmp_path):
         tmp_path, "nowhere.h5"
     ).replace(f"{tmp_path}/", "")
     path = snapshot(tmp_path, (5, 6), ones, None, fields=("rho", "vorticity"))
-    assert "has no u; it has rho, vorticity; write a snapshot" in refused(tmp_path, path)
+    assert (
+        "has no u; it has VTKHDF/CellData/rho, VTKHDF/CellData/vorticity; write a snapshot"
+        in refused(tmp_path, path)
+    )
     path = snapshot(tmp_path, (5, 6), ones, 0)
     assert "has 2 dimensions, the case 3" in refused(tmp_path, path, 3)
     path = snapshot(tmp_path, (5, 6), np.where(np.arange(5) == 3, np.nan, ones), 0)
     assert "initial.file: nan in cell x=" in refused(tmp_path, path)
     path.write_text("no HDF5")
-    assert "is no snapshot of mpilbm" in refused(tmp_path, path)
+    assert "cannot be read as HDF5" in refused(tmp_path, path)
+
+
+def test_a_damaged_snapshot_is_refused_before_hdf5_opens_it(tmp_path):
+    """A file that HDF5 has opened for writing has no digest, and what is in it is checked."""
+    tables = box("D2Q9", output=[{"name": "snapshot", "every": 100}], backend={"name": "cpu"})
+    run(parse_case(tables, "a.toml"), Serial(), tmp_path)
+    path = tmp_path / "snapshot_000000007.vtkhdf"
+    flip(path, 200)
+    assert "is damaged: bytes 0 to" in refused(tmp_path, path)
+    flip(path, 200)
+
+    def case(text):
+        with h5py.File(path, "r+") as file:
+            file["mpilbm"].attrs["case"] = text
+        return refused(tmp_path, path)
+
+    assert "its attribute 'case' of 'mpilbm' is of type int64; take" in case(3)
+    for text in ("title =", "", "[domain]\nsize = 7", "[domain]\nsize = ['a', 3]"):
+        assert "its case has no domain.size" in case(text)
+    assert "'rho' has shape (1, 13, 4), its box wants" in case("[domain]\nsize = [3, 10]")
+
+
+def test_a_snapshot_that_declares_more_than_it_holds_is_refused(tmp_path):
+    """11 kB in which all values are one that was never written."""
+    with h5py.File(tmp_path / "large.vtkhdf", "w") as file:
+        for name, more in (("rho", ()), ("u", (3,))):
+            kind = {"dtype": "f4", "chunks": (1, 100, 100, *more)}
+            file.create_dataset(f"VTKHDF/CellData/{name}", (1, 200000, 200000, *more), **kind)
+        file.create_group("mpilbm").attrs["case"] = "[domain]\nsize = [200000, 200000]"
+    assert "declares 160000000000 bytes in /VTKHDF/CellData/rho, but holds 0" in refused(
+        tmp_path, tmp_path / "large.vtkhdf"
+    )

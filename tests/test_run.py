@@ -161,7 +161,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_taken(tmp_path, capsys,
     assert go(flow(), tmp_path, restart="auto") == "done"
     told = capsys.readouterr().err
     assert f"warning: {newest}" in told
-    assert "); trying the one before" in told
+    assert "; trying the previous one" in told
     assert "going on from step 20" in told
     assert "is later" not in told
     assert np.array_equal(state(tmp_path), whole)

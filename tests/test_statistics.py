@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+from outputs_cases import flip, place_of
 from slabs import box
 
 from mpilbm.case import parse_case
@@ -101,14 +102,28 @@ def test_a_restart_goes_on_with_the_same_sums(tmp_path, average):
     assert all(np.array_equal(one[0][name], two[0][name], equal_nan=True) for name in one[0])
 
 
-def test_damaged_sums_are_refused(tmp_path):
+def test_damaged_sums_are_seen_before_a_checkpoint_is_chosen(tmp_path, capsys):
     outputs = [statistics("xy"), {"name": "checkpoint", "every": 4}]
-    run(flow("D3Q19", outputs, steps=4), Serial(), tmp_path)
-    path = tmp_path / "checkpoint_000000004.h5"
-    with h5py.File(path, "r+") as file:
-        file["statistics.z/sums"][7, 0] += 1
-    with pytest.raises(CaseError, match=r"plane 7 of statistics.z has a wrong checksum"):
+    run(flow("D3Q19", outputs, steps=8), Serial(), tmp_path)
+    path = tmp_path / "checkpoint_000000008.h5"
+    flip(path, place_of(path, "statistics.z/sums") + 8)
+    with pytest.raises(CaseError, match=r"is damaged: bytes .* have a wrong checksum"):
         run(flow("D3Q19", outputs), Serial(), tmp_path, restart=path)
+    run(flow("D3Q19", outputs), Serial(), tmp_path, restart="auto")
+    assert "going on from step 4" in capsys.readouterr().err
+    assert datasets(tmp_path / "statistics_z_000000009.h5")[1]["samples"] == 3
+
+
+def test_statistics_without_saved_sums_are_reported(tmp_path, capsys):
+    checkpoints = {"name": "checkpoint", "every": 4}
+    run(flow("D3Q19", [checkpoints], steps=4), Serial(), tmp_path)
+    later = [checkpoints, {**statistics("xy"), "start": 5}]
+    run(flow("D3Q19", later), Serial(), tmp_path, restart="auto")
+    assert "holds no sums" not in capsys.readouterr().err
+    run(flow("D3Q19", [checkpoints], steps=4), Serial(), tmp_path, overwrite=True)
+    run(flow("D3Q19", [checkpoints, statistics("xy")]), Serial(), tmp_path, restart="auto")
+    expected = "holds no sums for statistics.z: its samples begin after step 4, not at start = 1"
+    assert expected in capsys.readouterr().err
 
 
 def test_stresses_keep_their_digits_beside_a_large_mean():

@@ -1,13 +1,18 @@
 """When a run stops early, and what it tells on the way."""
 
+import json
 import os
+import pty
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 from test_run import flow, go
 
-from mpilbm.errors import StoppedEarly
+from mpilbm import cache
+from mpilbm.errors import StoppedEarly, Terminated
 from mpilbm.halo.world import Serial
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.progress import Progress, say
@@ -95,6 +100,83 @@ def test_a_signal_before_the_first_step_is_not_lost(tmp_path, monkeypatch):
     with pytest.raises(StoppedEarly, match="stopped at step 1 by SIGUSR1"):
         go(flow(steps=10**9, outputs=[]), tmp_path)
     assert [step for step, _ in existing(tmp_path)] == [1]
+
+
+BEFORE = """
+import os, signal, sys
+from mpilbm.cli import main
+from mpilbm.solver import Solver
+
+name = "{name}"
+if name:
+    Solver.__init__ = lambda *_: os.kill(os.getpid(), signal.Signals[name]) or signal.pause()
+sys.argv[1:] = ["run", "case.toml", "--output", "out"]
+main()
+"""
+CASE = """
+lattice = {name = "D2Q9"}
+domain = {size = [6, 5], periodic = [true, true]}
+fluid = {viscosity = 0.1}
+run = {steps = 1000000000}
+backend = {name = "cpu"}
+"""
+
+
+def signalled(folder, name="", **streams):
+    """A run that gets this signal before its first step."""
+    (folder / "case.toml").write_text(CASE)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(
+        [sys.executable, "-c", BEFORE.format(name=name)],
+        cwd=folder,
+        env=environment | {"MPILBM_CACHE_DIR": str(cache.directory())},
+        **({"stderr": subprocess.PIPE, "text": True} | streams),
+    )
+
+
+def test_sigterm_before_the_first_step_ends_the_process(tmp_path):
+    with signalled(tmp_path, "SIGTERM") as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert errors.splitlines()[-1] == "mpilbm: error: ended by SIGTERM before the first step"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_what_ends_the_process_before_the_first_step_leaves_a_checkpoint_after_it(name):
+    number = signal.Signals[name]
+    with Signals() as signals:
+        with pytest.raises(Terminated) as ended:
+            os.kill(os.getpid(), number)
+        assert ended.value.exit_code == 128 + number
+        signals.stepping = True
+        os.kill(os.getpid(), number)
+        assert signals.caught == name
+
+
+def test_a_closed_terminal_leaves_a_checkpoint(tmp_path):
+    """Also where the terminal is gone before the signal arrives: writing to it fails."""
+    master, slave = pty.openpty()
+    streams = {"stdin": slave, "stdout": slave, "stderr": slave}
+    with signalled(tmp_path, **streams) as process:
+        while not (tmp_path / "out/summary.json").exists():
+            time.sleep(0.05)
+        os.close(slave)
+        os.close(master)
+        time.sleep(0.5)  # two updates of the line that moves
+        process.send_signal(signal.SIGHUP)
+        process.wait(60)
+    assert json.loads((tmp_path / "out/summary.json").read_text())["exit_code"] == 4
+    assert len(existing(tmp_path / "out")) == 1
+
+
+def test_nohup_is_respected():
+    handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Signals():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, handler)
 
 
 def test_ctrl_c_before_the_first_step_ends_at_once_and_twice_does_too(monkeypatch):

@@ -146,7 +146,7 @@ def _code_and_text(error: BaseException) -> tuple[int, str]:
     if isinstance(error, MpilbmError):
         return error.exit_code, str(error)
     if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED, "interrupted"
+        return getattr(error, "exit_code", INTERRUPTED), str(error) or "interrupted"
     return 1, "".join(traceback.format_exception(error)).rstrip()
 
 

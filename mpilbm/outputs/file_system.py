@@ -74,4 +74,5 @@ def open_together(comm, directory) -> bool:
     works = all(comm.allgather(works))
     if comm.rank == 0:
         path.unlink(missing_ok=True)
+    comm.Barrier()  # no rank finds the file in the directory later
     return works

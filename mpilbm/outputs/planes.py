@@ -10,7 +10,7 @@ it from the start, plane after plane. Then the planes follow,
             and writes them to their places itself: a disk that fills up while HDF5 writes can
             leave the library in a state in which it crashes
 
-and rank 0 syncs and renames it.
+and rank 0 appends a digest of all bytes, syncs the file and renames it.
 """
 
 import errno
@@ -18,32 +18,19 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 
 import numpy as np
 
-from mpilbm.errors import MpilbmError
+from mpilbm.errors import FileSystemError, MpilbmError
+from mpilbm.file_digest import DamagedFileError, verify
 from mpilbm.outputs.agree import on_root, together
+from mpilbm.outputs.places import Place, find_places
+from mpilbm.outputs.seal import Seal
 
 PARTIAL = ".partial"
 BLOCK_BYTES = 64 << 20
 METADATA_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a dataset lies in its file: byte offset, shape and type."""
-
-    offset: int
-    shape: tuple[int, ...]
-    dtype: str
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of the dataset."""
-        return prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
 def plane_file(path, comm, slabs, describe: Callable, writer: str) -> "PlaneFile":
@@ -54,20 +41,6 @@ def plane_file(path, comm, slabs, describe: Callable, writer: str) -> "PlaneFile
     """
     kinds = {"own": OwnFile, "mpio": CollectiveFile, "root": RootFile}
     return kinds[writer](path, comm, slabs, describe)
-
-
-def dataset(parent, name: str, shape, dtype):
-    """A contiguous dataset that has its place in the file at once and is never filled."""
-    import h5py
-
-    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    plist.set_layout(h5py.h5d.CONTIGUOUS)
-    plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    plist.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    plist.set_obj_track_times(False)
-    space = h5py.h5s.create_simple(tuple(shape))
-    kind = h5py.h5t.py_create(np.dtype(dtype), logical=True)
-    return h5py.Dataset(h5py.h5d.create(parent.id, name.encode(), kind, space, plist))
 
 
 def blocks(planes: int, plane_bytes: int) -> list[tuple[int, int]]:
@@ -88,6 +61,7 @@ class PlaneFile:
         except BaseException:
             self.__exit__(None, None, None)
             raise
+        self._digest, self._sealed = Seal(self.places, self.slab.shape[0]), False
 
     def _make(self, describe) -> dict[str, Place]:
         import h5py
@@ -96,7 +70,7 @@ class PlaneFile:
         with told(self.path):
             with h5py.File(self.partial, "w", locking="best-effort") as file:
                 describe(file)
-                places = _places(file)
+                places = find_places(file)
             status = os.stat(self.partial)
         self._refuse_full_disk(status.st_size - status.st_blocks * 512)
         return places
@@ -122,22 +96,62 @@ class PlaneFile:
 
     def put(self, name: str, values):
         """Write a whole small dataset from rank 0's array."""
-        on_root(self.comm, self._store, self.places[name], 0, values)
+        on_root(self.comm, self._put, name, values)
 
-    def _store(self, place: Place, start: int, data):
-        """Write data at the byte `start` of a dataset."""
-        view = memoryview(np.ascontiguousarray(data, place.dtype).reshape(-1).view(np.uint8))
+    def _put(self, name: str, values):
+        view = self._bytes(name, values)
+        self._digest.note_whole(name, view)
+        self._write_at(self.places[name].offset, view)
+
+    def _store(self, name: str, plane: int, data):
+        """Write whole planes of a dataset, from the global `plane` on."""
+        view = self._bytes(name, data)
+        self._digest.note(name, plane, view)
+        self._write_at(self.places[name].offset + plane * self.plane_bytes(name), view)
+
+    def _bytes(self, name: str, data) -> memoryview:
+        flat = np.ascontiguousarray(data, self.places[name].dtype).reshape(-1)
+        return memoryview(flat.view(np.uint8))
+
+    def _write_at(self, place: int, view):
         with told(self.path):
             number = os.open(self.partial, os.O_WRONLY)
             try:
                 done = 0
                 while done < len(view):
-                    done += os.pwrite(number, view[done:], place.offset + start + done)
+                    done += os.pwrite(number, view[done:], place + done)
             finally:
                 os.close(number)
 
+    def seal(self):
+        """Append the digest, when all ranks have written everything; collective."""
+        if not self._sealed:
+            self._digest.gather(self.comm, *self.own_planes())
+            on_root(self.comm, self._append_digest)
+            self._sealed = True
+
+    def _append_digest(self):
+        with told(self.path), open(self.partial, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            self._write_at(size, memoryview(self._digest.trailer(file.fileno(), size)))
+
+    def read_back(self):
+        """Seal the file and compare what is in it with what was to be written; collective."""
+        self.seal()
+        together(self.comm, self._read_back)
+
+    def _read_back(self):
+        try:
+            verify(self.partial, *self.own_planes(), self.slab.shape[0])
+        except DamagedFileError as error:
+            raise FileSystemError(
+                f"{self.path}: reading it back gives other bytes than were written: {error}; "
+                "earlier files are kept; check the disk, or write to another one with --output"
+            ) from None
+
     def commit(self):
-        """Give the file its name, when all of it is on the disk."""
+        """Seal the file and rename it to its name, when all of it is on the disk; collective."""
+        self.seal()
         on_root(self.comm, self._commit)
 
     def _commit(self):
@@ -155,17 +169,17 @@ class RootFile(PlaneFile):
 
     def write(self, name: str, block: Callable):
         """Fill a dataset: `block(begin, end)` gives local planes, (end - begin, …)."""
-        together(self.comm, self._write, self.places[name], self.plane_bytes(name), block)
+        together(self.comm, self._write, name, self.plane_bytes(name), block)
 
-    def _write(self, place, plane_bytes, block):
-        error = None
+    def _write(self, name, plane_bytes, block):
+        error, dtype = None, self.places[name].dtype
         for slab in self.slabs:
             for begin, end in blocks(slab.planes, plane_bytes):
-                data = self._collect(slab, block, begin, end, place.dtype, plane_bytes)
+                data = self._collect(slab, block, begin, end, dtype, plane_bytes)
                 if data is None or error is not None:
                     continue  # after an error the ranks still get rid of what they send
                 try:
-                    self._store(place, (slab.begin + begin) * plane_bytes, data)
+                    self._store(name, slab.begin + begin, data)
                 except OSError as found:
                     error = found
         if error is not None:
@@ -198,8 +212,7 @@ class OwnFile(PlaneFile):
 
     def store(self, name: str, begin: int, data):
         """Write local planes from `begin` on; for one rank, in any thread, before the commit."""
-        start = (self.slab.begin + begin) * self.plane_bytes(name)
-        self._store(self.places[name], start, data)
+        self._store(name, self.slab.begin + begin, data)
 
     def flush(self):
         """Have what this rank wrote on the disk; in any thread."""
@@ -207,7 +220,7 @@ class OwnFile(PlaneFile):
             sync(self.partial)
 
     def commit(self):
-        """Give the file its name, when the parts of all ranks are on the disk."""
+        """As in PlaneFile, when the parts of all ranks are on the disk."""
         together(self.comm, self.flush)
         super().commit()
 
@@ -219,7 +232,7 @@ class CollectiveFile(PlaneFile):
         """As in RootFile. Opening and closing are collective, the writes are not."""
         file = together(self.comm, self._open)
         try:
-            together(self.comm, self._write, file[name], self.plane_bytes(name), block)
+            together(self.comm, self._write, name, file[name], block)
         except MpilbmError:  # on all ranks, so all can close
             together(self.comm, self._close, file)
             raise
@@ -229,13 +242,15 @@ class CollectiveFile(PlaneFile):
         with told(self.path):
             return open_parallel(self.partial, "r+", self.comm)
 
-    def _write(self, target, plane_bytes, block):
+    def _write(self, name, target, block):
         axis = next(k for k, n in enumerate(target.shape) if n == self.slab.shape[0])
-        for begin, end in blocks(self.slab.planes, plane_bytes):
+        for begin, end in blocks(self.slab.planes, self.plane_bytes(name)):
             here = (slice(None),) * axis + (slice(self.slab.begin + begin, self.slab.begin + end),)
             shape = (*target.shape[:axis], end - begin, *target.shape[axis + 1 :])
+            data = np.ascontiguousarray(block(begin, end), target.dtype)
+            self._digest.note(name, self.slab.begin + begin, data.reshape(-1).view(np.uint8).data)
             with told(self.path):
-                target[here] = np.asarray(block(begin, end)).reshape(shape)
+                target[here] = data.reshape(shape)
 
     def _close(self, file):
         with told(self.path):
@@ -255,20 +270,6 @@ def told(path):
 def _number_in(text: str) -> int | None:
     _, found, rest = text.partition("errno = ")
     return int(rest.split(",")[0]) if found else None
-
-
-def _places(file) -> dict[str, Place]:
-    """Name -> Place of all datasets that hold numbers in one piece."""
-    import h5py
-
-    found = {}
-
-    def visit(name, item):
-        if isinstance(item, h5py.Dataset) and item.id.get_offset() is not None:
-            found[name] = Place(item.id.get_offset(), item.shape, item.dtype.str)
-
-    file.visititems(visit)
-    return found
 
 
 def open_parallel(path, mode, comm):

@@ -1,4 +1,8 @@
-"""Going on from a checkpoint, on whatever ranks, layout and backend the run has now."""
+"""Continues from a checkpoint, on any ranks, layout and backend.
+
+The digest of the whole file is verified before HDF5 opens it, each rank reading a part. So all
+damage is found while a checkpoint is chosen, and `--restart auto` takes the newest intact one.
+"""
 
 import tomllib
 from contextlib import contextmanager
@@ -7,25 +11,26 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import CaseError, CommandError
+from mpilbm.file_digest import DamagedFileError, NoDigestError, verify
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.checkpoint import (
     ENTRIES,
     FORMAT,
-    ChecksumError,
+    SOLID,
     checksums,
     existing,
     group_name,
-    read_entries,
-    read_planes,
+    step_in_name,
 )
+from mpilbm.outputs.planes import blocks
 
-# Tables that may change without a word.
+# Tables that may change without a warning.
 FREE = ("title", "run", "output", "layout", "backend", "halo")
-MEND = "; restart from another one"
+FIX = "; restart from another one"
 
 
 class DamagedError(CaseError):
-    """A checkpoint that is cut short or whose checksums are wrong."""
+    """A checkpoint that is damaged, cannot be read, or has another format."""
 
 
 def candidates(restart: str | Path, directory) -> list[Path]:
@@ -35,7 +40,7 @@ def candidates(restart: str | Path, directory) -> list[Path]:
     """
     if str(restart) == "auto":
         return [path for _, path in reversed(existing(directory))]
-    if not Path(restart).is_file():
+    if not Path(restart).exists():
         kept = ", ".join(path.name for _, path in existing(directory)) or "none"
         raise CommandError(
             f"--restart {restart}: there is no such file; checkpoints in {directory}: {kept}; name "
@@ -45,11 +50,10 @@ def candidates(restart: str | Path, directory) -> list[Path]:
 
 
 def load(paths: list[Path], case, slab, solver, comm, say) -> tuple[int, Path]:
-    """Put the first whole checkpoint of `paths` into the solver; returns its step and path.
+    """Put the first intact checkpoint of `paths` into the solver; returns its step and path.
 
-    Each rank reads its own planes and holds them against their checksums. With several paths
-    damaged ones are skipped, which `say(text)` tells. CaseError if none is whole, or if it is of
-    another case.
+    With several paths damaged ones are skipped, each with a warning by `say(text)`. Raises
+    CaseError if none is intact, or if the intact one is of another case.
     """
     for place, path in enumerate(paths):
         try:
@@ -57,12 +61,15 @@ def load(paths: list[Path], case, slab, solver, comm, say) -> tuple[int, Path]:
         except DamagedError as error:
             if len(paths) == 1:
                 raise
-            more = "trying the one before" if place + 1 < len(paths) else "there is no older one"
-            say(f"warning: {str(error).removesuffix(MEND)}; {more}")
-    raise CaseError(f"none of the {len(paths)} checkpoints is whole; start anew with --overwrite")
+            more = "trying the previous one" if place + 1 < len(paths) else "there is no older one"
+            say(f"warning: {str(error).removesuffix(FIX)}; {more}")
+    raise CaseError(
+        f"none of the {len(paths)} checkpoints is intact; start from step 0 with --overwrite"
+    )
 
 
 def _load(path, case, slab, solver, comm, say) -> int:
+    together(comm, require_intact, path, slab)
     step, changed = on_root(comm, _check_head, path, case, solver)
     together(comm, _read_own, path, slab, solver, step)
     for line in changed:
@@ -72,15 +79,35 @@ def _load(path, case, slab, solver, comm, say) -> int:
     return step
 
 
+def require_intact(path, slab) -> None:
+    """Verify this rank's part of the digest; DamagedError says what is wrong."""
+    try:
+        verify(path, slab.begin, slab.end, slab.shape[0])
+    except NoDigestError:
+        raise DamagedError(
+            "has no digest at its end: it is cut short, or was written by a version of mpilbm "
+            f"without digests, which alone can continue from it{FIX}",
+            path=path,
+        ) from None
+    except DamagedFileError as error:
+        raise DamagedError(f"is damaged: {error}{FIX}", path=path) from None
+    except OSError as error:
+        raise DamagedError(f"cannot be read: {error.strerror}{FIX}", path=path) from None
+
+
 def _check_head(path, case, solver) -> tuple[int, list[str]]:
     """Step of a checkpoint, changes of the case; CaseError if it belongs to another case."""
     groups = solver.state_groups
     with opened(path) as file:
         head = dict(file.attrs)
         if head.get("format") != FORMAT:
-            raise CaseError("is no checkpoint of this version of mpilbm; restart from a "
-                            "checkpoint_<step>.h5 that it wrote", path=path)  # fmt: skip
-        labels = [name for name in file if name != "solid_crc32" and "." not in name]
+            raise DamagedError(
+                f"is no checkpoint of this version of mpilbm: found format {head.get('format')}, "
+                f"allowed: {FORMAT}{FIX}",
+                path=path,
+            )
+        _check_step(path, int(head["step"]))
+        labels = [name for name in file if "." not in name]
         kept = {n: list(file[n].attrs["names"]) for n in file if n.startswith(ENTRIES)}
         wanted = {ENTRIES + state.label: list(state.names) for state in solver.entry_states}
         _compare(path, "lattice", head["lattice"], case.lattice.name)
@@ -95,6 +122,16 @@ def _check_head(path, case, solver) -> tuple[int, list[str]]:
         return int(head["step"]), changes(head["case"], case.toml)
 
 
+def _check_step(path, step: int):
+    """DamagedError if the file was renamed to the name of another step."""
+    if step_in_name(path) not in (None, step):
+        raise DamagedError(
+            f"holds step {step}, but its name says {step_in_name(path)}; rename it to "
+            f"checkpoint_{step:09d}.h5{FIX}",
+            path=path,
+        )
+
+
 def _compare(path, what, stored, wanted):
     if stored != wanted:
         raise CaseError(
@@ -107,7 +144,7 @@ def _compare(path, what, stored, wanted):
 def _read_own(path, slab, solver, step):
     """Fill the solver's planes from the file."""
     with opened(path) as file:
-        solid = file["solid_crc32"][slab.begin : slab.end]
+        solid = file[SOLID][slab.begin : slab.end]
         for plane in range(slab.planes):
             if checksums(solver.solid(plane, plane + 1))[0] != solid[plane]:
                 raise CaseError(
@@ -116,7 +153,7 @@ def _read_own(path, slab, solver, step):
                     path=path,
                 )
         for group in solver.state_groups:
-            for begin, _, data in read_planes(file[group_name(group.label)], slab.begin, slab.end):
+            for begin, data in read_planes(file[f"{group_name(group.label)}/f"], slab):
                 solver.write_state(group.label, begin - slab.begin, data, step)
 
 
@@ -125,7 +162,8 @@ def _read_entries(path, slab, solver):
     plane = slab.shape[1] * slab.shape[2]
     with opened(path) as file:
         for state in solver.entry_states:
-            cells, values = read_entries(file[ENTRIES + state.label])
+            group = file[ENTRIES + state.label]
+            cells, values = group["cells"][()], group["values"][()]
             own = slice(*np.searchsorted(cells, (slab.begin * plane, slab.end * plane)))
             if not np.array_equal(cells[own], state.cells):
                 raise CaseError(
@@ -144,14 +182,22 @@ def opened(path):
     try:
         with h5py.File(path, "r", locking="best-effort") as file:
             yield file
-    except (OSError, KeyError, ValueError, RuntimeError, ChecksumError) as error:
+    except (OSError, KeyError, ValueError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and type(error) is not RuntimeError:
             raise  # a device's; h5py has no class of its own
-        raise DamagedError(f"is damaged ({error}){MEND}", path=path) from error
+        raise DamagedError(f"is damaged ({error}){FIX}", path=path) from error
+
+
+def read_planes(dataset, slab):
+    """Yield (begin, data) of the slab's planes of a dataset, in bounded memory; `begin` global."""
+    plane_bytes = dataset.size // dataset.shape[0] * dataset.dtype.itemsize
+    for first, last in blocks(slab.planes, plane_bytes):
+        begin = slab.begin + first
+        yield begin, dataset[begin : slab.begin + last]
 
 
 def changes(before: str, now: str) -> list[str]:
-    """What of two cases as TOML differs, except what a restart may change anyway."""
+    """The differences between two cases as TOML, except what a restart may always change."""
     old, new = _flat(tomllib.loads(before)), _flat(tomllib.loads(now))
     lines = []
     for key in sorted(old.keys() | new.keys()):

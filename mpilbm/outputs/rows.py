@@ -1,10 +1,50 @@
 """The course of a run as a CSV file: it grows by a row at a time, and goes on after a restart."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
+from mpilbm.errors import FileSystemError
 from mpilbm.outputs.planes import PARTIAL, sync, told
+
+
+def lines(content: bytes) -> list[str]:
+    """The complete lines of a file, without what a crash or a power failure leaves at its end.
+
+    That is a line without its end, or zeros in place of bytes that did not reach the disk.
+    """
+    whole, _, _ = content.rstrip(b"\0").rpartition(b"\n")
+    return whole.decode(errors="backslashreplace").split("\n") if whole else []
+
+
+def up_to(last: int, rows: list[str], columns: int, path) -> list[str]:
+    """The rows up to the step `last`; FileSystemError for a row that was not written like this."""
+    kept, before = [], -1
+    for number, row in enumerate(rows, 2):
+        if before == last:
+            break  # what follows is not needed, and a power failure may have damaged it
+        values = row.split(",")
+        step = int(values[0]) if re.fullmatch("[0-9]{1,18}", values[0]) else -1
+        if len(values) != columns or step <= before or not all(map(_is_number, values)):
+            raise FileSystemError(
+                f"{path}: line {number} is damaged: found {row[:80]!r}, allowed: {columns} "
+                f"numbers, the first a step above {before}; correct or remove it, or move the "
+                "file elsewhere"
+            )
+        if step > last:
+            break
+        before = step
+        kept.append(row)
+    return kept
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 class Rows:
@@ -21,19 +61,17 @@ class Rows:
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
 
     def _to_keep(self, last: int) -> list[str]:
-        """Whole rows up to the step of the restart; a file of other columns is put aside."""
+        """The rows up to the step of the restart; a file with other columns is renamed."""
         if not self.path.exists():
             return []
-        header, *rows = self.path.read_text().splitlines() or [""]
+        header, *rows = lines(self.path.read_bytes()) or [""]
         if rows and header != self.header:
             aside = self.path.with_stem(f"{self.path.stem}_before_{last:09d}")
             os.replace(self.path, aside)
             print(f"{self.path.name} begins anew, with other columns; its rows so far: {aside}",
                   file=sys.stderr, flush=True)  # fmt: skip
             return []
-        commas = self.header.count(",")
-        whole = [row for row in rows if row.count(",") == commas and row[0].isdigit()]
-        return [row for row in whole if int(row.split(",")[0]) <= last]
+        return up_to(last, rows, self.header.count(",") + 1, self.path)
 
     def add(self, step: int, values) -> None:
         """Write the row of a step; OSError with the file's name if that fails."""

@@ -14,7 +14,8 @@ from mpilbm.halo.world import local_rank
 from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.outputs.file_system import best_writer
 from mpilbm.outputs.filled import filled
-from mpilbm.outputs.planes import blocks, dataset, plane_file
+from mpilbm.outputs.places import dataset
+from mpilbm.outputs.planes import blocks, plane_file
 from mpilbm.registry import register
 from mpilbm.units import TIME, VELOCITY
 

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import sys
 from math import prod
 from typing import ClassVar
 
@@ -12,10 +13,10 @@ from mpilbm import __version__
 from mpilbm.lattices import AXES
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root, together
-from mpilbm.outputs.checkpoint import read_planes
 from mpilbm.outputs.file_system import best_writer
-from mpilbm.outputs.planes import PARTIAL, dataset, plane_file
-from mpilbm.outputs.restart import opened
+from mpilbm.outputs.places import dataset
+from mpilbm.outputs.planes import PARTIAL, plane_file
+from mpilbm.outputs.restart import opened, read_planes
 from mpilbm.registry import register
 from mpilbm.statistics import Statistics, bytes_needed, merged, numbers, places
 from mpilbm.units import counted
@@ -132,13 +133,24 @@ class StatisticsWriter:
         slab = self.context.slab
         with opened(self.context.checkpoint) as file:
             if self.label not in file:
+                self._report_no_sums()
                 return
             group = file[self.label]
-            state = [data for _, _, data in read_planes(group, slab.begin, slab.end)]
+            state = [data for _, data in read_planes(group["sums"], slab)]
             samples, first = int(group.attrs["samples"]), int(group.attrs["first"])
         if samples:
             self.sums.write(np.concatenate(state), samples)
             self.first = first
+
+    def _report_no_sums(self):
+        first = self.context.first_step
+        if self.comm.rank == 0 and first >= self.output.start:
+            print(
+                f"warning: {self.context.checkpoint} holds no sums for {self.label}: its samples "
+                f"begin after step {first}, not at start = {self.output.start}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def write(self, step: int):
         """Sample if it is due, write if that is; called on all ranks."""

@@ -50,10 +50,12 @@ class Summary:
             on_root(self.comm, self._write, STATUS[0], 0)
         elif self.comm.rank == 0:
             interrupted = isinstance(error, KeyboardInterrupt)
-            code = INTERRUPTED if interrupted else getattr(error, "exit_code", 1)
+            code = getattr(error, "exit_code", INTERRUPTED if interrupted else 1)
             self.reason = str(error) or kind.__name__
             with suppress(OSError):  # the error that ends the run says more
-                self._write(STATUS.get(code, "failed"), code)
+                self._write(
+                    STATUS[INTERRUPTED] if interrupted else STATUS.get(code, "failed"), code
+                )
 
     def _write(self, status: str, code: int | None):
         content = {**self.content, **self._figures()}

@@ -1,7 +1,6 @@
 """A snapshot file opened for pictures, read piece by piece."""
 
-import tomllib
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from mpilbm.errors import CommandError
+from mpilbm.fields_in import require_cells, snapshot_case
+from mpilbm.hdf5_input import attribute, dataset_names, opened, require_intact, values
 
 
 @dataclass(frozen=True)
@@ -46,22 +47,28 @@ class View:
 @contextmanager
 def view(path: Path):
     """Open a snapshot; CommandError if it is none, or holds no velocity."""
-    import h5py
-
-    try:
-        file = h5py.File(path, "r", locking="best-effort")
-    except OSError as error:
-        raise CommandError(f"{path}: cannot be read: {error}; run the case again") from error
-    with file:
+    with ExitStack() as stack:
         try:
-            origin, cells = file["mpilbm"].attrs, file["VTKHDF/CellData"]
-            case = tomllib.loads(origin["case"])
-            step, title = int(origin["step"]), str(origin["title"])
-        except KeyError as error:
-            raise CommandError(f"{path}: is no snapshot of mpilbm: {error}") from error
-        if "u" not in cells:
-            raise CommandError(
-                f"{path}: has {', '.join(cells)} but no velocity; "
-                'add "u" to the fields of the snapshot output and run the case again'
-            )
-        yield View(path, step, title or path.parent.name, case, cells["u"], cells.get("solid"))
+            require_intact(path)
+            found = _view(path, stack.enter_context(opened(path)))
+        except ValueError as error:
+            raise CommandError(f"{path}: {error}") from None
+        yield found
+
+
+def _view(path, file) -> View:
+    case = snapshot_case(file)
+    title, step = (
+        attribute(file, "mpilbm", "title", str),
+        attribute(file, "mpilbm", "step", np.integer),
+    )
+    u, mask = (values(file, f"VTKHDF/CellData/{name}") for name in ("u", "solid"))
+    if u is None:
+        raise ValueError(
+            f'has {", ".join(dataset_names(file)) or "no dataset"} but no velocity; add "u" to '
+            "the fields of the snapshot output and run the case again"
+        )
+    require_cells(u, "u", case["domain"]["size"], (3,))
+    if mask is not None:
+        require_cells(mask, "solid", case["domain"]["size"])
+    return View(path, int(step), title or path.parent.name, case, u, mask)

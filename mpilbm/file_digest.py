@@ -1,0 +1,155 @@
+"""A digest at the end of a file, which is verified before HDF5 opens the file.
+
+    | file | crc32 of each piece, uint32 | extents, 3 uint64 each: offset, pieces, bytes | tail |
+
+The extents divide the file without a gap, and each extent is divided into pieces of equal size: a
+dataset into its planes; what lies between datasets, the metadata, is one piece. The tail has a
+fixed length and ends with a BLAKE2b digest of all that follows the file. HDF5 ignores bytes behind
+its own end of file, and removes them when it opens the file for writing.
+
+Several ranks share the verification: each takes the same part of every extent, so that of a
+dataset each reads the planes of its own slab, and the file is read once.
+"""
+
+import os
+import stat
+import struct
+import zlib
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+MAGIC = b"\x89mpilbm\n"
+VERSION = 1
+TAIL = struct.Struct("<8sIIQQ32s")  # magic, version, extents, pieces, bytes of the file, digest
+SIGNED = TAIL.size - 32
+BLOCK_BYTES = 8 << 20
+
+
+class DamagedFileError(Exception):
+    """The bytes of a file are not those that were written."""
+
+
+class NoDigestError(DamagedFileError):
+    """A file does not end with a digest."""
+
+
+class Extent(NamedTuple):
+    """A part of a file: `pieces` pieces of `size` bytes each, from the byte `offset` on."""
+
+    offset: int
+    pieces: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The first byte behind it."""
+        return self.offset + self.pieces * self.size
+
+
+def trailer(extents: list[Extent], sums: np.ndarray) -> bytes:
+    """The bytes to append to a file; `sums` are the crc32 of all pieces in the extents' order."""
+    table = np.asarray(sums, "<u4").tobytes() + np.array(extents, "<u8").tobytes()
+    size = extents[-1].end if extents else 0
+    tail = TAIL.pack(MAGIC, VERSION, len(extents), len(sums), size, bytes(32))[:SIGNED]
+    return table + tail + blake2b(table + tail, digest_size=32).digest()
+
+
+def verify(path, begin: int = 0, end: int = 1, of: int = 1) -> None:
+    """Read the pieces k with begin / of <= k / pieces < end / of, and compare them.
+
+    Raises NoDigestError if the file does not end with a digest, DamagedFileError if it is not what
+    was written, OSError if it cannot be read.
+    """
+    with opened(path) as number:
+        extents, sums = _table(number)
+        first = 0
+        for extent in extents:
+            share = range(extent.pieces * begin // of, extent.pieces * end // of)
+            _compare(number, extent, share, sums[first + share.start : first + share.stop])
+            first += extent.pieces
+
+
+def has_digest(path) -> bool:
+    """Whether a file ends with the tail of a digest, intact or not."""
+    with opened(path) as number:
+        size = os.fstat(number).st_size
+        tail = os.pread(number, TAIL.size, max(0, size - TAIL.size))
+    return tail.startswith(MAGIC)
+
+
+def piece_sums(number: int, extent: Extent, share: range) -> np.ndarray:
+    """The crc32 of some pieces of an extent, read from an open file."""
+    sums = np.zeros(len(share), np.uint32)
+    together = max(1, BLOCK_BYTES // extent.size)
+    buffer = memoryview(bytearray(min(BLOCK_BYTES, together * extent.size)))
+    for first in range(share.start, share.stop, together):
+        last = min(first + together, share.stop)
+        place, end = extent.offset + first * extent.size, extent.offset + last * extent.size
+        k, left, crc = first - share.start, extent.size, 0
+        while place < end:
+            view = _read(number, buffer[: end - place], place)
+            place += len(view)
+            while view:  # the rest of a piece, or whole ones
+                crc = zlib.crc32(view[:left], crc)
+                done = min(left, len(view))
+                view, left = view[done:], left - done
+                if not left:
+                    sums[k] = crc
+                    k, left, crc = k + 1, extent.size, 0
+    return sums
+
+
+@contextmanager
+def opened(path):
+    """The descriptor of a regular file; DamagedFileError for a folder, a pipe or a device."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise DamagedFileError("it is not a regular file")
+        yield number
+    finally:
+        os.close(number)
+
+
+def _table(number: int) -> tuple[list[Extent], np.ndarray]:
+    """The extents and sums of an open file, themselves verified."""
+    size = os.fstat(number).st_size
+    tail = os.pread(number, TAIL.size, max(0, size - TAIL.size))
+    if len(tail) < TAIL.size or not tail.startswith(MAGIC):
+        raise NoDigestError("it does not end with a digest")
+    _, version, count, pieces, body, digest = TAIL.unpack(tail)
+    if body + 4 * pieces + 24 * count + TAIL.size != size:
+        raise DamagedFileError("its length is not the one that was written")
+    table = bytearray(4 * pieces + 24 * count)
+    view, place = memoryview(table), body
+    while view:
+        done = len(_read(number, view, place))
+        view, place = view[done:], place + done
+    if blake2b(bytes(table) + tail[:SIGNED], digest_size=32).digest() != digest:
+        raise DamagedFileError("its digest does not match")
+    if version != VERSION:
+        raise DamagedFileError(f"its digest has version {version}; known: {VERSION}")
+    rows = np.frombuffer(table, "<u8", offset=4 * pieces).reshape(-1, 3).tolist()
+    extents = [Extent(*row) for row in rows]
+    begins = [0, *(extent.end for extent in extents)]
+    if begins != [*(extent.offset for extent in extents), body] or any(e.size < 1 for e in extents):
+        raise DamagedFileError("its digest does not cover all of it")
+    return extents, np.frombuffer(table, "<u4", count=pieces)
+
+
+def _compare(number: int, extent: Extent, share: range, expected) -> None:
+    wrong = np.flatnonzero(piece_sums(number, extent, share) != expected)
+    if len(wrong):
+        begin = extent.offset + (share.start + int(wrong[0])) * extent.size
+        raise DamagedFileError(f"bytes {begin} to {begin + extent.size - 1} have a wrong checksum")
+
+
+def _read(number: int, buffer, place: int):
+    """What one read gives, at least a byte."""
+    done = os.preadv(number, [buffer], place)
+    if not done:
+        raise DamagedFileError(f"it ends at byte {place}")
+    return buffer[:done]

@@ -1,0 +1,60 @@
+"""The digest of a file made of planes, from the bytes in memory that were to be written."""
+
+import zlib
+
+import numpy as np
+
+from mpilbm.file_digest import Extent, piece_sums, trailer
+
+
+class Seal:
+    """Collects the crc32 of what this rank writes; `places` and `planes` as in planes.py.
+
+    A dataset written by planes has a crc32 for each plane, one written whole has one. The rest of
+    the file, which HDF5 wrote, is read to compute its crc32.
+    """
+
+    def __init__(self, places: dict, planes: int):
+        self.places, self.planes, self.sums = places, planes, {}
+
+    def note(self, name: str, plane: int, view: memoryview) -> None:
+        """`view` holds the bytes of whole planes from `plane` on; in any thread."""
+        sums = self.sums.setdefault(name, np.zeros(self.planes, np.uint32))
+        size = self.places[name].bytes // self.planes
+        for k, begin in enumerate(range(0, len(view), size) if size else ()):
+            sums[plane + k] = zlib.crc32(view[begin : begin + size])
+
+    def note_whole(self, name: str, view: memoryview) -> None:
+        """`view` holds the bytes of the whole dataset."""
+        self.sums[name] = np.array([zlib.crc32(view)], np.uint32)
+
+    def gather(self, comm, begin: int, end: int) -> None:
+        """Rank 0 gets the sums of all planes; each rank has those of planes begin..end."""
+        own = {name: sums[begin:end] for name, sums in self.sums.items() if self._by_planes(name)}
+        parts = comm.gather(own)
+        if parts is None:
+            return
+        for name in {name for part in parts for name in part}:
+            self.sums[name] = np.concatenate([part[name] for part in parts if name in part])
+
+    def _by_planes(self, name: str) -> bool:
+        return len(self.sums[name]) == self.planes
+
+    def trailer(self, number: int, size: int) -> bytes:
+        """What to append to the file of `size` bytes that is open as `number`; on rank 0."""
+        extents, sums, end = [], [], 0
+
+        def rest(until: int):
+            if end < until:
+                extents.append(Extent(end, 1, until - end))
+                sums.append(piece_sums(number, extents[-1], range(1)))
+
+        for name in sorted(self.sums, key=lambda name: self.places[name].offset):
+            place, pieces = self.places[name], len(self.sums[name])
+            if place.bytes:
+                rest(place.offset)
+                extents.append(Extent(place.offset, pieces, place.bytes // pieces))
+                sums.append(self.sums[name])
+                end = extents[-1].end
+        rest(size)
+        return trailer(extents, np.concatenate(sums))

@@ -3,6 +3,8 @@
 import sys
 import time
 
+from mpilbm import terminal
+
 PLAIN_SECONDS = 10.0
 LIVE_SECONDS = 0.2
 
@@ -10,7 +12,7 @@ LIVE_SECONDS = 0.2
 def say(comm, text: str):
     """A line for the user, from rank 0."""
     if comm.rank == 0:
-        print(text, file=sys.stderr, flush=True)
+        terminal.say(text)
 
 
 class Progress:
@@ -64,9 +66,10 @@ def _live_line():
     """A rich line on a terminal, else None. Open MPI feigns one for stdout, but not for stderr."""
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         return None
+    from rich.console import Console
     from rich.live import Live
 
-    live = Live("", auto_refresh=False)
+    live = Live("", auto_refresh=False, console=Console(file=terminal.unfiltered()))
     live.start()
     return live
 

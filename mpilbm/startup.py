@@ -58,6 +58,6 @@ def seconds(case: Path, folder: str) -> float:
     )  # fmt: skip
     taken = perf_counter() - start
     if done.returncode:
-        words = done.stderr.strip().replace("mpilbm: error: ", "")
-        raise MpilbmError(f"a run to be timed ended with exit code {done.returncode}: {words}")
+        words = done.stderr.strip().replace("mpilbm: error: ", "").splitlines()
+        raise MpilbmError([f"a run to be timed ended with exit code {done.returncode}:", *words])
     return taken

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 # From the bottom to the top: a module imports from its own line and those above it in this list.
 # A folder stands for all of its modules but those named apart.
 LEVELS = """
-errors functions units toml_text verdicts interfaces __init__
+printable errors terminal functions units toml_text verdicts interfaces __init__
 expressions registry layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings

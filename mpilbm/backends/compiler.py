@@ -63,15 +63,13 @@ class Compiler:
             if done.returncode == 0:
                 return cache.put("so", key, target.read_bytes())
             words = done.stderr.replace(str(source), "kernels.c").splitlines()
-        raise MpilbmError(
-            "\n".join([
-                f"{shlex.join(self.command)} could not compile the kernels "
-                f"(text: {cache.put('c', key, text.encode())}):",
-                *words[:12],
-                "If it lacks headers or is too old, set CC to another compiler, "
-                f"or install one: {INSTALL}",
-            ])
-        )  # fmt: skip
+        raise MpilbmError([
+            f"{shlex.join(self.command)} could not compile the kernels "
+            f"(text: {cache.put('c', key, text.encode())}):",
+            *words[:12],
+            "If it lacks headers or is too old, set CC to another compiler, "
+            f"or install one: {INSTALL}",
+        ])  # fmt: skip
 
     def _run(self, flags, source: Path, target: Path) -> subprocess.CompletedProcess:
         command = [*self.command, *flags, str(source), "-o", str(target), "-lm"]

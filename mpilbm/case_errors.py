@@ -27,6 +27,7 @@ WANTED = {
     "literal_error": "{expected}",
     "too_short": "{min_length} or more entries",
     "too_long": "{max_length} or fewer entries",
+    "string_too_long": "{max_length} or fewer characters",
 }
 EXAMPLES = {
     ("lattice",): '[lattice] with name = "D3Q19"',

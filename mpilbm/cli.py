@@ -105,9 +105,14 @@ def load_plugin(path: Path) -> None:
     """Import a file of registered names; its own errors keep their traceback."""
     from mpilbm import registry
     from mpilbm.errors import CommandError
+    from mpilbm.input_text import NotATextFile, read_text
 
     if path.suffix != ".py" or not os.path.isfile(path):
         raise CommandError(f"--plugin {path}: is no Python file; give the path of a FILE.py")
+    try:
+        read_text(path, "latin-1")  # Python finds the encoding
+    except (NotATextFile, OSError) as error:
+        raise CommandError(f"--plugin {path}: {error}; give the path of a FILE.py") from error
     registry.load_plugin(path)
 
 

@@ -2,12 +2,16 @@
 
 import json
 from dataclasses import dataclass
+from html import escape
 from itertools import groupby
 from os.path import isdir
 from pathlib import Path
 
 from mpilbm.errors import CommandError
+from mpilbm.input_text import NotATextFile, read_text
 from mpilbm.outputs.directory import make_folder
+from mpilbm.outputs.files import whole
+from mpilbm.printable import one_line
 from mpilbm.report import markdown
 from mpilbm.scaling import digits, percent
 from mpilbm.scaling_model import Model, model
@@ -41,8 +45,8 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
         found = list(series(rows))
         make_folder(output)
         pictures = draw(found, output)
-        page = output / PAGE
-        page.write_text("\n".join(lines(found, rows, pictures)) + "\n")
+        with whole(output / PAGE) as page:
+            page.write("\n".join(lines(found, rows, pictures)) + "\n")
     except OSError as error:
         raise CommandError(f"{output}: {error.strerror}; choose a folder by --output") from error
     except KeyError as error:
@@ -50,7 +54,7 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
             f"{directory}: a row lacks {error}, as those of another version may; measure it again "
             "or remove its file"
         ) from error
-    return [page, *pictures]
+    return [output / PAGE, *pictures]
 
 
 def read(directory: Path) -> list[dict]:
@@ -62,18 +66,31 @@ def read(directory: Path) -> list[dict]:
     rows = []
     for path in sorted(directory.glob("*.json")):
         try:
-            known = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
+            known = safe(json.loads(read_text(path)))
+        except (NotATextFile, OSError, ValueError, RecursionError) as error:
             raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from error
         if isinstance(known, dict) and "scaling" in known:
             measured = known.pop("rows", [])
-            rows += [known | row | {"file": path.name} for row in measured if "problem" not in row]
+            rows += [
+                known | row | {"file": safe(path.name)} for row in measured if "problem" not in row
+            ]
     if not rows:
         raise CommandError(
             f"{directory}: holds no measured *.json of mpilbm bench --weak or --strong; make one: "
             "mpirun -n 2 mpilbm bench --weak 256"
         )
     return rows
+
+
+def safe(known):
+    """What a JSON file holds, with its texts fit for a table of Markdown, which may hold HTML."""
+    if isinstance(known, dict):
+        return {safe(key): safe(value) for key, value in known.items()}
+    if isinstance(known, list):
+        return [safe(value) for value in known]
+    if isinstance(known, str):
+        return escape(one_line(known, 200), quote=False).replace("|", "\\|").replace("`", "'")
+    return known
 
 
 def series(rows: list[dict]):

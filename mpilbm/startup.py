@@ -11,7 +11,7 @@ from time import perf_counter
 from mpilbm import toml_text
 from mpilbm.errors import MpilbmError
 from mpilbm.halo.launcher import without_launcher
-from mpilbm.outputs.directory import SUMMARY
+from mpilbm.outputs.own_files import SUMMARY
 from mpilbm.registry import find
 from mpilbm.variants import Series
 

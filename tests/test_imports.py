@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 # A folder stands for all of its modules but those named apart.
 LEVELS = """
 printable errors terminal functions units toml_text verdicts interfaces __init__
-expressions registry layouts.grid halo.plan codegen.program
+input_text expressions registry layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in field_copies

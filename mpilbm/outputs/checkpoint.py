@@ -47,7 +47,7 @@ class Checkpoint(Output):
     keep: int = Field(2, gt=0, description="how many checkpoints stay on the disk")
 
     at_start: ClassVar[bool] = False
-    files: ClassVar[tuple[str, ...]] = (PATTERN,)
+    files: ClassVar[tuple[str, ...]] = ("checkpoint_<step>.h5",)
     several: ClassVar[bool] = False
 
     def disk_bytes(self, case, times: int) -> int:
@@ -199,7 +199,7 @@ def existing(directory) -> list[tuple[int, Path]]:
     """(step, path) of the checkpoints in a directory, the newest last."""
     found = []
     for path in Path(directory).glob(PATTERN):
-        match = re.fullmatch(r"checkpoint_(\d+)\.h5", path.name)
+        match = re.fullmatch(r"checkpoint_(\d{9,})\.h5", path.name)
         if match:
             found.append((int(match[1]), path))
     return sorted(found)

@@ -1,10 +1,11 @@
 """The course of a run as a CSV file: it grows by a row at a time, and goes on after a restart."""
 
 import os
-import sys
 from pathlib import Path
 
-from mpilbm.outputs.planes import PARTIAL, sync, told
+from mpilbm import terminal
+from mpilbm.outputs.files import sync, whole
+from mpilbm.outputs.planes import told
 
 
 class Rows:
@@ -13,10 +14,8 @@ class Rows:
     def __init__(self, path: Path, header: list[str], first_step: int):
         self.path, self.header = path, ",".join(header)
         rows = self._to_keep(first_step) if first_step else []
-        partial = path.with_name(path.name + PARTIAL)
-        partial.write_text("".join(f"{row}\n" for row in [self.header, *rows]))
-        sync(partial)  # lest the rows of before be lost with the power
-        os.replace(partial, path)
+        with whole(path) as file:
+            file.writelines(f"{row}\n" for row in [self.header, *rows])
         # unbuffered: what did not fit the disk is not tried again when the file is closed
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
 
@@ -28,8 +27,8 @@ class Rows:
         if rows and header != self.header:
             aside = self.path.with_stem(f"{self.path.stem}_before_{last:09d}")
             os.replace(self.path, aside)
-            print(f"{self.path.name} begins anew, with other columns; its rows so far: {aside}",
-                  file=sys.stderr, flush=True)  # fmt: skip
+            name = self.path.name
+            terminal.say(f"{name} starts again, with other columns; its previous rows: {aside}")
             return []
         commas = self.header.count(",")
         whole = [row for row in rows if row.count(",") == commas and row[0].isdigit()]

@@ -1,7 +1,6 @@
 """Means and Reynolds stresses over time and homogeneous directions, as profiles."""
 
 import csv
-import os
 from math import prod
 from typing import ClassVar
 
@@ -14,7 +13,8 @@ from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.checkpoint import read_planes
 from mpilbm.outputs.file_system import best_writer
-from mpilbm.outputs.planes import PARTIAL, dataset, plane_file
+from mpilbm.outputs.files import whole
+from mpilbm.outputs.planes import dataset, plane_file
 from mpilbm.outputs.restart import opened
 from mpilbm.registry import register
 from mpilbm.statistics import Statistics, bytes_needed, merged, numbers, places
@@ -36,7 +36,10 @@ class RunningStatistics(Output):
     start: int = Field(0, ge=0, description="first step that is sampled")
     write: int | None = Field(None, gt=0, description="steps between files; none: at the end alone")
 
-    files: ClassVar[tuple[str, ...]] = ("statistics_*.h5", "statistics_*.csv")
+    files: ClassVar[tuple[str, ...]] = (
+        "statistics_<axes>_<step>.h5",
+        "statistics_<axes>_<step>.csv",
+    )
 
     @field_validator("average")
     @classmethod
@@ -220,7 +223,7 @@ class StatisticsWriter:
         return [a + b for k, a in enumerate(axes) for b in axes[k:]]
 
     def _write_table(self, path, fields: dict):
-        """The profile as text, written to a temporary name and renamed."""
+        """The profile as text."""
         axes = AXES[: self.D]
         header = ["rho", *(f"u_{a} (cells/step)" for a in axes)]
         header += [f"<u_{a}' u_{b}'> (cells^2/step^2)" for a, b in self.pairs]
@@ -229,12 +232,10 @@ class StatisticsWriter:
         if self.left != "all":
             header.insert(0, f"{self.left} (cells)")
             columns.insert(0, (np.arange(count) + 0.5)[:, None])
-        partial = path.with_name(path.name + PARTIAL)
-        with open(partial, "w", newline="") as file:
+        with whole(path, newline="") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(header)
             table.writerows([map(repr, map(float, row)) for row in np.concatenate(columns, axis=1)])
-        os.replace(partial, path)
 
     def close(self):
         """Nothing is open between two samples."""

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from mpilbm.case_file import MOST_TITLE
 from mpilbm.errors import CommandError
+from mpilbm.printable import one_line
 
 
 @dataclass(frozen=True)
@@ -64,4 +66,5 @@ def view(path: Path):
                 f"{path}: has {', '.join(cells)} but no velocity; "
                 'add "u" to the fields of the snapshot output and run the case again'
             )
-        yield View(path, step, title or path.parent.name, case, cells["u"], cells.get("solid"))
+        title = one_line(title or path.parent.name, MOST_TITLE)
+        yield View(path, step, title, case, cells["u"], cells.get("solid"))

@@ -66,31 +66,18 @@ def read(directory: Path) -> list[dict]:
     rows = []
     for path in sorted(directory.glob("*.json")):
         try:
-            known = safe(json.loads(read_text(path)))
+            known = json.loads(read_text(path))
         except (NotATextFile, OSError, ValueError, RecursionError) as error:
             raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from error
         if isinstance(known, dict) and "scaling" in known:
             measured = known.pop("rows", [])
-            rows += [
-                known | row | {"file": safe(path.name)} for row in measured if "problem" not in row
-            ]
+            rows += [known | row | {"file": path.name} for row in measured if "problem" not in row]
     if not rows:
         raise CommandError(
             f"{directory}: holds no measured *.json of mpilbm bench --weak or --strong; make one: "
             "mpirun -n 2 mpilbm bench --weak 256"
         )
     return rows
-
-
-def safe(known):
-    """What a JSON file holds, with its texts fit for a table of Markdown, which may hold HTML."""
-    if isinstance(known, dict):
-        return {safe(key): safe(value) for key, value in known.items()}
-    if isinstance(known, list):
-        return [safe(value) for value in known]
-    if isinstance(known, str):
-        return escape(one_line(known, 200), quote=False).replace("|", "\\|").replace("`", "'")
-    return known
 
 
 def series(rows: list[dict]):
@@ -100,7 +87,7 @@ def series(rows: list[dict]):
         ways = {row["halo"]["name"]: row["nodes"] for row in group if row["ranks"] > 1}
         for way in ways or [None]:
             mine = [row for row in group if row["ranks"] == 1 or row["halo"]["name"] == way]
-            title = f"{name}, halo {way}" if way else name
+            title = f"{name}, halo {safe(way)}" if way else name
             yield Series(kind, title, mine, model(kind, mine))
 
 
@@ -109,7 +96,7 @@ def _key(row: dict) -> tuple[str, str]:
     size = [*row["size"][:-1], row["size"][-1] // row["ranks"]] if weak else row["size"]
     box = f"{size_text(size)} {'a rank' if weak else 'in all'}"
     device = row["device"].partition(" on ")[0]
-    return row["scaling"], f"{' '.join(row[key] for key in NAMES)}, {box}, {device}"
+    return row["scaling"], safe(f"{' '.join(row[key] for key in NAMES)}, {box}, {device}")
 
 
 # ---------------------------------------------------------------------------------------- page
@@ -127,13 +114,20 @@ def lines(found: list[Series], rows: list[dict], pictures: list[Path]) -> list[s
     return page
 
 
+def safe(text) -> str:
+    """A text of a file for a cell or a heading of Markdown, which may hold HTML."""
+    return escape(one_line(text, 200), quote=False).replace("|", r"\|")
+
+
 def _runs(rows: list[dict]) -> list[str]:
     """Which runs the page is made from."""
     files = {row["file"]: row for row in rows}
     head = ("file", "ranks", "nodes", "date", "mpilbm", "MPI", "command")
     keys = ("ranks", "nodes", "date", "mpilbm", "mpi")
     cells = [
-        [name, *(row[key] for key in keys), f"`{row['command']}`"] for name, row in files.items()
+        [safe(text) for text in (name, *(row[key] for key in keys))]
+        + [f"`{safe(row['command']).replace('`', '')}`"]
+        for name, row in files.items()
     ]
     return markdown(head, cells)
 

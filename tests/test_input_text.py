@@ -79,6 +79,14 @@ def test_titles_and_labels_have_a_longest_length(folder, setting, problem):
     told(result.exit_code, result.output, 2, f"box.toml: {problem}")
 
 
+def test_of_many_problems_the_first_are_reported(folder):
+    Path("box.toml").write_text(CASE + "".join(f"k{k} = 1\n" for k in range(1000)))
+    result = call("check", "box.toml")
+    lines = result.output.splitlines()
+    assert (result.exit_code, len(lines)) == (2, 51)
+    assert lines[-1] == "mpilbm: error: box.toml: 950 more problems; correct these first"
+
+
 def test_texts_of_a_report_are_no_html_and_stay_in_their_cell():
     row = {
         **dict.fromkeys(scaling_report.NAMES, "bgk"),

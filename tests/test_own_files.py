@@ -131,6 +131,10 @@ def test_a_failure_between_the_checks_and_the_first_step_gives_all_back(done, mo
 def test_ranks_that_fail_give_all_back(done):
     told(*on_ranks(2, "--overwrite", *sets(MOVING)), 2, "box.toml: body.ball.*")
     assert contents() == done
+    code, output = on_ranks(2, "--overwrite", *sets(("run.steps=5",)))
+    assert code == 0, output
+    assert "later than this start" not in output
+    assert sorted(contents()) == ["checkpoint_000000005.h5", "film.partial", "summary.json"]
 
 
 KILLED = """

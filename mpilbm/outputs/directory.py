@@ -130,7 +130,7 @@ class RunDirectory:
 
     def _refuse_if_held(self, lock):
         lock.seek(0)
-        text = lock.read()
+        text = lock.read().strip("\0")  # which a power failure may leave
         holder = _holder(text)
         who = "process {pid} on {host}".format(**holder) if holder else "another process"
         try:

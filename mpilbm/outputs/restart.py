@@ -2,6 +2,7 @@
 
 import tomllib
 from contextlib import contextmanager
+from os.path import isfile
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ def candidates(restart: str | Path, directory) -> list[Path]:
     """
     if str(restart) == "auto":
         return [path for _, path in reversed(existing(directory))]
-    if not Path(restart).is_file():
+    if not isfile(restart):
         kept = ", ".join(path.name for _, path in existing(directory)) or "none"
         raise CommandError(
             f"--restart {restart}: there is no such file; checkpoints in {directory}: {kept}; name "

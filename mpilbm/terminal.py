@@ -66,11 +66,15 @@ def guard() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)
-    for number, name in ((1, "stdout"), (2, "stderr")):
-        encoding = getattr(getattr(sys, name), "encoding", None) or "utf-8"
-        lines = number == 2 or os.isatty(1)
-        setattr(sys, name, _Stream(_Descriptor(number), encoding, line_buffering=lines))
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdout, sys.stderr = _guarded(1, sys.stdout), _guarded(2, sys.stderr)
+
+
+def _guarded(number: int, stream: io.TextIOWrapper | None) -> _Stream:
+    """A stream with the encoding and buffering of Python's own, which is None if it was closed."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    lines = any(getattr(stream, name, False) for name in ("line_buffering", "write_through"))
+    return _Stream(_Descriptor(number), encoding, line_buffering=lines)
 
 
 def unfiltered() -> io.TextIOBase:

@@ -182,6 +182,18 @@ def test_the_reserved_folder_of_somebody_else_is_not_touched(done, tmp_path):
     assert contents() == done
 
 
+def test_a_folder_of_the_reserved_name_overwrites_nothing(folder):
+    Path("box.out", REPLACED).mkdir()
+    for name in ("film.partial", "other.txt"):
+        Path("box.out", REPLACED, name).write_text("another")
+    result = call()
+    assert result.exit_code == 0
+    assert "restored 1 file of an earlier run" in result.output
+    found = contents()
+    assert (found["film.partial"], found["other.txt"]) == (b"mine", b"another")
+    assert found[f"{REPLACED}/film.partial"] == b"another"
+
+
 def test_overwrite_may_read_the_files_that_it_replaces(folder):
     assert call("--set", "output=[{name='snapshot', every=5}]").exit_code == 0
     np.save("box.out/snapshot_000000001.vtkhdf", np.zeros((10, 12), np.uint8))

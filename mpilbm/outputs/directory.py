@@ -165,15 +165,15 @@ class RunDirectory:
             )
 
     def release(self):
-        """Give the directory back; one that was made in vain goes.
+        """Release the directory, and remove it if this run made it and left nothing in it.
 
-        A start that failed gives the files of the earlier run back. Where that is not possible, as
-        in a directory that is gone, the error that ended the run says more.
+        After a failed start the files of the earlier run are moved back. Errors are ignored, as in
+        a directory that was removed: the error that ended the run says more.
         """
         if self._lock is None:
             return
         with suppress(OSError):
-            if self._aside:  # then all of ours beside it is of the start that failed
+            if self._aside:  # so the files of ours in this folder are of the failed start
                 for path in own_files.owned(self.path):
                     path.unlink()
             if self._earlier:

@@ -1,7 +1,7 @@
 """Files in folders of the user: made without following a link, and whole or not there."""
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PARTIAL = ".partial"
@@ -24,7 +24,10 @@ def _exclusive(path, flags: int) -> int:
 
 @contextmanager
 def whole(path: Path, mode: str = "w", **options):
-    """A file to write that gets its name when all of it is on the disk; else nothing is left."""
+    """A file to write that gets its name when all of it is on the disk; else nothing is left.
+
+    OSError names the file.
+    """
     partial, options = partial_of(path), options if "b" in mode else {"encoding": "utf-8"} | options
     try:
         with fresh(partial, mode, **options) as file:
@@ -32,8 +35,11 @@ def whole(path: Path, mode: str = "w", **options):
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -20,8 +20,8 @@ SUMMARY = "summary.json"
 REPLACED, DELETED = "mpilbm.replaced", "mpilbm.deleted"
 # What stands for the variable parts of names in Output.files.
 PARTS = {
-    "<step>": r"\d{9,}",
-    "<label>": rf"({LABEL.strip('^$')}|\d+)",
+    "<step>": "[0-9]{9,}",
+    "<label>": f"({LABEL.strip('^$')}|[0-9]+)",
     "<axes>": "(x?y?z?|all)",
     "*": ".*",
 }
@@ -68,12 +68,15 @@ def set_aside(directory: Path, paths) -> None:
 def restore(directory: Path) -> int:
     """Move the files of an earlier run back from the subfolder; how many there were.
 
-    A file that has one of their names belongs to a start that made no step, and is replaced.
+    A file of ours that has one of their names belongs to a start that made no step, and is
+    replaced; no other file is.
     """
-    aside, count = directory / REPLACED, 0
+    aside, ours, count = directory / REPLACED, set(owned(directory)), 0
     for path in _files(aside):
-        os.replace(path, directory / path.name)
-        count += 1
+        target = directory / path.name
+        if target in ours or not os.path.lexists(target):
+            os.replace(path, target)
+            count += 1
     _remove(aside)
     return count
 

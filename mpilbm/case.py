@@ -17,6 +17,7 @@ from mpilbm.codegen.program import OF
 from mpilbm.errors import CaseError
 from mpilbm.given_files import resolved
 from mpilbm.initial import Initial
+from mpilbm.input_text import NotATextFile, read_text
 from mpilbm.overrides import override
 from mpilbm.quantities import in_lattice_units, schema
 from mpilbm.registry import Parameters
@@ -164,13 +165,13 @@ def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
 
 def _read(path: Path) -> dict:
     try:
-        return tomllib.loads(path.read_text("utf-8-sig"))
+        return tomllib.loads(read_text(path, "utf-8-sig"))
+    except NotATextFile as error:
+        problem = f"{error}; name a case file, *.toml"
     except FileNotFoundError:
         problem = "there is no such file; `mpilbm new NAME` writes a case to start from"
     except OSError as error:
         problem = f"cannot be read: {error.strerror}; name a case file, *.toml"
-    except UnicodeDecodeError:
-        problem = "is not UTF-8 text; save it as UTF-8"
     except (ValueError, RecursionError) as error:
         problem = f"is not TOML: {error}; mend that place"
     raise CaseError(problem, path=path)

@@ -1,6 +1,7 @@
 """What pydantic finds wrong with a case file, as sentences with key paths of the TOML."""
 
 import difflib
+from functools import cache
 
 from pydantic import ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
@@ -27,6 +28,7 @@ WANTED = {
     "literal_error": "{expected}",
     "too_short": "{min_length} or more entries",
     "too_long": "{max_length} or fewer entries",
+    "string_too_long": "{max_length} or fewer characters",
 }
 EXAMPLES = {
     ("lattice",): '[lattice] with name = "D3Q19"',
@@ -39,13 +41,15 @@ EXAMPLES = {
     ("units", "cell"): "cell = 0.001, metres",
     ("units", "density"): "density = 1000, kg/m^3 of rho = 1",
 }
+MOST_PROBLEMS = 50  # that are reported at a time
 PLACEHOLDERS = {"number": "1.0", "integer": "1", "string": '"…"', "array": "[…]", "boolean": "true"}
 
 
 def sentences(error: ValidationError, tables: dict) -> list[str]:
     """One line a problem: key path, what was found, what is allowed."""
-    lines = []
-    for item in error.errors():
+    _whole_schema.cache_clear()  # a plug-in may have registered more since
+    lines, items = [], error.errors()
+    for item in items[:MOST_PROBLEMS]:
         # a tag that pydantic adds for a choice between two forms is no key
         keys = tuple(k for k in item["loc"] if not (isinstance(k, str) and k.startswith("<")))
         kind, context = item["type"], item.get("ctx", {})
@@ -56,6 +60,8 @@ def sentences(error: ValidationError, tables: dict) -> list[str]:
         lines.append(
             f"{key_path(tables, keys)}: {_sentence(item, keys, tables)}".removeprefix(": ")
         )
+    if len(items) > MOST_PROBLEMS:
+        lines.append(f"{len(items) - MOST_PROBLEMS} more problems; correct these first")
     return lines
 
 
@@ -112,7 +118,7 @@ def _example(keys: tuple, tables: dict) -> str:
 def _schema_at(keys: tuple, tables: dict) -> dict:
     """The part of the JSON schema that belongs to a key path of these tables."""
     try:
-        whole = schema()
+        whole = _whole_schema()
     except PydanticInvalidForJsonSchema:  # a plugin's class has a field of an odd type
         return {}
     here, data = whole, tables
@@ -121,6 +127,12 @@ def _schema_at(keys: tuple, tables: dict) -> dict:
         data = _get(data, key)
         here = _variant(here, whole["$defs"], data)
     return here
+
+
+@cache
+def _whole_schema() -> dict:
+    """The schema, which takes long to make, for all problems of a case."""
+    return schema()
 
 
 def _variant(here: dict, definitions: dict, data) -> dict:

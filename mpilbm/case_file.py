@@ -12,7 +12,9 @@ from mpilbm.units import Scales
 Size = Annotated[int, Field(gt=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
 LABEL = r"^[A-Za-z][A-Za-z0-9_-]*$"
-Label = Annotated[str, Field(pattern=LABEL)]
+Label = Annotated[str, Field(pattern=LABEL, max_length=64)]
+MOST_TITLE = 200
+Title = Annotated[str, Field(max_length=MOST_TITLE)]
 Type = Literal["float32", "float64"]
 
 
@@ -195,7 +197,7 @@ def _table_or_array(value) -> str:
 class CaseFile(Parameters):
     """A case as it stands in the file."""
 
-    title: str = ""
+    title: Title = ""
     lattice: choice("lattices")
     domain: Domain
     fluid: Annotated[

@@ -11,6 +11,7 @@ from mpilbm import balance, flaws, geometry
 from mpilbm.entry_lists import require_planes
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
+from mpilbm.printable import one_line
 from mpilbm.speeds import largest_speed
 from mpilbm.units import (
     LENGTH,
@@ -274,22 +275,24 @@ COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "": ""}
 
 
 def show(report: Report) -> None:
-    """Print the plan, in colours on a terminal."""
+    """Print the plan, in colours on a terminal; names of the case are printed as they are."""
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    literal = {"highlight": False, "markup": False, "emoji": False}
+    console = Console(**literal)
     if not console.is_terminal:
-        console = Console(highlight=False, width=200)
-    console.print(report.title, style="bold", markup=False)
+        console = Console(**literal, width=200)
+    console.print(one_line(report.title), style="bold")
     for title, lines in report.sections.items():
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for line in lines:
-            table.add_row(f"  {line.what}", line.value, line.verdict, style=COLOURS[line.level])
-        console.print(title, style="bold", markup=False)
+            cells = map(one_line, (f"  {line.what}", line.value, line.verdict))
+            table.add_row(*cells, style=COLOURS[line.level])
+        console.print(one_line(title), style="bold")
         console.print(table)
     for text in report.warnings:
-        console.print(f"warning: {text}", style="yellow", markup=False)
+        console.print(one_line(f"warning: {text}"), style="yellow")
     for text in report.problems:
-        console.print(f"problem: {text}", style="red", markup=False)
+        console.print(one_line(f"problem: {text}"), style="red")
     console.print("it would run" if report.runs else "it would not run", style="bold")

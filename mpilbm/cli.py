@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from mpilbm import __version__
+from mpilbm import __version__, terminal
 from mpilbm.errors import INTERRUPTED, MpilbmError
+from mpilbm.printable import one_line
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
@@ -63,17 +64,26 @@ class Verbs(click.Group):
         except MpilbmError as error:
             if context.params["debug"]:
                 traceback.print_exc()
-            tell(error)
+            terminal.tell(error)
             context.exit(error.exit_code)
         except KeyboardInterrupt as error:
-            click.echo(f"mpilbm: error: {str(error) or 'interrupted'}", err=True)
+            terminal.tell(str(error) or "interrupted")
             context.exit(getattr(error, "exit_code", INTERRUPTED))
 
 
-def tell(error: MpilbmError) -> None:
-    """Write each line of an error to stderr."""
-    for line in str(error).splitlines():
-        click.echo(f"mpilbm: error: {line}", err=True)
+def require_written() -> None:
+    """End with an error if a part of what a verb printed was lost."""
+    try:
+        terminal.require_written()
+    except MpilbmError as error:
+        terminal.tell(error)
+        sys.exit(error.exit_code)
+
+
+def wrote(files) -> None:
+    """Say which files a verb wrote."""
+    for file in files:
+        click.echo(one_line(f"wrote {file}"))
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,6 +95,8 @@ def cli(context, plugin, debug):
     """Lattice Boltzmann flows on GPUs and CPUs: mpirun -n N mpilbm run case.toml."""
     if launched_rank() and context.invoked_subcommand not in ("run", "bench", "info"):
         context.exit(0)  # under mpirun the other verbs are the work of one process
+    if context.invoked_subcommand != "run":  # a run's results are its files
+        context.call_on_close(require_written)
     for path in plugin:
         load_plugin(path)
 
@@ -93,9 +105,14 @@ def load_plugin(path: Path) -> None:
     """Import a file of registered names; its own errors keep their traceback."""
     from mpilbm import registry
     from mpilbm.errors import CommandError
+    from mpilbm.input_text import NotATextFile, read_text
 
     if path.suffix != ".py" or not os.path.isfile(path):
         raise CommandError(f"--plugin {path}: is no Python file; give the path of a FILE.py")
+    try:
+        read_text(path, "latin-1")  # Python finds the encoding
+    except (NotATextFile, OSError) as error:
+        raise CommandError(f"--plugin {path}: {error}; give the path of a FILE.py") from error
     registry.load_plugin(path)
 
 
@@ -182,8 +199,7 @@ def report(directory, output):
     """Make a page and pictures from files of bench --weak and --strong."""
     from mpilbm.scaling_report import report
 
-    for file in report(directory, output):
-        click.echo(f"wrote {file}")
+    wrote(report(directory, output))
 
 
 @cli.command()
@@ -259,7 +275,7 @@ def new(name, dimensions):
     from mpilbm.new import write
 
     path = write(name, int(dimensions))
-    click.echo(f"wrote {path}; try: mpilbm check {path}; mpilbm run {path}")
+    wrote([f"{path}; try: mpilbm check {path}; mpilbm run {path}"])
 
 
 @cli.command()
@@ -279,10 +295,12 @@ def plot(directory, output, reference, reynolds):
     from mpilbm.plot import draw
 
     files, sentences = draw(directory, output, reference, reynolds)
-    for line in [*sentences, *(f"wrote {file}" for file in files)]:
-        click.echo(line)
+    for line in sentences:
+        click.echo(one_line(line))
+    wrote(files)
 
 
 def main():
     """Entry point."""
+    terminal.guard()
     cli(prog_name="mpilbm")

@@ -1,5 +1,7 @@
 """What a user can get wrong or a machine can fail at, with the exit code that each ends in."""
 
+from mpilbm.printable import one_line
+
 # Exit code of a process that Ctrl-C has ended, as shells have it: 128 + SIGINT.
 INTERRUPTED = 130
 
@@ -13,9 +15,22 @@ class Terminated(KeyboardInterrupt):
 
 
 class MpilbmError(Exception):
-    """A message for the user: what, where, found, allowed, mend. Never shown as a traceback."""
+    """A message for the user: where, found, allowed, fix. Never shown as a traceback.
+
+    `problem` is a line or a list of lines; a line break or other control character within a line,
+    as a name may hold, becomes an escape. `failed` is False where the run ends as intended.
+    """
 
     exit_code = 1
+    failed = True
+
+    def __init__(self, problem: str | list[str]):
+        lines = [problem] if isinstance(problem, str) else problem
+        self.problems = [one_line(line) for line in lines]
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
 
 
 class CaseError(MpilbmError):
@@ -26,8 +41,7 @@ class CaseError(MpilbmError):
     def __init__(self, problem: str | list[str], where: str = "", path=None):
         problems = [problem] if isinstance(problem, str) else list(problem)
         lead = ": ".join(str(part) for part in (path, where) if part)
-        self.problems = [f"{lead}: {text}" if lead else text for text in problems]
-        super().__init__("\n".join(self.problems))
+        super().__init__([f"{lead}: {text}" if lead else text for text in problems])
 
 
 class CommandError(MpilbmError):
@@ -43,9 +57,10 @@ class NonFiniteError(MpilbmError):
 
 
 class StoppedEarly(MpilbmError):
-    """A signal or the wall-time limit ended the run; a whole checkpoint waits to go on from."""
+    """A signal or the wall-time limit ended the run, which left a whole checkpoint."""
 
     exit_code = 4
+    failed = False
 
 
 class FileSystemError(MpilbmError):

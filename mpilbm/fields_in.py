@@ -2,6 +2,7 @@
 
 import tomllib
 from contextlib import contextmanager
+from os.path import exists, isfile  # False for a name that is too long
 from tokenize import TokenError  # of a damaged .npy header
 
 import numpy as np
@@ -35,7 +36,7 @@ def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -
     try:
         if not file or not (is_npy or dataset):
             raise ValueError("is no mask; name a file.npy or a file.h5:dataset")
-        if not path.is_file():
+        if not isfile(path):
             raise ValueError(f"is missing: there is no file {path}; paths start at the case")
         if is_npy:
             solid = _read(_map_npy(path), case, begin, end)
@@ -56,7 +57,7 @@ def load_numbers(directory, spec: str, shapes=None) -> np.ndarray:
     """
     file, _, dataset = spec.rpartition(":") if ".h5:" in spec else (spec, "", "")
     path = directory / file
-    if not path.is_file():
+    if not isfile(path):
         raise ValueError(f"is missing: there is no file {path}; paths start at the case")
     if dataset:
         require_intact(path)
@@ -145,7 +146,7 @@ def _read(array, case, begin: int, end: int) -> np.ndarray:
 
 def check_snapshot(path, dimensions: int) -> None:
     """ValueError unless a file is a snapshot of ours with rho and u in as many dimensions."""
-    if not path.exists():
+    if not exists(path):
         raise ValueError("is missing: there is no such file; paths start at the case")
     require_intact(path)
     with _snapshot(path, dimensions):

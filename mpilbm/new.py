@@ -120,7 +120,7 @@ def write(name: Path, dimensions: int) -> Path:
     path = name if name.suffix == ".toml" else name.with_name(name.name + ".toml")
     text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions])
     try:
-        with path.open("x") as file:
+        with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
         raise CommandError(f"{path}: exists; choose another name or remove it first") from error

@@ -12,6 +12,7 @@ import numpy as np
 
 from mpilbm.errors import CommandError
 from mpilbm.outputs.directory import make_folder
+from mpilbm.outputs.files import whole
 from mpilbm.outputs.view import View, view
 from mpilbm.profiles import COLOURS, Comparison, comparison_figure, half_way, profile_figure
 
@@ -58,6 +59,7 @@ def pyplot():
 
     plt.rcParams.update({
         "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False,
+        "text.parse_math": False,
         "figure.constrained_layout.use": True, "savefig.dpi": 150, "legend.frameon": False,
     })  # fmt: skip
     return plt
@@ -79,7 +81,8 @@ def last_snapshot(directory: Path) -> Path:
 
 def _save(plt, figure, path: Path) -> Path:
     try:
-        figure.savefig(path)
+        with whole(path, "wb") as file:
+            figure.savefig(file, format="png")
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}; choose a folder by --output") from error
     plt.close(figure)

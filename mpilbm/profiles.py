@@ -14,6 +14,7 @@ import numpy as np
 
 from mpilbm.case import Case, parse_case
 from mpilbm.errors import CommandError
+from mpilbm.input_text import NotATextFile, read_text
 from mpilbm.outputs.view import View
 from mpilbm.units import reynolds as reynolds_number
 
@@ -130,11 +131,11 @@ def walls(case: Case, axis: int) -> tuple[float, float]:
 def read_reference(path: Path) -> tuple[list[str], np.ndarray]:
     """Column names and numbers (points, columns) of a reference file; empty entries become nan."""
     try:
-        with path.open(newline="") as file:
-            lines = [line for line in file if line.strip() and not line.startswith("#")]
+        lines = read_text(path).splitlines()
+        lines = [line for line in lines if line.strip() and not line.startswith("#")]
         names, *rows = csv.reader(lines)
         table = np.array([[float(entry or "nan") for entry in row] for row in rows])
-    except (OSError, ValueError) as error:
+    except (NotATextFile, OSError, ValueError) as error:
         raise CommandError(
             f"{path}: cannot be read as a reference ({error}); allowed: a line of column names, "
             "then lines of as many numbers, as in cases/reference"

@@ -1,9 +1,9 @@
 """How far a run has come: one line that moves on a terminal, plain lines in a log."""
 
-import errno
 import sys
 import time
-from contextlib import contextmanager
+
+from mpilbm import terminal
 
 PLAIN_SECONDS = 10.0
 LIVE_SECONDS = 0.2
@@ -12,18 +12,7 @@ LIVE_SECONDS = 0.2
 def say(comm, text: str):
     """A line for the user, from rank 0."""
     if comm.rank == 0:
-        with to_terminal():
-            print(text, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def to_terminal():
-    """Lets a run continue, or end with a checkpoint, after its terminal was closed."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno != errno.EIO:
-            raise
+        terminal.say(text)
 
 
 class Progress:
@@ -52,16 +41,14 @@ class Progress:
         if self.speaks:
             self._show()
         if self.live:
-            with to_terminal():
-                self.live.stop()
+            self.live.stop()
 
     def _show(self):
         self.shown = time.monotonic()
-        with to_terminal():
-            if self.live:
-                self.live.update(self.line(), refresh=True)
-            else:
-                print(self.line(), flush=True)
+        if self.live:
+            self.live.update(self.line(), refresh=True)
+        else:
+            print(self.line(), flush=True)
 
     def line(self) -> str:
         """`step 1200/20000 (6 %)  0.042 GLUPS  3 min left`."""
@@ -79,9 +66,10 @@ def _live_line():
     """A rich line on a terminal, else None. Open MPI feigns one for stdout, but not for stderr."""
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         return None
+    from rich.console import Console
     from rich.live import Live
 
-    live = Live("", auto_refresh=False)
+    live = Live("", auto_refresh=False, console=Console(file=terminal.unfiltered()))
     live.start()
     return live
 

@@ -33,7 +33,7 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
     whole checkpoint on the disk, FileSystemError.
     """
     clock, directory = Clock(), Path(directory)
-    with Signals() as signals, claimed(directory, case, comm, restart, overwrite):
+    with Signals() as signals, claimed(directory, case, comm, restart, overwrite) as folder:
         checkpoints = on_root(comm, candidates, restart, directory) if restart is not None else []
         for fluid in case.fluids if not checkpoints else ():
             on_root(comm, fluid.initial.require)
@@ -43,12 +43,14 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
         with solver.exchanger:
             slabs = tuple(comm.allgather(solver.slab))
             first, checkpoint = begin(solver, case, comm, checkpoints, restart)
+            on_root(comm, folder.set_aside)
             if restart != "auto":  # which has told that all later ones are damaged
                 warn_of_later(directory, comm, first)
             where = directory, first, clock, checkpoint
             context = Context(case, solver.slab, slabs, comm, solver, *where)
             with Summary(context, facts) as summary:
-                march(context, summary, signals)
+                march(context, summary, signals, folder)
+    say(comm, f"step {summary.step}: {summary.reason or 'done'}; the files are in {directory}")
     return "done"
 
 
@@ -61,7 +63,7 @@ def claimed(directory, case, comm, restart, overwrite):
             say(comm, note)
         for warning in case.warnings:
             say(comm, f"warning: {warning}")
-        yield
+        yield folder
     finally:
         folder.release()
 
@@ -153,7 +155,7 @@ def warn_of_later(directory, comm, first) -> None:
             say(comm, f"warning: {path} is later than this start; --restart auto would take it")
 
 
-def march(context: Context, summary: Summary, signals: Signals) -> None:
+def march(context: Context, summary: Summary, signals: Signals, folder: RunDirectory) -> None:
     """Step to the end of the run; while it steps, only the next step with work to do is known."""
     case, solver, comm, clock = context.case, context.solver, context.comm, context.clock
     step = first = context.first_step
@@ -168,6 +170,7 @@ def march(context: Context, summary: Summary, signals: Signals) -> None:
         watch = Watch(context)
         with clock.measure("outputs"):
             watch.verdict(step, last)
+            on_root(comm, folder.discard)
             if first == 0:
                 writers.write(step, last)
         while step < last:

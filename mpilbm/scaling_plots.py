@@ -3,6 +3,7 @@
 from pathlib import Path
 from textwrap import fill
 
+from mpilbm.outputs.files import whole
 from mpilbm.plot import pyplot
 from mpilbm.profiles import COLOURS
 
@@ -22,7 +23,8 @@ def draw(found, folder: Path) -> list[Path]:
 
 
 def _saved(plt, figure, path: Path) -> Path:
-    figure.savefig(path)
+    with whole(path, "wb") as file:
+        figure.savefig(file, format="png")
     plt.close(figure)
     return path
 

@@ -2,12 +2,16 @@
 
 import json
 from dataclasses import dataclass
+from html import escape
 from itertools import groupby
 from os.path import isdir
 from pathlib import Path
 
 from mpilbm.errors import CommandError
+from mpilbm.input_text import NotATextFile, read_text
 from mpilbm.outputs.directory import make_folder
+from mpilbm.outputs.files import whole
+from mpilbm.printable import one_line
 from mpilbm.report import markdown
 from mpilbm.scaling import digits, percent
 from mpilbm.scaling_model import Model, model
@@ -41,8 +45,8 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
         found = list(series(rows))
         make_folder(output)
         pictures = draw(found, output)
-        page = output / PAGE
-        page.write_text("\n".join(lines(found, rows, pictures)) + "\n")
+        with whole(output / PAGE) as page:
+            page.write("\n".join(lines(found, rows, pictures)) + "\n")
     except OSError as error:
         raise CommandError(f"{output}: {error.strerror}; choose a folder by --output") from error
     except KeyError as error:
@@ -50,7 +54,7 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
             f"{directory}: a row lacks {error}, as those of another version may; measure it again "
             "or remove its file"
         ) from error
-    return [page, *pictures]
+    return [output / PAGE, *pictures]
 
 
 def read(directory: Path) -> list[dict]:
@@ -62,8 +66,8 @@ def read(directory: Path) -> list[dict]:
     rows = []
     for path in sorted(directory.glob("*.json")):
         try:
-            known = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
+            known = json.loads(read_text(path))
+        except (NotATextFile, OSError, ValueError, RecursionError) as error:
             raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from error
         if isinstance(known, dict) and "scaling" in known:
             measured = known.pop("rows", [])
@@ -83,7 +87,7 @@ def series(rows: list[dict]):
         ways = {row["halo"]["name"]: row["nodes"] for row in group if row["ranks"] > 1}
         for way in ways or [None]:
             mine = [row for row in group if row["ranks"] == 1 or row["halo"]["name"] == way]
-            title = f"{name}, halo {way}" if way else name
+            title = f"{name}, halo {safe(way)}" if way else name
             yield Series(kind, title, mine, model(kind, mine))
 
 
@@ -92,7 +96,7 @@ def _key(row: dict) -> tuple[str, str]:
     size = [*row["size"][:-1], row["size"][-1] // row["ranks"]] if weak else row["size"]
     box = f"{size_text(size)} {'a rank' if weak else 'in all'}"
     device = row["device"].partition(" on ")[0]
-    return row["scaling"], f"{' '.join(row[key] for key in NAMES)}, {box}, {device}"
+    return row["scaling"], safe(f"{' '.join(row[key] for key in NAMES)}, {box}, {device}")
 
 
 # ---------------------------------------------------------------------------------------- page
@@ -110,13 +114,20 @@ def lines(found: list[Series], rows: list[dict], pictures: list[Path]) -> list[s
     return page
 
 
+def safe(text) -> str:
+    """A text of a file for a cell or a heading of Markdown, which may hold HTML."""
+    return escape(one_line(text, 200), quote=False).replace("|", r"\|")
+
+
 def _runs(rows: list[dict]) -> list[str]:
     """Which runs the page is made from."""
     files = {row["file"]: row for row in rows}
     head = ("file", "ranks", "nodes", "date", "mpilbm", "MPI", "command")
     keys = ("ranks", "nodes", "date", "mpilbm", "mpi")
     cells = [
-        [name, *(row[key] for key in keys), f"`{row['command']}`"] for name, row in files.items()
+        [safe(text) for text in (name, *(row[key] for key in keys))]
+        + [f"`{safe(row['command']).replace('`', '')}`"]
+        for name, row in files.items()
     ]
     return markdown(head, cells)
 

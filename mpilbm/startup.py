@@ -9,7 +9,7 @@ from time import perf_counter
 from mpilbm import processes, toml_text
 from mpilbm.errors import MpilbmError
 from mpilbm.halo.launcher import without_launcher
-from mpilbm.outputs.directory import SUMMARY
+from mpilbm.outputs.own_files import SUMMARY
 from mpilbm.registry import find
 from mpilbm.variants import Series
 
@@ -54,6 +54,6 @@ def seconds(case: Path, folder: str) -> float:
     done = processes.run(processes.module("mpilbm", *words), env=environment)
     taken = perf_counter() - start
     if done.returncode:
-        words = done.stderr.strip().replace("mpilbm: error: ", "")
-        raise MpilbmError(f"a run to be timed ended with exit code {done.returncode}: {words}")
+        words = done.stderr.strip().replace("mpilbm: error: ", "").splitlines()
+        raise MpilbmError([f"a run to be timed ended with exit code {done.returncode}:", *words])
     return taken

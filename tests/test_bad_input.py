@@ -91,11 +91,12 @@ def done(folder):
 
 def told(code, text, expected, sentence):
     """One message, that matches, and no traceback."""
-    lines = [line for line in text.splitlines() if line.startswith("mpilbm: error: ")]
+    lead = "mpilbm: " if expected == 4 else "mpilbm: error: "
+    lines = [line for line in text.splitlines() if line.startswith(lead)]
     assert code == expected, text
     assert "Traceback" not in text
     assert len(lines) == 1, text
-    assert re.match(f"mpilbm: error: {sentence}", lines[0]), lines[0]
+    assert re.match(lead + sentence, lines[0]), lines[0]
 
 
 def sets(settings):
@@ -133,6 +134,8 @@ WRONG = {
     "boundary.1.where=['z+']": r"box.toml: boundary.1.where.*found 'z\+' in 2D; allowed: x-",
     "boundary.1.where=['y-', 'y+']": r"box.toml: .*face 'y-' is named by boundary.0.*; remove one",
     ROCK % "no.npy": r"box.toml: body.0.mask: 'no.npy' is missing: there is no file no.npy",
+    ROCK % ("n" * 300 + ".npy"): r"box.toml: body.0.mask: 'n{300}.npy' is missing",
+    "initial={file='%s'}" % ("n" * 300): r"box.toml: initial.file: .*is missing",
     ROCK % "no.h5:a": r"box.toml: body.0.mask: 'no.h5:a' is missing",
     ROCK % "wrong.npy": r".*mask: 'wrong.npy' has shape \(12, 10\), the box wants \(10, 12\).*tran",
     ROCK % "odd.npy": r".*body.0.mask: 'odd.npy' holds Python objects; save it as bool or uint8",
@@ -238,6 +241,7 @@ def test_directory_of_a_run_that_goes_on(folder):
 
 
 DAMAGED = {
+    "n" * 300: "--restart n{300}: there is no such file",
     "none.h5": "--restart none.h5: there is no such file; checkpoints in box.out: none; name",
     "cut.h5": "cut.h5: has no digest at its end: .*; restart from another one",
     "text.h5": "text.h5: has no digest at its end: .*; restart from another one",

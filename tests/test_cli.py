@@ -246,7 +246,7 @@ def test_exit_code_is_that_of_the_error(monkeypatch):
         exit_code = 5
 
     def fail(*_):
-        raise FullError("first line\nsecond line")
+        raise FullError(["first line", "second line"])
 
     monkeypatch.setattr("mpilbm.listing.describe", fail)
     result = call("list")

@@ -15,8 +15,8 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 # From the bottom to the top: a module imports from its own line and those above it in this list.
 # A folder stands for all of its modules but those named apart.
 LEVELS = """
-errors functions units toml_text verdicts interfaces file_digest hdf5_input __init__
-expressions registry processes layouts.grid halo.plan codegen.program
+printable errors terminal functions units toml_text verdicts interfaces __init__
+file_digest hdf5_input input_text expressions registry processes layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in field_copies

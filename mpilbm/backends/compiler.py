@@ -70,7 +70,7 @@ class Compiler:
             words = done.stderr.replace(str(source), "kernels.c").splitlines()
         kept = cache.put("c", key, text.encode()).resolve()
         lead = f"{shlex.join(self.command)} could not compile the kernels (text: {kept}):"
-        raise MpilbmError("\n".join([lead, *words[:12], _fix(done.returncode)]))
+        raise MpilbmError([lead, *words[:12], _fix(done.returncode)])
 
     def _run(self, flags, source: Path, target: Path) -> subprocess.CompletedProcess:
         command = [*self.command, *flags, str(source), "-o", str(target), "-lm"]

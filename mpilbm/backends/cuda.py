@@ -254,7 +254,7 @@ class CudaDevice(Device):
             kept = cache.put("cu", cache.digest(text), text.encode()).resolve()
             words = str(error).splitlines()[:12]
             lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
-            raise MpilbmError("\n".join([lead, *words])) from error
+            raise MpilbmError([lead, *words]) from error
         return module
 
     def copy_bandwidth(self, before=lambda: None) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mpilbm import terminal
 from mpilbm.errors import INTERRUPTED, CommandError, MpilbmError
 from mpilbm.halo import gpu_mpi, launcher
 
@@ -129,7 +130,8 @@ def abort_on_error(comm=None):
         if text and not (alike and comm.rank > 0):
             all_of = alike and comm.size > 1
             who = f"all {comm.size} ranks" if all_of else f"rank {comm.rank} of {comm.size}"
-            _tell(text, "" if alike and isinstance(error, MpilbmError) else f"{who}: ")
+            known = isinstance(error, MpilbmError)
+            terminal.tell(error if known else text, "" if alike and known else f"{who}: ")
         if marks is None:
             time.sleep(GRACE)
             comm.Abort(code)
@@ -148,13 +150,6 @@ def _code_and_text(error: BaseException) -> tuple[int, str]:
     if isinstance(error, KeyboardInterrupt):
         return getattr(error, "exit_code", INTERRUPTED), str(error) or "interrupted"
     return 1, "".join(traceback.format_exception(error)).rstrip()
-
-
-def _tell(text: str, who: str) -> None:
-    """Write the lines in one go, so that those of several ranks do not mix."""
-    lines = "".join(f"mpilbm: error: {who}{line}\n" for line in text.splitlines())
-    sys.stderr.write(lines)
-    sys.stderr.flush()
 
 
 def _marks_of_failed(guard, text: str) -> list[int] | None:

@@ -52,7 +52,8 @@ class Output(Parameters):
     every: int = Field(gt=0, description="steps from one writing to the next")
 
     at_start: ClassVar[bool] = True
-    # The names of its files, as patterns: --overwrite removes these and nothing else.
+    # The whole names of its files, with <step>, <label>, <axes> or * for what varies (see
+    # own_files.py): --overwrite replaces these and nothing else.
     files: ClassVar[tuple[str, ...]] = ()
     # Whether a case may have more than one: not where they would write files of the same names.
     several: ClassVar[bool] = True

@@ -1,6 +1,8 @@
 """Ranks that succeed or fail together: no rank waits for one that has given up."""
 
 import errno
+import os
+from pathlib import Path
 
 from mpilbm.errors import FileSystemError, MpilbmError
 
@@ -41,6 +43,10 @@ def file_system_error(error: OSError) -> FileSystemError:
     """The same for the user: what failed, on which file, and what helps."""
     where = f"{error.filename}: " if error.filename else ""
     hint = _HINTS.get(error.errno, "files written before are whole")
+    if error.errno == errno.ENOENT and isinstance(error.filename, str | os.PathLike):
+        path = Path(error.filename)
+        gone = [each for each in (path, *path.parents) if not os.path.lexists(each)]
+        hint = f"{gone[-1] if gone else path} was removed or renamed while in use; run again"
     return FileSystemError(f"{where}{error.strerror or error}; {hint}")
 
 

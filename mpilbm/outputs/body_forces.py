@@ -41,7 +41,7 @@ class BodyForces(Output):
 
     split: bool = Field(False, description="also pressure and viscous part of the force")
 
-    files: ClassVar[tuple[str, ...]] = ("forces_*.csv",)
+    files: ClassVar[tuple[str, ...]] = ("forces_<label>.csv",)
 
     def bodies(self, case):
         """Those named, or all."""

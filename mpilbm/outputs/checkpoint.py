@@ -43,7 +43,7 @@ class Checkpoint(Output):
     keep: int = Field(2, gt=0, description="how many checkpoints stay on the disk")
 
     at_start: ClassVar[bool] = False
-    files: ClassVar[tuple[str, ...]] = (PATTERN,)
+    files: ClassVar[tuple[str, ...]] = ("checkpoint_<step>.h5",)
     several: ClassVar[bool] = False
 
     def disk_bytes(self, case, times: int) -> int:
@@ -171,7 +171,7 @@ def existing(directory) -> list[tuple[int, Path]]:
 
 def step_in_name(path) -> int | None:
     """The step that the name of a checkpoint has; None if it has another form."""
-    match = re.fullmatch(r"checkpoint_([0-9]+)\.h5", Path(path).name)
+    match = re.fullmatch(r"checkpoint_([0-9]{9,})\.h5", Path(path).name)
     return int(match[1]) if match else None
 
 

@@ -5,8 +5,11 @@ import re
 from pathlib import Path
 
 from mpilbm.halo.world import local_rank
-from mpilbm.outputs.planes import PARTIAL, open_parallel
+from mpilbm.outputs.agree import on_root
+from mpilbm.outputs.files import PARTIAL, fresh
+from mpilbm.outputs.planes import open_parallel
 
+PROBE = f"probe.h5{PARTIAL}"
 MOUNTS = Path("/proc/self/mountinfo")
 # Where the processes of one machine may write parts of one file at once: they share its pages.
 ON_ONE_NODE = {"bcachefs", "beegfs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "panfs",
@@ -46,7 +49,7 @@ def kind(directory, mounts: Path = MOUNTS) -> str:
     """
     try:
         path, device = Path(directory).resolve(), os.stat(directory).st_dev
-        lines = mounts.read_text().splitlines()
+        lines = os.fsdecode(mounts.read_bytes()).split("\n")[:-1]
     except OSError:
         return ""
     number, found = f"{os.major(device)}:{os.minor(device)}", []
@@ -65,7 +68,8 @@ def open_together(comm, directory) -> bool:
 
     if comm.size == 1 or not all(comm.allgather(bool(h5py.get_config().mpi))):
         return False
-    path = Path(directory) / f"probe.h5{PARTIAL}"
+    path = Path(directory) / PROBE
+    on_root(comm, lambda: fresh(path).close())  # HDF5 would follow a link
     try:
         open_parallel(path, "w", comm).close()
         works = True

@@ -25,10 +25,10 @@ import numpy as np
 from mpilbm.errors import FileSystemError, MpilbmError
 from mpilbm.file_digest import DamagedFileError, verify
 from mpilbm.outputs.agree import on_root, together
+from mpilbm.outputs.files import fresh, partial_of, sync
 from mpilbm.outputs.places import Place, find_places
 from mpilbm.outputs.seal import Seal
 
-PARTIAL = ".partial"
 BLOCK_BYTES = 64 << 20
 METADATA_BYTES = 1 << 20
 
@@ -54,7 +54,7 @@ class PlaneFile:
 
     def __init__(self, path, comm, slabs, describe):
         self.path = Path(path)
-        self.partial = self.path.with_name(self.path.name + PARTIAL)
+        self.partial = partial_of(self.path)
         self.comm, self.slabs, self.slab = comm, slabs, slabs[comm.rank]
         try:
             self.places = on_root(comm, self._make, describe)
@@ -68,6 +68,7 @@ class PlaneFile:
 
         self._refuse_full_disk(METADATA_BYTES)
         with told(self.path):
+            fresh(self.partial).close()  # HDF5 would follow a link
             with h5py.File(self.partial, "w", locking="best-effort") as file:
                 describe(file)
                 places = find_places(file)
@@ -277,12 +278,3 @@ def open_parallel(path, mode, comm):
     import h5py
 
     return h5py.File(path, mode, driver="mpio", comm=comm, locking="best-effort")
-
-
-def sync(path):
-    """Have a file's or directory's content on the disk before going on."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

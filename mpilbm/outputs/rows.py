@@ -2,11 +2,12 @@
 
 import os
 import re
-import sys
 from pathlib import Path
 
+from mpilbm import terminal
 from mpilbm.errors import FileSystemError
-from mpilbm.outputs.planes import PARTIAL, sync, told
+from mpilbm.outputs.files import sync, whole
+from mpilbm.outputs.planes import told
 
 
 def lines(content: bytes) -> list[str]:
@@ -14,8 +15,8 @@ def lines(content: bytes) -> list[str]:
 
     That is a line without its end, or zeros in place of bytes that did not reach the disk.
     """
-    whole, _, _ = content.rstrip(b"\0").rpartition(b"\n")
-    return whole.decode(errors="backslashreplace").split("\n") if whole else []
+    complete, _, _ = content.rstrip(b"\0").rpartition(b"\n")
+    return complete.decode(errors="backslashreplace").split("\n") if complete else []
 
 
 def up_to(last: int, rows: list[str], columns: int, path) -> list[str]:
@@ -53,10 +54,8 @@ class Rows:
     def __init__(self, path: Path, header: list[str], first_step: int):
         self.path, self.header = path, ",".join(header)
         rows = self._to_keep(first_step) if first_step else []
-        partial = path.with_name(path.name + PARTIAL)
-        partial.write_text("".join(f"{row}\n" for row in [self.header, *rows]))
-        sync(partial)  # lest the rows of before be lost with the power
-        os.replace(partial, path)
+        with whole(path) as file:
+            file.writelines(f"{row}\n" for row in [self.header, *rows])
         # unbuffered: what did not fit the disk is not tried again when the file is closed
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
 
@@ -68,8 +67,8 @@ class Rows:
         if rows and header != self.header:
             aside = self.path.with_stem(f"{self.path.stem}_before_{last:09d}")
             os.replace(self.path, aside)
-            print(f"{self.path.name} begins anew, with other columns; its rows so far: {aside}",
-                  file=sys.stderr, flush=True)  # fmt: skip
+            name = self.path.name
+            terminal.say(f"{name} starts again, with other columns; its previous rows: {aside}")
             return []
         return up_to(last, rows, self.header.count(",") + 1, self.path)
 

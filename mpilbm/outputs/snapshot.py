@@ -16,6 +16,7 @@ from mpilbm.outputs.file_system import best_writer
 from mpilbm.outputs.filled import filled
 from mpilbm.outputs.places import dataset
 from mpilbm.outputs.planes import blocks, plane_file
+from mpilbm.printable import one_line
 from mpilbm.registry import register
 from mpilbm.units import TIME, VELOCITY
 
@@ -38,7 +39,7 @@ class Snapshot(Output):
     fields: tuple[str, ...] = ("rho", "u")
     background: bool = Field(True, description="the steps go on while it is written, if possible")
 
-    files: ClassVar[tuple[str, ...]] = ("snapshot_*.vtkhdf",)
+    files: ClassVar[tuple[str, ...]] = ("snapshot_<step>.vtkhdf",)
     several: ClassVar[bool] = False
 
     def problems(self, case) -> list[str]:
@@ -179,7 +180,7 @@ def describe_image(file, case, step: int, sample: dict):
         dataset(cells, name, (nz, ny, nx, *plane.shape[3:]), plane.dtype)
     origin = file.create_group("mpilbm")
     origin.attrs["case"] = case.toml
-    origin.attrs["title"] = case.title
+    origin.attrs["title"] = one_line(case.title)  # HDF5 takes no NUL
     origin.attrs["step"] = step
     origin.attrs["units"] = "lattice"
     for name, value in in_si(case, step).items():

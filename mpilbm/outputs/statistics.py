@@ -1,21 +1,20 @@
 """Means and Reynolds stresses over time and homogeneous directions, as profiles."""
 
 import csv
-import os
-import sys
 from math import prod
 from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, field_validator
 
-from mpilbm import __version__
+from mpilbm import __version__, terminal
 from mpilbm.lattices import AXES
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.file_system import best_writer
+from mpilbm.outputs.files import whole
 from mpilbm.outputs.places import dataset
-from mpilbm.outputs.planes import PARTIAL, plane_file
+from mpilbm.outputs.planes import plane_file
 from mpilbm.outputs.restart import opened, read_planes
 from mpilbm.registry import register
 from mpilbm.statistics import Statistics, bytes_needed, merged, numbers, places
@@ -37,7 +36,10 @@ class RunningStatistics(Output):
     start: int = Field(0, ge=0, description="first step that is sampled")
     write: int | None = Field(None, gt=0, description="steps between files; none: at the end alone")
 
-    files: ClassVar[tuple[str, ...]] = ("statistics_*.h5", "statistics_*.csv")
+    files: ClassVar[tuple[str, ...]] = (
+        "statistics_<axes>_<step>.h5",
+        "statistics_<axes>_<step>.csv",
+    )
 
     @field_validator("average")
     @classmethod
@@ -145,11 +147,9 @@ class StatisticsWriter:
     def _report_no_sums(self):
         first = self.context.first_step
         if self.comm.rank == 0 and first >= self.output.start:
-            print(
+            terminal.say(
                 f"warning: {self.context.checkpoint} holds no sums for {self.label}: its samples "
-                f"begin after step {first}, not at start = {self.output.start}",
-                file=sys.stderr,
-                flush=True,
+                f"begin after step {first}, not at start = {self.output.start}"
             )
 
     def write(self, step: int):
@@ -232,7 +232,7 @@ class StatisticsWriter:
         return [a + b for k, a in enumerate(axes) for b in axes[k:]]
 
     def _write_table(self, path, fields: dict):
-        """The profile as text, written to a temporary name and renamed."""
+        """The profile as text."""
         axes = AXES[: self.D]
         header = ["rho", *(f"u_{a} (cells/step)" for a in axes)]
         header += [f"<u_{a}' u_{b}'> (cells^2/step^2)" for a, b in self.pairs]
@@ -241,12 +241,10 @@ class StatisticsWriter:
         if self.left != "all":
             header.insert(0, f"{self.left} (cells)")
             columns.insert(0, (np.arange(count) + 0.5)[:, None])
-        partial = path.with_name(path.name + PARTIAL)
-        with open(partial, "w", newline="") as file:
+        with whole(path, newline="") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(header)
             table.writerows([map(repr, map(float, row)) for row in np.concatenate(columns, axis=1)])
-        os.replace(partial, path)
 
     def close(self):
         """Nothing is open between two samples."""

@@ -1,15 +1,14 @@
 """summary.json: what ran, on what, how fast, and how it ended."""
 
 import json
-import os
 from contextlib import suppress
 
 from mpilbm import __version__
 from mpilbm.errors import INTERRUPTED
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.agree import on_root
-from mpilbm.outputs.directory import SUMMARY
-from mpilbm.outputs.planes import PARTIAL, sync
+from mpilbm.outputs.files import whole
+from mpilbm.outputs.own_files import SUMMARY
 
 LONG = 5.0  # seconds of stepping that are worth a measurement of the bandwidth
 STATUS = {0: "done", 2: "refused", 3: "non-finite", 4: "stopped", 5: "file system failed"}
@@ -60,17 +59,14 @@ class Summary:
     def _write(self, status: str, code: int | None):
         content = {**self.content, **self._figures()}
         content |= {"status": status, "reason": self.reason, "exit_code": code}
-        path = self.directory / SUMMARY
-        text, partial = json.dumps(content, indent=2) + "\n", path.with_name(SUMMARY + PARTIAL)
+        path, text = self.directory / SUMMARY, json.dumps(content, indent=2) + "\n"
         try:
-            partial.write_text(text)
-            sync(partial)
-            os.replace(partial, path)
+            with whole(path) as file:
+                file.write(text)
         except OSError:
-            partial.unlink(missing_ok=True)
             if code is None or not path.exists():
                 raise
-            with open(path, "r+") as file:  # a full disk still has the room of the one before
+            with open(path, "r+") as file:  # a full disk has room for it in the previous one
                 file.write(text)
                 file.truncate()
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mpilbm.case_file import MOST_TITLE
 from mpilbm.errors import CommandError
 from mpilbm.fields_in import require_cells, snapshot_case
 from mpilbm.hdf5_input import attribute, dataset_names, opened, require_intact, values
+from mpilbm.printable import one_line
 
 
 @dataclass(frozen=True)
@@ -71,4 +73,5 @@ def _view(path, file) -> View:
     require_cells(u, "u", case["domain"]["size"], (3,))
     if mask is not None:
         require_cells(mask, "solid", case["domain"]["size"])
-    return View(path, int(step), title or path.parent.name, case, u, mask)
+    title = one_line(title or path.parent.name, MOST_TITLE)
+    return View(path, int(step), title, case, u, mask)

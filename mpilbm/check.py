@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import balance, flaws, geometry
+from mpilbm import balance, codegen, flaws, geometry
 from mpilbm.entry_lists import require_planes
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
+from mpilbm.registry import plugin_errors
 from mpilbm.speeds import largest_speed
 from mpilbm.units import (
     LENGTH,
@@ -52,6 +53,7 @@ class Report:
         return not self.problems
 
 
+@plugin_errors()
 def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     """Plan a run on so many ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError.
 
@@ -91,6 +93,8 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
         case, slabs, survey, np.concatenate(more), gpu_memory, report.problems
     )
     report.sections["disk"] = disk_lines(case, report.problems)
+    if report.runs:
+        codegen.generate(case)
     return report
 
 

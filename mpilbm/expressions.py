@@ -145,7 +145,7 @@ def _read(text: str, names):
     if len(text) > LENGTH:
         raise FormulaError(f"has {len(text)} characters; allowed: at most {LENGTH}")
     if "\0" in text:  # each version of Python has its own words for it
-        raise FormulaError(f"{text!r} is not a formula: it has a null character")
+        raise FormulaError(f"{_short(text)} is not a formula: it has a null character")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -153,9 +153,30 @@ def _read(text: str, names):
     except FormulaError:
         raise
     except SyntaxError as error:
-        raise FormulaError(f"{text!r} is not a formula: {error.msg}") from None
+        text = text.strip()
+        wrong = f"{_short(text)} is not a formula: {error.msg}{_place(text, error)}"
+        raise FormulaError(f"{wrong}; allowed: {_allowed(names)}") from None
     except (ValueError, RecursionError, MemoryError):
-        raise FormulaError(f"{text!r}: odd characters, or nested too deep") from None
+        raise FormulaError(f"{_short(text)}: odd characters, or nested too deep") from None
+
+
+def _short(text: str) -> str:
+    """A text in quotes, cut where it is long."""
+    return repr(text if len(text) <= 60 else text[:59] + "…")
+
+
+def _place(text: str, error: SyntaxError) -> str:
+    """Where a text has a syntax error, with what is there; Python places its end at 0."""
+    line = "".join(text.splitlines()[(error.lineno or 1) - 1 :][:1])
+    at = f" of line {error.lineno}" if "\n" in text else ""
+    if not error.offset or error.offset > len(line):
+        return f" (at the end{at})"
+    return f" (at {line[error.offset - 1 :][:12]!r}, character {error.offset}{at})"
+
+
+def _allowed(names) -> str:
+    """What a formula may be made of."""
+    return f"numbers, {', '.join(names)}, + - * / **, comparisons and {', '.join(FUNCTIONS)}"
 
 
 def _branch(node, names, depth: int):
@@ -186,8 +207,7 @@ def _branch(node, names, depth: int):
     power = isinstance(getattr(node, "op", None), ast.BitXor)
     mend = "; write a power as x**2" if power else ""
     raise FormulaError(
-        f"'{ast.unparse(node)[:60]}' is not allowed in a formula; allowed: numbers, "
-        f"{', '.join(names)}, + - * / **, comparisons and {', '.join(FUNCTIONS)}{mend}"
+        f"'{ast.unparse(node)[:60]}' is not allowed in a formula; allowed: {_allowed(names)}{mend}"
     )
 
 

@@ -10,6 +10,7 @@ from mpilbm.errors import CaseError
 from mpilbm.lattices import x_of
 
 BLOCK = 1 << 24  # bytes read at a time
+MOST_NUMBERS = 2**26  # of a face: 4700 x 4700 cells with three components
 
 
 def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -> np.ndarray:
@@ -72,7 +73,12 @@ def _whole_dataset(path, name: str) -> np.ndarray:
 
     try:
         with h5py.File(path, "r", locking="best-effort") as file:
-            return file[name][()]
+            dataset = file[name]
+            if dataset.dtype.kind not in "iuf" or dataset.shape is None:
+                raise TypeError(f"its type is {dataset.dtype}; allowed: numbers")
+            if dataset.size > MOST_NUMBERS:
+                raise TypeError(f"it has {dataset.size} numbers; allowed: {MOST_NUMBERS} at most")
+            return dataset[()]
     except (OSError, RuntimeError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"cannot be read as a dataset ({error}); write it again") from None
 

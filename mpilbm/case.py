@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from mpilbm import toml_text
 from mpilbm.case_checks import check
 from mpilbm.case_errors import sentences
-from mpilbm.case_file import Body, CaseFile, Domain, Precision, Run
+from mpilbm.case_file import UNKNOWN_STEPS, Body, CaseFile, Domain, Precision, Run
 from mpilbm.choice import as_json
 from mpilbm.codegen.program import OF
 from mpilbm.errors import CaseError
@@ -211,7 +211,7 @@ def _typed_tables(tables: dict) -> tuple[CaseFile | None, list[str]]:
     if "coupling" in wrong:  # all else speaks of it
         return None, problems
     wrong |= {"output"} if "body" in wrong else set()  # they speak of bodies
-    rest = {"run": {"steps": 2**52}}  # stands in for a wrong or missing one
+    rest = {"run": {"steps": UNKNOWN_STEPS}}
     rest |= {key: value for key, value in tables.items() if key not in wrong}
     try:
         return CaseFile.model_validate_json(as_json(rest), strict=True), problems

@@ -11,6 +11,7 @@ from mpilbm.choice import choice
 from mpilbm.registry import Parameters, find, registered
 from mpilbm.units import Scales, viscosity_from_reynolds
 
+UNKNOWN_STEPS = 2**53 - 1  # while the other tables are checked of a case whose steps are wrong
 Size = Annotated[int, Field(gt=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
 # of SI, so that no product of powers in units.py overflows: that of a torque has the cell's fifth
@@ -80,9 +81,14 @@ class Steady(Parameters):
 class Run(Parameters):
     """How long: steps in all, `walltime` in seconds."""
 
-    steps: int = Field(ge=0, lt=2**53)
+    steps: int = Field(ge=0, lt=UNKNOWN_STEPS + 1)
     steady: Steady | None = None
     walltime: Positive | None = None
+
+    @property
+    def last(self) -> int:
+        """The step up to which values that change with time are checked."""
+        return 0 if self.steps == UNKNOWN_STEPS else self.steps
 
 
 class InitialFields(Parameters):

@@ -12,7 +12,7 @@ from mpilbm.entry_lists import require_planes
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.registry import plugin_errors
-from mpilbm.speeds import largest_speed
+from mpilbm.speeds import largest_speed, require_forces
 from mpilbm.units import (
     LENGTH,
     PRESSURE,
@@ -63,6 +63,7 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     report = Report(case.title or case.path.name, warnings=list(case.warnings))
     if too_large(case, balance.slabs(case, ranks), gpu_memory, report):
         return report
+    require_forces(case, 0, case.shape[0])
     costs = balance.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
     slabs = balance.slabs(case, ranks, costs)
     for slab in (slabs[0], slabs[-1]):

@@ -8,7 +8,7 @@ import ast
 import difflib
 import operator
 import warnings
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from math import isfinite, pi
 
 import numpy as np
@@ -73,11 +73,8 @@ class Formula:
 
     def __init__(self, text: str, names: tuple[str, ...] = NAMES):
         self.text = text
-        self.tree = _read(text, names)
-        if is_truth(self.tree):
-            raise FormulaError(f"'{text}' is a comparison; write where({text}, a, b)")
+        self.tree = _checked(text, names)
         self.names = frozenset(names_of(self.tree)) - {"pi"}
-        _constant(self.tree)
 
     def __repr__(self):
         return f"Formula({self.text!r})"
@@ -138,6 +135,16 @@ def _sympy_table():
         | {"**": power}
         | {"where": lambda truth, a, b: sympy.Piecewise((a, truth), (b, True))}
     )
+
+
+@lru_cache(maxsize=256)
+def _checked(text: str, names: tuple[str, ...]) -> Tree:
+    """The tree of a text, which many planes and steps ask for again."""
+    tree = _read(text, names)
+    if is_truth(tree):
+        raise FormulaError(f"'{text}' is a comparison; write where({text}, a, b)")
+    _constant(tree)
+    return tree
 
 
 def _read(text: str, names):

@@ -29,11 +29,17 @@ def bases() -> list[dict]:
         size = tables["domain"]["size"]
         tables["domain"]["size"] = [min(n, 8 if axis == 0 else 6) for axis, n in enumerate(size)]
         for body in tables.get("body", ()):
-            body.pop("mask", None) == "rock.npy" and body.update(
-                shape={"name": "sphere", "centre": [4, 3, 3], "radius": 1.2}
-            )
+            if body.get("mask") == "rock.npy" or body["label"] == "sphere":
+                body.pop("mask", None)
+                body["shape"] = {"name": "sphere", "centre": [4, 3, 3], "radius": 1.2}
         found.append(tables)
     return found
+
+
+@cache
+def schema_of_tables() -> dict:
+    """The schema with everything registered at the beginning."""
+    return schema()
 
 
 class Maker:
@@ -44,16 +50,18 @@ class Maker:
         self.raw: list[str] = []
         self.dimensions = self.random.choice((2, 2, 3))
         way = self.random.random()
-        if way < 0.35:
+        if way < 0.3:
             tables = self.from_schema()
             self.mutate(tables, self.random.choice((0, 0, 1)))
         else:
             tables = copy_of(self.random.choice(bases()))
             self.dimensions = len(tables["domain"]["size"])
-            self.mutate(tables, self.random.choice((1, 1, 2, 3, 5)) if way < 0.9 else 0)
+            for _ in range(self.random.choice((0, 1, 2, 4))):
+                self.vary(tables)
+            self.mutate(tables, self.random.choice((1, 1, 2, 3, 5)) if 0.45 < way < 0.92 else 0)
         text = self.text(tables)
-        self.data = self.spoil(text) if way > 0.8 else text.encode("utf-8", "surrogatepass")
-        few = self.random.random() < 0.2
+        self.data = self.spoil(text) if way > 0.92 else text.encode("utf-8", "surrogatepass")
+        few = self.random.random() < 0.15
         self.settings = [self.setting(tables) for _ in range(self.random.choice((1, 2)) * few)]
         self.plugin = self.random.random() < 0.03
 
@@ -112,7 +120,7 @@ class Maker:
 
     def from_schema(self) -> dict:
         """Tables that the schema allows, mostly; faces are shared out so that many are right."""
-        whole = schema()
+        whole = schema_of_tables()
         tables = self.table(whole, whole["$defs"])
         planar = {2: ("D2Q9",), 3: ("D3Q13", "D3Q15", "D3Q19", "D3Q27")}[self.dimensions]
         if self.random.random() < 0.95:
@@ -169,6 +177,26 @@ class Maker:
 
     # -------------------------------------------------------------------------------- mutation
 
+    def vary(self, tables: dict) -> None:
+        """Another usual value in one place, or another name with what it requires."""
+        holder, key = self.pick(places(tables))
+        here = holder[key]
+        if isinstance(here, bool):
+            holder[key] = not here
+        elif isinstance(here, int | float) and isinstance(key, str):
+            holder[key] = self.number(key)
+        elif isinstance(here, int | float):
+            holder[key] = self.pick((here, here * 1.01, self.pick(values.FORMULAS), 2))
+        elif key == "name" or (isinstance(here, dict) and "name" in here):
+            kinds = {"lattice": "lattice", "collision": "collision", "layout": "layout"}
+            table = next((t for k, t in tables.items() if k in kinds and t is holder), None)
+            name = next((k for k in kinds if tables.get(k) is holder), None)
+            if table is not None:
+                part = schema_of_tables()["properties"][name]
+                tables[name] = self.value(part, schema_of_tables()["$defs"], name, 2)
+        elif isinstance(here, str):
+            holder[key] = self.string(key) if isinstance(key, str) else here
+
     def mutate(self, tables: dict, count: int) -> None:
         """Change some places of the tables."""
         for _ in range(count):
@@ -203,8 +231,13 @@ class Maker:
 
     def text(self, tables: dict) -> str:
         """The tables as TOML."""
-        text = toml_text.dumps(tables)
-        return re.sub(r'"@raw(\d+)@"', lambda match: self.raw[int(match[1])], text)
+        return self.with_raw(toml_text.dumps(tables))
+
+    def with_raw(self, text: str) -> str:
+        """The text with what `nested` has marked; a mark that a change has spoilt stays."""
+        for k, raw in enumerate(self.raw):
+            text = text.replace(f'"@raw{k}@"', raw)
+        return text
 
     def spoil(self, text: str) -> bytes:
         """The text with what an editor or a slip of the hand makes of it."""
@@ -227,7 +260,7 @@ class Maker:
         ))  # fmt: skip
         change()
         end = self.pick(("\n", "\n", "\r\n", "\r"))
-        data = end.join(lines).encode(self.pick(("utf-8", "utf-8", "utf-8-sig", "utf-16")))
+        data = end.join(lines).encode(self.pick(("utf-8",) * 6 + ("utf-8-sig", "utf-16")))
         if self.random.random() < 0.2:
             at = self.random.randrange(len(data) + 1)
             data = data[:at] + self.pick((b"\xe9", b"\x00", b"\xff\xfe", b"\xed\xa0\x80")) + data[at:]
@@ -246,12 +279,11 @@ class Maker:
              "initial.u.0", "title")
         )  # fmt: skip
         value = self.odd()
-        if isinstance(value, str) and self.random.random() < 0.6:
-            text = re.sub(r"@raw(\d+)@", lambda match: self.raw[int(match[1])], value)
-        else:
-            text = re.sub(r'"@raw(\d+)@"', lambda match: self.raw[int(match[1])], toml_text.inline(value))
+        bare = isinstance(value, str) and self.random.random() < 0.6
+        text = value if bare and "@raw" not in value else self.with_raw(toml_text.inline(value))
         text = text.replace("\x00", "")
-        return self.pick((f"{name}={text}", f"{name}={text}", f"{name}={text}", name, f"{name} = {text}", f"{name}={text}\nb = 1"))
+        form = self.random.choices(("{}={}", "{}", "{} = {}", "{}={}\nb = 1"), (8, 1, 2, 1))[0]
+        return form.format(name, text)
 
 
 def places(tables) -> list[tuple]:

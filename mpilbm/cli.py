@@ -64,7 +64,7 @@ class Verbs(click.Group):
             click.Option(["--plugin"], multiple=True, type=FILE, help=PLUGIN, callback=plug_in,
                          expose_value=False),
             click.Option(["--debug"], is_flag=True, help=DEBUG, callback=show_tracebacks,
-                         expose_value=False),
+                         expose_value=False, is_eager=True),  # before a plug-in is loaded
         ]  # fmt: skip
         super().add_command(cmd, name)
 

@@ -19,9 +19,9 @@ def phase_warnings(coupling, case) -> list[str]:
     ends = extremes(case)
     if ends is None:
         return []
-    share = np.linspace(0, 1, 65)[:, None]
+    between = ends[0] + np.linspace(0, 1, 65)[:, None] * (ends[1] - ends[0])
     with np.errstate(all="ignore"):
-        states = np.stack([coupling.stability(rho) for rho in ends[0] + share * (ends[1] - ends[0])])
+        states = np.stack([coupling.stability(rho) for rho in between])
     if not np.isfinite(states).all():
         return [f"psi: found '{coupling.psi}', which is not finite at some densities from "
                 f"{ends.min():.3g} to {ends.max():.3g}; change psi or rho"]  # fmt: skip

@@ -69,7 +69,8 @@ def test_densities_that_kernels_cannot_compute_with(rho):
 def test_a_potential_that_is_not_finite_is_a_warning():
     fluids = [WATER, OIL | {"initial": {"rho": 1}}]
     coupling = {"name": "shan_chen", "G": [[0, 2.4], [2.4, 0]], "psi": "1/(rho - 1)"}
-    found = parse_case(tables(fluid=fluids, coupling=coupling, body=[], output=[])).warnings
+    walls = [{"name": "bounce_back", "where": ["z-", "z+"]}]
+    found = parse_case(tables(fluid=fluids, coupling=coupling, boundary=walls, output=[])).warnings
     assert any("psi: found '1/(rho - 1)', which is not finite at some" in line for line in found)
 
 

@@ -129,8 +129,9 @@ def plugin_errors():
             if frame.f_globals.get("__name__") in own:
                 raise _plugin_error(f"{file}, line {line}", error) from error
             if of.__module__ in own:
-                where = f"{sys.modules[of.__module__].__file__}: {of.__name__}"
-                raise _plugin_error(f"{where}.{frame.f_code.co_name}", error) from error
+                file = getattr(sys.modules.get(of.__module__), "__file__", of.__module__)
+                where = f"{file}: {of.__name__}.{frame.f_code.co_name}"
+                raise _plugin_error(where, error) from error
         raise
 
 

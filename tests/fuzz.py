@@ -48,7 +48,8 @@ def broken(maker) -> str:
     faulthandler.dump_traceback_later(WALL, exit=True)
     try:
         warnings.simplefilter("error")
-        result = CliRunner().invoke(cli, ["check", "case.toml", "--gpu-memory", DEVICE, *sets])
+        options = ["--gpu-memory", DEVICE, "--ranks", str(maker.ranks), *sets]
+        result = CliRunner().invoke(cli, ["check", "case.toml", *options])
     except TooSlow:
         return f"takes more than {SECONDS} s\n{traceback.format_exc()}"
     finally:

@@ -42,7 +42,7 @@ def schema_of_tables() -> dict:
 
 
 class Maker:
-    """One case file from a seed: `data` are its bytes, `settings` those for --set."""
+    """One case file from a seed: its bytes `data`, the `settings` for --set, the `ranks`."""
 
     def __init__(self, seed: str):
         self.random = random.Random(seed)
@@ -62,7 +62,7 @@ class Maker:
         self.data = self.spoil(text) if way > 0.92 else text.encode("utf-8", "surrogatepass")
         few = self.random.random() < 0.15
         self.settings = [self.setting(tables) for _ in range(self.random.choice((1, 2)) * few)]
-        self.plugin = self.random.random() < 0.03
+        self.ranks = self.random.choice((1, 1, 2, 5))
 
     def pick(self, entries):
         """One of some entries."""

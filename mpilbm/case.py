@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from mpilbm import toml_text
 from mpilbm.case_checks import check
 from mpilbm.case_errors import sentences
-from mpilbm.case_file import Body, CaseFile, Domain, Precision, Run
+from mpilbm.case_file import UNKNOWN_STEPS, Body, CaseFile, Domain, Precision, Run
 from mpilbm.choice import as_json
 from mpilbm.codegen.program import OF
 from mpilbm.errors import CaseError
@@ -20,11 +20,13 @@ from mpilbm.initial import Initial
 from mpilbm.input_text import NotATextFile, read_text
 from mpilbm.overrides import override
 from mpilbm.quantities import in_lattice_units, schema
-from mpilbm.registry import Parameters
-from mpilbm.units import Scales, viscosity_from_reynolds
+from mpilbm.registry import Parameters, plugin_errors
+from mpilbm.units import Scales
 
 __all__ = ["Body", "Case", "Domain", "Fluid", "Initial", "Precision", "Run"]
 __all__ += ["load_case", "parse_case", "schema"]
+
+DEPTH = 64  # of tables and lists in each other
 
 
 class Fluid(Parameters):
@@ -143,14 +145,18 @@ def load_case(path: str | Path, overrides: Sequence[str] = ()) -> Case:
 
     Raises CaseError with all problems, a line each.
     """
-    tables, problems = override(_read(Path(path)), overrides)
+    tables = _read(Path(path))
+    _refuse_depth(tables, path)
+    tables, problems = override(tables, overrides)
     if problems:
         raise CaseError(problems)
     return parse_case(tables, path)
 
 
+@plugin_errors()
 def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     """The case that the tables of a file describe; raises CaseError with all problems."""
+    _refuse_depth(tables, path)
     numbers, wrong = in_lattice_units(tables)
     file, problems = _typed_tables(numbers)
     problems = wrong + problems
@@ -177,6 +183,21 @@ def _read(path: Path) -> dict:
     raise CaseError(problem, path=path)
 
 
+def _refuse_depth(tables: dict, path) -> None:
+    """CaseError for tables and lists nested deeper than DEPTH, at which no recursion fails."""
+    inner = list(tables.items())
+    for _ in range(DEPTH):
+        inner = [
+            (key, each)
+            for key, value in inner
+            if isinstance(value, dict | list)
+            for each in (value.values() if isinstance(value, dict) else value)
+        ]
+    if inner:
+        problem = f"is nested deeper than {DEPTH} tables or lists; remove the innermost"
+        raise CaseError(problem, inner[0][0], path)
+
+
 def _typed_tables(tables: dict) -> tuple[CaseFile | None, list[str]]:
     """The typed tables and what is wrong with them.
 
@@ -191,7 +212,7 @@ def _typed_tables(tables: dict) -> tuple[CaseFile | None, list[str]]:
     if "coupling" in wrong:  # all else speaks of it
         return None, problems
     wrong |= {"output"} if "body" in wrong else set()  # they speak of bodies
-    rest = {"run": {"steps": 2**52}}  # stands in for a wrong or missing one
+    rest = {"run": {"steps": UNKNOWN_STEPS}}
     rest |= {key: value for key, value in tables.items() if key not in wrong}
     try:
         return CaseFile.model_validate_json(as_json(rest), strict=True), problems
@@ -238,11 +259,10 @@ def _case(file: CaseFile, tables: dict, path: Path) -> Case:
 def _fluid(file: CaseFile, path: Path, numbers, tables, label: str) -> Fluid:
     """A fluid from its `numbers` and from the `tables` that hold collision, force and initial."""
     given = {key: getattr(numbers, key) for key in ("reynolds", "length", "velocity")}
-    viscosity = numbers.viscosity
     force, cs = tables.force, sqrt(file.lattice.cs2)
     return Fluid(
         label=label,
-        viscosity=viscosity_from_reynolds(**given) if viscosity is None else viscosity,
+        viscosity=numbers.value(),
         **given,
         collision=tables.collision,
         force=force if force is not None and any(getattr(force, "value", (1,))) else None,

@@ -8,6 +8,7 @@ import numpy as np
 
 from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
+from mpilbm.initial import DENSITIES, LEAST_RHO, MOST_RHO
 from mpilbm.speeds import fastest, gained, leaving, wrong_values
 from mpilbm.units import counted, tau_from_viscosity
 
@@ -139,8 +140,8 @@ def _initial(case) -> list[str]:
                 f"{key}.u: found {counted(len(initial.u), 'entry')}; allowed: {case.dimensions} "
                 f"({axes}) in {case.dimensions}D"
             )
-        if not isinstance(initial.rho, str) and initial.rho <= 0:
-            problems.append(f"{key}.rho: found {initial.rho:g}; allowed: > 0; 1 is usual")
+        if not isinstance(initial.rho, str) and not LEAST_RHO <= initial.rho <= MOST_RHO:
+            problems.append(f"{key}.rho: found {initial.rho:g}; allowed: {DENSITIES}; 1 is usual")
         values = {"rho": initial.rho} | {f"u.{axis}": u for axis, u in enumerate(initial.u)}
         for name, value in values.items():
             try:

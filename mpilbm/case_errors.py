@@ -164,4 +164,5 @@ def _is_number(text: str) -> bool:
 
 
 def _whole(value):
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return int(value) if whole else value

@@ -1,16 +1,21 @@
 """The tables of a case file and their keys: what pydantic checks of them one by one."""
 
+from functools import lru_cache
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from mpilbm.cell_values import Value
 from mpilbm.choice import choice
-from mpilbm.registry import Parameters, find
-from mpilbm.units import Scales
+from mpilbm.registry import Parameters, find, registered
+from mpilbm.units import Scales, viscosity_from_reynolds
 
+UNKNOWN_STEPS = 2**53 - 1  # while the other tables are checked of a case whose steps are wrong
 Size = Annotated[int, Field(gt=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
+# of SI, so that no product of powers in units.py overflows: that of a torque has the cell's fifth
+Scale = Annotated[float, Field(ge=1e-30, le=1e30)]
 LABEL = r"^[A-Za-z][A-Za-z0-9_-]*$"
 Label = Annotated[str, Field(pattern=LABEL, max_length=64)]
 MOST_TITLE = 200
@@ -78,9 +83,14 @@ class Steady(Parameters):
 class Run(Parameters):
     """How long: steps in all, `walltime` in seconds."""
 
-    steps: int = Field(ge=0, lt=2**53)
+    steps: int = Field(ge=0, lt=UNKNOWN_STEPS + 1)
     steady: Steady | None = None
     walltime: Positive | None = None
+
+    @property
+    def last(self) -> int:
+        """The step up to which values that change with time are checked."""
+        return 0 if self.steps == UNKNOWN_STEPS else self.steps
 
 
 class InitialFields(Parameters):
@@ -128,7 +138,18 @@ class Viscosity(Parameters):
         if self.viscosity is None and missing:
             found = f"has {', '.join(given)} but no {', '.join(missing)}" if given else "is empty"
             raise ValueError(f"{found}; give viscosity, or all of reynolds, length and velocity")
+        if not isfinite(self.value()):
+            raise ValueError(
+                f"velocity * length / reynolds is {self.value():g}; allowed: a finite viscosity; "
+                "change one of them"
+            )
         return self
+
+    def value(self) -> float:
+        """The viscosity, however it is given."""
+        if self.viscosity is not None:
+            return self.viscosity
+        return viscosity_from_reynolds(self.reynolds, self.length, self.velocity)
 
 
 class Units(Parameters):
@@ -137,10 +158,10 @@ class Units(Parameters):
     In place of `step` the `velocity` in m/s of one cell a step.
     """
 
-    cell: Positive
-    step: Positive | None = None
-    velocity: Positive | None = None
-    density: Positive
+    cell: Scale
+    step: Scale | None = None
+    velocity: Scale | None = None
+    density: Scale
 
     @model_validator(mode="after")
     def _one_way(self):
@@ -221,5 +242,11 @@ class CaseFile(Parameters):
 
 
 def schema() -> dict[str, Any]:
-    """JSON schema of a case file, with everything registered by now."""
+    """JSON schema of a case file, with everything registered by now; not to be changed."""
+    return _schema(registered())
+
+
+@lru_cache(maxsize=1)
+def _schema(_: frozenset) -> dict[str, Any]:
+    """Takes some 0.3 s, and each unknown key needs it."""
     return CaseFile.model_json_schema() | {"title": "mpilbm case"}

@@ -145,22 +145,23 @@ class CellValue:
             "power, as in (x/nx)**8, or set precision.compute = 'float64'"
         )
 
-    def problem(self, size: tuple[int, ...], compute: str) -> str:
-        """What is wrong with the value in a cell at t = 0, taken plane by plane; "" if nothing."""
-        numbers, (*inner, last) = self.evaluate(size, 0), size
-        within = np.meshgrid(*(np.arange(n) + 0.5 for n in inner), indexing="ij", sparse=True)
-        for plane in range(last if AXES[len(inner)] in self.coordinates else 1):
-            at = np.full([1] * len(inner), plane + 0.5)  # an array, so that bad has all axes
-            place = dict(zip(AXES, (*within, at), strict=False))
-            bad = np.argwhere(~np.isfinite(numeric(self.tree, numbers | place)))
-            if len(bad):
-                cell = zip(AXES, (*bad[0], plane), strict=False)
-                cell = [f"{axis}={n}" for axis, n in cell if axis in self.coordinates]
-                where = f" in cell {', '.join(cell)} (counted from 0)" if cell else ""
-                return f"is not finite{where} at t = 0; change the formula"
-            if overflow := self.overflows(size, place, compute):
-                return overflow
-        return ""
+    def problem(self, size: tuple[int, ...], compute: str, begin: int, end: int) -> str:
+        """What is wrong with the value in a cell of planes begin … end - 1 at t = 0; "" if nothing.
+
+        A value without coordinates is that of all cells.
+        """
+        numbers, last = self.evaluate(size, 0), AXES[len(size) - 1]
+        cells = {axis: (0, n) for axis, n in zip(AXES, size, strict=False)} | {last: (begin, end)}
+        sides = [np.arange(*cells[a]) if a in self.coordinates else np.zeros(1) for a in cells]
+        places = [side + 0.5 for side in np.meshgrid(*sides, indexing="ij", sparse=True)]
+        places = dict(zip(cells, places, strict=True))
+        bad = np.argwhere(~np.isfinite(numeric(self.tree, numbers | places)))
+        if len(bad):
+            cell = zip(cells, bad[0], strict=False)
+            cell = [f"{a}={cells[a][0] + n}" for a, n in cell if a in self.coordinates]
+            where = f" in cell {', '.join(cell)} (counted from 0)" if cell else ""
+            return f"is not finite{where} at t = 0; change the formula"
+        return self.overflows(size, places, compute)
 
     def expression(self, symbols: dict):
         """The SymPy expression, from symbols of the coordinates and numbers."""

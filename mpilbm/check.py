@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import balance, flaws, geometry
+from mpilbm import balance, codegen, flaws, geometry
 from mpilbm.entry_lists import require_planes
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.printable import one_line
-from mpilbm.speeds import largest_speed
+from mpilbm.registry import plugin_errors
+from mpilbm.speeds import largest_speed, require_forces
 from mpilbm.units import (
     LENGTH,
     PRESSURE,
@@ -53,6 +54,7 @@ class Report:
         return not self.problems
 
 
+@plugin_errors()
 def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     """Plan a run on so many ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError.
 
@@ -62,6 +64,7 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     report = Report(case.title or case.path.name, warnings=list(case.warnings))
     if too_large(case, balance.slabs(case, ranks), gpu_memory, report):
         return report
+    require_forces(case, 0, case.shape[0])
     costs = balance.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
     slabs = balance.slabs(case, ranks, costs)
     for slab in (slabs[0], slabs[-1]):
@@ -92,6 +95,8 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
         case, slabs, survey, np.concatenate(more), gpu_memory, report.problems
     )
     report.sections["disk"] = disk_lines(case, report.problems)
+    if report.runs:
+        codegen.generate(case)
     return report
 
 

@@ -40,6 +40,8 @@ class Above(click.FloatRange):
 
 
 FILE = File(path_type=Path)
+PLUGIN = "A Python file that registers more names."
+DEBUG = "Show tracebacks of all errors."
 
 a_case = click.argument("case", type=FILE)
 settings = click.option(
@@ -56,6 +58,16 @@ def launched_rank() -> int:
 
 class Verbs(click.Group):
     """The group of verbs: what a user can mend ends in a message, the rest in a traceback."""
+
+    def add_command(self, cmd, name=None):
+        """Options of the group may also follow the verb."""
+        cmd.params += [
+            click.Option(["--plugin"], multiple=True, type=FILE, help=PLUGIN, callback=plug_in,
+                         expose_value=False),
+            click.Option(["--debug"], is_flag=True, help=DEBUG, callback=show_tracebacks,
+                         expose_value=False, is_eager=True),  # before a plug-in is loaded
+        ]  # fmt: skip
+        super().add_command(cmd, name)
 
     def invoke(self, context):
         """Run a verb; an error of the user's becomes lines on stderr and its exit code."""
@@ -87,8 +99,8 @@ def wrote(files) -> None:
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--plugin", multiple=True, type=FILE, help="A Python file that registers more names.")
-@click.option("--debug", is_flag=True, help="Show tracebacks of all errors.")
+@click.option("--plugin", multiple=True, type=FILE, help=PLUGIN)
+@click.option("--debug", is_flag=True, help=DEBUG)
 @click.version_option(__version__, prog_name="mpilbm")
 @click.pass_context
 def cli(context, plugin, debug):
@@ -97,8 +109,18 @@ def cli(context, plugin, debug):
         context.exit(0)  # under mpirun the other verbs are the work of one process
     if context.invoked_subcommand != "run":  # a run's results are its files
         context.call_on_close(require_written)
-    for path in plugin:
+    plug_in(context, None, plugin)
+
+
+def plug_in(context, option, paths) -> None:
+    """Load the files of --plugin."""
+    for path in paths:
         load_plugin(path)
+
+
+def show_tracebacks(context, option, wanted) -> None:
+    """--debug behind the verb is that of the group."""
+    context.find_root().params["debug"] |= wanted
 
 
 def load_plugin(path: Path) -> None:

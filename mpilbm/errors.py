@@ -50,6 +50,12 @@ class CommandError(MpilbmError):
     exit_code = 2
 
 
+class PluginError(MpilbmError):
+    """A file of the user's that registers names is wrong; the cause is Python's own error."""
+
+    exit_code = 2
+
+
 class NonFiniteError(MpilbmError):
     """The flow became infinite or not a number."""
 

@@ -8,7 +8,7 @@ import ast
 import difflib
 import operator
 import warnings
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from math import isfinite, pi
 
 import numpy as np
@@ -73,11 +73,8 @@ class Formula:
 
     def __init__(self, text: str, names: tuple[str, ...] = NAMES):
         self.text = text
-        self.tree = _read(text, names)
-        if is_truth(self.tree):
-            raise FormulaError(f"'{text}' is a comparison; write where({text}, a, b)")
+        self.tree = _checked(text, names)
         self.names = frozenset(names_of(self.tree)) - {"pi"}
-        _constant(self.tree)
 
     def __repr__(self):
         return f"Formula({self.text!r})"
@@ -140,12 +137,22 @@ def _sympy_table():
     )
 
 
+@lru_cache(maxsize=256)
+def _checked(text: str, names: tuple[str, ...]) -> Tree:
+    """The tree of a text, which many planes and steps ask for again."""
+    tree = _read(text, names)
+    if is_truth(tree):
+        raise FormulaError(f"'{text}' is a comparison; write where({text}, a, b)")
+    _constant(tree)
+    return tree
+
+
 def _read(text: str, names):
     """The tree of a text."""
     if len(text) > LENGTH:
         raise FormulaError(f"has {len(text)} characters; allowed: at most {LENGTH}")
     if "\0" in text:  # each version of Python has its own words for it
-        raise FormulaError(f"{text!r} is not a formula: it has a null character")
+        raise FormulaError(f"{_short(text)} is not a formula: it has a null character")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -153,9 +160,30 @@ def _read(text: str, names):
     except FormulaError:
         raise
     except SyntaxError as error:
-        raise FormulaError(f"{text!r} is not a formula: {error.msg}") from None
+        text = text.strip()
+        wrong = f"{_short(text)} is not a formula: {error.msg}{_place(text, error)}"
+        raise FormulaError(f"{wrong}; allowed: {_allowed(names)}") from None
     except (ValueError, RecursionError, MemoryError):
-        raise FormulaError(f"{text!r}: odd characters, or nested too deep") from None
+        raise FormulaError(f"{_short(text)}: odd characters, or nested too deep") from None
+
+
+def _short(text: str) -> str:
+    """A text in quotes, cut where it is long."""
+    return repr(text if len(text) <= 60 else text[:59] + "…")
+
+
+def _place(text: str, error: SyntaxError) -> str:
+    """Where a text has a syntax error, with what is there; Python places its end at 0."""
+    line = "".join(text.splitlines()[(error.lineno or 1) - 1 :][:1])
+    at = f" of line {error.lineno}" if "\n" in text else ""
+    if not error.offset or error.offset > len(line):
+        return f" (at the end{at})"
+    return f" (at {line[error.offset - 1 :][:12]!r}, character {error.offset}{at})"
+
+
+def _allowed(names) -> str:
+    """What a formula may be made of."""
+    return f"numbers, {', '.join(names)}, + - * / **, comparisons and {', '.join(FUNCTIONS)}"
 
 
 def _branch(node, names, depth: int):
@@ -186,8 +214,7 @@ def _branch(node, names, depth: int):
     power = isinstance(getattr(node, "op", None), ast.BitXor)
     mend = "; write a power as x**2" if power else ""
     raise FormulaError(
-        f"'{ast.unparse(node)[:60]}' is not allowed in a formula; allowed: numbers, "
-        f"{', '.join(names)}, + - * / **, comparisons and {', '.join(FUNCTIONS)}{mend}"
+        f"'{ast.unparse(node)[:60]}' is not allowed in a formula; allowed: {_allowed(names)}{mend}"
     )
 
 

@@ -12,6 +12,7 @@ from mpilbm.hdf5_input import attribute, dataset_names, opened, require_intact, 
 from mpilbm.lattices import x_of
 
 BLOCK = 1 << 24  # bytes read at a time
+MOST_NUMBERS = 2**26  # of a face: 4700 x 4700 cells with three components
 
 
 def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -> np.ndarray:
@@ -81,6 +82,8 @@ def _numbers(array, shapes) -> np.ndarray:
         raise ValueError(f"has type {array.dtype}; save it as float64")
     if shapes:
         shapes(array.shape)
+    if array.size > MOST_NUMBERS:
+        raise ValueError(f"has {array.size} numbers; allowed: {MOST_NUMBERS} at most")
     return np.asarray(array[()], np.float64)
 
 

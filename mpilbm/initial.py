@@ -12,6 +12,10 @@ from mpilbm.fields_in import check_snapshot, load_snapshot, stored
 from mpilbm.lattices import x_of
 from mpilbm.registry import Parameters
 
+BLOCK_CELLS = 2**14  # evaluated at a time
+LEAST_RHO, MOST_RHO = 1e-30, 1e15  # so that float32 holds its inverse and products of densities
+DENSITIES = f"> 0, from {LEAST_RHO:g} to {MOST_RHO:g}"
+
 
 class Initial(Parameters):
     """Density and velocity at t = 0: numbers or formulas, one u per dimension, or a `file`.
@@ -51,12 +55,13 @@ class Initial(Parameters):
     def evaluate(self, shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Rho (n, rows, nx) and u (n, rows, nx, D), float64, of the n planes begin … end - 1.
 
-        `shape` = (planes, rows, nx) of the whole box as stored; centres are 0.5, 1.5, … One plane
-        is evaluated at a time, so that no bit depends on how the box is cut.
+        `shape` = (planes, rows, nx) of the whole box as stored; centres are 0.5, 1.5, … Blocks that
+        depend on this shape alone are evaluated, so that no bit depends on how the box is cut.
         Raises CaseError where a value is not finite, a density not positive, or a cell too fast.
         """
         rho, u = self._read(shape, begin, end) if self.file else self._made(shape, begin, end)
-        self._refuse(rho <= 0, rho, "rho", begin, "is not a density; allowed: > 0")
+        wrong = (rho < LEAST_RHO) | (rho > MOST_RHO)
+        self._refuse(wrong, rho, "rho", begin, f"is not a density; allowed: {DENSITIES}")
         if len(self.u) * max(u.max(), -u.min()) > self.max_speed:
             speed = np.sqrt((u**2).sum(axis=-1))
             sentence = f"is a speed above that of sound; allowed: below {self.max_speed:.4g}"
@@ -84,8 +89,13 @@ class Initial(Parameters):
                 target[...] = value
                 continue
             formula = Formula(value, names_in(len(self.u)))
-            for plane in range(begin, end):
-                target[plane - begin] = formula.evaluate(**self._cells(shape, plane))
+            for first, last in _blocks(shape, begin, end):
+                values = formula.evaluate(**self._cells(shape, first, last))
+                values = np.broadcast_to(values, (last - first, rows, nx))
+                mine = slice(max(first, begin), min(last, end))
+                target[mine.start - begin : mine.stop - begin] = values[
+                    mine.start - first : mine.stop - first
+                ]
             if not np.isfinite(target.sum()):
                 self._refuse(~np.isfinite(target), target, key, begin, "is not finite")
         return rho, u
@@ -97,22 +107,25 @@ class Initial(Parameters):
         its neighbours alone, so that no bit depends on how the box is cut.
         """
         D = len(self.u)
-        planes = [self._beside(shape, plane) for plane in range(begin - 1, end + 1)]
-        u = np.concatenate(planes)
+        inner = self.evaluate(shape, max(begin - 1, 0), min(end + 1, shape[0]))[1]
+        below = [self._beyond(shape, -1)] if begin == 0 else []
+        above = [self._beyond(shape, shape[0])] if end == shape[0] else []
+        u = np.concatenate([*below, inner, *above])
         slopes = [_slope(u[1:-1], 2, self.periodic[0])]
         slopes += [_slope(u[1:-1], 1, self.periodic[1])] if D == 3 else []
         slopes.append((u[2:] - u[:-2]) / 2)
         pairs = combinations_with_replacement(range(D), 2)
         return np.stack([(slopes[b][..., a] + slopes[a][..., b]) / 2 for a, b in pairs], axis=-1)
 
-    def _beside(self, shape, plane: int) -> np.ndarray:
-        """u of a plane (1, rows, nx, D), wrapped or continued in a line beyond the box."""
+    def _beyond(self, shape, plane: int) -> np.ndarray:
+        """u of the plane (1, rows, nx, D) before or behind the box: wrapped, or extrapolated."""
         count = shape[0]
-        if self.periodic[-1] or 0 <= plane < count:
-            return self.evaluate(shape, plane % count, plane % count + 1)[1]
+        if self.periodic[-1] or count == 1:
+            plane %= count
+            return self.evaluate(shape, plane, plane + 1)[1]
         edge, inner = (0, 1) if plane < 0 else (count - 1, count - 2)
-        near, far = (self._beside(shape, k) if count > 1 else 0 for k in (edge, inner))
-        return 2 * near - far if count > 1 else self._beside(shape, edge)
+        near, far = (self.evaluate(shape, k, k + 1)[1] for k in (edge, inner))
+        return 2 * near - far
 
     def _refuse(self, bad, values, key: str, begin: int, sentence: str) -> None:
         """CaseError that names the first bad cell."""
@@ -130,19 +143,28 @@ class Initial(Parameters):
             self.path,
         )
 
-    def _cells(self, shape, plane: int) -> dict:
-        """What the names of a formula stand for in one plane: x (1, nx), y (rows, 1), numbers.
+    def _cells(self, shape, first: int, last: int) -> dict:
+        """The values of a formula's names in planes first … last - 1, arrays that broadcast.
 
         So what depends on one coordinate alone is computed once, not in every cell. Staggered
-        rows have an x of their own: (rows, nx).
+        rows have an x of their own.
         """
         planes, rows, nx = shape
-        row, k = np.arange(rows)[:, None], np.arange(nx)[None]
-        x, across = x_of(self.staggered, plane, row, k) + 0.5, np.full((1, 1), plane + 0.5)
+        plane, row, k = np.ogrid[first:last, :rows, :nx]
+        x = x_of(self.staggered, plane, row, k) + 0.5
         nx *= 2 if self.staggered else 1
         if len(self.u) == 2:
-            return {"x": x, "y": across, "nx": nx, "ny": planes, "t": 0.0}
-        return {"x": x, "y": row + 0.5, "z": across, "nx": nx, "ny": rows, "nz": planes, "t": 0.0}
+            return {"x": x, "y": plane + 0.5, "nx": nx, "ny": planes, "t": 0.0}
+        y, z = row + 0.5, plane + 0.5
+        return {"x": x, "y": y, "z": z, "nx": nx, "ny": rows, "nz": planes, "t": 0.0}
+
+
+def _blocks(shape, begin: int, end: int):
+    """(first, last) of the blocks of planes of a box, equal but for the last, that hold a slab."""
+    planes, rows, nx = shape
+    step = max(1, BLOCK_CELLS // (rows * nx))
+    for first in range(begin // step * step, end, step):
+        yield first, min(first + step, planes)
 
 
 def _slope(u: np.ndarray, axis: int, periodic: bool) -> np.ndarray:

@@ -4,6 +4,7 @@ So each number says itself what it is: one without a unit is in lattice units, a
 """
 
 import re
+from math import isfinite
 
 from mpilbm import case_file
 from mpilbm.case_file import Units
@@ -108,10 +109,14 @@ def _converted(value, key: str, path: str, scales: Scales | None, problems: list
                       "cell = 0.001 (m), step = 1e-4 (s), density = 1000 (kg/m^3)"  # fmt: skip
     except UnitError as error:
         problem = f'found {shown(value)}: {error}; write it as "{example}"'
-    if problem:
-        problems.append(f"{path}: {problem}")
-        return 1e-3  # stands in for it, so that all else can be told
-    return scales.to_lattice(float(match[1]) * factor, dimension)
+    if not problem:
+        number = scales.to_lattice(float(match[1]) * factor, dimension)
+        if isfinite(number):
+            return number
+        problem = f"found {shown(value)}, which is {number:g} in lattice units; allowed: finite " \
+                  "numbers; change it or [units]"  # fmt: skip
+    problems.append(f"{path}: {problem}")
+    return 1e-3  # a placeholder, so that the other problems can be reported
 
 
 def schema() -> dict:
@@ -131,6 +136,8 @@ def _with_texts(part, key: str):
     if key in KEYS and part.get("type") == "number":
         return {"anyOf": [part, {"type": "string", "pattern": f"^{QUANTITY.pattern}$"}]}
     found = {name: _with_texts(each, key) for name, each in part.items()}
+    if key in KEYS and "oneOf" in found:  # a number with its unit may be a formula's text as well
+        found["anyOf"] = found.pop("oneOf")
     for table in ("properties", "$defs"):
         if table in part:
             found[table] = {name: _with_texts(each, name) for name, each in part[table].items()}

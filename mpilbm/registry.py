@@ -10,13 +10,17 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from traceback import walk_tb
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
+
+from mpilbm.errors import MpilbmError, PluginError
 
 KINDS = (
     "lattices",
@@ -59,6 +63,8 @@ def register(kind: str, name: str):
         raise UnknownName("kinds", kind, KINDS)
 
     def add(cls):
+        if cls.__module__.partition(".")[0] != "mpilbm":
+            _load_own(kind)  # so that a name of ours is not taken before it is there
         if name in _classes[kind] and _classes[kind][name].__module__ != cls.__module__:
             raise ValueError(f"two classes of {kind} are called '{name}': {cls.__module__} and "
                              f"{_classes[kind][name].__module__}")  # fmt: skip
@@ -73,11 +79,16 @@ def register(kind: str, name: str):
 @cache
 def _load(kind: str) -> None:
     """Import the files of one kind, and the installed plugins of all kinds."""
+    _load_own(kind)
+    _load_entry_points()
+
+
+@cache
+def _load_own(kind: str) -> None:
     package = importlib.util.find_spec(f"mpilbm.{kind}")
     if package is not None:
         for module in pkgutil.iter_modules(package.submodule_search_locations):
             importlib.import_module(f"mpilbm.{kind}.{module.name}")
-    _load_entry_points()
 
 
 @cache
@@ -87,17 +98,59 @@ def _load_entry_points() -> None:
 
 
 def load_plugin(path: str | Path) -> None:
-    """Import a user's file, whose `@register` lines then count like our own."""
+    """Import a user's file, whose `@register` lines then count like our own; else PluginError."""
     path = Path(path)
     spec = importlib.util.spec_from_file_location(f"mpilbm_plugin_{path.stem}", path)
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        lines = [n for frame, n in walk_tb(error.__traceback__) if frame.f_globals is vars(module)]
+        lines += [error.lineno] if isinstance(error, SyntaxError) and error.lineno else []
+        raise _plugin_error(f"{path}, line {lines[-1]}" if lines else f"{path}", error) from error
+
+
+@contextmanager
+def plugin_errors():
+    """Turns what a plug-in's code raises into a PluginError that names the place in it.
+
+    Also what one of our methods raises for an object of a plug-in's class, such as a method that
+    the class should have overridden. All other errors pass.
+    """
+    try:
+        yield
+    except MpilbmError:
+        raise
+    except Exception as error:
+        own = {cls.__module__ for kind in _classes.values() for cls in kind.values()}
+        own = {name for name in own if name.partition(".")[0] != "mpilbm"}
+        for frame, line in reversed(list(walk_tb(error.__traceback__))):
+            file, of = frame.f_code.co_filename, type(frame.f_locals.get("self"))
+            if frame.f_globals.get("__name__") in own:
+                raise _plugin_error(f"{file}, line {line}", error) from error
+            if of.__module__ in own:
+                file = getattr(sys.modules.get(of.__module__), "__file__", of.__module__)
+                where = f"{file}: {of.__name__}.{frame.f_code.co_name}"
+                raise _plugin_error(where, error) from error
+        raise
+
+
+def _plugin_error(where: str, error: Exception) -> PluginError:
+    what = f": {type(error).__name__}{f': {error}' if str(error) else ''}"
+    if isinstance(error, NotImplementedError):
+        what = " is not defined; define it"
+    return PluginError(f"{where}{what}; --debug shows the traceback")
 
 
 def names(kind: str) -> tuple[str, ...]:
     """All names of a kind, sorted."""
     _load(kind)
     return tuple(sorted(_classes[kind]))
+
+
+def registered() -> frozenset[tuple[str, str, type]]:
+    """All (kind, name, class) of now: what is derived from them is valid while this is the same."""
+    return frozenset((kind, name, find(kind, name)) for kind in KINDS for name in names(kind))
 
 
 def find(kind: str, name: str) -> type:

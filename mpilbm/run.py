@@ -20,6 +20,7 @@ from mpilbm.outputs.summary import Summary
 from mpilbm.outputs.writers import Writers
 from mpilbm.progress import Progress, say
 from mpilbm.solver import Solver
+from mpilbm.speeds import require_forces
 from mpilbm.steady import Watch
 from mpilbm.stopping import Signals, Stopping, time_limit
 from mpilbm.units import counted
@@ -73,6 +74,7 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
     slab = balance.slabs(case, comm.size)[comm.rank]
     backend, device = open_device(case.backend, comm)
     together(comm, memory_plan.require, device, case, slab)
+    together(comm, require_forces, case, slab.begin, slab.end)
     slab = balanced(case, slab, comm)
     solids_and_lists = build_geometry(case, slab, comm)
     replaced = Counter()

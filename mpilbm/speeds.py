@@ -6,11 +6,13 @@ import numpy as np
 
 from mpilbm.boundaries import key_of
 from mpilbm.cell_values import CellValue, Plane, Series
+from mpilbm.errors import CaseError
 from mpilbm.expressions import Formula
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
 TIMES = 9  # steps of a run at which what flows in and out is compared
-EVALUATIONS = 10**6  # of a formula; where there are more steps some are left out
+EVALUATIONS = 10**5  # of a formula; where there are more steps some are left out
+BLOCK_CELLS = 2**16  # looked at together
 PLACE = {"x", "y", "z"}
 
 
@@ -42,13 +44,28 @@ def largest_speed(case) -> float:
     speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
     speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
     for fluid in case.fluids:
-        planes = case.shape[0]
-        if fluid.initial.uniform:
-            planes = 1  # the same in all
-        for plane in range(planes):
-            _, u = fluid.initial.evaluate(case.shape, plane, plane + 1)
+        planes = 1 if fluid.initial.uniform else case.shape[0]  # the same in all
+        for begin, end in _blocks(case.shape, 0, planes):
+            _, u = fluid.initial.evaluate(case.shape, begin, end)
             speeds.append(sqrt(float((u**2).sum(axis=-1).max())))
     return max(speeds)
+
+
+def require_forces(case, begin: int, end: int) -> None:
+    """CaseError unless the forces on all fluids are finite in planes begin … end - 1 at t = 0."""
+    for number, fluid in enumerate(case.fluids):
+        for k, value in enumerate(case.force_on(number)):
+            for block in _blocks(case.shape, begin, end) if value.coordinates else ():
+                if problem := value.problem(case.domain.size, case.precision.compute, *block):
+                    where = f"{case.key(fluid, 'force')}.value.{k}"
+                    raise CaseError(problem, where, case.path)
+
+
+def _blocks(shape, begin: int, end: int):
+    """(first, last) of pieces of these planes."""
+    step = max(1, BLOCK_CELLS // (shape[1] * shape[2]))
+    for first in range(begin, end, step):
+        yield first, min(first + step, end)
 
 
 def wrong_values(case, boundary, shape=None) -> list[str]:
@@ -89,7 +106,7 @@ def gained(case) -> tuple[float, float, int]:
     velocity open.
     """
     # the golden section, so that no period falls in with them
-    t = np.unique((case.run.steps * (0.618034 * np.arange(TIMES) % 1)).astype(np.int64))
+    t = np.unique((case.run.last * (0.618034 * np.arange(TIMES) % 1)).astype(np.int64))
     net, gross = np.zeros(t.size), np.zeros(t.size)
     for boundary in case.boundaries:
         velocity = getattr(boundary, "velocity", None)
@@ -115,7 +132,7 @@ def _reached(case, boundary, shape, values, along: int | None = ALONG, t=None):
     places = _places(case, boundary, shape, along) if names & PLACE else {}
     points = next((place.size for place in places.values()), 1)
     timed = "t" in names or any(isinstance(v, Series) for v in values)
-    steps = case.run.steps if timed else 0
+    steps = case.run.last if timed else 0
     most = max(2, EVALUATIONS // max(1, points))
     if t is None or not steps:
         every = np.linspace(0, steps, min(steps + 1, most))

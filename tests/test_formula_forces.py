@@ -1,10 +1,11 @@
 """Forces as formulas of x, y, z and t: where and when they act, and what kernels are made of."""
 
 import json
+import re
 
 import numpy as np
 import pytest
-from case_tables import PLANE, changed, stand_ins  # noqa: F401
+from case_tables import PLANE, changed, stand_ins, tables  # noqa: F401
 from emulated_device import EmulatedDevice, command, quick_compiler  # noqa: F401
 from slabs import PRECISIONS, Cluster, box
 from sympy import Symbol, lambdify
@@ -17,6 +18,7 @@ from mpilbm.codegen.printer import c_text
 from mpilbm.errors import CaseError
 from mpilbm.expressions import FUNCTIONS, Formula
 from mpilbm.registry import find, make, names
+from mpilbm.speeds import require_forces
 
 pytestmark = pytest.mark.usefixtures("quick_compiler")
 FORCES, LAYOUTS = names("forcing"), names("layouts")
@@ -68,7 +70,9 @@ def test_a_power_of_a_power_is_one():
 
 
 def test_the_plane_in_which_a_formula_is_infinite_is_told():
-    assert "in cell z=5 " in CellValue("force", "1/(z - 5.5)", 3).problem((8, 8, 8), "float64")
+    value = CellValue("force", "1/(z - 5.5)", 3)
+    assert "in cell z=5 " in value.problem((8, 8, 8), "float64", 3, 6)
+    assert not value.problem((8, 8, 8), "float64", 6, 8)
 
 
 @pytest.mark.parametrize("where", ["force.value.0", "boundary.0.velocity"])
@@ -84,8 +88,8 @@ def test_what_overflows_in_float32_is_told_before_the_run(where):
     if "force" in where:
         tables |= {"force": {"name": "guo", "value": [text, 0]}}
     with pytest.raises(CaseError, match=f"{where}.*float32, .*3.4e38.*compute = 'float64'"):
-        parse_case(tables, "test.toml")
-    parse_case(tables | {"precision": PRECISIONS["double"]}, "test.toml")
+        require_forces(parse_case(tables, "test.toml"), 0, 3)
+    require_forces(parse_case(tables | {"precision": PRECISIONS["double"]}, "test.toml"), 0, 3)
 
 
 def program(*value):
@@ -265,5 +269,11 @@ WRONG = {
 
 @pytest.mark.parametrize("text", WRONG)
 def test_refused(text):
-    (line,) = changed("force", {"name": FORCES[0], "value": [0, text]}, PLANE)
+    force = {"name": FORCES[0], "value": [0, text]}
+    if "in cell" in WRONG[text]:  # what needs cells comes after the memory plan
+        case = parse_case(tables(PLANE, force=force))
+        with pytest.raises(CaseError, match=re.escape(f"force.value.1: {WRONG[text]}")):
+            require_forces(case, 3, 13)
+        return
+    (line,) = changed("force", force, PLANE)
     assert line.startswith(f"force.value.1: {WRONG[text]}")

@@ -157,7 +157,7 @@ def test_a_space_before_the_unit_may_be_left_out(text):
 
 
 WRONG = {
-    "cell = 0.001": ("cell = -1", "units.cell: found -1; allowed: > 0"),
+    "cell = 0.001": ("cell = -1", "units.cell: found -1; allowed: >= 1e-30"),
     "step = 2e-4": ("velocty = 5", "units: has neither|units.velocty: unknown key"),
     "step = 2e-4 ": ("step = 1\nvelocity = 5", "units: has both of step and velocity; give one"),
     "density = 1000": ("", "units.density: missing; write density = 1000"),

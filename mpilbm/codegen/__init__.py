@@ -12,6 +12,7 @@ from mpilbm import cache
 from mpilbm.boundaries import one_face_each
 from mpilbm.codegen.program import OF, Program
 from mpilbm.couplings import solids
+from mpilbm.registry import plugin_errors
 from mpilbm.row_ends import rows_end_in_walls
 
 
@@ -106,7 +107,8 @@ def generate(case) -> Program:
     found = cache.get("text", digest)
     if found is not None:
         return Program.from_json(found.decode())
-    program = build(case)
+    with plugin_errors():
+        program = build(case)
     cache.put("text", digest, program.to_json().encode())
     return program
 

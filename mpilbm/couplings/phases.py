@@ -19,11 +19,13 @@ def phase_warnings(coupling, case) -> list[str]:
     ends = extremes(case)
     if ends is None:
         return []
-    share = np.linspace(0, 1, 65)[:, None]
-    lowest = min(
-        float(np.linalg.eigvals(coupling.stability(rho)).real.min())
-        for rho in ends[0] + share * (ends[1] - ends[0])
-    )
+    between = ends[0] + np.linspace(0, 1, 65)[:, None] * (ends[1] - ends[0])
+    with np.errstate(all="ignore"):
+        states = np.stack([coupling.stability(rho) for rho in between])
+    if not np.isfinite(states).all():
+        return [f"psi: found '{coupling.psi}', which is not finite at some densities from "
+                f"{ends.min():.3g} to {ends.max():.3g}; change psi or rho"]  # fmt: skip
+    lowest = float(np.linalg.eigvals(states).real.min())
     found = _collapses(coupling, case, ends) if lowest < 0 else []
     if all(isinstance(fluid.initial.rho, int | float) for fluid in case.fluids):
         return found or (_uniform(coupling, case, ends[0], lowest) if lowest < 0 else [])

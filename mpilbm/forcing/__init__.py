@@ -58,15 +58,19 @@ class Forcing(Parameters):
         raise NotImplementedError
 
     def problems(self, case) -> list[str]:
-        """A force has as many components as the lattice has dimensions, and formulas it knows."""
+        """A force has as many components as the lattice has dimensions, and formulas it knows.
+
+        Those that differ from cell to cell are evaluated by speeds.require_forces.
+        """
         if len(self.value) != case.lattice.D:
             return [f"value: found {len(self.value)} components; allowed: {case.lattice.D}"]
         found = []
         for k, value in enumerate(self.value):
             try:
-                problem = CellValue("force", value, case.lattice.D).problem(
-                    case.domain.size, case.precision.compute
-                )
+                given = CellValue("force", value, case.lattice.D)
+                alike = not given.coordinates
+                where = case.domain.size, case.precision.compute, 0, 1
+                problem = given.problem(*where) if alike else ""
             except FormulaError as error:
                 problem = str(error)
             found += [f"value.{k}: {problem}"] if problem else []

@@ -27,7 +27,7 @@ class Cylinder(Shape):
         points = (x, y) if z is None else (x, y, z)
         offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
         along = None if z is None else offsets.pop("xyz".index(self.axis))
-        result = sum(offset**2 for offset in offsets) <= self.radius**2
+        result = sum(offset**2 for offset in offsets) <= self.radius * self.radius
         return result if self.length is None else result & (abs(along) <= self.length / 2)
 
     def bounds(self):

@@ -17,7 +17,7 @@ class Sphere(Shape):
         """|x - centre|² <= radius²."""
         points = (x, y) if z is None else (x, y, z)
         squares = [(p - c) ** 2 for p, c in zip(points, self.centre, strict=True)]
-        return sum(squares) <= self.radius**2
+        return sum(squares) <= self.radius * self.radius
 
     def bounds(self):
         """centre ± radius."""

@@ -23,7 +23,7 @@ class Torus(Shape):
         offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
         along = 0 if z is None else offsets.pop("xyz".index(self.axis))
         around = sum(offset**2 for offset in offsets) ** 0.5
-        return (around - self.radius) ** 2 + along**2 <= self.tube**2
+        return (around - self.radius) ** 2 + along**2 <= self.tube * self.tube
 
     def bounds(self):
         """centre ± (radius + tube), along the axis ± tube."""

@@ -145,6 +145,14 @@ class Diagnostics:
             self._velocity_step = self.solver.steps
         return self._sums
 
+    def speeds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each plane the largest |u| and the number of fluid cells that are not finite.
+
+        The largest is that of the finite cells. Collective.
+        """
+        end, first = self.lattice.D + 2, self._velocity_sums()
+        return np.sqrt(first[:, end]), first[:, end + 1]
+
     def _row_sums(self, name: str, columns: int, **arrays) -> np.ndarray:
         """Row sums of a kernel, added row by row: (planes, columns)."""
         sums = self.device.allocate(self.planes * self.rows * columns, "float64")

@@ -146,9 +146,9 @@ class Diagnostics:
         return self._sums
 
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each plane the largest |u| and the number of fluid cells that are not finite.
+        """Of each plane the largest |u| of the finite cells, and the number of the others.
 
-        The largest is that of the finite cells. Collective.
+        Of fluid cells alone. Collective.
         """
         end, first = self.lattice.D + 2, self._velocity_sums()
         return np.sqrt(first[:, end]), first[:, end + 1]

@@ -29,7 +29,7 @@ class CommandError(MpilbmError):
 
 
 class NonFiniteError(MpilbmError):
-    """The flow became infinite or not a number."""
+    """The flow became infinite, not a number or faster than sound."""
 
     exit_code = 3
 

@@ -164,8 +164,8 @@ def march(context: Context, summary: Summary, signals: Signals) -> None:
     with (
         Writers(context) as writers,
         Progress(comm, first, last, number_of_cells(case), clock) as progress,
+        Watch(context) as watch,
     ):
-        watch = Watch(context)
         with clock.measure("outputs"):
             watch.verdict(step, last)
             if first == 0:

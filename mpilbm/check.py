@@ -12,6 +12,7 @@ from mpilbm.entry_lists import require_planes
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.speeds import largest_speed
+from mpilbm.stability import stability
 from mpilbm.units import (
     LENGTH,
     PRESSURE,
@@ -24,7 +25,7 @@ from mpilbm.units import (
     reynolds,
     tau_from_viscosity,
 )
-from mpilbm.verdicts import judge_grid_reynolds, judge_mach, judge_tau
+from mpilbm.verdicts import judge_mach, judge_tau
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def fluid_lines(case, fluid, speed: float) -> list[Line]:
         number = reynolds(fluid.viscosity, min(case.domain.size), speed)
         lines.append(Line("Reynolds", f"{number:.6g}", "of the box: its shortest side, this speed"))
     grid = reynolds(fluid.viscosity, 1, speed)
-    lines.append(Line("grid Reynolds", f"{grid:.4g}", *judge_grid_reynolds(grid)))
+    lines.append(Line("grid Reynolds", f"{grid:.4g}", *stability(case, fluid, speed)))
     return lines
 
 

@@ -29,7 +29,7 @@ coupled populations
 solver
 statistics halo_bytes
 backends halo outputs
-check info listing new profiles plot progress steady stopping last_good
+check stability info listing new profiles plot progress steady stopping last_good
 run
 boxes bench variants startup report pingpong
 link scaling scaling_model scaling_plots scaling_report

@@ -3,16 +3,17 @@
 Each function returns a sentence and a level: good, fair or poor. Stability is that of measured
 flows, `stability.json` beside this file:
 
-    tools/stability_map --known tools/measured/h200_stability_2026-11-22.json --table mpilbm/stability.json
+    tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
+        --table mpilbm/stability.json
 
 [lattice][collision][flow] holds, for each Mach number, the largest stable grid Reynolds number u/nu
 and the least at which the flow failed (null: at none). `vortex` is a periodic box, `cavity` a
 box under a sliding lid, `body` a sphere or cylinder between an inlet and an outlet.
-"""  # noqa: E501
+"""
 
 import json
 from functools import cache
-from math import log
+from math import log, sqrt
 from pathlib import Path
 
 FLOWS = {
@@ -20,7 +21,7 @@ FLOWS = {
     "cavity": "in a lid-driven cavity",
     "body": "in the flow past a body between an inlet and an outlet",
 }
-MARGIN = 0.75  # of a limit, from which on a flow is called near it
+MARGIN = 0.75  # of the largest stable value, from which on a flow is called near the limit
 UNMEASURED = 8  # grid Reynolds number up to which a collision that was not measured is called fine
 
 
@@ -63,21 +64,26 @@ def judge_stability(
         level = "good" if number <= UNMEASURED else "fair"
         return f"the stability of {collision} on {lattice} has not been measured", level
     most, failed, flow = min(found, key=lambda one: one[0])
-    bound = f"{collision} was stable up to {most:g} {FLOWS[flow]}"
+    bound = f"{collision} was stable up to {most:g}"
+    if failed is None:
+        if number <= most:
+            return f"fine: {bound} {FLOWS[flow]}, the largest measured", "good"
+        return f"not measured: {bound} {FLOWS[flow]}, the largest measured", "fair"
+    bound += f" and failed at {failed:g} {FLOWS[flow]}"
     if number <= MARGIN * most:
         return f"fine: {bound}", "good"
-    if number <= most:
+    if number < sqrt(most * failed):
         return f"near the limit: {bound}", "fair"
-    if not failed:
-        return f"not measured: {bound}, the largest tried", "fair"
-    there = f"{bound}, Mach {mach:.2g}; {_way_out(number, mach, lattice, flow)}"
+    there = (
+        f"{bound}, Mach {mach:.2g}; {_way_out(number, mach, lattice, [one[-1] for one in found])}"
+    )
     if walls and judge_stability(number, mach, lattice, collision)[1] != "poor":
         return f"possibly unstable: {there}", "fair"
     return f"likely unstable: {there}", "poor"
 
 
-def limit(lattice: str, collision: str, flow: str, mach: float) -> tuple[float, bool] | None:
-    """The largest stable grid Reynolds number, and whether the flow failed above it.
+def limit(lattice: str, collision: str, flow: str, mach: float) -> list | None:
+    """The largest stable grid Reynolds number, and the least at which the flow failed, or None.
 
     At the nearest measured Mach number; None where nothing has been measured.
     """
@@ -86,28 +92,34 @@ def limit(lattice: str, collision: str, flow: str, mach: float) -> tuple[float, 
     if limits is None:
         return None
     apart = [abs(log(one / mach)) for one in place["mach"]]
-    stable, failed = limits[apart.index(min(apart))]
-    return stable, bool(failed)
+    return limits[apart.index(min(apart))]
 
 
-def stable_collisions(number: float, mach: float, lattice: str, flow: str) -> list[str]:
-    """Collisions on a lattice, without closure, that are stable at this grid Reynolds number."""
+def stable_collisions(number: float, mach: float, lattice: str, flows, closed=False) -> list[str]:
+    """Collisions on a lattice that are stable in all these flows at a grid Reynolds number.
+
+    Those without a closure, or the `closed` ones.
+    """
     names = measured().get(lattice, {}).get("collisions", {})
-    known = {name: limit(lattice, name, flow, mach) for name in names if "+" not in name}
-    return [name for name, found in known.items() if found and number <= found[0]]
+    known = {n: [limit(lattice, n, flow, mach) for flow in flows] for n in names}
+    stable = [n for n, limits in known.items() if all(one and number <= one[0] for one in limits)]
+    return [name for name in stable if ("+" in name) == closed]
 
 
-def _way_out(number: float, mach: float, lattice: str, flow: str) -> str:
+def _way_out(number: float, mach: float, lattice: str, flows) -> str:
     """What remains stable: collisions of this lattice, then of others of as many dimensions."""
-    named = stable_collisions(number, mach, lattice, flow)
-    parts = [", ".join(named)] if named else []
-    for other in measured():
-        if other[:2] == lattice[:2] and other != lattice:
-            more = [n for n in stable_collisions(number, mach, other, flow) if n not in named]
-            parts += [f"{', '.join(more)} on {other}"] if more else []
-            named += more
     finer = "use a finer box or a lower Reynolds number"
-    return f"stable there: {'; '.join(parts)}; or {finer}" if parts else finer
+    lattices = [lattice, *(one for one in measured() if one != lattice and one[:2] == lattice[:2])]
+    for closed in (False, True):
+        named, parts = [], []
+        for one in lattices:
+            stable = stable_collisions(number, mach, one, flows, closed)
+            more = [name for name in stable if name not in named]
+            named += more
+            parts += [", ".join(more) + f" on {one}" * (one != lattice)] if more else []
+        if parts:
+            return f"stable there: {'; '.join(parts)}; or {finer}"
+    return finer
 
 
 @cache

@@ -14,6 +14,7 @@ from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.printable import one_line
 from mpilbm.registry import plugin_errors
 from mpilbm.speeds import largest_speed, require_forces
+from mpilbm.stability import stability
 from mpilbm.units import (
     LENGTH,
     PRESSURE,
@@ -26,7 +27,7 @@ from mpilbm.units import (
     reynolds,
     tau_from_viscosity,
 )
-from mpilbm.verdicts import judge_grid_reynolds, judge_mach, judge_tau
+from mpilbm.verdicts import judge_mach, judge_tau
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def fluid_lines(case, fluid, speed: float) -> list[Line]:
         number = reynolds(fluid.viscosity, min(case.domain.size), speed)
         lines.append(Line("Reynolds", f"{number:.6g}", "of the box: its shortest side, this speed"))
     grid = reynolds(fluid.viscosity, 1, speed)
-    lines.append(Line("grid Reynolds", f"{grid:.4g}", *judge_grid_reynolds(grid)))
+    lines.append(Line("grid Reynolds", f"{grid:.4g}", *stability(case, fluid, speed)))
     return lines
 
 

@@ -145,6 +145,14 @@ class Diagnostics:
             self._velocity_step = self.solver.steps
         return self._sums
 
+    def speeds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each plane the largest |u| of the finite cells, and the number of the others.
+
+        Of fluid cells alone. Collective.
+        """
+        end, first = self.lattice.D + 2, self._velocity_sums()
+        return np.sqrt(first[:, end]), first[:, end + 1]
+
     def _row_sums(self, name: str, columns: int, **arrays) -> np.ndarray:
         """Row sums of a kernel, added row by row: (planes, columns)."""
         sums = self.device.allocate(self.planes * self.rows * columns, "float64")

@@ -57,7 +57,7 @@ class PluginError(MpilbmError):
 
 
 class NonFiniteError(MpilbmError):
-    """The flow became infinite or not a number."""
+    """The flow became infinite, not a number or faster than sound."""
 
     exit_code = 3
 

@@ -168,8 +168,8 @@ def march(context: Context, summary: Summary, signals: Signals, folder: RunDirec
     with (
         Writers(context) as writers,
         Progress(comm, first, last, number_of_cells(case), clock) as progress,
+        Watch(context) as watch,
     ):
-        watch = Watch(context)
         with clock.measure("outputs"):
             watch.verdict(step, last)
             on_root(comm, folder.discard)

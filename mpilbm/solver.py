@@ -244,6 +244,10 @@ class Solver:
         """Names of columns, and their sums over the fluid cells of each owned plane, in double."""
         return self.diagnostics.sums()
 
+    def speeds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each owned plane the largest speed, and how many fluid cells are not finite."""
+        return self.diagnostics.speeds()
+
     def solid(self, begin: int, end: int) -> np.ndarray:
         """True where a cell is solid, (end - begin, rows, nx)."""
         return self.geometry.solid[begin:end] != 0

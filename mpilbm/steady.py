@@ -1,35 +1,67 @@
-"""Looks after the flow: is it still finite, and has it stopped changing?"""
+"""Watches a run: is the flow finite and slower than sound, and has it stopped changing?"""
 
 import numpy as np
 
+from mpilbm.errors import NonFiniteError
+from mpilbm.last_good import LastGood
 from mpilbm.outputs import Context, next_due
 from mpilbm.outputs.planes import blocks
+from mpilbm.progress import say
 from mpilbm.units import counted
 
-# However rarely anything is written, the flow is looked at every so many steps.
+# However rarely anything is written, the flow is checked every so many steps: less than 1 % of the
+# time of a run, as a check and a copy of the state take about as long as two steps.
 CHECK_EVERY = 1000
+FAST = 0.4  # the largest Mach number without a warning
 
 
 class Watch:
-    """Looks at the flow at fixed steps and at the last one, so all rank counts see the same."""
+    """Checks the flow at fixed steps and at the last one, so all rank counts see the same.
+
+    As a context manager it replaces a NonFiniteError by one that names the step and the cell in
+    which the flow became unstable (see last_good).
+    """
 
     def __init__(self, context: Context):
         settings = context.case.run.steady
-        self.totals = context.totals
+        self.comm, self.totals = context.comm, context.totals
         self.steady = settings and Steady(settings, context.solver, context.slab, context.comm)
         self.periods = [CHECK_EVERY] + ([self.steady.every] if self.steady else [])
+        self.last_good, self.warned = LastGood(context), False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, NonFiniteError):  # raised on all ranks alike
+            raise self.last_good.explain(error) from error
 
     def next_due(self, step: int, last: int) -> int:
-        """The next step to look at the flow."""
+        """The next step to check the flow."""
         return min(next_due(step, every, last) for every in self.periods)
 
     def verdict(self, step: int, last: int) -> str:
         """Why the run may end at this step, "" if it goes on; NonFiniteError on all ranks."""
-        if step % CHECK_EVERY == 0 or step == last:
-            self.totals.at(step)
+        if step % CHECK_EVERY == 0 or step == last or self.totals.checked is None:
+            self.totals.check(step)
+            if step < last:
+                self.last_good.keep(step)
+        self._warn(step)
         if self.steady and step % self.steady.every == 0:
             return self.steady.reached()
         return ""
+
+    def _warn(self, step: int) -> None:
+        """Warn once of a flow that is too fast."""
+        mach = self.totals.fastest / self.totals.speed_of_sound
+        if mach > FAST and not self.warned:
+            self.warned = True
+            say(
+                self.comm,
+                f"warning: by step {step} the flow has reached Mach {mach:.2g}, above {FAST}: "
+                f"compressibility errors of about Ma^2 = {mach**2:.0%}, and it may become "
+                "unstable; lower the velocity, and the viscosity with it",
+            )
 
 
 class Steady:

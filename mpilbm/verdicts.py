@@ -1,10 +1,34 @@
-"""What to think of relaxation time, Mach number and grid Reynolds number of a flow."""
+"""Verdicts on the relaxation time, the Mach number and the stability of a flow.
+
+Each function returns a sentence and a level: good, fair or poor. Stability is that of measured
+flows, `stability.json` beside this file:
+
+    tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
+        --table mpilbm/stability.json
+
+[lattice][collision][flow] holds, for each Mach number, the largest stable grid Reynolds number u/nu
+and the least at which the flow failed (null: at none). `vortex` is a periodic box, `cavity` a
+box under a sliding lid, `body` a sphere or cylinder between an inlet and an outlet.
+"""
+
+import json
+from functools import cache
+from math import log, sqrt
+from pathlib import Path
+
+FLOWS = {
+    "vortex": "in a periodic vortex flow",
+    "cavity": "in a lid-driven cavity",
+    "body": "in the flow past a body between an inlet and an outlet",
+}
+MARGIN = 0.75  # of the largest stable value, from which on a flow is called near the limit
+UNMEASURED = 8  # grid Reynolds number up to which a collision that was not measured is called fine
 
 
 def judge_tau(tau: float) -> tuple[str, str]:
     """Verdict and level of a relaxation time."""
     if tau < 0.501:
-        return "too near 1/2: hardly stable; a finer box at this Reynolds number mends it", "poor"
+        return "very near 1/2: see the grid Reynolds number; a finer box increases it", "poor"
     if tau < 0.51:
         return "near 1/2: stable only where the flow is well resolved", "fair"
     if tau > 2:
@@ -20,10 +44,85 @@ def judge_mach(number: float) -> tuple[str, str]:
     return (f"fine: {error}", "good") if number < 0.2 else (f"fast: {error}", "fair")
 
 
-def judge_grid_reynolds(number: float) -> tuple[str, str]:
-    """Verdict and level of u / nu, the Reynolds number of a cell."""
-    if number > 20:
-        return "large: likely unstable; a finer box or a lower Reynolds number mends it", "poor"
-    if number > 10:
-        return "rather large: bgk may be unstable, trt less so", "fair"
-    return "fine", "good"
+def judge_stability(
+    number: float, mach: float, lattice: str, collision: str, flows: tuple[str, ...] = ("vortex",)
+) -> tuple[str, str]:
+    """Verdict and level of a grid Reynolds number u / nu.
+
+    `collision` is its registered name, with a closure "trt+smagorinsky". `flows` are the measured
+    flows that are like this one; the least stable of them counts. "walls", for walls at rest
+    without inlet, is less than `cavity`: what fails there alone is fair, not poor.
+    """
+    walls = "walls" in flows
+    found = [
+        (limit(lattice, collision, flow, mach), flow)
+        for flow in FLOWS
+        if flow in flows or (walls and flow == "cavity")
+    ]
+    found = [(*known, flow) for known, flow in found if known is not None]
+    if not found:
+        level = "good" if number <= UNMEASURED else "fair"
+        return f"the stability of {collision} on {lattice} has not been measured", level
+    most, failed, flow = min(found, key=lambda one: one[0])
+    bound = f"{collision} was stable up to {most:g}"
+    if failed is None:
+        if number <= most:
+            return f"fine: {bound} {FLOWS[flow]}, the largest measured", "good"
+        return f"not measured: {bound} {FLOWS[flow]}, the largest measured", "fair"
+    bound += f" and failed at {failed:g} {FLOWS[flow]}"
+    if number <= MARGIN * most:
+        return f"fine: {bound}", "good"
+    if number < sqrt(most * failed):
+        return f"near the limit: {bound}", "fair"
+    there = (
+        f"{bound}, Mach {mach:.2g}; {_way_out(number, mach, lattice, [one[-1] for one in found])}"
+    )
+    if walls and judge_stability(number, mach, lattice, collision)[1] != "poor":
+        return f"possibly unstable: {there}", "fair"
+    return f"likely unstable: {there}", "poor"
+
+
+def limit(lattice: str, collision: str, flow: str, mach: float) -> list | None:
+    """The largest stable grid Reynolds number, and the least at which the flow failed, or None.
+
+    At the nearest measured Mach number; None where nothing has been measured.
+    """
+    place = measured().get(lattice, {"mach": [], "collisions": {}})
+    limits = place["collisions"].get(collision, {}).get(flow)
+    if limits is None:
+        return None
+    apart = [abs(log(one / mach)) for one in place["mach"]]
+    return limits[apart.index(min(apart))]
+
+
+def stable_collisions(number: float, mach: float, lattice: str, flows, closed=False) -> list[str]:
+    """Collisions on a lattice that are stable in all these flows at a grid Reynolds number.
+
+    Those without a closure, or the `closed` ones.
+    """
+    names = measured().get(lattice, {}).get("collisions", {})
+    known = {n: [limit(lattice, n, flow, mach) for flow in flows] for n in names}
+    stable = [n for n, limits in known.items() if all(one and number <= one[0] for one in limits)]
+    return [name for name in stable if ("+" in name) == closed]
+
+
+def _way_out(number: float, mach: float, lattice: str, flows) -> str:
+    """What remains stable: collisions of this lattice, then of others of as many dimensions."""
+    finer = "use a finer box or a lower Reynolds number"
+    lattices = [lattice, *(one for one in measured() if one != lattice and one[:2] == lattice[:2])]
+    for closed in (False, True):
+        named, parts = [], []
+        for one in lattices:
+            stable = stable_collisions(number, mach, one, flows, closed)
+            more = [name for name in stable if name not in named]
+            named += more
+            parts += [", ".join(more) + f" on {one}" * (one != lattice)] if more else []
+        if parts:
+            return f"stable there: {'; '.join(parts)}; or {finer}"
+    return finer
+
+
+@cache
+def measured() -> dict:
+    """The table of limits."""
+    return json.loads(Path(__file__).with_name("stability.json").read_text())

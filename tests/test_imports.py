@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 # A folder stands for all of its modules but those named apart.
 LEVELS = """
 printable errors terminal functions units toml_text verdicts interfaces __init__
-file_digest hdf5_input input_text expressions registry processes layouts.grid halo.plan codegen.program
+file_digest hdf5_input input_text expressions registry
+processes layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in field_copies
@@ -29,7 +30,7 @@ coupled populations
 solver
 statistics halo_bytes
 backends halo outputs
-check info listing new profiles plot progress steady stopping
+check stability info listing new profiles plot progress steady stopping last_good
 run
 boxes bench variants startup report pingpong
 link scaling scaling_model scaling_plots scaling_report

@@ -179,34 +179,16 @@ def test_auto_restart_starts_anew_where_nothing_is(tmp_path, capsys):
     assert "no checkpoint yet" in capsys.readouterr().err
 
 
-def test_a_flow_that_blows_up_keeps_its_last_checkpoint(tmp_path, monkeypatch):
-    original = Solver.step
-
-    def blow_up(solver):
-        original(solver)
-        if solver.steps == 17:
-            bad = solver.read_state("", 4, 5)
-            bad[0, 1, 0, 2] = np.nan
-            solver.write_state("", 4, bad, 17)
-
-    monkeypatch.setattr(Solver, "step", blow_up)
-    with pytest.raises(NonFiniteError, match=r"step 20.*rank 0.*finite at step 15.*000000010.h5"):
-        go(flow(), tmp_path)
-    assert [step for step, _ in existing(tmp_path)] == [10]
-    found = summary(tmp_path)
-    assert (found["status"], found["exit_code"]) == ("non-finite", 3)
-
-
 def test_without_outputs_the_flow_is_still_looked_at(tmp_path):
     case = flow(5000, [], {"u": ["0.3*sin(2*pi*y/ny)", "0.3*sin(2*pi*x/nx)"]}, 1e-5)
-    with pytest.raises(NonFiniteError, match="step 1000: "):
+    with pytest.raises(NonFiniteError, match="noticed at step 1000"):
         go(case, tmp_path)
 
 
 def test_fluids_that_blow_up_are_told_of_their_coupling(tmp_path):
     coupling = {"name": "shan_chen", "G": 5, "psi": "rho"}
     case = parse_case(two("D2Q9", coupling=coupling, run={"steps": 500}), "a.toml")
-    with pytest.raises(NonFiniteError, match="raise the viscosity, or weaken the coupling; there"):
+    with pytest.raises(NonFiniteError, match="raise the viscosity, weaken the coupling, or"):
         go(case, tmp_path)
 
 

@@ -162,7 +162,7 @@ def test_a_run_starts_only_from_one_that_came_to_its_end(tmp_path):
     name = "validation.out/channel/832_x_104_x_104__start_of_the_larger"
     (tmp_path / name).mkdir(parents=True)
     (tmp_path / name / "snapshot_000000000.vtkhdf").touch()
-    (tmp_path / name / "summary.json").write_text('{"status": "non-finite"}')
+    (tmp_path / name / "summary.json").write_text('{"status": "unstable"}')
     refused = run("channel", "--full", "--only", "^1664", cwd=tmp_path)
     assert refused.returncode == 1
     assert "first run '832 x 104 x 104, start of the larger'" in refused.stderr

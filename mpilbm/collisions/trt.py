@@ -12,7 +12,8 @@ class TRT(Collision):
 
     nu = cs2 (1/omega_plus - 1/2); `magic` = (1/omega_plus - 1/2) (1/omega_minus - 1/2) fixes the
     other rate: 3/16 puts half-way walls exactly half-way in a Poiseuille flow, 1/4 is the most
-    stable. All lattices of isotropy 4. Take this one if you don't know.
+    stable. All lattices of isotropy 4. Take this one for flows that the grid resolves well: it
+    becomes unstable at lower grid Reynolds numbers than most others, beside bodies from 8 on.
     [Ginzburg, Verhaeghe & d'Humières 2008, Commun. Comput. Phys. 3, 427]
     """
 

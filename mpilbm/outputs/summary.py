@@ -11,7 +11,7 @@ from mpilbm.outputs.files import whole
 from mpilbm.outputs.own_files import SUMMARY
 
 LONG = 5.0  # seconds of stepping that are worth a measurement of the bandwidth
-STATUS = {0: "done", 2: "refused", 3: "non-finite", 4: "stopped", 5: "file system failed"}
+STATUS = {0: "done", 2: "refused", 3: "unstable", 4: "stopped", 5: "file system failed"}
 STATUS |= {INTERRUPTED: "interrupted"}
 
 

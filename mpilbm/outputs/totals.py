@@ -1,5 +1,6 @@
-"""Sums over the whole box, and the guard against flows that are no longer finite."""
+"""Sums over the whole box, and the check that a flow is finite and slower than sound."""
 
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -12,48 +13,86 @@ class Totals:
     """What `solver.sums()` gives per plane, put together over all planes and ranks.
 
     The planes are added one after another in double precision, so the result does not depend on
-    the number of ranks.
+    the number of ranks. `checked` is the last step at which all cells were finite and slower than
+    sound, `fastest` the largest speed of that check and of all earlier ones.
     """
 
     def __init__(self, solver, slab, comm, directory):
         self.solver, self.slab, self.comm = solver, slab, comm
         self.directory = Path(directory)
         self.step = None
-        self.checked = 0
+        self.checked, self.fastest = None, 0.0
+
+    @property
+    def speed_of_sound(self) -> float:
+        """c_s of the lattice."""
+        return sqrt(self.solver.case.lattice.cs2)
 
     def at(self, step: int) -> dict[str, float]:
         """Name -> sum (maximum for max_speed) on rank 0, {} elsewhere; computed once a step.
 
-        Raises NonFiniteError on all ranks if any cell is infinite or not a number.
+        Raises NonFiniteError as `check` does.
         """
         if self.step == step:
             return self.values
         names, planes = self.solver.sums()
-        self._refuse_non_finite(step, names, planes)
+        columns = (planes[:, names.index(name)] for name in ("max_speed", "nonfinite"))
+        self._require(step, *columns)
         parts = self.comm.gather(planes)
         self.values = {} if parts is None else add_planes(names, np.concatenate(parts))
-        self.step = self.checked = step
+        self.step = step
         return self.values
 
-    def _refuse_non_finite(self, step, names, planes):
-        columns = [k for k, name in enumerate(names) if name == "nonfinite"]
-        bad = np.flatnonzero(planes[:, columns].sum(axis=1))
-        place = self._describe(int(bad[0])) if len(bad) else None
-        places = [found for found in self.comm.allgather(place) if found]
-        if places:
+    def check(self, step: int) -> None:
+        """Raise NonFiniteError on all ranks if a cell is not finite or faster than sound.
+
+        Costs less than `at`; collective. Checks a step once.
+        """
+        if self.checked != step:
+            self._require(step, *self.solver.speeds())
+
+    def _require(self, step, speeds, nonfinite):
+        """Check the largest speeds and the numbers of non-finite cells of the local planes."""
+        found = self.first_bad(speeds, nonfinite)
+        if found:
+            good = "" if self.checked is None else f" (it was finite at step {self.checked})"
             raise NonFiniteError(
-                f"step {step}: the flow is infinite or not a number, first at {places[0]} (it was "
-                f"finite at step {self.checked}); lower the velocity or raise the viscosity"
-                f"{', or weaken the coupling' if self.solver.case.coupling else ''}; "
-                f"{self._last_checkpoint()}"
+                f"step {step}: {found}{good}; {self.advice}; {self._last_checkpoint()}"
             )
+        self.checked = step
+
+    def first_bad(self, speeds, nonfinite) -> str:
+        """What is wrong with the flow and in which cell first, on all ranks; "" if nothing is."""
+        bad = np.flatnonzero((nonfinite > 0) | (speeds > self.speed_of_sound))
+        place = self._describe(int(bad[0])) if len(bad) else None
+        parts = self.comm.allgather((bool((nonfinite > 0).any()), float(speeds.max()), place))
+        infinite, fastest, places = zip(*parts, strict=True)
+        first = next(filter(None, places), "")
+        if not first:
+            self.fastest = max(self.fastest, *fastest)
+            return ""
+        what = "infinite or not a number"
+        if not any(infinite):
+            what = f"faster than sound (Mach {max(fastest) / self.speed_of_sound:.3g})"
+        return f"the flow is {what}, first at {first}"
+
+    @property
+    def advice(self) -> str:
+        """What a user can change."""
+        weaker = ", weaken the coupling" if self.solver.case.coupling else ""
+        return (
+            f"lower the velocity, raise the viscosity{weaker}, or use a collision that "
+            "`mpilbm check` reports as stable"
+        )
 
     def _describe(self, plane: int) -> str:
-        """Cell, rank and slab of the first value in a local plane that is not finite."""
+        """Cell, rank and slab of the first bad value in a local plane."""
         slab = self.slab
-        fields = self.solver.fields(("rho", "u"), plane, plane + 1).values()
-        bad = [~np.isfinite(data[0].reshape(*data.shape[1:3], -1)).all(axis=2) for data in fields]
-        row, x = next(iter(np.argwhere(np.any(bad, axis=0))), ("?", "?"))
+        fields = self.solver.fields(("rho", "u"), plane, plane + 1)
+        rho, u = (fields[name][0].astype(np.float64) for name in ("rho", "u"))
+        with np.errstate(over="ignore", invalid="ignore"):
+            good = np.isfinite(rho) & ((u**2).sum(axis=-1) <= self.speed_of_sound**2)
+        row, x = next(iter(np.argwhere(~good)), ("?", "?"))
         place = slab.begin + plane
         x = x if x == "?" else self.solver.case.lattice.x(place, row, x)
         two_dimensional = self.solver.case.dimensions == 2

@@ -4,10 +4,11 @@ import h5py
 import numpy as np
 import pytest
 from slabs import PRECISIONS
+from test_last_good import pushed
 from test_laws_slabs import tables
 
 from mpilbm.case import parse_case
-from mpilbm.errors import CaseError
+from mpilbm.errors import CaseError, NonFiniteError
 from mpilbm.halo.world import Serial, world
 from mpilbm.registry import find
 from mpilbm.run import run
@@ -151,3 +152,18 @@ def test_initial_fields_that_are_wrong_on_one_rank_end_all(mpi_tmp_path, comm):
 
 def test_every_precision_is_there():
     assert {choice[4] for choice in CASES} == set(PRECISIONS)
+
+
+def test_where_a_flow_became_unstable_does_not_depend_on_the_ranks(mpi_tmp_path, comm):
+    case, found = pushed(2000), []
+    one, many = mpi_tmp_path / "one", mpi_tmp_path / "many"
+    for ranks, folder in ((Serial(), one), (comm, many)):
+        if ranks is comm or comm.rank == 0:
+            with pytest.raises(NonFiniteError) as raised:
+                run(case, ranks, folder)
+            found.append(str(raised.value).partition(" on rank")[0])
+        comm.Barrier()
+    assert len(set(found)) == 1
+    assert "first at cell (0, 0)" in found[0]
+    (name,) = (path.name for path in one.glob("checkpoint_*.h5"))
+    assert (many / name).read_bytes() == (one / name).read_bytes()

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import balance, flaws, geometry
+from mpilbm import balance, case_findings, flaws, geometry, geometry_findings, inspection
 from mpilbm.entry_lists import require_planes
+from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.speeds import largest_speed
@@ -20,11 +21,9 @@ from mpilbm.units import (
     VISCOSITY,
     counted,
     in_words,
-    mach,
     reynolds,
-    tau_from_viscosity,
 )
-from mpilbm.verdicts import judge_grid_reynolds, judge_mach, judge_tau
+from mpilbm.verdicts import of_fluid
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Report:
 
     title: str
     sections: dict[str, list[Line]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -58,8 +57,9 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     Without it with what this machine has. Arrays that cannot fit are told before any cell is
     looked at, which would take minutes where a size is mistyped.
     """
-    report = Report(case.title or case.path.name, warnings=list(case.warnings))
+    report = Report(case.title or case.path.name)
     if too_large(case, balance.slabs(case, ranks), gpu_memory, report):
+        report.findings = in_order(case_findings.of_case(case))
         return report
     costs = balance.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
     slabs = balance.slabs(case, ranks, costs)
@@ -73,15 +73,13 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
 
     survey = geometry.survey(case, look=look)
     geometry.require_fluid(case, int(survey.fluid_cells.sum()))
-    flaws.refuse(case, parts)
-    report.warnings += flaws.warnings(case, parts)
-    report.warnings += flaws.idle([survey.fluid_cells[s.begin : s.end].sum() for s in slabs])
-    for (name, fallback), count in survey.fallbacks.items():
-        report.warnings.append(f"'{name}' in {counted(count, 'place')}: {fallback}")
+    geometry_findings.refuse(case, parts)
+    initial = inspection.initial_ranges(case)
+    fluid_cells = [survey.fluid_cells[slab.begin : slab.end].sum() for slab in slabs]
+    idle = geometry_findings.idle(fluid_cells)
+    report.findings = in_order(inspection.inspect(case, parts, initial) + idle)
     report.sections["box"] = box_lines(case, survey)
-    if shared := flaws.notes(case, parts):
-        report.sections["overlaps"] = [Line(note, "") for note in shared]
-    speed = largest_speed(case)
+    speed = largest_speed(case, initial)
     for fluid in case.fluids:
         report.sections[f"fluid {fluid.label}".strip()] = fluid_lines(case, fluid, speed)
     if case.units:
@@ -147,17 +145,13 @@ def box_lines(case, survey) -> list[Line]:
 
 def fluid_lines(case, fluid, speed: float) -> list[Line]:
     """Viscosity, rates, Mach and Reynolds numbers with verdicts."""
-    cs2 = float(case.lattice.cs2)
-    tau = tau_from_viscosity(fluid.viscosity, cs2)
-    lines = [
-        Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step"),
-        Line("tau", f"{tau:.6g}", *judge_tau(tau)),
-    ]
+    judged = {what: Line(what, *rest) for what, *rest in of_fluid(case, fluid, speed)}
+    lines = [Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step"), judged["tau"]]
     for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
         lines.append(Line(name, f"{float(rate):.6g}", fluid.collision.name))
     if not speed:
         return [*lines, Line("speed", "none is given", "Mach and Reynolds number unknown")]
-    lines.append(Line("Mach", f"{mach(speed, cs2):.4g}", *judge_mach(mach(speed, cs2))))
+    lines.append(judged["Mach"])
     if fluid.length:
         number = reynolds(fluid.viscosity, fluid.length, fluid.velocity)
         note = f"length {fluid.length:g}, velocity {fluid.velocity:g}"
@@ -165,9 +159,7 @@ def fluid_lines(case, fluid, speed: float) -> list[Line]:
     else:
         number = reynolds(fluid.viscosity, min(case.domain.size), speed)
         lines.append(Line("Reynolds", f"{number:.6g}", "of the box: its shortest side, this speed"))
-    grid = reynolds(fluid.viscosity, 1, speed)
-    lines.append(Line("grid Reynolds", f"{grid:.4g}", *judge_grid_reynolds(grid)))
-    return lines
+    return [*lines, judged["grid Reynolds"]]
 
 
 def unit_lines(case, speed: float) -> list[Line]:
@@ -271,6 +263,7 @@ def disk_lines(case, problems: list[str]) -> list[Line]:
 # ------------------------------------------------------------------------------------------ show
 
 COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "": ""}
+SEVERITIES = {SERIOUS: "red", WARNING: "yellow", NOTE: ""}
 
 
 def show(report: Report) -> None:
@@ -288,8 +281,8 @@ def show(report: Report) -> None:
             table.add_row(f"  {line.what}", line.value, line.verdict, style=COLOURS[line.level])
         console.print(title, style="bold", markup=False)
         console.print(table)
-    for text in report.warnings:
-        console.print(f"warning: {text}", style="yellow", markup=False)
+    for found in report.findings:
+        console.print(found.line, style=SEVERITIES[found.severity], markup=False)
     for text in report.problems:
         console.print(f"problem: {text}", style="red", markup=False)
     console.print("it would run" if report.runs else "it would not run", style="bold")

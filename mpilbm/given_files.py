@@ -5,6 +5,7 @@ import numpy as np
 from mpilbm.cell_values import Plane, Series, is_file
 from mpilbm.errors import CaseError
 from mpilbm.fields_in import load_numbers
+from mpilbm.units import LARGEST_DENSITY
 
 
 def resolved(case):
@@ -32,8 +33,13 @@ def _read(case, boundary, where: str):
                 raise ValueError("is no list and no file; allowed: numbers and formulas in a list, "
                                  "or a file.csv, file.npy, file.h5:dataset")  # fmt: skip
             values = _values(case, boundary, load_numbers(case.directory, spec), spec, count)
-            if key == "rho" and any((each.values <= 0).any() for each in values):
-                raise ValueError("holds a density that is not above 0; change the file")
+            if key == "rho" and any(
+                (each.values <= 0).any() or (each.values > LARGEST_DENSITY).any() for each in values
+            ):
+                raise ValueError(
+                    f"holds a density that is not > 0 and at most {LARGEST_DENSITY:g}; change the "
+                    "file"
+                )
         except ValueError as error:
             raise CaseError(f"'{spec}' {error}", f"{where}.{key}", case.path) from None
         value = values[0] if key == "rho" else values

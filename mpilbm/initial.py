@@ -11,6 +11,7 @@ from mpilbm.expressions import Formula
 from mpilbm.fields_in import check_snapshot, load_snapshot, stored
 from mpilbm.lattices import x_of
 from mpilbm.registry import Parameters
+from mpilbm.units import LARGEST_DENSITY
 
 
 class Initial(Parameters):
@@ -56,7 +57,9 @@ class Initial(Parameters):
         Raises CaseError where a value is not finite, a density not positive, or a cell too fast.
         """
         rho, u = self._read(shape, begin, end) if self.file else self._made(shape, begin, end)
-        self._refuse(rho <= 0, rho, "rho", begin, "is not a density; allowed: > 0")
+        allowed = f"allowed: > 0 and at most {LARGEST_DENSITY:g}"
+        wrong = (rho <= 0) | (rho > LARGEST_DENSITY)
+        self._refuse(wrong, rho, "rho", begin, f"is not a density; {allowed}")
         if len(self.u) * max(u.max(), -u.min()) > self.max_speed:
             speed = np.sqrt((u**2).sum(axis=-1))
             sentence = f"is a speed above that of sound; allowed: below {self.max_speed:.4g}"

@@ -1,54 +1,76 @@
 """What the numbers and formulas of boundaries reach during a run, known before it."""
 
-from math import hypot, sqrt
+from dataclasses import dataclass
+from math import hypot, prod, sqrt
 
 import numpy as np
 
 from mpilbm.boundaries import key_of
 from mpilbm.cell_values import CellValue, Plane, Series
 from mpilbm.expressions import Formula
+from mpilbm.units import LARGEST_DENSITY
+from mpilbm.verdicts import FAST
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
 TIMES = 9  # steps of a run at which what flows in and out is compared
 EVALUATIONS = 10**6  # of a formula; where there are more steps some are left out
+LOOKED_AT = 2**24  # cells whose initial fields are evaluated
 PLACE = {"x", "y", "z"}
 
 
 def fastest(case, boundary, shape=None) -> tuple[float, str]:
     """The largest |velocity| of a boundary between t = 0 and the last step, and when it is reached.
 
-    And, in words too, from when on it is above the speed of sound, or else above a third of it,
+    And, in words too, from when on it is above the speed of sound, or else above FAST times it,
     where that is later than t = 0. Formulas of t alone are evaluated at every step, others at some
     points of the face, or within the shape of a body (of the whole box for a mask).
     """
     velocity = getattr(boundary, "velocity", None) or ()
     if not any(isinstance(v, str | Series | Plane) for v in velocity):
         return hypot(*velocity), ""
-    t, components = _reached(case, boundary, shape, velocity)
+    t, components = reached(case, boundary, shape, velocity)
     speed = np.sqrt(sum(np.square(v) for v in components))
     if not speed.size:
         return 0.0, ""
     fastest_at, most = speed.max(axis=1), float(speed.max())
     cs = float(case.lattice.cs2) ** 0.5
-    above = np.flatnonzero(fastest_at > (cs if most > cs else cs / 3))
+    above = np.flatnonzero(fastest_at > (cs if most > cs else FAST * cs))
     when = f" at t = {t[fastest_at.argmax()]}" if t.size > 1 else ""
     since = f" (above the limit first at t = {t[above[0]]})" if above.size and above[0] else ""
     return most, when + since
 
 
-def largest_speed(case) -> float:
-    """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
+@dataclass(frozen=True)
+class InitialRange:
+    """The largest |u|, and the least and largest density, of a fluid at t = 0."""
+
+    speed: float
+    least: float
+    largest: float
+
+
+def initial_range(case, fluid) -> InitialRange:
+    """Of all cells or, in a box of more than LOOKED_AT, of evenly spaced planes.
+
+    Raises CaseError as Initial.evaluate does.
+    """
+    planes, initial = case.shape[0], fluid.initial
+    count = 1 if initial.uniform else max(1, min(planes, LOOKED_AT * planes // prod(case.shape)))
+    found = []
+    for k in range(count):
+        plane = (2 * k + 1) * planes // (2 * count)
+        rho, u = initial.evaluate(case.shape, plane, plane + 1)
+        found.append((float((u**2).sum(axis=-1).max()), float(rho.min()), float(rho.max())))
+    squares, least, largest = zip(*found, strict=True)
+    return InitialRange(sqrt(max(squares)), min(least), max(largest))
+
+
+def largest_speed(case, initial=()) -> float:
+    """The largest |u| that the case gives to a fluid, boundary or body; `initial`: the ranges."""
     speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
     speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
     speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
-    for fluid in case.fluids:
-        planes = case.shape[0]
-        if fluid.initial.uniform:
-            planes = 1  # the same in all
-        for plane in range(planes):
-            _, u = fluid.initial.evaluate(case.shape, plane, plane + 1)
-            speeds.append(sqrt(float((u**2).sum(axis=-1).max())))
-    return max(speeds)
+    return max(speeds + [each.speed for each in initial])
 
 
 def wrong_values(case, boundary, shape=None) -> list[str]:
@@ -57,12 +79,13 @@ def wrong_values(case, boundary, shape=None) -> list[str]:
     for name, value in boundary.values().items():
         if not isinstance(value, str):
             continue
-        t, (reached,) = _reached(case, boundary, shape, (value,))
-        allowed = np.isfinite(reached) & ((reached > 0) | (name != "rho"))
+        t, (values,) = reached(case, boundary, shape, (value,))
+        density = (values > 0) & (values <= LARGEST_DENSITY)
+        allowed = np.isfinite(values) & (density | (name != "rho"))
         for k, point in np.argwhere(~allowed)[:1]:
-            more = "a finite number > 0" if name == "rho" else "finite numbers"
+            more = f"> 0 and at most {LARGEST_DENSITY:g}" if name == "rho" else "finite numbers"
             found.append(
-                f"{key_of(name)}: '{value}' is {reached[k, point]:g} at t = {t[k]}; allowed: "
+                f"{key_of(name)}: '{value}' is {values[k, point]:g} at t = {t[k]}; allowed: "
                 f"{more}; change the formula"
             )
         given = CellValue(name, value, case.lattice.D)
@@ -77,7 +100,7 @@ def leaving(case, boundary, face: str) -> tuple[float, str]:
     """The largest velocity out of the box that is given at a face, and when, where it varies."""
     axis = "xyz".index(face[0])
     alone = boundary.model_copy(update={"where": (face,)})
-    t, (through,) = _reached(case, alone, None, boundary.velocity[axis : axis + 1])
+    t, (through,) = reached(case, alone, None, boundary.velocity[axis : axis + 1])
     most = (through if face[1] == "+" else -through).max(axis=1)
     return float(most.max()), f" at t = {t[most.argmax()]}" if t.size > 1 else ""
 
@@ -98,7 +121,7 @@ def gained(case) -> tuple[float, float, int]:
         for face in boundary.where if velocity is not None else ():
             alone = boundary.model_copy(update={"where": (face,)})
             axis = "xyz".index(face[0])
-            _, (through,) = _reached(case, alone, None, velocity[axis : axis + 1], None, t)
+            _, (through,) = reached(case, alone, None, velocity[axis : axis + 1], None, t)
             area = case.shape[0] * case.shape[1] * case.domain.size[0] / case.domain.size[axis]
             net = net + (1 if face[1] == "-" else -1) * through.mean(axis=1) * area
             gross = gross + np.abs(through).mean(axis=1) * area
@@ -106,7 +129,7 @@ def gained(case) -> tuple[float, float, int]:
     return float(net[most]), float(gross[most]), int(t[most])
 
 
-def _reached(case, boundary, shape, values, along: int | None = ALONG, t=None):
+def reached(case, boundary, shape, values, along: int | None = ALONG, t=None):
     """Times, and each value at (times, points); `along` None: at all cells of a face."""
     if isinstance(values[0], Plane):
         return np.zeros(1), [each.values.reshape(1, -1) for each in values]

@@ -1,5 +1,23 @@
 """What to think of relaxation time, Mach number and grid Reynolds number of a flow."""
 
+from mpilbm.findings import NOTE, SERIOUS
+from mpilbm.units import mach, reynolds, tau_from_viscosity
+
+SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # of the finding for a level; good: none
+FAST = 0.3  # Mach number
+
+
+def of_fluid(case, fluid, speed: float) -> list[tuple[str, str, str, str]]:
+    """(name, value, verdict, level) of a fluid's numbers; without a speed of tau alone."""
+    cs2, nu = float(case.lattice.cs2), fluid.viscosity
+    tau = tau_from_viscosity(nu, cs2)
+    found = [("tau", f"{tau:.6g}", *judge_tau(tau))]
+    if speed:
+        number, grid = mach(speed, cs2), reynolds(nu, 1, speed)
+        found.append(("Mach", f"{number:.4g}", *judge_mach(number)))
+        found.append(("grid Reynolds", f"{grid:.4g}", *judge_grid_reynolds(grid)))
+    return found
+
 
 def judge_tau(tau: float) -> tuple[str, str]:
     """Verdict and level of a relaxation time."""
@@ -15,7 +33,7 @@ def judge_tau(tau: float) -> tuple[str, str]:
 def judge_mach(number: float) -> tuple[str, str]:
     """Verdict and level of a Mach number; the compressibility error goes with its square."""
     error = f"compressibility error about Ma^2 = {number**2:.1%}"
-    if number > 0.3:
+    if number > FAST:
         return f"too fast: {error}; lower the velocity, and the viscosity with it", "poor"
     return (f"fine: {error}", "good") if number < 0.2 else (f"fast: {error}", "fair")
 

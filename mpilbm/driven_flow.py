@@ -154,6 +154,6 @@ def _between_walls(g: float, radius: float, nu: float) -> float:
 
 def _by_shear(case, push: Push, radius: float, nu: float) -> float:
     """The speed by a force that differs across the flow, at most that of one wave in the box."""
-    length = max(case.domain.size)
+    length = max(n for axis, n in enumerate(case.domain.size) if axis != push.axis)
     r, g = min(radius / sqrt(2), length / (2 * pi)), push.shear
     return min(g * push.t[-1], g * r**2 / nu, sqrt(2 * g * length))

@@ -18,7 +18,7 @@ def test_a_run_reports_what_one_process_plans(tmp_path, capfd):
     """Of a rock with narrow channels and isolated fluid across the cuts."""
     comm = world()
     folder = Path(comm.bcast(str(tmp_path)))
-    rock = np.random.default_rng(4).random((24, 40)) < 0.3
+    rock = np.random.default_rng(4).random((24, 40)) < 0.5
     on_root(comm, np.save, folder / "rock.npy", rock)
     case = tables(**DUCT, **force(1e-3, 0), run={"steps": 2})
     case["body"] = [{"mask": "rock.npy", "boundary": REST}]

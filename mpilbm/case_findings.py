@@ -54,16 +54,17 @@ def mass(case) -> list[Finding]:
             f"no face holds the density, and with '{drifting[0]}' the mass may grow without bound; "
             "give it rho, or use characteristic",
         )]  # fmt: skip
-    net, gross, t = gained(case)
-    if abs(net) <= 1e-6 * gross:
+    inflow = gained(case)
+    if inflow is None:
         return []
-    growth = net * case.run.steps / prod(case.domain.size)
-    way, out = ("grows", "leave") if net > 0 else ("falls", "enter")
+    growth = inflow.mean * case.run.steps / prod(case.domain.size)
+    change = f"the mass changes by {growth:+.2g} times itself during the run" if growth else \
+             "the mass varies"  # fmt: skip
     return [Finding(
         SERIOUS if abs(growth) > GROWTH else WARNING, "boundary",
-        f"the velocities of the faces bring in {net:.4g} cells a step at t = {t}, and the fluid "
-        f"can {out} through no face: at this rate the mass {way} by {abs(growth):.2g} times "
-        "itself during the run; give rho at one of the faces, or an outflow",
+        f"the velocities of the faces bring in {inflow.net:.4g} cells a step at t = {inflow.t}, "
+        f"and no face lets the difference out or in: {change}; give rho at one of the faces, or "
+        "an outflow",
     )]  # fmt: skip
 
 
@@ -129,8 +130,8 @@ def distances(case) -> list[Finding]:
         Finding(
             WARNING, f"body.{body.label}.boundary",
             f"'{body.boundary.name}' uses the distance of the wall along each link, but a mask has "
-            "no distances: it is half-way bounce back there, of first order at curved walls; give "
-            "the body a shape, or use bounce_back",
+            "no distances: the wall lies half-way along each link there, of first order where it "
+            "is curved; give the body a shape, or use bounce_back",
         )
         for body in case.bodies
         if body.shape is None and body.boundary.per_link in ("distance", "second", "next")

@@ -68,7 +68,10 @@ SUSPICIOUS = {
     "force on a wall": (DUCT | force(0, 1e-2), "serious: force.value: acts along y, where walls"),
     "no outlet": ({"boundary": [INLET, SIDES | {"where": ["x+", "y-", "y+"]}]},
                   "serious: boundary: the velocities of the faces bring in 1.2 cells a step at t ="
-                  " 0, and the fluid can leave through no face: at this rate the mass grows by 25"),
+                  " 0, and no face lets the difference out or in: the mass changes by +25 times"),
+    "piston": ({"boundary": [INLET | {"velocity": ["0.01*sin(t/9)", 0]},
+                             SIDES | {"where": ["x+", "y-", "y+"]}]},
+               "warning: boundary: the velocities of the faces bring in "),
     "no way to the outlet": (CHANNEL | {"body": [block([20, 0], [25, 24])]},
                              "serious: boundary: a velocity is given at a face of 480 fluid cells "
                              "that are cut off from every face that lets the fluid out"),

@@ -10,6 +10,7 @@ import numpy as np
 from mpilbm import balance, case_findings, flaws, geometry, geometry_findings, inspection
 from mpilbm.entry_lists import require_planes
 from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.fluid_verdicts import of_fluid
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.speeds import largest_speed
@@ -23,7 +24,6 @@ from mpilbm.units import (
     in_words,
     reynolds,
 )
-from mpilbm.verdicts import of_fluid
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,8 @@ def overlaps(case, parts) -> list[Finding]:
     return [
         Finding(
             NOTE, f"body.{labels[above]}",
-            f"bodies '{labels[below]}' and '{labels[above]}' share {counted(count, 'cell')}: "
-            f"'{labels[above]}' wins there, it is later in the file",
+            f"shares {counted(count, 'cell')} with body '{labels[below]}': it wins there, as it is "
+            "later in the file",
         )
         for (below, above), count in _summed(part.overlaps for part in parts)
     ]  # fmt: skip
@@ -72,14 +72,16 @@ def overlaps(case, parts) -> list[Finding]:
 
 def bodies_at_faces(case, parts) -> list[Finding]:
     """Bodies beside faces; serious where they cover a face through which the fluid flows."""
-    found, covered = [], {}
+    found, covered, beside = [], {}, {}
     for (face, number), count in _summed(part.faces for part in parts):
         covered[face] = covered.get(face, 0) + count
+        beside.setdefault(number, []).append(f"{counted(count, 'cell')} next to the face {face}")
+    for number, cells in sorted(beside.items()):
         label = case.bodies[number].label
         found.append(Finding(
             NOTE, f"body.{label}",
-            f"body '{label}' has {counted(count, 'cell')} next to the face {face}: it wins there, "
-            "the face's condition holds in the fluid cells alone",
+            f"has {', '.join(cells)}: it wins there, the face's condition holds in the fluid cells "
+            "alone",
         ))  # fmt: skip
     for index, boundary in enumerate(case.boundaries):
         flows = not (isinstance(boundary, Wall) or boundary.slips or boundary.across)

@@ -11,10 +11,11 @@ from math import inf, sqrt
 
 from mpilbm import case_findings, driven_flow, geometry_findings
 from mpilbm.case_checks import given_speeds
-from mpilbm.findings import SERIOUS, WARNING, Finding, in_order
+from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.fluid_verdicts import of_fluid
 from mpilbm.speeds import InitialRange, initial_range, largest_speed
 from mpilbm.units import mach, reynolds
-from mpilbm.verdicts import FAST, SEVERITY, of_fluid
+from mpilbm.verdicts import FAST, SEVERITY
 
 # relative differences of the density: of weak compressibility, and of another flow altogether
 COMPRESSED, STRONGLY = 0.1, 0.5
@@ -137,13 +138,17 @@ def densities(seen: Seen) -> list[Finding]:
 
 
 def verdicts(seen: Seen) -> list[Finding]:
-    """Relaxation time and grid Reynolds number, as judged in the plan."""
+    """Relaxation time and grid Reynolds number, as judged in the plan.
+
+    Where a speed is known, the grid Reynolds number decides, and tau is only noted.
+    """
     found = []
     for fluid in seen.case.fluids:
         where = seen.case.key(fluid, "viscosity") if fluid.label else "fluid.viscosity"
         for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed):
             if level in SEVERITY and what != "Mach":  # judged for each key that gives a velocity
-                found.append(Finding(SEVERITY[level], where, f"{what} = {value}: {sentence}"))
+                severity = NOTE if what == "tau" and seen.speed else SEVERITY[level]
+                found.append(Finding(severity, where, f"{what} = {value}: {sentence}"))
     return found
 
 

@@ -1,22 +1,9 @@
 """What to think of relaxation time, Mach number and grid Reynolds number of a flow."""
 
 from mpilbm.findings import NOTE, SERIOUS
-from mpilbm.units import mach, reynolds, tau_from_viscosity
 
 SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # of the finding for a level; good: none
 FAST = 0.3  # Mach number
-
-
-def of_fluid(case, fluid, speed: float) -> list[tuple[str, str, str, str]]:
-    """(name, value, verdict, level) of a fluid's numbers; without a speed of tau alone."""
-    cs2, nu = float(case.lattice.cs2), fluid.viscosity
-    tau = tau_from_viscosity(nu, cs2)
-    found = [("tau", f"{tau:.6g}", *judge_tau(tau))]
-    if speed:
-        number, grid = mach(speed, cs2), reynolds(nu, 1, speed)
-        found.append(("Mach", f"{number:.4g}", *judge_mach(number)))
-        found.append(("grid Reynolds", f"{grid:.4g}", *judge_grid_reynolds(grid)))
-    return found
 
 
 def judge_tau(tau: float) -> tuple[str, str]:

@@ -83,8 +83,11 @@ def _fallbacks(lists) -> dict[tuple[str, str], int]:
 
 
 def _marked(lists) -> dict[str, np.ndarray]:
-    """Cells at boundaries that drive the fluid; at faces with a velocity through them; at others
-    through which the fluid can leave."""
+    """Cells at boundaries by what these do.
+
+    driven: they may drive the fluid; fed: they give a velocity through a face; open: they leave
+    the velocity open.
+    """
     return {
         name: np.unique(np.concatenate([
             np.empty(0, np.int64),

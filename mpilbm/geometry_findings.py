@@ -127,9 +127,9 @@ def channels(case, parts) -> list[Finding]:
     return [Finding(
         SERIOUS if cells > MANY * fluid else WARNING, "channels",
         f"{counted(cells, 'fluid cell')} ({cells / fluid:.1%} of the fluid) in channels 1 to "
-        f"{widest} cells wide, the first at {place(case, first)}: where the flow must pass them "
-        "its resistance is typically 30 to 65 % off; refine the box until channels are 5 cells "
-        "wide or more",
+        f"{widest} cells wide, the first at {place(case, first)}: where the flow must pass them, "
+        "errors of tens of percent are usual; refine the box until channels are 5 cells wide or "
+        "more",
     )]  # fmt: skip
 
 

@@ -39,7 +39,9 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
         checkpoints = on_root(comm, candidates, restart, directory) if restart is not None else []
         for fluid in case.fluids if not checkpoints else ():
             on_root(comm, fluid.initial.require)
-        solver, facts = build_solver(case, comm, lambda *of: report(*of, begins=not checkpoints))
+        solver, facts = build_solver(
+            case, comm, lambda *of: report_findings(*of, begins=not checkpoints)
+        )
         halo = "halo {name}: {why}".format(**facts["halo"])
         say(comm, f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}")
         with solver.exchanger:
@@ -118,7 +120,7 @@ def build_geometry(case, slab, comm) -> tuple:
     return found, parts
 
 
-def report(case, parts, comm, begins: bool) -> list[Finding]:
+def report_findings(case, parts, comm, begins: bool) -> list[Finding]:
     """Print the findings of the case and all slabs, on all ranks return them; collective.
 
     `begins`: with those of the initial fields, which a checkpoint replaces.

@@ -12,9 +12,11 @@ from mpilbm import toml_text
 from mpilbm.case_checks import check
 from mpilbm.case_errors import sentences
 from mpilbm.case_file import UNKNOWN_STEPS, Body, CaseFile, Domain, Precision, Run
+from mpilbm.case_findings import of_case
 from mpilbm.choice import as_json
 from mpilbm.codegen.program import OF
 from mpilbm.errors import CaseError
+from mpilbm.findings import in_order
 from mpilbm.given_files import resolved
 from mpilbm.initial import Initial
 from mpilbm.input_text import NotATextFile, read_text
@@ -49,8 +51,7 @@ class Fluid(Parameters):
 class Case(Parameters):
     """All that a run needs. lattice, collision, … are objects of the registry's classes.
 
-    `toml` is the case as it took effect, overrides included; `warnings` holds what is allowed but
-    not wise, a sentence each.
+    `toml` is the case as it took effect, overrides included.
     """
 
     title: str = ""
@@ -69,7 +70,11 @@ class Case(Parameters):
     outputs: tuple[Any, ...]
     path: Path
     toml: str
-    warnings: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The findings that need no cell of the box, the most serious first, a sentence each."""
+        return tuple(map(str, in_order(of_case(self))))
 
     @property
     def directory(self) -> Path:
@@ -163,10 +168,10 @@ def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     if file is None:
         raise CaseError(problems, path=path)
     case = resolved(_case(file, tables, Path(path)))
-    found, warnings = check(case, tables)
-    if problems + found:
-        raise CaseError(problems + found, path=path)
-    return case.model_copy(update={"warnings": tuple(warnings)})
+    problems += check(case, tables)
+    if problems:
+        raise CaseError(problems, path=path)
+    return case
 
 
 def _read(path: Path) -> dict:

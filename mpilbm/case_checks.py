@@ -2,23 +2,20 @@
 
 import re
 from collections import Counter
-from math import hypot, pi, sqrt
+from math import hypot, sqrt
+from typing import Any
 
 import numpy as np
 
 from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
-from mpilbm.initial import DENSITIES, LEAST_RHO, MOST_RHO
-from mpilbm.speeds import fastest, gained, leaving, wrong_values
-from mpilbm.units import counted, tau_from_viscosity
-
-LOST = 2**12  # a change of less than one part in so many leaves a number of 11 bits as it is
-USUAL_SPEED = 0.05  # where a case names none
+from mpilbm.speeds import fastest, wrong_values
+from mpilbm.units import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY, counted, tau_from_viscosity
 
 
-def check(case, tables: dict) -> tuple[list[str], list[str]]:
-    """Problems and warnings of a typed case and of the tables of its file."""
-    problems, warnings = _fluids(case, tables) + _labels(case) + _outputs(case), []
+def check(case, tables: dict) -> list[str]:
+    """Problems of a typed case and of the tables of its file, which refuse it."""
+    problems = _fluids(case, tables) + _labels(case) + _outputs(case)
     if case.dimensions != case.lattice.D:
         axes = ", ".join("xyz"[: case.lattice.D])
         problems.append(
@@ -26,23 +23,20 @@ def check(case, tables: dict) -> tuple[list[str], list[str]]:
             f"{case.lattice.D} dimensions; give {case.lattice.D} ({axes}) or another lattice"
         )
     else:
-        problems += _walls(case) + _initial(case) + _objects(case)
+        problems += _walls(case) + _initial(case)
+        problems += [sentence for sentence, _ in from_objects(case, "problems")]
     if not problems:
         problems += _rates(case)
-        for key, boundary, shape in _owners(case):
+        for key, boundary, shape in owners(case):
             problems += [f"{key}.{found}" for found in wrong_values(case, boundary, shape)]
-    for key, speed, when in _speeds(case, formulas=not problems):
-        sentence = _speed(speed, sqrt(case.lattice.cs2), when)
-        if sentence and speed > sqrt(case.lattice.cs2):
-            problems.append(f"{key}: {sentence}")
-        elif sentence:
-            warnings.append(f"{key}: {sentence}")
-    if case.precision.intrinsics and case.backend.name == "cpu":
-        warnings.append("precision.intrinsics: has no effect on a CPU; remove it")
-    if not problems:
-        warnings += _objects(case, "warnings")
-        warnings += _mass(case) + _leaving(case) + _sixteen_bits(case)
-    return problems, warnings
+    cs = sqrt(case.lattice.cs2)
+    for key, speed, when in given_speeds(case, formulas=not problems):
+        if speed > cs:
+            problems.append(
+                f"{key}: found the speed {speed:.4g}{when}; allowed: below that of sound, "
+                f"{cs:.4g}; lower it, and the viscosity with it to keep the Reynolds number"
+            )
+    return problems
 
 
 def _fluids(case, tables) -> list[str]:
@@ -140,7 +134,8 @@ def _initial(case) -> list[str]:
                 f"{key}.u: found {counted(len(initial.u), 'entry')}; allowed: {case.dimensions} "
                 f"({axes}) in {case.dimensions}D"
             )
-        if not isinstance(initial.rho, str) and not LEAST_RHO <= initial.rho <= MOST_RHO:
+        allowed = LEAST_DENSITY, LARGEST_DENSITY
+        if not isinstance(initial.rho, str) and not allowed[0] <= initial.rho <= allowed[1]:
             problems.append(f"{key}.rho: found {initial.rho:g}; allowed: {DENSITIES}; 1 is usual")
         values = {"rho": initial.rho} | {f"u.{axis}": u for axis, u in enumerate(initial.u)}
         for name, value in values.items():
@@ -152,30 +147,33 @@ def _initial(case) -> list[str]:
     return problems
 
 
-def _objects(case, what: str = "problems") -> list[str]:
-    """What the registered objects themselves find: their `what(case)`, with key paths."""
-    problems = []
+def from_objects(case, what: str) -> list[tuple[str, Any]]:
+    """(key path and sentence, item) of each item of `what(case)` of the registered objects.
+
+    An item is a sentence, or a finding with one; it may begin with a key of its object.
+    """
+    found = []
     for where, thing in case.objects():
-        for problem in getattr(thing, what)(case) if hasattr(thing, what) else ():
-            begins = re.match(r"\w+", problem)
+        for item in getattr(thing, what)(case) if hasattr(thing, what) else ():
+            begins = re.match(r"\w+", str(item))
             is_key = begins and begins[0] in type(thing).model_fields
-            problems.append(f"{where}{'.' if is_key else ': '}{problem}")
-    return problems
+            found.append((f"{where}{'.' if is_key else ': '}{item}", item))
+    return found
 
 
-def _speeds(case, formulas: bool = True):
+def given_speeds(case, formulas: bool = True):
     """(key path, |u|, when it is reached) of every velocity; `formulas`: all of these are right."""
     for fluid in case.fluids:
         if fluid.velocity is not None:
             key = case.key(fluid, "velocity") if fluid.label else "fluid.velocity"
             yield key, fluid.velocity, ""
-        yield f"{fluid.initial.where}.u", _norm(fluid.initial.u), ""
-    for key, boundary, shape in _owners(case):
-        numbers = _norm(getattr(boundary, "velocity", None) or ()), ""
+        yield f"{fluid.initial.where}.u", norm(fluid.initial.u), ""
+    for key, boundary, shape in owners(case):
+        numbers = norm(getattr(boundary, "velocity", None) or ()), ""
         yield f"{key}.velocity", *(fastest(case, boundary, shape) if formulas else numbers)
 
 
-def _owners(case):
+def owners(case):
     """(key path, boundary, shape) of all boundaries; the shape of bodies that have one."""
     for index, boundary in enumerate(case.boundaries):
         yield f"boundary.{index}", boundary, None
@@ -183,85 +181,6 @@ def _owners(case):
         yield f"body.{body.label}.boundary", body.boundary, body.shape
 
 
-def _norm(vector) -> float:
+def norm(vector) -> float:
     """|vector|; components that are formulas count as 0."""
     return hypot(*(value for value in vector if isinstance(value, int | float)))
-
-
-def _mass(case) -> list[str]:
-    """Velocities on all faces that fill or empty the box; outflows that let the mass grow."""
-    held = any(getattr(boundary, "rho", None) is not None for boundary in case.boundaries)
-    drifting = [b.name for b in case.boundaries if getattr(b, "drifts", False)]
-    if drifting and not held:
-        return [
-            f"boundary: no face holds the density, and with '{drifting[0]}' the mass may grow "
-            "without bound: give it rho, or take characteristic"
-        ]
-    net, gross, t = gained(case)
-    if abs(net) <= 1e-6 * gross:
-        return []
-    return [
-        f"boundary: the velocities of the faces bring in {net:.4g} cells a step at t = {t}, and no "
-        "face lets them out: the mass drifts; give rho, or an outflow, at one of them"
-    ]
-
-
-def _leaving(case) -> list[str]:
-    """Walls through which a flow leaves faster than their cells can slow it down.
-
-    Such a wall asks for no velocity along itself, as one at rest does. The odd-even wave along it
-    grows from u_n = 2 sqrt(3) nu on, a little earlier below nu = 0.002; on D3Q13 from 2 nu. What
-    sets whole cells is not asked, as tamm_mott_smith bears some 7 nu.
-    [Linear analysis of bgk, trt and regularized on D2Q9; runs of trt on D3Q19, mrt on D3Q13]
-    """
-    nu, found = min(fluid.viscosity for fluid in case.fluids), []
-    limit = (2 if case.lattice.staggered else 2.9) * nu
-    for k, boundary in enumerate(case.boundaries):
-        asked = boundary.wall_at == "half" and not boundary.whole
-        for face in boundary.where if asked and getattr(boundary, "velocity", None) else ():
-            out, when = leaving(case, boundary, face)
-            if out > limit:
-                found.append(
-                    f"boundary.{k}.velocity: the flow leaves through {face} at {out:.3g}{when}; "
-                    f"above {limit:.3g} ({limit / nu:.2g} viscosities) '{boundary.name}' is "
-                    "unstable there: take an outflow, or equilibrium with this velocity"
-                )
-    return found
-
-
-def _sixteen_bits(case) -> list[str]:
-    """Where changes a step are lost: below half a unit of the 11 bits that are stored."""
-    if case.precision.storage != "float16":
-        return []
-    found = []
-    speed = max((speed for _, speed, _ in _speeds(case)), default=0) or USUAL_SPEED
-    length = min(case.domain.size)
-    mend = 'take storage = "float32", or measure with tools/precision_table what it costs'
-    for fluid in case.fluids:
-        force = _norm(fluid.force.value) if fluid.force else 0
-        if 0 < force < speed / LOST:
-            found.append(
-                f"precision.storage: 16 bits lose the force: it adds {force:.2g} a step to a speed "
-                f"of {speed:.2g}, which is stored in steps of {2 * speed / LOST:.2g}; {mend}"
-            )
-        change = fluid.viscosity * (pi / length) ** 2
-        if change < 1 / LOST:
-            found.append(
-                f"precision.storage: 16 bits may lose the viscosity: across {length} cells it "
-                f"changes a slow flow by {change:.2g} of itself a step, less than half a unit of "
-                f"what is stored, {1 / LOST:.2g}; {mend}"
-            )
-    return found
-
-
-def _speed(speed: float, cs: float, when: str) -> str:
-    """What is wrong with a speed; empty below a third of the speed of sound."""
-    mend = "lower it, and the viscosity with it to keep the Reynolds number"
-    if speed > cs:
-        return f"found the speed {speed:.4g}{when}; allowed: below that of sound, {cs:.4g}; {mend}"
-    if speed > cs / 3:
-        return (
-            f"the speed {speed:.4g}{when} is above a third of that of sound, {cs / 3:.4g}; "
-            f"errors grow with its square: {mend}"
-        )
-    return ""

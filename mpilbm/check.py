@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import balance, codegen, flaws, geometry
+from mpilbm import balance, case_findings, codegen, flaws, geometry, geometry_findings, inspection
 from mpilbm.entry_lists import require_planes
+from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.fluid_verdicts import of_fluid
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.printable import one_line
 from mpilbm.registry import plugin_errors
 from mpilbm.speeds import largest_speed, require_forces
-from mpilbm.stability import stability
 from mpilbm.units import (
     LENGTH,
     PRESSURE,
@@ -23,11 +24,8 @@ from mpilbm.units import (
     VISCOSITY,
     counted,
     in_words,
-    mach,
     reynolds,
-    tau_from_viscosity,
 )
-from mpilbm.verdicts import judge_mach, judge_tau
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Report:
 
     title: str
     sections: dict[str, list[Line]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -62,8 +60,9 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     Without it with what this machine has. Arrays that cannot fit are told before any cell is
     looked at, which would take minutes where a size is mistyped.
     """
-    report = Report(case.title or case.path.name, warnings=list(case.warnings))
+    report = Report(case.title or case.path.name)
     if too_large(case, balance.slabs(case, ranks), gpu_memory, report):
+        report.findings = in_order(case_findings.of_case(case))
         return report
     require_forces(case, 0, case.shape[0])
     costs = balance.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
@@ -78,15 +77,13 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
 
     survey = geometry.survey(case, look=look)
     geometry.require_fluid(case, int(survey.fluid_cells.sum()))
-    flaws.refuse(case, parts)
-    report.warnings += flaws.warnings(case, parts)
-    report.warnings += flaws.idle([survey.fluid_cells[s.begin : s.end].sum() for s in slabs])
-    for (name, fallback), count in survey.fallbacks.items():
-        report.warnings.append(f"'{name}' in {counted(count, 'place')}: {fallback}")
+    geometry_findings.refuse(case, parts)
+    initial = inspection.initial_ranges(case)
+    fluid_cells = [survey.fluid_cells[slab.begin : slab.end].sum() for slab in slabs]
+    idle = geometry_findings.idle(fluid_cells)
+    report.findings = in_order(inspection.inspect(case, parts, initial) + idle)
     report.sections["box"] = box_lines(case, survey)
-    if shared := flaws.notes(case, parts):
-        report.sections["overlaps"] = [Line(note, "") for note in shared]
-    speed = largest_speed(case)
+    speed = largest_speed(case, initial)
     for fluid in case.fluids:
         report.sections[f"fluid {fluid.label}".strip()] = fluid_lines(case, fluid, speed)
     if case.units:
@@ -154,17 +151,13 @@ def box_lines(case, survey) -> list[Line]:
 
 def fluid_lines(case, fluid, speed: float) -> list[Line]:
     """Viscosity, rates, Mach and Reynolds numbers with verdicts."""
-    cs2 = float(case.lattice.cs2)
-    tau = tau_from_viscosity(fluid.viscosity, cs2)
-    lines = [
-        Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step"),
-        Line("tau", f"{tau:.6g}", *judge_tau(tau)),
-    ]
+    judged = {what: Line(what, *rest) for what, *rest in of_fluid(case, fluid, speed)}
+    lines = [Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step"), judged["tau"]]
     for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
         lines.append(Line(name, f"{float(rate):.6g}", fluid.collision.name))
     if not speed:
         return [*lines, Line("speed", "none is given", "Mach and Reynolds number unknown")]
-    lines.append(Line("Mach", f"{mach(speed, cs2):.4g}", *judge_mach(mach(speed, cs2))))
+    lines.append(judged["Mach"])
     if fluid.length:
         number = reynolds(fluid.viscosity, fluid.length, fluid.velocity)
         note = f"length {fluid.length:g}, velocity {fluid.velocity:g}"
@@ -172,9 +165,7 @@ def fluid_lines(case, fluid, speed: float) -> list[Line]:
     else:
         number = reynolds(fluid.viscosity, min(case.domain.size), speed)
         lines.append(Line("Reynolds", f"{number:.6g}", "of the box: its shortest side, this speed"))
-    grid = reynolds(fluid.viscosity, 1, speed)
-    lines.append(Line("grid Reynolds", f"{grid:.4g}", *stability(case, fluid, speed)))
-    return lines
+    return [*lines, judged["grid Reynolds"]]
 
 
 def unit_lines(case, speed: float) -> list[Line]:
@@ -278,6 +269,7 @@ def disk_lines(case, problems: list[str]) -> list[Line]:
 # ------------------------------------------------------------------------------------------ show
 
 COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "": ""}
+SEVERITIES = {SERIOUS: "red", WARNING: "yellow", NOTE: ""}
 
 
 def show(report: Report) -> None:
@@ -297,8 +289,8 @@ def show(report: Report) -> None:
             table.add_row(*cells, style=COLOURS[line.level])
         console.print(one_line(title), style="bold")
         console.print(table)
-    for text in report.warnings:
-        console.print(one_line(f"warning: {text}"), style="yellow")
+    for found in report.findings:
+        console.print(one_line(found.line), style=SEVERITIES[found.severity])
     for text in report.problems:
         console.print(one_line(f"problem: {text}"), style="red")
     console.print("it would run" if report.runs else "it would not run", style="bold")

@@ -1,34 +1,36 @@
-"""What of a geometry is allowed but hardly meant, or refused: found in slabs, told of the box.
-
-What is told is the same on any number of ranks.
-"""
+"""Detects suspicious or invalid geometry in each slab; geometry_findings reports it."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from mpilbm import pockets, surfaces
+from mpilbm import narrow_channels, pockets, surfaces
 from mpilbm.boundaries.wall import Wall
-from mpilbm.errors import CaseError
 from mpilbm.lattices import AXES
 from mpilbm.solids import neighbours
-from mpilbm.units import counted
 
 
 @dataclass(frozen=True)
 class Flaws:
-    """Of some planes: fluid cells; gaps of one cell, and the first of them (-1: none).
+    """Counts of some planes: fluid cells; cells of each body; links to walls that drag the fluid.
 
-    overlaps: cells that body k takes from body j, by (j, k); faces: cells of body k in the layer
-    next to a face, by (face, k); through: see surfaces.through; part: see pockets.labelled. Cells
-    are counted through the whole box, (plane * rows + row) * nx + x.
+    gaps: fluid cells between two solids or faces, and the first of them (-1: none); narrow: the
+    same of narrow_channels; overlaps: cells that body k takes from body j, by (j, k); faces: cells
+    of body k in the layer next to a face, by (face, k); fallbacks: links for which a boundary uses
+    something else, by its (name, fallback); through: see surfaces.through; part: see
+    pockets.labelled. Cells are counted through the whole box, (plane * rows + row) * nx + x.
     """
 
     fluid: int
+    bodies: tuple[int, ...] = ()
+    wall_links: int = 0
     gaps: int = 0
     first_gap: int = -1
+    narrow: int = 0
+    first_narrow: int = -1
     overlaps: dict[tuple[int, int], int] = field(default_factory=dict)
     faces: dict[tuple[str, int], int] = field(default_factory=dict)
+    fallbacks: dict[tuple[str, str], int] = field(default_factory=dict)
     through: dict[int, tuple] = field(default_factory=dict)
     part: pockets.Part | None = None
 
@@ -36,16 +38,84 @@ class Flaws:
 def find(case, slab, ids, lists, overlaps) -> Flaws:
     """Those of a slab; ids (planes + 2, rows, nx), see solids.padded_ids, and its entry lists."""
     solid = ids[1:-1]
-    fluid = int(solid.size - np.count_nonzero(solid))
+    known = {
+        "fluid": int(solid.size - np.count_nonzero(solid)),
+        "wall_links": sum(_wall_links(each) for each in lists),
+        "fallbacks": _fallbacks(lists),
+    }
     narrow = min(case.domain.size) == 1
-    if not (case.bodies or narrow):
-        return Flaws(fluid)
-    gaps, first = _gaps(case, slab, ids, narrow)
-    driving = [each.cells[_drives(each)[each.member]] for each in lists]
-    driving = np.unique(np.concatenate(driving or [np.empty(0, np.int64)]))
-    part = pockets.labelled(case, slab, solid, driving) if case.bodies else None
-    through = surfaces.through(case, slab, lists)
-    return Flaws(fluid, gaps, first, dict(overlaps), _faces(case, slab, solid), through, part)
+    gaps = _gaps(case, slab, ids, narrow) if case.bodies or narrow else (0, -1)
+    channels = narrow_channels.count(case, slab, ids)
+    names = "gaps", "first_gap", "narrow", "first_narrow"
+    known |= zip(names, gaps + channels, strict=True)
+    if not case.bodies:
+        return Flaws(**known)
+    ids_of_plane = (
+        np.bincount(plane.reshape(-1), minlength=1 + len(case.bodies)) for plane in solid
+    )
+    cells = sum(ids_of_plane)[1:]
+    return Flaws(
+        **known,
+        bodies=tuple(cells.tolist()),
+        overlaps=dict(overlaps),
+        faces=_faces(case, slab, solid),
+        through=surfaces.through(case, slab, lists),
+        part=pockets.labelled(case, slab, solid, _marked(lists)),
+    )
+
+
+def _wall_links(entries) -> int:
+    """Links of a list to walls that drag the fluid; of boundaries that set whole cells all."""
+    drags = np.array([isinstance(each, Wall) for each in entries.members], bool)
+    links = entries.blocked if entries.boundary.whole else entries.missing
+    links = links[drags[entries.member]] & ~np.uint32(1)
+    return int(np.unpackbits(links.view(np.uint8)).sum())
+
+
+def _fallbacks(lists) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for each in lists:
+        for fallback, links in zip(each.boundary.fallbacks, each.fell_back, strict=False):
+            if links:
+                key = each.boundary.name, fallback
+                found[key] = found.get(key, 0) + links
+    return found
+
+
+def _marked(lists) -> dict[str, np.ndarray]:
+    """Cells at boundaries by what these do.
+
+    driven: they may drive the fluid; fed: they give a velocity through a face; open: they leave
+    the velocity open.
+    """
+    return {
+        name: np.unique(np.concatenate([
+            np.empty(0, np.int64),
+            *(each.cells[of(each)[each.member]] for each in lists),
+        ]))
+        for name, of in (("driven", _drives), ("fed", _feeds), ("open", _opens))
+    }  # fmt: skip
+
+
+def _feeds(entries) -> np.ndarray:
+    """Of each member of a list whether it is at a face with a velocity through that."""
+
+    def through(boundary) -> bool:
+        velocity = getattr(boundary, "velocity", None)
+        axes = {AXES.index(face[0]) for face in boundary.where} if velocity else ()
+        return any(not isinstance(velocity[a], int | float) or velocity[a] != 0 for a in axes)
+
+    return np.array([through(each) for each in entries.members], bool)
+
+
+def _opens(entries) -> np.ndarray:
+    """Of each member of a list whether it is at a face that leaves the velocity open."""
+    return np.array([is_open(each) for each in entries.members], bool)
+
+
+def is_open(boundary) -> bool:
+    """Whether a boundary lets as much fluid in or out as the flow has it."""
+    return hasattr(boundary, "rho") and getattr(boundary, "velocity", None) is None
 
 
 def _drives(entries) -> np.ndarray:
@@ -93,91 +163,3 @@ def _faces(case, slab, solid) -> dict[tuple[str, int], int]:
             for k in np.unique(layer[layer > 0]).tolist():
                 found[face, k - 1] = int(np.count_nonzero(layer == k))
     return found
-
-
-# ------------------------------------------------------------------------------------------ told
-
-
-def refuse(case, parts) -> None:
-    """CaseError for bodies that would move over cells; `parts` of all slabs, from the first on."""
-    first: dict[int, str] = {}
-    for part in parts:
-        for number, (_, sentence) in sorted(part.through.items()):
-            first.setdefault(number, sentence)
-    if first:
-        labels = [case.bodies[number].label for number in sorted(first)]
-        lines = [f"body.{label}.boundary.velocity: {first[number]}"
-                 for label, number in zip(labels, sorted(first), strict=True)]  # fmt: skip
-        raise CaseError(lines, path=case.path)
-
-
-def notes(case, parts) -> list[str]:
-    """Which bodies share cells with others or take those next to a face, and who has them."""
-    labels, lines = [body.label for body in case.bodies], []
-    for (below, above), count in _summed(part.overlaps for part in parts):
-        lines.append(
-            f"bodies '{labels[below]}' and '{labels[above]}' share "
-            f"{counted(count, 'cell')}: '{labels[above]}' wins there, it is later in the file"
-        )
-    for (face, number), count in _summed(part.faces for part in parts):
-        lines.append(
-            f"body '{labels[number]}' has {counted(count, 'cell')} next to the face {face}: it "
-            "wins there, the face's condition holds in the fluid cells alone"
-        )
-    return lines
-
-
-def warnings(case, parts) -> list[str]:
-    """Gaps of one cell and pockets, with their number and the first place."""
-    lines, gaps = [], sum(part.gaps for part in parts)
-    if gaps:
-        first = min(part.first_gap for part in parts if part.gaps)
-        lines.append(
-            f"gaps: {counted(gaps, 'fluid cell')} between two solids or faces, the first at "
-            f"{place(case, first)}: in a gap of one cell no flow is resolved; refine the box, or "
-            "move or close what lies beside it"
-        )
-    if all(part.part is not None for part in parts) and not _moves_anywhere(case):
-        count, cells, first = pockets.pockets(case, [part.part for part in parts])
-        if count:
-            lines.append(
-                f"pockets: {count:,} of fluid, {counted(cells, 'cell')} in all, without a link "
-                f"to the flow, the first at {place(case, first)}: nothing moves in them; "
-                "fill them with a solid, or open them"
-            )
-    return lines
-
-
-def _moves_anywhere(case) -> bool:
-    """Whether forces that differ from place to place, or between fluids, move any fluid."""
-    forces = [value for fluid in case.fluids if fluid.force for value in fluid.force.value]
-    return case.coupling is not None or any(isinstance(value, str) for value in forces)
-
-
-def idle(fluid_cells) -> list[str]:
-    """What to say of ranks without fluid; `fluid_cells` of each."""
-    ranks = [str(rank) for rank, count in enumerate(fluid_cells) if not count]
-    if not ranks or len(ranks) == len(fluid_cells):
-        return []
-    return [
-        f"ranks: the slabs of {len(ranks)} of {len(fluid_cells)} ranks ({', '.join(ranks[:8])}"
-        f"{', …' if len(ranks) > 8 else ''}) hold no fluid, they only wait; start fewer, or turn "
-        "the box so that fluid lies all along its last axis"
-    ]
-
-
-def place(case, cell: int) -> str:
-    """A cell of the box in words."""
-    plane, row, k = (int(n) for n in np.unravel_index(cell, case.shape))
-    x = case.lattice.x(plane, row, k)
-    at = (x, plane) if case.dimensions == 2 else (x, row, plane)
-    return ", ".join(f"{a}={n}" for a, n in zip(AXES, at, strict=False)) + " (counted from 0)"
-
-
-def _summed(counts) -> list:
-    """Items of dicts of counts, added and sorted."""
-    total: dict = {}
-    for each in counts:
-        for key, count in each.items():
-            total[key] = total.get(key, 0) + count
-    return sorted(total.items())

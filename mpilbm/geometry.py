@@ -46,8 +46,7 @@ class Survey:
 
     fluid_cells, entries: int64 (planes,); solid_cells: cells of each body (those taken by a later
     body are counted for that one); links, body_links: populations to supply; overlaps: cells
-    that body j < k lost to body k; fallbacks: links for which a boundary takes something else, by
-    its (name, fallback).
+    that body j < k lost to body k.
     """
 
     fluid_cells: np.ndarray
@@ -56,7 +55,6 @@ class Survey:
     links: tuple[int, ...]
     body_links: tuple[int, ...]
     overlaps: dict[tuple[int, int], int]
-    fallbacks: dict[tuple[str, str], int]
 
 
 def build(case, slab: Slab, look=None) -> Geometry:
@@ -88,7 +86,7 @@ def survey(case, planes_at_a_time: int = 64, look=None) -> Survey:
     bodies, boundaries = len(case.bodies), len(faces)
     planes, rows, nx = case.shape
     pieces = split(case.shape, -(-planes // planes_at_a_time), case.domain.periodic[-1])
-    fluid, entries, overlaps, fallbacks = [], [], Counter(), Counter()
+    fluid, entries, overlaps = [], [], Counter()
     solid_cells = np.zeros(bodies + 1, np.int64)
     links = np.zeros(boundaries + bodies, np.int64)
     for slab in pieces:
@@ -98,13 +96,8 @@ def survey(case, planes_at_a_time: int = 64, look=None) -> Survey:
         cells, owner, missing = _entries(case, slab, ids)
         bits = np.unpackbits(missing.view(np.uint8)).reshape(-1, 32).sum(axis=1)
         links += np.bincount(owner, bits, minlength=links.size).astype(np.int64)
-        lists = entry_lists(case, slab, ids, cells, owner, missing)
         if look:
-            look(case, slab, ids, lists, shared)
-        for each in lists:
-            told = each.boundary.fallbacks if each.boundary.per_link else ()
-            for fallback, count in zip(told, each.fell_back, strict=False):
-                fallbacks[each.boundary.name, fallback] += count
+            look(case, slab, ids, entry_lists(case, slab, ids, cells, owner, missing), shared)
         entries.append(np.bincount(cells // (rows * nx), minlength=slab.planes))
         fluid.append(_fluid_cells(ids[1:-1]))
         for k in range(1, bodies + 1):
@@ -116,7 +109,6 @@ def survey(case, planes_at_a_time: int = 64, look=None) -> Survey:
         tuple(_of_each(case, faces, links)),
         tuple(links[boundaries:].tolist()),
         dict(overlaps),
-        {told: count for told, count in fallbacks.items() if count},
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from mpilbm.cell_values import Plane, Series, is_file
 from mpilbm.errors import CaseError
 from mpilbm.fields_in import load_numbers
+from mpilbm.units import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def resolved(case):
@@ -36,8 +37,13 @@ def _read(case, boundary, where: str):
             shapes = None if spec.endswith(".csv") else partial(_check_plane, case, boundary, count)
             array = load_numbers(case.directory, spec, shapes)
             values = _values(array, spec, count)
-            if key == "rho" and any((each.values <= 0).any() for each in values):
-                raise ValueError("holds a density that is not above 0; change the file")
+            low, high = LEAST_DENSITY, LARGEST_DENSITY
+            if key == "rho" and any(
+                ((each.values < low) | (each.values > high)).any() for each in values
+            ):
+                raise ValueError(
+                    f"holds a density that is not allowed; allowed: {DENSITIES}; change the file"
+                )
         except ValueError as error:
             raise CaseError(f"'{spec}' {error}", f"{where}.{key}", case.path) from None
         value = values[0] if key == "rho" else values

@@ -11,10 +11,9 @@ from mpilbm.expressions import Formula
 from mpilbm.fields_in import check_snapshot, load_snapshot, stored
 from mpilbm.lattices import x_of
 from mpilbm.registry import Parameters
+from mpilbm.units import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 BLOCK_CELLS = 2**14  # evaluated at a time
-LEAST_RHO, MOST_RHO = 1e-30, 1e15  # so that float32 holds its inverse and products of densities
-DENSITIES = f"> 0, from {LEAST_RHO:g} to {MOST_RHO:g}"
 
 
 class Initial(Parameters):
@@ -60,7 +59,7 @@ class Initial(Parameters):
         Raises CaseError where a value is not finite, a density not positive, or a cell too fast.
         """
         rho, u = self._read(shape, begin, end) if self.file else self._made(shape, begin, end)
-        wrong = (rho < LEAST_RHO) | (rho > MOST_RHO)
+        wrong = (rho < LEAST_DENSITY) | (rho > LARGEST_DENSITY)
         self._refuse(wrong, rho, "rho", begin, f"is not a density; allowed: {DENSITIES}")
         if len(self.u) * max(u.max(), -u.min()) > self.max_speed:
             speed = np.sqrt((u**2).sum(axis=-1))

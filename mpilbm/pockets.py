@@ -21,23 +21,24 @@ class Runs:
 
 @dataclass(frozen=True)
 class Part:
-    """The pieces of a slab: cells and first cell of each, and whether something drives it.
+    """The pieces of a slab: cells and first cell of each, and what it touches.
 
     `first`, `last`: the runs of its outermost planes, whose pieces go on in other slabs. Cells are
-    counted through the whole box, (plane * rows + row) * nx + x.
+    counted through the whole box, (plane * rows + row) * nx + x. marks: by name, the pieces that
+    have one of the cells marked; "periodic": those at periodic faces.
     """
 
     first: Runs
     last: Runs
     cells: np.ndarray
     place: np.ndarray
-    driven: np.ndarray
+    marks: dict[str, np.ndarray]
 
 
-def labelled(case, slab, solid, driving) -> Part:
-    """The pieces of a slab; solid (planes, rows, nx), `driving`: cells of it where fluid is driven.
+def labelled(case, slab, solid, marked: dict) -> Part:
+    """The pieces of a slab; solid (planes, rows, nx), marked: ascending cells of it by name.
 
-    So it is at periodic faces, too: what lies beyond them is not looked at.
+    Pieces are not joined across periodic faces.
     """
     steps, nx = _steps(case.lattice), slab.shape[2]
     planes, joins, count = [], [], 0
@@ -54,23 +55,36 @@ def labelled(case, slab, solid, driving) -> Part:
     once, label = np.unique(_components(count, _stacked(joins)), return_inverse=True)
     planes = [Runs(runs.begin, runs.end, label[runs.label]) for runs in planes]
     cells, place = np.zeros(once.size, np.int64), np.full(once.size, np.iinfo(np.int64).max)
-    driven, stride = np.zeros(once.size, bool), solid[0].size
-    ends = np.searchsorted(driving, np.arange(len(solid) + 1) * stride)
+    marks = {name: np.zeros(once.size, bool) for name in (*marked, "periodic")}
+    stride = solid[0].size
     for local, runs in enumerate(planes):
         np.add.at(cells, runs.label, runs.end - runs.begin)
         at = _flat(runs.begin, nx) + (slab.begin + local) * stride
         np.minimum.at(place, runs.label, at)
-        here = driving[ends[local] : ends[local + 1]] - local * stride
-        driven[runs.label[np.searchsorted(runs.begin, _places(here, nx), side="right") - 1]] = True
-        driven[runs.label[_at_periodic(case, slab, runs, slab.begin + local)]] = True
-    return Part(planes[0], planes[-1], cells, place, driven)
+        for name, those in marked.items():
+            first, last = np.searchsorted(those, (local * stride, (local + 1) * stride))
+            here = _places(those[first:last] - local * stride, nx)
+            marks[name][runs.label[np.searchsorted(runs.begin, here, side="right") - 1]] = True
+        marks["periodic"][runs.label[_at_periodic(case, slab, runs, slab.begin + local)]] = True
+    return Part(planes[0], planes[-1], cells, place, marks)
 
 
-def pockets(case, parts) -> tuple[int, int, int]:
-    """How many pieces nothing drives, but for the largest of all: number, cells, the first cell.
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of the whole box, see Part; the same however the box is cut."""
 
-    `parts` of all slabs from the first on. The same however the box is cut.
-    """
+    cells: np.ndarray
+    place: np.ndarray
+    marks: dict[str, np.ndarray]
+
+    def counted(self, which) -> tuple[int, int, int]:
+        """Of some pieces (bool of each) the number, the cells, and the first cell, or -1."""
+        first = int(self.place[which].min()) if which.any() else -1
+        return int(which.sum()), int(self.cells[which].sum()), first
+
+
+def joined(case, parts) -> Pieces:
+    """The pieces of the box from those of all slabs, in their order."""
     steps, joins, count = _steps(case.lattice), [], 0
     before = None
     for part in parts:
@@ -80,13 +94,24 @@ def pockets(case, parts) -> tuple[int, int, int]:
         count, before = count + part.cells.size, last
     once, label = np.unique(_components(count, _stacked(joins)), return_inverse=True)
     cells, place = np.zeros(once.size, np.int64), np.full(once.size, np.iinfo(np.int64).max)
-    driven = np.zeros(once.size, bool)
     np.add.at(cells, label, np.concatenate([part.cells for part in parts]))
     np.minimum.at(place, label, np.concatenate([part.place for part in parts]))
-    np.logical_or.at(driven, label, np.concatenate([part.driven for part in parts]))
-    closed = ~driven & (cells < cells.max(initial=0))
-    first = int(place[closed].min()) if closed.any() else -1
-    return int(closed.sum()), int(cells[closed].sum()), first
+    marks = {name: np.zeros(once.size, bool) for name in parts[0].marks}
+    for name, found in marks.items():
+        np.logical_or.at(found, label, np.concatenate([part.marks[name] for part in parts]))
+    return Pieces(cells, place, marks)
+
+
+def isolated(pieces: Pieces) -> tuple[int, int, int]:
+    """Pieces but the largest that nothing drives and that touch no periodic face, see `counted`."""
+    driven = pieces.marks["driven"] | pieces.marks["periodic"]
+    return pieces.counted(~driven & (pieces.cells < pieces.cells.max(initial=0)))
+
+
+def blocked(pieces: Pieces) -> tuple[int, int, int]:
+    """Pieces that a velocity fills or empties through a face, and that no open face is part of."""
+    marks = pieces.marks
+    return pieces.counted(marks["fed"] & ~marks["open"] & ~marks["periodic"])
 
 
 def _steps(lattice) -> list[tuple[int, int, int]]:

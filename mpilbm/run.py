@@ -1,15 +1,17 @@
 """A run: the one page that wires everything and loops."""
 
-from collections import Counter
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from mpilbm import backends, balance, codegen, flaws, geometry, memory_plan
+from mpilbm import backends, balance, codegen, flaws, geometry, geometry_findings, memory_plan
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
+from mpilbm.findings import Finding, in_order
 from mpilbm.halo.world import local_rank
+from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.checkpoint import Checkpoint, existing
@@ -38,7 +40,9 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
         checkpoints = on_root(comm, candidates, restart, directory) if restart is not None else []
         for fluid in case.fluids if not checkpoints else ():
             on_root(comm, fluid.initial.require)
-        solver, facts = build_solver(case, comm)
+        solver, facts = build_solver(
+            case, comm, lambda *of: report_findings(*of, begins=not checkpoints)
+        )
         halo = "halo {name}: {why}".format(**facts["halo"])
         say(comm, f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}")
         with solver.exchanger:
@@ -62,28 +66,23 @@ def claimed(directory, case, comm, restart, overwrite):
     try:
         for note in on_root(comm, folder.claim, case, restart, overwrite):
             say(comm, note)
-        for warning in case.warnings:
-            say(comm, f"warning: {warning}")
         yield folder
     finally:
         folder.release()
 
 
-def build_solver(case, comm) -> tuple[Solver, dict]:
-    """The solver of this rank's slab, and what of it belongs into the summary."""
+def build_solver(case, comm, report=lambda *_: []) -> tuple[Solver, dict]:
+    """The solver of this rank's slab, and facts for the summary.
+
+    `report(case, parts, comm)` returns the findings; collective, see build_geometry for the parts.
+    """
     slab = balance.slabs(case, comm.size)[comm.rank]
     backend, device = open_device(case.backend, comm)
     together(comm, memory_plan.require, device, case, slab)
     together(comm, require_forces, case, slab.begin, slab.end)
     slab = balanced(case, slab, comm)
-    solids_and_lists = build_geometry(case, slab, comm)
-    replaced = Counter()
-    for each in solids_and_lists.lists:
-        for fallback, count in zip(each.boundary.fallbacks, each.fell_back, strict=True):
-            replaced[each.boundary.name, fallback] += sum(comm.allgather(count))
-    for (name, fallback), count in replaced.items():
-        if count:
-            say(comm, f"warning: '{name}' in {counted(count, 'place')}: {fallback}")
+    geometry_of_slab, parts = build_geometry(case, slab, comm)
+    findings = report(case, parts, comm)
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
     first = local_rank(comm)[0] == 0
@@ -93,7 +92,7 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
     for warning in backends.shared_devices(comm.allgather(device.identity)):
         say(comm, f"warning: {warning}")
     exchanger = halo.open(slab, comm, device)
-    solver = together(comm, Solver, case, slab, solids_and_lists, device, exchanger, program)
+    solver = together(comm, Solver, case, slab, geometry_of_slab, device, exchanger, program)
     facts = {
         "ranks": comm.size,
         "backend": backend.name,
@@ -101,6 +100,7 @@ def build_solver(case, comm) -> tuple[Solver, dict]:
         "compiler": device.compiler,
         "bytes_per_update": solver.bytes_per_update,
         "halo": {"name": halo.name, "why": why},
+        "findings": [asdict(found) for found in findings],
     }
     return solver, facts
 
@@ -113,19 +113,32 @@ def balanced(case, slab, comm):
     return balance.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
 
 
-def build_geometry(case, slab, comm):
-    """Solids and lists of this rank's slab; what is wrong or odd about all slabs is told once."""
+def build_geometry(case, slab, comm) -> tuple:
+    """Solids and lists of this rank's slab; on rank 0 what was found in all slabs, else None."""
     parts = []
     found = together(comm, geometry.build, case, slab, lambda *of: parts.append(flaws.find(*of)))
     cells = comm.allgather(int(found.fluid_cells.sum()))
     geometry.require_fluid(case, sum(cells))
     parts = comm.gather(parts[0])
-    on_root(comm, flaws.refuse, case, parts)
-    for note in flaws.notes(case, parts) if comm.rank == 0 else ():
-        say(comm, note)
-    for warning in flaws.warnings(case, parts) + flaws.idle(cells) if comm.rank == 0 else ():
-        say(comm, f"warning: {warning}")
-    return found
+    on_root(comm, geometry_findings.refuse, case, parts)
+    return found, parts
+
+
+def report_findings(case, parts, comm, begins: bool) -> list[Finding]:
+    """Print the findings of the case and all slabs, on all ranks return them; collective.
+
+    `begins`: with those of the initial fields, which a checkpoint replaces.
+    """
+
+    def found():
+        initial = initial_ranges(case) if begins else ()
+        idle = geometry_findings.idle([part.fluid for part in parts])
+        return in_order(inspect(case, parts, initial) + idle)
+
+    findings = on_root(comm, found)
+    for each in findings:
+        say(comm, each.line)
+    return findings
 
 
 def open_device(backend, comm) -> tuple:

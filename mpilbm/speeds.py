@@ -1,6 +1,7 @@
 """What the numbers and formulas of boundaries reach during a run, known before it."""
 
-from math import hypot, sqrt
+from dataclasses import dataclass
+from math import hypot, prod, sqrt
 
 import numpy as np
 
@@ -8,47 +9,71 @@ from mpilbm.boundaries import key_of
 from mpilbm.cell_values import CellValue, Plane, Series
 from mpilbm.errors import CaseError
 from mpilbm.expressions import Formula
+from mpilbm.units import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
+from mpilbm.verdicts import FAST
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
 TIMES = 9  # steps of a run at which what flows in and out is compared
 EVALUATIONS = 10**5  # of a formula; where there are more steps some are left out
-BLOCK_CELLS = 2**16  # looked at together
+BLOCK_CELLS = 2**16  # evaluated together
+LOOKED_AT = 2**22  # cells whose initial fields are evaluated
 PLACE = {"x", "y", "z"}
 
 
 def fastest(case, boundary, shape=None) -> tuple[float, str]:
     """The largest |velocity| of a boundary between t = 0 and the last step, and when it is reached.
 
-    And, in words too, from when on it is above the speed of sound, or else above a third of it,
+    And, in words too, from when on it is above the speed of sound, or else above FAST times it,
     where that is later than t = 0. Formulas of t alone are evaluated at every step, others at some
     points of the face, or within the shape of a body (of the whole box for a mask).
     """
     velocity = getattr(boundary, "velocity", None) or ()
     if not any(isinstance(v, str | Series | Plane) for v in velocity):
         return hypot(*velocity), ""
-    t, components = _reached(case, boundary, shape, velocity)
+    t, components = reached(case, boundary, shape, velocity)
     speed = np.sqrt(sum(np.square(v) for v in components))
     if not speed.size:
         return 0.0, ""
     fastest_at, most = speed.max(axis=1), float(speed.max())
     cs = float(case.lattice.cs2) ** 0.5
-    above = np.flatnonzero(fastest_at > (cs if most > cs else cs / 3))
+    above = np.flatnonzero(fastest_at > (cs if most > cs else FAST * cs))
     when = f" at t = {t[fastest_at.argmax()]}" if t.size > 1 else ""
     since = f" (above the limit first at t = {t[above[0]]})" if above.size and above[0] else ""
     return most, when + since
 
 
-def largest_speed(case) -> float:
-    """The largest |u| that the case gives to a fluid, boundary, body or initial field."""
+@dataclass(frozen=True)
+class InitialRange:
+    """The largest |u|, and the least and largest density, of a fluid at t = 0."""
+
+    speed: float
+    least: float
+    largest: float
+
+
+def initial_range(case, fluid) -> InitialRange:
+    """Of all cells or, in a box of more than LOOKED_AT, of evenly spaced planes.
+
+    Raises CaseError as Initial.evaluate does.
+    """
+    planes, initial = case.shape[0], fluid.initial
+    count = 1 if initial.uniform else max(1, min(planes, LOOKED_AT * planes // prod(case.shape)))
+    middles = ((2 * k + 1) * planes // (2 * count) for k in range(count))
+    pieces = ((plane, plane + 1) for plane in middles)
+    found = []
+    for begin, end in _blocks(case.shape, 0, planes) if count == planes else pieces:
+        rho, u = initial.evaluate(case.shape, begin, end)
+        found.append((float((u**2).sum(axis=-1).max()), float(rho.min()), float(rho.max())))
+    squares, least, largest = zip(*found, strict=True)
+    return InitialRange(sqrt(max(squares)), min(least), max(largest))
+
+
+def largest_speed(case, initial=()) -> float:
+    """The largest |u| that the case gives to a fluid, boundary or body; `initial`: the ranges."""
     speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
     speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
     speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
-    for fluid in case.fluids:
-        planes = 1 if fluid.initial.uniform else case.shape[0]  # the same in all
-        for begin, end in _blocks(case.shape, 0, planes):
-            _, u = fluid.initial.evaluate(case.shape, begin, end)
-            speeds.append(sqrt(float((u**2).sum(axis=-1).max())))
-    return max(speeds)
+    return max(speeds + [each.speed for each in initial])
 
 
 def require_forces(case, begin: int, end: int) -> None:
@@ -74,12 +99,13 @@ def wrong_values(case, boundary, shape=None) -> list[str]:
     for name, value in boundary.values().items():
         if not isinstance(value, str):
             continue
-        t, (reached,) = _reached(case, boundary, shape, (value,))
-        allowed = np.isfinite(reached) & ((reached > 0) | (name != "rho"))
+        t, (values,) = reached(case, boundary, shape, (value,))
+        density = (values >= LEAST_DENSITY) & (values <= LARGEST_DENSITY)
+        allowed = np.isfinite(values) & (density | (name != "rho"))
         for k, point in np.argwhere(~allowed)[:1]:
-            more = "a finite number > 0" if name == "rho" else "finite numbers"
+            more = DENSITIES if name == "rho" else "finite numbers"
             found.append(
-                f"{key_of(name)}: '{value}' is {reached[k, point]:g} at t = {t[k]}; allowed: "
+                f"{key_of(name)}: '{value}' is {values[k, point]:g} at t = {t[k]}; allowed: "
                 f"{more}; change the formula"
             )
         given = CellValue(name, value, case.lattice.D)
@@ -94,16 +120,27 @@ def leaving(case, boundary, face: str) -> tuple[float, str]:
     """The largest velocity out of the box that is given at a face, and when, where it varies."""
     axis = "xyz".index(face[0])
     alone = boundary.model_copy(update={"where": (face,)})
-    t, (through,) = _reached(case, alone, None, boundary.velocity[axis : axis + 1])
+    t, (through,) = reached(case, alone, None, boundary.velocity[axis : axis + 1])
     most = (through if face[1] == "+" else -through).max(axis=1)
     return float(most.max()), f" at t = {t[most.argmax()]}" if t.size > 1 else ""
 
 
-def gained(case) -> tuple[float, float, int]:
-    """Volume a step that the velocities given on all faces bring in, what they move, and when.
+@dataclass(frozen=True)
+class Inflow:
+    """The volume a step that velocities on faces bring in, `net`, at time t.
 
-    At the one of some steps of the run at which it is most. Zero where some face leaves the
-    velocity open.
+    mean: that of `net` over the run, or 0 where it changes its sign.
+    """
+
+    net: float
+    t: int
+    mean: float
+
+
+def gained(case) -> Inflow | None:
+    """The inflow at the one of some steps of the run at which it is largest.
+
+    None where some face leaves the velocity open, and where as much flows out.
     """
     # the golden section, so that no period falls in with them
     t = np.unique((case.run.last * (0.618034 * np.arange(TIMES) % 1)).astype(np.int64))
@@ -111,19 +148,22 @@ def gained(case) -> tuple[float, float, int]:
     for boundary in case.boundaries:
         velocity = getattr(boundary, "velocity", None)
         if velocity is None and hasattr(boundary, "rho"):
-            return 0.0, 0.0, 0
+            return None
         for face in boundary.where if velocity is not None else ():
             alone = boundary.model_copy(update={"where": (face,)})
             axis = "xyz".index(face[0])
-            _, (through,) = _reached(case, alone, None, velocity[axis : axis + 1], None, t)
+            _, (through,) = reached(case, alone, None, velocity[axis : axis + 1], None, t)
             area = case.shape[0] * case.shape[1] * case.domain.size[0] / case.domain.size[axis]
             net = net + (1 if face[1] == "-" else -1) * through.mean(axis=1) * area
             gross = gross + np.abs(through).mean(axis=1) * area
     most = np.where(np.abs(net) > 1e-6 * gross, np.abs(net), 0).argmax()
-    return float(net[most]), float(gross[most]), int(t[most])
+    if abs(net[most]) <= 1e-6 * gross[most]:
+        return None
+    mean = 0.0 if net.min() < 0 < net.max() else float(net.mean())
+    return Inflow(float(net[most]), int(t[most]), mean)
 
 
-def _reached(case, boundary, shape, values, along: int | None = ALONG, t=None):
+def reached(case, boundary, shape, values, along: int | None = ALONG, t=None):
     """Times, and each value at (times, points); `along` None: at all cells of a face."""
     if isinstance(values[0], Plane):
         return np.zeros(1), [each.values.reshape(1, -1) for each in values]

@@ -16,6 +16,8 @@ from functools import cache
 from math import log, sqrt
 from pathlib import Path
 
+from mpilbm.findings import NOTE, SERIOUS
+
 FLOWS = {
     "vortex": "in a periodic vortex flow",
     "cavity": "in a lid-driven cavity",
@@ -23,6 +25,8 @@ FLOWS = {
 }
 MARGIN = 0.75  # of the largest stable value, from which on a flow is called near the limit
 UNMEASURED = 8  # grid Reynolds number up to which a collision that was not measured is called fine
+SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # of the finding for a level; good: none
+FAST = 0.3  # Mach number
 
 
 def judge_tau(tau: float) -> tuple[str, str]:
@@ -39,7 +43,7 @@ def judge_tau(tau: float) -> tuple[str, str]:
 def judge_mach(number: float) -> tuple[str, str]:
     """Verdict and level of a Mach number; the compressibility error goes with its square."""
     error = f"compressibility error about Ma^2 = {number**2:.1%}"
-    if number > 0.3:
+    if number > FAST:
         return f"too fast: {error}; lower the velocity, and the viscosity with it", "poor"
     return (f"fine: {error}", "good") if number < 0.2 else (f"fast: {error}", "fair")
 

@@ -1,4 +1,4 @@
-"""Gaps, pockets, overlaps, and walls that would move over cells, on any cut of the box."""
+"""Gaps, isolated fluid, overlaps, and walls that would move over cells, on any cut of the box."""
 
 import itertools
 import re
@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from slabs import Cluster, box
 
-from mpilbm import flaws, geometry
+from mpilbm import flaws, geometry, geometry_findings
 from mpilbm.case import parse_case
 from mpilbm.cli import cli
 from mpilbm.domain import split
@@ -30,6 +30,10 @@ def flaws_of(case, ranks=1):
     for slab in split(case.shape, ranks, case.domain.periodic[-1]):
         geometry.build(case, slab, lambda *of: parts.append(flaws.find(*of)))
     return parts
+
+
+def found_in(case, ranks=1):
+    return [str(found) for found in geometry_findings.findings(case, flaws_of(case, ranks))]
 
 
 def rock(tmp_path, lattice, periodic, share=0.6, **wall):
@@ -65,7 +69,7 @@ def flood(lattice, fluid):
 
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19", "D3Q27"])
 @pytest.mark.parametrize("periodic", [[False] * 3, [True, False, False], [False, True, True]])
-def test_pockets_are_those_of_a_flood(tmp_path, lattice, periodic):
+def test_isolated_fluid_is_that_of_a_flood(tmp_path, lattice, periodic):
     case, solid = rock(tmp_path, lattice, periodic, {"D2Q9": 0.6}.get(lattice, 0.85))
     pieces, size = flood(case.lattice, ~solid), case.domain.size
 
@@ -80,13 +84,13 @@ def test_pockets_are_those_of_a_flood(tmp_path, lattice, periodic):
     first = min(cell[::-1] for piece in wanted for cell in piece)[::-1]
     at = ", ".join(f"{a}={n}" for a, n in zip("xyz", first, strict=False))
     for ranks in (1, 2, 3, 5):
-        found = [w for w in flaws.warnings(case, flaws_of(case, ranks)) if "pockets" in w]
+        found = [w for w in found_in(case, ranks) if w.startswith("isolated")]
         assert len(found) == 1
-        assert found[0].startswith(f"pockets: {count} of fluid, {cells} cell")
+        assert found[0].startswith(f"isolated fluid: {count} regions, {cells} cell")
         assert f"first at {at} (counted" in found[0]
 
 
-def test_pieces_that_something_drives_are_no_pockets(tmp_path):
+def test_pieces_that_something_drives_are_not_isolated(tmp_path):
     """With a wall that moves, the pieces beside it belong to the flow; the others do not."""
     closed = [False] * 3
     at_rest, solid = rock(tmp_path, "D2Q9", closed)
@@ -98,16 +102,16 @@ def test_pieces_that_something_drives_are_no_pockets(tmp_path):
     inner = sum(not (p & outside) and len(p) < most for p in pieces)
     assert 0 < inner < len(pieces) - 1
     for case, count in ((at_rest, len(pieces) - 1), (moving, inner)):
-        assert any(w.startswith(f"pockets: {count} ") for w in flaws.warnings(case, flaws_of(case)))
+        assert any(w.startswith(f"isolated fluid: {count} ") for w in found_in(case))
 
 
-def test_forces_that_differ_move_pockets_too(tmp_path):
+def test_forces_that_differ_move_isolated_fluid_too(tmp_path):
     case, _ = rock(tmp_path, "D2Q9", [False] * 3)
     for value, told in ((["1e-6*y", 0], False), ([1e-6, 0], True)):
         force = make("forcing", {"name": "guo", "value": tuple(value)})
         fluid = case.fluids[0].model_copy(update={"force": force})
         pushed = case.model_copy(update={"fluids": (fluid,)})
-        assert told == any("pockets" in w for w in flaws.warnings(pushed, flaws_of(pushed)))
+        assert told == any("isolated" in w for w in found_in(pushed))
 
 
 @pytest.mark.parametrize("lattice", SIZES)
@@ -131,7 +135,7 @@ def test_gaps_are_cells_between_two_solids(tmp_path, lattice):
     assert found > 0
     at = ", ".join(f"{a}={n}" for a, n in zip("xyz", first, strict=False))
     for ranks in (1, 3):
-        (said,) = [w for w in flaws.warnings(case, flaws_of(case, ranks)) if w.startswith("gaps")]
+        (said,) = [w for w in found_in(case, ranks) if w.startswith("gaps")]
         assert said.startswith(f"gaps: {found} fluid cells ")
         assert f"first at {at} (counted" in said
 
@@ -140,8 +144,7 @@ def test_nothing_is_told_of_a_ball_in_a_wide_channel():
     ball = {"label": "ball", "shape": {"name": "sphere", "centre": [8, 7, 6], "radius": 3}}
     tables = box("D3Q19", [15, 14, 13], body=[ball | {"boundary": REST}])
     case = parse_case(tables)
-    parts = flaws_of(case, 2)
-    assert flaws.warnings(case, parts) + flaws.notes(case, parts) == []
+    assert found_in(case, 2) == []
 
 
 def test_overlaps_name_both_their_cells_and_who_wins():
@@ -155,9 +158,9 @@ def test_overlaps_name_both_their_cells_and_who_wins():
     tables["domain"] |= {"periodic": [True, False]}
     case = parse_case(tables)
     for ranks in (1, 2, 3):
-        first, second = flaws.notes(case, flaws_of(case, ranks))
-        assert first.startswith("bodies 'a' and 'b' share 6 cells: 'b' wins there")
-        assert second.startswith("body 'b' has 4 cells next to the face y-: it wins there")
+        at_face, shared = (text for text in found_in(case, ranks) if text.startswith("body.b"))
+        assert shared.startswith("body.b: shares 6 cells with body 'a': it wins there")
+        assert at_face.startswith("body.b: has 4 cells next to the face y-: it wins")
 
 
 # ------------------------------------------------------------------------------- moving bodies
@@ -199,7 +202,7 @@ def turning(lattice, shape, velocity, name="bounce_back"):
 
 @pytest.mark.parametrize(("lattice", "shape", "velocity"), ALONG)
 def test_a_body_may_slide_along_its_surface(lattice, shape, velocity):
-    flaws.refuse(case := turning(lattice, shape, velocity), flaws_of(case))
+    geometry_findings.refuse(case := turning(lattice, shape, velocity), flaws_of(case))
 
 
 @pytest.mark.parametrize(("lattice", "shape", "velocity", "sentence"), THROUGH)
@@ -207,7 +210,7 @@ def test_a_velocity_through_the_surface_is_refused(lattice, shape, velocity, sen
     case, told = turning(lattice, shape, velocity, "interpolated"), set()
     for ranks in (1, 2, 3):
         with pytest.raises(CaseError) as error:
-            flaws.refuse(case, flaws_of(case, ranks))
+            geometry_findings.refuse(case, flaws_of(case, ranks))
         told.add(str(error.value))
     (line,) = told
     assert line.startswith("case.toml: body.it.boundary.velocity: at the surface point x=")
@@ -218,7 +221,7 @@ def test_so_it_is_where_a_boundary_sets_whole_cells():
     """Its entries hold what rests, too, which crosses no surface."""
     case = turning("D2Q9", DISC, [0.01, 0], "tamm_mott_smith")
     with pytest.raises(CaseError, match="lead through the surface"):
-        flaws.refuse(case, flaws_of(case))
+        geometry_findings.refuse(case, flaws_of(case))
 
 
 # ------------------------------------------------------------------------------------ commands
@@ -259,7 +262,7 @@ def test_a_run_and_check_say_the_same(tmp_path, monkeypatch):
         assert "gaps: 1 fluid cell between two solids or faces, the first at x=3, y=11" in (
             result.output
         )
-        assert "'low' and 'post' share 1 cell: 'post' wins there" in result.output
+        assert "body.post: shares 1 cell with body 'low': it wins there" in result.output
     assert "ranks: the slabs of 1 of 4 ranks (0) hold no fluid" in check.output
 
 

@@ -15,15 +15,16 @@ PACKAGE = Path(__file__).parents[1] / "mpilbm"
 # From the bottom to the top: a module imports from its own line and those above it in this list.
 # A folder stands for all of its modules but those named apart.
 LEVELS = """
-printable errors terminal functions units toml_text verdicts interfaces __init__
+printable errors terminal findings functions units toml_text verdicts interfaces __init__
 file_digest hdf5_input input_text expressions registry
 processes layouts.grid halo.plan codegen.program
 cache cell_values choice domain
 equilibria lattices shapes forcing layouts boundaries closures couplings
 collisions passes overrides fields_in field_copies
 initial solids speeds given_files box_walls moving_links slipping_links row_ends
-case_file case_checks case_errors quantities case link_values entry_lists geometry balance at_once
-pockets surfaces flaws
+case_file case_checks case_findings case_errors quantities case
+link_values entry_lists geometry balance at_once
+pockets surfaces narrow_channels flaws geometry_findings driven_flow fluid_verdicts inspection
 codegen replay
 lists told step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells
 coupled populations

@@ -7,7 +7,7 @@ from pydantic import Field
 from mpilbm.cell_values import CellValue
 from mpilbm.expressions import FormulaError
 from mpilbm.registry import Parameters
-from mpilbm.units import counted
+from mpilbm.units import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY, counted
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 
@@ -167,8 +167,8 @@ class Boundary(Parameters):
         if self.wetting is not None and case.coupling is None:
             found.append("wetting: is of fluids that are coupled; add [coupling] or remove it")
         rho = getattr(self, "rho", None)
-        if isinstance(rho, float) and rho <= 0:
-            found.append(f"rho: found {rho:g}; allowed: > 0")
+        if isinstance(rho, float) and not LEAST_DENSITY <= rho <= LARGEST_DENSITY:
+            found.append(f"rho: found {rho:g}; allowed: {DENSITIES}; 1 is usual")
         velocity = getattr(self, "velocity", None)
         if velocity is not None and len(velocity) != case.lattice.D:
             given = counted(len(velocity), "component")

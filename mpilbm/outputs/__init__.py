@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from mpilbm.findings import NOTE, Finding
 from mpilbm.outputs.background import Background
 from mpilbm.outputs.clock import Clock
 from mpilbm.outputs.totals import Totals
@@ -80,6 +81,17 @@ class Output(Parameters):
     def problems(self, case) -> list[str]:
         """What is wrong with this output in this case, each as a sentence."""
         return []
+
+    def warnings(self, case) -> list:
+        """Findings, see `case_findings.from_registered`."""
+        steps = case.run.steps
+        if not 0 < steps < self.every:
+            return []
+        what = "step 0 and the last step are" if self.at_start else "the last step is"
+        return [Finding(
+            NOTE, "every",
+            f"found {self.every}, and the run has {counted(steps, 'step')}: only {what} written",
+        )]  # fmt: skip
 
     def disk_bytes(self, case, times: int) -> int:
         """Bytes on disk, at their most, when it is written so many times."""

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm import __version__, terminal
+from mpilbm.findings import SERIOUS, WARNING, Finding
 from mpilbm.lattices import AXES
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root, together
@@ -73,10 +74,25 @@ class RunningStatistics(Output):
             found.append("average: two statistics of the same directions; remove one")
         return found
 
+    def samples(self, last: int) -> int:
+        """How many samples a run of `last` steps takes."""
+        return max(0, last // self.every - (self.start - 1) // self.every)
+
     def how_often(self, last: int) -> str:
         """How many samples are taken, not how many files are written."""
-        samples = max(0, last // self.every - (self.start - 1) // self.every)
-        return f"{counted(samples, 'sample')}, every {self.every}"
+        return f"{counted(self.samples(last), 'sample')}, every {self.every}"
+
+    def warnings(self, case) -> list:
+        """No sample at all, or only one."""
+        steps, samples = case.run.steps, self.samples(case.run.steps)
+        if samples > 1 or not steps:
+            return []
+        found = f"found start = {self.start}, every = {self.every}, and the run has " \
+                f"{counted(steps, 'step')}"  # fmt: skip
+        if not samples:
+            sentence = f"{found}: no sample is taken, no file is written; lower start and every"
+            return [Finding(SERIOUS, "start", sentence)]
+        return [Finding(WARNING, "every", f"{found}: one sample is taken; lower start and every")]
 
     def disk_bytes(self, case, times: int) -> int:
         """The profiles."""

@@ -1,0 +1,159 @@
+"""Findings that need no cell of the box: in the numbers and formulas of a case.
+
+Each function of CHECKS takes a case without problems and returns its findings.
+"""
+
+from math import pi, prod
+
+from mpilbm.case_checks import from_objects, given_speeds, norm
+from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding
+from mpilbm.speeds import gained, leaving
+from mpilbm.units import mach
+from mpilbm.verdicts import SEVERITY, judge_mach
+
+LOST = 2**12  # a relative change per step below 1 / LOST does not change a number of 11 bits
+USUAL_SPEED = 0.05  # where a case gives none
+GROWTH = 0.1  # relative change of the mass over a run from which the flow is another one
+
+
+def of_case(case) -> list[Finding]:
+    """The findings of all CHECKS."""
+    return [found for check in CHECKS for found in check(case)]
+
+
+def speeds(case) -> list[Finding]:
+    """Velocities with a large Mach number; `fluid.velocity` alone where no other is as large."""
+    found = list(given_speeds(case))
+    named = [key.endswith("velocity") and key.startswith("fluid.") for key, *_ in found]
+    flow = max((s for (_, s, _), name in zip(found, named, strict=True) if not name), default=0)
+    return [
+        fast
+        for (key, speed, when), name in zip(found, named, strict=True)
+        if not (name and speed <= flow)
+        for fast in fast_flow(case, key, speed, when)
+    ]
+
+
+def fast_flow(case, key: str, speed: float, when: str = "") -> list[Finding]:
+    """The finding of a velocity, or none."""
+    number = mach(speed, case.lattice.cs2)
+    sentence, level = judge_mach(number)
+    if level not in SEVERITY:
+        return []
+    what = f"the speed {speed:.4g}{when}, Mach number {number:.2g}, is"
+    return [Finding(SEVERITY[level], key, f"{what} {sentence}")]
+
+
+def mass(case) -> list[Finding]:
+    """Velocities on all faces that fill or empty the box; outflows that let the mass grow."""
+    held = any(getattr(boundary, "rho", None) is not None for boundary in case.boundaries)
+    drifting = [b.name for b in case.boundaries if getattr(b, "drifts", False)]
+    if drifting and not held:
+        return [Finding(
+            WARNING, "boundary",
+            f"no face holds the density, and with '{drifting[0]}' the mass may grow without bound; "
+            "give it rho, or use characteristic",
+        )]  # fmt: skip
+    inflow = gained(case)
+    if inflow is None:
+        return []
+    growth = inflow.mean * case.run.steps / prod(case.domain.size)
+    change = f"the mass changes by {growth:+.2g} times itself during the run" if growth else \
+             "the mass varies"  # fmt: skip
+    return [Finding(
+        SERIOUS if abs(growth) > GROWTH else WARNING, "boundary",
+        f"the velocities of the faces bring in {inflow.net:.4g} cells a step at t = {inflow.t}, "
+        f"and no face lets the difference out or in: {change}; give rho at one of the faces, or "
+        "an outflow",
+    )]  # fmt: skip
+
+
+def flow_through_walls(case) -> list[Finding]:
+    """Walls through which a flow leaves faster than their cells can slow it down.
+
+    Such a wall sets no velocity along itself, as one at rest does. The odd-even wave along it
+    grows from u_n = 2 sqrt(3) nu on, a little earlier below nu = 0.002; on D3Q13 from 2 nu.
+    Boundaries that set whole cells are left out: tamm_mott_smith is stable up to some 7 nu.
+    [Linear analysis of bgk, trt and regularized on D2Q9; runs of trt on D3Q19, mrt on D3Q13]
+    """
+    nu, found = min(fluid.viscosity for fluid in case.fluids), []
+    limit = (2 if case.lattice.staggered else 2.9) * nu
+    for k, boundary in enumerate(case.boundaries):
+        wall = boundary.wall_at == "half" and not boundary.whole
+        for face in boundary.where if wall and getattr(boundary, "velocity", None) else ():
+            out, when = leaving(case, boundary, face)
+            if out > limit:
+                found.append(Finding(
+                    SERIOUS, f"boundary.{k}.velocity",
+                    f"the flow leaves through {face} at {out:.3g}{when}; above {limit:.3g} "
+                    f"({limit / nu:.2g} viscosities) '{boundary.name}' is unstable there; use an "
+                    "outflow, or equilibrium with this velocity",
+                ))  # fmt: skip
+    return found
+
+
+def sixteen_bits(case) -> list[Finding]:
+    """Changes per step that are below half a unit of the 11 bits that are stored."""
+    if case.precision.storage != "float16":
+        return []
+    found = []
+    speed = max((speed for _, speed, _ in given_speeds(case)), default=0) or USUAL_SPEED
+    length = min(case.domain.size)
+    fix = 'use storage = "float32", or measure with tools/precision_table what it costs'
+    for fluid in case.fluids:
+        force = norm(fluid.force.value) if fluid.force else 0
+        if 0 < force < speed / LOST:
+            found.append(
+                f"16 bits lose the force: it adds {force:.2g} a step to a speed of {speed:.2g}, "
+                f"which is stored in steps of {2 * speed / LOST:.2g}; {fix}"
+            )
+        change = fluid.viscosity * (pi / length) ** 2
+        if change < 1 / LOST:
+            found.append(
+                f"16 bits may lose the viscosity: across {length} cells it changes a slow flow by "
+                f"{change:.2g} of itself a step, less than half a unit of what is stored, "
+                f"{1 / LOST:.2g}; {fix}"
+            )
+    return [Finding(WARNING, "precision.storage", sentence) for sentence in found]
+
+
+def intrinsics(case) -> list[Finding]:
+    """Functions of GPUs on a CPU."""
+    if not (case.precision.intrinsics and case.backend.name == "cpu"):
+        return []
+    return [Finding(NOTE, "precision.intrinsics", "has no effect on a CPU; remove it")]
+
+
+def distances(case) -> list[Finding]:
+    """Boundaries that use the distance of the wall at masks, which have none."""
+    return [
+        Finding(
+            WARNING, f"body.{body.label}.boundary",
+            f"'{body.boundary.name}' uses the distance of the wall along each link, but a mask has "
+            "no distances: the wall lies half-way along each link there, of first order where it "
+            "is curved; give the body a shape, or use bounce_back",
+        )
+        for body in case.bodies
+        if body.shape is None and body.boundary.per_link in ("distance", "second", "next")
+    ]  # fmt: skip
+
+
+def from_registered(case) -> list[Finding]:
+    """What `warnings(case)` of registered objects returns: findings, or sentences of warnings."""
+    found = []
+    for sentence, item in from_objects(case, "warnings"):
+        severity = item.severity if isinstance(item, Finding) else WARNING
+        where, _, message = sentence.partition(": ")
+        found.append(Finding(severity, where, message))
+    return found
+
+
+CHECKS = (
+    speeds,
+    mass,
+    flow_through_walls,
+    sixteen_bits,
+    intrinsics,
+    distances,
+    from_registered,
+)

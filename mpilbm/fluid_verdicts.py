@@ -1,0 +1,17 @@
+"""The numbers of a fluid that tell whether a flow is accurate and stable, with verdicts."""
+
+from mpilbm.stability import stability
+from mpilbm.units import mach, reynolds, tau_from_viscosity
+from mpilbm.verdicts import judge_mach, judge_tau
+
+
+def of_fluid(case, fluid, speed: float) -> list[tuple[str, str, str, str]]:
+    """(name, value, verdict, level) of a fluid's numbers; without a speed of tau alone."""
+    cs2, nu = float(case.lattice.cs2), fluid.viscosity
+    tau = tau_from_viscosity(nu, cs2)
+    found = [("tau", f"{tau:.6g}", *judge_tau(tau))]
+    if speed:
+        number, grid = mach(speed, cs2), reynolds(nu, 1, speed)
+        found.append(("Mach", f"{number:.4g}", *judge_mach(number)))
+        found.append(("grid Reynolds", f"{grid:.4g}", *stability(case, fluid, speed)))
+    return found

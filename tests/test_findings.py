@@ -1,0 +1,272 @@
+"""Cases that run but should not, or not so: each is reported, the most serious first."""
+
+import itertools
+import json
+from math import pi, sqrt
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from mpilbm import driven_flow, flaws, geometry, geometry_findings, toml_text
+from mpilbm.case import parse_case
+from mpilbm.check import plan
+from mpilbm.cli import cli
+from mpilbm.domain import split
+from mpilbm.errors import CaseError
+from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.inspection import initial_ranges, inspect
+
+REST = {"name": "bounce_back"}
+SIDES = REST | {"where": ["y-", "y+"]}
+INLET = {"name": "equilibrium", "where": ["x-"], "velocity": [0.05, 0]}
+OUTLET = {"name": "equilibrium", "where": ["x+"], "rho": 1.0}
+CHANNEL = {"boundary": [INLET, OUTLET, SIDES]}
+PERIODIC = {"domain": {"size": [40, 24], "periodic": [True, True]}}
+DUCT = {"domain": {"size": [40, 24], "periodic": [True, False]}, "boundary": [SIDES]}
+
+
+def tables(**more) -> dict:
+    return {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [40, 24]},
+        "fluid": {"viscosity": 0.1},
+        "collision": {"name": "trt"},
+        "run": {"steps": 20000},
+        "backend": {"name": "cpu"},
+    } | more
+
+
+def body(shape, **more):
+    return {"label": "it", "shape": shape, "boundary": REST} | more
+
+
+def block(lower, upper):
+    return body({"name": "box", "lower": lower, "upper": upper})
+
+
+def force(*value):
+    return {"force": {"name": "guo", "value": list(value)}}
+
+
+def lines(case) -> list[str]:
+    return [found.line for found in plan(case).findings]
+
+
+def reynolds(velocity):
+    return {"fluid": {"reynolds": 20, "length": 24, "velocity": velocity}}
+
+
+DISC = {"name": "cylinder", "centre": [20.3, 12.1], "radius": 3}
+SUSPICIOUS = {
+    "force": (PERIODIC | force(0.01, 0), "serious: force.value: accelerates the flow along x to ab"
+              "out 200 cells a step in 20,000 steps (estimate), the Mach number 3.5e+02"),
+    "force in a duct": (DUCT | force(3e-4, 0),
+                        "warning: force.value: accelerates the flow along x to about 0.216"),
+    "force by a formula": (PERIODIC | force("5e-3*sin(2*pi*y/ny)", 0),
+                           "warning: force.value: accelerates the flow along x to about 0.488"),
+    "force on a wall": (DUCT | force(0, 1e-2), "serious: force.value: acts along y, where walls"),
+    "no outlet": ({"boundary": [INLET, SIDES | {"where": ["x+", "y-", "y+"]}]},
+                  "serious: boundary: the velocities of the faces bring in 1.2 cells a step at t ="
+                  " 0, and no face lets the difference out or in: the mass changes by +25 times"),
+    "piston": ({"boundary": [INLET | {"velocity": ["0.01*sin(t/9)", 0]},
+                             SIDES | {"where": ["x+", "y-", "y+"]}]},
+               "warning: boundary: the velocities of the faces bring in "),
+    "no way to the outlet": (CHANNEL | {"body": [block([20, 0], [25, 24])]},
+                             "serious: boundary: a velocity is given at a face of 480 fluid cells "
+                             "that are cut off from every face that lets the fluid out"),
+    "covered inlet": (CHANNEL | {"body": [block([0, 0], [2, 24])]},
+                      "serious: boundary.0.where: bodies cover all 24 cells next to the face x-"),
+    "formula": (PERIODIC | {"initial": {"u": ["0.5*sin(2*pi*y/ny)", 0]}},
+                "serious: initial.u: the speed 0.4957, Mach number 0.86, is too fast"),
+    "two densities": ({"boundary": [INLET | {"velocity": None, "rho": 2.0}, OUTLET, SIDES]},
+                      "serious: initial.rho and boundary.0.rho: the densities 1 and 2 differ by 6"),
+    "kg/m^3": (PERIODIC | {"initial": {"rho": 998}}, "warning: initial.rho: found 998; walls"),
+    "velocity": (CHANNEL | reynolds(0.5e-2), "warning: fluid.velocity: found 0.005, but the largest"
+                 " velocity of the flow, boundary.0.velocity, is 0.05: with it the Reynolds number"
+                 " is 200 instead of 20"),
+    "body without cells": (CHANNEL | {"body": [body(DISC | {"radius": 0.1})]},
+                           "serious: body.it: has no cells: no cell centre lies inside it"),
+    "covered body": (CHANNEL | {"body": [body(DISC), body(DISC | {"radius": 5}, label="other")]},
+                     "serious: body.it: has no cells: later bodies cover all of its 28 cells"),
+    "late start": (PERIODIC | {"output": [{"name": "statistics", "every": 10, "start": 20001}]},
+                   "serious: output.0.start: found start = 20001, every = 10, and the run has 20,00"
+                   "0 steps: no sample is taken"),
+    "rare output": (PERIODIC | {"output": [{"name": "monitor", "every": 20001}]},
+                    "note: output.0.every: found 20001, and the run has 20,000 steps: only step 0 "
+                    "and the last step are written"),
+    "narrow": (DUCT | {"body": [block([10, 3], [30, 21])]},
+               "serious: channels: 120 fluid cells (20.0% of the fluid) in channels 1 to 3 cells"),
+    "unstable": (CHANNEL | {"fluid": {"viscosity": 0.0001}},
+                 "serious: fluid.viscosity: grid Reynolds = 500: large: likely unstable"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUSPICIOUS)
+def test_it_is_reported(name):
+    more, line = SUSPICIOUS[name]
+    more = dict(more)
+    if "boundary" in more:
+        more["boundary"] = [{key: v for key, v in each.items() if v is not None}
+                            for each in more["boundary"]]  # fmt: skip
+    found = lines(parse_case(tables(**more), "test.toml"))
+    assert [text for text in found if text.startswith(line)], found
+    severities = [text.partition(":")[0] for text in found]
+    assert severities == sorted(severities, key=["serious", "warning", "note"].index)
+
+
+def test_a_mask_has_no_distances(tmp_path):
+    np.save(tmp_path / "disc.npy", np.hypot(*np.indices((24, 40)) - 12) < 4)
+    rock = {"label": "rock", "mask": "disc.npy", "boundary": {"name": "interpolated"}}
+    (found,) = lines(parse_case(tables(**CHANNEL, body=[rock]), tmp_path / "test.toml"))
+    assert found.startswith("warning: body.rock.boundary: 'interpolated' uses the distance")
+
+
+U = 0.05
+HARMLESS = {
+    "channel": CHANNEL,
+    "reynolds": CHANNEL | reynolds(0.05),
+    "mean of a profile": CHANNEL | reynolds(0.05 / 1.5),
+    "disc": CHANNEL | {"body": [body(DISC)]},
+    "step beside the inlet": CHANNEL | {"body": [block([0, 0], [10, 8])]},
+    "duct": DUCT | force(8 * 0.1 * U / 24**2, 0),
+    "lid": {"boundary": [SIDES | {"where": ["x-", "x+", "y-"]},
+                         REST | {"where": ["y+"], "velocity": [U, 0]}]},
+    "wave": PERIODIC | force(f"{U * 0.1 * (2 * pi / 24) ** 2}*cos(2*pi*y/ny)", 0),
+    "oscillating": PERIODIC | force("1e-4*cos(2*pi*t/500)", 0),
+    "gradient": PERIODIC | force("1e-3*sin(2*pi*x/nx)", 0),
+    "weight": DUCT | force(0, 1e-4),
+    "sound": PERIODIC | {"initial": {"rho": "1 + 0.01*sin(2*pi*x/nx)"}},
+    "pressure": {"boundary": [OUTLET | {"where": ["x-"], "rho": 1.01}, OUTLET, SIDES]},
+    "through the box": {"boundary": [INLET, INLET | {"where": ["x+"]}, SIDES]},
+    "friction velocity": DUCT | force(2e-7, 0) | {"initial": {"u": [0.05, 0]}} | {
+        "fluid": {"reynolds": 1, "length": 24, "velocity": 0.002}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_nothing_is_reported(name):
+    found = lines(parse_case(tables(**HARMLESS[name]), "test.toml"))
+    assert [text for text in found if not text.startswith("note: body.it")] == []
+
+
+@pytest.mark.parametrize("rho", [1e30, "1e30 + x"])
+def test_a_density_that_can_never_be_meant_is_refused(rho):
+    with pytest.raises(CaseError, match=r"initial.rho: .*1e\+30.* at most 1e\+06"):
+        plan(parse_case(tables(**PERIODIC, initial={"rho": rho}), "test.toml"))
+    end = OUTLET | {"rho": rho}
+    with pytest.raises(CaseError, match=r"boundary.1.rho: .*1e\+30.* at most 1e\+06"):
+        parse_case(tables(boundary=[INLET, end, SIDES]), "test.toml")
+
+
+def test_findings_are_in_order_and_there_once():
+    given = (NOTE, "a"), (WARNING, "b"), (SERIOUS, "c"), (WARNING, "a"), (NOTE, "a")
+    found = [Finding(severity, "", text) for severity, text in given]
+    assert [each.line for each in in_order(found)] == [
+        "serious: c", "warning: b", "warning: a", "note: a"
+    ]  # fmt: skip
+
+
+def parts_of(case, slabs):
+    parts = []
+    for slab in split(case.shape, slabs, case.domain.periodic[-1]):
+        geometry.build(case, slab, lambda *of: parts.append(flaws.find(*of)))
+    return parts
+
+
+@pytest.mark.parametrize("periodic", [[False] * 3, [True, False, True], [False, True, True]])
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
+def test_channels_are_runs_of_cells_between_solids_on_any_cut(lattice, periodic, tmp_path):
+    size = {"D2Q9": [17, 13], "D3Q19": [8, 9, 10]}[lattice]
+    D = len(size)
+    solid = np.random.default_rng(3).random(size[::-1]) < 0.12
+    np.save(tmp_path / "rock.npy", solid)
+    walls = [f"{a}{s}" for a, p in zip("xyz", periodic[:D], strict=False) if not p for s in "-+"]
+    more = {"lattice": {"name": lattice}, "domain": {"size": size, "periodic": periodic[:D]}}
+    more["boundary"] = [REST | {"where": walls}] if walls else []
+    more["body"] = [{"mask": "rock.npy", "boundary": REST}]
+    case, wanted = parse_case(tables(**more), tmp_path / "test.toml"), 0
+    modes = ["wrap" if p else "constant" for p in periodic[:D][::-1]]
+    padded = solid
+    for axis, mode in enumerate(modes):
+        width = [(4, 4) if axis == a else (0, 0) for a in range(D)]
+        fill = {"constant_values": True} if mode == "constant" else {}
+        padded = np.pad(padded, width, mode=mode, **fill)
+    for cell in itertools.product(*map(range, solid.shape)):
+        here = np.array(cell) + 4
+        for axis in range(D):
+            step = np.eye(D, dtype=int)[axis]
+            a, b = (next((k for k in range(1, 5) if padded[tuple(here + s * k * step)]), 5)
+                    for s in (-1, 1))  # fmt: skip
+            if not padded[tuple(here)] and a + b - 1 <= 3:
+                wanted += 1
+                break
+    for slabs in (1, 2, 5, case.shape[0]):
+        parts = parts_of(case, slabs)
+        assert sum(part.narrow for part in parts) == wanted > 0
+        assert inspect(case, parts, initial_ranges(case)) == plan(case).findings
+
+
+def test_estimated_speeds_are_those_of_known_flows():
+    """A channel exactly, a duct within a fifth, a fluid without walls, and one with open ends."""
+    duct = {"domain": {"size": [4, 16, 16], "periodic": [True, False, False]}}
+    duct |= {"lattice": {"name": "D3Q19"}} | force(1e-5, 0, 0)
+    duct |= {"boundary": [REST | {"where": ["y-", "y+", "z-", "z+"]}]}
+    ends = {"boundary": [OUTLET | {"where": ["x-"], "rho": 1.01}, OUTLET]}
+    ends["domain"] = {"size": [40, 24], "periodic": [False, True]}
+    for more, wanted in (
+        (DUCT | force(1e-5, 0), 1e-5 * 24**2 / 0.8),
+        (duct, 0.29468541 * 1e-5 * 64 / 0.1),
+        (PERIODIC | force(1e-5, 0), 0.2),
+        (ends, sqrt(2 / 3 * 0.01)),
+    ):
+        case = parse_case(tables(**more), "test.toml")
+        (part,) = parts_of(case, 1)
+        (push,) = driven_flow.pushes(case)
+        across = {"D2Q9": 3, "D3Q19": 5}[case.lattice.name]
+        radius = part.fluid * across / part.wall_links if part.wall_links else np.inf
+        found = driven_flow.speed(case, push, radius)
+        assert found == pytest.approx(wanted, rel=0.2 if more is duct else 0.02)
+
+
+def test_run_reports_what_check_reports_and_keeps_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    case = tables(**CHANNEL | {"body": [block([0, 0], [2, 24])], "run": {"steps": 3}})
+    (tmp_path / "it.toml").write_text(toml_text.dumps(case))
+    wanted = lines(parse_case(case, "it.toml"))
+    assert len(wanted) > 1
+    for verb in ("check", "run"):
+        result = CliRunner().invoke(cli, [verb, "it.toml"])
+        said = [line for line in result.output.splitlines()
+                if line.startswith(("serious:", "warning:", "note:"))]  # fmt: skip
+        assert said == wanted, result.output
+    kept = json.loads((tmp_path / "it.out" / "summary.json").read_text())["findings"]
+    assert [Finding(**each).line for each in kept] == wanted
+
+
+def test_a_restart_does_not_look_at_the_initial_fields(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    case = tables(**SUSPICIOUS["formula"][0] | {"run": {"steps": 2}})
+    case["output"] = [{"name": "checkpoint", "every": 1}]
+    (tmp_path / "it.toml").write_text(toml_text.dumps(case))
+    first = CliRunner().invoke(cli, ["run", "it.toml"])
+    again = CliRunner().invoke(cli, ["run", "it.toml", "--restart", "auto"])
+    assert ["initial.u" in each.output for each in (first, again)] == [True, False]
+
+
+def test_a_large_box_is_looked_at_in_part(monkeypatch):
+    """Evenly spaced planes of the initial fields; all of them in small boxes."""
+    seen = []
+    case = parse_case(tables(**SUSPICIOUS["formula"][0]), "test.toml")
+    kind = type(case.fluids[0].initial)
+    monkeypatch.setattr(kind, "evaluate", lambda self, shape, begin, end: seen.append(begin) or
+                        (np.ones((1, 1, 4)), np.zeros((1, 1, 4, 2))))  # fmt: skip
+    initial_ranges(case)
+    monkeypatch.setattr("mpilbm.speeds.LOOKED_AT", 40 * 6)
+    initial_ranges(case)
+    assert seen == [*range(24), 2, 6, 10, 14, 18, 22]
+
+
+def test_of_ranks_without_fluid():
+    (found,) = geometry_findings.idle([0, 5, 7])
+    assert found.line.startswith("warning: ranks: the slabs of 1 of 3 ranks (0) hold no fluid")

@@ -11,7 +11,8 @@ import click
 from mpilbm import __version__
 from mpilbm.errors import INTERRUPTED, MpilbmError
 
-RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+                  "PALS_RANKID", "SLURM_PROCID")  # fmt: skip
 
 
 class File(click.Path):

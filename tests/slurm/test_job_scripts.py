@@ -195,14 +195,17 @@ def test_a_run_stops_before_the_time_limit(folder):
 
 
 def requeued(job) -> None:
-    """Wait until a job is in the queue again, and let it start at once, not two minutes later."""
+    """Wait until a job is in the queue again, and let it start soon, not after two minutes.
+
+    Within the same second the node would still refuse it: its credential has been revoked.
+    """
 
     def pending():
         found = job.facts()
         return found["JobState"] == "PENDING" and found["Restarts"] == "1"
 
     until(pending, "requeued")
-    command("scontrol", "update", f"JobId={job.number}", "StartTime=now")
+    command("scontrol", "update", f"JobId={job.number}", "StartTime=now+3")
 
 
 def test_a_chain_requeues_itself_and_continues_to_the_end(folder):

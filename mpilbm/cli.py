@@ -12,7 +12,8 @@ from mpilbm import __version__, terminal
 from mpilbm.errors import INTERRUPTED, MpilbmError
 from mpilbm.printable import one_line
 
-RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+                  "PALS_RANKID", "SLURM_PROCID")  # fmt: skip
 
 
 class File(click.Path):

@@ -18,6 +18,7 @@ from mpilbm import __version__, processes
 from mpilbm.units import counted
 
 SECONDS = 30  # for a child process to answer
+NODE_GPUS = Path("/proc/driver/nvidia/gpus")  # a folder for each, visible to this process or not
 
 MPI_QUESTION = """
 import mpi4py
@@ -181,13 +182,24 @@ def devices(probe: bool) -> list[Fact]:
         text = f"cannot be used: {problem or answer[0]}"
         return [*facts, Fact("devices", "nvidia", text, mend)]
     _, text, install = answer
-    facts.append(Fact("devices", "nvidia", text))
+    facts.append(visible(text, int(text.split()[0])))
     answer, problem = ask(DEVICE_QUESTION)
     if not answer:
         return [*facts, Fact("devices", "cupy", f"cannot be used: {problem}", install)]
     package = version("cupy-cuda13x", "cupy-cuda12x", "cupy")
     facts.append(Fact("devices", "cupy", f"{package}, {'; '.join(answer)}"))
     return [*facts, device_memory(probe)]
+
+
+def visible(text: str, devices: int) -> Fact:
+    """The driver, and how many GPUs of this node are hidden from this process."""
+    every = len(list(NODE_GPUS.iterdir())) if NODE_GPUS.is_dir() else 0
+    if devices >= every:
+        return Fact("devices", "nvidia", text)
+    setting = os.environ.get("CUDA_VISIBLE_DEVICES")
+    why = "" if setting is None else f", CUDA_VISIBLE_DEVICES={setting}"
+    fix = "several ranks on a node: make all of its GPUs visible to each (SLURM: --gpu-bind=none)"
+    return Fact("devices", "nvidia", f"{text} ({every} GPUs on this node{why})", fix)
 
 
 def device_memory(probe: bool) -> Fact:

@@ -167,4 +167,4 @@ def require(device, case, slab, lists=(), fluid=None) -> None:
     needed = sum(bytes_needed(case, slab, fluid).values())
     needed += len(case.fluids) * int(list_bytes(case, slab, lists).sum())
     needed += int(wall_bytes(case, slab, lists).sum())
-    device.require(needed, "the fields of a slab")
+    device.require(needed, "the fields of a slab", first=True)

@@ -144,7 +144,10 @@ def report_findings(case, parts, comm, begins: bool) -> list[Finding]:
 def open_device(backend, comm) -> tuple:
     """The backend that all ranks agree on, and this rank's device."""
     backend = backends.agreed(comm, together(comm, backend.resolve))
-    return backend, together(comm, backend.open, *local_rank(comm))
+    device = together(comm, backend.open, *local_rank(comm))
+    users = backends.users(comm.allgather(device.identity), comm.rank)
+    together(comm, device.divide, users or device.sharing)
+    return backend, device
 
 
 def begin(solver, case, comm, checkpoints, restart) -> tuple:

@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 
-from mpilbm import backends, registry
+from mpilbm import backends, info, registry
 from mpilbm.backends import cuda, cuda_launch, nvidia
 from mpilbm.backends.cpu import Cpu
 from mpilbm.codegen.program import Argument, Kernel, Program
@@ -146,6 +146,19 @@ def test_rows_that_no_grid_holds():
     assert device.problems((10, 65536, 100)) == []
     (words,) = device.problems((10, 65536, 500))
     assert "65536 rows" in words
+
+
+def test_info_reports_gpus_that_are_not_visible(tmp_path, monkeypatch):
+    for name in ("0000:18:00.0", "0000:2a:00.0"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(info, "NODE_GPUS", tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    found = info.visible("1 devices, driver for CUDA 13", 1)
+    assert found.value.endswith("CUDA 13 (2 GPUs on this node, CUDA_VISIBLE_DEVICES=1)")
+    assert "--gpu-bind=none" in found.mend
+    assert info.visible("2 devices, driver for CUDA 13", 2).mend == ""
+    monkeypatch.setattr(info, "NODE_GPUS", tmp_path / "missing")
+    assert info.visible("1 devices", 1).value == "1 devices"
 
 
 def test_names():

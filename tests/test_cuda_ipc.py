@@ -1,6 +1,7 @@
 """Exchanges by `cuda_ipc`: its kernel, compiled for a CPU, between threads that stand for GPUs."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
@@ -172,6 +173,45 @@ def test_a_neighbour_that_does_not_come_ends_the_wait(monkeypatch):
     done[1].result()
 
 
+@with_compiler
+def test_a_neighbour_whose_process_has_ended_ends_the_wait(monkeypatch):
+    """The host's check raises and lets the kernel go, which leaves the neighbour's memory alone."""
+    slabs, world = halo_cases.slabs(2, False), World(2)
+
+    def ended():
+        raise MpilbmError("process 7 of rank 1 has ended")
+
+    def first(slab):
+        device = Device(slab.rank)
+        exchanger = world.exchanger(slab.rank, slab, device)
+        ends = halo_cases.Ends(slab, device, exchanger)
+        exchanger.connect()
+        if slab.rank == 1:
+            before = [array.copy() for array in ends.arrays]
+            return before, ends.arrays
+        monkeypatch.setattr(exchanger.neighbours, "check", ended)
+
+        def host():
+            with pytest.raises(MpilbmError):
+                exchanger.check()
+
+        begin = time.monotonic()
+        with exchanger:
+            threading.Timer(0.1, host).start()
+            ends.exchange.start()
+            ends.exchange.finish()
+            taken = time.monotonic() - begin
+            raise ValueError(f"{taken}")  # as the check does on a GPU, out of finish()
+
+    with ThreadPoolExecutor(2) as pool:
+        done = [pool.submit(first, slab) for slab in slabs]
+    with pytest.raises(ValueError, match=r"0\.\d+") as error:
+        done[0].result()
+    assert 0.1 < float(str(error.value)) < PATIENCE / 4
+    for before, after in zip(*done[1].result(), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
 class Elsewhere(SameMemory):
     """Windows that show rank 0's memory to nobody: what is written for it goes astray."""
 
@@ -224,8 +264,8 @@ class Shut(SameMemory):
 )  # fmt: skip
 def test_auto_goes_on_alike_on_all_ranks(memory, way, why, monkeypatch):
     world, shown = World(3), []
-    monkeypatch.setattr(cuda_ipc, "reach", lambda *of: None)
-    monkeypatch.setattr(cuda_ipc, "Windows", lambda runtime: shown.append(memory()) or shown[-1])
+    monkeypatch.setattr(cuda_ipc, "reach", lambda *of: (None, frozenset()))
+    monkeypatch.setattr(cuda_ipc, "Windows", lambda *of: shown.append(memory()) or shown[-1])
     monkeypatch.setattr(gpu_mpi, "verdict", lambda: Verdict(True, "MPI says so"))
 
     def resolved(rank):

@@ -25,6 +25,7 @@ SCRIPTS = [
     "tools/test",
     ".ci/bare",
     ".ci/run",
+    ".ci/slurm",
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("jobs/*.sh")),
 ]
 
@@ -74,6 +75,7 @@ def test_a_job_has_one_rank_for_each_gpu_and_sees_all_gpus(name):
 @pytest.mark.parametrize("name", [name for name in JOBS if name != SERIES])
 def test_a_run_is_told_before_the_limit_and_adds_to_its_log(name):
     found = directives(name)
+    assert "requeue" in found
     to_script = "B:" if name == "mpirun_nodes.sh" else ""
     assert found["signal"] == f"{to_script}USR1@600"
     assert found["open-mode"] == "append"
@@ -112,7 +114,13 @@ while [[ $1 == --* ]]; do
     shift
 done
 ((ranks <= MOST)) || ranks=$MOST
-[[ ! -e $SPOOL/code ]] || exit "$(<"$SPOOL/code")"
+if [[ -e $SPOOL/code ]]; then
+    if [[ -e $SPOOL/progress ]]; then # a checkpoint of a later step each time
+        mkdir -p small.out
+        touch "small.out/checkpoint_$(wc -l <"$SPOOL/calls").h5"
+    fi
+    exit "$(<"$SPOOL/code")"
+fi
 if [[ -e $SPOOL/limit ]]; then
     file=$(<"$SPOOL/limit")
     rm "$SPOOL/limit"
@@ -175,7 +183,8 @@ def summary(folder) -> dict:
 def test_a_job_runs_its_case(slurm, name):
     code, said, called = submit(slurm, name)
     assert code == 0, said
-    assert called == ["srun mpilbm run small.toml --output small.out --restart auto"]
+    options = "" if name == "one_gpu.sh" else "--kill-on-bad-exit=0 --wait=30 "
+    assert called == [f"srun {options}mpilbm run small.toml --output small.out --restart auto"]
     found = summary(slurm[0] / "small.out")
     assert found["status"] == "done"
     assert found["ranks"] == (1 if name == "one_gpu.sh" else 2)
@@ -225,10 +234,20 @@ def test_a_chain_goes_on_until_all_steps_are_done(slurm):
 @pytest.mark.parametrize(("code", "links", "runs"), [(0, 5, 1), (3, 5, 1), (4, 2, 3), (4, 0, 1)])
 def test_a_chain_ends_with_its_links_and_with_any_other_code(slurm, code, links, runs):
     (slurm[0] / "spool" / "code").write_text(str(code))
+    (slurm[0] / "spool" / "progress").touch()
     found, said, called = submit(slurm, "chain.sh", LINKS=str(links))
     assert found == code
     assert sum(call.startswith("srun") for call in called) == runs
     assert (f"not done after {links} restarts" in said) == (code == 4)
+
+
+def test_a_chain_ends_where_a_run_makes_no_progress(slurm):
+    """As when the time limit is too short for one step: it would be requeued to no end."""
+    (slurm[0] / "spool" / "code").write_text("4")
+    code, said, called = submit(slurm, "chain.sh")
+    assert code == 4
+    assert len(called) == 1
+    assert "made no progress (newest checkpoint: none); not requeued" in said
 
 
 @with_mpirun

@@ -54,15 +54,49 @@ def python(text, ranks, tmp_path, **environment):
             1,
         ),
         ({"PMIX_RANK": "2"}, 0),
+        ({"PALS_RANKID": "1", "PALS_LOCAL_RANKID": "1"}, 0),
+        ({"MV2_COMM_WORLD_SIZE": "6", "MV2_COMM_WORLD_RANK": "5"}, 6),
     ],
 )
 def test_launchers_are_told_apart(environment, ranks):
     assert launcher.ranks(environment) == ranks
 
 
+@pytest.mark.parametrize(
+    ("environment", "number"),
+    [
+        ({}, 0),
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "3", "SLURM_LOCALID": "0"}, 3),
+        ({"MPI_LOCALRANKID": "2", "SLURM_LOCALID": "0"}, 2),
+        ({"PALS_RANKID": "7", "PALS_LOCAL_RANKID": "3"}, 3),
+        ({"MV2_COMM_WORLD_LOCAL_RANK": "1", "SLURM_LOCALID": "0"}, 1),
+        ({"MVP_COMM_WORLD_LOCAL_RANK": "1"}, 1),
+        ({"FLUX_TASK_LOCAL_ID": "2"}, 2),
+        ({"PMI_LOCAL_RANK": "2"}, 2),
+        ({"SLURM_LOCALID": "1"}, 1),
+    ],
+)
+def test_the_number_on_the_node(environment, number):
+    assert launcher.local_rank(environment) == number
+
+
+def test_no_higher_thread_level_is_requested_than_is_used(monkeypatch):
+    levels = []
+    MPI = SimpleNamespace(
+        Is_initialized=lambda: False, Init_thread=levels.append, THREAD_FUNNELED="funneled",
+        COMM_WORLD=SimpleNamespace(size=1), get_vendor=lambda: ("Open MPI", (5, 0, 0)),
+    )  # fmt: skip
+    monkeypatch.setattr(launcher, "library", lambda: MPI)
+    monkeypatch.setattr(launcher, "ranks", lambda: None)
+    assert world.world() is MPI.COMM_WORLD
+    assert levels == ["funneled"]
+
+
 def test_a_child_keeps_the_settings_and_loses_the_launcher():
     settings = {"UCX_TLS": "self,cuda", "OMPI_MCA_pml": "ucx", "PATH": "/bin", "HOME": "/"}
+    settings |= {"MV2_USE_CUDA": "1"}
     ours = {"PMI_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_MCA_ess": "pmi", "SLURM_JOBID": "1"}
+    ours |= {"MV2_COMM_WORLD_RANK": "0", "PALS_LOCAL_RANKID": "0", "FLUX_TASK_LOCAL_ID": "0"}
     assert launcher.without_launcher(settings | ours) == settings
 
 

@@ -56,7 +56,7 @@ def test_addresses_of_nodes_beyond_32_bits(monkeypatch):
 
     monkeypatch.setattr(NodeGrid, "stride", property(far_away))
     monkeypatch.setattr(CpuDevice, "upload", lambda self, array: np.ravel(array))
-    monkeypatch.setattr(CpuDevice, "require", lambda *_: None)
+    monkeypatch.setattr(CpuDevice, "require", lambda *_, **of: None)
     found = Cluster(case).start()
     (solver,) = found.solvers
     assert solver.grid.piece(1, 0, 1)[0] > 2**31

@@ -50,7 +50,7 @@ def test_check_counts_what_a_run_will_ask_for(layout, monkeypatch, tmp_path):
     """Also arrays of single lists: state, cells inwards, distances; forces; sums of statistics."""
     asked = {}
 
-    def require(self, needed, what):
+    def require(self, needed, what, first=False):
         asked[what] = needed
 
     monkeypatch.setattr(CpuDevice, "require", require)
@@ -99,7 +99,7 @@ def test_forces_take_no_more_than_they_ask_for(name, split, monkeypatch):
         taken.append(allocate(*of))
         return taken[-1]
 
-    monkeypatch.setattr(CpuDevice, "require", lambda _, needed, what: asked.append(needed))
+    monkeypatch.setattr(CpuDevice, "require", lambda _, needed, what, **of: asked.append(needed))
     monkeypatch.setattr(CpuDevice, "allocate", take)
     MomentumExchange(solver.fluids[0], solver.geometry)
     (needed,) = asked
@@ -163,7 +163,7 @@ def test_wall_cells_of_coupled_fluids_are_counted(lattice, wetting, monkeypatch)
     tables, asked = two(lattice, **walled(lattice, wetting)), {}
     tables["boundary"][1] |= {"wetting": wetting} if wetting else {}
     monkeypatch.setattr(
-        CpuDevice, "require", lambda _, needed, what: asked.setdefault(what, needed)
+        CpuDevice, "require", lambda _, needed, what, **of: asked.setdefault(what, needed)
     )
     (solver,) = Cluster(tables).solvers
     taken = taken_from_now_on(monkeypatch)

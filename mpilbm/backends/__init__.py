@@ -51,7 +51,8 @@ class Device:
 
     `identity` is the same string for two ranks that share one accelerator, and empty on a CPU;
     `index` is its number among those that this process sees, None on a CPU;
-    `sharing` is how many ranks of this machine take their memory from the same place;
+    `sharing` is how many ranks of this machine take their memory from the same place, `share` the
+    bytes that were free for each of them when `divide` was called;
     `records` is whether it keeps `recording`s.
     """
 
@@ -62,11 +63,16 @@ class Device:
     identity: str = ""
     index: int | None = None
     sharing: int = 1
+    share: int | None = None
     records: bool = False
 
     def memory(self) -> tuple[int, int]:
         """Bytes free and bytes in all."""
         raise NotImplementedError
+
+    def divide(self, users: int) -> None:
+        """Divide the free memory between `users` ranks; call before any of them allocates."""
+        self.sharing, self.share = users, self.memory()[0] // users
 
     def attach(self) -> None:
         """Make it the current device of this thread, where there is such a thing."""
@@ -86,10 +92,16 @@ class Device:
         """What enqueues, call by call, all that `work()` enqueues; nothing runs now."""
         raise NotImplementedError
 
-    def require(self, count: int, what: str) -> None:
-        """Raise CaseError unless `count` bytes for `what` fit; to be asked before allocating."""
+    def require(self, count: int, what: str, first: bool = False) -> None:
+        """Raise CaseError unless `count` bytes for `what` fit; call it before allocating.
+
+        `first`: this rank has allocated nothing yet. Other ranks on the same device may have, so
+        that what is free now is no longer divided between all of them.
+        """
         free, total = self.memory()
-        if count > free // self.sharing:
+        divided = first and self.share is not None
+        most = min(free, self.share) if divided else free // self.sharing
+        if count > most:
             shared = f", shared by {self.sharing} ranks" if self.sharing > 1 else ""
             raise CaseError(
                 f"{what} needs {gibibytes(count)}, but {self.name} has {gibibytes(free)} of "
@@ -121,6 +133,14 @@ def agreed(comm, backend: Backend) -> Backend:
             where="backend.name",
         )
     return backend
+
+
+def users(identities: list[str], rank: int) -> int:
+    """How many ranks use the accelerator of this rank; 0 on a CPU, which has no identity.
+
+    The number of visible devices says nothing of it: a launcher may show each rank one device.
+    """
+    return identities.count(identities[rank]) if identities[rank] else 0
 
 
 def shared_devices(identities: list[str]) -> list[str]:

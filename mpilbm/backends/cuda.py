@@ -48,8 +48,7 @@ class Cuda(Backend):
         index = local_rank % count if self.device is None else self.device
         if index >= count:
             raise CaseError(f"found {index}, allowed 0 to {count - 1}", where="backend.device")
-        sharing = -(-local_ranks // count) if self.device is None else local_ranks
-        return CudaDevice(cupy, index, self.fused, sharing)
+        return CudaDevice(cupy, index, self.fused)
 
 
 def load_cupy(found: nvidia.Driver):
@@ -127,8 +126,8 @@ class CudaDevice(Device):
 
     kind, records = "cuda", True
 
-    def __init__(self, cupy, index: int, fused: bool, sharing: int):
-        self._cupy, self._fused, self.sharing = cupy, fused, sharing
+    def __init__(self, cupy, index: int, fused: bool):
+        self._cupy, self._fused = cupy, fused
         self.index, self._device = index, cupy.cuda.Device(index)
         self.attach()
         runtime = cupy.cuda.runtime

@@ -31,8 +31,8 @@ class CudaIpc(Halo):
         nodes = sorted({identity.split()[0] for identity in identities})
         if len(nodes) > 1:
             refuse(f"joins GPUs of one node, found {', '.join(nodes)}; use 'auto' or 'nccl'")
-        runtime = together(comm, reach, slab, device, [one.split()[1] for one in identities])
-        trial = Windows(runtime)
+        reached = together(comm, reach, slab, device, [one.split()[1] for one in identities])
+        trial = Windows(*reached)
         try:
             with IpcExchanger(slab, comm, device, trial, Wordless) as exchanger:
                 arrived = comm.allgather(arrives(exchanger))
@@ -45,7 +45,7 @@ class CudaIpc(Halo):
                 f"{arrived.index(False)} for a trial did not arrive (is an IOMMU on? NCCL would "
                 "need NCCL_P2P_DISABLE=1 there); use 'staged'"
             )
-        return IpcExchanger(slab, comm, device, Windows(runtime))
+        return IpcExchanger(slab, comm, device, Windows(*reached))
 
 
 class Wordless(IpcExchange):

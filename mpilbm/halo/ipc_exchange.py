@@ -24,9 +24,10 @@ graph; the first start() of any exchange connects all that are prepared, before 
 
 All blocks tell that the planes are free and load what they write first; each awaits the neighbours'
 word alone, and the last that is done tells and awaits the rest: no block waits for another of its
-own GPU, in whatever order they come to run. A wait ends after PATIENCE seconds: what is missing is
-told to the host, and the device stops with an error. It is long, as the host of a rank may be held
-up in good health; of one that is gone the launcher tells.
+own GPU, in whatever order they come to run. A wait ends after PATIENCE seconds: the host gets to
+know what is missing, and the device stops with an error. PATIENCE is long, because a rank may be
+delayed without being in trouble. A wait also ends once the host reports that a neighbour is gone:
+while it waits for the device, the host looks whether the neighbours' processes are still running.
 
 Words are stored with release and loaded with acquire semantics at the scope of the system, the
 last block's behind a fence that counts for all others. [PTX ISA, Memory Consistency Model]
@@ -38,6 +39,7 @@ import numpy as np
 
 from mpilbm.errors import MpilbmError
 from mpilbm.halo import Exchange, Exchanger
+from mpilbm.halo.neighbours import Neighbours
 from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.outputs.agree import together
 
@@ -85,15 +87,24 @@ struct Piece {
   word bytes;
 };
 
-INLINE void await(const word* flag, word turn, word* failure, word what, word patience)
+/* Waits for a word; false if the host has set failure[1], which is in its memory: look rarely. */
+INLINE bool await(const word* flag, word turn, word* failure, word what, word patience)
 {
   const word begin = nanoseconds();
-  while (told(flag) < turn)
-    if (nanoseconds() - begin > patience) {
+  word looked = begin;
+  while (told(flag) < turn) {
+    const word now = nanoseconds();
+    if (now - looked > 1000000) {
+      if (told(failure + 1)) return false;
+      looked = now;
+    }
+    if (now - begin > patience) {
       tell(failure, what);
       __threadfence_system();
       give_up();
     }
+  }
+  return true;
 }
 
 /* A part of a piece is as much as the threads of a block hold at once. */
@@ -129,8 +140,10 @@ extern "C" __global__ void __launch_bounds__(256)
 exchange(word* own, const Side* sides, const Piece* pieces, word count, word* failure,
          word patience)
 {
+  __shared__ word gone; /* whether the neighbours are waited for in vain */
   word turn = 0;
   if (threadIdx.x == 0) {
+    gone = 0;
     turn = own[0] + 1;
     for (int k = 0; k < 2; k++)
       if (sides[k].tell_free) tell(sides[k].tell_free, turn);
@@ -139,8 +152,9 @@ exchange(word* own, const Side* sides, const Piece* pieces, word count, word* fa
   if (blockIdx.x < count) load(part, pieces[blockIdx.x]);
   if (threadIdx.x == 0)
     for (int k = 0; k < 2; k++)
-      if (sides[k].tell_here) await(sides[k].free, turn, failure, 1 + k, patience);
+      if (sides[k].tell_here && !await(sides[k].free, turn, failure, 1 + k, patience)) gone = 1;
   __syncthreads();
+  if (gone) return;
   for (word k = blockIdx.x; k < count; k += gridDim.x) {
     store(part);
     if (k + gridDim.x < count) load(part, pieces[k + gridDim.x]);
@@ -256,16 +270,30 @@ def _word(line: int, side: int) -> int:
 
 
 class IpcExchanger(Exchanger):
-    """Exchanges between GPUs of one node."""
+    """Exchanges between GPUs of one node.
+
+    `failure`: what a kernel missed in vain, and whether kernels shall not wait any longer.
+    """
 
     def __init__(self, slab, comm, device, windows, kind=IpcExchange):
         super().__init__(partial(kind, self))
         self.slab, self.comm, self.device, self.windows = slab, comm, device, windows
-        self.failure = device.pinned(1, np.uint64)
+        self.failure = device.pinned(2, np.uint64)
+        self.neighbours = None  # watched from connect() on: no kernel waits before
         self.kernel = device.module(TEXT, ("--std=c++17",)).get_function("exchange")
+
+    def check(self) -> None:
+        """MpilbmError if a neighbour's process has ended; no kernel waits for it any longer."""
+        try:
+            self.neighbours.check()
+        except MpilbmError:
+            self.failure[1] = 1
+            raise
 
     def connect(self) -> None:
         """Connect all exchanges that are prepared, the same on all ranks; collective."""
+        self.neighbours = Neighbours(self.slab, self.comm)
+        self.device.watch(self.check)
         new = [each for each in self._exchanges if each.launch is None]
         shown = self.comm.allgather(together(self.comm, lambda: [each.shown() for each in new]))
         together(self.comm, self._connect, new, zip(*shown, strict=True))
@@ -280,6 +308,9 @@ class IpcExchanger(Exchanger):
             self.comm.Barrier()
             self.windows.close()
             self.comm.Barrier()
+        else:
+            self.failure[1] = 1
+        self.device.watch(None)
         super().__exit__(kind, *error)
         if kind is not None and self.failure[0]:
             raise MpilbmError(self._silent(int(self.failure[0]) - 1)) from error[0]

@@ -8,7 +8,12 @@ SETTINGS = ("UCX_", "MPICH_", "MPIR_CVAR_", "FI_", "OMPI_MCA_pml", "OMPI_MCA_btl
             "OMPI_MCA_mtl", "OMPI_MCA_opal", "OMPI_ALLOW", "PRTE_MCA_rmaps", "PRTE_PREFIX",
             "PMIX_PREFIX")  # fmt: skip
 # What a launcher sets in its ranks.
-LAUNCHERS = ("PMI", "OMPI_", "PRTE_", "HYD", "SLURM_", "MPI_LOCAL", "MPIEXEC_", "PALS_")
+LAUNCHERS = ("PMI", "OMPI_", "PRTE_", "HYD", "SLURM_", "MPI_LOCAL", "MPIEXEC_", "PALS_", "FLUX_",
+             "MV2_COMM_WORLD_", "MVP_COMM_WORLD_", "MPISPAWN_", "MPIRUN_")  # fmt: skip
+# The rank's number on its node. SLURM's comes last: mpirun may itself be started by srun.
+LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
+               "MVP_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK",
+               "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID")  # fmt: skip
 
 
 def ranks(environment=os.environ) -> int | None:
@@ -16,19 +21,20 @@ def ranks(environment=os.environ) -> int | None:
 
     SLURM sets its variables in a mere allocation too; those of a step count only inside srun.
     """
-    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"):
         if environment.get(name, "").isdigit():
             return int(environment[name])
     if "SLURM_STEP_ID" in environment and "SLURM_PROCID" in environment:
         tasks = environment.get("SLURM_STEP_NUM_TASKS", environment.get("SLURM_NTASKS", ""))
         if tasks.isdigit():
             return int(tasks)
-    return 0 if "PMIX_RANK" in environment or "PMI_RANK" in environment else None
+    silent = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
+    return 0 if any(name in environment for name in silent) else None
 
 
 def local_rank(environment=os.environ) -> int:
-    """This rank's number on its node as the launcher tells it; 0 where it does not."""
-    for name in ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"):
+    """This rank's number on its node as the launcher reports it; 0 where it does not."""
+    for name in LOCAL_RANKS:
         if environment.get(name, "").isdigit():
             return int(environment[name])
     return 0

@@ -53,6 +53,9 @@ def values_arrive(comm, device) -> bool:
 def main(backend: str, limit: int) -> None:
     """Print what was found; ends itself after `limit` seconds, even inside a hanging call."""
     signal.alarm(limit)
+    import mpi4py
+
+    mpi4py.rc(thread_level="funneled")  # as the runs
     from mpi4py import MPI
 
     from mpilbm.registry import make

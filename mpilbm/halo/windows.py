@@ -6,13 +6,18 @@ from mpilbm.backends import nvidia
 from mpilbm.errors import CaseError
 
 WAYS = "use 'auto' or 'nccl'"
+VISIBLE = (
+    "which this rank does not see: --gpu-bind=none (SLURM), or CUDA_VISIBLE_DEVICES unset, makes "
+    "all GPUs of the node visible to every rank"
+)
 
 
 class Windows:
-    """Memory of this node's GPUs as other ranks see it."""
+    """Memory of this node's GPUs as other ranks see it; `hidden` ranks' GPUs are not visible."""
 
-    def __init__(self, runtime):
+    def __init__(self, runtime, hidden=frozenset()):
         self._runtime, self._driver = runtime, ctypes.CDLL("libcuda.so.1")
+        self._hidden = hidden
         self._opened: dict[tuple, int] = {}
 
     def address(self, array) -> int:
@@ -46,11 +51,11 @@ class Windows:
             try:
                 self._opened[key] = self._runtime.ipcOpenMemHandle(handle)
             except self._runtime.CUDARuntimeError as error:
-                raise CaseError(
-                    f"'cuda_ipc' cannot open memory of rank {rank}'s GPU ({error}); containers "
-                    "must share IPC and PID namespaces, or use 'auto' or 'nccl'",
-                    "halo.name",
-                ) from error
+                hidden = f", {VISIBLE}" if rank in self._hidden else ""
+                refuse(
+                    f"cannot open memory of rank {rank}'s GPU ({error}){hidden}; containers must "
+                    f"share IPC and PID namespaces, or {WAYS}"
+                )
         return self._opened[key] + offset
 
     def close(self) -> None:
@@ -59,24 +64,24 @@ class Windows:
             self._runtime.ipcCloseMemHandle(self._opened.popitem()[1])
 
 
-def reach(slab, device, uuids: list[str]):
-    """CuPy's runtime, if this rank's GPU reaches the memory of both neighbours'; else CaseError."""
+def reach(slab, device, uuids: list[str]) -> tuple:
+    """CuPy's runtime, and which neighbours' GPUs this rank does not see.
+
+    Raises CaseError if its GPU does not reach the memory of a neighbour's. Of a GPU that is not
+    visible this cannot be asked; CUDA opens its memory all the same where the system lets it.
+    """
     from cupy.cuda import runtime
 
     seen = [nvidia.device_uuid(k) for k in range(runtime.getDeviceCount())]
-    for peer in {slab.lower, slab.upper} - {None}:
-        if uuids[peer] not in seen:
-            refuse(
-                f"needs all GPUs of the node visible to each rank; rank {slab.rank} does not see "
-                f"that of rank {peer}: start with --gpu-bind=none and without "
-                "CUDA_VISIBLE_DEVICES of one device, or use 'auto' or 'nccl'"
-            )
+    peers = {slab.lower, slab.upper} - {None}
+    hidden = frozenset(peer for peer in peers if uuids[peer] not in seen)
+    for peer in peers - hidden:
         if not runtime.deviceCanAccessPeer(device.index, seen.index(uuids[peer])):
             refuse(
                 f"needs GPUs that reach each other's memory; that of rank {slab.rank} does not "
-                f"reach that of rank {peer} (nvidia-smi topo -p2p r); use 'auto' or 'nccl'"
+                f"reach that of rank {peer} (nvidia-smi topo -p2p r); {WAYS}"
             )
-    return runtime
+    return runtime, hidden
 
 
 def refuse(why: str):

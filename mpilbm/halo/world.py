@@ -79,7 +79,7 @@ def world():
     if ranks not in (None, 1):
         gpu_mpi.verdict()
     if not MPI.Is_initialized():
-        MPI.Init_thread()
+        MPI.Init_thread(MPI.THREAD_FUNNELED)  # threads write files; the main one alone uses MPI
     if ranks not in (None, 0, 1) and MPI.COMM_WORLD.size == 1:
         raise _two_mpis(ranks, MPI)
     return MPI.COMM_WORLD

@@ -1,0 +1,46 @@
+"""Processes of the neighbouring ranks on this node: whether they are still running."""
+
+import os
+from pathlib import Path
+
+from mpilbm.errors import MpilbmError
+
+ENDED = "ZX"  # states of a process in /proc: zombie, dead
+
+
+def start_time(process: int) -> str:
+    """When a process of this node started, in clock ticks from boot; "" if it has ended."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return ""
+    state, *more = text.rpartition(")")[2].split()  # the fields behind the name, from the third on
+    return "" if state in ENDED else more[18]
+
+
+class Neighbours:
+    """The processes of the ranks above and below. Collective; all ranks are on one node.
+
+    A process number may be used again: it is the same process if it started at the same time. A
+    neighbour in another PID namespace (a container of its own) is not found here and not watched.
+    """
+
+    def __init__(self, slab, comm):
+        own = os.getpid()
+        shown = comm.allgather((own, start_time(own)))
+        peers = {slab.lower, slab.upper} - {None, slab.rank}
+        self.rank = slab.rank
+        self.watched = {
+            peer: shown[peer] for peer in peers if start_time(shown[peer][0]) == shown[peer][1]
+        }
+
+    def check(self) -> None:
+        """Raise MpilbmError if a neighbour's process has ended."""
+        for peer, (process, started) in self.watched.items():
+            if start_time(process) != started:
+                raise MpilbmError(
+                    f"rank {self.rank}: process {process} of rank {peer} has ended, and its planes "
+                    "will not come; see what that rank and the system's log report (a process that "
+                    "needs too much memory is killed); --restart auto continues from the last "
+                    "checkpoint"
+                )

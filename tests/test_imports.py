@@ -24,14 +24,14 @@ collisions passes overrides fields_in field_copies
 initial solids speeds given_files box_walls moving_links slipping_links row_ends
 case_file case_checks case_findings case_errors quantities case
 link_values entry_lists geometry balance at_once
-pockets surfaces narrow_channels flaws geometry_findings driven_flow fluid_verdicts inspection
+stability pockets surfaces narrow_channels flaws geometry_findings driven_flow fluid_verdicts inspection
 codegen replay
 lists told step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells
 coupled populations
 solver
 statistics halo_bytes
 backends halo outputs
-check stability info listing new profiles plot progress steady stopping last_good
+check info listing new profiles plot progress steady stopping last_good
 run
 boxes bench variants startup report pingpong
 link scaling scaling_model scaling_plots scaling_report

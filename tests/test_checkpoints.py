@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
-from outputs_cases import BODY, TWO, damage, make_case, make_context
+from outputs_cases import BODY, TWO, damage, flip, make_case, make_context
 
 from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Output, next_due, restart
 from mpilbm.outputs.checkpoint import Checkpoint, existing
+from mpilbm.outputs.planes import PlaneFile
 from mpilbm.outputs.snapshot import Snapshot
 
 
@@ -93,6 +94,21 @@ def test_older_checkpoints_stay_when_the_new_one_reads_back_wrong(tmp_path, monk
 
     monkeypatch.setattr(os, "pwrite", flip_last)
     with pytest.raises(FileSystemError, match="reading it back gives other bytes"):
+        writer.write(4)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint_000000003.h5"]
+
+
+def test_metadata_that_reads_back_wrong_is_seen(tmp_path, monkeypatch):
+    """HDF5 writes it, so that there are no other bytes in memory to compare it with."""
+    _, writer = checkpoint(tmp_path, keep=1)
+    original = PlaneFile.seal
+
+    def seal(file):
+        flip(file.partial, file.partial.read_bytes().index(b"fluid\0"))
+        original(file)
+
+    monkeypatch.setattr(PlaneFile, "seal", seal)
+    with pytest.raises(FileSystemError, match="its datasets are not where they were created"):
         writer.write(4)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint_000000003.h5"]
 

@@ -142,8 +142,15 @@ class PlaneFile:
         together(self.comm, self._read_back)
 
     def _read_back(self):
+        import h5py
+
         try:
             verify(self.partial, *self.own_planes(), self.slab.shape[0])
+            if self.comm.rank == 0:
+                with told(self.path), h5py.File(self.partial, "r", locking="best-effort") as file:
+                    found = find_places(file)
+                if found != self.places:
+                    raise DamagedFileError("its datasets are not where they were created")
         except DamagedFileError as error:
             raise FileSystemError(
                 f"{self.path}: reading it back gives other bytes than were written: {error}; "

@@ -137,7 +137,7 @@ def _compare(path, what, stored, wanted):
     if stored != wanted:
         raise CaseError(
             f"this checkpoint has {what} = {stored}, the case {wanted}; a restart cannot change "
-            "it: restart with the case that wrote it, or start anew",
+            "it: restart with the case that wrote it, or start from step 0",
             path=path,
         )
 
@@ -150,7 +150,7 @@ def _read_own(path, slab, solver, step):
             if checksums(solver.solid(plane, plane + 1))[0] != solid[plane]:
                 raise CaseError(
                     f"the bodies are not those of this checkpoint (first seen in plane "
-                    f"{slab.begin + plane}); a restart cannot change them: start anew",
+                    f"{slab.begin + plane}); a restart cannot change them: start from step 0",
                     path=path,
                 )
         for group in solver.state_groups:
@@ -169,7 +169,7 @@ def _read_entries(path, slab, solver):
             if not np.array_equal(cells[own], state.cells):
                 raise CaseError(
                     f"the boundaries '{state.label}' do not act on the cells of this checkpoint; a "
-                    "restart cannot move them: start anew",
+                    "restart cannot move them: start from step 0",
                     path=path,
                 )
             state.write(values[own])

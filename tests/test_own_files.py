@@ -230,27 +230,42 @@ def test_room_that_overwrite_frees_counts(done, monkeypatch):
 # ----------------------------------------------------------------------------------------- links
 
 
-@pytest.mark.parametrize(
-    ("link", "code"),
-    [
-        ("mpilbm.lock", 2),
-        ("write.probe.partial", 0),
-        ("monitor.csv.partial", 0),
-        ("summary.json.partial", 0),
-        ("checkpoint_000000005.h5.partial", 0),
-        ("snapshot_000000000.vtkhdf.partial", 0),
-    ],
-)
-def test_a_link_is_not_followed(folder, link, code):
+LINKS = ("monitor.csv", "summary.json", "checkpoint_000000005.h5", "snapshot_000000000.vtkhdf")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_link_is_not_followed(folder, monkeypatch, late):
+    """Whether it is there before the run begins, or made while it runs."""
     Path("mine").write_text("mine")
-    Path("box.out", link).symlink_to(folder / "mine")
-    outputs = "output=[{name='monitor', every=5}, {name='checkpoint', every=5}, " \
-              "{name='snapshot', every=5}]"  # fmt: skip
-    result = call(*sets(outputs))
-    assert result.exit_code == code, result.output
+    claim = directory.RunDirectory.claim
+
+    def link():
+        for name in LINKS:
+            Path("box.out", f"{name}.partial").symlink_to(folder / "mine")
+        Path("box.out", "write.probe.partial").symlink_to(folder / "mine")
+
+    def claim_and_link(*arguments):
+        found = claim(*arguments)
+        link()
+        return found
+
+    if late:
+        monkeypatch.setattr(directory.RunDirectory, "claim", claim_and_link)
+    else:
+        link()
+    outputs = ", ".join(f"{{name='{name}', every=5}}" for name in ("monitor", "checkpoint"))
+    result = call(*sets(f"output=[{outputs}, {{name='snapshot', every=5, background=false}}]"))
+    assert result.exit_code == 0, result.output
     assert Path("mine").read_text() == "mine"
-    if code:
-        told(result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file.*; move it")
+    assert set(LINKS) <= contents().keys()
+
+
+def test_a_lock_that_is_a_link_is_refused(folder):
+    Path("mine").write_text("mine")
+    Path("box.out/mpilbm.lock").symlink_to(folder / "mine")
+    result = call()
+    told(result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file.*; move it")
+    assert Path("mine").read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", ["summary.json", "monitor.csv"])
@@ -281,7 +296,7 @@ def test_a_link_to_a_folder_is_a_folder(folder):
 def test_pictures_and_pages_do_not_follow_links(folder, monkeypatch):
     assert call("--set", "output=[{name='snapshot', every=5}]").exit_code == 0
     Path("mine").write_text("mine")
-    for name in ("speed.png", "profiles.png"):
+    for name in ("speed.png", "profiles.png.partial"):
         Path("box.out", name).symlink_to(folder / "mine")
     assert CliRunner().invoke(cli, ["plot", "box.out"]).exit_code == 0
     assert Path("mine").read_text() == "mine"

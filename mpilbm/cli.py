@@ -125,7 +125,7 @@ def show_tracebacks(context, option, wanted) -> None:
 
 
 def load_plugin(path: Path) -> None:
-    """Import a file of registered names; its own errors keep their traceback."""
+    """Import a file of registered names."""
     from mpilbm import registry
     from mpilbm.errors import CommandError
     from mpilbm.input_text import NotATextFile, read_text

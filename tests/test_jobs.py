@@ -282,7 +282,9 @@ def test_a_series_measures_each_number_of_ranks_and_reports(slurm, kind):
     code, said, called = submit(slurm, SERIES, **options)
     assert code == 0, said
     for ranks, call in zip((1, 2), called, strict=True):
-        assert call.startswith(f"srun --nodes=1 --ntasks={ranks} --ntasks-per-node={ranks} mpilbm")
+        where, what = call.split(" --kill-on-bad-exit=0 --wait=30 ")
+        assert where == f"srun --nodes=1 --ntasks={ranks} --ntasks-per-node={ranks}"
+        assert what.startswith(f"mpilbm bench --{kind} 16x12")
         file = slurm[0] / f"figures/{kind}_16x12_{ranks}ranks_17.json"
         assert json.loads(file.read_text())["ranks"] == ranks
     page = (slurm[0] / "figures/scaling.md").read_text()

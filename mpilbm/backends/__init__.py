@@ -52,7 +52,7 @@ class Device:
     `identity` is the same string for two ranks that share one accelerator, and empty on a CPU;
     `index` is its number among those that this process sees, None on a CPU;
     `sharing` is how many ranks of this machine take their memory from the same place, `share` the
-    bytes that were free for each of them when `divide` was called;
+    bytes that were free for each of them when `divide` was called, None for one rank;
     `records` is whether it keeps `recording`s.
     """
 
@@ -72,7 +72,8 @@ class Device:
 
     def divide(self, users: int) -> None:
         """Divide the free memory between `users` ranks; call before any of them allocates."""
-        self.sharing, self.share = users, self.memory()[0] // users
+        self.sharing = users
+        self.share = self.memory()[0] // users if users > 1 else None
 
     def attach(self) -> None:
         """Make it the current device of this thread, where there is such a thing."""

@@ -40,7 +40,7 @@ def candidates(restart: str | Path, directory) -> list[Path]:
     """
     if str(restart) == "auto":
         return [path for _, path in reversed(existing(directory))]
-    if not Path(restart).exists():
+    if not Path(restart).exists() or Path(restart).is_dir():
         kept = ", ".join(path.name for _, path in existing(directory)) or "none"
         raise CommandError(
             f"--restart {restart}: there is no such file; checkpoints in {directory}: {kept}; name "

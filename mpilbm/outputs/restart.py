@@ -6,7 +6,7 @@ damage is found while a checkpoint is chosen, and `--restart auto` takes the new
 
 import tomllib
 from contextlib import contextmanager
-from os.path import exists  # False for a name that is too long
+from os.path import exists, isdir  # False for a name that is too long
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +41,7 @@ def candidates(restart: str | Path, directory) -> list[Path]:
     """
     if str(restart) == "auto":
         return [path for _, path in reversed(existing(directory))]
-    if not exists(restart):
+    if not exists(restart) or isdir(restart):
         kept = ", ".join(path.name for _, path in existing(directory)) or "none"
         raise CommandError(
             f"--restart {restart}: there is no such file; checkpoints in {directory}: {kept}; name "

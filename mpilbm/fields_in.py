@@ -1,5 +1,6 @@
 """Fields that a case reads from files; the only reader of HDF5 input."""
 
+import os
 import tomllib
 from contextlib import contextmanager
 from tokenize import TokenError  # of a damaged .npy header
@@ -35,7 +36,7 @@ def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -
     try:
         if not file or not (is_npy or dataset):
             raise ValueError("is no mask; name a file.npy or a file.h5:dataset")
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise ValueError(f"is missing: there is no file {path}; paths start at the case")
         if is_npy:
             solid = _read(_map_npy(path), case, begin, end)
@@ -50,7 +51,7 @@ def load_numbers(directory, spec: str) -> np.ndarray:
     """All numbers of "file.csv", "file.npy" or "file.h5:dataset", float64; else ValueError."""
     file, _, dataset = spec.rpartition(":") if ".h5:" in spec else (spec, "", "")
     path = directory / file
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ValueError(f"is missing: there is no file {path}; paths start at the case")
     if dataset:
         array = _whole_dataset(path, dataset)
@@ -176,7 +177,7 @@ def _snapshot(path):
     """The datasets of a snapshot and its dimensions; ValueError if it cannot be read as one."""
     import h5py
 
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ValueError("is missing: there is no such file; paths start at the case")
     try:
         with h5py.File(path, "r", locking="best-effort") as file:

@@ -62,7 +62,8 @@ class Initial(Parameters):
         wrong = (rho < LEAST_DENSITY) | (rho > LARGEST_DENSITY)
         self._refuse(wrong, rho, "rho", begin, f"is not a density; allowed: {DENSITIES}")
         if len(self.u) * max(u.max(), -u.min()) > self.max_speed:
-            speed = np.sqrt((u**2).sum(axis=-1))
+            with np.errstate(over="ignore"):
+                speed = np.sqrt((u**2).sum(axis=-1))
             sentence = f"is a speed above that of sound; allowed: below {self.max_speed:.4g}"
             self._refuse(speed > self.max_speed, speed, "u", begin, sentence)
         return rho, u

@@ -31,7 +31,8 @@ def fastest(case, boundary, shape=None) -> tuple[float, str]:
     if not any(isinstance(v, str | Series | Plane) for v in velocity):
         return hypot(*velocity), ""
     t, components = reached(case, boundary, shape, velocity)
-    speed = np.sqrt(sum(np.square(v) for v in components))
+    with np.errstate(over="ignore"):  # an infinite speed is refused as any other
+        speed = np.sqrt(sum(np.square(v) for v in components))
     if not speed.size:
         return 0.0, ""
     fastest_at, most = speed.max(axis=1), float(speed.max())

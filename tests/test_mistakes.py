@@ -182,6 +182,28 @@ def test_a_dataset_that_holds_no_numbers(tmp_path, name, words):
         parse_case(tables(boundary=[wall]), tmp_path / "a.toml")
 
 
+@pytest.mark.parametrize("key", ["mask", "velocity", "file"])
+def test_a_file_name_that_no_file_system_takes(key):
+    name = "n" * 300 + (".vtkhdf" if key == "file" else ".npy")
+    body = {"label": "a", "mask": name, "boundary": {"name": "bounce_back"}}
+    wall = {"name": "bounce_back", "where": ["z-", "z+"], "velocity": name}
+    more = {"mask": {"body": [body]}, "velocity": {"boundary": [wall]}}
+    more = more.get(key, {"initial": {"file": name}})
+    with pytest.raises(CaseError, match="is missing: there is no"):
+        plan(parse_case(tables(output=[], **more)), 1, 1.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_speed_whose_square_overflows(tmp_path):
+    (tmp_path / "u.csv").write_text("0,0,0,0\n9,1e200,0,0\n")
+    wall = {"name": "bounce_back", "where": ["z-", "z+"], "velocity": "u.csv"}
+    with pytest.raises(CaseError, match=r"boundary.0.velocity: found the speed inf at t = 1"):
+        parse_case(tables(boundary=[wall]), tmp_path / "a.toml")
+    fast = parse_case(tables(initial={"u": ["1e200*x", 0, 0]}))
+    with pytest.raises(CaseError, match=r"initial.u: inf in cell .* is a speed above"):
+        plan(fast, 1, 1.0)
+
+
 # -------------------------------------------------------------------------------------- plug-ins
 
 

@@ -40,9 +40,13 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
         checkpoints = on_root(comm, candidates, restart, directory) if restart is not None else []
         for fluid in case.fluids if not checkpoints else ():
             on_root(comm, fluid.initial.require)
-        solver, facts = build_solver(
-            case, comm, lambda *of: report_findings(*of, begins=not checkpoints)
-        )
+        findings: list[Finding] = []
+
+        def look(*of):
+            findings.extend(report_findings(*of, begins=not checkpoints))
+
+        solver, facts = build_solver(case, comm, look)
+        facts["findings"] = [asdict(found) for found in findings]
         halo = "halo {name}: {why}".format(**facts["halo"])
         say(comm, f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}")
         with solver.exchanger:
@@ -71,10 +75,10 @@ def claimed(directory, case, comm, restart, overwrite):
         folder.release()
 
 
-def build_solver(case, comm, report=lambda *_: []) -> tuple[Solver, dict]:
+def build_solver(case, comm, look=None) -> tuple[Solver, dict]:
     """The solver of this rank's slab, and facts for the summary.
 
-    `report(case, parts, comm)` returns the findings; collective, see build_geometry for the parts.
+    `look(case, parts, comm)` is called on all ranks with what build_geometry has found.
     """
     slab = balance.slabs(case, comm.size)[comm.rank]
     backend, device = open_device(case.backend, comm)
@@ -82,7 +86,8 @@ def build_solver(case, comm, report=lambda *_: []) -> tuple[Solver, dict]:
     together(comm, require_forces, case, slab.begin, slab.end)
     slab = balanced(case, slab, comm)
     geometry_of_slab, parts = build_geometry(case, slab, comm)
-    findings = report(case, parts, comm)
+    if look:
+        look(case, parts, comm)
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
     first = local_rank(comm)[0] == 0
@@ -100,7 +105,6 @@ def build_solver(case, comm, report=lambda *_: []) -> tuple[Solver, dict]:
         "compiler": device.compiler,
         "bytes_per_update": solver.bytes_per_update,
         "halo": {"name": halo.name, "why": why},
-        "findings": [asdict(found) for found in findings],
     }
     return solver, facts
 

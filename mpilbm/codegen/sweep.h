@@ -263,7 +263,7 @@ sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begi
   store* const stages = (store*)memory;
   real* const deposits = (real*)(memory + STAGES * STAGE * sizeof(store));
   __shared__ unsigned long long barriers[STAGES];
-  Tile tile = {(int)blockIdx.x * TX, (int)blockIdx.y * TY};
+  Tile tile = {(int)blockIdx.x * TX, (int)blockIdx.y * TY, 0, 0, false, false};
   tile.width = nx - tile.x < TX ? nx - tile.x : TX;
   tile.height = rows - tile.row < TY ? rows - tile.row : TY;
   tile.left = tile.x == 0;

@@ -259,8 +259,12 @@ def test_a_large_box_is_looked_at_in_part(monkeypatch):
     seen = []
     case = parse_case(tables(**SUSPICIOUS["formula"][0]), "test.toml")
     kind = type(case.fluids[0].initial)
-    monkeypatch.setattr(kind, "evaluate", lambda self, shape, begin, end: seen.append((begin, end)) or
-                        (np.ones((1, 1, 4)), np.zeros((1, 1, 4, 2))))  # fmt: skip
+
+    def evaluate(self, shape, begin, end):
+        seen.append((begin, end))
+        return np.ones((1, 1, 4)), np.zeros((1, 1, 4, 2))
+
+    monkeypatch.setattr(kind, "evaluate", evaluate)
     initial_ranges(case)
     monkeypatch.setattr("mpilbm.speeds.LOOKED_AT", 40 * 6)
     initial_ranges(case)

@@ -24,7 +24,8 @@ collisions passes overrides fields_in field_copies
 initial solids speeds given_files box_walls moving_links slipping_links row_ends
 case_file case_checks case_findings case_errors quantities case
 link_values entry_lists geometry balance at_once
-stability pockets surfaces narrow_channels flaws geometry_findings driven_flow fluid_verdicts inspection
+stability pockets surfaces narrow_channels flaws geometry_findings driven_flow
+fluid_verdicts inspection
 codegen replay
 lists told step_times edge_first momentum_exchange diagnostics beginning memory_plan wall_cells
 coupled populations

@@ -128,7 +128,7 @@ def test_one_rank_of_a_node_probes_and_keeps_the_verdict(tmp_path):
         assert code == 0, errors
         assert "1 None another rank of the node asks" in output
         assert "0 True" in output
-    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert len(list((tmp_path / "cache").glob("*.gpu-mpi.json"))) == 1
 
 
 def test_a_probe_that_hangs_ends_itself(monkeypatch):

@@ -84,15 +84,6 @@ class Verbs(click.Group):
             context.exit(getattr(error, "exit_code", INTERRUPTED))
 
 
-def require_written() -> None:
-    """End with an error if a part of what a verb printed was lost."""
-    try:
-        terminal.require_written()
-    except MpilbmError as error:
-        terminal.tell(error)
-        sys.exit(error.exit_code)
-
-
 def wrote(files) -> None:
     """Say which files a verb wrote."""
     for file in files:
@@ -109,7 +100,7 @@ def cli(context, plugin, debug):
     if launched_rank() and context.invoked_subcommand not in ("run", "bench", "info"):
         context.exit(0)  # under mpirun the other verbs are the work of one process
     if context.invoked_subcommand != "run":  # a run's results are its files
-        context.call_on_close(require_written)
+        context.call_on_close(terminal.require_written)
     plug_in(context, None, plugin)
 
 

@@ -87,16 +87,15 @@ def unfiltered() -> io.TextIOBase:
 
 
 def require_written() -> None:
-    """FileSystemError if a part of the output was lost, unless its reader needed no more."""
+    """End with an error if a part of the output was lost, unless its reader needed no more."""
     if not isinstance(sys.stdout, _Stream):
         return
     sys.stdout.flush()
     error = sys.stdout.descriptor.error
     if error is not None and error.errno != errno.EPIPE:
-        raise FileSystemError(
-            f"standard output: {os.strerror(error.errno)}; the output is incomplete: write it to "
-            "another place"
-        )
+        text = f"standard output: {os.strerror(error.errno)}; the output is incomplete"
+        tell(FileSystemError(f"{text}: write it to another place"))
+        sys.exit(FileSystemError.exit_code)
 
 
 def say(text: str) -> None:

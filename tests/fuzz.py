@@ -25,6 +25,7 @@ from fuzz_values import write_files
 
 from mpilbm import check, codegen  # noqa: F401 - check: imported before its time counts
 from mpilbm.case import schema
+from mpilbm.choice import as_json
 from mpilbm.cli import cli
 
 SECONDS, GIGABYTES, WALL = 2.0, 1, 120
@@ -67,7 +68,7 @@ def broken(maker) -> str:
 def unlike_schema() -> str:
     """What the schema has against a case that `check` accepts."""
     tables = tomllib.loads(Path("case.toml").read_text("utf-8-sig"))
-    wrong = next(validator().iter_errors(tables), None)
+    wrong = next(validator().iter_errors(json.loads(as_json(tables))), None)
     return f"does not fit the schema: {wrong.json_path}: {wrong.message[:200]}" if wrong else ""
 
 

@@ -13,7 +13,7 @@ failed are known, and the step is not.
 
 from mpilbm.errors import FileSystemError, NonFiniteError
 from mpilbm.outputs import Context
-from mpilbm.outputs.checkpoint import Checkpoint, existing
+from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.progress import say
 
 STRIDES = 32  # of a replay between two steps
@@ -73,13 +73,15 @@ class LastGood:
         """The error with where and when it began; the state before it becomes a checkpoint.
 
         The solver has come to a step with bad values. Collective. The same error where the copy
-        is missing or not older.
+        is missing or not older, or if the replay does not fail.
         """
         bad, totals = self.solver.steps, self.context.totals
         if self.step is None or self.step >= bad:
             return error
         say(self.context.comm, f"step {bad}: the flow failed; replaying from step {self.step}")
         first, found = self._first_bad(max(self.step, totals.checked), bad)
+        if not found:
+            return NonFiniteError(f"{error}; a replay did not fail: check the hardware")
         self._go_back(first - 1)
         return NonFiniteError(
             f"step {first}: {found} (it was finite at step {first - 1}, noticed at step {bad}); "
@@ -87,9 +89,9 @@ class LastGood:
         )
 
     def _first_bad(self, good: int, bad: int) -> tuple[int, str]:
-        """The first bad step after a good one, and what is wrong in it."""
-        stride = None
-        while stride != 1:
+        """The first bad step after a good one, and what is wrong in it; "" if nothing is."""
+        stride, found = None, "unknown"
+        while stride != 1 and found:
             stride = -(-(bad - good) // STRIDES)
             self._go_back(good)
             for step in (*range(good + stride, bad, stride), bad):
@@ -104,13 +106,10 @@ class LastGood:
     def _checkpoint(self, step: int) -> str:
         """Write the state of this step as a checkpoint, removing none; what to say of it."""
         context = self.context
-        path = dict(existing(context.directory)).get(step)
         context.kept.clear()  # sums over samples, also of the steps that failed
+        writer = Checkpoint(every=1, keep=ALL).open(context)
         try:
-            if path is None:
-                writer = Checkpoint(every=1, keep=ALL).open(context)
-                writer.write(step)
-                path = writer.path
+            writer.write(step)
         except FileSystemError as error:
             return f"the state of step {step} could not be written: {error}"
-        return f"{path} is the last good state"
+        return f"{writer.path} is the last good state"

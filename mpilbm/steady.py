@@ -9,8 +9,8 @@ from mpilbm.outputs.planes import blocks
 from mpilbm.progress import say
 from mpilbm.units import counted
 
-# However rarely anything is written, the flow is checked every so many steps: less than 1 % of the
-# time of a run, as a check and a copy of the state take about as long as two steps.
+# However rarely anything is written, the flow is checked every so many steps. A check and a copy of
+# the state take about as long as two steps.
 CHECK_EVERY = 1000
 FAST = 0.4  # the largest Mach number without a warning
 
@@ -34,7 +34,9 @@ class Watch:
 
     def __exit__(self, kind, error, trace):
         if isinstance(error, NonFiniteError):  # raised on all ranks alike
-            raise self.last_good.explain(error) from error
+            found = self.last_good.explain(error)
+            if found is not error:
+                raise found from error
 
     def next_due(self, step: int, last: int) -> int:
         """The next step to check the flow."""

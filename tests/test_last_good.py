@@ -108,6 +108,20 @@ def test_without_memory_the_two_checks_are_reported(tmp_path, monkeypatch):
         go(flow(100, []), tmp_path)
 
 
+def test_a_failure_that_a_replay_does_not_show_is_one_of_the_hardware(tmp_path, monkeypatch):
+    original, failed = Solver.step, []
+
+    def once(solver):
+        original(solver)
+        if solver.steps == 17 and not failed:
+            failed.append(solver.write_state("", 4, solver.read_state("", 4, 5) * np.nan, 17))
+
+    monkeypatch.setattr(Solver, "step", once)
+    with pytest.raises(NonFiniteError, match=r"step 30: .*; a replay did not fail: check the hard"):
+        go(flow(30, []), tmp_path)
+    assert not existing(tmp_path)
+
+
 def test_a_bad_start_is_reported_without_replay(tmp_path, monkeypatch):
     signal_at(monkeypatch, 5)
     with pytest.raises(Exception, match="SIGUSR1"):

@@ -86,7 +86,8 @@ def test_all_collisions_of_the_package_are_in_the_table():
     assert set(verdicts.measured()) == set(names("lattices"))
 
 
-def test_the_table_is_that_of_the_measured_points(tmp_path):
+def test_the_table_is_that_of_the_measured_points(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
     tool = runpy.run_path(str(ROOT / "tools/stability_map"))
     with pytest.raises(SystemExit):
         tool["main"](["--known", str(RAW), "--table", str(tmp_path / "table.json")])

@@ -11,7 +11,7 @@ from mpilbm.expressions import Formula
 from mpilbm.fields_in import check_snapshot, load_snapshot, stored
 from mpilbm.lattices import x_of
 from mpilbm.registry import Parameters
-from mpilbm.units import LARGEST_DENSITY
+from mpilbm.verdicts import LARGEST_DENSITY
 
 
 class Initial(Parameters):

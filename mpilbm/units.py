@@ -6,9 +6,6 @@ Lengths in cells, times in steps; nu = cs2 (tau - 1/2).
 from dataclasses import dataclass
 from math import sqrt
 
-# Near 1 in lattice units, and 1000 at most if kg/m^3 are entered by mistake: no flow has more.
-LARGEST_DENSITY = 1e6
-
 Dimension = tuple[int, int, int]  # powers of metre, second and kilogram
 LENGTH, AREA, TIME, DENSITY = (1, 0, 0), (2, 0, 0), (0, 1, 0), (-3, 0, 1)
 VELOCITY, VISCOSITY = (1, -1, 0), (2, -1, 0)

@@ -4,6 +4,8 @@ from mpilbm.findings import NOTE, SERIOUS
 
 SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # of the finding for a level; good: none
 FAST = 0.3  # Mach number
+# Near 1 in lattice units, and 1000 at most if kg/m^3 are entered by mistake: no flow has more.
+LARGEST_DENSITY = 1e6
 
 
 def judge_tau(tau: float) -> tuple[str, str]:

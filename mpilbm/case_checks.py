@@ -10,7 +10,8 @@ import numpy as np
 from mpilbm.cell_values import names_in
 from mpilbm.expressions import Formula, FormulaError
 from mpilbm.speeds import fastest, wrong_values
-from mpilbm.units import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY, counted, tau_from_viscosity
+from mpilbm.units import counted, tau_from_viscosity
+from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def check(case, tables: dict) -> list[str]:

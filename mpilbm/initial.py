@@ -11,7 +11,7 @@ from mpilbm.expressions import Formula
 from mpilbm.fields_in import check_snapshot, load_snapshot, stored
 from mpilbm.lattices import x_of
 from mpilbm.registry import Parameters
-from mpilbm.units import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
+from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 BLOCK_CELLS = 2**14  # evaluated at a time
 

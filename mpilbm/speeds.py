@@ -9,8 +9,7 @@ from mpilbm.boundaries import key_of
 from mpilbm.cell_values import CellValue, Plane, Series
 from mpilbm.errors import CaseError
 from mpilbm.expressions import Formula
-from mpilbm.units import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
-from mpilbm.verdicts import FAST
+from mpilbm.verdicts import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
 TIMES = 9  # steps of a run at which what flows in and out is compared

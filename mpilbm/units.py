@@ -6,11 +6,6 @@ Lengths in cells, times in steps; nu = cs2 (tau - 1/2).
 from dataclasses import dataclass
 from math import sqrt
 
-# A density is near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. float32 holds the
-# inverse and the products of densities in this range.
-LEAST_DENSITY, LARGEST_DENSITY = 1e-30, 1e6
-DENSITIES = f"> 0, from {LEAST_DENSITY:g} to {LARGEST_DENSITY:g}"
-
 Dimension = tuple[int, int, int]  # powers of metre, second and kilogram
 LENGTH, AREA, TIME, DENSITY = (1, 0, 0), (2, 0, 0), (0, 1, 0), (-3, 0, 1)
 VELOCITY, VISCOSITY = (1, -1, 0), (2, -1, 0)

@@ -27,6 +27,10 @@ MARGIN = 0.75  # of the largest stable value, from which on a flow is called nea
 UNMEASURED = 8  # grid Reynolds number up to which a collision that was not measured is called fine
 SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # of the finding for a level; good: none
 FAST = 0.3  # Mach number
+# A density is near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. float32 holds the
+# inverse and the products of densities in this range.
+LEAST_DENSITY, LARGEST_DENSITY = 1e-30, 1e6
+DENSITIES = f"> 0, from {LEAST_DENSITY:g} to {LARGEST_DENSITY:g}"
 
 
 def judge_tau(tau: float) -> tuple[str, str]:

@@ -7,7 +7,8 @@ from pydantic import Field
 from mpilbm.cell_values import CellValue
 from mpilbm.expressions import FormulaError
 from mpilbm.registry import Parameters
-from mpilbm.units import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY, counted
+from mpilbm.units import counted
+from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 

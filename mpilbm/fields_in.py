@@ -2,6 +2,7 @@
 
 import tomllib
 from contextlib import contextmanager
+from math import prod
 from os.path import exists, isfile  # False for a name that is too long
 from tokenize import TokenError  # of a damaged .npy header
 
@@ -82,8 +83,8 @@ def _numbers(array, shapes) -> np.ndarray:
         raise ValueError(f"has type {array.dtype}; save it as float64")
     if shapes:
         shapes(array.shape)
-    if array.size > MOST_NUMBERS:
-        raise ValueError(f"has {array.size} numbers; allowed: {MOST_NUMBERS} at most")
+    if prod(array.shape) > MOST_NUMBERS:
+        raise ValueError(f"has {prod(array.shape)} numbers; allowed: {MOST_NUMBERS} at most")
     return np.asarray(array[()], np.float64)
 
 

@@ -109,6 +109,8 @@ def values(file, name: str, kinds: str = "biuf") -> Values | None:
         _refuse_other_file(f"'{name}' is a dataset with {layout} storage")
     with _as_hdf5():
         dtype, checked = found.dtype, Values(found)
+    if checked.shape is None:
+        raise Hdf5InputError(f"has no values in '{name}'; write all of them")
     if dtype.kind not in kinds:
         allowed = ", ".join(KINDS[kind] for kind in kinds)
         raise Hdf5InputError(f"has type {dtype} in '{name}', allowed: {allowed}; convert it")

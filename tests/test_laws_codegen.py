@@ -257,7 +257,7 @@ def test_both_backends_are_handed_the_one_text(monkeypatch):
 
     def build(self, text):
         seen["cpu"] = text
-        raise MpilbmError
+        raise MpilbmError("not built")
 
     monkeypatch.setattr(Compiler, "build", build)
     with pytest.raises(MpilbmError):

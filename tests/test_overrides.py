@@ -8,6 +8,7 @@ from mpilbm import toml_text
 from mpilbm.case import load_case, parse_case
 from mpilbm.errors import CaseError
 from mpilbm.overrides import override
+from mpilbm.printable import one_line
 
 
 def test_overrides(tmp_path):
@@ -60,7 +61,7 @@ def test_bad_override(tmp_path, setting, sentence):
     with pytest.raises(CaseError) as error:
         load_case(write(tmp_path), ["run.steps=5", setting, "run=1"])
     (problem,) = error.value.problems
-    assert problem.startswith(f"--set {setting}: {sentence}")
+    assert problem.startswith(f"--set {one_line(setting)}: {sentence}")
 
 
 def test_toml_text_is_read_back_equal():

@@ -189,7 +189,7 @@ def test_a_file_name_that_no_file_system_takes(key):
     wall = {"name": "bounce_back", "where": ["z-", "z+"], "velocity": name}
     more = {"mask": {"body": [body]}, "velocity": {"boundary": [wall]}}
     more = more.get(key, {"initial": {"file": name}})
-    with pytest.raises(CaseError, match="is missing: there is no|File name too long"):
+    with pytest.raises(CaseError, match=r"is missing: there is no|File name too long"):
         plan(parse_case(tables(output=[], **more)), 1, 1.0)
 
 

@@ -30,7 +30,11 @@ if [[ -n $MODULES ]]; then
 fi
 export PATH=$VENV/bin:$PATH OMP_NUM_THREADS=1
 
-newest_checkpoint() { find "$OUTPUT" -maxdepth 1 -name 'checkpoint_*.h5' 2>/dev/null | sort | tail -n 1; }
+# By time: one of a later step may be damaged, so that the run had to continue from an earlier one.
+newest_checkpoint() {
+    find "$OUTPUT" -maxdepth 1 -name 'checkpoint_*.h5' -printf '%T@ %p\n' 2>/dev/null |
+        sort -n | tail -n 1 | cut -d ' ' -f 2-
+}
 before=$(newest_checkpoint)
 
 # After a rank has ended, the others get 30 s: if it was killed, they would wait for it until the time limit.

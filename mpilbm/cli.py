@@ -221,7 +221,7 @@ def report(directory, output):
               "under mpirun measure how fast messages travel.")  # fmt: skip
 @click.option("--json", "file", type=FILE, metavar="FILE", help="Write these measurements there.")
 def info(probe, file):
-    """Versions, MPI, devices, compilers; what is missing and what mends it."""
+    """Versions, MPI, devices, compilers; what is missing and how to fix it."""
     from mpilbm.errors import CommandError
     from mpilbm.halo import launcher
     from mpilbm.info import collect, show

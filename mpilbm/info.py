@@ -251,7 +251,7 @@ def _first_lines(command: list[str]) -> list[str]:
 
 
 def show(facts: list[Fact]) -> None:
-    """Print the facts by section, and under each what mends it."""
+    """Print the facts by section, and below each how to fix it."""
     section = ""
     for fact in facts:
         if fact.section != section:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from mpilbm import __version__, terminal
+from mpilbm import __version__, processes, terminal
 from mpilbm.errors import INTERRUPTED, MpilbmError
 from mpilbm.printable import one_line
 
@@ -317,4 +317,5 @@ def plot(directory, output, reference, reynolds):
 def main():
     """Entry point."""
     terminal.guard()
+    os.environ["PATH"] = processes.search_path()  # also for libraries: Matplotlib starts fc-list
     cli(prog_name="mpilbm")

@@ -155,7 +155,7 @@ def writers(parallel: bool) -> Fact:
     """Who writes in this directory if all ranks are on one node, and if they are on several."""
     from mpilbm.outputs import file_system
 
-    here = file_system.kind(Path.cwd())
+    here = file_system.kind(Path())
     fallback = "all ranks write together (MPI-IO)" if parallel else "rank 0 writes for all"
     one, several = (
         "each rank writes its own planes" if file_system.takes_parts(here, one_node) else fallback

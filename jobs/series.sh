@@ -30,7 +30,7 @@ export PATH=$VENV/bin:$PATH OMP_NUM_THREADS=1
 
 mkdir -p "$OUTPUT"
 failed=0
-for ranks in $RANKS; do # after a rank has ended, the others get 30 s
+for ranks in $RANKS; do # srun ends the other ranks 30 s after one has ended
     nodes=$(((ranks + PER_NODE - 1) / PER_NODE))
     each=$((ranks < PER_NODE ? ranks : PER_NODE))
     # shellcheck disable=SC2086 # one word per option

@@ -183,15 +183,32 @@ def subfolder(name: str) -> Path:
     Such a library loads code from there, but does not check who wrote it.
     """
     folder = directory() / name
-    if folder.is_symlink() or (folder.exists() and folder.stat().st_uid != os.getuid()):
-        return _temporary(f"{folder} is not used: it belongs to somebody else").path
-    folder.mkdir(mode=0o700, exist_ok=True)
-    folder.chmod(0o700)
-    for file in folder.iterdir():
-        with contextlib.suppress(FileNotFoundError):  # removed by another process
-            if file.is_symlink() or (file.is_file() and _distrust(file.stat())):
-                file.unlink()
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        of_others = _folders_of_others(folder)
+    except OSError as error:
+        refuse_if_exhausted(error, f"the cache {folder} cannot be used")
+        return _temporary(f"{folder} is not used: {error.strerror}").path
+    if of_others:
+        return _temporary(f"{of_others[0]} is not used: it belongs to somebody else").path
     return folder
+
+
+def _folders_of_others(folder: Path) -> list[Path]:
+    """Make a folder private and remove suspicious files; returns the folders of other users."""
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        return [folder]
+    folder.chmod(0o700)
+    found = []
+    for entry in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # removed by another process
+            status = entry.lstat()
+            if not stat.S_ISDIR(status.st_mode):
+                if stat.S_ISLNK(status.st_mode) or _distrust(status):
+                    entry.unlink()
+            elif status.st_uid != os.getuid():
+                found.append(entry)
+    return found
 
 
 def forget(name: str) -> None:

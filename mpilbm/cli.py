@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from mpilbm import __version__, terminal
+from mpilbm import __version__, processes, terminal
 from mpilbm.errors import INTERRUPTED, MpilbmError
 from mpilbm.printable import one_line
 
@@ -221,7 +221,7 @@ def report(directory, output):
               "under mpirun measure how fast messages travel.")  # fmt: skip
 @click.option("--json", "file", type=FILE, metavar="FILE", help="Write these measurements there.")
 def info(probe, file):
-    """Versions, MPI, devices, compilers; what is missing and what mends it."""
+    """Versions, MPI, devices, compilers; what is missing and how to fix it."""
     from mpilbm.errors import CommandError
     from mpilbm.halo import launcher
     from mpilbm.info import collect, show
@@ -317,4 +317,5 @@ def plot(directory, output, reference, reynolds):
 def main():
     """Entry point."""
     terminal.guard()
+    os.environ["PATH"] = processes.search_path()  # also for libraries: Matplotlib starts fc-list
     cli(prog_name="mpilbm")

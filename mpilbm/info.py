@@ -155,7 +155,7 @@ def writers(parallel: bool) -> Fact:
     """Who writes in this directory if all ranks are on one node, and if they are on several."""
     from mpilbm.outputs import file_system
 
-    here = file_system.kind(Path.cwd())
+    here = file_system.kind(Path())
     fallback = "all ranks write together (MPI-IO)" if parallel else "rank 0 writes for all"
     one, several = (
         "each rank writes its own planes" if file_system.takes_parts(here, one_node) else fallback
@@ -251,7 +251,7 @@ def _first_lines(command: list[str]) -> list[str]:
 
 
 def show(facts: list[Fact]) -> None:
-    """Print the facts by section, and under each what mends it."""
+    """Print the facts by section, and below each how to fix it."""
     section = ""
     for fact in facts:
         if fact.section != section:

@@ -54,6 +54,7 @@ def pyplot():
         raise CommandError(
             "plot needs matplotlib, which is not installed; pip install 'mpilbm[plot]'"
         ) from error
+    matplotlib.rcdefaults()  # a file matplotlibrc in the current folder can make it start LaTeX
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 

@@ -97,6 +97,22 @@ def test_a_folder_for_another_library_holds_nothing_of_others(folder):
         assert cache.subfolder("cupy") != kept
 
 
+def test_a_folder_for_another_library_that_holds_one_of_others_is_not_used(folder):
+    kept = cache.subfolder("zig")
+    (kept / "own").mkdir()
+    assert cache.subfolder("zig") == kept
+    (kept / "planted").mkdir()
+    give_away(kept / "planted")
+    with pytest.warns(RuntimeWarning, match="planted is not used: it belongs to somebody else"):
+        assert cache.subfolder("zig") != kept
+
+
+def test_a_folder_for_another_library_that_cannot_be_made(folder):
+    (cache.directory() / "cupy").write_text("")
+    with pytest.warns(RuntimeWarning, match="cupy is not used: File exists"):
+        assert cache.subfolder("cupy").is_dir()
+
+
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-5], lambda data: b"B" + data[1:], lambda _: b""]
 )
@@ -166,7 +182,8 @@ def test_modules_that_texts_are_made_with_are_in_the_digest():
     assert len(files) > len(cache.TEXT_SOURCES)
     used = {name for file in files for name in re.findall(r"from mpilbm\.(\w+)", file.read_text())}
     known = {part.removesuffix(".py") for part in cache.TEXT_SOURCES}
-    assert used - known <= {"registry", "choice", "units", "halo"}  # none of these shapes a text
+    none = {"registry", "choice", "units", "halo", "verdicts"}  # that shape no text
+    assert used - known <= none
 
 
 def test_plugins_change_the_package_digest(tmp_path, monkeypatch):

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 PACKAGES = ("click", "cupy", "h5py", "matplotlib", "mpi4py", "numpy", "pandas", "platformdirs",
             "pydantic", "rich", "sympy", "typing_extensions", "ziglang")  # fmt: skip
-PROGRAMS = ("as", "cc", "clang", "gcc", "ld", "mpiexec", "mpirun", "nvcc", "nvidia-smi", "python",
-            "python3", "zig")  # fmt: skip
+PROGRAMS = ("as", "cc", "clang", "fc-list", "gcc", "latex", "ld", "mpiexec", "mpirun", "nvcc",
+            "nvidia-smi", "python", "python3", "zig")  # fmt: skip
 # Python imports some of its own modules before it executes a line of ours.
 LATE = {"python -m": (*PACKAGES, "json"), "mpilbm": (*PACKAGES, *sys.stdlib_module_names, "mpilbm")}
 SMALL = ["--set", "domain.size=[12, 8]", "--set", "run.steps=2"]
@@ -50,6 +50,7 @@ def folder(tmp_path):
         for name in PROGRAMS:
             (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >>{witness}\nexit 1\n")
             (tmp_path / name).chmod(0o755)
+        (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")  # starts latex
         return tmp_path
 
     return fill
@@ -71,11 +72,12 @@ def test_the_list_of_verbs_is_whole():
     assert set(VERBS) == set(cli.cli.commands)
 
 
-def test_verbs(folder):
+def test_verbs(folder, tmp_path_factory):
     here = folder(LATE["mpilbm"])
+    fonts = str(tmp_path_factory.mktemp("fonts"))  # an empty list, which is made by fc-list
     python = [sys.executable, "-P", "-m", "mpilbm"]  # what the script `mpilbm` does
     for words in [*VERBS.values(), *([STARTUP] if EVERYTHING else [])]:
-        run(here, *python, *words)
+        run(here, *python, *words, MPLCONFIGDIR=fonts)
     run(here, *processes.module("mpilbm", "--version"))
 
 

@@ -250,6 +250,16 @@ def test_a_chain_ends_where_a_run_makes_no_progress(slurm):
     assert "made no progress (newest checkpoint: none); not requeued" in said
 
 
+def test_a_damaged_checkpoint_of_a_later_step_does_not_end_a_chain(slurm):
+    (slurm[0] / "spool" / "code").write_text("4")
+    (slurm[0] / "spool" / "progress").touch()
+    (slurm[0] / "small.out").mkdir()
+    (slurm[0] / "small.out" / "checkpoint_9.h5").touch()
+    _, said, called = submit(slurm, "chain.sh", LINKS="1")
+    assert len(called) == 3  # srun, scontrol requeue, srun
+    assert "not done after 1 restarts" in said
+
+
 @with_mpirun
 @pytest.mark.parametrize("told", [False, True])
 def test_the_job_of_mpirun_passes_the_signal_on(slurm, told):

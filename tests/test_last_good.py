@@ -105,7 +105,8 @@ def test_without_memory_the_two_checks_are_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(steady, "CHECK_EVERY", 10)
     monkeypatch.setattr(Diagnostics, "spare_bytes", 1000)
     with pytest.raises(
-        NonFiniteError, match=r"step 20: .*finite at step 10\); .* is no checkpoint"
+        NonFiniteError,
+        match=rf"step 20: .*finite at step 10\); .* is no checkpoint in {tmp_path}",
     ):
         go(flow(100, []), tmp_path)
 

@@ -82,7 +82,7 @@ use_environment() {
     say "ready: $("$venv/bin/python" --version), $(command -v mpirun)"
 }
 
-# One core is one rank, root and more ranks than cores are allowed (Open MPI 4 and 5 must be told).
+# One core is one rank, root and more ranks than cores are allowed (Open MPI 4 and 5 require this).
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONFAULTHANDLER=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe

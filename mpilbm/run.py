@@ -9,6 +9,7 @@ import numpy as np
 from mpilbm import backends, balance, codegen, flaws, geometry, geometry_findings, memory_plan
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
+from mpilbm.fields_in import require_masks
 from mpilbm.findings import Finding, in_order
 from mpilbm.halo.world import local_rank
 from mpilbm.inspection import initial_ranges, inspect
@@ -84,6 +85,7 @@ def build_solver(case, comm, look=None) -> tuple[Solver, dict]:
     backend, device = open_device(case.backend, comm)
     together(comm, memory_plan.require, device, case, slab)
     together(comm, require_forces, case, slab.begin, slab.end)
+    on_root(comm, require_masks, case)
     slab = balanced(case, slab, comm)
     geometry_of_slab, parts = build_geometry(case, slab, comm)
     if look:

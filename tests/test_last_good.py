@@ -55,6 +55,15 @@ def test_a_flow_faster_than_sound_ends_the_run(tmp_path, capsys):
     assert "replaying from step 0" in capsys.readouterr().err
 
 
+def test_a_steady_flow_is_checked_at_its_last_step(tmp_path, monkeypatch):
+    """That step is a multiple of `steady.every`, not of the steps between checks."""
+    monkeypatch.setattr(Solver, "speeds", lambda it: (np.full(6, 0.9 * it.steps), np.zeros(6)))
+    case = make_case((7, 6), [], run={"steps": 30, "steady": {"every": 1, "tolerance": 1e9}},
+                     initial={"u": [0.01, 0]})  # fmt: skip
+    with pytest.raises(NonFiniteError, match=r"step 1: the flow is faster than sound \(Mach 1.56"):
+        go(case, tmp_path)
+
+
 def test_a_fast_flow_is_reported_once(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(steady, "CHECK_EVERY", 50)
     assert go(pushed(350), tmp_path) == "done"

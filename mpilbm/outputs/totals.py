@@ -105,7 +105,7 @@ class Totals:
 
     def _last_checkpoint(self) -> str:
         kept = sorted(self.directory.glob("checkpoint_*.h5"))
-        return f"{kept[-1]} is kept" if kept else "there is no checkpoint"
+        return f"{kept[-1]} is kept" if kept else f"there is no checkpoint in {self.directory}"
 
 
 def add_planes(names, planes) -> dict[str, float]:

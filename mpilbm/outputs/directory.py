@@ -79,6 +79,8 @@ class RunDirectory:
                     f"{self.path} holds another run's files ({_some(others)}); write elsewhere "
                     "with --output DIR, go on with --restart auto, or replace them with --overwrite"
                 )
+            if overwrite:
+                _refuse_inputs(case, others)
             for path in owned:
                 if path.name.endswith(PARTIAL):
                     path.unlink()
@@ -184,6 +186,23 @@ class RunDirectory:
                 self.path.rmdir()
         self._lock.close()
         self._lock = None
+
+
+def _refuse_inputs(case, replaced: list[Path]) -> None:
+    """CaseError if the case reads a file that --overwrite would delete."""
+    inputs = {f"{fluid.initial.where}.file": fluid.initial.file for fluid in case.fluids}
+    for k, body in enumerate(case.bodies):
+        name = (body.mask or "").rpartition(":")[0]
+        inputs[f"body.{k}.mask"] = case.directory / name if name else None
+    files = {path.resolve() for path in replaced if not path.is_symlink()}
+    for where, path in inputs.items():
+        if path is not None and path.resolve() in files:
+            raise CaseError(
+                f"'{path}' is one of the files that --overwrite replaces; copy it to another "
+                "folder, or write elsewhere with --output DIR",
+                where,
+                case.path,
+            )
 
 
 def _open_lock(path: Path):

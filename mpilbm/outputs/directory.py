@@ -43,8 +43,8 @@ def make_folder(path: Path) -> None:
 class RunDirectory:
     """The output directory of a run, held from `claim` to `release` by a lock file.
 
-    The lock is one of the system (flock), which ends with the process however that ends; process
-    and host stand in the file for the reader, and decide where a file system has no locks.
+    The lock is one of the system (flock), which ends with the process however that ends; the
+    file names process and host, for the reader and for a file system without locks.
     """
 
     def __init__(self, path):

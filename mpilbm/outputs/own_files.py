@@ -18,7 +18,7 @@ from mpilbm.outputs.files import PARTIAL
 
 SUMMARY = "summary.json"
 REPLACED, DELETED = "mpilbm.replaced", "mpilbm.deleted"
-# What stands for the variable parts of names in Output.files.
+# Expressions for the variable parts of names in Output.files.
 PARTS = {
     "<step>": "[0-9]{9,}",
     "<label>": f"({LABEL.strip('^$')}|[0-9]+)",

@@ -61,7 +61,7 @@ class RunDirectory:
         Without `restart` or `overwrite` it must not hold another run's files; `overwrite` has
         `set_aside` move those that mpilbm wrote and `discard` delete them. Rank 0 does this, before
         anything else of a run. Raises CommandError if the directory cannot be had, CaseError if the
-        disk is too small.
+        disk is too small or the case reads a file that would be deleted.
         """
         if overwrite and restart is not None:
             raise CommandError(

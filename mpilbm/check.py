@@ -9,6 +9,7 @@ import numpy as np
 
 from mpilbm import balance, case_findings, codegen, flaws, geometry, geometry_findings, inspection
 from mpilbm.entry_lists import require_planes
+from mpilbm.fields_in import require_masks
 from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
 from mpilbm.fluid_verdicts import of_fluid
 from mpilbm.halo_bytes import halo_bytes
@@ -65,6 +66,9 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
         report.findings = in_order(case_findings.of_case(case))
         return report
     require_forces(case, 0, case.shape[0])
+    require_masks(case)
+    for fluid in case.fluids:
+        fluid.initial.require()
     costs = balance.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
     slabs = balance.slabs(case, ranks, costs)
     for slab in (slabs[0], slabs[-1]):

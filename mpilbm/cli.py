@@ -58,7 +58,7 @@ def launched_rank() -> int:
 
 
 class Verbs(click.Group):
-    """The group of verbs: what a user can mend ends in a message, the rest in a traceback."""
+    """The group of verbs: errors of the user end in a message, others in a traceback."""
 
     def add_command(self, cmd, name=None):
         """Options of the group may also follow the verb."""
@@ -186,7 +186,7 @@ def names(option: str, text: str):
 @click.option("--backend", help="Name of a backend; default: auto.")
 @click.option("--steps", type=click.IntRange(1), help="Of a repeat; default: for 1/4 s.")
 @click.option("--repeats", type=click.IntRange(5), default=5, show_default=True)
-@click.option("--tune", is_flag=True, help="Choose the kernels' tiles and blocks anew.")
+@click.option("--tune", is_flag=True, help="Choose the kernels' tiles and blocks again.")
 @click.option("--startup", is_flag=True, help="Time starts instead: cold, and from the cache.")
 @click.option("--json", "file", type=FILE, metavar="FILE", help="Write all figures there.")
 def bench(case, overrides, tune, startup, file, weak, strong, **options):

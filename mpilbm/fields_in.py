@@ -16,6 +16,22 @@ BLOCK = 1 << 24  # bytes read at a time
 MOST_NUMBERS = 2**26  # of a face: 4700 x 4700 cells with three components
 
 
+def require_masks(case) -> None:
+    """CaseError if an HDF5 mask of a body is damaged, as far as a digest at its end shows.
+
+    Reads whole files, so one rank does it, before any rank opens them by `load_mask`.
+    """
+    for k, body in enumerate(case.bodies):
+        spec = body.mask or ""
+        path = case.directory / spec.rpartition(":")[0]
+        if spec.endswith(".npy") or not isfile(path):
+            continue
+        try:
+            require_intact(path)
+        except ValueError as error:
+            raise CaseError(f"'{spec}' {error}", f"body.{k}.mask", case.path) from None
+
+
 def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -> np.ndarray:
     """Planes begin..end of a mask file as bool (end - begin, rows, nx): nonzero is solid.
 
@@ -43,8 +59,6 @@ def load_mask(spec: str, case, begin: int, end: int, where: str = "body.mask") -
         if is_npy:
             solid = _read(_map_npy(path), case, begin, end)
         else:
-            if begin == 0:  # on one rank, since it reads the whole file
-                require_intact(path)
             with opened(path) as hdf5:
                 solid = _read(_dataset(hdf5, path, dataset, "biuf"), case, begin, end)
         return stored(case.lattice.staggered, solid, begin)

@@ -6,9 +6,9 @@ step    0 ........ 1000 ........ 2000           checks; each copies the state, o
                     |--|--|--| first bad step   in strides, then in single steps
 ```
 
-A copy costs what one step costs, and the memory of the populations once more. It is made where it
-takes at most half of the free memory on every rank; elsewhere the two checks between which the flow
-failed are known, and the step is not.
+A copy takes about as long as one step, and as much memory as the populations. It is made if it
+takes at most half of the free memory on every rank. Without it the error names the two checks
+between which the flow failed, but not the step.
 """
 
 from mpilbm.errors import FileSystemError, NonFiniteError
@@ -104,7 +104,7 @@ class LastGood:
         return bad, found
 
     def _checkpoint(self, step: int) -> str:
-        """Write the state of this step as a checkpoint, removing none; what to say of it."""
+        """Write the state of this step as a checkpoint and keep all others; returns a clause."""
         context = self.context
         context.kept.clear()  # sums over samples, also of the steps that failed
         writer = Checkpoint(every=1, keep=ALL).open(context)

@@ -9,6 +9,7 @@ import numpy as np
 from mpilbm import backends, balance, codegen, flaws, geometry, geometry_findings, memory_plan
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
+from mpilbm.fields_in import require_masks
 from mpilbm.findings import Finding, in_order
 from mpilbm.halo.world import local_rank
 from mpilbm.inspection import initial_ranges, inspect
@@ -53,7 +54,7 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
             slabs = tuple(comm.allgather(solver.slab))
             first, checkpoint = begin(solver, case, comm, checkpoints, restart)
             on_root(comm, folder.set_aside)
-            if restart != "auto":  # which has told that all later ones are damaged
+            if restart != "auto":  # which has warned of later ones: they are damaged
                 warn_of_later(directory, comm, first)
             where = directory, first, clock, checkpoint
             context = Context(case, solver.slab, slabs, comm, solver, *where)
@@ -84,6 +85,7 @@ def build_solver(case, comm, look=None) -> tuple[Solver, dict]:
     backend, device = open_device(case.backend, comm)
     together(comm, memory_plan.require, device, case, slab)
     together(comm, require_forces, case, slab.begin, slab.end)
+    on_root(comm, require_masks, case)
     slab = balanced(case, slab, comm)
     geometry_of_slab, parts = build_geometry(case, slab, comm)
     if look:
@@ -110,7 +112,7 @@ def build_solver(case, comm, look=None) -> tuple[Solver, dict]:
 
 
 def balanced(case, slab, comm):
-    """The slab of equal cost in place of one of equal size, whose planes' cost a rank counts."""
+    """This rank's slab after a cut into equal costs; each rank counts those of `slab`."""
     if comm.size == 1 or not case.bodies:
         return slab
     costs = comm.allgather(together(comm, balance.plane_costs, case, slab.begin, slab.end))
@@ -131,7 +133,7 @@ def build_geometry(case, slab, comm) -> tuple:
 def report_findings(case, parts, comm, begins: bool) -> list[Finding]:
     """Print the findings of the case and all slabs, on all ranks return them; collective.
 
-    `begins`: with those of the initial fields, which a checkpoint replaces.
+    `begins`: also the findings on the initial fields, which a restart does not use.
     """
 
     def found():
@@ -155,10 +157,10 @@ def open_device(backend, comm) -> tuple:
 
 
 def begin(solver, case, comm, checkpoints, restart) -> tuple:
-    """Fill the solver from a checkpoint or with the initial fields; its step, the checkpoint."""
+    """Fill the solver from a checkpoint or with the initial fields; returns (step, checkpoint)."""
     if not checkpoints:
         if restart:
-            say(comm, "there is no checkpoint yet: starting anew")
+            say(comm, "there is no checkpoint yet: starting from step 0")
         together(comm, solver.beginning.fill)
         solver.beginning.settle()
         return 0, None
@@ -171,14 +173,14 @@ def begin(solver, case, comm, checkpoints, restart) -> tuple:
 
 
 def warn_of_later(directory, comm, first) -> None:
-    """Tell of checkpoints that an automatic restart would take instead of this run's."""
+    """Warn of checkpoints that an automatic restart would take instead of those of this run."""
     for step, path in existing(directory) if comm.rank == 0 else ():
         if step > first:
             say(comm, f"warning: {path} is later than this start; --restart auto would take it")
 
 
 def march(context: Context, summary: Summary, signals: Signals, folder: RunDirectory) -> None:
-    """Step to the end of the run; while it steps, only the next step with work to do is known."""
+    """Step to the end of the run, from each step at which something is due to the next one."""
     case, solver, comm, clock = context.case, context.solver, context.comm, context.clock
     step = first = context.first_step
     last = max(first, case.run.steps)
@@ -217,6 +219,6 @@ def march(context: Context, summary: Summary, signals: Signals, folder: RunDirec
 
 
 def stop(writers, step, reason):
-    """Leave a checkpoint to go on from, and end the run."""
+    """Write a checkpoint and end the run."""
     path = writers.checkpoint(step)
     raise StoppedEarly(f"stopped at step {step} by {reason}; go on from {path} with --restart auto")

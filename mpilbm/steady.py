@@ -48,10 +48,12 @@ class Watch:
             self.totals.check(step)
             if step < last:
                 self.last_good.keep(step)
+        due = self.steady and step % self.steady.every == 0
+        reason = self.steady.reached() if due else ""
+        if reason:  # so this is the last step
+            self.totals.check(step)
         self._warn(step)
-        if self.steady and step % self.steady.every == 0:
-            return self.steady.reached()
-        return ""
+        return reason
 
     def _warn(self, step: int) -> None:
         """Warn once of a flow that is too fast."""

@@ -52,10 +52,10 @@ def _ignored() -> set[int]:
 
 
 def time_limit(walltime: float | None, clock, environment=os.environ) -> tuple[float, str]:
-    """When a run must have ended, in seconds of its clock, and whose limit that is.
+    """When a run must have ended, in seconds of its clock, and the name of that limit.
 
-    The earlier of `walltime` and the end of SLURM's job, where SLURM tells it; infinity and ""
-    without limits. An end that is past belongs to a job of before and is no limit.
+    The earlier of `walltime` and the end of the SLURM job, if SLURM_JOB_END_TIME is set; infinity
+    and "" without limits. An end in the past belongs to an earlier job and is no limit.
     """
     limits = [(float("inf"), "")]
     if walltime is not None:
@@ -70,9 +70,10 @@ def time_limit(walltime: float | None, clock, environment=os.environ) -> tuple[f
 class Stopping:
     """At `next_step` lets the ranks agree on whether to end, by a signal or the limit of time.
 
-    Rank 0 measures the speed and chooses the next such step, about a second ahead. `limit` is what
-    `time_limit` gives; a checkpoint of `state_bytes` must still fit into it, after what may lie
-    between two agreements, steps and outputs that take long, and after files on their way.
+    Rank 0 measures the speed and chooses the next such step, about a second ahead. `limit` is the
+    result of `time_limit`. The run ends early enough before it to write a checkpoint of
+    `state_bytes`, after the longest time so far between two agreements and after the files that
+    are still being written.
     """
 
     def __init__(self, comm, clock, limit: tuple[float, str], state_bytes: int, first: int):

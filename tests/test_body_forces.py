@@ -282,7 +282,7 @@ def test_what_cannot_be_is_told(keys, message):
 
 
 def test_bodies_stand_in_one_output():
-    with pytest.raises(CaseError, match="'ball' stands in two of these outputs"):
+    with pytest.raises(CaseError, match="'ball' is in two of these outputs"):
         parse_case(flow("D2Q9", output=[OUTPUT, OUTPUT | {"body": ["ball"]}]), "test.toml")
     with pytest.raises(CaseError, match=r"there is no \[\[body\]\]"):
         parse_case(flow("D2Q9", body=[]), "test.toml")

@@ -7,6 +7,7 @@ from outputs_cases import flip, make_case, make_context
 from slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case import parse_case
+from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.fields_in import load_snapshot
 from mpilbm.halo.world import Serial
@@ -108,6 +109,9 @@ def test_a_damaged_snapshot_is_refused_before_hdf5_opens_it(tmp_path):
     path = tmp_path / "snapshot_000000007.vtkhdf"
     flip(path, 200)
     assert "is damaged: bytes 0 to" in refused(tmp_path, path)
+    begun = box("D2Q9", initial={"file": str(path)}, backend={"name": "cpu"})
+    with pytest.raises(CaseError, match="is damaged: bytes 0 to"):
+        plan(parse_case(begun, tmp_path / "a.toml"))
     flip(path, 200)
 
     def case(text):

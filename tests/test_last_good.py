@@ -5,7 +5,7 @@ import pytest
 from coupled import two, walled
 from outputs_cases import make_case
 from test_laws_slabs import tables
-from test_run import flow, go, signal_at, state, summary
+from test_run import flow, go, monitor, signal_at, state, summary
 
 from mpilbm import last_good, steady
 from mpilbm.case import parse_case
@@ -55,6 +55,15 @@ def test_a_flow_faster_than_sound_ends_the_run(tmp_path, capsys):
     assert "replaying from step 0" in capsys.readouterr().err
 
 
+def test_a_steady_flow_is_checked_at_its_last_step(tmp_path, monkeypatch):
+    """That step is a multiple of `steady.every`, not of the steps between checks."""
+    monkeypatch.setattr(Solver, "speeds", lambda it: (np.full(6, 0.9 * it.steps), np.zeros(6)))
+    case = make_case((7, 6), [], run={"steps": 30, "steady": {"every": 1, "tolerance": 1e9}},
+                     initial={"u": [0.01, 0]})  # fmt: skip
+    with pytest.raises(NonFiniteError, match=r"step 1: the flow is faster than sound \(Mach 1.56"):
+        go(case, tmp_path)
+
+
 def test_a_fast_flow_is_reported_once(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(steady, "CHECK_EVERY", 50)
     assert go(pushed(350), tmp_path) == "done"
@@ -98,6 +107,21 @@ def test_a_run_goes_on_from_the_last_good_state(tmp_path, monkeypatch):
     assert go(flow(30, outputs), tmp_path, restart="auto") == "done"
     assert summary(tmp_path)["first_step"] == 16
     assert np.isfinite(state(tmp_path)).all()
+
+
+def test_a_run_goes_on_from_step_0(tmp_path, monkeypatch, capsys):
+    """The last good state of a flow that fails in its first step."""
+    outputs = [{"name": "statistics", "every": 3}, {"name": "monitor", "every": 5}]
+    with monkeypatch.context() as patch:
+        blow_up_at(patch, 1)
+        with pytest.raises(NonFiniteError, match=r"step 1: .*00000.h5 is the last good state"):
+            go(flow(30, outputs), tmp_path)
+    outputs.append({"name": "checkpoint", "every": 30})
+    assert go(flow(30, outputs), tmp_path, restart="auto") == "done"
+    assert "holds no sums" not in capsys.readouterr().err
+    go(flow(30, outputs), tmp_path / "whole")
+    assert np.array_equal(state(tmp_path), state(tmp_path / "whole"))
+    assert monitor(tmp_path) == monitor(tmp_path / "whole")
 
 
 def test_without_memory_the_two_checks_are_reported(tmp_path, monkeypatch):

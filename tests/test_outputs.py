@@ -93,7 +93,7 @@ def test_disk_too_small_for_a_file_is_seen_before_hdf5_writes(tmp_path, monkeypa
 
 @pytest.mark.parametrize(("text", "number"), [("write failed: errno = 27, x", 27), ("", errno.EIO)])
 def test_errors_of_hdf5_become_those_of_the_system(text, number):
-    with pytest.raises(OSError, match=r"file\.h5") as told, planes.told("file.h5"):
+    with pytest.raises(OSError, match=r"file\.h5") as told, planes.system_errors("file.h5"):
         raise RuntimeError(text)
     assert told.value.errno == number
 

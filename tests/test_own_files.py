@@ -172,6 +172,17 @@ def test_what_an_interrupted_deletion_left_goes_at_the_next_start(done):
     assert not gone.exists()
 
 
+def test_files_of_the_user_in_a_reserved_folder_are_not_deleted(done):
+    mine = Path("box.out", DELETED, "notes.txt")
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    assert call("--restart", "auto").exit_code == 0
+    result = call("--overwrite")
+    told(result.exit_code, result.output, 2, ".*mpilbm.deleted: this name is reserved")
+    assert mine.read_text() == "mine"
+    assert (contents().keys() - done.keys()) == {f"{DELETED}/notes.txt"}
+
+
 def test_the_reserved_folder_of_somebody_else_is_not_touched(done, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/notes.txt").write_text("mine")
@@ -194,15 +205,32 @@ def test_a_folder_of_the_reserved_name_overwrites_nothing(folder):
     assert found[f"{REPLACED}/film.partial"] == b"another"
 
 
-def test_overwrite_may_read_the_files_that_it_replaces(folder):
+@pytest.mark.parametrize(
+    ("key", "setting"),
+    [
+        ("initial.file", "initial={{file='{file}'}}"),
+        ("body.0.mask", "body=[{{mask='{file}:m', boundary={{name='bounce_back'}}}}]"),
+    ],
+)
+def test_overwrite_keeps_the_files_that_the_case_reads(folder, key, setting):
     assert call("--set", "output=[{name='snapshot', every=5}]").exit_code == 0
-    np.save("box.out/snapshot_000000001.vtkhdf", np.zeros((10, 12), np.uint8))
-    os.rename("box.out/snapshot_000000001.vtkhdf.npy", "box.out/rock.npy")
+    before, file = contents(), "box.out/snapshot_000000010.vtkhdf"
+    result = call("--overwrite", "--set", setting.format(file=file))
+    problem = f"'.*{file}' is one of the files that --overwrite replaces; copy it"
+    told(result.exit_code, result.output, 2, f"box.toml: {key}: {problem}")
+    assert contents() == before
+
+
+def test_overwrite_may_read_other_files_of_its_folder(folder):
+    """Those that mpilbm did not write, or that have another name."""
+    assert call("--set", "output=[{name='snapshot', every=5}]").exit_code == 0
+    os.rename("box.out/snapshot_000000010.vtkhdf", "box.out/begin.vtkhdf")
+    np.save("box.out/rock.npy", np.zeros((10, 12), np.uint8))
     rock = 'body=[{mask="box.out/rock.npy", boundary={name="bounce_back"}}]'
-    options = sets(("initial={file='box.out/snapshot_000000010.vtkhdf'}", "run.steps=3", rock))
+    options = sets(("initial={file='box.out/begin.vtkhdf'}", "run.steps=3", rock))
     assert call("--overwrite", *options).exit_code == 0
     assert sorted(contents()) == [
-        "checkpoint_000000003.h5", "film.partial", "rock.npy", "summary.json",
+        "begin.vtkhdf", "checkpoint_000000003.h5", "film.partial", "rock.npy", "summary.json",
     ]  # fmt: skip
 
 

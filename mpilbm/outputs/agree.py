@@ -40,7 +40,7 @@ def on_root(comm, action, *arguments):
 
 
 def file_system_error(error: OSError) -> FileSystemError:
-    """The same for the user: what failed, on which file, and what helps."""
+    """The error for the user: the file, what failed and the fix."""
     where = f"{error.filename}: " if error.filename else ""
     hint = _HINTS.get(error.errno, "files written before are whole")
     if error.errno == errno.ENOENT and isinstance(error.filename, str | os.PathLike):

@@ -64,7 +64,7 @@ class BodyForces(Output):
         for number in self.bodies(case):
             body = case.bodies[number]
             if sum(number in other.bodies(case) for other in case.outputs) > 1:
-                found.append(f"body: '{body.label}' stands in two of these outputs; keep one")
+                found.append(f"body: '{body.label}' is in two of these outputs; keep one")
         for name in ("velocity", "lift", "centre"):
             given = getattr(self, name)
             if given is not None and len(given) != D:

@@ -113,7 +113,7 @@ class CheckpointWriter:
         return found
 
     def _sync_rows(self):
-        """A run that goes on from here finds the rows of before, though the power fail."""
+        """Have the rows on the disk before the checkpoint, also if the power fails."""
         for rows in self.context.rows:
             rows.sync()
 

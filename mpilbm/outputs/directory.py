@@ -43,8 +43,8 @@ def make_folder(path: Path) -> None:
 class RunDirectory:
     """The output directory of a run, held from `claim` to `release` by a lock file.
 
-    The lock is one of the system (flock), which ends with the process however that ends; process
-    and host stand in the file for the reader, and decide where a file system has no locks.
+    The lock is one of the system (flock), which ends with the process however that ends; the
+    file names process and host, for the reader and for a file system without locks.
     """
 
     def __init__(self, path):
@@ -61,7 +61,7 @@ class RunDirectory:
         Without `restart` or `overwrite` it must not hold another run's files; `overwrite` has
         `set_aside` move those that mpilbm wrote and `discard` delete them. Rank 0 does this, before
         anything else of a run. Raises CommandError if the directory cannot be had, CaseError if the
-        disk is too small.
+        disk is too small or the case reads a file that would be deleted.
         """
         if overwrite and restart is not None:
             raise CommandError(
@@ -79,6 +79,8 @@ class RunDirectory:
                     f"{self.path} holds another run's files ({_some(others)}); write elsewhere "
                     "with --output DIR, go on with --restart auto, or replace them with --overwrite"
                 )
+            if overwrite:
+                _refuse_inputs(case, others)
             for path in owned:
                 if path.name.endswith(PARTIAL):
                     path.unlink()
@@ -184,6 +186,23 @@ class RunDirectory:
                 self.path.rmdir()
         self._lock.close()
         self._lock = None
+
+
+def _refuse_inputs(case, replaced: list[Path]) -> None:
+    """CaseError if the case reads a file that --overwrite would delete."""
+    inputs = {f"{fluid.initial.where}.file": fluid.initial.file for fluid in case.fluids}
+    for k, body in enumerate(case.bodies):
+        name = (body.mask or "").rpartition(":")[0]
+        inputs[f"body.{k}.mask"] = case.directory / name if name else None
+    files = {path.resolve() for path in replaced if not path.is_symlink()}
+    for where, path in inputs.items():
+        if path is not None and path.resolve() in files:
+            raise CaseError(
+                f"'{path}' is one of the files that --overwrite replaces; copy it to another "
+                "folder, or write elsewhere with --output DIR",
+                where,
+                case.path,
+            )
 
 
 def _open_lock(path: Path):

@@ -16,8 +16,8 @@ ON_ONE_NODE = {"bcachefs", "beegfs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "o
                "pvfs2", "ramfs", "tmpfs", "xfs", "zfs"}  # fmt: skip
 # Where those of several machines may too: servers lend the right to keep pages and call it back.
 # Not NFS: each client keeps pages of its own, and the later one of two that meet in a page wins.
-# Nor BeeGFS: its clients may be set to do the same (tuneFileCacheType = native), which a run is not
-# told; of PanFS and PVFS nothing is known to promise it.
+# Nor BeeGFS: its clients may be set to do the same (tuneFileCacheType = native), which a run cannot
+# see; PanFS and PVFS are not known to promise it.
 PARALLEL = {"ceph", "gpfs", "lustre", "wekafs"}
 
 
@@ -45,7 +45,7 @@ def kind(directory, mounts: Path = MOUNTS) -> str:
     """The type of the file system of a directory, as `mount` calls it; "" where that is unknown.
 
     Of the mounts above the directory that of its device, and of these the deepest and last: a mount
-    may hide another, and some file systems (btrfs) tell no device.
+    may hide another, and some file systems (btrfs) name no device.
     """
     try:
         path, device = Path(directory).resolve(), os.stat(directory).st_dev

@@ -18,7 +18,7 @@ from mpilbm.outputs.files import PARTIAL
 
 SUMMARY = "summary.json"
 REPLACED, DELETED = "mpilbm.replaced", "mpilbm.deleted"
-# What stands for the variable parts of names in Output.files.
+# Expressions for the variable parts of names in Output.files.
 PARTS = {
     "<step>": "[0-9]{9,}",
     "<label>": f"({LABEL.strip('^$')}|[0-9]+)",
@@ -54,12 +54,13 @@ def bytes_of(paths) -> int:
 
 def set_aside(directory: Path, paths) -> None:
     """Move files of an earlier run into the subfolder."""
+    for name in (REPLACED, DELETED):
+        if os.path.lexists(directory / name):
+            raise CommandError(
+                f"{directory / name}: this name is reserved for files that --overwrite replaces; "
+                "move what is there to another place"
+            )
     aside = directory / REPLACED
-    if os.path.lexists(aside):
-        raise CommandError(
-            f"{aside}: this name is reserved for files that --overwrite replaces; move what is "
-            "there to another place"
-        )
     aside.mkdir()
     for path in paths:
         os.replace(path, aside / path.name)
@@ -82,16 +83,17 @@ def restore(directory: Path) -> int:
 
 
 def discard(directory: Path) -> None:
-    """Delete the files in the subfolder: all of them or, if interrupted, at the next start."""
+    """Delete the files in the subfolder; if interrupted, the next start deletes the rest."""
     os.rename(directory / REPLACED, directory / DELETED)
     finish_discarding(directory)
 
 
 def finish_discarding(directory: Path) -> None:
-    """Delete what an interrupted `discard` left."""
-    for path in _files(directory / DELETED):
+    """Delete what an interrupted `discard` left: files of ours alone."""
+    gone = directory / DELETED
+    for path in owned(gone) if _files(gone) else ():
         path.unlink()
-    _remove(directory / DELETED)
+    _remove(gone)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -67,7 +67,7 @@ class PlaneFile:
         import h5py
 
         self._refuse_full_disk(METADATA_BYTES)
-        with told(self.path):
+        with system_errors(self.path):
             fresh(self.partial).close()  # HDF5 would follow a link
             with h5py.File(self.partial, "w", locking="best-effort") as file:
                 describe(file)
@@ -115,7 +115,7 @@ class PlaneFile:
         return memoryview(flat.view(np.uint8))
 
     def _write_at(self, place: int, view):
-        with told(self.path):
+        with system_errors(self.path):
             number = os.open(self.partial, os.O_WRONLY)
             try:
                 done = 0
@@ -132,7 +132,7 @@ class PlaneFile:
             self._sealed = True
 
     def _append_digest(self):
-        with told(self.path), open(self.partial, "rb") as file:
+        with system_errors(self.path), open(self.partial, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             self._write_at(size, memoryview(self._digest.trailer(file.fileno(), size)))
 
@@ -147,7 +147,10 @@ class PlaneFile:
         try:
             verify(self.partial, *self.own_planes(), self.slab.shape[0])
             if self.comm.rank == 0:
-                with told(self.path), h5py.File(self.partial, "r", locking="best-effort") as file:
+                with (
+                    system_errors(self.path),
+                    h5py.File(self.partial, "r", locking="best-effort") as file,
+                ):
                     found = find_places(file)
                 if found != self.places:
                     raise DamagedFileError("its datasets are not where they were created")
@@ -224,7 +227,7 @@ class OwnFile(PlaneFile):
 
     def flush(self):
         """Have what this rank wrote on the disk; in any thread."""
-        with told(self.path):
+        with system_errors(self.path):
             sync(self.partial)
 
     def commit(self):
@@ -247,7 +250,7 @@ class CollectiveFile(PlaneFile):
         together(self.comm, self._close, file)
 
     def _open(self):
-        with told(self.path):
+        with system_errors(self.path):
             return open_parallel(self.partial, "r+", self.comm)
 
     def _write(self, name, target, block):
@@ -257,16 +260,16 @@ class CollectiveFile(PlaneFile):
             shape = (*target.shape[:axis], end - begin, *target.shape[axis + 1 :])
             data = np.ascontiguousarray(block(begin, end), target.dtype)
             self._digest.note(name, self.slab.begin + begin, data.reshape(-1).view(np.uint8).data)
-            with told(self.path):
+            with system_errors(self.path):
                 target[here] = data.reshape(shape)
 
     def _close(self, file):
-        with told(self.path):
+        with system_errors(self.path):
             file.close()
 
 
 @contextmanager
-def told(path):
+def system_errors(path):
     """Errors of HDF5 as those of the system: OSError with number, text and file."""
     try:
         yield

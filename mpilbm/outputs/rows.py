@@ -7,7 +7,7 @@ from pathlib import Path
 from mpilbm import terminal
 from mpilbm.errors import FileSystemError
 from mpilbm.outputs.files import sync, whole
-from mpilbm.outputs.planes import told
+from mpilbm.outputs.planes import system_errors
 
 
 def lines(content: bytes) -> list[str]:
@@ -76,13 +76,13 @@ class Rows:
         """Write the row of a step; OSError with the file's name if that fails."""
         row = [str(step), *(repr(float(value)) for value in values)]
         left = (",".join(row) + "\n").encode()
-        with told(self.path):
+        with system_errors(self.path):
             while left:
                 left = left[self.file.write(left) :]
 
     def sync(self) -> None:
         """Have all rows so far on the disk."""
-        with told(self.path):
+        with system_errors(self.path):
             sync(self.path)
 
     def close(self) -> None:

@@ -87,7 +87,7 @@ class Summary:
         }
 
     def _times(self) -> dict:
-        """Of a step; a device that failed, and so ended the run, tells none."""
+        """Times of a step; None if the device failed, which ended the run."""
         times = self.solver.times
         try:
             return {"halo_hidden": times.hidden, "split": times.split}

@@ -7,8 +7,10 @@ from slabs import PRECISIONS
 from test_last_good import pushed
 from test_laws_slabs import tables
 
+from mpilbm import fields_in
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError, NonFiniteError
+from mpilbm.file_digest import Extent, trailer
 from mpilbm.halo.world import Serial, world
 from mpilbm.registry import find
 from mpilbm.run import run
@@ -148,6 +150,30 @@ def test_initial_fields_that_are_wrong_on_one_rank_end_all(mpi_tmp_path, comm):
         run(case, comm, mpi_tmp_path / "never")
     assert len(set(comm.allgather(str(told.value)))) == 1
     assert not (mpi_tmp_path / "never").exists()
+
+
+def test_no_rank_opens_a_damaged_mask(mpi_tmp_path, comm, monkeypatch):
+    """HDF5 may not survive it."""
+    if comm.rank == 0:
+        path = mpi_tmp_path / "rock.h5"
+        with h5py.File(path, "w") as file:
+            file["solid"] = np.zeros((10, 12), np.uint8)
+        content = path.read_bytes()
+        path.write_bytes(content + trailer([Extent(0, 1, len(content))], [0]))
+    comm.Barrier()
+    seen = []
+    monkeypatch.setattr(fields_in, "opened", seen.append)
+    tables = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [12, 10], "periodic": [True, True]},
+        "fluid": {"viscosity": 0.1},
+        "run": {"steps": 1},
+        "body": [{"mask": "rock.h5:solid", "boundary": {"name": "bounce_back"}}],
+    }
+    case = parse_case(tables | {"backend": {"name": "cpu"}}, mpi_tmp_path / "rock.toml")
+    with pytest.raises(CaseError, match=r"body.0.mask: 'rock.h5:solid' is damaged: bytes 0 to"):
+        run(case, comm, mpi_tmp_path / "never")
+    assert not seen
 
 
 def test_every_precision_is_there():

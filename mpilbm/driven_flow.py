@@ -97,10 +97,10 @@ def _densities(case, axis: int, t):
                 mean = np.broadcast_to(rho.mean(axis=1), t.shape)
                 ends[face[1]] = f"boundary.{index}.rho", mean
     if len(ends) == 2:
-        (_, low), (key, high) = ends["-"], ends["+"]
+        (first, low), (last, high) = ends["-"], ends["+"]
         slope = (low - high) / ((low + high) / 2) / case.domain.size[axis]
         if slope.any():
-            yield key, float(case.lattice.cs2) * slope, 0.0
+            yield f"{first} and {last}", float(case.lattice.cs2) * slope, 0.0
 
 
 def _jumps(case, axis: int, t):

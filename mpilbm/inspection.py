@@ -11,7 +11,7 @@ from math import inf, sqrt
 
 from mpilbm import case_findings, driven_flow, geometry_findings
 from mpilbm.case_checks import given_speeds
-from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.findings import SERIOUS, WARNING, Finding, in_order
 from mpilbm.fluid_verdicts import of_fluid
 from mpilbm.speeds import InitialRange, initial_range, largest_speed
 from mpilbm.units import mach, reynolds
@@ -54,10 +54,14 @@ class Seen:
         return sum(part.fluid for part in self.parts) * across / links if links else inf
 
     @cached_property
+    def given(self) -> float:
+        """The largest speed that is given."""
+        return largest_speed(self.case, self.initial)
+
+    @cached_property
     def speed(self) -> float:
         """The largest speed that is given or, without one, that a force or pressure reaches."""
-        given = largest_speed(self.case, self.initial)
-        return given or max((speed for _, speed in self.pushes), default=0.0)
+        return self.given or max((speed for _, speed in self.pushes), default=0.0)
 
 
 def initial_ranges(case) -> tuple[InitialRange, ...]:
@@ -138,17 +142,21 @@ def densities(seen: Seen) -> list[Finding]:
 
 
 def verdicts(seen: Seen) -> list[Finding]:
-    """Relaxation time and grid Reynolds number, as judged in the plan.
+    """Grid Reynolds number as judged in the plan, a warning at an estimated speed; else tau.
 
-    Where a speed is known, the grid Reynolds number decides, and tau is only noted.
+    Where it is known, a tau near 1/2 of an uncoupled fluid adds nothing. Mach numbers are judged
+    for each key that gives a velocity.
     """
     found = []
+    at = "" if seen.given else f" at the estimated speed {seen.speed:.3g}"
     for fluid in seen.case.fluids:
         where = seen.case.key(fluid, "viscosity") if fluid.label else "fluid.viscosity"
         for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed):
-            if level in SEVERITY and what != "Mach":  # judged for each key that gives a velocity
-                severity = NOTE if what == "tau" and seen.speed else SEVERITY[level]
-                found.append(Finding(severity, where, f"{what} = {value}: {sentence}"))
+            decided = what == "tau" and seen.speed and float(value) < 1 and not seen.case.coupling
+            if level in SEVERITY and what != "Mach" and not decided:
+                estimated = at * (what == "grid Reynolds")
+                severity = WARNING if estimated and level == "poor" else SEVERITY[level]
+                found.append(Finding(severity, where, f"{what} = {value}{estimated}: {sentence}"))
     return found
 
 

@@ -68,7 +68,7 @@ SUSPICIOUS = {
     "force on a wall": (DUCT | force(0, 1e-2), "serious: force.value: acts along y, where walls"),
     "no outlet": ({"boundary": [INLET, SIDES | {"where": ["x+", "y-", "y+"]}]},
                   "serious: boundary: the velocities of the faces bring in 1.2 cells a step at t ="
-                  " 0, and no face lets the difference out or in: the mass changes by +25 times"),
+                  " 0, and no face lets the same volume out or in: the mass changes by +2,500"),
     "piston": ({"boundary": [INLET | {"velocity": ["0.01*sin(t/9)", 0]},
                              SIDES | {"where": ["x+", "y-", "y+"]}]},
                "warning: boundary: the velocities of the faces bring in "),
@@ -77,6 +77,15 @@ SUSPICIOUS = {
                              "that are cut off from every face that lets the fluid out"),
     "covered inlet": (CHANNEL | {"body": [block([0, 0], [2, 24])]},
                       "serious: boundary.0.where: bodies cover all 24 cells next to the face x-"),
+    "estimated": ({"fluid": {"viscosity": 0.001}, "boundary": [
+                      {"name": "equilibrium", "where": ["x-"], "rho": 1.05}, OUTLET, SIDES]},
+                  "warning: fluid.viscosity: grid Reynolds = 180.3 at the estimated speed 0.18: "
+                  "likely unstable: trt was stable"),
+    "far too fast": (PERIODIC | force(0.01, 0) | {"fluid": {"viscosity": 0.01}},
+                     "warning: fluid.viscosity: grid Reynolds = 2e+04 at the estimated speed 200: "
+                     "likely unstable: trt was stable up to 48 and failed at 64 in a periodic "
+                     "vortex flow at Mach 0.3; lower the velocity, nothing was measured above Mach "
+                     "0.3"),
     "formula": (PERIODIC | {"initial": {"u": ["0.5*sin(2*pi*y/ny)", 0]}},
                 "serious: initial.u: the speed 0.4957, Mach number 0.86, is too fast"),
     "two densities": ({"boundary": [INLET | {"velocity": None, "rho": 2.0}, OUTLET, SIDES]},
@@ -113,6 +122,14 @@ def test_it_is_reported(name):
     assert [text for text in found if text.startswith(line)], found
     severities = [text.partition(":")[0] for text in found]
     assert severities == sorted(severities, key=["serious", "warning", "note"].index)
+
+
+def test_a_finding_is_reported_once_and_by_the_number_that_decides():
+    """Of both components alone; no tau near 1/2 where the grid Reynolds number is known."""
+    more = PERIODIC | {"initial": {"u": ["0.1*sin(2*pi*y/ny)", 0.2]}, "fluid": {"viscosity": 2e-3}}
+    (mach, grid) = lines(parse_case(tables(**more), "test.toml"))
+    assert "initial.u: the speed 0.223" in mach + grid
+    assert "grid Reynolds = 11" in mach + grid
 
 
 def test_a_mask_has_no_distances(tmp_path):

@@ -39,8 +39,6 @@ class Seen:
     @cached_property
     def pushes(self) -> list[tuple[driven_flow.Push, float]]:
         """What drives the flow, and the speed that it reaches."""
-        if self.case.coupling:
-            return []
         return [
             (push, driven_flow.speed(self.case, push, self.radius))
             for push in driven_flow.pushes(self.case)
@@ -60,8 +58,12 @@ class Seen:
 
     @cached_property
     def speed(self) -> float:
-        """The largest speed that is given or, without one, that a force or pressure reaches."""
-        return self.given or max((speed for _, speed in self.pushes), default=0.0)
+        """The largest speed that is given or, without one, that a force or pressure reaches.
+
+        0 where that estimate is above the speed of sound, which driven_speeds reports.
+        """
+        estimate = max((speed for _, speed in self.pushes), default=0.0)
+        return self.given or (estimate if estimate < sqrt(self.case.lattice.cs2) else 0.0)
 
 
 def initial_ranges(case) -> tuple[InitialRange, ...]:
@@ -86,11 +88,17 @@ def driven_speeds(seen: Seen) -> list[Finding]:
             found.append(Finding(
                 SERIOUS if number > 1 else WARNING, " and ".join(push.keys),
                 f"accelerates the flow along {'xyz'[push.axis]} to about {speed:.3g} cells a step "
-                f"in {case.run.steps:,} steps (estimate), the Mach number {number:.2g}; the method "
-                f"is accurate below {TARGET:g} ({TARGET * cs:.2g} cells a step) and fails near 1; "
-                f"reduce it by a factor of about {number / TARGET:.2g}, or raise the viscosity",
+                f"in {case.run.steps:,} steps (estimate), the Mach number {_plain(number)}; the "
+                f"method is accurate below {TARGET:g} ({TARGET * cs:.2g} cells a step) and fails "
+                f"near 1; reduce it by a factor of about {_plain(number / TARGET)}, or raise the "
+                "viscosity",
             ))  # fmt: skip
     return found
+
+
+def _plain(number: float) -> str:
+    """Two digits without an exponent, below a million."""
+    return f"{float(f'{number:.2g}'):,g}"
 
 
 def pressure_heads(seen: Seen) -> list[Finding]:

@@ -58,7 +58,7 @@ def launched_rank() -> int:
 
 
 class Verbs(click.Group):
-    """The group of verbs: what a user can mend ends in a message, the rest in a traceback."""
+    """The group of verbs: what a user can correct ends in a message, the rest in a traceback."""
 
     def add_command(self, cmd, name=None):
         """Options of the group may also follow the verb."""

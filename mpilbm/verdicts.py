@@ -30,7 +30,7 @@ FAST = 0.3  # Mach number
 # A density is near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. float32 holds the
 # inverse and the products of densities in this range.
 LEAST_DENSITY, LARGEST_DENSITY = 1e-30, 1e6
-DENSITIES = f"> 0, from {LEAST_DENSITY:g} to {LARGEST_DENSITY:g}"
+DENSITIES = f"from {LEAST_DENSITY:g} to {LARGEST_DENSITY:g}"
 
 
 def judge_tau(tau: float) -> tuple[str, str]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
 
+import numpy as np
+
 from mpilbm import case_findings, driven_flow, geometry_findings
 from mpilbm.case_checks import given_speeds
 from mpilbm.findings import SERIOUS, WARNING, Finding, in_order
@@ -71,6 +73,7 @@ def initial_ranges(case) -> tuple[InitialRange, ...]:
     return tuple(initial_range(case, fluid) for fluid in case.fluids)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # an infinite estimate is reported as any other
 def inspect(case, parts, initial=()) -> list[Finding]:
     """All findings of a case, the most serious first; see Seen."""
     seen = Seen(case, parts, initial)

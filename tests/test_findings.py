@@ -184,6 +184,14 @@ def test_nothing_is_reported(name):
     assert [text for text in found if not text.startswith("note: body.it")] == []
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [1.5e308, "1e299*x"])
+def test_a_force_whose_estimate_overflows(value):
+    double = {"precision": {"compute": "float64", "storage": "float64"}}
+    case = parse_case(tables(**PERIODIC, **double, **force(value, 0)), "test.toml")
+    assert lines(case)[0].startswith("serious: force.value: accelerates the flow along x to about ")
+
+
 @pytest.mark.parametrize("rho", [1e30, "1e30 + x"])
 def test_a_density_that_can_never_be_meant_is_refused(rho):
     with pytest.raises(CaseError, match=r"initial.rho: .*1e\+30.* from 1e-30 to 1e\+06"):

@@ -187,7 +187,8 @@ def initial_speeds(seen: Seen) -> list[Finding]:
 def reference_velocities(seen: Seen) -> list[Finding]:
     """A `fluid.velocity` far from the velocities of the boundaries.
 
-    Without any, far from the initial ones, unless a force or a pressure drives the flow.
+    Without any, far from the initial ones. Where a force or a pressure drives the flow, only what
+    is faster counts.
     """
     case, found = seen.case, []
     flow = {key: speed for key, speed, _ in given_speeds(case) if "boundary" in key and speed}
@@ -199,7 +200,8 @@ def reference_velocities(seen: Seen) -> list[Finding]:
         return []
     key, speed = max(flow.items(), key=lambda item: item[1])
     for fluid in case.fluids:
-        if fluid.velocity and not 1 / RATIO <= speed / fluid.velocity <= RATIO:
+        least = 0 if driven else 1 / RATIO
+        if fluid.velocity and not least <= speed / fluid.velocity <= RATIO:
             where = case.key(fluid, "velocity") if fluid.label else "fluid.velocity"
             number = reynolds(fluid.viscosity, fluid.length, speed)
             found.append(Finding(

@@ -173,6 +173,8 @@ HARMLESS = {
     "sound": PERIODIC | {"initial": {"rho": "1 + 0.01*sin(2*pi*x/nx)"}},
     "pressure": {"boundary": [OUTLET | {"where": ["x-"], "rho": 1.01}, OUTLET, SIDES]},
     "through the box": {"boundary": [INLET, INLET | {"where": ["x+"]}, SIDES]},
+    "force beside a slow wall": DUCT | force(2e-5, 0) | reynolds(0.05) | {"boundary": [
+        SIDES | {"where": ["y-"]}, REST | {"where": ["y+"], "velocity": [0.01, 0]}]},
     "friction velocity": DUCT | force(2e-7, 0) | {"initial": {"u": [0.05, 0]}} | {
         "fluid": {"reynolds": 1, "length": 24, "velocity": 0.002}},
 }  # fmt: skip

@@ -184,7 +184,7 @@ def _read(path: Path) -> dict:
     except OSError as error:
         problem = f"cannot be read: {error.strerror}; name a case file, *.toml"
     except (ValueError, RecursionError) as error:
-        problem = f"is not TOML: {error}; mend that place"
+        problem = f"is not TOML: {error}; correct that place"
     raise CaseError(problem, path=path)
 
 
@@ -206,7 +206,7 @@ def _refuse_depth(tables: dict, path) -> None:
 def _typed_tables(tables: dict) -> tuple[CaseFile | None, list[str]]:
     """The typed tables and what is wrong with them.
 
-    Where something is wrong the rest is typed without it, so that its problems can be told too;
+    Where something is wrong the rest is typed without it, so that its problems are reported too;
     None if that fails.
     """
     try:
@@ -214,9 +214,9 @@ def _typed_tables(tables: dict) -> tuple[CaseFile | None, list[str]]:
     except ValidationError as error:
         wrong = {item["loc"][0] for item in error.errors()}
         problems = sentences(error, tables)
-    if "coupling" in wrong:  # all else speaks of it
+    if "coupling" in wrong:  # everything else depends on it
         return None, problems
-    wrong |= {"output"} if "body" in wrong else set()  # they speak of bodies
+    wrong |= {"output"} if "body" in wrong else set()  # they name bodies
     rest = {"run": {"steps": UNKNOWN_STEPS}}
     rest |= {key: value for key, value in tables.items() if key not in wrong}
     try:

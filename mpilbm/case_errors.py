@@ -54,7 +54,7 @@ def sentences(error: ValidationError, tables: dict) -> list[str]:
         keys = tuple(k for k in item["loc"] if not (isinstance(k, str) and k.startswith("<")))
         kind, context = item["type"], item.get("ctx", {})
         if kind == "too_short" and len(item["input"]) >= context["min_length"]:
-            continue  # only counts what was right; the wrong entries are told
+            continue  # only counts what was right; the wrong entries are reported
         if isinstance(context.get("error"), UnknownName):
             keys = (*keys, "name")
         lines.append(

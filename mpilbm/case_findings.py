@@ -22,8 +22,12 @@ def of_case(case) -> list[Finding]:
 
 
 def speeds(case) -> list[Finding]:
-    """Velocities with a large Mach number; `fluid.velocity` alone where no other is as large."""
-    found = list(given_speeds(case))
+    """Velocities with a large Mach number; `fluid.velocity` alone where no other is as large.
+
+    Without initial fields that differ from cell to cell, see inspection.initial_speeds.
+    """
+    fields = {f"{fluid.initial.where}.u" for fluid in case.fluids if not fluid.initial.uniform}
+    found = [each for each in given_speeds(case) if each[0] not in fields]
     named = [key.endswith("velocity") and key.startswith("fluid.") for key, *_ in found]
     flow = max((s for (_, s, _), name in zip(found, named, strict=True) if not name), default=0)
     return [
@@ -58,13 +62,12 @@ def mass(case) -> list[Finding]:
     if inflow is None:
         return []
     growth = inflow.mean * case.run.steps / prod(case.domain.size)
-    change = f"the mass changes by {growth:+.2g} times itself during the run" if growth else \
-             "the mass varies"  # fmt: skip
+    change = f"the mass changes by {growth:+,.1%} during the run" if growth else "the mass varies"
     return [Finding(
         SERIOUS if abs(growth) > GROWTH else WARNING, "boundary",
-        f"the velocities of the faces bring in {inflow.net:.4g} cells a step at t = {inflow.t}, "
-        f"and no face lets the difference out or in: {change}; give rho at one of the faces, or "
-        "an outflow",
+        f"the velocities of the faces bring in {inflow.net:.4g} cells a step at t = "
+        f"{inflow.t}, and no face lets the same volume out or in: {change}; give rho instead of "
+        "the velocity at one of the faces, or add an outflow",
     )]  # fmt: skip
 
 

@@ -58,7 +58,7 @@ class Report:
 def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     """Plan a run on so many ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError.
 
-    Without it with what this machine has. Arrays that cannot fit are told before any cell is
+    Without it with what this machine has. Arrays that cannot fit are reported before any cell is
     looked at, which would take minutes where a size is mistyped.
     """
     report = Report(case.title or case.path.name)
@@ -144,7 +144,7 @@ def box_lines(case, survey) -> list[Line]:
             f"{counted(lost, 'more cell')} of it in a later body" if lost else body.boundary.name
         )
         if not survey.solid_cells[k]:
-            verdict = "has no cells: too small, or covered by a later body"
+            verdict = "has no cells"
         level = "" if survey.solid_cells[k] else "poor"
         lines.append(Line(f"body {body.label}", count, verdict, level))
     return lines
@@ -211,17 +211,17 @@ def rank_lines(case, slabs, survey, more, gpu_memory, problems: list[str]) -> li
 
 def memory_lines(case, ranks: int, need, gpu_memory, problems: list[str]) -> list[Line]:
     """Bytes of a rank by what they hold, then in all: do they fit `gpu_memory`, or this machine?"""
-    told, total = gpu_memory is not None, sum(need.values())
-    room = gpu_memory * 1e9 if told else case.backend.room()
-    verdict, level = (f"fits {gpu_memory:g} GB", "good") if told else ("", "")
+    given, total = gpu_memory is not None, sum(need.values())
+    room = gpu_memory * 1e9 if given else case.backend.room()
+    verdict, level = (f"fits {gpu_memory:g} GB", "good") if given else ("", "")
     if room is not None and total > room:
         verdict, level = "does not fit", "poor"
-        found = f"of {gpu_memory:g} GB" if told else f"of {in_words(room)} that this machine has"
-        elsewhere = "" if told else "; --gpu-memory GB plans for another one"
+        has = f"of {gpu_memory:g} GB" if given else f"of {in_words(room)} that this machine has"
+        elsewhere = "" if given else "; --gpu-memory GB plans for another one"
         enough = ceil(total / room) * ranks
-        mend = f"{enough} ranks or more, " if enough <= case.shape[0] else ""
+        more = f"{enough} ranks or more, " if enough <= case.shape[0] else ""
         problems.append(
-            f"{case.path}: domain.size: a rank needs {in_words(total)} {found}; use {mend}the "
+            f"{case.path}: domain.size: a rank needs {in_words(total)} {has}; use {more}the "
             f"layout 'aa', or a smaller box{elsewhere}"
         )
     lines = [Line(what, in_words(count), "per rank at most") for what, count in need.items()]

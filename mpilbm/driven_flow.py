@@ -48,29 +48,35 @@ class Push:
 
 
 def pushes(case) -> list[Push]:
-    """The accelerations along each axis, by the force on the fluid and the densities at faces."""
+    """The accelerations along each axis, by the force on the fluid and the densities at faces.
+
+    Of coupled fluids, whose pressure is not cs2 rho, along periodic axes and by the forces alone.
+    """
     t = np.unique(np.linspace(0, case.run.steps, TIMES).astype(np.int64)).astype(np.float64)
     found = []
+    causes = (_forces,) if case.coupling else (_forces, _densities, _jumps)
     for axis in range(case.dimensions):
-        parts = [part for of in (_force, _densities, _jumps) for part in of(case, axis, t)]
+        if case.coupling and not case.domain.periodic[axis]:
+            continue
+        parts = [part for of in causes for part in of(case, axis, t)]
         if parts:
             keys, means, shears = zip(*parts, strict=True)
             found.append(Push(axis, keys, t, sum(means), max(shears)))
     return found
 
 
-def _force(case, axis: int, t):
-    """(key, mean at t, shear) of the body force, if there is one."""
-    fluid = case.fluids[0]
-    value = fluid.force.value[axis] if fluid.force else 0
-    key = f"{case.key(fluid, 'force')}.value"
-    if isinstance(value, str):
-        values = _sampled(case, value, t)
-        mean = values.mean(axis=(1, 2, 3))
-        shear = np.abs(values.mean(axis=(0, 1 + axis)) - mean.mean()).max()
-        yield key, mean, float(shear)
-    elif value:
-        yield key, np.full(t.size, value), 0.0
+def _forces(case, axis: int, t):
+    """(key, mean at t, shear) of each body force."""
+    for fluid in case.fluids:
+        value = fluid.force.value[axis] if fluid.force else 0
+        key = f"{case.key(fluid, 'force')}.value"
+        if isinstance(value, str):
+            values = _sampled(case, value, t)
+            mean = values.mean(axis=(1, 2, 3))
+            shear = np.abs(values.mean(axis=(0, 1 + axis)) - mean.mean()).max()
+            yield key, mean, float(shear)
+        elif value:
+            yield key, np.full(t.size, value), 0.0
 
 
 def _sampled(case, text: str, t) -> np.ndarray:
@@ -97,10 +103,10 @@ def _densities(case, axis: int, t):
                 mean = np.broadcast_to(rho.mean(axis=1), t.shape)
                 ends[face[1]] = f"boundary.{index}.rho", mean
     if len(ends) == 2:
-        (_, low), (key, high) = ends["-"], ends["+"]
+        (first, low), (last, high) = ends["-"], ends["+"]
         slope = (low - high) / ((low + high) / 2) / case.domain.size[axis]
         if slope.any():
-            yield key, float(case.lattice.cs2) * slope, 0.0
+            yield f"{first} and {last}", float(case.lattice.cs2) * slope, 0.0
 
 
 def _jumps(case, axis: int, t):
@@ -133,7 +139,8 @@ def is_closed(case, axis: int) -> bool:
 
 def speed(case, push: Push, radius: float) -> float:
     """The speed that a fluid reaches; `radius`: the hydraulic one, infinite without walls."""
-    nu, length = case.fluids[0].viscosity, case.domain.size[push.axis]
+    nu = max(fluid.viscosity for fluid in case.fluids)
+    length = case.domain.size[push.axis]
     sides = {f[0] for b in case.boundaries if isinstance(b, Wall) for f in b.where}
     shape = 2 if len(sides - {"xyz"[push.axis]}) == 2 else 1  # a duct or a channel
     bounds = [push.gained, shape * _between_walls(push.largest, radius, nu)]

@@ -289,14 +289,14 @@ def _constant(tree):
         return None if isinstance(tree, str) and tree != "pi" else tree
     branches = [_constant(branch) for branch in tree[1:]]
     if tree[0] == "/" and branches[1] is not None and branches[1] == 0:
-        raise FormulaError("divides by zero; mend the divisor")
+        raise FormulaError("divides by zero; change the divisor")
     if None in branches:
         return None
     with np.errstate(all="ignore"):
         value = float(_walk(tree, _NUMPY, {"pi": pi}, np.float64))
     if not isfinite(value):
         raise FormulaError(
-            f"a part without names is {value}: a division by zero or too large; mend that part"
+            f"a part without names is {value}: a division by zero or too large; change that part"
         )
     return value
 

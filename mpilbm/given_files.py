@@ -42,7 +42,7 @@ def _read(case, boundary, where: str):
                 ((each.values < low) | (each.values > high)).any() for each in values
             ):
                 raise ValueError(
-                    f"holds a density that is not allowed; allowed: {DENSITIES}; change the file"
+                    f"holds a density outside the range; allowed: {DENSITIES}; change the file"
                 )
         except ValueError as error:
             raise CaseError(f"'{spec}' {error}", f"{where}.{key}", case.path) from None

@@ -60,7 +60,9 @@ class Initial(Parameters):
         """
         rho, u = self._read(shape, begin, end) if self.file else self._made(shape, begin, end)
         wrong = (rho < LEAST_DENSITY) | (rho > LARGEST_DENSITY)
-        self._refuse(wrong, rho, "rho", begin, f"is not a density; allowed: {DENSITIES}")
+        self._refuse(
+            wrong, rho, "rho", begin, f"is outside the range of densities; allowed: {DENSITIES}"
+        )
         if len(self.u) * max(u.max(), -u.min()) > self.max_speed:
             with np.errstate(over="ignore"):
                 speed = np.sqrt((u**2).sum(axis=-1))

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
 
+import numpy as np
+
 from mpilbm import case_findings, driven_flow, geometry_findings
 from mpilbm.case_checks import given_speeds
-from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.findings import SERIOUS, WARNING, Finding, in_order
 from mpilbm.fluid_verdicts import of_fluid
 from mpilbm.speeds import InitialRange, initial_range, largest_speed
 from mpilbm.units import mach, reynolds
@@ -39,8 +41,6 @@ class Seen:
     @cached_property
     def pushes(self) -> list[tuple[driven_flow.Push, float]]:
         """What drives the flow, and the speed that it reaches."""
-        if self.case.coupling:
-            return []
         return [
             (push, driven_flow.speed(self.case, push, self.radius))
             for push in driven_flow.pushes(self.case)
@@ -54,10 +54,18 @@ class Seen:
         return sum(part.fluid for part in self.parts) * across / links if links else inf
 
     @cached_property
+    def given(self) -> float:
+        """The largest speed that is given."""
+        return largest_speed(self.case, self.initial)
+
+    @cached_property
     def speed(self) -> float:
-        """The largest speed that is given or, without one, that a force or pressure reaches."""
-        given = largest_speed(self.case, self.initial)
-        return given or max((speed for _, speed in self.pushes), default=0.0)
+        """The largest speed that is given or, without one, that a force or pressure reaches.
+
+        0 where that estimate is above the speed of sound, which driven_speeds reports.
+        """
+        estimate = max((speed for _, speed in self.pushes), default=0.0)
+        return self.given or (estimate if estimate < sqrt(self.case.lattice.cs2) else 0.0)
 
 
 def initial_ranges(case) -> tuple[InitialRange, ...]:
@@ -65,6 +73,7 @@ def initial_ranges(case) -> tuple[InitialRange, ...]:
     return tuple(initial_range(case, fluid) for fluid in case.fluids)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # an infinite estimate is reported as any other
 def inspect(case, parts, initial=()) -> list[Finding]:
     """All findings of a case, the most serious first; see Seen."""
     seen = Seen(case, parts, initial)
@@ -82,11 +91,17 @@ def driven_speeds(seen: Seen) -> list[Finding]:
             found.append(Finding(
                 SERIOUS if number > 1 else WARNING, " and ".join(push.keys),
                 f"accelerates the flow along {'xyz'[push.axis]} to about {speed:.3g} cells a step "
-                f"in {case.run.steps:,} steps (estimate), the Mach number {number:.2g}; the method "
-                f"is accurate below {TARGET:g} ({TARGET * cs:.2g} cells a step) and fails near 1; "
-                f"reduce it by a factor of about {number / TARGET:.2g}, or raise the viscosity",
+                f"in {case.run.steps:,} steps (estimate), the Mach number {_plain(number)}; the "
+                f"method is accurate below {TARGET:g} ({TARGET * cs:.2g} cells a step) and fails "
+                f"near 1; reduce it by a factor of about {_plain(number / TARGET)}, or raise the "
+                "viscosity",
             ))  # fmt: skip
     return found
+
+
+def _plain(number: float) -> str:
+    """Two digits without an exponent, below a million."""
+    return f"{float(f'{number:.2g}'):,g}"
 
 
 def pressure_heads(seen: Seen) -> list[Finding]:
@@ -138,17 +153,21 @@ def densities(seen: Seen) -> list[Finding]:
 
 
 def verdicts(seen: Seen) -> list[Finding]:
-    """Relaxation time and grid Reynolds number, as judged in the plan.
+    """Grid Reynolds number as judged in the plan, a warning at an estimated speed; else tau.
 
-    Where a speed is known, the grid Reynolds number decides, and tau is only noted.
+    Where it is known, a tau near 1/2 of an uncoupled fluid adds nothing. Mach numbers are judged
+    for each key that gives a velocity.
     """
     found = []
+    at = "" if seen.given else f" at the estimated speed {seen.speed:.3g}"
     for fluid in seen.case.fluids:
         where = seen.case.key(fluid, "viscosity") if fluid.label else "fluid.viscosity"
         for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed):
-            if level in SEVERITY and what != "Mach":  # judged for each key that gives a velocity
-                severity = NOTE if what == "tau" and seen.speed else SEVERITY[level]
-                found.append(Finding(severity, where, f"{what} = {value}: {sentence}"))
+            decided = what == "tau" and seen.speed and float(value) < 1 and not seen.case.coupling
+            if level in SEVERITY and what != "Mach" and not decided:
+                estimated = at * (what == "grid Reynolds")
+                severity = WARNING if estimated and level == "poor" else SEVERITY[level]
+                found.append(Finding(severity, where, f"{what} = {value}{estimated}: {sentence}"))
     return found
 
 
@@ -168,7 +187,8 @@ def initial_speeds(seen: Seen) -> list[Finding]:
 def reference_velocities(seen: Seen) -> list[Finding]:
     """A `fluid.velocity` far from the velocities of the boundaries.
 
-    Without any, far from the initial ones, unless a force or a pressure drives the flow.
+    Without any, far from the initial ones. Where a force or a pressure drives the flow, only what
+    is faster counts.
     """
     case, found = seen.case, []
     flow = {key: speed for key, speed, _ in given_speeds(case) if "boundary" in key and speed}
@@ -180,7 +200,8 @@ def reference_velocities(seen: Seen) -> list[Finding]:
         return []
     key, speed = max(flow.items(), key=lambda item: item[1])
     for fluid in case.fluids:
-        if fluid.velocity and not 1 / RATIO <= speed / fluid.velocity <= RATIO:
+        least = 0 if driven else 1 / RATIO
+        if fluid.velocity and not least <= speed / fluid.velocity <= RATIO:
             where = case.key(fluid, "velocity") if fluid.label else "fluid.velocity"
             number = reynolds(fluid.viscosity, fluid.length, speed)
             found.append(Finding(

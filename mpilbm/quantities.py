@@ -74,7 +74,7 @@ def in_lattice_units(tables: dict) -> tuple[dict, list[str]]:
     given, problems = tables.get("units"), []
     try:
         scales = Units.model_validate(given).scales() if given is not None else None
-    except ValueError:  # is told with the other keys
+    except ValueError:  # is reported with the other keys
         scales = Scales(1, 1, 1)
     found = {
         key: value if key == "units" else _converted(value, key, key, scales, problems)

@@ -1,7 +1,7 @@
 """The stability of a case: which measured flows are like it, and what they say."""
 
 from mpilbm.units import mach, reynolds
-from mpilbm.verdicts import judge_stability
+from mpilbm.verdicts import MARGIN, judge_stability
 
 
 def stability(case, fluid, speed: float) -> tuple[str, str]:
@@ -11,6 +11,13 @@ def stability(case, fluid, speed: float) -> tuple[str, str]:
     name = f"{collision.name}{closure}{' of coupled fluids' if case.coupling else ''}"
     numbers = reynolds(fluid.viscosity, 1, speed), mach(speed, float(case.lattice.cs2))
     sentence, level = judge_stability(*numbers, case.lattice.name, name, flows(case))
+    ends = [face for face in case.boundaries if goes_through(face)]
+    end = min(ends, key=lambda face: face.fails_from, default=None)
+    if end and numbers[0] > MARGIN * end.fails_from:
+        sentence = sentence.replace("fine: ", "possibly unstable: ", 1)
+        sentence += (f"; measured with 'equilibrium' as inlet and outlet: with '{end.name}' flows "
+                     f"failed from {end.fails_from:g} on")  # fmt: skip
+        level = "fair" if level == "good" else level
     own = collision.model_dump(exclude={"closure"})
     usual = type(collision)().model_dump(exclude={"closure"})
     return sentence + ("" if own == usual else "; measured with the default parameters"), level

@@ -30,13 +30,13 @@ FAST = 0.3  # Mach number
 # A density is near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. float32 holds the
 # inverse and the products of densities in this range.
 LEAST_DENSITY, LARGEST_DENSITY = 1e-30, 1e6
-DENSITIES = f"> 0, from {LEAST_DENSITY:g} to {LARGEST_DENSITY:g}"
+DENSITIES = f"from {LEAST_DENSITY:g} to {LARGEST_DENSITY:g}"
 
 
 def judge_tau(tau: float) -> tuple[str, str]:
     """Verdict and level of a relaxation time."""
     if tau < 0.501:
-        return "very near 1/2: see the grid Reynolds number; a finer box increases it", "poor"
+        return "very near 1/2: stable only for very slow flows; refine the box", "poor"
     if tau < 0.51:
         return "near 1/2: stable only where the flow is well resolved", "fair"
     if tau > 2:
@@ -82,9 +82,8 @@ def judge_stability(
         return f"fine: {bound}", "good"
     if number < sqrt(most * failed):
         return f"near the limit: {bound}", "fair"
-    there = (
-        f"{bound}, Mach {mach:.2g}; {_way_out(number, mach, lattice, [one[-1] for one in found])}"
-    )
+    way = _way_out(number, mach, lattice, [one[-1] for one in found])
+    there = f"{bound} at Mach {_nearest(lattice, mach):.2g}; {way}"
     if walls and judge_stability(number, mach, lattice, collision)[1] != "poor":
         return f"possibly unstable: {there}", "fair"
     return f"likely unstable: {there}", "poor"
@@ -99,8 +98,12 @@ def limit(lattice: str, collision: str, flow: str, mach: float) -> list | None:
     limits = place["collisions"].get(collision, {}).get(flow)
     if limits is None:
         return None
-    apart = [abs(log(one / mach)) for one in place["mach"]]
-    return limits[apart.index(min(apart))]
+    return limits[place["mach"].index(_nearest(lattice, mach))]
+
+
+def _nearest(lattice: str, mach: float) -> float:
+    """The nearest Mach number that has been measured on a lattice."""
+    return min(measured()[lattice]["mach"], key=lambda one: abs(log(one / mach)))
 
 
 def stable_collisions(number: float, mach: float, lattice: str, flows, closed=False) -> list[str]:
@@ -115,7 +118,12 @@ def stable_collisions(number: float, mach: float, lattice: str, flows, closed=Fa
 
 
 def _way_out(number: float, mach: float, lattice: str, flows) -> str:
-    """What remains stable: collisions of this lattice, then of others of as many dimensions."""
+    """What remains stable: collisions of this lattice, then of others of as many dimensions.
+
+    At Mach numbers far above those measured the velocity is the problem.
+    """
+    if mach > 1.5 * (largest := max(measured()[lattice]["mach"])):
+        return f"lower the velocity, nothing was measured above Mach {largest:.2g}"
     finer = "use a finer box or a lower Reynolds number"
     lattices = [lattice, *(one for one in measured() if one != lattice and one[:2] == lattice[:2])]
     for closed in (False, True):

@@ -65,7 +65,7 @@ WRONG = [
     ("layout.name", "moments", "layout.name: 'moments' holds .*; allowed: regularized; choose"),
     ("layout.name", "zzz", "layout.name: 'zzz' is none of the layouts: .*needs --plugin FILE"),
     ("backend.name", "gpu", "backend.name: 'gpu' is none of the backends: .*cpu"),
-    ("initial.rho", 0, "initial.rho: found 0; allowed: > 0"),
+    ("initial.rho", 0, "initial.rho: found 0; allowed: from 1e-30"),
     ("initial.rho", True, "initial.rho: found true; allowed: a number"),
     ("initial.rho", "1 + y/0", "initial.rho: divides by zero"),
     ("initial.rho", "1 + q", "initial.rho: unknown name 'q'; allowed: x, y, z"),

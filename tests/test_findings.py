@@ -60,7 +60,7 @@ def reynolds(velocity):
 DISC = {"name": "cylinder", "centre": [20.3, 12.1], "radius": 3}
 SUSPICIOUS = {
     "force": (PERIODIC | force(0.01, 0), "serious: force.value: accelerates the flow along x to ab"
-              "out 200 cells a step in 20,000 steps (estimate), the Mach number 3.5e+02"),
+              "out 200 cells a step in 20,000 steps (estimate), the Mach number 350; the me"),
     "force in a duct": (DUCT | force(3e-4, 0),
                         "warning: force.value: accelerates the flow along x to about 0.216"),
     "force by a formula": (PERIODIC | force("5e-3*sin(2*pi*y/ny)", 0),
@@ -68,7 +68,7 @@ SUSPICIOUS = {
     "force on a wall": (DUCT | force(0, 1e-2), "serious: force.value: acts along y, where walls"),
     "no outlet": ({"boundary": [INLET, SIDES | {"where": ["x+", "y-", "y+"]}]},
                   "serious: boundary: the velocities of the faces bring in 1.2 cells a step at t ="
-                  " 0, and no face lets the difference out or in: the mass changes by +25 times"),
+                  " 0, and no face lets the same volume out or in: the mass changes by +2,500"),
     "piston": ({"boundary": [INLET | {"velocity": ["0.01*sin(t/9)", 0]},
                              SIDES | {"where": ["x+", "y-", "y+"]}]},
                "warning: boundary: the velocities of the faces bring in "),
@@ -77,6 +77,15 @@ SUSPICIOUS = {
                              "that are cut off from every face that lets the fluid out"),
     "covered inlet": (CHANNEL | {"body": [block([0, 0], [2, 24])]},
                       "serious: boundary.0.where: bodies cover all 24 cells next to the face x-"),
+    "estimated": ({"fluid": {"viscosity": 0.001}, "boundary": [
+                      {"name": "equilibrium", "where": ["x-"], "rho": 1.05}, OUTLET, SIDES]},
+                  "warning: fluid.viscosity: grid Reynolds = 180.3 at the estimated speed 0.18: "
+                  "likely unstable: trt was stable"),
+    "far too fast": (PERIODIC | force(2.5e-5, 0) | {"fluid": {"viscosity": 1e-3}},
+                     "warning: fluid.viscosity: grid Reynolds = 500 at the estimated speed 0.5: "
+                     "likely unstable: trt was stable up to 48 and failed at 64 in a periodic "
+                     "vortex flow at Mach 0.3; lower the velocity, nothing was measured above Mach "
+                     "0.3"),
     "formula": (PERIODIC | {"initial": {"u": ["0.5*sin(2*pi*y/ny)", 0]}},
                 "serious: initial.u: the speed 0.4957, Mach number 0.86, is too fast"),
     "two densities": ({"boundary": [INLET | {"velocity": None, "rho": 2.0}, OUTLET, SIDES]},
@@ -115,6 +124,31 @@ def test_it_is_reported(name):
     assert severities == sorted(severities, key=["serious", "warning", "note"].index)
 
 
+def test_a_finding_is_reported_once_and_by_the_number_that_decides():
+    """Of both components alone; no tau near 1/2 where the grid Reynolds number is known."""
+    more = PERIODIC | {"initial": {"u": ["0.1*sin(2*pi*y/ny)", 0.2]}, "fluid": {"viscosity": 2e-3}}
+    (mach, grid) = lines(parse_case(tables(**more), "test.toml"))
+    assert "initial.u: the speed 0.223" in mach + grid
+    assert "grid Reynolds = 11" in mach + grid
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+def test_a_force_on_one_of_coupled_fluids(periodic):
+    """Along periodic axes; gravity in a closed box drives no mean flow."""
+    more = {"domain": {"size": [40, 24], "periodic": [True, periodic]}}
+    more |= {} if periodic else {"boundary": [SIDES]}
+    fluids = [
+        {"label": name, "viscosity": 0.1, "initial": {"rho": rho}}
+        for name, rho in (("a", "0.5 + 0.4*tanh(y - 12)"), ("b", "0.5 - 0.4*tanh(y - 12)"))
+    ]
+    fluids[1] |= force(0, 1e-3)
+    more |= {"fluid": fluids, "coupling": {"name": "shan_chen", "G": [[0, 2.4], [2.4, 0]]}}
+    case = tables(**more)
+    del case["collision"]
+    line = "serious: fluid.b.force.value: accelerates the flow along y to about 20 cells a step"
+    assert any(text.startswith(line) for text in lines(parse_case(case))) == periodic
+
+
 def test_a_mask_has_no_distances(tmp_path):
     np.save(tmp_path / "disc.npy", np.hypot(*np.indices((24, 40)) - 12) < 4)
     rock = {"label": "rock", "mask": "disc.npy", "boundary": {"name": "interpolated"}}
@@ -139,6 +173,8 @@ HARMLESS = {
     "sound": PERIODIC | {"initial": {"rho": "1 + 0.01*sin(2*pi*x/nx)"}},
     "pressure": {"boundary": [OUTLET | {"where": ["x-"], "rho": 1.01}, OUTLET, SIDES]},
     "through the box": {"boundary": [INLET, INLET | {"where": ["x+"]}, SIDES]},
+    "force beside a slow wall": DUCT | force(2e-5, 0) | reynolds(0.05) | {"boundary": [
+        SIDES | {"where": ["y-"]}, REST | {"where": ["y+"], "velocity": [0.01, 0]}]},
     "friction velocity": DUCT | force(2e-7, 0) | {"initial": {"u": [0.05, 0]}} | {
         "fluid": {"reynolds": 1, "length": 24, "velocity": 0.002}},
 }  # fmt: skip
@@ -148,6 +184,14 @@ HARMLESS = {
 def test_nothing_is_reported(name):
     found = lines(parse_case(tables(**HARMLESS[name]), "test.toml"))
     assert [text for text in found if not text.startswith("note: body.it")] == []
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [1.5e308, "1e299*x"])
+def test_a_force_whose_estimate_overflows(value):
+    double = {"precision": {"compute": "float64", "storage": "float64"}}
+    case = parse_case(tables(**PERIODIC, **double, **force(value, 0)), "test.toml")
+    assert lines(case)[0].startswith("serious: force.value: accelerates the flow along x to about ")
 
 
 @pytest.mark.parametrize("rho", [1e30, "1e30 + x"])

@@ -119,6 +119,28 @@ def test_a_face_with_a_velocity_is_a_lid_or_an_inlet(velocity, flow):
     assert stability.stability(case, case.fluids[0], 0.1)[1] == "good"
 
 
+def past_a_body(tool, ends: str):
+    variant = {"lattice": "D2Q9", "collision": "mrt", "closure": None, "backend": "cpu"}
+    tables, steps = tool["tables_of"]("body", variant, 8, 0.1, 8, 0.5)
+    for face in tables["boundary"][:2]:
+        face["name"] = ends
+    return parse_case(tables), steps
+
+
+@pytest.mark.parametrize(("ends", "stable"), [("equilibrium", True), ("zou_he", False)])
+def test_an_inlet_and_outlet_that_make_flows_fail(ends, stable, monkeypatch):
+    """In the measured flow past a cylinder, at the number from which on `fails_from` says so."""
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    tool = runpy.run_path(str(ROOT / "tools/stability_map"))
+    case, steps = past_a_body(tool, ends)
+    sentence, level = stability.stability(case, case.fluids[0], 0.1)
+    assert (level == "good") == stable == ("'zou_he' flows failed from 8 on" not in sentence)
+    solver = tool["Runner"](0).solver(case)
+    solver.advance(steps)
+    speeds, nonfinite = solver.diagnostics.speeds()
+    assert (not nonfinite.any() and bool(speeds.max() < 0.3)) == stable
+
+
 def test_other_parameters_than_those_measured_are_said():
     for collision, said in (({"magic": 0.25}, True), ({}, False)):
         case = load_case(ROOT / "cases/taylor_green3d.toml")

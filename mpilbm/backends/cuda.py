@@ -55,7 +55,7 @@ def load_cupy(found: nvidia.Driver):
     """CuPy, once it has reached the driver and NVRTC; else raises CaseError with the mend."""
     if found.problem:
         raise CaseError(
-            f"an NVIDIA driver is here but cannot be used: {found.problem}; mend it (in a "
+            f"an NVIDIA driver is here but cannot be used: {found.problem}; repair it (in a "
             'container: start it with access to the GPUs), or set name = "cpu"',
             where="backend.name",
         )

@@ -1,5 +1,6 @@
 """Boundary conditions: what enters a cell, in terms of what left it."""
 
+from math import inf
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -34,6 +35,8 @@ class Boundary(Parameters):
     across     it stands on two periodic faces, and acts on what streams from one to the other
     plain      it speaks of populations that left alone, not of rho, u or a force
     turns_back what enters along a link is what left along it, and what is given
+    fails_from the grid Reynolds number u/nu from which on it, as an inlet or outlet, made flows
+               fail that are stable with `equilibrium`
 
     `wetting`: what the wall shows of the fluids that a coupling lets act on each other.
     """
@@ -56,6 +59,7 @@ class Boundary(Parameters):
     across: ClassVar[bool] = False
     plain: ClassVar[bool] = False
     turns_back: ClassVar[bool] = False
+    fails_from: ClassVar[float] = inf
 
     @property
     def half_way_velocity(self) -> tuple[float, ...] | None:

@@ -5,6 +5,7 @@ import numpy as np
 from mpilbm.cell_values import names_in
 from mpilbm.couplings import fluid_names
 from mpilbm.expressions import Formula
+from mpilbm.toml_text import shown
 from mpilbm.units import tau_from_viscosity
 
 SAMPLES = 64  # a side of the box at most
@@ -59,16 +60,16 @@ def extremes(case) -> np.ndarray | None:
 
 def _uniform(coupling, case, rho, lowest: float) -> list[str]:
     given = ", ".join(f"{n} = {r:g}" for n, r in zip(fluid_names(case), rho, strict=True))
-    return [f"G: found {coupling.G}; a uniform fluid of rho {given} is unstable (dp/drho is "
+    return [f"G: found {shown(coupling.G)}; a uniform fluid of rho {given} is unstable (dp/drho is "
             f"{lowest:.3g} cs2, allowed: 0 or more): it separates at random; give rho as a "
             "formula, or weaken G"]  # fmt: skip
 
 
 def _mixes(coupling, ends, lowest: float) -> str:
     low, high = ends[:, 0]
-    return (f"G: found {coupling.G}; two phases are given (rho {low:.3g} and {high:.3g}), but "
-            f"they mix: dp/drho is {lowest:.3g} cs2 or more between them, phases need a part "
-            "below 0; strengthen G")  # fmt: skip
+    return (f"G: found {shown(coupling.G)}; the densities {low:.3g} and {high:.3g} do not stay "
+            f"apart, the fluid mixes: between them dp/drho is {lowest:.3g} cs2 or more, two phases "
+            "need a range below 0; increase |G|")  # fmt: skip
 
 
 def parted(coupling, ends) -> float:

@@ -90,7 +90,7 @@ SUSPICIOUS = {
                 "serious: initial.u: the speed 0.4957, Mach number 0.86, is too fast"),
     "two densities": ({"boundary": [INLET | {"velocity": None, "rho": 2.0}, OUTLET, SIDES]},
                       "serious: initial.rho and boundary.0.rho: the densities 1 and 2 differ by 6"),
-    "kg/m^3": (PERIODIC | {"initial": {"rho": 998}}, "warning: initial.rho: found 998; walls"),
+    "kg/m^3": (PERIODIC | {"initial": {"rho": 998}}, "warning: initial.rho: found 998; mov"),
     "velocity": (CHANNEL | reynolds(0.5e-2), "warning: fluid.velocity: found 0.005, but the largest"
                  " velocity of the flow, boundary.0.velocity, is 0.05: with it the Reynolds number"
                  " is 200 instead of 20"),

@@ -63,8 +63,8 @@ def overlaps(case, parts) -> list[Finding]:
     return [
         Finding(
             NOTE, f"body.{labels[above]}",
-            f"shares {counted(count, 'cell')} with body '{labels[below]}': it wins there, as it is "
-            "later in the file",
+            f"shares {counted(count, 'cell')} with body '{labels[below]}': they belong to "
+            f"'{labels[above]}', which is later in the file",
         )
         for (below, above), count in _summed(part.overlaps for part in parts)
     ]  # fmt: skip
@@ -80,8 +80,7 @@ def bodies_at_faces(case, parts) -> list[Finding]:
         label = case.bodies[number].label
         found.append(Finding(
             NOTE, f"body.{label}",
-            f"has {', '.join(cells)}: it wins there, the face's condition holds in the fluid cells "
-            "alone",
+            f"has {', '.join(cells)}: the condition of a face holds in its fluid cells alone",
         ))  # fmt: skip
     for index, boundary in enumerate(case.boundaries):
         flows = not (isinstance(boundary, Wall) or boundary.slips or boundary.across)
@@ -182,7 +181,7 @@ def idle(fluid_cells) -> list[Finding]:
     return [Finding(
         WARNING, "ranks",
         f"the slabs of {len(ranks)} of {len(fluid_cells)} ranks ({', '.join(ranks[:8])}"
-        f"{', …' if len(ranks) > 8 else ''}) hold no fluid, these only wait; start fewer, or turn "
+        f"{', …' if len(ranks) > 8 else ''}) hold no fluid and only wait; start fewer, or turn "
         "the box so that fluid lies all along its last axis",
     )]  # fmt: skip
 

@@ -138,14 +138,14 @@ def densities(seen: Seen) -> list[Finding]:
             SERIOUS if change > STRONGLY else WARNING,
             " and ".join(dict.fromkeys((least[0], largest[0]))),
             f"the densities {low:.4g} and {high:.4g} differ by {change:.0%}; allowed for a nearly "
-            f"incompressible flow: {COMPRESSED:.0%}; choose a smaller difference: the pressure is "
+            f"incompressible flow: {COMPRESSED:.0%}; choose closer densities: the pressure is "
             "cs2 rho",
         ))  # fmt: skip
     for key, low, high in ranges:
         if low > 1 + STRONGLY or high < 1 - STRONGLY:
             found.append(Finding(
                 WARNING, key,
-                f"found {low if low == high else (low + high) / 2:.4g}; walls that move and "
+                f"found {low if low == high else (low + high) / 2:.4g}; moving walls and "
                 "rounding assume densities near 1 in lattice units; give 1, or with [units] a text "
                 'with its unit, as "998 kg/m^3"',
             ))  # fmt: skip

@@ -27,7 +27,7 @@ reynolds = 100                     # velocity * length / viscosity; or give visc
 velocity = 0.1                     # cells per step; errors grow with its square, 0.1 is usual
 
 [collision]
-{collision:<34} # stable on coarse grids; "trt" is more accurate at walls, see check
+{collision:<34} # stable on coarse grids; "trt" places walls better on fine ones
 
 # [force]                          # a force on the fluid, per volume
 # name = "guo"
@@ -61,7 +61,7 @@ velocity = {velocity}
 
 [run]
 steps = {steps}
-steady = {{every = 500, tolerance = 1e-6}}   # stop before if the flow changes less
+steady = {{every = 500, tolerance = 1e-6}}   # stop early if the flow changes less
 
 [[output]]
 name = "snapshot"                  # rho and u, for ParaView, PyVista and `mpilbm plot`

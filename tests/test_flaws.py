@@ -159,8 +159,8 @@ def test_overlaps_name_both_their_cells_and_who_wins():
     case = parse_case(tables)
     for ranks in (1, 2, 3):
         at_face, shared = (text for text in found_in(case, ranks) if text.startswith("body.b"))
-        assert shared.startswith("body.b: shares 6 cells with body 'a': it wins there")
-        assert at_face.startswith("body.b: has 4 cells next to the face y-: it wins")
+        assert shared.startswith("body.b: shares 6 cells with body 'a': they belong to 'b', which")
+        assert at_face.startswith("body.b: has 4 cells next to the face y-: the condition")
 
 
 # ------------------------------------------------------------------------------- moving bodies
@@ -262,7 +262,7 @@ def test_a_run_and_check_say_the_same(tmp_path, monkeypatch):
         assert "gaps: 1 fluid cell between two solids or faces, the first at x=3, y=11" in (
             result.output
         )
-        assert "body.post: shares 1 cell with body 'low': it wins there" in result.output
+        assert "body.post: shares 1 cell with body 'low': they belong to 'post'" in result.output
     assert "ranks: the slabs of 1 of 4 ranks (0) hold no fluid" in check.output
 
 

@@ -33,5 +33,5 @@ def test_a_restart_on_other_ranks_finds_it(mpi_tmp_path):
         on_some(comm, end, flow(7), parts, restart="auto")
         here, there = (datasets(each / "checkpoint_000000007.h5") for each in (whole, parts))
         assert here.keys() == there.keys()
-        assert sum(name.startswith("boundary.") for name in here) == 6
+        assert sum(name.startswith("boundary.") for name in here) == 4
         assert all(np.array_equal(here[key], there[key]) for key in here)

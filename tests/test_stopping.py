@@ -122,6 +122,14 @@ backend = {name = "cpu"}
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_nohup():
+    """SIGHUP as in a terminal, also where the tests run under nohup; child processes inherit it."""
+    handler = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, handler)
+
+
 def signalled(folder, name="", **streams):
     """A run that gets this signal before its first step."""
     (folder / "case.toml").write_text(CASE)

@@ -1,7 +1,7 @@
 """The stability of a case: which measured flows are like it, and what they say."""
 
 from mpilbm.units import mach, reynolds
-from mpilbm.verdicts import MARGIN, judge_stability
+from mpilbm.verdicts import MARGIN, judge_stability, measured
 
 
 def stability(case, fluid, speed: float) -> tuple[str, str]:
@@ -16,11 +16,20 @@ def stability(case, fluid, speed: float) -> tuple[str, str]:
     if end and numbers[0] > MARGIN * end.fails_from:
         sentence = sentence.replace("fine: ", "possibly unstable: ", 1)
         sentence += (f"; measured with 'equilibrium' as inlet and outlet: with '{end.name}' flows "
-                     f"failed from {end.fails_from:g} on")  # fmt: skip
+                     f"failed from {end.fails_from:g} on, on D2Q9")  # fmt: skip
         level = "fair" if level == "good" else level
-    own = collision.model_dump(exclude={"closure"})
-    usual = type(collision)().model_dump(exclude={"closure"})
-    return sentence + ("" if own == usual else "; measured with the default parameters"), level
+    known = measured().get(case.lattice.name, {"collisions": {}})["collisions"]
+    if name in known and _is_changed(collision):
+        sentence += "; measured with the default parameters"
+    return sentence, level
+
+
+def _is_changed(collision) -> bool:
+    """Whether a parameter other than the closure, and with a default, has another value."""
+    fields = type(collision).model_fields.items()
+    required = {key: getattr(collision, key) for key, field in fields if field.is_required()}
+    usual = type(collision)(**required)
+    return collision.model_dump(exclude={"closure"}) != usual.model_dump(exclude={"closure"})
 
 
 def flows(case) -> tuple[str, ...]:

@@ -167,3 +167,15 @@ def test_a_new_case_takes_a_reynolds_number_of_1000(tmp_path, dimensions):
     path = new.write(tmp_path / "box", dimensions)
     assert level_of(load_case(path, ["fluid.reynolds=1000"])) != "poor"
     assert level_of(load_case(path, ["fluid.reynolds=1000", "collision.name='bgk'"])) == "poor"
+
+
+def test_a_collision_with_a_parameter_that_has_no_default():
+    """As one of a plug-in may have."""
+    case = load_case(ROOT / "cases/taylor_green3d.toml")
+
+    class Own(type(case.fluids[0].collision)):
+        name: str = "trt"
+        rate: float
+
+    fluid = case.fluids[0].model_copy(update={"collision": Own(rate=0.5)})
+    assert stability.stability(case, fluid, 0.1)[0].startswith("fine: trt was stable up to 32")

@@ -9,8 +9,8 @@ from mpilbm.outputs.planes import blocks
 from mpilbm.progress import say
 from mpilbm.units import counted
 
-# However rarely anything is written, the flow is checked every so many steps. By the memory that they
-# read and write, a check and a copy of the state take about as long as two steps of a large box.
+# However rarely anything is written, the flow is checked every so many steps. A check and a copy of
+# the state read and write about as many bytes as two steps.
 CHECK_EVERY = 1000
 FAST = 0.4  # the largest Mach number without a warning
 

@@ -7,8 +7,8 @@ step    0 ........ 1000 ........ 2000           checks; each copies the state, o
 ```
 
 A copy reads and writes about as many bytes as one step, and needs as much memory as the
-populations. It is made if it takes at most half of the free memory on every rank. Without it the error names the two checks
-between which the flow failed, but not the step.
+populations. It is made if it takes at most half of the free memory on every rank. Without it the
+error names the two checks between which the flow failed, but not the step.
 """
 
 from mpilbm.errors import FileSystemError, NonFiniteError

@@ -22,20 +22,21 @@ from pydantic.fields import FieldInfo
 
 from mpilbm.errors import MpilbmError, PluginError
 
-KINDS = (
-    "lattices",
-    "equilibria",
-    "collisions",
-    "closures",
-    "forcing",
-    "shapes",
-    "boundaries",
-    "couplings",
-    "layouts",
-    "backends",
-    "halo",
-    "outputs",
-)
+PACKAGES = {  # kind -> the package whose modules register its classes
+    "lattices": "lattices",
+    "equilibria": "equilibria",
+    "collisions": "collisions",
+    "closures": "closures",
+    "forcing": "forcing",
+    "shapes": "shapes",
+    "boundaries": "boundaries",
+    "couplings": "couplings",
+    "layouts": "layouts",
+    "backends": "backends",
+    "halo": "halo",
+    "outputs": "outputs",
+}
+KINDS = tuple(PACKAGES)
 
 _classes: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}
 
@@ -85,10 +86,9 @@ def _load(kind: str) -> None:
 
 @cache
 def _load_own(kind: str) -> None:
-    package = importlib.util.find_spec(f"mpilbm.{kind}")
-    if package is not None:
-        for module in pkgutil.iter_modules(package.submodule_search_locations):
-            importlib.import_module(f"mpilbm.{kind}.{module.name}")
+    package = f"mpilbm.{PACKAGES[kind]}"
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")
 
 
 @cache

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mpilbm import toml_text
 from mpilbm.case_checks import check
 from mpilbm.case_errors import sentences
 from mpilbm.case_file import UNKNOWN_STEPS, Body, CaseFile, Domain, Precision, Run
@@ -19,10 +18,11 @@ from mpilbm.errors import CaseError
 from mpilbm.findings import in_order
 from mpilbm.given_files import resolved
 from mpilbm.initial import Initial
-from mpilbm.input_text import NotATextFile, read_text
 from mpilbm.overrides import override
 from mpilbm.quantities import in_lattice_units, schema
 from mpilbm.registry import Parameters, plugin_errors
+from mpilbm.system import toml_text
+from mpilbm.system.input_text import NotATextFile, read_text
 from mpilbm.units import Scales
 
 __all__ = ["Body", "Case", "Domain", "Fluid", "Initial", "Precision", "Run"]

@@ -8,7 +8,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 
 from mpilbm.case_file import LABEL, schema
 from mpilbm.registry import UnknownName
-from mpilbm.toml_text import shown
+from mpilbm.system.toml_text import shown
 
 WANTED = {
     "greater_than": "> {gt}",

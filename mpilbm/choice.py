@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic_core import core_schema
 
 from mpilbm.registry import UnknownName, find, names
-from mpilbm.toml_text import shown
+from mpilbm.system.toml_text import shown
 
 NESTED = 1  # so deep does the schema describe a kind within itself, as shapes made of shapes
 _described: list[str] = []  # the kinds that are being described

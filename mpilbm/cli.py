@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from mpilbm import __version__, processes, terminal
+from mpilbm import __version__
 from mpilbm.errors import INTERRUPTED, MpilbmError
 from mpilbm.printable import one_line
+from mpilbm.system import processes, terminal
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
                   "PALS_RANKID", "SLURM_PROCID")  # fmt: skip
@@ -119,7 +120,7 @@ def load_plugin(path: Path) -> None:
     """Import a file of registered names."""
     from mpilbm import registry
     from mpilbm.errors import CommandError
-    from mpilbm.input_text import NotATextFile, read_text
+    from mpilbm.system.input_text import NotATextFile, read_text
 
     if path.suffix != ".py" or not os.path.isfile(path):
         raise CommandError(f"--plugin {path}: is no Python file; give the path of a FILE.py")

@@ -9,8 +9,8 @@ from tokenize import TokenError  # of a damaged .npy header
 import numpy as np
 
 from mpilbm.errors import CaseError
-from mpilbm.hdf5_input import attribute, dataset_names, opened, require_intact, values
 from mpilbm.lattices import x_of
+from mpilbm.system.hdf5_input import attribute, dataset_names, opened, require_intact, values
 
 BLOCK = 1 << 24  # bytes read at a time
 MOST_NUMBERS = 2**26  # of a face: 4700 x 4700 cells with three components

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import click
 
-from mpilbm import __version__, processes
+from mpilbm import __version__
+from mpilbm.system import processes
 from mpilbm.units import counted
 
 SECONDS = 30  # for a child process to answer
@@ -233,7 +234,7 @@ def compilers() -> list[Fact]:
 
 def caches() -> list[Fact]:
     """Where kernels are kept, and how much."""
-    from mpilbm import cache
+    from mpilbm.system import cache
 
     folder = cache.directory()
     files = [file for file in folder.iterdir() if file.is_file()]

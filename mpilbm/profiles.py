@@ -14,8 +14,8 @@ import numpy as np
 
 from mpilbm.case import Case, parse_case
 from mpilbm.errors import CommandError
-from mpilbm.input_text import NotATextFile, read_text
 from mpilbm.outputs.view import View
+from mpilbm.system.input_text import NotATextFile, read_text
 from mpilbm.units import reynolds as reynolds_number
 
 AXES, COMPONENTS = "xyz", "uvw"

@@ -3,7 +3,7 @@
 import sys
 import time
 
-from mpilbm import terminal
+from mpilbm.system import terminal
 
 PLAIN_SECONDS = 10.0
 LIVE_SECONDS = 0.2

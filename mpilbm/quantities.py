@@ -8,7 +8,7 @@ from math import isfinite
 
 from mpilbm import case_file
 from mpilbm.case_file import Units
-from mpilbm.toml_text import shown
+from mpilbm.system.toml_text import shown
 from mpilbm.units import (
     AREA,
     DENSITY,

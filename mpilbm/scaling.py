@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from mpilbm import cache, link
+from mpilbm import link
 from mpilbm.errors import CommandError
 from mpilbm.halo import launcher
 from mpilbm.halo.world import Serial
@@ -19,6 +19,7 @@ from mpilbm.progress import say
 from mpilbm.registry import find
 from mpilbm.report import HEAD, facts, markdown, require_place, write_json
 from mpilbm.run import open_device
+from mpilbm.system import cache
 from mpilbm.variants import USUAL, Series, Variant, label, plan, size_text
 
 BOX = USUAL | {"setting": "periodic"}

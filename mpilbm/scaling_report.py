@@ -8,7 +8,6 @@ from os.path import isdir
 from pathlib import Path
 
 from mpilbm.errors import CommandError
-from mpilbm.input_text import NotATextFile, read_text
 from mpilbm.outputs.directory import make_folder
 from mpilbm.outputs.files import whole
 from mpilbm.printable import one_line
@@ -16,6 +15,7 @@ from mpilbm.report import markdown
 from mpilbm.scaling import digits, percent
 from mpilbm.scaling_model import Model, model
 from mpilbm.scaling_plots import draw
+from mpilbm.system.input_text import NotATextFile, read_text
 from mpilbm.units import counted
 from mpilbm.variants import size_text
 

@@ -18,8 +18,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mpilbm import cache
 from mpilbm.backends import compiler, cpu, cuda
+from mpilbm.system import cache
 
 HEADER = Path(__file__).with_name("emulation") / "cuda_emulation.h"
 FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread")

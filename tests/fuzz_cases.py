@@ -7,9 +7,9 @@ from pathlib import Path
 
 import fuzz_values as values
 
-from mpilbm import toml_text
 from mpilbm.case import schema
 from mpilbm.new import TEXT, VARIANTS
+from mpilbm.system import toml_text
 
 FACES = ("x-", "x+", "y-", "y+", "z-", "z+")
 NESTINGS = (60, 250, 1200)

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mpilbm import cache, registry
+from mpilbm import registry
+from mpilbm.system import cache
 
 
 @pytest.fixture
@@ -177,7 +178,7 @@ def test_digest_tells_parts_apart():
 
 
 def test_modules_that_texts_are_made_with_are_in_the_digest():
-    package = Path(cache.__file__).parent
+    package = Path(cache.__file__).parents[1]
     files = [file for part in cache.TEXT_SOURCES for file in cache._sources(package / part)]
     assert len(files) > len(cache.TEXT_SOURCES)
     used = {name for file in files for name in re.findall(r"from mpilbm\.(\w+)", file.read_text())}

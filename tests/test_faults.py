@@ -11,10 +11,10 @@ import h5py
 import pytest
 from test_launcher import MPIRUN, python, with_mpirun
 
-from mpilbm import cache
-from mpilbm.file_digest import verify
 from mpilbm.halo import launcher
 from mpilbm.outputs.checkpoint import existing
+from mpilbm.system import cache
+from mpilbm.system.file_digest import verify
 
 CASE = """
 title = "faults"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from mpilbm import flaws, geometry, geometry_findings, toml_text
+from mpilbm import flaws, geometry, geometry_findings
 from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.cli import cli
@@ -16,6 +16,7 @@ from mpilbm.domain import split
 from mpilbm.errors import CaseError
 from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
 from mpilbm.inspection import initial_ranges, inspect
+from mpilbm.system import toml_text
 
 REST = {"name": "bounce_back"}
 SIDES = REST | {"where": ["y-", "y+"]}

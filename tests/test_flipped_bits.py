@@ -12,12 +12,12 @@ from faces import closed, table
 from outputs_cases import flip
 from slabs import PRECISIONS
 
-from mpilbm import cache
 from mpilbm.case import parse_case
-from mpilbm.file_digest import DamagedFileError, Extent, trailer, verify
 from mpilbm.halo.world import Serial
 from mpilbm.outputs.places import find_places
 from mpilbm.run import run
+from mpilbm.system import cache
+from mpilbm.system.file_digest import DamagedFileError, Extent, trailer, verify
 
 EVERY = "MPILBM_TEST_ALL" in os.environ
 RUNS = 1000 if EVERY else 12
@@ -160,5 +160,5 @@ def test_all_ranks_together_verify_every_byte(tmp_path):
 
 
 def test_pieces_larger_than_what_is_read_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("mpilbm.file_digest.BLOCK_BYTES", 4)
+    monkeypatch.setattr("mpilbm.system.file_digest.BLOCK_BYTES", 4)
     test_all_ranks_together_verify_every_byte(tmp_path)

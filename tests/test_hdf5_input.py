@@ -9,8 +9,8 @@ import pytest
 from outputs_cases import flip
 
 from mpilbm.fields_in import load_numbers
-from mpilbm.file_digest import Extent, trailer
-from mpilbm.hdf5_input import Hdf5InputError, attribute, dataset_names, opened, values
+from mpilbm.system.file_digest import Extent, trailer
+from mpilbm.system.hdf5_input import Hdf5InputError, attribute, dataset_names, opened, values
 
 NUMBERS = np.arange(12.0).reshape(3, 4)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pairs import EVERYTHING
 
-from mpilbm import cli, processes
+from mpilbm import cli
+from mpilbm.system import processes
 
 ROOT = Path(__file__).parents[1]
 MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
@@ -102,7 +103,7 @@ def test_ranks(folder):
 
 def test_a_child_imports_the_package_of_its_parent(tmp_path):
     """Also one that is not installed, and nothing else from its folder."""
-    shutil.copytree(Path(processes.__file__).parent, tmp_path / "mpilbm")
+    shutil.copytree(Path(processes.__file__).parents[1], tmp_path / "mpilbm")
     (tmp_path / "json.py").write_text("raise ImportError")
     text = "import json, mpilbm.errors; print(mpilbm.errors.__file__)"
     parent = f"from mpilbm import processes; print(processes.python({text!r})[3])"

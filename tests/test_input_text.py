@@ -9,7 +9,7 @@ from test_bad_input import CASE, told
 
 from mpilbm import scaling_report
 from mpilbm.cli import cli
-from mpilbm.input_text import MOST, NotATextFile, read_text
+from mpilbm.system.input_text import MOST, NotATextFile, read_text
 
 PIPE, DEVICE, LARGE = "pipe.toml", "/dev/zero", "large.toml"
 

@@ -4,11 +4,11 @@ import tomllib
 import pytest
 from case_tables import stand_ins, tables, write  # noqa: F401
 
-from mpilbm import toml_text
 from mpilbm.case import load_case, parse_case
 from mpilbm.errors import CaseError
 from mpilbm.overrides import override
 from mpilbm.printable import one_line
+from mpilbm.system import toml_text
 
 
 def test_overrides(tmp_path):

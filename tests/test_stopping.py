@@ -11,13 +11,13 @@ import time
 import pytest
 from test_run import flow, go
 
-from mpilbm import cache
 from mpilbm.errors import StoppedEarly, Terminated
 from mpilbm.halo.world import Serial
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.progress import Progress, say
 from mpilbm.solver import Solver
 from mpilbm.stopping import INTERVAL, Signals, Stopping, time_limit
+from mpilbm.system import cache
 
 
 class Clock:

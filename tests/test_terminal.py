@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 from test_bad_input import CASE, MPIRUN, with_mpirun
 
-from mpilbm import terminal
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError, MpilbmError, StoppedEarly
 from mpilbm.halo import launcher
 from mpilbm.printable import one_line, several_lines
+from mpilbm.system import terminal
 
 # Each step is a line of the log, and a library in C prints too.
 RUN = """

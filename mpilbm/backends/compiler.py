@@ -15,8 +15,8 @@ from pathlib import Path
 
 import platformdirs
 
-from mpilbm import cache, processes
 from mpilbm.errors import CaseError, FileSystemError, MpilbmError
+from mpilbm.system import cache, processes
 
 FLAGS = (
     "-std=gnu11",

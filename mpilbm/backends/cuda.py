@@ -6,7 +6,6 @@ import socket
 import numpy as np
 from pydantic import Field
 
-from mpilbm import cache
 from mpilbm.backends import Backend, Device, check_copy, gibibytes, nvidia
 from mpilbm.backends.cuda_graph import CudaGraph
 from mpilbm.backends.cuda_launch import CudaKernel, most_rows
@@ -15,6 +14,7 @@ from mpilbm.backends.waiting import Waiting
 from mpilbm.codegen.program import Program
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.registry import register
+from mpilbm.system import cache
 from mpilbm.units import counted
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from mpilbm import cache
+from mpilbm.system import cache
 
 SMALL = 2**21  # cells; below, any shape will do
 REPEATS = 5

@@ -8,12 +8,12 @@ import hashlib
 import json
 from pathlib import Path
 
-from mpilbm import cache
 from mpilbm.boundaries import one_face_each
 from mpilbm.codegen.program import OF, Program
 from mpilbm.couplings import solids
 from mpilbm.registry import plugin_errors
 from mpilbm.row_ends import rows_end_in_walls
+from mpilbm.system import cache
 
 
 def structure(case) -> dict:

@@ -5,7 +5,7 @@ import numpy as np
 from mpilbm.cell_values import names_in
 from mpilbm.couplings import fluid_names
 from mpilbm.expressions import Formula
-from mpilbm.toml_text import shown
+from mpilbm.system.toml_text import shown
 from mpilbm.units import tau_from_viscosity
 
 SAMPLES = 64  # a side of the box at most

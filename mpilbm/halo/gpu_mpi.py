@@ -9,10 +9,10 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mpilbm import cache, processes
 from mpilbm.errors import CommandError
 from mpilbm.halo import launcher
 from mpilbm.halo.probe import MARK
+from mpilbm.system import cache, processes
 
 DRIVER = Path("/proc/driver/nvidia/version")
 DEVICES = (DRIVER, Path("/dev/nvidiactl"), Path("/dev/nvidia0"))

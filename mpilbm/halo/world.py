@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import terminal
 from mpilbm.errors import INTERRUPTED, CommandError, MpilbmError
 from mpilbm.halo import gpu_mpi, launcher
+from mpilbm.system import terminal
 
 # Seconds that a failed rank waits for the others to fail alike before it ends them.
 PATIENCE = 1.0

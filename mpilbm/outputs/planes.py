@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import FileSystemError, MpilbmError
-from mpilbm.file_digest import DamagedFileError, verify
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.files import fresh, partial_of, sync
 from mpilbm.outputs.places import Place, find_places
 from mpilbm.outputs.seal import Seal
+from mpilbm.system.file_digest import DamagedFileError, verify
 
 BLOCK_BYTES = 64 << 20
 METADATA_BYTES = 1 << 20

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import CaseError, CommandError
-from mpilbm.file_digest import DamagedFileError, NoDigestError, verify
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.checkpoint import (
     ENTRIES,
@@ -24,6 +23,7 @@ from mpilbm.outputs.checkpoint import (
     step_in_name,
 )
 from mpilbm.outputs.planes import blocks
+from mpilbm.system.file_digest import DamagedFileError, NoDigestError, verify
 
 # Tables that may change without a warning.
 FREE = ("title", "run", "output", "layout", "backend", "halo")

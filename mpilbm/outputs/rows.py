@@ -4,10 +4,10 @@ import os
 import re
 from pathlib import Path
 
-from mpilbm import terminal
 from mpilbm.errors import FileSystemError
 from mpilbm.outputs.files import sync, whole
 from mpilbm.outputs.planes import system_errors
+from mpilbm.system import terminal
 
 
 def lines(content: bytes) -> list[str]:

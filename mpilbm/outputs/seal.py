@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 
-from mpilbm.file_digest import Extent, piece_sums, trailer
+from mpilbm.system.file_digest import Extent, piece_sums, trailer
 
 
 class Seal:

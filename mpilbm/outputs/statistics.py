@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field, field_validator
 
-from mpilbm import __version__, terminal
+from mpilbm import __version__
 from mpilbm.findings import SERIOUS, WARNING, Finding
 from mpilbm.lattices import AXES
 from mpilbm.outputs import Context, Output
@@ -19,6 +19,7 @@ from mpilbm.outputs.planes import plane_file
 from mpilbm.outputs.restart import opened, read_planes
 from mpilbm.registry import register
 from mpilbm.statistics import Statistics, bytes_needed, merged, numbers, places
+from mpilbm.system import terminal
 from mpilbm.units import counted
 
 

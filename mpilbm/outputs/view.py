@@ -10,8 +10,8 @@ import numpy as np
 from mpilbm.case_file import MOST_TITLE
 from mpilbm.errors import CommandError
 from mpilbm.fields_in import require_cells, snapshot_case
-from mpilbm.hdf5_input import attribute, dataset_names, opened, require_intact, values
 from mpilbm.printable import one_line
+from mpilbm.system.hdf5_input import attribute, dataset_names, opened, require_intact, values
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from test_laws_slabs import tables
 from mpilbm import fields_in
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError, NonFiniteError
-from mpilbm.file_digest import Extent, trailer
 from mpilbm.halo.world import Serial, world
 from mpilbm.registry import find
 from mpilbm.run import run
+from mpilbm.system.file_digest import Extent, trailer
 
 pytestmark = pytest.mark.mpi
 

@@ -22,7 +22,7 @@ _RUN_MODULE = "import runpy; runpy.run_module({!r}, run_name='__main__', alter_s
 
 def python(text: str, *words: str) -> list[str]:
     """The command that executes a Python text, which can import this package."""
-    root = str(Path(__file__).parents[1])
+    root = str(Path(__file__).parents[2])
     return [sys.executable, "-P", "-c", _SAME_PACKAGE.format(root) + text, *words]
 
 

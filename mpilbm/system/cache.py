@@ -25,7 +25,7 @@ from typing import NamedTuple
 import platformdirs
 
 from mpilbm import registry
-from mpilbm.processes import refuse_if_exhausted
+from mpilbm.system.processes import refuse_if_exhausted
 
 TEXT_SOURCES = (
     "lattices",
@@ -249,7 +249,7 @@ def package_digest() -> str:
 
 @functools.cache
 def _own_sources() -> str:
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     files = [file for part in TEXT_SOURCES for file in sorted(_sources(package / part))]
     try:
         sympy = version("sympy")

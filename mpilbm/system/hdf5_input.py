@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from mpilbm import file_digest
-from mpilbm.file_digest import DamagedFileError
+from mpilbm.system import file_digest
+from mpilbm.system.file_digest import DamagedFileError
 
 # An all but empty dataset can declare any size; deflate makes a byte of at most 1032.
 MOST_PER_STORED_BYTE = 1032

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.cell_values import names_in
-from mpilbm.expressions import Formula, FormulaError
+from mpilbm.formulas.parser import Formula, FormulaError
+from mpilbm.formulas.values import names_in
 from mpilbm.speeds import fastest, wrong_values
 from mpilbm.units import counted, tau_from_viscosity
 from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from mpilbm.cell_values import Value
 from mpilbm.choice import choice
+from mpilbm.formulas.values import Value
 from mpilbm.registry import Parameters, find, registered
 from mpilbm.units import Scales, viscosity_from_reynolds
 

@@ -14,7 +14,7 @@ from math import inf, log, pi, sqrt
 import numpy as np
 
 from mpilbm.boundaries.wall import Wall
-from mpilbm.expressions import Formula
+from mpilbm.formulas.parser import Formula
 from mpilbm.speeds import reached
 
 TIMES = 65  # of a run at which formulas are evaluated

@@ -4,9 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from mpilbm.cell_values import Plane, Series, is_file
 from mpilbm.errors import CaseError
 from mpilbm.fields_in import load_numbers
+from mpilbm.formulas.values import Plane, Series, is_file
 from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm.cell_values import names_in
 from mpilbm.errors import CaseError
-from mpilbm.expressions import Formula
 from mpilbm.fields_in import check_snapshot, load_snapshot, stored
+from mpilbm.formulas.parser import Formula
+from mpilbm.formulas.values import names_in
 from mpilbm.lattices import x_of
 from mpilbm.registry import Parameters
 from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY

@@ -6,9 +6,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from mpilbm.boundaries import one_face_each
-from mpilbm.cell_values import CellValue
 from mpilbm.codegen import beside
-from mpilbm.expressions import numeric
+from mpilbm.formulas.parser import numeric
+from mpilbm.formulas.values import CellValue
 from mpilbm.lattices import AXES
 from mpilbm.lists import Lists
 from mpilbm.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, list_bytes

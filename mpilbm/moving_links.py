@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
-from mpilbm.cell_values import CellValue, Plane, of_cells
-from mpilbm.expressions import numeric
+from mpilbm.formulas.parser import numeric
+from mpilbm.formulas.values import CellValue, Plane, of_cells
 from mpilbm.lattices import AXES
 
 

@@ -6,9 +6,9 @@ from math import hypot, prod, sqrt
 import numpy as np
 
 from mpilbm.boundaries import key_of
-from mpilbm.cell_values import CellValue, Plane, Series
 from mpilbm.errors import CaseError
-from mpilbm.expressions import Formula
+from mpilbm.formulas.parser import Formula
+from mpilbm.formulas.values import CellValue, Plane, Series
 from mpilbm.verdicts import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated

@@ -4,8 +4,8 @@ import numpy as np
 
 from mpilbm.boundaries import one_face_each
 from mpilbm.boundaries.wall import Wall
-from mpilbm.cell_values import CellValue
-from mpilbm.expressions import numeric
+from mpilbm.formulas.parser import numeric
+from mpilbm.formulas.values import CellValue
 from mpilbm.lattices import AXES
 from mpilbm.link_values import links_of
 

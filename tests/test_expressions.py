@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from mpilbm.expressions import FUNCTIONS, NAMES, Formula, FormulaError
+from mpilbm.formulas.parser import FUNCTIONS, NAMES, Formula, FormulaError
 
 X, Y = np.array([[0.5, 1.5, 2.5]]), 2.5
 RIGHT = {
@@ -131,7 +131,7 @@ def test_every_function_takes_its_arguments():
 
 def test_reading_and_evaluating_imports_no_sympy():
     code = (
-        "import sys; from mpilbm.expressions import Formula; "
+        "import sys; from mpilbm.formulas.parser import Formula; "
         "Formula('sin(x)').evaluate(x=1); sys.exit('sympy' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -13,10 +13,10 @@ from test_laws_slabs import SETTINGS
 
 from mpilbm import codegen
 from mpilbm.case import parse_case
-from mpilbm.cell_values import CellValue
 from mpilbm.codegen.printer import c_text
 from mpilbm.errors import CaseError
-from mpilbm.expressions import FUNCTIONS, Formula
+from mpilbm.formulas.parser import FUNCTIONS, Formula
+from mpilbm.formulas.values import CellValue
 from mpilbm.registry import find, make, names
 from mpilbm.speeds import require_forces
 

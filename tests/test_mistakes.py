@@ -10,11 +10,12 @@ import test_cli
 from case_tables import OIL, PLANE, WATER, problems, stand_ins, tables  # noqa: F401
 from fuzz_cases import bases
 
-from mpilbm import codegen, expressions, speeds
+from mpilbm import codegen, speeds
 from mpilbm.case import DEPTH, parse_case, schema
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
-from mpilbm.expressions import Formula, FormulaError
+from mpilbm.formulas import parser
+from mpilbm.formulas.parser import Formula, FormulaError
 
 call, case, refused = test_cli.call, test_cli.case, test_cli.refused
 UNITS = {"cell": 1e-3, "step": 1e-4, "density": 1000}
@@ -130,7 +131,7 @@ def test_a_force_that_is_not_finite_in_a_cell_is_a_problem_of_the_plan():
 
 def test_a_formula_is_parsed_once_and_evaluated_in_blocks(monkeypatch):
     read, evaluated = [], []
-    parse, evaluate = expressions._read, Formula.evaluate
+    parse, evaluate = parser._read, Formula.evaluate
 
     def reading(*of):
         read.append(of)
@@ -141,9 +142,9 @@ def test_a_formula_is_parsed_once_and_evaluated_in_blocks(monkeypatch):
         return evaluate(self, **of)
 
     monkeypatch.setattr(codegen, "generate", lambda case: None)
-    monkeypatch.setattr(expressions, "_read", reading)
+    monkeypatch.setattr(parser, "_read", reading)
     monkeypatch.setattr(Formula, "evaluate", evaluating)
-    expressions._checked.cache_clear()
+    parser._checked.cache_clear()
     assert plan(wave([8, 2000])).runs
     assert len(read) == len(set(read)) == 4  # one of them twice, in 2D and as in 3D
     assert len(evaluated) < 50
@@ -268,7 +269,7 @@ def test_a_formula_says_where_it_is_wrong_and_what_is_allowed(text):
         Formula(text, ("x", "y", "t"))
     words = f"{text.strip()!r} is not a formula: {FORMULAS[text]}; allowed: numbers, x, y, t, + - *"
     assert str(error.value).startswith(words)
-    assert str(error.value).endswith("comparisons and " + ", ".join(expressions.FUNCTIONS))
+    assert str(error.value).endswith("comparisons and " + ", ".join(parser.FUNCTIONS))
 
 
 # ---------------------------------------------------------------------------------------- schema

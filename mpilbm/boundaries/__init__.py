@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from mpilbm.cell_values import CellValue
-from mpilbm.expressions import FormulaError
+from mpilbm.formulas.parser import FormulaError
+from mpilbm.formulas.values import CellValue
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY

@@ -3,8 +3,8 @@
 from pydantic import Field, model_validator
 
 from mpilbm.boundaries import VELOCITY, Boundary, by_axis
-from mpilbm.cell_values import Value, Vector
 from mpilbm.equilibria import dot
+from mpilbm.formulas.values import Value, Vector
 
 
 class Given(Boundary):

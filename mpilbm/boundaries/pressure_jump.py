@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from mpilbm.boundaries import Boundary
-from mpilbm.cell_values import Value
 from mpilbm.equilibria import dot
+from mpilbm.formulas.values import Value
 from mpilbm.registry import register
 
 

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from mpilbm.boundaries import VELOCITY, Boundary, by_axis
-from mpilbm.cell_values import Vector
+from mpilbm.formulas.values import Vector
 
 
 class Wall(Boundary):

@@ -1,7 +1,7 @@
 """Values that differ from cell to cell, in the text of a kernel of any kind."""
 
-from mpilbm.cell_values import CellValue
 from mpilbm.codegen.printer import symbol
+from mpilbm.formulas.values import CellValue
 
 
 def given(kernel, value: CellValue, lattice, number=None):

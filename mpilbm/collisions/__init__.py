@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from mpilbm.choice import choice
 from mpilbm.equilibria import Equilibrium
-from mpilbm.functions import unnamed
+from mpilbm.formulas.functions import unnamed
 from mpilbm.registry import Parameters, find, make, names
 
 

@@ -6,7 +6,7 @@ from math import log
 from mpilbm.collisions import Collision, unnamed
 from mpilbm.equilibria import dot
 from mpilbm.equilibria.entropic import Entropic as Minimiser
-from mpilbm.functions import largest, log2, smallest, where
+from mpilbm.formulas.functions import largest, log2, smallest, where
 from mpilbm.registry import register
 
 SMALL = Fraction(1, 40)  # largest |f - feq| / f at which alpha is taken from its series

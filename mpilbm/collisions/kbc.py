@@ -8,7 +8,7 @@ from mpilbm.collisions.entropic import TINY
 from mpilbm.collisions.frame import label
 from mpilbm.equilibria import dot, expanded, pairs
 from mpilbm.equilibria.entropic import excess, product
-from mpilbm.functions import largest, quotient, unnamed
+from mpilbm.formulas.functions import largest, quotient, unnamed
 from mpilbm.registry import register
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mpilbm.cell_values import names_in
 from mpilbm.couplings import fluid_names
-from mpilbm.expressions import Formula
+from mpilbm.formulas.parser import Formula
+from mpilbm.formulas.values import names_in
 from mpilbm.system.toml_text import shown
 from mpilbm.units import tau_from_viscosity
 

@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mpilbm.expressions import Formula, Tree, names_of, numeric, symbolic
+from mpilbm.formulas.parser import Formula, Tree, names_of, numeric, symbolic
 
 
 class Potential:

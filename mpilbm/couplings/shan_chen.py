@@ -10,7 +10,7 @@ from mpilbm.couplings import Coupling, fluid_names, solids
 from mpilbm.couplings.phases import phase_warnings
 from mpilbm.couplings.potential import Potential
 from mpilbm.equilibria import dot
-from mpilbm.expressions import FormulaError
+from mpilbm.formulas.parser import FormulaError
 from mpilbm.registry import find, make, names, register
 
 

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from mpilbm.equilibria import Equilibrium, dot, one_way
-from mpilbm.functions import sqrt, unnamed
+from mpilbm.formulas.functions import sqrt, unnamed
 from mpilbm.registry import register
 
 

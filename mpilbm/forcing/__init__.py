@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from mpilbm.cell_values import CellValue, Value
-from mpilbm.expressions import FormulaError
+from mpilbm.formulas.parser import FormulaError
+from mpilbm.formulas.values import CellValue, Value
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 

@@ -39,9 +39,7 @@ TEXT_SOURCES = (
     "codegen",
     "passes.py",
     "row_ends.py",
-    "cell_values.py",
-    "expressions.py",
-    "functions.py",
+    "formulas",
 )
 CHECK_BYTES = 37
 

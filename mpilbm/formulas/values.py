@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Discriminator, Tag
 
-from mpilbm.expressions import NAMES, Formula, Tree, is_truth, names_of, numeric, symbolic
+from mpilbm.formulas.parser import NAMES, Formula, Tree, is_truth, names_of, numeric, symbolic
 
 AXES = ("x", "y", "z")
 

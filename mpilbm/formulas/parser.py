@@ -13,7 +13,7 @@ from math import isfinite, pi
 
 import numpy as np
 
-from mpilbm.functions import power
+from mpilbm.formulas.functions import power
 
 Tree = float | int | str | tuple  # a number, a name, or (operation, branch, …)
 NAMES = ("x", "y", "z", "nx", "ny", "nz", "t", "pi")

@@ -15,7 +15,6 @@ from mpilbm.case_findings import of_case
 from mpilbm.choice import as_json
 from mpilbm.codegen.program import OF
 from mpilbm.errors import CaseError
-from mpilbm.findings import in_order
 from mpilbm.given_files import resolved
 from mpilbm.initial import Initial
 from mpilbm.overrides import override
@@ -24,6 +23,7 @@ from mpilbm.registry import Parameters, plugin_errors
 from mpilbm.system import toml_text
 from mpilbm.system.input_text import NotATextFile, read_text
 from mpilbm.units import Scales
+from mpilbm.verdicts.findings import in_order
 
 __all__ = ["Body", "Case", "Domain", "Fluid", "Initial", "Precision", "Run"]
 __all__ += ["load_case", "parse_case", "schema"]

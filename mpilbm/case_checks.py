@@ -11,7 +11,7 @@ from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.formulas.values import names_in
 from mpilbm.speeds import fastest, wrong_values
 from mpilbm.units import counted, tau_from_viscosity
-from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
+from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def check(case, tables: dict) -> list[str]:

@@ -6,10 +6,10 @@ Each function of CHECKS takes a case without problems and returns its findings.
 from math import pi, prod
 
 from mpilbm.case_checks import from_objects, given_speeds, norm
-from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.speeds import gained, leaving
 from mpilbm.units import mach
-from mpilbm.verdicts import SEVERITY, judge_mach
+from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
+from mpilbm.verdicts.limits import SEVERITY, judge_mach
 
 LOST = 2**12  # a relative change per step below 1 / LOST does not change a number of 11 bits
 USUAL_SPEED = 0.05  # where a case gives none

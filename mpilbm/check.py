@@ -10,8 +10,6 @@ import numpy as np
 from mpilbm import balance, case_findings, codegen, flaws, geometry, geometry_findings, inspection
 from mpilbm.entry_lists import require_planes
 from mpilbm.fields_in import require_masks
-from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
-from mpilbm.fluid_verdicts import of_fluid
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.printable import one_line
@@ -27,6 +25,8 @@ from mpilbm.units import (
     in_words,
     reynolds,
 )
+from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding, in_order
+from mpilbm.verdicts.fluids import of_fluid
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 from mpilbm import narrow_channels, pockets
 from mpilbm.boundaries.wall import Wall
 from mpilbm.errors import CaseError
-from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.flaws import is_open
 from mpilbm.lattices import AXES
 from mpilbm.units import counted
+from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
 
 # shares of the fluid cells in channels of few cells: below the first they are not reported
 NEGLIGIBLE, MANY = 0.001, 0.1

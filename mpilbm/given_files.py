@@ -7,7 +7,7 @@ import numpy as np
 from mpilbm.errors import CaseError
 from mpilbm.fields_in import load_numbers
 from mpilbm.formulas.values import Plane, Series, is_file
-from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
+from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def resolved(case):

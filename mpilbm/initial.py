@@ -11,7 +11,7 @@ from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import names_in
 from mpilbm.lattices import x_of
 from mpilbm.registry import Parameters
-from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
+from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 BLOCK_CELLS = 2**14  # evaluated at a time
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from mpilbm import case_findings, driven_flow, geometry_findings
 from mpilbm.case_checks import given_speeds
-from mpilbm.findings import SERIOUS, WARNING, Finding, in_order
-from mpilbm.fluid_verdicts import of_fluid
 from mpilbm.speeds import InitialRange, initial_range, largest_speed
 from mpilbm.units import mach, reynolds
-from mpilbm.verdicts import FAST, SEVERITY
+from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding, in_order
+from mpilbm.verdicts.fluids import of_fluid
+from mpilbm.verdicts.limits import FAST, SEVERITY
 
 # relative differences of the density: of weak compressibility, and of another flow altogether
 COMPRESSED, STRONGLY = 0.1, 0.5

@@ -10,7 +10,6 @@ from mpilbm import backends, balance, codegen, flaws, geometry, geometry_finding
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
 from mpilbm.fields_in import require_masks
-from mpilbm.findings import Finding, in_order
 from mpilbm.halo.world import local_rank
 from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.outputs import Context, number_of_cells
@@ -27,6 +26,7 @@ from mpilbm.speeds import require_forces
 from mpilbm.steady import Watch
 from mpilbm.stopping import Signals, Stopping, time_limit
 from mpilbm.units import counted
+from mpilbm.verdicts.findings import Finding, in_order
 
 
 def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:

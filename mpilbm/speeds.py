@@ -9,7 +9,7 @@ from mpilbm.boundaries import key_of
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import CellValue, Plane, Series
-from mpilbm.verdicts import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
+from mpilbm.verdicts.limits import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
 TIMES = 9  # steps of a run at which what flows in and out is compared

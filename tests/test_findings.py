@@ -14,9 +14,9 @@ from mpilbm.check import plan
 from mpilbm.cli import cli
 from mpilbm.domain import split
 from mpilbm.errors import CaseError
-from mpilbm.findings import NOTE, SERIOUS, WARNING, Finding, in_order
 from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.system import toml_text
+from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding, in_order
 
 REST = {"name": "bounce_back"}
 SIDES = REST | {"where": ["y-", "y+"]}

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from mpilbm import new, stability, verdicts
+from mpilbm import new
 from mpilbm.case import load_case, parse_case
 from mpilbm.registry import names
 from mpilbm.speeds import largest_speed
-from mpilbm.verdicts import judge_stability
+from mpilbm.verdicts import limits, stability
+from mpilbm.verdicts.limits import judge_stability
 
 ROOT = Path(__file__).parents[1]
 RAW = ROOT / "tools/measured/h200_stability_2026-11-22.json"
@@ -40,9 +41,9 @@ def test_flows_in_which_trt_failed_are_called_unstable(number, mach, flow, stabl
         assert name in sentence.partition("stable there: ")[2].replace(";", ",").replace(",", "")
 
 
-@pytest.mark.parametrize("flow", [*verdicts.FLOWS, "walls"])
+@pytest.mark.parametrize("flow", [*limits.FLOWS, "walls"])
 def test_levels_only_fall_as_the_grid_reynolds_number_grows(flow):
-    for lattice, place in verdicts.measured().items():
+    for lattice, place in limits.measured().items():
         for collision in place["collisions"]:
             levels = [
                 LEVELS.index(judge_stability(number, 0.1, lattice, collision, (flow,))[1])
@@ -80,10 +81,10 @@ def test_what_was_not_measured_is_said():
 
 
 def test_all_collisions_of_the_package_are_in_the_table():
-    found = {name.partition("+")[0] for place in verdicts.measured().values()
+    found = {name.partition("+")[0] for place in limits.measured().values()
              for name in place["collisions"]}  # fmt: skip
     assert found == set(names("collisions"))
-    assert set(verdicts.measured()) == set(names("lattices"))
+    assert set(limits.measured()) == set(names("lattices"))
 
 
 def test_the_table_is_that_of_the_measured_points(tmp_path, monkeypatch):

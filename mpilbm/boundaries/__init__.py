@@ -9,7 +9,7 @@ from mpilbm.formulas.parser import FormulaError
 from mpilbm.formulas.values import CellValue
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
-from mpilbm.verdicts import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
+from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from mpilbm.findings import NOTE, Finding
 from mpilbm.outputs.background import Background
 from mpilbm.outputs.clock import Clock
 from mpilbm.outputs.totals import Totals
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
+from mpilbm.verdicts.findings import NOTE, Finding
 
 
 @dataclass

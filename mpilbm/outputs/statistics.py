@@ -8,7 +8,6 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm import __version__
-from mpilbm.findings import SERIOUS, WARNING, Finding
 from mpilbm.lattices import AXES
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root, together
@@ -21,6 +20,7 @@ from mpilbm.registry import register
 from mpilbm.statistics import Statistics, bytes_needed, merged, numbers, places
 from mpilbm.system import terminal
 from mpilbm.units import counted
+from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
 
 @register("outputs", "statistics")

@@ -16,7 +16,7 @@ from functools import cache
 from math import log, sqrt
 from pathlib import Path
 
-from mpilbm.findings import NOTE, SERIOUS
+from mpilbm.verdicts.findings import NOTE, SERIOUS
 
 FLOWS = {
     "vortex": "in a periodic vortex flow",

@@ -1,8 +1,8 @@
 """The numbers of a fluid that tell whether a flow is accurate and stable, with verdicts."""
 
-from mpilbm.stability import stability
 from mpilbm.units import mach, reynolds, tau_from_viscosity
-from mpilbm.verdicts import judge_mach, judge_tau
+from mpilbm.verdicts.limits import judge_mach, judge_tau
+from mpilbm.verdicts.stability import stability
 
 
 def of_fluid(case, fluid, speed: float) -> list[tuple[str, str, str, str]]:

@@ -1,7 +1,7 @@
 """The stability of a case: which measured flows are like it, and what they say."""
 
 from mpilbm.units import mach, reynolds
-from mpilbm.verdicts import MARGIN, judge_stability, measured
+from mpilbm.verdicts.limits import MARGIN, judge_stability, measured
 
 
 def stability(case, fluid, speed: float) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpilbm.boundaries import one_face_each
+from mpilbm.physics.boundaries import one_face_each
 
 FACES = 6  # x-, x+, row-, row+, plane-, plane+
 FAR = 2**62

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from mpilbm.boundaries import one_face_each
 from mpilbm.codegen import averaged
 from mpilbm.codegen.program import OF
 from mpilbm.edge_first import Pass
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.passes import exchange_plan
+from mpilbm.physics.boundaries import one_face_each
 from mpilbm.wall_cells import wall_cells
 
 

@@ -5,10 +5,10 @@ from math import prod
 
 import numpy as np
 
-from mpilbm import interfaces
-from mpilbm.lattices import AXES
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.passes import exchange_plan
+from mpilbm.physics import interface_length
+from mpilbm.physics.lattices import AXES
 
 
 class Diagnostics:
@@ -138,7 +138,7 @@ class Diagnostics:
         """
         if self._velocity_step != self.solver.steps:
             self.solver.coupled.look()
-            columns = 4 + self.lattice.D + len(self.masses) + len(interfaces.ends(self.jumps))
+            columns = 4 + self.lattice.D + len(self.masses) + len(interface_length.ends(self.jumps))
             self._sums = self._row_sums("velocity", columns, u=self.velocity)
             self.exchange.start()
             self.exchange.finish()
@@ -166,7 +166,7 @@ class Diagnostics:
     def _largest(self) -> list[int]:
         """Which sums of `velocity` are maxima."""
         speed, end = self.lattice.D + 2, 4 + self.lattice.D + len(self.masses)
-        return [speed, *range(end, end + len(interfaces.ends(self.jumps)))]
+        return [speed, *range(end, end + len(interface_length.ends(self.jumps)))]
 
     def sums(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Names and (planes, columns) in double: mass, momentum, energies, max |u|, not finite.
@@ -185,7 +185,11 @@ class Diagnostics:
         masses = first[:, end:] + np.array([list(self.masses.values())]) * cells
         momentum = [f"momentum_{axis}" for axis in AXES[:D]]
         names = ("mass", *momentum, "kinetic_energy", "enstrophy", "max_speed", "nonfinite")
-        names += (*self.masses, *interfaces.gradients(self.jumps), *interfaces.ends(self.jumps))
+        names += (
+            *self.masses,
+            *interface_length.gradients(self.jumps),
+            *interface_length.ends(self.jumps),
+        )
         speed = np.sqrt(first[:, D + 2 : D + 3])
         whole = (volume * part for part in (mass, first[:, 1 : D + 2], enstrophy))
         parts = (*whole, speed, first[:, D + 3 : end], volume * masses, volume * gradients, ends)

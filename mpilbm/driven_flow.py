@@ -13,8 +13,8 @@ from math import inf, log, pi, sqrt
 
 import numpy as np
 
-from mpilbm.boundaries.wall import Wall
 from mpilbm.formulas.parser import Formula
+from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.speeds import reached
 
 TIMES = 65  # of a run at which formulas are evaluated

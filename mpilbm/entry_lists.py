@@ -6,11 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from mpilbm.boundaries import one_face_each
 from mpilbm.errors import CaseError
 from mpilbm.formulas.values import CellValue, Plane, of_cells
 from mpilbm.link_values import link_values, links_of, mirrored
 from mpilbm.moving_links import MovingLinks, with_moving
+from mpilbm.physics.boundaries import one_face_each
 from mpilbm.slipping_links import overruled
 from mpilbm.units import counted
 

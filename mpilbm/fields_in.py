@@ -9,7 +9,7 @@ from tokenize import TokenError  # of a damaged .npy header
 import numpy as np
 
 from mpilbm.errors import CaseError
-from mpilbm.lattices import x_of
+from mpilbm.physics.lattices import x_of
 from mpilbm.system.hdf5_input import attribute, dataset_names, opened, require_intact, values
 
 BLOCK = 1 << 24  # bytes read at a time

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mpilbm import narrow_channels, pockets, surfaces
-from mpilbm.boundaries.wall import Wall
-from mpilbm.lattices import AXES
+from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.lattices import AXES
 from mpilbm.solids import neighbours
 
 

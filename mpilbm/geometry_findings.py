@@ -7,10 +7,10 @@ findings. They are the same on any number of ranks, but for those of `idle`.
 import numpy as np
 
 from mpilbm import narrow_channels, pockets
-from mpilbm.boundaries.wall import Wall
 from mpilbm.errors import CaseError
 from mpilbm.flaws import is_open
-from mpilbm.lattices import AXES
+from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.lattices import AXES
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
 

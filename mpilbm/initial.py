@@ -9,7 +9,7 @@ from mpilbm.errors import CaseError
 from mpilbm.fields_in import check_snapshot, load_snapshot, stored
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import names_in
-from mpilbm.lattices import x_of
+from mpilbm.physics.lattices import x_of
 from mpilbm.registry import Parameters
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 

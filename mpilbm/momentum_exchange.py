@@ -5,13 +5,13 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from mpilbm.boundaries import one_face_each
 from mpilbm.codegen import beside
 from mpilbm.formulas.parser import numeric
 from mpilbm.formulas.values import CellValue
-from mpilbm.lattices import AXES
 from mpilbm.lists import Lists
 from mpilbm.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, list_bytes
+from mpilbm.physics.boundaries import one_face_each
+from mpilbm.physics.lattices import AXES
 
 
 class MomentumExchange:

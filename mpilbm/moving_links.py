@@ -9,7 +9,7 @@ import numpy as np
 
 from mpilbm.formulas.parser import numeric
 from mpilbm.formulas.values import CellValue, Plane, of_cells
-from mpilbm.lattices import AXES
+from mpilbm.physics.lattices import AXES
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from functools import reduce
 
 import numpy as np
 
-from mpilbm.boundaries.wall import Wall
+from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.solids import fluid_plane
 
 WIDEST = 3  # cells

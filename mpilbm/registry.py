@@ -23,14 +23,14 @@ from pydantic.fields import FieldInfo
 from mpilbm.errors import MpilbmError, PluginError
 
 PACKAGES = {  # kind -> the package whose modules register its classes
-    "lattices": "lattices",
-    "equilibria": "equilibria",
-    "collisions": "collisions",
-    "closures": "closures",
-    "forcing": "forcing",
+    "lattices": "physics.lattices",
+    "equilibria": "physics.equilibria",
+    "collisions": "physics.collisions",
+    "closures": "physics.closures",
+    "forcing": "physics.forcing",
     "shapes": "shapes",
-    "boundaries": "boundaries",
-    "couplings": "couplings",
+    "boundaries": "physics.boundaries",
+    "couplings": "physics.couplings",
     "layouts": "layouts",
     "backends": "backends",
     "halo": "halo",

@@ -5,10 +5,10 @@ from math import hypot, prod, sqrt
 
 import numpy as np
 
-from mpilbm.boundaries import key_of
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import CellValue, Plane, Series
+from mpilbm.physics.boundaries import key_of
 from mpilbm.verdicts.limits import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated

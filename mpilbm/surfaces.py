@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from mpilbm.boundaries import one_face_each
-from mpilbm.boundaries.wall import Wall
 from mpilbm.formulas.parser import numeric
 from mpilbm.formulas.values import CellValue
-from mpilbm.lattices import AXES
 from mpilbm.link_values import links_of
+from mpilbm.physics.boundaries import one_face_each
+from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.lattices import AXES
 
 ASIDE = 1e-4  # cells from a point of the surface to those by which its slope is found
 ALONG = 1e-2  # cells before and behind the surface between which it is looked for there

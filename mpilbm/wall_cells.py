@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpilbm.boundaries import one_face_each
 from mpilbm.geometry import Geometry, face_owners
+from mpilbm.physics.boundaries import one_face_each
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from test_laws_slabs import SETTINGS
 
 from mpilbm import codegen, registry
 from mpilbm.case import parse_case
-from mpilbm.collisions import Collision
+from mpilbm.physics.collisions import Collision
 from mpilbm.registry import find, make, names
 
 CLOSURES, FORCES = names("closures"), names("forcing")

@@ -11,8 +11,8 @@ from slabs import PRECISIONS, Cluster
 from mpilbm import codegen
 from mpilbm.backends import compiler
 from mpilbm.case import parse_case
-from mpilbm.collisions import unnamed
-from mpilbm.collisions.entropic import relaxation
+from mpilbm.physics.collisions import unnamed
+from mpilbm.physics.collisions.entropic import relaxation
 from mpilbm.registry import make, names
 
 LATTICES = [name for name in names("lattices") if defined(name, "entropic")]

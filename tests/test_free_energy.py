@@ -6,8 +6,8 @@ from coupled import box_of, raw, restored, solid, state, walled
 from slabs import PRECISIONS, Cluster
 
 from mpilbm.case import parse_case
-from mpilbm.couplings.free_energy import moved, stressed, wetting_potential
 from mpilbm.errors import CaseError
+from mpilbm.physics.couplings.free_energy import moved, stressed, wetting_potential
 from mpilbm.registry import make, names
 
 A, KAPPA = 0.02, 0.08

@@ -10,9 +10,9 @@ from sympy import Symbol
 from test_laws_slabs import SETTINGS
 
 from mpilbm import check, codegen, domain, geometry
-from mpilbm.boundaries import Boundary
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.physics.boundaries import Boundary
 from mpilbm.registry import find, make, names
 
 STREAMINGS = [n for n in names("layouts") if make("layouts", n).populations and n != "indirect"]

@@ -6,10 +6,10 @@ from coupled import box_of, one
 from slabs import PRECISIONS, Cluster
 from test_free_energy import WIDTH, binary
 
-from mpilbm import interfaces
 from mpilbm.case import parse_case
 from mpilbm.halo.world import world
 from mpilbm.outputs.totals import add_planes
+from mpilbm.physics import interface_length
 from mpilbm.run import run
 
 CORNER = "tanh(({R} - sqrt(({square})))/{width})"
@@ -18,7 +18,7 @@ CORNER = "tanh(({R} - sqrt(({square})))/{width})"
 def length(tables, steps=0, slabs=1) -> float:
     """That of a case after some steps, as the monitor has it."""
     columns, planes = Cluster(tables, slabs).start().run(steps).sums()
-    assert interfaces.columns(columns)[-1] == "interface_length"
+    assert interface_length.columns(columns)[-1] == "interface_length"
     return add_planes(columns, planes)["interface_length"]
 
 

@@ -6,8 +6,8 @@ from math import prod
 
 import pytest
 
-from mpilbm.lattices import Lattice
-from mpilbm.lattices.d2q9 import D2Q9
+from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.lattices.d2q9 import D2Q9
 from mpilbm.registry import find, names
 
 LATTICES = [find("lattices", name) for name in names("lattices")]

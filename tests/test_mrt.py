@@ -10,8 +10,8 @@ from case_tables import BASE, changed, stand_ins, tables  # noqa: F401
 from waves import Waves
 
 from mpilbm.case import parse_case
-from mpilbm.collisions.mrt import DEFAULTS, MRT, rate_of
-from mpilbm.lattices.basis import basis
+from mpilbm.physics.collisions.mrt import DEFAULTS, MRT, rate_of
+from mpilbm.physics.lattices.basis import basis
 from mpilbm.registry import make
 
 over_lattices = pytest.mark.parametrize("lattice", DEFAULTS)

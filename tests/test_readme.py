@@ -11,7 +11,7 @@ README = (ROOT / "README.md").read_text()
 
 
 def test_the_collision_shown_is_the_file():
-    assert (ROOT / "mpilbm/collisions/trt.py").read_text().strip() in README
+    assert (ROOT / "mpilbm/physics/collisions/trt.py").read_text().strip() in README
 
 
 def test_the_case_shown_is_a_case():

@@ -13,8 +13,8 @@ from mpilbm.case import parse_case
 from mpilbm.domain import split
 from mpilbm.errors import CaseError
 from mpilbm.halo.world import Serial
-from mpilbm.lattices import Lattice, paired
 from mpilbm.outputs.filled import filled
+from mpilbm.physics.lattices import Lattice, paired
 from mpilbm.registry import find, make, names
 from mpilbm.run import run
 

@@ -8,9 +8,9 @@ import hashlib
 import json
 from pathlib import Path
 
-from mpilbm.boundaries import one_face_each
 from mpilbm.codegen.program import OF, Program
-from mpilbm.couplings import solids
+from mpilbm.physics.boundaries import one_face_each
+from mpilbm.physics.couplings import solids
 from mpilbm.registry import plugin_errors
 from mpilbm.row_ends import rows_end_in_walls
 from mpilbm.system import cache

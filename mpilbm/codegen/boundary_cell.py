@@ -10,8 +10,8 @@ from mpilbm.codegen.inward import OWN, InwardText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
-from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
+from mpilbm.physics.equilibria import dot
 
 HALF = Rational(1, 2)
 PLACE = {  # C text of where a packed cell lies

@@ -6,8 +6,8 @@ from functools import cache
 from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.model import Model
-from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
+from mpilbm.physics.equilibria import dot
 
 
 @dataclass(frozen=True)

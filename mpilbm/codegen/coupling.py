@@ -10,10 +10,10 @@ from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF, Access
-from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
+from mpilbm.physics.equilibria import dot
 from mpilbm.row_ends import rows_end_in_walls
 
 

@@ -6,9 +6,9 @@ from sympy import Piecewise, Rational
 
 from mpilbm.codegen.cell import RowSums
 from mpilbm.codegen.kernels import FluidKernels, flags_type
-from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import velocity_grid
+from mpilbm.physics.equilibria import dot
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.beside is fluid
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from mpilbm.codegen.coordinates import given
-from mpilbm.collisions import Collision, unnamed
-from mpilbm.equilibria import dot, expanded
-from mpilbm.forcing import Forcing
-from mpilbm.lattices import AXES, Lattice
 from mpilbm.layouts.moments import populations
+from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.physics.equilibria import dot, expanded
+from mpilbm.physics.forcing import Forcing
+from mpilbm.physics.lattices import AXES, Lattice
 
 
 @dataclass(frozen=True)

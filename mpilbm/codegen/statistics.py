@@ -4,7 +4,7 @@ from itertools import combinations_with_replacement
 
 from mpilbm.codegen.cell import KernelText, RowSums
 from mpilbm.codegen.kernels import CELL, flags_type
-from mpilbm.lattices import AXES
+from mpilbm.physics.lattices import AXES
 
 EQUATIONS = "d = (rho, u) - shift; sums of d_rho, d_a and d_a d_b, in double"
 

@@ -4,7 +4,7 @@ from itertools import combinations_with_replacement
 
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.lists import EntryText
-from mpilbm.equilibria import dot
+from mpilbm.physics.equilibria import dot
 
 
 def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:

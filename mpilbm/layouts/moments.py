@@ -20,8 +20,8 @@ GB/s that `staged` reached there the 21 MB of a slab with two neighbours take 3.
 
 from itertools import combinations_with_replacement
 
-from mpilbm.equilibria import dot
 from mpilbm.layouts import HERE, Layout, Place, against
+from mpilbm.physics.equilibria import dot
 from mpilbm.registry import find, names, register
 
 

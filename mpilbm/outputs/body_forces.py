@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from mpilbm.lattices import AXES
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.rows import Rows
+from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
 from mpilbm.units import FORCE, TIME, TORQUE, counted
 

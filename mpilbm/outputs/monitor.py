@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from mpilbm import interfaces
 from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.rows import Rows
+from mpilbm.physics import interface_length
 from mpilbm.registry import register
 from mpilbm.units import TIME
 
@@ -40,7 +40,7 @@ class MonitorWriter:
         self.context = context
         self.path = context.directory / NAME
         names, _ = context.solver.sums()
-        self.columns = [n for n in interfaces.columns(names) if n != "nonfinite"]
+        self.columns = [n for n in interface_length.columns(names) if n != "nonfinite"]
         self.rows = None
         self.before = (context.first_step, 0.0)
         on_root(context.comm, self._open)

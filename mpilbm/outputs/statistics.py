@@ -8,7 +8,6 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm import __version__
-from mpilbm.lattices import AXES
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.file_system import best_writer
@@ -16,6 +15,7 @@ from mpilbm.outputs.files import whole
 from mpilbm.outputs.places import dataset
 from mpilbm.outputs.planes import plane_file
 from mpilbm.outputs.restart import opened, read_planes
+from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
 from mpilbm.statistics import Statistics, bytes_needed, merged, numbers, places
 from mpilbm.system import terminal

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import interfaces
 from mpilbm.errors import NonFiniteError
+from mpilbm.physics import interface_length
 
 
 class Totals:
@@ -115,7 +115,7 @@ def add_planes(names, planes) -> dict[str, float]:
     """
     totals = np.cumsum(planes, axis=0, dtype=np.float64)[-1]
     largest = planes.max(axis=0)
-    return interfaces.with_length({
-        name: float(largest[k] if interfaces.is_maximum(name) else totals[k])
+    return interface_length.with_length({
+        name: float(largest[k] if interface_length.is_maximum(name) else totals[k])
         for k, name in enumerate(names)
     })  # fmt: skip

@@ -28,13 +28,7 @@ from mpilbm import registry
 from mpilbm.system.processes import refuse_if_exhausted
 
 TEXT_SOURCES = (
-    "lattices",
-    "equilibria",
-    "collisions",
-    "closures",
-    "forcing",
-    "boundaries",
-    "couplings",
+    "physics",
     "layouts",
     "codegen",
     "passes.py",

@@ -1,0 +1,65 @@
+"""Outflow that lets sound pass."""
+
+from pydantic import Field
+
+from mpilbm.physics.boundaries.outflow import FromInside
+from mpilbm.physics.equilibria import dot
+from mpilbm.registry import register
+
+
+@register("boundaries", "characteristic")
+class Characteristic(FromInside):
+    """Outflow: rho and u of the face follow the waves that leave, and none comes in.
+
+    With s outwards, v = u . s and differences to the cells inwards,
+
+        L = (v + cs) cs (cs d(rho)/ds + rho dv/ds)      the sound that leaves
+        d(rho)/dt = -(L + K) / (2 cs2)
+        dv/dt     = -(L - K) / (2 rho cs)
+        du_t/dt   = -v du_t/ds                          along the face
+
+    K = relaxation cs2 (rho - rho_0) draws the density to a given `rho` = rho_0; 0.6 cs / length of
+    the box is usual, more reflects more; what an inlet that starts brings in settles in some
+    2 / relaxation steps. Without `rho` K = 0 and nothing holds the mass. All populations
+    of the cell become feq_i(rho, u) + (f_i - feq_i)(x + n), n = -s. All lattices.
+    [Izquierdo & Fueyo 2008, Phys. Rev. E 78, 046707; K: Poinsot & Lele 1992, J. Comput. Phys. 101,
+    104]
+    """
+
+    whole = True
+    reach = 2
+    relaxation: float = Field(0.001, ge=0, lt=1, description="per step")
+
+    def structure(self):
+        """The relaxation is a number that the kernel reads."""
+        return {key: value for key, value in super().structure().items() if key != "relaxation"}
+
+    def values(self):
+        """Where the density is drawn to, and how fast."""
+        return super().values() | ({} if self.rho is None else {"relaxation": self.relaxation})
+
+    def incoming(self, cell):
+        """The equilibrium after a step of the equations above, the rest from inside."""
+        lattice, rho, u, n = cell.lattice, cell.rho, cell.u, cell.normal
+        one, two = cell.inward(1), cell.inward(2)
+        slope = [cell.let(f"slope_{k}", (3 * a - 4 * b + c) / (2 * lattice.volume))
+                 for k, (a, b, c) in enumerate(zip([rho, *u], [one.rho, *one.u],
+                                                   [two.rho, *two.u], strict=True))]  # fmt: skip
+        cs, v = cell.cs, cell.let("v", -dot(n, u))
+        leaving = cell.let("leaving", (v + cs) * cs * (cs * slope[0] - rho * dot(n, slope[1:])))
+        back = 0
+        if self.rho is not None:
+            back = cell.values["relaxation"] * lattice.cs2 * (rho - cell.values["rho"])
+        change = -(leaving + back) / (2 * lattice.cs2)
+        along = -(leaving - back) / (2 * rho * cs)
+        density = cell.let("density_next", cell.density + change)
+        u = [
+            cell.let(f"u_next_{a}", u[a] + F / rho + (-n[a] * along if n[a] else -v * slope[1 + a]))
+            for a, F in enumerate(cell.force)
+        ]
+        feq, f = cell.feq(density, cell.rest(density), u), one.arrives
+        inside = cell.macroscopic(f)
+        density, u = cell.let("density_inside", inside[0]), inside[2]
+        u = [cell.let(f"u_inside_{a}", each) for a, each in enumerate(u)]
+        before = cell.feq(density, cell.rest(density), u)
+        return {i: feq[i] + f[i] - before[i] for i in range(lattice.Q)}

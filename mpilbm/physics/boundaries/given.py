@@ -1,0 +1,88 @@
+"""What conditions with a given velocity or density have in common."""
+
+from pydantic import Field, model_validator
+
+from mpilbm.formulas.values import Value, Vector
+from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
+from mpilbm.physics.equilibria import dot
+
+
+class Given(Boundary):
+    """A velocity or a density is given, at the cell next to the face."""
+
+    wall_at = "node"
+    velocity: Vector | None = Field(None, description=VELOCITY)
+    rho: Value | None = Field(None, description="number, formula of x, y, z, t, or a file")
+
+    @model_validator(mode="after")
+    def _one_value(self):
+        if (self.velocity is None) == (self.rho is None):
+            raise ValueError("needs either velocity or rho; give one of them")
+        return self
+
+    def structure(self):
+        """A given velocity and a given density are two kernels."""
+        return super().structure() | {"given": "rho" if self.velocity is None else "velocity"}
+
+    def values(self):
+        """The velocity or the density."""
+        return {"rho": self.rho} if self.velocity is None else by_axis("velocity", self.velocity)
+
+
+class OnSite(Given):
+    """The other one follows from what streams in.
+
+    Of c . n > 0 nothing is known, but the sums over the others give, n being the inward normal,
+    rho - rho u . n = sum_(c.n = 0) f + 2 sum_(c.n < 0) f. The velocity along a face with a given
+    density is zero. [Zou & He 1997, Phys. Fluids 9, 1591]
+    """
+
+    oriented = True
+
+    def macroscopic(self, cell):
+        """density, rho and u of the cell."""
+        n, given = cell.normal, list(cell.values.values())
+        along = [dot(c, n) for c in cell.lattice.c]
+        known = sum((1 - s) * f for s, f in zip(along, cell.arrives, strict=True) if s <= 0)
+        known = cell.let("known", known)
+        if self.velocity is None:
+            rho, density = given[0], cell.stored(given[0])
+            momentum = [v * (density - known) for v in n]
+            u = cell.velocity(momentum, rho)
+            return density, rho, [v * dot(n, u) for v in n]
+
+        def found(density):
+            return known + dot(n, cell.momentum(cell.rest(density), given))
+
+        # found is linear in density, which is its fixed point; rho = 1 and 2, so that u exists
+        one = cell.stored(1)
+        grows = found(one + 1) - found(one)
+        density = cell.let("density_given", (found(one) - grows * one) / (1 - grows))
+        return density, cell.rest(density), given
+
+    def returned(self, cell) -> dict:
+        """f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u), rho_0 = 1, for edges.
+
+        Where two faces meet too little streams in to find rho or u, and what each of them adds to
+        mend the momentum would be added twice, and grow. With a given rho u is what left across the
+        face. A lid that slides along itself adds no mass.
+        """
+        u = list(cell.values.values())
+        if self.velocity is None:
+            u = [abs(n) * v for n, v in zip(cell.normal, cell.u, strict=True)]
+        feq = cell.feq(cell.stored(1), 1, u)
+        opp = cell.lattice.opp
+        return {i: cell.left[opp[i]] + feq[i] - feq[opp[i]] for i in range(1, cell.lattice.Q)}
+
+    def bounced(self, cell, feq) -> dict:
+        """f_i - feq_i = f_opp(i) - feq_opp(i) where c_i . n > 0.
+
+        Where half of a force is still to come, of f_i + w_i c_i . F / (2 cs2).
+        """
+        lattice, opp, n = cell.lattice, cell.lattice.opp, cell.normal
+        return {
+            i: cell.arrives[opp[i]] + feq[i] - feq[opp[i]]
+            - lattice.w[i] * dot(c, cell.force) / lattice.cs2
+            for i, c in enumerate(lattice.c)
+            if dot(c, n) > 0
+        }  # fmt: skip

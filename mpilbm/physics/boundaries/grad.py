@@ -1,0 +1,59 @@
+"""Outflow by Grad's approximation."""
+
+from typing import Literal
+
+from mpilbm.layouts.moments import moments_of, populations
+from mpilbm.physics.boundaries.outflow import FromInside
+from mpilbm.registry import register
+
+
+@register("boundaries", "grad")
+class Grad(FromInside):
+    """Outflow: f_i = w_i (rho + rho c_i.u / cs2 + (P - rho cs2 1) : Q_i / (2 cs4)), c_i . n > 0.
+
+    Q_i = c_i c_i - cs2 1, P = sum_i c_i c_i f_i. rho, u and P are those of the cell in the last
+    step (`source` = "last_step"), or extrapolated from two cells inwards ("neighbours").
+    [Chikatamarla, Ansumali & Karlin 2006, Europhys. Lett. 74, 215]
+    """
+
+    source: Literal["last_step", "neighbours"] = "last_step"
+
+    lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
+
+    @property
+    def reach(self):
+        """Two cells, where these are the source."""
+        return 2 if self.source == "neighbours" else 0
+
+    @property
+    def drifts(self):
+        """From the cells inwards alone."""
+        return bool(self.reach)
+
+    def state(self, lattice):
+        """The second moments of what streamed in; density and momentum are those of what left."""
+        count = lattice.D * (lattice.D + 1) // 2
+        return () if self.reach else tuple(f"second_{k}" for k in range(count))
+
+    def begin(self, cell):
+        """Those of what left."""
+        return self._named(moments_of(cell.lattice, cell.left)[2])
+
+    def follow(self, cell, enters):
+        """Those of what streams in now."""
+        f = [enters.get(i, f_i) for i, f_i in enumerate(cell.arrives)]
+        return self._named(moments_of(cell.lattice, f)[2])
+
+    def _named(self, second) -> dict:
+        return {f"second_{k}": value for k, value in enumerate(second)}
+
+    def found(self, cell):
+        """Those with three moments."""
+        if not self.reach:
+            momentum = cell.momentum(cell.rho, cell.u)
+            return populations(cell.lattice, cell.density, momentum, list(cell.state.values()))
+        one, two = (moments_of(cell.lattice, cell.inward(k).arrives) for k in (1, 2))
+        momentum, second = (
+            [2 * a - b for a, b in zip(one[k], two[k], strict=True)] for k in (1, 2)
+        )
+        return populations(cell.lattice, 2 * one[0] - two[0], momentum, second)

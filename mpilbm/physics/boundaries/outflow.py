@@ -1,0 +1,118 @@
+"""Outflow: populations from the cells inwards of a face, or from the past."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from mpilbm.formulas.values import Value
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.equilibria import dot
+from mpilbm.registry import register
+
+
+class FromInside(Boundary):
+    """What enters is found from cells inwards, or from the past.
+
+    With a `rho` f_i(x) = f_i + feq_i(rho, u) - feq_i(rho_f, u), rho_f and u being those of the f
+    found; the density then is held, and sound reflected. Without it an inlet that gives a velocity
+    leaves nothing that holds the mass: it may drift, and where it `drifts` grow without bound.
+    """
+
+    drifts: ClassVar[bool] = False
+
+    wall_at = "node"
+    oriented = True
+    rho: Value | None = Field(None, description="number, formula of x, y, z, t, or a file")
+
+    def structure(self):
+        """A given density is another kernel."""
+        return super().structure() | {"given": self.rho is not None}
+
+    def values(self):
+        """The density, if it is given."""
+        return {} if self.rho is None else {"rho": self.rho}
+
+    def found(self, cell) -> list:
+        """Q populations."""
+        raise NotImplementedError
+
+    def incoming(self, cell):
+        """Those that lead inwards."""
+        f = self.found(cell)
+        if self.rho is not None:
+            f = [cell.let(f"found_{i}", f_i) for i, f_i in enumerate(f)]
+            density, _, u = cell.macroscopic(f)
+            density = cell.let("density_found", density)
+            u = [cell.let(f"u_found_{a}", v) for a, v in enumerate(u)]
+            before = cell.feq(density, cell.rest(density), u)
+            after = cell.feq(cell.stored(cell.values["rho"]), cell.values["rho"], u)
+            f = [a + b - c for a, b, c in zip(f, after, before, strict=True)]
+        return {i: f[i] for i in self.entering(cell)}
+
+    def entering(self, cell) -> list[int]:
+        """The directions that lead inwards."""
+        return [i for i, c in enumerate(cell.lattice.c) if dot(c, cell.normal) > 0]
+
+
+@register("boundaries", "copy")
+class Copy(FromInside):
+    """Outflow: f_i(x) = f_i(x + n) where c_i . n > 0, n being the inward normal.
+
+    With `rho` the velocity is copied and the density is given. All lattices.
+    [paper 2: nearest-neighbour copy]
+    """
+
+    drifts = True
+    reach = 1
+
+    def found(self, cell):
+        """Those of the next cell."""
+        return cell.inward(1).arrives
+
+
+@register("boundaries", "neumann")
+class Neumann(FromInside):
+    """Outflow: f_i(x) = (4 f_i(x + n) - f_i(x + 2n)) / 3 where c_i . n > 0.
+
+    The normal derivative is zero to second order, by one-sided differences; with `rho` that of the
+    velocity and the stress, and the density is given. All lattices.
+    [Junk & Yang 2008, Prog. Comput. Fluid Dyn. 8, 38]
+    """
+
+    drifts = True
+    reach = 2
+
+    def found(self, cell):
+        """Those at which the derivative vanishes."""
+        one, two = cell.inward(1).arrives, cell.inward(2).arrives
+        return [(4 * a - b) / 3 for a, b in zip(one, two, strict=True)]
+
+
+@register("boundaries", "yu")
+class Yu(FromInside):
+    """Outflow: f_i(x) = 2 f_i(x + n) - f_i(x + 2n) where c_i . n > 0.
+
+    Linear extrapolation: second order also where the pressure has a gradient. With `rho` velocity
+    and stress are extrapolated, and the density is given. All lattices.
+    [Yu, Mei & Shyy 2005, Prog. Comput. Fluid Dyn. 5, 3]
+    """
+
+    reach = 2
+
+    def found(self, cell):
+        """Extrapolated along the normal."""
+        one, two = cell.inward(1).arrives, cell.inward(2).arrives
+        return [2 * a - b for a, b in zip(one, two, strict=True)]
+
+
+@register("boundaries", "do_nothing")
+class DoNothing(FromInside):
+    """Outflow: what left along c_i comes in again, where c_i . n > 0.
+
+    Extrapolation in time: uniform flow goes through. First order; reads no other cell. All
+    lattices. [paper 2]
+    """
+
+    def found(self, cell):
+        """Those that left."""
+        return cell.left

@@ -1,0 +1,64 @@
+"""A jump of the pressure from a periodic face to the one opposite: what drives a flow in a duct."""
+
+from pydantic import Field
+
+from mpilbm.formulas.values import Value
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.equilibria import dot
+from mpilbm.registry import register
+
+
+@register("boundaries", "pressure_jump")
+class PressureJump(Boundary):
+    """Between `where` = ["x-", "x+"], periodic, the density falls by `rho_jump` along x.
+
+    f_i(x, t+1) = f_out_i(x - c_i, t) + s_i feq_i(rho_jump, u = 0), s_i = 1 for what comes in
+    through the lower face, -1 for what comes in through the upper one. It is the periodic pressure
+    condition with velocity and non-equilibrium kept, linear in the velocity; so mass is kept
+    exactly, and the flow is given cs2 rho_jump for each unit of the face's area, as by a force
+    cs2 rho_jump / nx on all of its cells. Second order. Between walls only; links that meet a wall
+    or a body beyond the face are theirs. All lattices. [Kim & Pitsch 2007, Phys. Fluids 19, 108101]
+    """
+
+    oriented = True
+    across = True
+    rho_jump: Value = Field(description="number, or formula of x, y, z, t; pressure is cs2 rho")
+
+    def structure(self):
+        """The jump is a number to the kernel."""
+        return {key: v for key, v in super().structure().items() if key != "rho_jump"}
+
+    def values(self):
+        """The jump."""
+        return {"rho_jump": self.rho_jump}
+
+    def incoming(self, cell):
+        """What comes from the other face, at the pressure of this one."""
+        lattice, n = cell.lattice, cell.normal
+        jump = sum(n) * cell.values["rho_jump"]
+        step = cell.feq(jump, jump, [0] * lattice.D)
+        here = (0,) * lattice.D
+        return {
+            i: cell.streams(here, i) + cell.at_wall(i, step[i])
+            for i, c in enumerate(lattice.c)
+            if dot(c, n) > 0
+        }
+
+    def problems(self, case):
+        """Refuse other faces than a pair, two jumps, and faces that are no plain walls."""
+        found = super().problems(case)
+        if isinstance(self.rho_jump, int | float) and abs(self.rho_jump) >= 1:
+            found.append(f"rho_jump: found {self.rho_jump}; allowed: less than the density of the "
+                         "fluid, 1, and for errors below a percent 0.01 of it")  # fmt: skip
+        faces = {tuple(sorted(b.where)) for b in case.boundaries if b.across}
+        if any(len(where) != 2 or where[0][0] != where[1][0] for where in faces):
+            found.append(f'where: found {list(self.where)}; allowed: two opposite faces, as '
+                         f'["x-", "x+"]')  # fmt: skip
+        if sum(b.across for b in case.boundaries) > 1:
+            found.append("pressure_jump stands twice; keep one, and drive the flow along the other "
+                         "axis by a force")  # fmt: skip
+        for b in case.boundaries:
+            if not b.across and (b.wall_at != "half" or b.slips):
+                found.append(f"stands beside '{b.name}' at {', '.join(b.where)}, but needs walls "
+                             "there, like bounce_back; take a force instead")  # fmt: skip
+        return found

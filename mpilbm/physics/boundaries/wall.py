@@ -1,0 +1,31 @@
+"""What walls that move have in common."""
+
+from pydantic import Field
+
+from mpilbm.formulas.values import Vector
+from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
+
+
+class Wall(Boundary):
+    """No slip at a wall at rest, or with a `velocity`; rho_0 = 1."""
+
+    velocity: Vector | None = Field(None, description=VELOCITY)
+
+    def structure(self):
+        """A wall at rest reads less."""
+        return super().structure() | {"moving": self.velocity is not None}
+
+    def values(self):
+        """The wall's velocity."""
+        return by_axis("velocity", self.velocity or ())
+
+    @property
+    def moves_half_way(self):
+        """With a velocity of any kind."""
+        return self.velocity is not None
+
+    def motion(self, cell) -> list:
+        """Q expressions feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall); zeros at rest."""
+        lattice, u = cell.lattice, list(cell.values.values())
+        feq = cell.feq(cell.stored(1), 1, u) if u else [0] * lattice.Q
+        return [feq_i - feq[j] for feq_i, j in zip(feq, lattice.opp, strict=True)]

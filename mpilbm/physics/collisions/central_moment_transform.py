@@ -1,0 +1,131 @@
+"""Collisions in the frame of the flow: its moments and back, one axis after the other."""
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from mpilbm.physics.collisions import Collision, unnamed
+
+CS2 = Fraction(1, 3)
+ALONG = (-1, 0, 1)  # the velocities along an axis
+WEIGHT = {-1: CS2 / 2, 0: 1 - CS2, 1: CS2 / 2}  # and their weights: w_i is a product of these
+
+
+class InFrame(Collision):
+    """A collision of all moments; half of the force enters before it, half after.
+
+    Where the relaxation R is linear that is f* = f + F - R(f - feq + F/2), Guo's force in the
+    collision's own basis. A subclass gives `leaving`. Rates in `numbers` that are one are no
+    arguments of the kernel but ones: what they relax need not even be computed.
+    """
+
+    equilibria = ("hermite",)
+    shear_rate = "omega"
+
+    def structure(self):
+        """Also the names of the rates that are one."""
+        return super().structure() | {"one": [n for n in self.numbers if getattr(self, n) == 1]}
+
+    def rates(self, nu, lattice):
+        """Omega from the viscosity, and the rates other than one."""
+        others = {name: getattr(self, name) for name in self.numbers if getattr(self, name) != 1}
+        return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)} | others
+
+    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
+        """What leaves once half of the force is in, and the other half."""
+        rates = dict.fromkeys(self.numbers, Fraction(1)) | rates
+        if source is None:
+            return self.leaving(lattice, f, density, rho, u, rates, let)
+        f = [a + F / 2 for a, F in zip(f, source, strict=True)]
+        left = self.leaving(lattice, f, density, rho, u, rates, let)
+        return [a + F / 2 for a, F in zip(left, source, strict=True)]
+
+    def leaving(self, lattice, f, density, rho, u, rates, let) -> list:
+        """Q expressions after the collision of f (Q), whose momentum is rho u."""
+        raise NotImplementedError
+
+
+class Frame:
+    """k_n = sum_i f_i prod_a H_n_a(c_ia - u_a), n_a = 0, 1, 2, on D2Q9 and D3Q27.
+
+    H_0 = 1, H_1(c) = c, H_2(c) = c^2 - sigma: central moments with sigma = 0, central Hermite
+    moments with sigma = cs2. `f` are deviations from `rest` w_i and `k` from the moments that those
+    have at u = 0, so that small values keep their digits; rest = rho - density. `let` names values.
+    [the chain of Geier et al. 2015, Comput. Math. Appl. 70, 507, appendix]
+    """
+
+    def __init__(self, lattice, density, rho, u, let, sigma=CS2):
+        self.u, self.rest, self.sigma, self._let = u, let("rest", rho - density), sigma, let
+        self.c, self.axes = lattice.c, range(lattice.D)
+        self.of_rest = (1, 0, CS2 - sigma)  # moments of the weights along an axis
+
+    def moments(self, f) -> dict:
+        """The moments of Q populations by their orders (n_x, n_y, …)."""
+        values = dict(zip(self.c, f, strict=True))
+        for axis in reversed(self.axes):
+            done = {}
+            for before, after, rest in self._lines(axis):
+                line = [values[*before, c, *after] for c in ALONG]
+                names = [_name("k", before, n, after) for n in ("both", "odd", 0, 1, 2)]
+                k = self._to_moments(line, self.u[axis], rest, names)
+                done |= {(*before, n, *after): k[n] for n in range(3)}
+            values = done
+        return values
+
+    def populations(self, moments: dict) -> list:
+        """The Q populations with these moments; those not given are zero."""
+        values = {n: moments.get(n, 0) for n in product(range(3), repeat=len(self.axes))}
+        for axis in self.axes:
+            done = {}
+            for before, after, rest in self._lines(axis):
+                line = [values[*before, n, *after] for n in range(3)]
+                names = [_name("s", before, n, after) for n in ("both", "odd", -1, 0, 1)]
+                f = self._to_populations(line, self.u[axis], rest, names)
+                done |= {(*before, c, *after): f[1 + c] for c in ALONG}
+            values = done
+        return [values[c] for c in self.c]
+
+    def named(self, name: str, value):
+        """A value by its name; zero needs none."""
+        return value if value == 0 else self._let(name, value)
+
+    def _lines(self, axis: int):
+        """c along the axes before this one, orders along those after it, and the line's rest."""
+        for before in product(ALONG, repeat=axis):
+            for after in product(range(3), repeat=len(self.axes) - 1 - axis):
+                weight = prod(WEIGHT[c] for c in before) * prod(self.of_rest[n] for n in after)
+                yield before, after, weight * self.rest if weight else 0
+
+    def _to_moments(self, f, u, rest, names) -> list:
+        """k_0, k_1, k_2 of the three populations of a line."""
+        both = self.named(names[0], f[0] + f[2])
+        odd = self.named(names[1], f[2] - f[0])
+        k_0 = self.named(names[2], both + f[1])
+        k_1 = self.named(names[3], odd - u * (k_0 + rest))
+        k_2 = both - self.sigma * k_0 - u * (odd + k_1)
+        return [k_0, k_1, self.named(names[4], k_2)]
+
+    def _to_populations(self, k, u, rest, names) -> list:
+        """The three populations of a line: the inverse."""
+        odd = self.named(names[1], k[1] + u * (k[0] + rest))
+        both = self.named(names[0], k[2] + self.sigma * k[0] + u * (k[1] + odd))
+        low, here, high = (both - odd) / 2, k[0] - both, (both + odd) / 2
+        return [self.named(*pair) for pair in zip(names[2:], (low, here, high), strict=True)]
+
+
+def label(prefix: str, n) -> str:
+    """A name for the moment of orders n: k_2_1_0."""
+    return "_".join([prefix, *map(str, n)])
+
+
+def _name(prefix: str, before, key, after) -> str:
+    """k_m_both_2: a value of the line at c_x = -1, n_z = 2."""
+    letters = ["mop"[1 + c] for c in before]
+    own = "mop"[1 + key] if prefix == "s" and key in ALONG else key
+    return label(prefix, [*letters, own, *after])
+
+
+def split(values: list, deviator, trace) -> list:
+    """A diagonal with the mean times `trace` and the differences from it times `deviator`."""
+    mean = sum(values) / len(values)
+    return [deviator * (value - mean) + trace * mean for value in values]

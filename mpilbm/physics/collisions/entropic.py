@@ -1,0 +1,101 @@
+"""Relaxation as far beyond equilibrium as the H function is the same again."""
+
+from fractions import Fraction
+from math import log
+
+from mpilbm.formulas.functions import largest, log2, smallest, where
+from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.physics.equilibria import dot
+from mpilbm.physics.equilibria.entropic import Entropic as Minimiser
+from mpilbm.registry import register
+
+SMALL = Fraction(1, 40)  # largest |f - feq| / f at which alpha is taken from its series
+STEPS = 2  # of Newton's method elsewhere
+NEAR = Fraction(999, 1000)  # how near alpha may take a population to zero
+HALF = Fraction(1, 2)
+TINY = Fraction(1, 10**30)
+
+
+@register("collisions", "entropic")
+class Entropic(Collision):
+    """f* = f - alpha beta (f - feq), H(f - alpha (f - feq)) = H(f), H = sum_i f_i ln(f_i / w_i).
+
+    beta = 1 / (2 tau), nu = cs2 (tau - 1/2); alpha is 2 near equilibrium. H never grows and no
+    population becomes negative, so that flows survive whose smallest scales are not resolved. feq
+    minimises H (equilibrium `entropic`). alpha comes from two Newton steps, where all
+    |f - feq| < f / 40 from its series in (f - feq) / f; where a population is negative, f* = feq.
+    D2Q9, D3Q27; D3Q15, D3Q19 with the minimiser to fourth order in u. Forces: exact_difference.
+    [Karlin, Ferrante & Öttinger 1999, Europhys. Lett. 47, 182; paper: Januszewski & Kostur 2014,
+    2.1.3, eq. 6 and 7]
+    """
+
+    equilibria = ("entropic",)
+    forces = ("exact_difference",)
+    lattices = Minimiser.lattices
+
+    def rates(self, nu, lattice):
+        """Beta from the viscosity."""
+        return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
+
+    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
+        """f - alpha beta (f - feq); `source` is None, as forces inside collisions are refused."""
+        rest = let("rest", rho - density)
+        d = [a - b for a, b in zip(f, self.feq(lattice, density, rho, u), strict=True)]
+        full = [
+            let(f"full_{i}", a + w * rest)
+            for i, (a, w) in enumerate(zip(f, lattice.w, strict=True))
+        ]
+        omega = let("omega", relaxation(full, d, rates["beta"], let))
+        return [a - omega * b for a, b in zip(f, d, strict=True)]
+
+
+def relaxation(f, d, beta, let):
+    """Alpha beta of full populations f and d = f - feq; 1 where no alpha is found.
+
+    With x = d / f, H(f - alpha d) - H(f) = sum f P(alpha x) + alpha sum d ln(1 - x), P(y) =
+    (1 - y) ln(1 - y) + y: ln(feq / w) is a sum of what collisions keep, and d holds none of it.
+    """
+    x = [let(f"x_{i}", a / b) for i, (a, b) in enumerate(zip(d, f, strict=True))]
+    near = let("alpha_near", _by_series(d, x, let))
+    limit = let("limit", NEAR / largest(*x, Fraction(1, 10)))
+    alpha = _by_newton(f, d, x, near, limit, let)
+    size = largest(*(abs(x_i) for x_i in x))
+    alpha = let("alpha", where(size, SMALL, near, alpha))
+    return where(1, alpha, beta * alpha, 1)
+
+
+def _by_series(d, x, let):
+    """Two Newton steps from alpha = 2 with sum d x^k, k = 1 to 3, relative to the first.
+
+    sum_k (alpha^k / (k (k + 1)) - 1 / k) sum d x^k = 0.
+    """
+    dx = [let(f"dx_{i}", a * b) for i, (a, b) in enumerate(zip(d, x, strict=True))]
+    first = let("first", largest(sum(dx), TINY))
+    a, b = (let(f"mean_{k}", dot(dx, [x_i**k for x_i in x]) / first) for k in (1, 2))
+    alpha = 2
+    for step in range(2):
+        value = alpha * (HALF + alpha * (a / 6 + alpha * b / 12)) - (1 + a / 2 + b / 3)
+        slope = HALF + alpha * (a / 3 + alpha * b / 4)
+        alpha = let(f"alpha_series_{step}", alpha - value / slope)
+    return alpha
+
+
+def _by_newton(f, d, x, alpha, limit, let):
+    """Steps for G(alpha) = (H(f - alpha d) - H(f)) / alpha, which grows with alpha, within bounds.
+
+    G' = -A / alpha^2, G = A / alpha - sum d ln(1 - alpha x) + sum d ln(1 - x), with
+    A = sum f ln(1 - alpha x) + alpha sum d; the last term is but the rounding error of a zero.
+    """
+
+    def clipped(name, value):
+        return let(name, smallest(largest(value, 1), limit))
+
+    start = let("logs", dot(d, [log2(1 - x_i) for x_i in x]))
+    missed = let("missed", sum(d) / log(2.0))
+    alpha = clipped("alpha_0", alpha)
+    for k in range(1, STEPS + 1):
+        logs = [let(f"log_{k}_{i}", log2(1 - alpha * x_i)) for i, x_i in enumerate(x)]
+        A = let(f"A_{k}", smallest(dot(f, logs) + alpha * missed, -TINY))
+        B = let(f"B_{k}", dot(d, logs))
+        alpha = clipped(f"alpha_{k}", alpha * (2 + alpha * (start - B) / A))
+    return alpha

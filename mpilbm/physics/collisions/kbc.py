@@ -1,0 +1,97 @@
+"""Relaxation of the shear at the rate of the viscosity, of the rest so that H is least."""
+
+from fractions import Fraction
+from math import prod
+
+from mpilbm.formulas.functions import largest, quotient, unnamed
+from mpilbm.physics.collisions import Collision
+from mpilbm.physics.collisions.central_moment_transform import label
+from mpilbm.physics.collisions.entropic import TINY
+from mpilbm.physics.equilibria import dot, expanded, pairs
+from mpilbm.physics.equilibria.entropic import excess, product
+from mpilbm.registry import register
+
+
+@register("collisions", "kbc")
+class KBC(Collision):
+    """f* = f - beta (2 s + gamma h), f - feq = s + h, gamma = 1/beta - (2 - 1/beta) <s|h> / <h|h>.
+
+    s has the shear stress of f - feq and no other moment sum_i c_ix^k c_iy^l c_iz^m f_i; <a|b> =
+    sum_i a_i b_i / feq_i. beta = 1 / (2 tau), nu = cs2 (tau - 1/2) exactly, whatever gamma, which
+    makes H least after the step to leading order: H may grow, but under-resolved flows are stable
+    and there is no logarithm. With a force f - feq + F/2 is what relaxes. D2Q9, D3Q27.
+    [Karlin, Bösch & Chikatamarla 2014, Phys. Rev. E 90, 031302(R)]
+    """
+
+    equilibria = ("entropic",)
+    lattices = ("D2Q9", "D3Q27")
+
+    def rates(self, nu, lattice):
+        """Beta from the viscosity."""
+        return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
+
+    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
+        """f + F - beta (2 s + gamma h) of d = f - feq + F/2."""
+        F, e = source or [0] * lattice.Q, excess(u, let)
+        s, g = shear(lattice, f, rho, u, F, e, let), product(lattice, u, e)
+        parts = zip(f, F, lattice.w, g, spread(lattice, s), strict=True)
+        h = [
+            let(f"h_{i}", a + Fraction(1, 2) * F_i - w * (density + rho * g_i) - s_i)
+            for i, (a, F_i, w, g_i, s_i) in enumerate(parts)
+        ]
+        ratio = let("ratio", _ratio(lattice, s, h, g, let))
+        once = let("once", 1 - (2 * rates["beta"] - 1) * ratio)  # beta gamma
+        twice = {n: let(label("twice", n), 2 * rates["beta"] * value) for n, value in s.items()}
+        parts = zip(f, F, spread(lattice, twice), h, strict=True)
+        return [a + F_i - b - once * c for a, F_i, b, c in parts]
+
+
+def _ratio(lattice, s: dict, h, g, let):
+    """<s|h> / <h|h>, without a division by feq_i = w_i rho (1 + g_i).
+
+    That is a product over the axes, in which (1 + g_i) (1 + g_opp(i)) is the same for all i:
+    1 / feq_i is (1 + g_opp(i)) / w_i times a factor that both scalar products share.
+    """
+    over = [let(f"over_{i}", h[i] + h[i] * g[j]) for i, j in enumerate(lattice.opp)]
+    sums, squares = dict.fromkeys(s, 0), dict.fromkeys(lattice.w, 0)
+    for c, w, h_i, over_i in zip(lattice.c, lattice.w, h, over, strict=True):
+        squares[w] += h_i * over_i
+        if axes(c) in s:
+            sums[axes(c)] += sign(c) * over_i
+    hh = [let(f"hh_{k}", value) / w for k, (w, value) in enumerate(squares.items())]
+    w = {axes(c): w for c, w in zip(lattice.c, lattice.w, strict=True)}
+    sh = [let(label("sh", n), s[n] * value) / w[n] for n, value in sums.items()]
+    return quotient(sum(sh), largest(sum(hh), TINY))
+
+
+def shear(lattice, f, rho, u, F, e, let) -> dict:
+    """{axes of c: s_i, times `sign`}: moments c_a c_b and c_a^2 - c^2 / D as f - feq + F/2 has.
+
+    Those of feq are rho u_a u_b and of sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
+    """
+    p = {}
+    for a, b in pairs(lattice.D):
+        flux = u[a] * u[b] if a != b else Fraction(2, 3) * e[a]
+        cc = [c[a] * c[b] for c in lattice.c]
+        pushed = expanded(dot(cc, F)) * Fraction(1, 2)
+        p[a, b] = let(label("p", (a, b)), dot(cc, f) + pushed - rho * flux)
+    diagonal = [p.pop((a, a)) for a in range(lattice.D)]
+    mean = let("p_mean", sum(diagonal) * Fraction(1, lattice.D))
+    s = {(a,): (value - mean) / 2 for a, value in enumerate(diagonal)}
+    s |= {n: value / 4 for n, value in p.items()}
+    return {n: let(label("s", n), value) for n, value in s.items()}
+
+
+def spread(lattice, s: dict) -> list:
+    """The Q populations of `shear`."""
+    return [sign(c) * s.get(axes(c), 0) for c in lattice.c]
+
+
+def axes(c) -> tuple[int, ...]:
+    """Those along which a velocity moves."""
+    return tuple(a for a, c_a in enumerate(c) if c_a)
+
+
+def sign(c) -> int:
+    """Of c_a c_b where a velocity moves along two axes."""
+    return prod(c[a] for a in axes(c)) if len(axes(c)) == 2 else 1

@@ -1,0 +1,51 @@
+"""Relaxation of the second moments; those beyond them follow by recursion."""
+
+from itertools import combinations_with_replacement
+
+from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
+from mpilbm.physics.equilibria import dot
+from mpilbm.physics.equilibria.hermite import squares_and_others, third_order
+from mpilbm.registry import register
+
+
+@register("collisions", "recursive_regularized")
+class RecursiveRegularized(InFrame):
+    """f* = feq + (1 - omega) w_i sum_n H^(n)(c_i) : A^(n) / (n! cs2^n), n from 2 on.
+
+    A^(2) = sum_j H^(2)(c_j) (f_j - feq_j), and by recursion A_bba = u_a A_bb + 2 u_b A_ab and so
+    on: in the frame of the flow no Hermite moment beyond the second is left. More stable than
+    `regularized`, and its viscosity hardly depends on the velocity. nu = cs2 (1/omega - 1/2).
+    D2Q9 (n to 4), D3Q27 (n to 6), D3Q19 (n to 3, as `third_order` has it); equilibrium `hermite`.
+    [Malaspinas 2015, arXiv:1505.06900; Coreixas et al. 2017, Phys. Rev. E 96, 033306]
+    """
+
+    lattices = ("D2Q9", "D3Q19", "D3Q27")
+
+    def leaving(self, lattice, f, density, rho, u, rates, let):
+        """By the moments in the frame of the flow, where the lattice is a product of axes."""
+        kept = 1 - rates["omega"]
+        if lattice.Q < 3**lattice.D:
+            return self._to_third_order(lattice, f, density, rho, u, kept, let)
+        frame = Frame(lattice, density, rho, u, let)
+        second = {n: k for n, k in frame.moments(f).items() if sum(n) == 2}
+        left = {n: frame.named(label("kept", n), kept * k) for n, k in second.items()}
+        return frame.populations({(0,) * lattice.D: density} | left)
+
+    def _to_third_order(self, lattice, f, density, rho, u, kept, let) -> list:
+        A = {}
+        for a, b in combinations_with_replacement(range(lattice.D), 2):
+            rest = lattice.cs2 * density if a == b else 0
+            second = dot([c[a] * c[b] for c in lattice.c], f) - rest - rho * u[a] * u[b]
+            A[a, b] = A[b, a] = let(label("kept", (a, b)), kept * second)
+        cubes = {
+            (b, a): let(label("kept", (b, b, a)), u[a] * A[b, b] + 2 * u[b] * A[a, b])
+            for b, a in squares_and_others(lattice)
+        }
+        left = []
+        cubes = third_order(lattice, cubes)
+        for feq, w, c, cube in zip(
+            self.feq(lattice, density, rho, u), lattice.w, lattice.c, cubes, strict=True
+        ):
+            Q = [c[a] * c[b] - (lattice.cs2 if a == b else 0) for a, b in A]
+            left.append(feq + w * dot(Q, A.values()) / (2 * lattice.cs2**2) + cube)
+        return left

@@ -1,0 +1,117 @@
+"""What densities a case of the pseudopotential model begins with, and whether they can stay."""
+
+import numpy as np
+
+from mpilbm.formulas.parser import Formula
+from mpilbm.formulas.values import names_in
+from mpilbm.physics.couplings import fluid_names
+from mpilbm.system.toml_text import shown
+from mpilbm.units import tau_from_viscosity
+
+SAMPLES = 64  # a side of the box at most
+APART = 2.0  # one density over another from which on a case asks for two phases
+STIFF = 300  # drops of one fluid, bgk, end in NaN below tau - 1/2 = (rho_l/rho_v) / STIFF or so
+PARTED = 0.0105  # drops of two, bgk, below PARTED (rho/rho_dissolved - 1)^(1/2); trt holds to half
+DENSEST = 1e3  # times the density given: so far a liquid is looked for
+
+
+def phase_warnings(coupling, case) -> list[str]:
+    """A uniform state that falls apart or collapses, phases that mix, tau too near 1/2 for them."""
+    ends = extremes(case)
+    if ends is None:
+        return []
+    between = ends[0] + np.linspace(0, 1, 65)[:, None] * (ends[1] - ends[0])
+    with np.errstate(all="ignore"):
+        states = np.stack([coupling.stability(rho) for rho in between])
+    if not np.isfinite(states).all():
+        return [f"psi: found '{coupling.psi}', which is not finite at some densities from "
+                f"{ends.min():.3g} to {ends.max():.3g}; change psi or rho"]  # fmt: skip
+    lowest = float(np.linalg.eigvals(states).real.min())
+    found = _collapses(coupling, case, ends) if lowest < 0 else []
+    if all(isinstance(fluid.initial.rho, int | float) for fluid in case.fluids):
+        return found or (_uniform(coupling, case, ends[0], lowest) if lowest < 0 else [])
+    if (ends.max(axis=0) / ends.min(axis=0)).max() < APART:
+        return found
+    if lowest >= 0:
+        found.append(_mixes(coupling, ends, lowest))
+    return found + _stiff(case, parted(coupling, ends))
+
+
+def extremes(case) -> np.ndarray | None:
+    """The densities (2, fluids) where the first fluid is thinnest and where it is densest.
+
+    None where a file gives them. Looks at SAMPLES cells a side at most.
+    """
+    if any(fluid.initial.file for fluid in case.fluids):
+        return None
+    size = case.domain.size
+    values = dict(zip(("nx", "ny", "nz"), map(float, size), strict=False)) | {"t": 0.0}
+    for axis, (name, n) in enumerate(zip("xyz", size, strict=False)):
+        cells = np.unique(np.linspace(0, n - 1, min(n, SAMPLES)).astype(int)) + 0.5
+        values[name] = cells.reshape([-1 if a == axis else 1 for a in range(len(size))])
+    rho = [
+        Formula(str(fluid.initial.rho), names_in(len(size))).evaluate(**values)
+        for fluid in case.fluids
+    ]
+    rho = np.stack([each.ravel() for each in np.broadcast_arrays(*rho)])
+    found = rho[:, [rho[0].argmin(), rho[0].argmax()]].T
+    return found if np.isfinite(found).all() and found.min() > 0 else None
+
+
+def _uniform(coupling, case, rho, lowest: float) -> list[str]:
+    given = ", ".join(f"{n} = {r:g}" for n, r in zip(fluid_names(case), rho, strict=True))
+    return [f"G: found {shown(coupling.G)}; a uniform fluid of rho {given} is unstable (dp/drho is "
+            f"{lowest:.3g} cs2, allowed: 0 or more): it separates at random; give rho as a "
+            "formula, or weaken G"]  # fmt: skip
+
+
+def _mixes(coupling, ends, lowest: float) -> str:
+    low, high = ends[:, 0]
+    return (f"G: found {shown(coupling.G)}; the densities {low:.3g} and {high:.3g} do not stay "
+            f"apart, the fluid mixes: between them dp/drho is {lowest:.3g} cs2 or more, two phases "
+            "need a range below 0; increase |G|")  # fmt: skip
+
+
+def parted(coupling, ends) -> float:
+    """How many times the densities of a fluid differ, of that which differs most.
+
+    Of several fluids not more than what G holds apart: F_k / rho_k = -cs2 (psi_k / rho_k) sum_l
+    G_kl grad psi_l balances cs2 grad log rho_k, whatever is given.
+    """
+    ratio = ends.max(axis=0) / ends.min(axis=0)
+    if ends.shape[1] > 1:
+        psi = coupling.potential(ends)
+        pull = coupling.matrix(len(psi[0])) @ (psi[1] - psi[0]) * (psi / ends).max(axis=0)
+        ratio = np.minimum(ratio, np.exp(np.abs(pull)))
+    return float(ratio.max())
+
+
+def _collapses(coupling, case, ends) -> list[str]:
+    """Of fluids that attract themselves, whatever their density."""
+    found, G = [], coupling.matrix(len(case.fluids))
+    for k, name in enumerate(fluid_names(case)):
+        rho = ends[:, k].max() * np.geomspace(1, DENSEST, 64)
+        with np.errstate(all="ignore"):
+            slope = 1 + G[k, k] * coupling.potential(rho) * coupling.potential.slope(rho)
+        if (slope < 0).all():
+            found.append(f"psi: found '{coupling.psi}', by which '{name}' has no liquid: dp/drho "
+                         f"is {slope[0]:.3g} cs2 at rho = {rho[0]:.3g} and below 0 up to "
+                         f"{rho[-1]:.3g}, so that drops collapse; take a psi that is bounded, "
+                         "or weaken G")  # fmt: skip
+    return found
+
+
+def _stiff(case, ratio: float) -> list[str]:
+    """Fluids share a velocity: one of them that is thick enough steadies all."""
+    thickest = max(fluid.viscosity for fluid in case.fluids)
+    tau = tau_from_viscosity(thickest, case.lattice.cs2)
+    least = ratio / STIFF if len(case.fluids) == 1 else PARTED * (ratio - 1) ** 0.5
+    if len(case.fluids) > 1 and all("magic" in fluid.collision.numbers for fluid in case.fluids):
+        least /= 2
+    if tau - 0.5 >= least:
+        return []
+    enough = least * float(case.lattice.cs2)
+    whose = "viscosity" if len(case.fluids) == 1 else "the viscosity of one fluid"
+    return [f"tau = {tau:.4g} is too near 1/2 for densities that differ {ratio:.3g} times: "
+            f"drops end in NaN below {0.5 + least:.3g} or so; raise {whose} to {enough:.3g}, or "
+            "take densities closer together"]  # fmt: skip

@@ -1,0 +1,261 @@
+"""The pseudopotential model: fluids attract or repel each other, and themselves."""
+
+import json
+from typing import Annotated
+
+import numpy as np
+from pydantic import Discriminator, Field, Tag
+
+from mpilbm.formulas.parser import FormulaError
+from mpilbm.physics.couplings import Coupling, fluid_names, solids
+from mpilbm.physics.couplings.phases import phase_warnings
+from mpilbm.physics.couplings.potential import Potential
+from mpilbm.physics.equilibria import dot
+from mpilbm.registry import find, make, names, register
+
+
+def _number_or_matrix(value) -> str:
+    return "<matrix>" if isinstance(value, list | tuple) else "<number>"
+
+
+Matrix = Annotated[
+    Annotated[float, Tag("<number>")] | Annotated[tuple[tuple[float, ...], ...], Tag("<matrix>")],
+    Discriminator(_number_or_matrix),
+]
+
+
+@register("couplings", "shan_chen")
+class ShanChen(Coupling):
+    """F_k = -psi_k(x) sum_l G_kl sum_i w_i psi_l(x + c_i) c_i, psi_k = psi(rho_k).
+
+    G: a number for one fluid, or for two that do not act on themselves; else a matrix. Positive
+    ones repel (two components), negative ones attract (phase change of one). `psi` is a formula:
+    "1-exp(-rho)", "rho", "4*exp(-200/rho)". p = cs2 (sum_k rho_k + sum_kl G_kl psi_k psi_l / 2).
+    A fluid by itself collides at its own velocity, several at
+
+        u = sum_k omega_k j_k / sum_k omega_k rho_k,    j_k = sum_i c_i f_k,i (guo: + F_k / 2),
+
+    omega_k the rate at which the collision of fluid k relaxes momentum: 1 / tau_k for bgk. Outputs
+    have rho u = sum_k (j_k + F_k / 2). With `guo` the densities beside an interface are those of
+    the mechanical equilibrium, whatever tau; `exact_difference` moves them (G = -5: vapour 30 %).
+    In solids psi_k is that of the densities of their `wetting`; without, the mean of psi_k in the
+    fluid cells beside, which pulls neither way.
+    [Shan & Chen 1993, Phys. Rev. E 47, 1815; force by guo for several: Porter, Coon, Kang, Moulton
+    & Carey 2012, Phys. Rev. E 86, 036701; Januszewski & Kostur 2014, eq. 10 with the signs above]
+    """
+
+    G: Matrix
+    psi: str = Field("1-exp(-rho)", description="a formula of rho")
+    force: str = Field("guo", description="how the force acts: guo, exact_difference")
+
+    @property
+    def potential(self) -> Potential:
+        """psi; raises FormulaError."""
+        return Potential(self.psi)
+
+    def matrix(self, count: int) -> np.ndarray:
+        """G as (count, count); ValueError where it has another form."""
+        if isinstance(self.G, tuple):
+            found = np.array(self.G) if len({len(row) for row in self.G}) == 1 else np.empty(0)
+        else:
+            found = np.full((count, count), float(self.G))
+            found -= np.diag(np.diag(found)) * (count == 2)
+        if found.shape != (count, count) or (count > 2 and not isinstance(self.G, tuple)):
+            raise ValueError(f"{count} fluids take a matrix of {count} lists of {count} numbers")
+        if not np.array_equal(found, found.T):
+            raise ValueError("G_kl and G_lk differ, and then momentum is not conserved")
+        return found
+
+    def structure(self, case):
+        """Which fluids act on which, the form of psi, the kind of force."""
+        acts = (self.matrix(len(case.fluids)) != 0).tolist()
+        kind = {"name": self.name, "force": self.force}
+        return kind | {"acts": acts, "psi": self.potential.structure}
+
+    def shown(self, case):
+        """Psi of each fluid."""
+        return tuple(f"potential_{k}" for k in range(len(case.fluids)))
+
+    def kept(self, case):
+        """The common velocity; with force inside the collision also what adds the force to it."""
+        if len(case.fluids) == 1:
+            return ()
+        weight = ("weight",) if find("forcing", self.force).inside else ()
+        return (*(f"common_{axis}" for axis in "xyz"[: case.lattice.D]), *weight)
+
+    def numbers(self, case):
+        """G, the numbers of psi, the rates of momentum."""
+        G = self.matrix(len(case.fluids))
+        found = {f"G_{k}_{n}": G[k, n] for k, n in np.ndindex(G.shape)} | self.potential.numbers
+        if len(case.fluids) > 1:
+            rates = enumerate(
+                momentum_rate(fluid.collision, fluid.viscosity, case.lattice)
+                for fluid in case.fluids
+            )
+            found |= {f"momentum_rate_{k}": rate for k, rate in rates}
+        return found
+
+    def forcing(self, fluid):
+        """Of the kind `force`, with what the case gives."""
+        return fluid.force or make("forcing", {"name": self.force, "value": (0.0, 0.0)})
+
+    def show(self, cell):
+        """Psi_k, and the velocity at which all collide, but for the forces between the fluids."""
+        found = {f"potential_{k}": self._psi(cell, k) for k in range(cell.count)}
+        if cell.count == 1:
+            return found
+        rates = [cell.number(f"momentum_rate_{k}") for k in range(cell.count)]
+        weight = cell.let("weight", 1 / dot(rates, [cell.rho(k) for k in range(cell.count)]))
+        for a, axis in enumerate(cell.axes):
+            j = [cell.momentum(k)[a] + cell.half * cell.push(k)[a] / 2 for k in range(cell.count)]
+            found[f"common_{axis}"] = dot(rates, j) * weight
+        return found | ({"weight": weight} if cell.half else {})
+
+    def _psi(self, cell, k):
+        return self.potential.expression(cell.rho(k), cell.number)
+
+    def between(self, cell, k: int) -> list:
+        """F_k, D components."""
+        acting = [n for n in range(cell.count) if cell.acts[k][n]]
+        slopes = {n: cell.slope(f"potential_{n}") for n in acting}
+        psi, cs2 = cell.here(f"potential_{k}"), cell.cs2
+        return [
+            -cs2 * psi * dot([cell.number(f"G_{k}_{n}") for n in acting],
+                             [slopes[n][a] for n in acting])
+            for a in range(len(cell.axes))
+        ]  # fmt: skip
+
+    def force_on(self, cell, k: int) -> list:
+        """All of the force on a fluid."""
+        whole = zip(cell.axes, self.between(cell, k), cell.push(k), strict=True)
+        return [cell.let(f"F_{axis}_{k}", F + given) for axis, F, given in whole]
+
+    def leaving(self, cell, k):
+        """A collision under the force, at the common velocity."""
+        F = self.force_on(cell, k)
+        if cell.count == 1:
+            return cell.collided(k, F)
+        u = [cell.here(f"common_{axis}") for axis in cell.axes]
+        if cell.half:
+            rates = [cell.number(f"momentum_rate_{n}") for n in range(cell.count)]
+            forces = [self.between(cell, n) for n in range(cell.count)]
+            half = [dot(rates, [F[a] for F in forces]) / 2 for a in range(len(u))]
+            u = [v + cell.here("weight") * h for v, h in zip(u, half, strict=True)]
+        u = [cell.let(f"common_u_{axis}", v) for axis, v in zip(cell.axes, u, strict=True)]
+        return cell.collided(k, F, u)
+
+    def begin(self, cell, k):
+        """With the force between the fluids, of which outputs take half off."""
+        return cell.initial(k, self.force_on(cell, k))
+
+    def mixture(self, cell):
+        """Sums over the fluids."""
+        fluids = range(cell.count)
+        forces = [self.force_on(cell, k) for k in fluids]
+        momentum = [sum(cell.momentum(k)[a] - forces[k][a] / 2 for k in fluids)
+                    for a in range(len(cell.axes))]  # fmt: skip
+        return sum(cell.density(k) for k in fluids), sum(cell.rho(k) for k in fluids), momentum
+
+    def outputs(self, case):
+        """The pressure, and the density of each of several fluids."""
+        return ("pressure", *(f"rho_{fluid.label}" for fluid in case.fluids if fluid.label))
+
+    def output(self, cell):
+        """p = cs2 (sum_k rho_k + sum_kl G_kl psi_k psi_l / 2)."""
+        fluids = range(cell.count)
+        psi = [cell.let(f"psi_of_{k}", self._psi(cell, k)) for k in fluids]
+        acts = [(k, n) for k in fluids for n in fluids if cell.acts[k][n]]
+        between = sum(cell.number(f"G_{k}_{n}") * psi[k] * psi[n] for k, n in acts)
+        rho = [cell.rho(k) for k in fluids]
+        return [cell.cs2 * (sum(rho) + between / 2), *(rho if cell.count > 1 else ())]
+
+    def jumps(self, case):
+        """What is in equilibrium is not known; of two fluids the share of one tells all."""
+        count = len(case.fluids)
+        return (None,) * (count if count > 2 else 1)
+
+    def order(self, cell):
+        """The density of one fluid, the shares rho_k / rho of several."""
+        if cell.count == 1:
+            return [cell.rho(0)]
+        rho = [cell.rho(k) for k in range(cell.count)]
+        return [each / sum(rho) for each in rho[: 1 if cell.count == 2 else None]]
+
+    def wall(self, case, wetting):
+        """Psi of the densities that a wall shows."""
+        shown = zip(self.shown(case), fluid_names(case), strict=True)
+        if not wetting:
+            return {name: (1.0, 0.0) for name, _ in shown}
+        return {name: (0.0, float(self.potential(wetting[label]))) for name, label in shown}
+
+    def problems(self, case):
+        """G of another form, psi that is no formula, what the walls show, the collisions."""
+        found = super().problems(case)
+        try:
+            self.matrix(len(case.fluids))
+        except ValueError as error:
+            found.append(f"G: found {json.dumps(self.G)}; {error}")
+        try:
+            self.potential.formula.evaluate(rho=1.0)
+        except FormulaError as error:
+            found.append(f"psi: {error}")
+        if self.force not in names("forcing"):
+            found.append(f"force: found '{self.force}'; allowed: {', '.join(names('forcing'))}")
+        return found + self._of_wetting(case) + self._of_collisions(case)
+
+    def _of_wetting(self, case) -> list[str]:
+        found, labels = [], fluid_names(case)
+        for key, boundary in solids(case):
+            wetting = boundary.wetting or {}
+            if wetting and set(wetting) != set(labels):
+                found.append(f"{key}.wetting: found {', '.join(wetting)}; allowed: a density for "
+                             f"each of {', '.join(labels)}")  # fmt: skip
+            found += [f"{key}.wetting.{label}: found {rho:g}; allowed: a density, 0 or more"
+                      for label, rho in wetting.items() if rho < 0]  # fmt: skip
+        return found
+
+    def _of_collisions(self, case) -> list[str]:
+        found = []
+        for fluid in case.fluids:
+            key, collision = case.key(fluid, "collision"), fluid.collision
+            if fluid.force and fluid.force.name != self.force:
+                found.append(f"force: found '{self.force}', but {case.key(fluid, 'force')} is "
+                             f"'{fluid.force.name}'; take one for both")  # fmt: skip
+            if collision.forces and self.force not in collision.forces:
+                found.append(f"{key}: {collision.name} takes no force '{self.force}'; allowed: "
+                             f"{', '.join(collision.forces)}; change coupling.force")  # fmt: skip
+            if not collision.equilibrium.any_unit:
+                equilibrium = collision.equilibrium.name
+                found.append(f"{key}.equilibrium: '{equilibrium}' has a density rho_0 of its own, "
+                             "but here densities change; take another")  # fmt: skip
+            given = fluid.viscosity, case.lattice
+            if len(case.fluids) > 1 and not momentum_rate(collision, *given):
+                every = (make("collisions", name) for name in names("collisions"))
+                allowed = ", ".join(one.name for one in every if momentum_rate(one, *given))
+                found.append(f"{key}: {collision.name} does not relax the momentum of a fluid at a "
+                             f"rate that is the same in all cells, as several need; allowed: "
+                             f"{allowed}, without closure")  # fmt: skip
+        return found
+
+    def warnings(self, case):
+        """What becomes of the densities that are given."""
+        return phase_warnings(self, case)
+
+    def stability(self, rho) -> np.ndarray:
+        """d(force per cs2 against a gradient)/drho: delta_kl + G_kl psi_k psi'_l."""
+        psi, slope = self.potential(rho), self.potential.slope(rho)
+        return np.eye(len(rho)) + self.matrix(len(rho)) * np.outer(psi, slope)
+
+
+def momentum_rate(collision, viscosity: float, lattice) -> float:
+    """The rate at which a collision relaxes the first moments; 0 where it keeps or bends them."""
+    own = type(collision).collide.__module__ != "mpilbm.physics.collisions"  # not the base class's
+    if own or collision.closure:
+        return 0.0
+    if collision.lattices and lattice.name not in collision.lattices:
+        return 0.0
+    rates = collision.rates(viscosity, lattice)
+    along = [float(w) * c[0] for w, c in zip(lattice.w, lattice.c, strict=True)]
+    relaxed = collision.relax(lattice, along, **rates)
+    moved = sum(float(r) * c[0] for r, c in zip(relaxed, lattice.c, strict=True))
+    return moved / float(lattice.cs2) if moved > 1e-12 else 0.0

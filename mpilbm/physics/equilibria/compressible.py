@@ -1,0 +1,29 @@
+"""The usual second-order equilibrium."""
+
+from mpilbm.physics.equilibria import Equilibrium, dot, one_way, pairs, with_moments
+from mpilbm.registry import register
+
+
+@register("equilibria", "compressible")
+class Compressible(Equilibrium):
+    """feq_i = w_i rho (1 + c_i.u / cs2 + (c_i.u)^2 / (2 cs4) - u.u / (2 cs2)).
+
+    On D3Q13 the same moments (rho, rho u, rho u u + cs2 rho 1) and none beyond: Tölke & Krafczyk
+    2008, (6). [Qian, d'Humières & Lallemand 1992]. Take this one if you don't know.
+    """
+
+    second_order = True
+
+    def feq(self, lattice, density, rho, u):
+        """Q expressions; the parts even and odd in c_i stand apart, as a pair shares them."""
+        if lattice.isotropy < 4:
+            flux = {(a, b): rho * u[a] * u[b] for a, b in pairs(lattice.D)}
+            return with_moments(lattice, density, [rho * v for v in u], flux)
+        cs2, uu = lattice.cs2, dot(u, u)
+        feq = []
+        for w, c in zip(lattice.w, lattice.c, strict=True):
+            sign, forward = one_way(c)
+            cu = dot(forward, u)
+            even = density + rho * (cu**2 / (2 * cs2**2) - uu / (2 * cs2))
+            feq.append(w * even + sign * w * rho * cu / cs2)
+        return feq

@@ -1,0 +1,12 @@
+"""Nine velocities in the plane."""
+
+from mpilbm.physics.lattices import Lattice, by_speed, paired
+from mpilbm.registry import register
+
+
+@register("lattices", "D2Q9")
+class D2Q9(Lattice):
+    """Nine velocities in two dimensions. [Qian, d'Humières & Lallemand 1992]."""
+
+    c = paired((1, 0), (0, 1), (1, 1), (1, -1))
+    w = by_speed(c, ("4/9", "1/9", "1/36"))

@@ -1,0 +1,14 @@
+"""Fifteen velocities: axes and space diagonals."""
+
+from mpilbm.physics.lattices import Lattice, by_speed, paired
+from mpilbm.registry import register
+
+
+@register("lattices", "D3Q15")
+class D3Q15(Lattice):
+    """Fifteen velocities in three dimensions: rest, axes, space diagonals. [Qian et al. 1992]."""
+
+    c = paired(
+        (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1), (1, 1, -1), (1, -1, 1), (-1, 1, 1)
+    )  # fmt: skip
+    w = by_speed(c, ("2/9", "1/9", "0", "1/72"))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mpilbm.domain import Slab, split
 from mpilbm.entry_lists import planes_needed
+from mpilbm.parallel.slabs import Slab, split
 from mpilbm.solids import padded_ids
 
 # Bytes of traffic that take as long as one link of a list: of populations, and of moments, which

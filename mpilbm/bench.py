@@ -9,7 +9,7 @@ import numpy as np
 from mpilbm.errors import NonFiniteError
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.outputs import number_of_cells
-from mpilbm.outputs.agree import on_root, together
+from mpilbm.parallel.agree import on_root, together
 from mpilbm.run import build_solver
 
 REPEATS = 5

@@ -140,8 +140,8 @@ def load_plugin(path: Path) -> None:
 def run(case, overrides, output, restart, overwrite):
     """Run a case, under mpirun on several ranks."""
     from mpilbm.case import load_case
-    from mpilbm.halo.world import abort_on_error
     from mpilbm.outputs.directory import default_directory
+    from mpilbm.parallel.ranks import abort_on_error
     from mpilbm.run import run
 
     with abort_on_error() as comm:
@@ -193,7 +193,7 @@ def names(option: str, text: str):
 def bench(case, overrides, tune, startup, file, weak, strong, **options):
     """Measure the speed of CASE, or of standard boxes, and the bandwidth of a copy."""
     from mpilbm import report, scaling
-    from mpilbm.halo.world import abort_on_error
+    from mpilbm.parallel.ranks import abort_on_error
 
     with abort_on_error() as comm:
         if tune:
@@ -224,8 +224,8 @@ def report(directory, output):
 def info(probe, file):
     """Versions, MPI, devices, compilers; what is missing and how to fix it."""
     from mpilbm.errors import CommandError
-    from mpilbm.halo import launcher
     from mpilbm.info import collect, show
+    from mpilbm.parallel import launcher
 
     together = probe and launcher.ranks() not in (None, 1)
     if file and not together:
@@ -238,9 +238,9 @@ def info(probe, file):
 
 def probe_ranks(file):
     """The facts by one rank, then a ping-pong; collective."""
-    from mpilbm.halo.world import abort_on_error
     from mpilbm.info import collect, show
-    from mpilbm.outputs.agree import on_root
+    from mpilbm.parallel.agree import on_root
+    from mpilbm.parallel.ranks import abort_on_error
     from mpilbm.pingpong import report
     from mpilbm.report import require_place
 

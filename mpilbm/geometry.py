@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpilbm.domain import Slab, split
 from mpilbm.entry_lists import EntryList, entry_lists, require_planes
 from mpilbm.errors import CaseError
+from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.solids import neighbour_flags, padded_ids, surroundings
 

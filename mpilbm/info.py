@@ -77,7 +77,7 @@ def ask(question: str) -> tuple[list[str], str]:
 
     The child is no rank of a launcher that may have started this process.
     """
-    from mpilbm.halo.launcher import without_launcher
+    from mpilbm.parallel.launcher import without_launcher
 
     environment = processes.environment(without_launcher())
     try:
@@ -205,9 +205,9 @@ def visible(text: str, devices: int) -> Fact:
 
 def device_memory(probe: bool) -> Fact:
     """Whether MPI takes device memory, and why we think so."""
-    from mpilbm.halo import gpu_mpi
+    from mpilbm.parallel import gpu_aware
 
-    said = gpu_mpi.forced() or (gpu_mpi.verdict() if probe else None)
+    said = gpu_aware.forced() or (gpu_aware.verdict() if probe else None)
     if said:
         text = f"{'yes' if said.answer else 'no'}: {said.reason}"
     else:

@@ -5,8 +5,8 @@ from time import perf_counter
 
 import numpy as np
 
-from mpilbm import domain
 from mpilbm.halo.plan import Plan, Transfer
+from mpilbm.parallel import slabs
 
 SIZES = tuple(2**k for k in (10, 13, 16, 18, 20, 22, 24, 26))  # bytes sent to each neighbour
 REPEATS = 7
@@ -23,7 +23,7 @@ def measure(halo, comm, device, sizes=SIZES) -> dict | None:
     """
     if comm.size == 1:
         return None
-    ring = domain.split((comm.size, 1, 1), comm.size, True)[comm.rank]
+    ring = slabs.split((comm.size, 1, 1), comm.size, True)[comm.rank]
     points = []
     with halo.open(ring, comm, device) as exchanger:
         for size in sizes:

@@ -8,12 +8,11 @@ from time import perf_counter
 import click
 import numpy as np
 
-from mpilbm import domain
 from mpilbm.backends import cpu
 from mpilbm.errors import CaseError
-from mpilbm.halo import gpu_mpi
 from mpilbm.halo.plan import Plan, Transfer
-from mpilbm.outputs.agree import on_root, together
+from mpilbm.parallel import gpu_aware, slabs
+from mpilbm.parallel.agree import on_root, together
 from mpilbm.registry import make, names
 from mpilbm.report import facts, markdown, write_json
 from mpilbm.run import open_device
@@ -73,7 +72,7 @@ def measure(comm, sizes=SIZES) -> list[Way]:
     backend = together(comm, make("backends", "auto").resolve)
     kinds = comm.allgather(backend.name)
     device = open_device(backend, comm)[1] if set(kinds) == {"cuda"} else None
-    verdict = gpu_mpi.agreed(comm, gpu_mpi.verdict()) if device else None
+    verdict = gpu_aware.agreed(comm, gpu_aware.verdict()) if device else None
     ends = comm.rank in (0, comm.size - 1)
     pair = comm.Split(ends)
     found = []
@@ -90,7 +89,7 @@ def measure(comm, sizes=SIZES) -> list[Way]:
 
 def way(name: str, memory: str, pair, device, sizes) -> Way:
     """One way between two ranks."""
-    slab = domain.split((2, 1, 1), 2, False)[pair.rank]
+    slab = slabs.split((2, 1, 1), 2, False)[pair.rank]
     try:
         with make("halo", name).open(slab, pair, device) as exchanger:
             taken = tuple(one_way(exchanger, device, pair, size) for size in sizes)

@@ -15,7 +15,7 @@ from mpilbm import __version__
 from mpilbm import startup as starts
 from mpilbm.backends import tuning
 from mpilbm.errors import CommandError, FileSystemError
-from mpilbm.outputs.agree import on_root
+from mpilbm.parallel.agree import on_root
 from mpilbm.units import counted
 from mpilbm.variants import USUAL, label, plan, size_text
 

@@ -10,16 +10,16 @@ from mpilbm import backends, balance, codegen, flaws, geometry, geometry_finding
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
 from mpilbm.fields_in import require_masks
-from mpilbm.halo.world import local_rank
 from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.outputs import Context, number_of_cells
-from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.checkpoint import Checkpoint, existing
 from mpilbm.outputs.clock import Clock
 from mpilbm.outputs.directory import RunDirectory
 from mpilbm.outputs.restart import candidates, load
 from mpilbm.outputs.summary import Summary
 from mpilbm.outputs.writers import Writers
+from mpilbm.parallel.agree import on_root, together
+from mpilbm.parallel.ranks import local_rank
 from mpilbm.progress import Progress, say
 from mpilbm.solver import Solver
 from mpilbm.speeds import require_forces

@@ -12,9 +12,9 @@ import click
 
 from mpilbm import link
 from mpilbm.errors import CommandError
-from mpilbm.halo import launcher
-from mpilbm.halo.world import Serial
-from mpilbm.outputs.agree import on_root
+from mpilbm.parallel import launcher
+from mpilbm.parallel.agree import on_root
+from mpilbm.parallel.ranks import Serial
 from mpilbm.progress import say
 from mpilbm.registry import find
 from mpilbm.report import HEAD, facts, markdown, require_place, write_json

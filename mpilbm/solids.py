@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mpilbm.domain import Slab
 from mpilbm.fields_in import load_mask
+from mpilbm.parallel.slabs import Slab
 
 POINTS = 1 << 20  # cell centres given to a shape at a time
 

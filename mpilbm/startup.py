@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from mpilbm.errors import MpilbmError
-from mpilbm.halo.launcher import without_launcher
 from mpilbm.outputs.own_files import SUMMARY
+from mpilbm.parallel.launcher import without_launcher
 from mpilbm.registry import find
 from mpilbm.system import processes, toml_text
 from mpilbm.variants import Series

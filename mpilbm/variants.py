@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpilbm import domain, memory_plan
+from mpilbm import memory_plan
 from mpilbm.bench import measure
 from mpilbm.boxes import MASK, PRECISIONS, RADIUS, SETTINGS, TILE, box, tiled_rock
 from mpilbm.case import load_case, parse_case
 from mpilbm.errors import CaseError, CommandError, NonFiniteError
-from mpilbm.outputs.agree import together
 from mpilbm.overrides import override
+from mpilbm.parallel import slabs
+from mpilbm.parallel.agree import together
 from mpilbm.progress import say
 from mpilbm.registry import UnknownName, find, names
 from mpilbm.run import open_device
@@ -133,7 +134,7 @@ def _usual(of, lattice: str, comm):
 
 def _fits(case, device, comm) -> bool:
     """Whether the arrays of each rank fit its device."""
-    slab = domain.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
+    slab = slabs.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
     try:
         together(comm, memory_plan.require, device, case, slab)
     except CaseError:

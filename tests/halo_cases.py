@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mpilbm.domain import split
 from mpilbm.halo.plan import Plan, Transfer
+from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
 
 SHAPE = (13, 5, 4)  # planes, rows, nx

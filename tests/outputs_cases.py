@@ -8,9 +8,9 @@ import h5py
 import numpy as np
 
 from mpilbm.case import parse_case
-from mpilbm.domain import split
-from mpilbm.halo.world import Serial
 from mpilbm.outputs import Context
+from mpilbm.parallel.ranks import Serial
+from mpilbm.parallel.slabs import split
 
 THREE = (5, 4, 7)
 TWO = (5, 6)

@@ -4,9 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from mpilbm import codegen, domain, geometry
+from mpilbm import codegen, geometry
 from mpilbm.case import parse_case
 from mpilbm.halo.local import LocalWorld
+from mpilbm.parallel import slabs as domain
 from mpilbm.registry import make
 from mpilbm.solver import Solver
 

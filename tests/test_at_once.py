@@ -5,8 +5,9 @@ import pytest
 from faces import closed
 from slabs import Cluster
 
-from mpilbm import at_once, domain, geometry, lists
+from mpilbm import at_once, geometry, lists
 from mpilbm.case import parse_case
+from mpilbm.parallel import slabs
 from mpilbm.row_ends import beyond
 
 ORDERS = {
@@ -72,7 +73,7 @@ def test_all_links_of_a_cavity_are_set_once(layout):
     """
     tables = cavity(3, [6, 4, 7], "z+", {}, Q=19) | {"layout": {"name": layout}}
     case = parse_case(tables, "test.toml")
-    (slab,) = domain.split(case.shape, 1, False)
+    (slab,) = slabs.split(case.shape, 1, False)
     whole = geometry.build(case, slab).lists
     left = at_once.parted(case, slab, whole)
     count = {

@@ -18,7 +18,7 @@ from outputs_cases import flip, place_of
 from mpilbm import geometry
 from mpilbm.backends import nvidia
 from mpilbm.cli import cli
-from mpilbm.halo import launcher
+from mpilbm.parallel import launcher
 
 CASE = """
 [lattice]

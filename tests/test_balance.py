@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from slabs import Cluster, box
 
-from mpilbm import balance, check, domain, geometry
+from mpilbm import balance, check, geometry
 from mpilbm.case import parse_case
-from mpilbm.domain import split
 from mpilbm.errors import CaseError
-from mpilbm.halo.world import Serial
+from mpilbm.parallel import slabs as domain
+from mpilbm.parallel.ranks import Serial
+from mpilbm.parallel.slabs import split
 from mpilbm.registry import make, names
 from mpilbm.run import build_solver
 

@@ -15,7 +15,7 @@ from mpilbm.bench import SECONDS, measure, worth_timing
 from mpilbm.boxes import SETTINGS, box, rock, tiled_rock
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
-from mpilbm.halo.world import Serial
+from mpilbm.parallel.ranks import Serial
 
 ROOT = Path(__file__).parents[1]
 SMALL = ("--size", "12", "--steps", "2")

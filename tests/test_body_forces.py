@@ -11,7 +11,7 @@ from slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
-from mpilbm.halo.world import Serial
+from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, make, names
 from mpilbm.run import run
 

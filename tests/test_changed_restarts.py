@@ -9,7 +9,7 @@ from faces import closed, table
 
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
-from mpilbm.halo.world import Serial
+from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, make, names
 from mpilbm.run import run
 

@@ -7,8 +7,8 @@ from mpilbm import check
 from mpilbm.backends import memory
 from mpilbm.case import load_case
 from mpilbm.check import plan
-from mpilbm.domain import split
 from mpilbm.halo_bytes import halo_bytes
+from mpilbm.parallel.slabs import split
 
 call, case, refused = test_cli.call, test_cli.case, test_cli.refused
 

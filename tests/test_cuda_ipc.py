@@ -17,10 +17,11 @@ from test_halo_order import flow
 
 from mpilbm.backends import cuda
 from mpilbm.errors import MpilbmError
-from mpilbm.halo import cuda_ipc, gpu_mpi, ipc_exchange, windows
+from mpilbm.halo import cuda_ipc, ipc_exchange, windows
 from mpilbm.halo.cuda_ipc import Wordless, arrives
-from mpilbm.halo.gpu_mpi import Verdict
 from mpilbm.halo.ipc_exchange import IpcExchanger
+from mpilbm.parallel import gpu_aware
+from mpilbm.parallel.gpu_aware import Verdict
 from mpilbm.registry import make
 
 with_compiler = pytest.mark.skipif(command() is None, reason="no C++ compiler")
@@ -266,7 +267,7 @@ def test_auto_goes_on_alike_on_all_ranks(memory, way, why, monkeypatch):
     world, shown = World(3), []
     monkeypatch.setattr(cuda_ipc, "reach", lambda *of: (None, frozenset()))
     monkeypatch.setattr(cuda_ipc, "Windows", lambda *of: shown.append(memory()) or shown[-1])
-    monkeypatch.setattr(gpu_mpi, "verdict", lambda: Verdict(True, "MPI says so"))
+    monkeypatch.setattr(gpu_aware, "verdict", lambda: Verdict(True, "MPI says so"))
 
     def resolved(rank):
         device = Device(rank, rank)

@@ -10,9 +10,10 @@ import pytest
 from test_halo_order import comm
 
 from mpilbm.errors import CaseError
-from mpilbm.halo import gpu_mpi, windows
+from mpilbm.halo import windows
 from mpilbm.halo.cuda_ipc import CudaIpc
-from mpilbm.halo.gpu_mpi import Verdict
+from mpilbm.parallel import gpu_aware
+from mpilbm.parallel.gpu_aware import Verdict
 from mpilbm.registry import make
 
 
@@ -26,8 +27,8 @@ def test_auto_takes_the_first_that_works(refused, answer, way, why, monkeypatch)
     _, ranks, gpu = gpus("a GPU-1", "b GPU-2")
     if not refused:
         monkeypatch.setattr(CudaIpc, "open", lambda self, ring, *of: nullcontext(ring.lower))
-    monkeypatch.setattr(gpu_mpi, "verdict", lambda: None)
-    monkeypatch.setattr(gpu_mpi, "agreed", lambda *of: Verdict(answer, "MPI says so"))
+    monkeypatch.setattr(gpu_aware, "verdict", lambda: None)
+    monkeypatch.setattr(gpu_aware, "agreed", lambda *of: Verdict(answer, "MPI says so"))
     chosen, reason = make("halo", "auto").resolve(ranks, gpu)
     assert chosen.name == way
     assert re.search(why, reason)

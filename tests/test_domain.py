@@ -2,8 +2,8 @@
 
 import pytest
 
-from mpilbm.domain import split
 from mpilbm.errors import CaseError
+from mpilbm.parallel.slabs import split
 
 
 @pytest.mark.parametrize("planes", [4, 5, 13])

@@ -12,9 +12,9 @@ from mpilbm import flaws, geometry, geometry_findings
 from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.cli import cli
-from mpilbm.domain import split
 from mpilbm.errors import CaseError
 from mpilbm.inspection import initial_ranges, inspect
+from mpilbm.parallel.slabs import split
 from mpilbm.system import toml_text
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding, in_order
 

@@ -12,8 +12,8 @@ from slabs import Cluster, box
 from mpilbm import flaws, geometry, geometry_findings
 from mpilbm.case import parse_case
 from mpilbm.cli import cli
-from mpilbm.domain import split
 from mpilbm.errors import CaseError
+from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
 
 SIZES = {"D2Q9": [17, 13], "D3Q19": [7, 6, 9], "D3Q27": [6, 7, 9], "D3Q13": [8, 6, 10]}

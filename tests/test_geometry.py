@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from geometry_cases import Wall, body, make_case
 
-from mpilbm.domain import split
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build, check, require_fluid, survey
+from mpilbm.parallel.slabs import split
 from mpilbm.registry import make, names
 
 LATTICES = [make("lattices", name) for name in names("lattices")]

@@ -11,9 +11,10 @@ import pytest
 from test_launcher import python, with_mpirun
 
 from mpilbm.errors import CommandError
-from mpilbm.halo import gpu_mpi, launcher, probe, world
 from mpilbm.halo.local import LocalWorld
 from mpilbm.halo.plan import Plan, Transfer, incoming, outgoing
+from mpilbm.parallel import gpu_aware, gpu_probe, launcher
+from mpilbm.parallel import ranks as world
 from mpilbm.registry import make, names
 
 
@@ -71,11 +72,11 @@ def test_transfers_without_neighbour_are_dropped():
 
 
 def test_the_user_has_the_last_word():
-    assert gpu_mpi.forced({}) is None
-    assert gpu_mpi.forced({"MPILBM_GPU_MPI": "1"}).answer is True
-    assert gpu_mpi.forced({"MPILBM_GPU_MPI": "0"}).answer is False
+    assert gpu_aware.forced({}) is None
+    assert gpu_aware.forced({"MPILBM_GPU_MPI": "1"}).answer is True
+    assert gpu_aware.forced({"MPILBM_GPU_MPI": "0"}).answer is False
     with pytest.raises(CommandError, match="allowed are 1"):
-        gpu_mpi.forced({"MPILBM_GPU_MPI": "yes"})
+        gpu_aware.forced({"MPILBM_GPU_MPI": "yes"})
 
 
 @pytest.mark.parametrize(
@@ -89,8 +90,8 @@ def test_the_user_has_the_last_word():
     ],
 )
 def test_verdict_on_a_probe(said, answer, reason):
-    output = "".join(f"{probe.MARK} {line}\n" for line in said)
-    verdict = gpu_mpi.judge(output, "exit code 139", "MPICH 5")
+    output = "".join(f"{gpu_probe.MARK} {line}\n" for line in said)
+    verdict = gpu_aware.judge(output, "exit code 139", "MPICH 5")
     assert verdict.answer is answer
     assert re.search(reason, verdict.reason)
 
@@ -102,7 +103,7 @@ class Ranks:
         self.answers = answers
 
     def allgather(self, _):
-        return [gpu_mpi.Verdict(answer, str(answer)) for answer in self.answers]
+        return [gpu_aware.Verdict(answer, str(answer)) for answer in self.answers]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ class Ranks:
     [((True, None), True), ((True, False), False), ((None, None), None), ((False, None), False)],
 )
 def test_one_no_is_a_no(answers, agreed):
-    assert gpu_mpi.agreed(Ranks(*answers), None).answer is agreed
+    assert gpu_aware.agreed(Ranks(*answers), None).answer is agreed
 
 
 PROBING = """
@@ -134,8 +135,8 @@ def test_one_rank_of_a_node_probes_and_keeps_the_verdict(tmp_path):
 def test_a_probe_that_hangs_ends_itself(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     monkeypatch.setattr(launcher, "without_launcher", lambda: {"PATH": ""})
-    hanging = f"import time; print('{probe.MARK} started 1', flush=True); time.sleep(60)"
-    output, end = gpu_mpi._run([sys.executable, "-c", hanging], 1)
+    hanging = f"import time; print('{gpu_probe.MARK} started 1', flush=True); time.sleep(60)"
+    output, end = gpu_aware._run([sys.executable, "-c", hanging], 1)
     assert "started 1" in output
     assert end == "not done after 1 s"
 
@@ -167,7 +168,7 @@ class Copies:
 
 @pytest.mark.parametrize("spoil", [0, 1])
 def test_the_probe_compares_every_value(spoil):
-    assert probe.values_arrive(Copies(spoil), halo_cases.device()) == (spoil == 0)
+    assert gpu_probe.values_arrive(Copies(spoil), halo_cases.device()) == (spoil == 0)
 
 
 MEASURING = """

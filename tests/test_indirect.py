@@ -9,9 +9,10 @@ from slabs import PRECISIONS, Cluster, box
 from sympy import Symbol
 from test_laws_slabs import SETTINGS
 
-from mpilbm import check, codegen, domain, geometry
+from mpilbm import check, codegen, geometry
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.parallel import slabs as domain
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.registry import find, make, names
 

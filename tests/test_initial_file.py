@@ -10,8 +10,8 @@ from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.fields_in import load_snapshot
-from mpilbm.halo.world import Serial
 from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.parallel.ranks import Serial
 from mpilbm.run import run
 
 

@@ -7,8 +7,8 @@ from slabs import PRECISIONS, Cluster
 from test_free_energy import WIDTH, binary
 
 from mpilbm.case import parse_case
-from mpilbm.halo.world import world
 from mpilbm.outputs.totals import add_planes
+from mpilbm.parallel.ranks import world
 from mpilbm.physics import interface_length
 from mpilbm.run import run
 

@@ -10,12 +10,12 @@ from test_run import flow, go, monitor, signal_at, state, summary
 from mpilbm import last_good, steady
 from mpilbm.case import parse_case
 from mpilbm.diagnostics import Diagnostics
-from mpilbm.domain import split
 from mpilbm.errors import NonFiniteError
-from mpilbm.halo.world import Serial
 from mpilbm.last_good import LastGood
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import existing
+from mpilbm.parallel.ranks import Serial
+from mpilbm.parallel.slabs import split
 from mpilbm.run import build_solver
 from mpilbm.solver import Solver
 

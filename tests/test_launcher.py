@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from mpilbm.errors import CommandError
-from mpilbm.halo import launcher, world
+from mpilbm.parallel import launcher
+from mpilbm.parallel import ranks as world
 
 MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 with_mpirun = pytest.mark.skipif(MPIRUN is None, reason="no mpirun")

@@ -8,11 +8,12 @@ import pytest
 from faces import closed, on_faces, table
 from slabs import PRECISIONS, Cluster
 
-from mpilbm import domain, geometry
+from mpilbm import geometry
 from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
-from mpilbm.halo.world import Serial
+from mpilbm.parallel import slabs as domain
+from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import names
 from mpilbm.run import run
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sympy import simplify, symbols
 
-from mpilbm import domain
 from mpilbm.codegen.program import Access
 from mpilbm.layouts import HERE, Layout, Place, moments
 from mpilbm.layouts.grid import Grid, velocity_grid
+from mpilbm.parallel import slabs as domain
 from mpilbm.passes import exchange_plan
 from mpilbm.registry import make, names
 

@@ -5,10 +5,11 @@ import pytest
 from faces import closed
 from slabs import PRECISIONS, Cluster
 
-from mpilbm import domain, geometry
+from mpilbm import geometry
 from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
+from mpilbm.parallel import slabs as domain
 from mpilbm.registry import make, names
 
 

@@ -9,7 +9,6 @@ from slabs import Cluster, box
 from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case import parse_case
 from mpilbm.check import plan
-from mpilbm.halo.world import Serial
 from mpilbm.lists import Lists
 from mpilbm.memory_plan import (
     LONGEST_SIDE,
@@ -20,6 +19,7 @@ from mpilbm.memory_plan import (
     wall_bytes,
 )
 from mpilbm.momentum_exchange import MomentumExchange
+from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import names
 from mpilbm.run import run
 from mpilbm.units import in_words

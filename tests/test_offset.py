@@ -9,7 +9,7 @@ from outputs_cases import make_case
 from slabs import PRECISIONS, Cluster, box
 from test_laws_slabs import SETTINGS
 
-from mpilbm.halo.world import Serial
+from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, names
 from mpilbm.run import run
 

@@ -5,8 +5,9 @@ import pytest
 from faces import closed, on_faces, table
 from slabs import Cluster
 
-from mpilbm import domain, geometry
+from mpilbm import geometry
 from mpilbm.case import parse_case
+from mpilbm.parallel import slabs
 from mpilbm.registry import find, make, names
 
 
@@ -142,7 +143,7 @@ def test_a_moving_wall_is_known_where_and_when_it_moves(equilibrium):
         "name": "mrt" if equilibrium == "dhumieres" else "bgk",
         "equilibrium": {"name": equilibrium}})  # fmt: skip
     case = parse_case(tables, "test.toml")
-    (slab,) = domain.split(case.shape, 1, False)
+    (slab,) = slabs.split(case.shape, 1, False)
     (each,) = (e for e in geometry.build(case, slab).lists if e.boundary.name == "equilibrium")
     collision, size, t = case.fluids[0].collision, case.domain.size, 2.5
     motions, seen = each.moving.motions(collision, case.lattice, size, t), 0

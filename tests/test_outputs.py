@@ -228,7 +228,7 @@ def test_default_directory_stands_beside_the_caller():
 
 def test_fake_solver_is_the_same_however_it_is_cut():
     case = make_case()
-    from mpilbm.domain import split
+    from mpilbm.parallel.slabs import split
 
     parts = [FakeSolver(case, slab).f for slab in split(case.shape, 3, True)]
     assert np.array_equal(np.concatenate(parts), make_context("", case).solver.f)

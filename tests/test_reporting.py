@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpilbm.halo.launcher import without_launcher
+from mpilbm.parallel.launcher import without_launcher
 
 TESTS = Path(__file__).parent
 MPIRUN = shutil.which("mpirun")

@@ -12,9 +12,9 @@ from outputs_cases import damage, make_case
 
 from mpilbm.case import parse_case
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
-from mpilbm.halo.world import Serial
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.outputs.rows import Rows
+from mpilbm.parallel.ranks import Serial
 from mpilbm.run import run
 from mpilbm.solver import Solver
 from mpilbm.step_times import EVERY, StepTimes

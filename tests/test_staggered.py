@@ -10,10 +10,10 @@ from test_laws_slabs import tables
 
 from mpilbm import geometry
 from mpilbm.case import parse_case
-from mpilbm.domain import split
 from mpilbm.errors import CaseError
-from mpilbm.halo.world import Serial
 from mpilbm.outputs.filled import filled
+from mpilbm.parallel.ranks import Serial
+from mpilbm.parallel.slabs import split
 from mpilbm.physics.lattices import Lattice, paired
 from mpilbm.registry import find, make, names
 from mpilbm.run import run

@@ -9,7 +9,7 @@ from slabs import box
 from mpilbm.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
-from mpilbm.halo.world import Serial
+from mpilbm.parallel.ranks import Serial
 from mpilbm.run import run
 from mpilbm.statistics import Moments, merged, products_of
 

@@ -12,8 +12,8 @@ import pytest
 from test_run import flow, go
 
 from mpilbm.errors import StoppedEarly, Terminated
-from mpilbm.halo.world import Serial
 from mpilbm.outputs.checkpoint import existing
+from mpilbm.parallel.ranks import Serial
 from mpilbm.progress import Progress, say
 from mpilbm.solver import Solver
 from mpilbm.stopping import INTERVAL, Signals, Stopping, time_limit

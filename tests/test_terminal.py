@@ -14,7 +14,7 @@ from test_bad_input import CASE, MPIRUN, with_mpirun
 
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError, MpilbmError, StoppedEarly
-from mpilbm.halo import launcher
+from mpilbm.parallel import launcher
 from mpilbm.printable import one_line, several_lines
 from mpilbm.system import terminal
 

@@ -1,11 +1,12 @@
 """The way is found out: the first of three that works here."""
 
-from mpilbm.domain import split
 from mpilbm.errors import CaseError
-from mpilbm.halo import Exchanger, Halo, gpu_mpi
+from mpilbm.halo import Exchanger, Halo
 from mpilbm.halo.cuda_ipc import CudaIpc
 from mpilbm.halo.direct import Direct
 from mpilbm.halo.staged import Staged
+from mpilbm.parallel import gpu_aware
+from mpilbm.parallel.slabs import split
 from mpilbm.registry import register
 
 
@@ -28,7 +29,7 @@ class Auto(Halo):
                 return CudaIpc(), "a trial between the GPUs of this node passed"
         except CaseError as error:
             no_ipc, *_ = str(error).removeprefix("halo.name: ").split(";")
-        verdict = gpu_mpi.agreed(comm, gpu_mpi.verdict())
+        verdict = gpu_aware.agreed(comm, gpu_aware.verdict())
         if verdict.answer:
             return Direct(), f"{no_ipc}; {verdict.reason}"
         return Staged(), f"{no_ipc}; {verdict.reason}; 'nccl' needs no such MPI"

@@ -7,9 +7,9 @@ from mpilbm.errors import CaseError
 from mpilbm.halo import Exchanger, Halo, alone
 from mpilbm.halo.ipc_exchange import IpcExchange, IpcExchanger
 from mpilbm.halo.plan import Plan, Transfer
-from mpilbm.halo.probe import pattern
 from mpilbm.halo.windows import Windows, reach, refuse
-from mpilbm.outputs.agree import together
+from mpilbm.parallel.agree import together
+from mpilbm.parallel.gpu_probe import pattern
 from mpilbm.registry import register
 
 TRIAL = 1 << 16  # bytes to each neighbour

@@ -41,7 +41,7 @@ from mpilbm.errors import MpilbmError
 from mpilbm.halo import Exchange, Exchanger
 from mpilbm.halo.neighbours import Neighbours
 from mpilbm.halo.plan import Plan, incoming, outgoing
-from mpilbm.outputs.agree import together
+from mpilbm.parallel.agree import together
 
 PATIENCE = 3600  # seconds that a kernel waits for a neighbour's word before it gives up
 THREADS, MOST_BLOCKS = 256, 64

@@ -8,7 +8,7 @@ from mpilbm import backends
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.halo import Exchange, Exchanger, Halo, alone
 from mpilbm.halo.plan import Plan, incoming, outgoing
-from mpilbm.outputs.agree import together
+from mpilbm.parallel.agree import together
 from mpilbm.registry import register
 
 

@@ -3,7 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from mpilbm.outputs.agree import together
+from mpilbm.parallel.agree import together
 
 THREADS = 2
 MOST_FILES = 2  # on their way at a time

@@ -7,8 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.rows import Rows
+from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
 from mpilbm.units import FORCE, TIME, TORQUE, counted

@@ -24,10 +24,10 @@ from pydantic import Field
 
 from mpilbm import __version__
 from mpilbm.outputs import Context, Output, number_of_cells
-from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.file_system import best_writer
 from mpilbm.outputs.places import dataset
 from mpilbm.outputs.planes import plane_file
+from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
 
 FORMAT = 2  # 1 had no digest

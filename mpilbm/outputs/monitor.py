@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 from mpilbm.outputs import Context, Output, number_of_cells
-from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.rows import Rows
+from mpilbm.parallel.agree import on_root
 from mpilbm.physics import interface_length
 from mpilbm.registry import register
 from mpilbm.units import TIME

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import CaseError, CommandError
-from mpilbm.outputs.agree import on_root, together
 from mpilbm.outputs.checkpoint import (
     ENTRIES,
     FORMAT,
@@ -23,6 +22,7 @@ from mpilbm.outputs.checkpoint import (
     step_in_name,
 )
 from mpilbm.outputs.planes import blocks
+from mpilbm.parallel.agree import on_root, together
 from mpilbm.system.file_digest import DamagedFileError, NoDigestError, verify
 
 # Tables that may change without a warning.

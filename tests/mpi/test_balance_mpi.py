@@ -8,8 +8,8 @@ from test_balance import tables, typed
 from test_run_mpi import alone, on_some
 
 from mpilbm import balance
-from mpilbm.halo.world import world
 from mpilbm.outputs.restart import opened
+from mpilbm.parallel.ranks import world
 from mpilbm.run import build_solver, run
 
 pytestmark = pytest.mark.mpi

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpilbm.halo.world import world
+from mpilbm.parallel.ranks import world
 from mpilbm.variants import Series, Variant
 
 pytestmark = pytest.mark.mpi

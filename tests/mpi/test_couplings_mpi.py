@@ -8,7 +8,7 @@ from test_free_energy import waves
 from test_run_mpi import LAST, alone, datasets, monitor, on_some
 
 from mpilbm.case import parse_case
-from mpilbm.halo.world import world
+from mpilbm.parallel.ranks import world
 from mpilbm.run import run
 
 pytestmark = pytest.mark.mpi

@@ -6,7 +6,7 @@ from faces import closed, table
 from test_run_mpi import alone, datasets, on_some
 
 from mpilbm.case import parse_case
-from mpilbm.halo.world import world
+from mpilbm.parallel.ranks import world
 
 pytestmark = pytest.mark.mpi
 

@@ -7,8 +7,8 @@ import pytest
 from test_findings import DUCT, REST, force, lines, tables
 
 from mpilbm.case import parse_case
-from mpilbm.halo.world import world
-from mpilbm.outputs.agree import on_root
+from mpilbm.parallel.agree import on_root
+from mpilbm.parallel.ranks import world
 from mpilbm.run import run
 
 pytestmark = pytest.mark.mpi

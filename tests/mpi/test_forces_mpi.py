@@ -5,7 +5,7 @@ from test_body_forces import OUTPUT, flow
 from test_run_mpi import alone, on_some
 
 from mpilbm.case import parse_case
-from mpilbm.halo.world import world
+from mpilbm.parallel.ranks import world
 
 pytestmark = pytest.mark.mpi
 

@@ -7,10 +7,12 @@ from random_device import RandomDevice
 from slabs import Cluster
 from test_laws_slabs import tables
 
-from mpilbm import codegen, domain, geometry
+from mpilbm import codegen, geometry
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError
-from mpilbm.halo import plan, world
+from mpilbm.halo import plan
+from mpilbm.parallel import ranks as world
+from mpilbm.parallel import slabs
 from mpilbm.registry import make
 from mpilbm.solver import Solver
 
@@ -54,7 +56,7 @@ def test_ranks_are_one_in_whatever_order_a_device_works(way, layout, setting):
     """Also if it does nothing before the host waits for it."""
     comm, found = world.world(), tables("D2Q9", layout, "trt", setting, "single")
     case = parse_case(found, "test.toml")
-    slab = domain.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
+    slab = slabs.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
     device = RandomDevice(comm.rank)
     with make("halo", way).open(slab, comm, device) as exchanger:
         shape, program = geometry.build(case, slab), codegen.generate(case)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mpilbm.halo import world
+from mpilbm.parallel import ranks
 from mpilbm.pingpong import Way, deliver, lines, measure, way
 from mpilbm.registry import make
 
@@ -14,7 +14,7 @@ SIZES = (8, 4096)
 
 @pytest.mark.mpi(min_size=2)
 def test_the_first_and_the_last_rank_measure():
-    comm = world.world()
+    comm = ranks.world()
     found = measure(comm, SIZES)
     assert len(found) == (comm.rank in (0, comm.size - 1))
     for each in found:
@@ -26,7 +26,7 @@ def test_the_first_and_the_last_rank_measure():
 
 @pytest.mark.mpi(min_size=2)
 def test_a_way_that_is_refused_says_why():
-    comm = world.world()
+    comm = ranks.world()
     pair = comm.Split(comm.rank < 2)
     device = make("backends", "cpu").open()
     if comm.rank < 2:

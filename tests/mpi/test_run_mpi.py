@@ -10,7 +10,7 @@ from test_laws_slabs import tables
 from mpilbm import fields_in
 from mpilbm.case import parse_case
 from mpilbm.errors import CaseError, NonFiniteError
-from mpilbm.halo.world import Serial, world
+from mpilbm.parallel.ranks import Serial, world
 from mpilbm.registry import find
 from mpilbm.run import run
 from mpilbm.system.file_digest import Extent, trailer

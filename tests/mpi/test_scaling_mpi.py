@@ -3,7 +3,7 @@
 import pytest
 
 from mpilbm import link
-from mpilbm.halo.world import world
+from mpilbm.parallel.ranks import world
 from mpilbm.scaling import Scaling, everything
 from mpilbm.variants import Series, Variant
 

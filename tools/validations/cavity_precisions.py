@@ -5,9 +5,9 @@ from typing import ClassVar
 import numpy as np
 
 from mpilbm.outputs import Output
-from mpilbm.outputs.agree import on_root
 from mpilbm.outputs.planes import blocks
 from mpilbm.outputs.rows import Rows
+from mpilbm.parallel.agree import on_root
 from mpilbm.progress import say
 from mpilbm.registry import register
 from validations import Finding, Validation, Variant, Verdict, tables

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mpilbm.errors import CommandError
-from mpilbm.halo import launcher
-from mpilbm.halo.probe import MARK
+from mpilbm.parallel import launcher
+from mpilbm.parallel.gpu_probe import MARK
 from mpilbm.system import cache, processes
 
 DRIVER = Path("/proc/driver/nvidia/version")
@@ -69,7 +69,7 @@ def verdict(backend: str = "cuda") -> Verdict:
 
 def run_probe(backend: str, limit: int = LIMIT) -> tuple[str, str]:
     """Output of the probe between two ranks, or of one alone where no launcher starts; its end."""
-    child = processes.module("mpilbm.halo.probe", backend, str(limit))
+    child = processes.module("mpilbm.parallel.gpu_probe", backend, str(limit))
     mpirun = processes.locate("mpirun", os.path.dirname(sys.executable))
     for command in ([mpirun, "-n", "2", *child] if mpirun else None, child):
         if command:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import INTERRUPTED, CommandError, MpilbmError
-from mpilbm.halo import gpu_mpi, launcher
+from mpilbm.parallel import gpu_aware, launcher
 from mpilbm.system import terminal
 
 # Seconds that a failed rank waits for the others to fail alike before it ends them.
@@ -77,7 +77,7 @@ def world():
     if launcher.belongs_to_another_mpi(MPI):
         raise _two_mpis(ranks, MPI)
     if ranks not in (None, 1):
-        gpu_mpi.verdict()
+        gpu_aware.verdict()
     if not MPI.Is_initialized():
         MPI.Init_thread(MPI.THREAD_FUNNELED)  # threads write files; the main one alone uses MPI
     if ranks not in (None, 0, 1) and MPI.COMM_WORLD.size == 1:

@@ -1,6 +1,6 @@
 """Does MPI take device memory? Run as a child, since an MPI that does not may well crash.
 
-    mpirun -n 2 python -m mpilbm.halo.probe cuda 60
+    mpirun -n 2 python -m mpilbm.parallel.gpu_probe cuda 60
 
 Two ranks send patterns to and fro between their devices and compare; one alone sends to itself.
 Prints `started N`, `query yes|no` (what the library says of itself; at `no` it ends before any

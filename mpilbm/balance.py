@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.entry_lists import planes_needed
+from mpilbm.links.boundary_links import planes_needed
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.solids import padded_ids
 

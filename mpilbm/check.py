@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm import balance, case_findings, codegen, flaws, geometry, geometry_findings, inspection
-from mpilbm.entry_lists import require_planes
 from mpilbm.fields_in import require_masks
 from mpilbm.halo_bytes import halo_bytes
+from mpilbm.links.boundary_links import require_planes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.printable import one_line
 from mpilbm.registry import plugin_errors

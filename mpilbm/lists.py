@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpilbm import codegen
-from mpilbm.at_once import parted
-from mpilbm.slipping_links import SlippingLinks
+from mpilbm.links.direct_writes import parted
+from mpilbm.links.mirrors import SlippingLinks
 from mpilbm.told import Told
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from mpilbm.at_once import parted
 from mpilbm.codegen import averaged, beside
 from mpilbm.errors import CaseError
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
+from mpilbm.links.direct_writes import parted
+from mpilbm.links.mirrors import looked_at
 from mpilbm.physics.boundaries import one_face_each
-from mpilbm.slipping_links import looked_at
 
 # of a box in cells: the lists pack plane, row and x into 64 bits
 LONGEST_SIDE = 2**21

@@ -7,12 +7,12 @@ import numpy as np
 
 from mpilbm import memory_plan
 from mpilbm.beginning import Beginning
-from mpilbm.box_walls import BoxWalls
 from mpilbm.codegen.program import Program
 from mpilbm.coupled import Coupled, Uncoupled
 from mpilbm.diagnostics import Diagnostics
 from mpilbm.edge_first import InTurn
 from mpilbm.field_copies import FieldCopies
+from mpilbm.links.box_walls import BoxWalls
 from mpilbm.momentum_exchange import MomentumExchange
 from mpilbm.populations import Group, Populations
 from mpilbm.replay import Lead, Replay

@@ -4,7 +4,7 @@ import numpy as np
 
 from mpilbm.formulas.parser import numeric
 from mpilbm.formulas.values import CellValue
-from mpilbm.link_values import links_of
+from mpilbm.links.wall_distance import links_of
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.lattices import AXES

@@ -5,15 +5,16 @@ import pytest
 from faces import closed
 from slabs import Cluster
 
-from mpilbm import at_once, geometry, lists
+from mpilbm import geometry, lists
 from mpilbm.case import parse_case
+from mpilbm.links import direct_writes
+from mpilbm.links.row_ends import beyond
 from mpilbm.parallel import slabs
-from mpilbm.row_ends import beyond
 
 ORDERS = {
     "staged": lambda case, slab, found: list(found),
-    "at once": at_once.parted,
-    "backwards": lambda case, slab, found: backwards(at_once.parted(case, slab, found)),
+    "at once": direct_writes.parted,
+    "backwards": lambda case, slab, found: backwards(direct_writes.parted(case, slab, found)),
 }
 
 
@@ -75,7 +76,7 @@ def test_all_links_of_a_cavity_are_set_once(layout):
     case = parse_case(tables, "test.toml")
     (slab,) = slabs.split(case.shape, 1, False)
     whole = geometry.build(case, slab).lists
-    left = at_once.parted(case, slab, whole)
+    left = direct_writes.parted(case, slab, whole)
     count = {
         ending: sum(links(each) for each in left if each.ending == ending)
         for ending in ("", "_at_once", "_exchange")

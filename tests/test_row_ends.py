@@ -6,7 +6,7 @@ from faces import closed
 from slabs import PRECISIONS, Cluster
 
 from mpilbm.layouts import Layout
-from mpilbm.row_ends import rows_end_in_walls
+from mpilbm.links.row_ends import rows_end_in_walls
 
 U = {"initial": {"u": ["0.03*sin(2*x + y)", "0.02*cos(x - y)"]}}
 

@@ -4,12 +4,12 @@ import ctypes
 
 import numpy as np
 
-from mpilbm import box_walls
 from mpilbm.backends import Resources, changed, checked
 from mpilbm.backends.tiles import Needs, Tile, candidates
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
+from mpilbm.links import box_walls
 
 LEAST_CAPABILITY = 80  # asynchronous copies to shared memory
 L2_PROMOTION = 0  # of what the copies read: none

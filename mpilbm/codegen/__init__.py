@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 
 from mpilbm.codegen.program import OF, Program
+from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.physics.couplings import solids
 from mpilbm.registry import plugin_errors
-from mpilbm.row_ends import rows_end_in_walls
 from mpilbm.system import cache
 
 

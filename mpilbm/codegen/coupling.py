@@ -13,8 +13,8 @@ from mpilbm.codegen.program import OF, Access
 from mpilbm.layouts import HERE
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
+from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.physics.equilibria import dot
-from mpilbm.row_ends import rows_end_in_walls
 
 
 class CoupledKernels:

@@ -32,7 +32,7 @@ TEXT_SOURCES = (
     "layouts",
     "codegen",
     "passes.py",
-    "row_ends.py",
+    "links/row_ends.py",
     "formulas",
 )
 CHECK_BYTES = 37

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mpilbm.entry_lists import EntryList
-from mpilbm.row_ends import beyond, rows_end_in_walls
+from mpilbm.links.boundary_links import EntryList
+from mpilbm.links.row_ends import beyond, rows_end_in_walls
 
 
 def parted(case, slab, lists) -> list[EntryList]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from mpilbm.errors import CaseError
 from mpilbm.formulas.values import CellValue, Plane, of_cells
-from mpilbm.link_values import link_values, links_of, mirrored
-from mpilbm.moving_links import MovingLinks, with_moving
+from mpilbm.links.mirrors import overruled
+from mpilbm.links.moving_walls import MovingLinks, with_moving
+from mpilbm.links.wall_distance import link_values, links_of, mirrored
 from mpilbm.physics.boundaries import one_face_each
-from mpilbm.slipping_links import overruled
 from mpilbm.units import counted
 
 

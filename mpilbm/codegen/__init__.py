@@ -138,7 +138,7 @@ def build(case) -> Program:
     described = {kernel.name: kernel.kernel() for kernel in texts}
     sweep = ""
     if case.layout.sweep:
-        from mpilbm.codegen.sweep import sweep_text
+        from mpilbm.codegen.sweep.kernel import sweep_text
 
         sweep = prelude + sweep_text(model, described["collide_stream_0"])
     return Program(text, described, precision.compute, precision.storage, sweep)
@@ -146,7 +146,7 @@ def build(case) -> Program:
 
 def _build_coupled(case) -> Program:
     """The same of coupled fluids; the kernels of each end in its number."""
-    from mpilbm.codegen.coupling import CoupledKernels
+    from mpilbm.codegen.coupled.kernels import CoupledKernels
     from mpilbm.codegen.statistics import sample_columns, sample_rows
 
     kernels, precision = CoupledKernels(case, averaged(case)), case.precision
@@ -165,26 +165,30 @@ def _build_coupled(case) -> Program:
 
 def _list_kernels(case, kernels, parity: int) -> list:
     """The kernels over the entries of boundaries, for steps of this parity."""
-    from mpilbm.codegen import lists
+    from mpilbm.codegen import boundary_kernels
     from mpilbm.codegen.stress import stress_kernel
 
     lowest = 0 if any(boundary.whole for boundary in boundaries(case)) else 1
     found, walls = [], beside(case)
     for boundary in boundaries(case):
         name = list_name(case, boundary)
-        found.append(lists.stage_kernel(kernels, boundary, name, parity, walls))
+        found.append(boundary_kernels.stage_kernel(kernels, boundary, name, parity, walls))
         if boundary.turns_back and case.layout.dense:
-            found.append(lists.at_once_kernel(kernels, boundary, name, parity))
+            found.append(boundary_kernels.at_once_kernel(kernels, boundary, name, parity))
             if boundary.returns:
-                found.append(lists.exchange_kernel(kernels, boundary, name, parity))
+                found.append(boundary_kernels.exchange_kernel(kernels, boundary, name, parity))
         if boundary.beside:
-            found.append(lists.near_kernel(kernels, name, parity))
+            found.append(boundary_kernels.near_kernel(kernels, name, parity))
         if boundary.state(case.lattice):
-            found.append(lists.begin_kernel(kernels, boundary, name, parity, walls))
-    take_in = lists.enter_kernel if case.layout.populations else lists.again_kernel
+            found.append(boundary_kernels.begin_kernel(kernels, boundary, name, parity, walls))
+    take_in = (
+        boundary_kernels.enter_kernel if case.layout.populations else boundary_kernels.again_kernel
+    )
     found.append(take_in(kernels, parity, lowest))
     if case.weighed:
-        found.append(lists.exchanged_kernel(kernels, parity, weighed_whole(case), "slip" in walls))
+        found.append(
+            boundary_kernels.exchanged_kernel(kernels, parity, weighed_whole(case), "slip" in walls)
+        )
     return found + ([stress_kernel(kernels, parity, lowest)] if case.split else [])
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from sympy import Piecewise, Rational, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
-from mpilbm.codegen.inward import OWN, InwardText
+from mpilbm.codegen.inner_cell import OWN, InwardText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access

@@ -4,7 +4,7 @@ from math import prod
 
 from sympy import Piecewise, Rational
 
-from mpilbm.codegen.cell import RowSums
+from mpilbm.codegen.kernel_text import RowSums
 from mpilbm.codegen.kernels import FluidKernels, flags_type
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import velocity_grid

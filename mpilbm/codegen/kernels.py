@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from mpilbm.codegen.cell import KernelText
+from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.nodes import NodeText
-from mpilbm.codegen.pairs import PairText
+from mpilbm.codegen.paired_cells import PairText
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.layouts import HERE, Layout
 

@@ -1,6 +1,6 @@
 """Kernels over the fluid nodes of planes: neighbours' values go through lines on a CPU."""
 
-from mpilbm.codegen.cell import HEAD, KernelText
+from mpilbm.codegen.kernel_text import HEAD, KernelText
 from mpilbm.layouts import HERE
 
 

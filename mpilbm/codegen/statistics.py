@@ -2,7 +2,7 @@
 
 from itertools import combinations_with_replacement
 
-from mpilbm.codegen.cell import KernelText, RowSums
+from mpilbm.codegen.kernel_text import KernelText, RowSums
 from mpilbm.codegen.kernels import CELL, flags_type
 from mpilbm.physics.lattices import AXES
 

@@ -2,8 +2,8 @@
 
 from itertools import combinations_with_replacement
 
+from mpilbm.codegen.boundary_kernels import EntryText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.codegen.lists import EntryText
 from mpilbm.physics.equilibria import dot
 
 

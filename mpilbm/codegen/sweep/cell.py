@@ -7,7 +7,7 @@ that no compiler contracts them in a way of its own.
 from sympy import expand, factor_terms, sympify
 from sympy.core import Add, Mul
 
-from mpilbm.codegen.cell import centre
+from mpilbm.codegen.kernel_text import centre
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.layouts import moments

@@ -8,12 +8,12 @@ from collections import Counter
 from sympy import Piecewise, sympify
 
 from mpilbm.codegen.boundary_cell import BoundaryCell, mirror_of, staged
-from mpilbm.codegen.cell import KernelText
-from mpilbm.codegen.inward import OWN
+from mpilbm.codegen.cse import share
+from mpilbm.codegen.inner_cell import OWN
+from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Access
-from mpilbm.codegen.sharing import share
 from mpilbm.layouts import HERE
 
 ENTRY = {}

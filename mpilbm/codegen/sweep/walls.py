@@ -3,7 +3,7 @@
 from sympy import sympify
 
 from mpilbm.codegen.printer import c_text
-from mpilbm.codegen.sweep_cell import chain, function
+from mpilbm.codegen.sweep.cell import chain, function
 
 # Faces of the box in the order of box_walls: where (plane, row, x) offsets come in through them.
 FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))

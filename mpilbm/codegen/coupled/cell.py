@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from functools import cache
 
-from mpilbm.codegen.cell import KernelText
 from mpilbm.codegen.coordinates import given
+from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.model import Model
 from mpilbm.layouts import HERE
 from mpilbm.physics.equilibria import dot

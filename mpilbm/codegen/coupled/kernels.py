@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from sympy import sqrt
 
-from mpilbm.codegen.cell import KernelText
-from mpilbm.codegen.coupled_cell import Acted, CoupledCell, FieldText
+from mpilbm.codegen.coupled.cell import Acted, CoupledCell, FieldText
 from mpilbm.codegen.diagnostics import Diagnostics
+from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF, Access

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from sympy import sympify
 
+from mpilbm.codegen.cse import share
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import Access, Argument, Kernel
-from mpilbm.codegen.sharing import share
 from mpilbm.layouts.grid import Grid
 
 CELL_HEAD = "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p"

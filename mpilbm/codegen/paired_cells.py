@@ -1,6 +1,6 @@
 """A kernel over cells whose CUDA text updates two neighbours along x with each thread."""
 
-from mpilbm.codegen.cell import HEAD, KernelText, centre
+from mpilbm.codegen.kernel_text import HEAD, KernelText, centre
 from mpilbm.layouts.grid import Grid
 
 

@@ -7,14 +7,14 @@ populations, populations to sums by the plane they go to, sums to moments throug
 from pathlib import Path
 
 from mpilbm.codegen.model import Model
-from mpilbm.codegen.sweep_cell import (
+from mpilbm.codegen.sweep.cell import (
     cell_centres,
     chain,
     collision_lines,
     function,
     population_lines,
 )
-from mpilbm.codegen.sweep_walls import FACES, bounce, clear
+from mpilbm.codegen.sweep.walls import FACES, bounce, clear
 from mpilbm.layouts import moments
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import balance, case_findings, codegen, flaws, geometry, geometry_findings, inspection
-from mpilbm.fields_in import require_masks
+from mpilbm import balance, codegen, flaws, geometry, geometry_findings, inspection
+from mpilbm.case import case_findings
+from mpilbm.case.input_fields import require_masks
+from mpilbm.case.velocity_bounds import largest_speed, require_forces
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.links.boundary_links import require_planes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.printable import one_line
 from mpilbm.registry import plugin_errors
-from mpilbm.speeds import largest_speed, require_forces
 from mpilbm.units import (
     LENGTH,
     PRESSURE,

@@ -139,7 +139,7 @@ def load_plugin(path: Path) -> None:
 @click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run.")
 def run(case, overrides, output, restart, overwrite):
     """Run a case, under mpirun on several ranks."""
-    from mpilbm.case import load_case
+    from mpilbm.case.case import load_case
     from mpilbm.outputs.directory import default_directory
     from mpilbm.parallel.ranks import abort_on_error
     from mpilbm.run import run
@@ -157,7 +157,7 @@ def run(case, overrides, output, restart, overwrite):
               help="Memory of a device: does each rank fit? Default: this machine's.")  # fmt: skip
 def check(case, overrides, ranks, gpu_memory):
     """Validate a case and plan its run, without running it."""
-    from mpilbm.case import load_case
+    from mpilbm.case.case import load_case
     from mpilbm.check import plan, show
 
     report = plan(load_case(case, overrides), ranks, gpu_memory)
@@ -266,7 +266,7 @@ def list_names(kind, as_json):
 @click.option("--kernel", metavar="NAME", help="This kernel only.")
 def source(case, overrides, kernel):
     """Print the generated kernels of a case."""
-    from mpilbm.case import load_case
+    from mpilbm.case.case import load_case
     from mpilbm.listing import show_source
 
     show_source(load_case(case, overrides), kernel)
@@ -277,7 +277,7 @@ def schema():
     """Print the JSON schema of a case file."""
     import json
 
-    from mpilbm.case import schema
+    from mpilbm.case.case import schema
 
     click.echo(json.dumps(schema(), indent=2))
 
@@ -287,7 +287,7 @@ def schema():
 @click.option("--dimensions", type=click.Choice(["2", "3"]), default="2", show_default=True)
 def new(name, dimensions):
     """Write NAME.toml, a commented case to start from."""
-    from mpilbm.new import write
+    from mpilbm.case.template import write
 
     path = write(name, int(dimensions))
     wrote([f"{path}; try: mpilbm check {path}; mpilbm run {path}"])

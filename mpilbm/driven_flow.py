@@ -13,9 +13,9 @@ from math import inf, log, pi, sqrt
 
 import numpy as np
 
+from mpilbm.case.velocity_bounds import reached
 from mpilbm.formulas.parser import Formula
 from mpilbm.physics.boundaries.wall import Wall
-from mpilbm.speeds import reached
 
 TIMES = 65  # of a run at which formulas are evaluated
 ALONG = 32  # points along each side of the box

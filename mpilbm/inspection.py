@@ -11,9 +11,10 @@ from math import inf, sqrt
 
 import numpy as np
 
-from mpilbm import case_findings, driven_flow, geometry_findings
-from mpilbm.case_checks import given_speeds
-from mpilbm.speeds import InitialRange, initial_range, largest_speed
+from mpilbm import driven_flow, geometry_findings
+from mpilbm.case import case_findings
+from mpilbm.case.checks import given_speeds
+from mpilbm.case.velocity_bounds import InitialRange, initial_range, largest_speed
 from mpilbm.units import mach, reynolds
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding, in_order
 from mpilbm.verdicts.fluids import of_fluid

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm.case import Case, parse_case
+from mpilbm.case.case import Case, parse_case
 from mpilbm.errors import CommandError
 from mpilbm.outputs.view import View
 from mpilbm.system.input_text import NotATextFile, read_text

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm import backends, balance, codegen, flaws, geometry, geometry_findings, memory_plan
+from mpilbm.case.input_fields import require_masks
+from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
-from mpilbm.fields_in import require_masks
 from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.checkpoint import Checkpoint, existing
@@ -22,7 +23,6 @@ from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.progress import Progress, say
 from mpilbm.solver import Solver
-from mpilbm.speeds import require_forces
 from mpilbm.steady import Watch
 from mpilbm.stopping import Signals, Stopping, time_limit
 from mpilbm.units import counted

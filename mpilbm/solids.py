@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.fields_in import load_mask
+from mpilbm.case.input_fields import load_mask
 from mpilbm.parallel.slabs import Slab
 
 POINTS = 1 << 20  # cell centres given to a shape at a time

@@ -14,9 +14,9 @@ import numpy as np
 from mpilbm import memory_plan
 from mpilbm.bench import measure
 from mpilbm.boxes import MASK, PRECISIONS, RADIUS, SETTINGS, TILE, box, tiled_rock
-from mpilbm.case import load_case, parse_case
+from mpilbm.case.case import load_case, parse_case
+from mpilbm.case.overrides import override
 from mpilbm.errors import CaseError, CommandError, NonFiniteError
-from mpilbm.overrides import override
 from mpilbm.parallel import slabs
 from mpilbm.parallel.agree import together
 from mpilbm.progress import say

@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from mpilbm import registry
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.outputs import Output
 from mpilbm.registry import Parameters

@@ -24,7 +24,7 @@ from fuzz_cases import Maker
 from fuzz_values import write_files
 
 from mpilbm import check, codegen  # noqa: F401 - check: imported before its time counts
-from mpilbm.case import schema
+from mpilbm.case.case import schema
 from mpilbm.choice import as_json
 from mpilbm.cli import cli
 

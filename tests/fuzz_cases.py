@@ -7,8 +7,8 @@ from pathlib import Path
 
 import fuzz_values as values
 
-from mpilbm.case import schema
-from mpilbm.new import TEXT, VARIANTS
+from mpilbm.case.case import schema
+from mpilbm.case.template import TEXT, VARIANTS
 from mpilbm.system import toml_text
 
 FACES = ("x-", "x+", "y-", "y+", "z-", "z+")

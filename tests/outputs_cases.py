@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.outputs import Context
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from mpilbm import codegen, geometry
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.halo.local import LocalWorld
 from mpilbm.parallel import slabs as domain
 from mpilbm.registry import make

@@ -6,7 +6,7 @@ from faces import closed
 from slabs import Cluster
 
 from mpilbm import geometry, lists
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.links import direct_writes
 from mpilbm.links.row_ends import beyond
 from mpilbm.parallel import slabs

@@ -7,7 +7,7 @@ import pytest
 from slabs import Cluster, box
 
 from mpilbm import balance, check, geometry
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel import slabs as domain
 from mpilbm.parallel.ranks import Serial

@@ -5,7 +5,7 @@ import pytest
 from slabs import PRECISIONS, Cluster, box
 from test_laws_slabs import SETTINGS
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.registry import find, make, names
 

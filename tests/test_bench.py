@@ -13,7 +13,7 @@ from test_cli import CASE, call, refused
 from mpilbm import memory_plan, registry, startup, variants
 from mpilbm.bench import SECONDS, measure, worth_timing
 from mpilbm.boxes import SETTINGS, box, rock, tiled_rock
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 

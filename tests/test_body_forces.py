@@ -9,7 +9,7 @@ from pairs import defined
 from pydantic import ValidationError
 from slabs import PRECISIONS, Cluster, box
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, make, names

@@ -6,7 +6,7 @@ import pytest
 from case_tables import BASE, OIL, PLANE, WATER, stand_ins, tables, write  # noqa: F401
 
 from mpilbm import registry
-from mpilbm.case import load_case, parse_case, schema
+from mpilbm.case.case import load_case, parse_case, schema
 
 
 def test_a_whole_case(tmp_path):
@@ -103,7 +103,7 @@ def test_schema_lists_every_class():
 def test_reading_a_case_imports_neither_sympy_nor_mpi_nor_hdf5(tmp_path):
     path = write(tmp_path, BASE.replace('[[output]]\nname = "stand_in"\nevery = 10\n', ""))
     code = (
-        "import sys; from mpilbm.case import load_case; "
+        "import sys; from mpilbm.case.case import load_case; "
         f"load_case({str(path)!r}); "
         "sys.exit(', '.join({'sympy', 'mpi4py', 'h5py', 'cupy'} & set(sys.modules)) or 0)"
     )

@@ -11,7 +11,7 @@ from case_tables import (  # noqa: F401
     tables,
 )
 
-from mpilbm.case import load_case, parse_case
+from mpilbm.case.case import load_case, parse_case
 from mpilbm.errors import CaseError
 
 # key path, wrong value, what the message must say, in 3D

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpilbm.case import load_case
+from mpilbm.case.case import load_case
 
 ROOT = Path(__file__).parents[1]
 CASES = sorted(path.name for path in ROOT.glob("cases/*.toml"))

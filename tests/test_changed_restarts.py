@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from faces import closed, table
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, make, names

@@ -5,7 +5,7 @@ import test_cli
 
 from mpilbm import check
 from mpilbm.backends import memory
-from mpilbm.case import load_case
+from mpilbm.case.case import load_case
 from mpilbm.check import plan
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.parallel.slabs import split

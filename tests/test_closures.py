@@ -13,7 +13,7 @@ from test_laws_force import F
 from test_laws_slabs import SETTINGS
 
 from mpilbm import codegen, registry
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.physics.collisions import Collision
 from mpilbm.registry import find, make, names
 

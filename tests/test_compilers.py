@@ -12,7 +12,7 @@ from test_laws_slabs import tables
 
 from mpilbm import codegen
 from mpilbm.backends import compiler
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError, FileSystemError, MpilbmError
 
 COMMANDS = {

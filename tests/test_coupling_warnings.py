@@ -3,7 +3,7 @@
 import pytest
 from coupled import box_of, two
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from coupled import box_of, one, raw, restored, solid, state, two, walled
 from slabs import PRECISIONS, Cluster
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.registry import find, make, names
 

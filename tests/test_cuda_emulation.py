@@ -19,7 +19,7 @@ from test_row_ends import U
 
 from mpilbm import codegen
 from mpilbm.backends import compiler, cuda_launch
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.registry import find, names
 from mpilbm.statistics import Statistics
 

@@ -10,7 +10,7 @@ from slabs import PRECISIONS, Cluster
 
 from mpilbm import codegen
 from mpilbm.backends import compiler
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.physics.collisions import unnamed
 from mpilbm.physics.collisions.entropic import relaxation
 from mpilbm.registry import make, names

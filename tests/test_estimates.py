@@ -7,7 +7,7 @@ import pytest
 from test_findings import DUCT, OUTLET, PERIODIC, REST, SIDES, force, lines, parts_of, tables
 
 from mpilbm import driven_flow
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 
 
 def test_estimated_speeds_are_those_of_known_flows():

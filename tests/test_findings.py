@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from mpilbm import flaws, geometry, geometry_findings
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.check import plan
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError
@@ -264,7 +264,7 @@ def test_a_large_box_is_looked_at_in_part(monkeypatch):
 
     monkeypatch.setattr(kind, "evaluate", evaluate)
     initial_ranges(case)
-    monkeypatch.setattr("mpilbm.speeds.LOOKED_AT", 40 * 6)
+    monkeypatch.setattr("mpilbm.case.velocity_bounds.LOOKED_AT", 40 * 6)
     initial_ranges(case)
     assert seen == [(0, 24), *((k, k + 1) for k in (2, 6, 10, 14, 18, 22))]
 

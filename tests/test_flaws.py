@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from slabs import Cluster, box
 
 from mpilbm import flaws, geometry, geometry_findings
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError
 from mpilbm.parallel.slabs import split

@@ -12,7 +12,7 @@ from faces import closed, table
 from outputs_cases import flip
 from slabs import PRECISIONS
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.outputs.places import find_places
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run import run

@@ -7,7 +7,7 @@ from pairs import defined
 from slabs import PRECISIONS, Cluster, box
 from test_body_forces import LAYOUTS, OUTPUT, STILL, flow, rows, sample
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import make, names
 from mpilbm.run import run

@@ -12,13 +12,13 @@ from sympy import Symbol, lambdify
 from test_laws_slabs import SETTINGS
 
 from mpilbm import codegen
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
+from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.printer import c_text
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import FUNCTIONS, Formula
 from mpilbm.formulas.values import CellValue
 from mpilbm.registry import find, make, names
-from mpilbm.speeds import require_forces
 
 pytestmark = pytest.mark.usefixtures("quick_compiler")
 FORCES, LAYOUTS = names("forcing"), names("layouts")

@@ -5,7 +5,7 @@ import pytest
 from coupled import box_of, raw, restored, solid, state, walled
 from slabs import PRECISIONS, Cluster
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.physics.couplings.free_energy import moved, stressed, wetting_potential
 from mpilbm.registry import make, names

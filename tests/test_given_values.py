@@ -9,7 +9,7 @@ from faces import closed, table
 from slabs import Cluster
 
 from mpilbm import codegen
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.registry import make
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from outputs_cases import flip
 
-from mpilbm.fields_in import load_numbers
+from mpilbm.case.input_fields import load_numbers
 from mpilbm.system.file_digest import Extent, trailer
 from mpilbm.system.hdf5_input import Hdf5InputError, attribute, dataset_names, opened, values
 

@@ -10,7 +10,7 @@ from sympy import Symbol
 from test_laws_slabs import SETTINGS
 
 from mpilbm import check, codegen, geometry
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel import slabs as domain
 from mpilbm.physics.boundaries import Boundary

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from case_tables import BASE, PLANE, stand_ins, tables  # noqa: F401
 
-import mpilbm.initial
-from mpilbm.case import parse_case
+import mpilbm.case.initial_fields
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 
 
@@ -31,7 +31,7 @@ def test_initial_fields_in_two_dimensions():
 @pytest.mark.parametrize("cells", [2**14, 60])
 def test_initial_fields_do_not_depend_on_the_cut(cells, monkeypatch):
     """Nor do the values on the blocks, but for what rounding differs between them."""
-    monkeypatch.setattr(mpilbm.initial, "BLOCK_CELLS", cells)
+    monkeypatch.setattr(mpilbm.case.initial_fields, "BLOCK_CELLS", cells)
     initial = formulas(rho="1 + 0.1*sin(x)*cos(y + z)", u=["0.1*exp(-x/(y*z))", "0.1*tanh(x)", 0])
     whole = initial.evaluate((13, 4, 5), 0, 13)
     parts = [initial.evaluate((13, 4, 5), begin, end) for begin, end in ((0, 1), (1, 6), (6, 13))]

@@ -6,10 +6,10 @@ import pytest
 from outputs_cases import flip, make_case, make_context
 from slabs import PRECISIONS, Cluster, box
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
+from mpilbm.case.input_fields import load_snapshot
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
-from mpilbm.fields_in import load_snapshot
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run import run

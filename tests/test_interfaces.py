@@ -6,7 +6,7 @@ from coupled import box_of, one
 from slabs import PRECISIONS, Cluster
 from test_free_energy import WIDTH, binary
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.outputs.totals import add_planes
 from mpilbm.parallel.ranks import world
 from mpilbm.physics import interface_length

@@ -8,7 +8,7 @@ from test_laws_slabs import tables
 from test_run import flow, go, monitor, signal_at, state, summary
 
 from mpilbm import last_good, steady
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.diagnostics import Diagnostics
 from mpilbm.errors import NonFiniteError
 from mpilbm.last_good import LastGood

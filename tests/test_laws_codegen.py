@@ -19,7 +19,7 @@ from test_laws_slabs import OPTIONS, SETTINGS, defined, tables
 from mpilbm import codegen
 from mpilbm.backends import cuda
 from mpilbm.backends.compiler import Compiler
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.codegen.printer import c_text
 from mpilbm.errors import MpilbmError
 from mpilbm.registry import make

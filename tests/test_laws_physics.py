@@ -9,7 +9,7 @@ from pairs import EVERYTHING, defined
 from slabs import Cluster
 
 from mpilbm import codegen
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.registry import find, make, names
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")

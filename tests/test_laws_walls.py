@@ -6,7 +6,7 @@ from faces import closed
 from slabs import PRECISIONS, Cluster
 
 from mpilbm import geometry
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.parallel import slabs as domain

@@ -5,7 +5,7 @@ import pytest
 from slabs import Cluster
 from waves import Waves
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 
 
 def leaving(out, nu, lattice="D3Q19", wall="bounce_back", length=32):

@@ -7,7 +7,7 @@ from faces import closed, table
 from slabs import Cluster, box
 
 from mpilbm.backends.cpu import CpuDevice
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.check import plan
 from mpilbm.lists import Lists
 from mpilbm.memory_plan import (

@@ -10,8 +10,9 @@ import test_cli
 from case_tables import OIL, PLANE, WATER, problems, stand_ins, tables  # noqa: F401
 from fuzz_cases import bases
 
-from mpilbm import codegen, speeds
-from mpilbm.case import DEPTH, parse_case, schema
+from mpilbm import codegen
+from mpilbm.case import velocity_bounds
+from mpilbm.case.case import DEPTH, parse_case, schema
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.formulas import parser
@@ -152,13 +153,13 @@ def test_a_formula_is_parsed_once_and_evaluated_in_blocks(monkeypatch):
 
 def test_an_invalid_run_table_costs_no_evaluation_in_time(monkeypatch):
     """And nothing is said of a time at which the run has long ended."""
-    times, reached = [], speeds.reached
+    times, reached = [], velocity_bounds.reached
 
     def reaching(*of, **more):
         times.append(reached(*of, **more)[0])
         return reached(*of, **more)
 
-    monkeypatch.setattr(speeds, "reached", reaching)
+    monkeypatch.setattr(velocity_bounds, "reached", reaching)
     lid = {"name": "bounce_back", "where": ["z+"], "velocity": ["0.001*t", 0, 0]}
     walls = {"name": "bounce_back", "where": ["z-"]}
     assert problems(run={}, boundary=[lid, walls]) == ["run.steps: missing; write steps = 1000"]

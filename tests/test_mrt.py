@@ -9,7 +9,7 @@ import pytest
 from case_tables import BASE, changed, stand_ins, tables  # noqa: F401
 from waves import Waves
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.physics.collisions.mrt import DEFAULTS, MRT, rate_of
 from mpilbm.physics.lattices.basis import basis
 from mpilbm.registry import make

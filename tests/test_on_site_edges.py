@@ -6,7 +6,7 @@ from faces import closed, on_faces, table
 from slabs import Cluster
 
 from mpilbm import geometry
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.parallel import slabs
 from mpilbm.registry import find, make, names
 

@@ -4,9 +4,9 @@ import tomllib
 import pytest
 from case_tables import stand_ins, tables, write  # noqa: F401
 
-from mpilbm.case import load_case, parse_case
+from mpilbm.case.case import load_case, parse_case
+from mpilbm.case.overrides import override
 from mpilbm.errors import CaseError
-from mpilbm.overrides import override
 from mpilbm.printable import one_line
 from mpilbm.system import toml_text
 

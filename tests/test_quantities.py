@@ -11,8 +11,8 @@ import pytest
 from case_tables import problems
 from click.testing import CliRunner
 
-from mpilbm import quantities
-from mpilbm.case import parse_case, schema
+from mpilbm.case import quantities
+from mpilbm.case.case import parse_case, schema
 from mpilbm.cli import cli
 
 CASE = """

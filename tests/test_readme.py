@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

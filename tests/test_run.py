@@ -10,7 +10,7 @@ import pytest
 from coupled import two
 from outputs_cases import damage, make_case
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.outputs.rows import Rows

@@ -8,7 +8,7 @@ import pytest
 from test_cli import call, refused
 
 from mpilbm import link, scaling_model, scaling_report
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.scaling import Scaling
 from mpilbm.scaling_model import Model
 from mpilbm.variants import Series, tomllib

@@ -9,7 +9,7 @@ from slabs import PRECISIONS, Cluster, box
 from test_laws_slabs import tables
 
 from mpilbm import geometry
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.outputs.filled import filled
 from mpilbm.parallel.ranks import Serial

@@ -6,7 +6,7 @@ import pytest
 from outputs_cases import flip, place_of
 from slabs import box
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial

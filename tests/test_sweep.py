@@ -13,7 +13,7 @@ from slabs import PRECISIONS, box
 from mpilbm import codegen
 from mpilbm.backends import cuda_sweep
 from mpilbm.backends.tiles import CANDIDATES, Needs, Tile, candidates
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.registry import make, names
 
 NVCC = shutil.which("nvcc")

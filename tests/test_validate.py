@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(path.stem for path in ROOT.glob("tools/validations/[a-z]*.py"))

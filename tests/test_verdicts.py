@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mpilbm import new
-from mpilbm.case import load_case, parse_case
+from mpilbm.case import template
+from mpilbm.case.case import load_case, parse_case
+from mpilbm.case.velocity_bounds import largest_speed
 from mpilbm.registry import names
-from mpilbm.speeds import largest_speed
 from mpilbm.verdicts import limits, stability
 from mpilbm.verdicts.limits import judge_stability
 
@@ -165,7 +165,7 @@ def test_no_shipped_case_is_likely_unstable(path):
 
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_a_new_case_takes_a_reynolds_number_of_1000(tmp_path, dimensions):
-    path = new.write(tmp_path / "box", dimensions)
+    path = template.write(tmp_path / "box", dimensions)
     assert level_of(load_case(path, ["fluid.reynolds=1000"])) != "poor"
     assert level_of(load_case(path, ["fluid.reynolds=1000", "collision.name='bgk'"])) == "poor"
 

@@ -3,7 +3,7 @@
 from itertools import product
 from math import pi
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 
 SIZES = {("vortex", 2): 128, ("vortex", 3): 64, ("cavity", 2): 64, ("cavity", 3): 32,

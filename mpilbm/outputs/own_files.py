@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from mpilbm import registry
-from mpilbm.case_file import LABEL
+from mpilbm.case.tables import LABEL
 from mpilbm.errors import CommandError
 from mpilbm.outputs.file_system import PROBE
 from mpilbm.outputs.files import PARTIAL

@@ -7,7 +7,7 @@ from slabs import PRECISIONS
 from test_free_energy import waves
 from test_run_mpi import LAST, alone, datasets, monitor, on_some
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world
 from mpilbm.run import run
 

@@ -5,7 +5,7 @@ import pytest
 from faces import closed, table
 from test_run_mpi import alone, datasets, on_some
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world
 
 pytestmark = pytest.mark.mpi

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_findings import DUCT, REST, force, lines, tables
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.ranks import world
 from mpilbm.run import run

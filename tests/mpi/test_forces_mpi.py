@@ -4,7 +4,7 @@ import pytest
 from test_body_forces import OUTPUT, flow
 from test_run_mpi import alone, on_some
 
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world
 
 pytestmark = pytest.mark.mpi

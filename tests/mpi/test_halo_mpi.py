@@ -8,7 +8,7 @@ from slabs import Cluster
 from test_laws_slabs import tables
 
 from mpilbm import codegen, geometry
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.halo import plan
 from mpilbm.parallel import ranks as world

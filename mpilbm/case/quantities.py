@@ -6,8 +6,8 @@ So each number says itself what it is: one without a unit is in lattice units, a
 import re
 from math import isfinite
 
-from mpilbm import case_file
-from mpilbm.case_file import Units
+from mpilbm.case import tables as case_file
+from mpilbm.case.tables import Units
 from mpilbm.system.toml_text import shown
 from mpilbm.units import (
     AREA,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mpilbm.case.input_fields import check_snapshot, load_snapshot, stored
 from mpilbm.errors import CaseError
-from mpilbm.fields_in import check_snapshot, load_snapshot, stored
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import names_in
 from mpilbm.physics.lattices import x_of

@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 
+from mpilbm.case.input_fields import load_numbers
 from mpilbm.errors import CaseError
-from mpilbm.fields_in import load_numbers
 from mpilbm.formulas.values import Plane, Series, is_file
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 

@@ -5,8 +5,8 @@ Each function of CHECKS takes a case without problems and returns its findings.
 
 from math import pi, prod
 
-from mpilbm.case_checks import from_objects, given_speeds, norm
-from mpilbm.speeds import gained, leaving
+from mpilbm.case.checks import from_objects, given_speeds, norm
+from mpilbm.case.velocity_bounds import gained, leaving
 from mpilbm.units import mach
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
 from mpilbm.verdicts.limits import SEVERITY, judge_mach

@@ -8,17 +8,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mpilbm.case_checks import check
-from mpilbm.case_errors import sentences
-from mpilbm.case_file import UNKNOWN_STEPS, Body, CaseFile, Domain, Precision, Run
-from mpilbm.case_findings import of_case
+from mpilbm.case.case_findings import of_case
+from mpilbm.case.checks import check
+from mpilbm.case.initial_fields import Initial
+from mpilbm.case.messages import sentences
+from mpilbm.case.overrides import override
+from mpilbm.case.quantities import in_lattice_units, schema
+from mpilbm.case.tables import UNKNOWN_STEPS, Body, CaseFile, Domain, Precision, Run
+from mpilbm.case.value_files import resolved
 from mpilbm.choice import as_json
 from mpilbm.codegen.program import OF
 from mpilbm.errors import CaseError
-from mpilbm.given_files import resolved
-from mpilbm.initial import Initial
-from mpilbm.overrides import override
-from mpilbm.quantities import in_lattice_units, schema
 from mpilbm.registry import Parameters, plugin_errors
 from mpilbm.system import toml_text
 from mpilbm.system.input_text import NotATextFile, read_text

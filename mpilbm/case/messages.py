@@ -6,7 +6,7 @@ from functools import cache
 from pydantic import ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
-from mpilbm.case_file import LABEL, schema
+from mpilbm.case.tables import LABEL, schema
 from mpilbm.registry import UnknownName
 from mpilbm.system.toml_text import shown
 

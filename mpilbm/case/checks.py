@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mpilbm.case.velocity_bounds import fastest, wrong_values
 from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.formulas.values import names_in
-from mpilbm.speeds import fastest, wrong_values
 from mpilbm.units import counted, tau_from_viscosity
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 

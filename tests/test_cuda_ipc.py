@@ -17,7 +17,7 @@ from test_halo_order import flow
 
 from mpilbm.backends import cuda
 from mpilbm.errors import MpilbmError
-from mpilbm.halo import cuda_ipc, ipc_exchange, windows
+from mpilbm.halo import cuda_ipc, ipc_exchange, ipc_memory
 from mpilbm.halo.cuda_ipc import Wordless, arrives
 from mpilbm.halo.ipc_exchange import IpcExchanger
 from mpilbm.parallel import gpu_aware
@@ -249,7 +249,7 @@ class Shut(SameMemory):
 
     def look(self, rank, shown):
         if rank == 0:
-            windows.refuse("cannot open memory of rank 0's GPU; so it is")
+            ipc_memory.refuse("cannot open memory of rank 0's GPU; so it is")
         self.opened.add(rank)
         return shown
 

@@ -10,7 +10,7 @@ import pytest
 from test_halo_order import comm
 
 from mpilbm.errors import CaseError
-from mpilbm.halo import windows
+from mpilbm.halo import ipc_memory
 from mpilbm.halo.cuda_ipc import CudaIpc
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.gpu_aware import Verdict
@@ -61,7 +61,7 @@ def see(monkeypatch):
         cuda = SimpleNamespace(runtime=runtime)
         monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
         monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
-        monkeypatch.setattr(windows.nvidia, "device_uuid", uuids.__getitem__)
+        monkeypatch.setattr(ipc_memory.nvidia, "device_uuid", uuids.__getitem__)
         return runtime
 
     return these
@@ -71,14 +71,14 @@ def test_gpus_that_do_not_reach_each_other_are_refused(see):
     see("GPU-2", "GPU-1")
     slab, _, gpu = gpus("a GPU-1", "a GPU-2")
     with pytest.raises(CaseError, match="that of rank 1 does not reach that of rank 0"):
-        windows.reach(slab, gpu, ["GPU-1", "GPU-2"])
+        ipc_memory.reach(slab, gpu, ["GPU-1", "GPU-2"])
 
 
 def test_a_gpu_that_is_not_visible_may_be_reached(see):
     """CUDA opens its memory all the same on most machines; a trial decides."""
     runtime = see("GPU-2")
     slab, _, gpu = gpus("a GPU-1", "a GPU-2")
-    assert windows.reach(slab, gpu, ["GPU-1", "GPU-2"]) == (runtime, {0})
+    assert ipc_memory.reach(slab, gpu, ["GPU-1", "GPU-2"]) == (runtime, {0})
 
 
 class Runtime:
@@ -113,9 +113,9 @@ def test_a_part_of_an_allocation_is_shown_by_its_offset(monkeypatch):
         return error
 
     library = SimpleNamespace(cuMemGetAddressRange_v2=range_of)
-    monkeypatch.setattr(windows.ctypes, "CDLL", lambda name: library)
+    monkeypatch.setattr(ipc_memory.ctypes, "CDLL", lambda name: library)
     runtime = Runtime()
-    seen = windows.Windows(runtime)
+    seen = ipc_memory.Windows(runtime)
     first, second = (
         seen.show(SimpleNamespace(data=SimpleNamespace(ptr=ptr))) for ptr in (4096, 4608)
     )
@@ -124,7 +124,7 @@ def test_a_part_of_an_allocation_is_shown_by_its_offset(monkeypatch):
     with pytest.raises(CaseError, match=r"cannot open memory of rank 1's GPU \(cuda\w+\); contain"):
         seen.look(1, (b"foreign", 0))
     with pytest.raises(CaseError, match=r"this rank does not see: --gpu-bind=none .*; containers"):
-        windows.Windows(runtime, {1}).look(1, (b"foreign", 0))
+        ipc_memory.Windows(runtime, {1}).look(1, (b"foreign", 0))
     for place, words in ((1, "cuMemGetAddressRange answers 1"), (2, "cudaErrorNotSupported")):
         with pytest.raises(CaseError, match=f"cannot show memory to other ranks.*{words}"):
             seen.show(SimpleNamespace(data=SimpleNamespace(ptr=place)))

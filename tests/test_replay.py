@@ -9,7 +9,7 @@ from random_device import Event, NcclWorld, RandomDevice
 from slabs import Cluster, box
 
 from mpilbm.backends import cuda_graph
-from mpilbm.halo import Exchanger, alone
+from mpilbm.halo import Exchanger, self_exchange
 from mpilbm.replay import LENGTHS
 
 STEPS = LENGTHS[0] + LENGTHS[1] + 3
@@ -51,7 +51,7 @@ class Alone:
     """One slab, its own neighbour."""
 
     def exchanger(self, rank, slab, device):
-        return alone.exchanger(slab, device)
+        return self_exchange.exchanger(slab, device)
 
 
 def advanced(case, slabs=1, world=None, steps=STEPS):

@@ -4,10 +4,10 @@ import numpy as np
 
 from mpilbm import backends
 from mpilbm.errors import CaseError
-from mpilbm.halo import Exchanger, Halo, alone
+from mpilbm.halo import Exchanger, Halo, self_exchange
 from mpilbm.halo.ipc_exchange import IpcExchange, IpcExchanger
+from mpilbm.halo.ipc_memory import Windows, reach, refuse
 from mpilbm.halo.plan import Plan, Transfer
-from mpilbm.halo.windows import Windows, reach, refuse
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.gpu_probe import pattern
 from mpilbm.registry import register
@@ -22,7 +22,7 @@ class CudaIpc(Halo):
     def open(self, slab, comm, device) -> Exchanger:
         """The exchanger of this rank's slab. Collective; CaseError on all ranks alike."""
         if comm.size == 1:
-            return alone.exchanger(slab, device)
+            return self_exchange.exchanger(slab, device)
         if device.kind != "cuda":
             refuse("sends from GPU to GPU, and the ranks run on CPUs; use 'auto' or 'direct'")
         identities = comm.allgather(device.identity)

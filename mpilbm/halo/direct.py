@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from mpilbm.halo import Exchange, Exchanger, Halo, alone
+from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
 from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.registry import register
 
@@ -67,5 +67,5 @@ class Direct(Halo):
     def open(self, slab, comm, device) -> Exchanger:
         """The exchanger of this rank's slab."""
         if comm.size == 1:
-            return alone.exchanger(slab, device)
+            return self_exchange.exchanger(slab, device)
         return Exchanger(partial(DirectExchange, slab, comm, device))

@@ -6,7 +6,7 @@ from itertools import chain, zip_longest
 
 from mpilbm import backends
 from mpilbm.errors import CaseError, MpilbmError
-from mpilbm.halo import Exchange, Exchanger, Halo, alone
+from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
 from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.parallel.agree import together
 from mpilbm.registry import register
@@ -142,7 +142,7 @@ class Nccl(Halo):
     def open(self, slab, comm, device) -> Exchanger:
         """The exchanger of this rank's slab. Collective; CaseError on all ranks alike."""
         if comm.size == 1:
-            return alone.exchanger(slab, device)
+            return self_exchange.exchanger(slab, device)
         if device.kind != "cuda":
             raise CaseError(
                 "'nccl' sends from GPU to GPU, and the ranks run on CPUs; use 'auto', 'direct' "

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from mpilbm.halo import Exchanger, Halo, alone
+from mpilbm.halo import Exchanger, Halo, self_exchange
 from mpilbm.halo.direct import DirectExchange
 from mpilbm.registry import register
 
@@ -74,5 +74,5 @@ class Staged(Halo):
     def open(self, slab, comm, device) -> Exchanger:
         """The exchanger of this rank's slab."""
         if comm.size == 1:
-            return alone.exchanger(slab, device)
+            return self_exchange.exchanger(slab, device)
         return Exchanger(partial(StagedExchange, slab, comm, device))

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import balance, codegen, flaws, geometry, geometry_findings, inspection
+from mpilbm import codegen, inspection
 from mpilbm.case import case_findings
 from mpilbm.case.input_fields import require_masks
 from mpilbm.case.velocity_bounds import largest_speed, require_forces
+from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.links.boundary_links import require_planes
 from mpilbm.memory_plan import bytes_needed, limits, more_bytes
@@ -63,25 +64,25 @@ def plan(case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     looked at, which would take minutes where a size is mistyped.
     """
     report = Report(case.title or case.path.name)
-    if too_large(case, balance.slabs(case, ranks), gpu_memory, report):
+    if too_large(case, plane_costs.slabs(case, ranks), gpu_memory, report):
         report.findings = in_order(case_findings.of_case(case))
         return report
     require_forces(case, 0, case.shape[0])
     require_masks(case)
     for fluid in case.fluids:
         fluid.initial.require()
-    costs = balance.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
-    slabs = balance.slabs(case, ranks, costs)
+    costs = plane_costs.plane_costs(case, 0, case.shape[0]) if ranks > 1 else None
+    slabs = plane_costs.slabs(case, ranks, costs)
     for slab in (slabs[0], slabs[-1]):
         require_planes(case, slab)
     parts, more = [], []
 
     def look(case, slab, ids, lists, overlaps):
-        parts.append(flaws.find(case, slab, ids, lists, overlaps))
+        parts.append(diagnose.find(case, slab, ids, lists, overlaps))
         more.append(more_bytes(case, slab, lists))
 
-    survey = geometry.survey(case, look=look)
-    geometry.require_fluid(case, int(survey.fluid_cells.sum()))
+    survey = build.survey(case, look=look)
+    build.require_fluid(case, int(survey.fluid_cells.sum()))
     geometry_findings.refuse(case, parts)
     initial = inspection.initial_ranges(case)
     fluid_cells = [survey.fluid_cells[slab.begin : slab.end].sum() for slab in slabs]
@@ -109,7 +110,7 @@ def too_large(case, slabs, gpu_memory, report: Report) -> bool:
     lines = memory_lines(case, len(slabs), bytes_needed(case, slabs[0]), gpu_memory, problems)
     if not problems:
         return False
-    geometry.check(case)
+    build.check(case)
     unseen = "not looked at, they do not fit the memory"
     report.sections["box"] = [Line("cells", cells_in_words(case), unseen, "poor")]
     report.sections["ranks"] = lines

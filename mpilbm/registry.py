@@ -28,7 +28,7 @@ PACKAGES = {  # kind -> the package whose modules register its classes
     "collisions": "physics.collisions",
     "closures": "physics.closures",
     "forcing": "physics.forcing",
-    "shapes": "shapes",
+    "shapes": "geometry.shapes",
     "boundaries": "physics.boundaries",
     "couplings": "physics.couplings",
     "layouts": "layouts",

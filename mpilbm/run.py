@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import backends, balance, codegen, flaws, geometry, geometry_findings, memory_plan
+from mpilbm import backends, codegen, memory_plan
 from mpilbm.case.input_fields import require_masks
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
+from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.checkpoint import Checkpoint, existing
@@ -81,7 +82,7 @@ def build_solver(case, comm, look=None) -> tuple[Solver, dict]:
 
     `look(case, parts, comm)` is called on all ranks with what build_geometry has found.
     """
-    slab = balance.slabs(case, comm.size)[comm.rank]
+    slab = plane_costs.slabs(case, comm.size)[comm.rank]
     backend, device = open_device(case.backend, comm)
     together(comm, memory_plan.require, device, case, slab)
     together(comm, require_forces, case, slab.begin, slab.end)
@@ -115,16 +116,16 @@ def balanced(case, slab, comm):
     """This rank's slab after a cut into equal costs; each rank counts those of `slab`."""
     if comm.size == 1 or not case.bodies:
         return slab
-    costs = comm.allgather(together(comm, balance.plane_costs, case, slab.begin, slab.end))
-    return balance.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
+    costs = comm.allgather(together(comm, plane_costs.plane_costs, case, slab.begin, slab.end))
+    return plane_costs.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
 
 
 def build_geometry(case, slab, comm) -> tuple:
     """Solids and lists of this rank's slab; on rank 0 what was found in all slabs, else None."""
     parts = []
-    found = together(comm, geometry.build, case, slab, lambda *of: parts.append(flaws.find(*of)))
+    found = together(comm, build.build, case, slab, lambda *of: parts.append(diagnose.find(*of)))
     cells = comm.allgather(int(found.fluid_cells.sum()))
-    geometry.require_fluid(case, sum(cells))
+    build.require_fluid(case, sum(cells))
     parts = comm.gather(parts[0])
     on_root(comm, geometry_findings.refuse, case, parts)
     return found, parts

@@ -4,8 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from mpilbm import codegen, geometry
+from mpilbm import codegen
 from mpilbm.case.case import parse_case
+from mpilbm.geometry import build
 from mpilbm.halo.local import LocalWorld
 from mpilbm.parallel import slabs as domain
 from mpilbm.registry import make
@@ -29,7 +30,7 @@ class Cluster:
         for slab in domain.split(case.shape, slabs, case.domain.periodic[-1]):
             device = (open_device or make("backends", "cpu").open)()
             exchanger = world.exchanger(slab.rank, slab, device)
-            shape = geometry.build(case, slab)
+            shape = build.build(case, slab)
             self.solvers.append(Solver(case, slab, shape, device, exchanger, program))
 
     def each(self, work) -> list:

@@ -5,8 +5,9 @@ import pytest
 from faces import closed
 from slabs import Cluster
 
-from mpilbm import geometry, lists
+from mpilbm import lists
 from mpilbm.case.case import parse_case
+from mpilbm.geometry import build
 from mpilbm.links import direct_writes
 from mpilbm.links.row_ends import beyond
 from mpilbm.parallel import slabs
@@ -75,7 +76,7 @@ def test_all_links_of_a_cavity_are_set_once(layout):
     tables = cavity(3, [6, 4, 7], "z+", {}, Q=19) | {"layout": {"name": layout}}
     case = parse_case(tables, "test.toml")
     (slab,) = slabs.split(case.shape, 1, False)
-    whole = geometry.build(case, slab).lists
+    whole = build.build(case, slab).lists
     left = direct_writes.parted(case, slab, whole)
     count = {
         ending: sum(links(each) for each in left if each.ending == ending)

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 from outputs_cases import flip, place_of
 
-from mpilbm import geometry
 from mpilbm.backends import nvidia
 from mpilbm.cli import cli
+from mpilbm.geometry import build
 from mpilbm.parallel import launcher
 
 CASE = """
@@ -159,7 +159,7 @@ def test_wrong_case(folder, setting):
 
 
 def test_a_field_that_does_not_fit_is_told_before_anything_is_allocated(folder, monkeypatch):
-    monkeypatch.setattr(geometry, "build", lambda *_: pytest.fail("looks at cells"))
+    monkeypatch.setattr(build, "build", lambda *_: pytest.fail("looks at cells"))
     refused("domain.size: the fields of a slab", *sets(HUGE))
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from slabs import Cluster, box
 
-from mpilbm import balance, check, geometry
+from mpilbm import check
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.geometry import build, plane_costs
 from mpilbm.parallel import slabs as domain
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
@@ -107,8 +108,8 @@ def test_no_bit_depends_on_the_cuts(cluster, layout, tmp_path):
 @pytest.mark.parametrize("D", [2, 3])
 def test_costs_of_parts_are_those_of_the_whole(layout, D, tmp_path):
     case = typed(tables(tmp_path, {"name": layout}, D))
-    whole = balance.plane_costs(case, 0, 17)
-    parts = [balance.plane_costs(case, *ends) for ends in ((0, 1), (1, 6), (6, 17))]
+    whole = plane_costs.plane_costs(case, 0, 17)
+    parts = [plane_costs.plane_costs(case, *ends) for ends in ((0, 1), (1, 6), (6, 17))]
     assert np.array_equal(np.concatenate(parts), whole)
     assert whole.min() > 0
 
@@ -116,17 +117,17 @@ def test_costs_of_parts_are_those_of_the_whole(layout, D, tmp_path):
 def test_fluid_cells_cost_where_they_alone_are_stored_and_links_in_dense_layouts(tmp_path):
     sparse, dense = (typed(tables(tmp_path, {"name": name})) for name in ("indirect", "ab"))
     free, rock = (slice(1, 7), slice(9, 16))
-    costs = balance.plane_costs(sparse, 0, 17)
-    fluid = geometry.survey(sparse).fluid_cells
+    costs = plane_costs.plane_costs(sparse, 0, 17)
+    fluid = build.survey(sparse).fluid_cells
     assert costs[rock].mean() / costs[free].mean() == pytest.approx(
         fluid[rock].mean() / fluid[free].mean(), rel=0.01
     )
-    costs = balance.plane_costs(dense, 0, 17)
+    costs = plane_costs.plane_costs(dense, 0, 17)
     assert (costs[free] == 8 * 6 * (2 * 19 * 4 + 1)).all()
     assert costs[rock].min() > costs[free].max()
-    assert [slab.planes > 17 / 2 for slab in balance.slabs(dense, 2, costs)] == [True, False]
-    costs = balance.plane_costs(sparse, 0, 17)
-    assert [slab.planes > 17 / 2 for slab in balance.slabs(sparse, 2, costs)] == [False, True]
+    assert [slab.planes > 17 / 2 for slab in plane_costs.slabs(dense, 2, costs)] == [True, False]
+    costs = plane_costs.plane_costs(sparse, 0, 17)
+    assert [slab.planes > 17 / 2 for slab in plane_costs.slabs(sparse, 2, costs)] == [False, True]
 
 
 @pytest.mark.parametrize("layout", names("layouts"))
@@ -134,10 +135,10 @@ def test_a_cell_costs_the_bytes_that_its_update_moves(layout, tmp_path):
     """Moments are read once, however many neighbours look at them."""
     case = typed(tables(tmp_path, {"name": layout}))
     solver, _ = build_solver(case, Serial())
-    assert balance._cell_bytes(case) == pytest.approx(solver.bytes_per_update, abs=2)
-    free = balance.plane_costs(case, 1, 7)
-    fluid = geometry.survey(case).fluid_cells[1:7] if layout == "indirect" else 8 * 6
-    assert (free == fluid * balance._cell_bytes(case) + 8 * 6).all()
+    assert plane_costs._cell_bytes(case) == pytest.approx(solver.bytes_per_update, abs=2)
+    free = plane_costs.plane_costs(case, 1, 7)
+    fluid = build.survey(case).fluid_cells[1:7] if layout == "indirect" else 8 * 6
+    assert (free == fluid * plane_costs._cell_bytes(case) + 8 * 6).all()
 
 
 @pytest.mark.parametrize(
@@ -147,19 +148,19 @@ def test_links_are_those_of_the_lists_in_a_periodic_box(lattice, tmp_path):
     D = make("lattices", lattice).D
     case = tables(tmp_path, {"name": "ab"}, D) | {"lattice": {"name": lattice}}
     case = typed(case)
-    costs = balance.plane_costs(case, 0, 17)
-    cell = np.prod(case.shape[1:]) * (balance._cell_bytes(case) + 1)
-    assert (costs - cell).sum() == balance.LINK_BYTES * sum(geometry.survey(case).body_links)
+    costs = plane_costs.plane_costs(case, 0, 17)
+    cell = np.prod(case.shape[1:]) * (plane_costs._cell_bytes(case) + 1)
+    assert (costs - cell).sum() == plane_costs.LINK_BYTES * sum(build.survey(case).body_links)
 
 
 def test_a_box_without_bodies_keeps_equal_slabs():
-    assert balance.plane_costs(typed(box("D3Q19")), 0, 13) is None
+    assert plane_costs.plane_costs(typed(box("D3Q19")), 0, 13) is None
 
 
 def test_check_plans_the_slabs_that_a_run_has(tmp_path):
     case = typed(tables(tmp_path, {"name": "indirect"}))
-    costs = balance.plane_costs(case, 0, 17)
-    planes = [slab.planes for slab in balance.slabs(case, 3, costs)]
+    costs = plane_costs.plane_costs(case, 0, 17)
+    planes = [slab.planes for slab in plane_costs.slabs(case, 3, costs)]
     (line,) = [one for one in check.plan(case, 3).sections["ranks"] if one.what == "slabs"]
     assert line.verdict.startswith(f"{min(planes)} to {max(planes)} planes")
 
@@ -171,8 +172,8 @@ def test_slabs_at_faces_have_the_planes_that_their_boundaries_look_at(tmp_path):
     case["boundary"] = ends
     case = typed(case)
     costs = np.array([10**6] + [1] * 15 + [10**6])
-    first, *_, last = balance.slabs(case, 3, costs)
-    assert (first.planes, 1, last.planes) == balance.planes_needed(case)
+    first, *_, last = plane_costs.slabs(case, 3, costs)
+    assert (first.planes, 1, last.planes) == plane_costs.planes_needed(case)
     assert min(first.planes, last.planes) > 1
 
 
@@ -180,8 +181,8 @@ def test_slabs_have_the_planes_that_are_looked_at_along_links(tmp_path):
     case = tables(tmp_path, {"name": "ab"})
     case["body"][0]["boundary"] = {"name": "tamm_mott_smith"}
     costs = np.array([1] * 8 + [10**6] + [1] * 8)
-    assert min(slab.planes for slab in balance.slabs(typed(case), 4, costs)) == 4
+    assert min(slab.planes for slab in plane_costs.slabs(typed(case), 4, costs)) == 4
     with pytest.raises(CaseError, match="each needs at least 2; start at most 8 ranks"):
-        balance.slabs(typed(case), 18)
+        plane_costs.slabs(typed(case), 18)
     case["body"][0]["boundary"] = {"name": "bounce_back"}
-    assert min(slab.planes for slab in balance.slabs(typed(case), 4, costs)) == 1
+    assert min(slab.planes for slab in plane_costs.slabs(typed(case), 4, costs)) == 1

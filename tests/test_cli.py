@@ -148,7 +148,7 @@ def test_info_tells_versions_compiler_and_cache():
 def test_plugin_registers_names(tmp_path):
     plugin = tmp_path / "mine.py"
     plugin.write_text(
-        "from mpilbm.shapes import Shape\n"
+        "from mpilbm.geometry.shapes import Shape\n"
         "from mpilbm.registry import register\n\n\n"
         "@register('shapes', 'only_in_this_test')\n"
         "class Mine(Shape):\n"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from mpilbm import flaws, geometry, geometry_findings
 from mpilbm.case.case import parse_case
 from mpilbm.check import plan
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError
+from mpilbm.geometry import build, diagnose, geometry_findings
 from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.parallel.slabs import split
 from mpilbm.system import toml_text
@@ -190,7 +190,7 @@ def test_findings_are_in_order_and_there_once():
 def parts_of(case, slabs):
     parts = []
     for slab in split(case.shape, slabs, case.domain.periodic[-1]):
-        geometry.build(case, slab, lambda *of: parts.append(flaws.find(*of)))
+        build.build(case, slab, lambda *of: parts.append(diagnose.find(*of)))
     return parts
 
 

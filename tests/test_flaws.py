@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 from slabs import Cluster, box
 
-from mpilbm import flaws, geometry, geometry_findings
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError
+from mpilbm.geometry import build, diagnose, geometry_findings
 from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
 
@@ -28,7 +28,7 @@ def collision(lattice):
 def flaws_of(case, ranks=1):
     parts = []
     for slab in split(case.shape, ranks, case.domain.periodic[-1]):
-        geometry.build(case, slab, lambda *of: parts.append(flaws.find(*of)))
+        build.build(case, slab, lambda *of: parts.append(diagnose.find(*of)))
     return parts
 
 

@@ -7,7 +7,7 @@ import pytest
 from geometry_cases import Wall, body, make_case
 
 from mpilbm.errors import CaseError
-from mpilbm.geometry import build, check, require_fluid, survey
+from mpilbm.geometry.build import build, check, require_fluid, survey
 from mpilbm.parallel.slabs import split
 from mpilbm.registry import make, names
 
@@ -219,7 +219,7 @@ def test_pieces_do_not_change_a_shape(monkeypatch):
     case = make_case(make("lattices", "D3Q19"), (5, 4, 13), "xyz", (), (ball,))
     (slab,) = split(case.shape, 1, True)
     whole = build(case, slab).solid
-    monkeypatch.setattr("mpilbm.solids.POINTS", 1)
+    monkeypatch.setattr("mpilbm.geometry.solids.POINTS", 1)
     np.testing.assert_array_equal(build(case, slab).solid, whole)
 
 

@@ -140,7 +140,7 @@ LAZY = {
     "mpilbm.codegen": set(),
     "mpilbm.solver": set(),
     "mpilbm.check": set(),
-    "mpilbm.geometry": set(),
+    "mpilbm.geometry.build": set(),
     "mpilbm.run": {"mpi4py", "h5py"},
 }
 

@@ -9,9 +9,10 @@ from slabs import PRECISIONS, Cluster, box
 from sympy import Symbol
 from test_laws_slabs import SETTINGS
 
-from mpilbm import check, codegen, geometry
+from mpilbm import check, codegen
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.geometry import build
 from mpilbm.parallel import slabs as domain
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.registry import find, make, names
@@ -94,7 +95,7 @@ def test_restart_from_and_to_a_dense_layout(streaming, steps, tmp_path):
 
 def slabs_of(case, ranks):
     for slab in domain.split(case.shape, ranks, case.domain.periodic[-1]):
-        yield slab, geometry.build(case, slab)
+        yield slab, build.build(case, slab)
 
 
 def grid_of(case, slab, shape):
@@ -208,7 +209,7 @@ def test_memory_follows_the_fluid(streaming, tmp_path):
         arrays = (grid.arguments() | grid.tables(shape)).values()
         tables_bytes = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
         assert tables_bytes == grid.table_bytes
-        survey = geometry.survey(case)
+        survey = build.survey(case)
         assert check.around(slab, survey, case.ghost) == shape.around.tolist()
         needs = check.memory(case, slab, survey)
         assert needs["populations"] == case.layout.buffers * 4 * grid.count

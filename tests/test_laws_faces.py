@@ -8,10 +8,10 @@ import pytest
 from faces import closed, on_faces, table
 from slabs import PRECISIONS, Cluster
 
-from mpilbm import geometry
 from mpilbm.case.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
+from mpilbm.geometry import build
 from mpilbm.parallel import slabs as domain
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import names
@@ -92,8 +92,7 @@ def test_entries_of_edges_belong_to_the_later_boundary():
     case = parse_case(closed("D2Q9", [5, 4], walls), "test.toml")
     (slab,) = domain.split(case.shape, 1, False)
     lists = {
-        (each.boundary.name, each.boundary.where[0]): each
-        for each in geometry.build(case, slab).lists
+        (each.boundary.name, each.boundary.where[0]): each for each in build.build(case, slab).lists
     }
     supplied = np.zeros((20, 9), int)
     for each, i in product(lists.values(), range(9)):
@@ -127,14 +126,14 @@ def test_a_rank_owns_all_that_its_face_looks_at(ranks):
     case = parse_case(through(5, 9), "test.toml")
     slabs = domain.split(case.shape, ranks, False)
     if ranks == 3:
-        assert [each.replaced for each in geometry.build(case, slabs[0]).lists] == [0, 0, 0]
+        assert [each.replaced for each in build.build(case, slabs[0]).lists] == [0, 0, 0]
         return
-    for find in (lambda: geometry.build(case, slabs[0]), lambda: plan(case, ranks)):
+    for find in (lambda: build.build(case, slabs[0]), lambda: plan(case, ranks)):
         with pytest.raises(CaseError, match=r"'neumann' at y- looks 2 cells .* at most 3 ranks"):
             find()
     case = parse_case(through(5, 2), "test.toml")
     (slab,) = domain.split(case.shape, 1, False)
-    assert [each.replaced for each in geometry.build(case, slab).lists] == [0, 0, 5]
+    assert [each.replaced for each in build.build(case, slab).lists] == [0, 0, 5]
 
 
 def test_cells_inwards_are_fluid():
@@ -143,7 +142,7 @@ def test_cells_inwards_are_fluid():
     bodies = [{"shape": block, "boundary": {"name": "bounce_back"}}]
     case = parse_case(through(5, 9, body=bodies), "test.toml")
     (slab,) = domain.split(case.shape, 1, False)
-    (found,) = (e for e in geometry.build(case, slab).lists if e.boundary.name == "neumann")
+    (found,) = (e for e in build.build(case, slab).lists if e.boundary.name == "neumann")
     assert found.cells.tolist() == [0, 1, 2, 3, 4]
     assert [there.tolist() for there, _ in found.inward] == [[5, 1, 2, 8, 9], [10, 1, 2, 13, 14]]
     assert found.replaced == 4

@@ -5,10 +5,10 @@ import pytest
 from faces import closed
 from slabs import PRECISIONS, Cluster
 
-from mpilbm import geometry
 from mpilbm.case.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
+from mpilbm.geometry import build
 from mpilbm.parallel import slabs as domain
 from mpilbm.registry import make, names
 
@@ -231,7 +231,7 @@ def test_a_rank_owns_two_planes_where_two_cells_behind_are_read():
     case = parse_case(tables, "test.toml")
     for find in (
         lambda: plan(case, 7),
-        lambda: geometry.build(case, domain.split(case.shape, 7, False)[6]),
+        lambda: build.build(case, domain.split(case.shape, 7, False)[6]),
     ):
         with pytest.raises(CaseError, match=r"a rank owns 1 plane of 13; .* at most 6 ranks"):
             find()
@@ -243,7 +243,7 @@ def test_distances_are_those_of_the_shape(wall):
     """Of each link: the point so far along it lies on the surface; half-way where it must be."""
     case = parse_case(rocks({"name": "ab"}, wall), "test.toml")
     (slab,) = domain.split(case.shape, 1, False)
-    lists = [e for e in geometry.build(case, slab).lists if e.boundary.per_link]
+    lists = [e for e in build.build(case, slab).lists if e.boundary.per_link]
     disc = next(e for e in lists if e.boundary.velocity)
     links, far = iter(disc.links), []
     for cell, missing in zip(disc.cells, disc.missing, strict=True):

@@ -9,6 +9,7 @@ from slabs import Cluster, box
 from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case.case import parse_case
 from mpilbm.check import plan
+from mpilbm.geometry.ghost_solids import wall_cells
 from mpilbm.lists import Lists
 from mpilbm.memory_plan import (
     LONGEST_SIDE,
@@ -23,7 +24,6 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import names
 from mpilbm.run import run
 from mpilbm.units import in_words
-from mpilbm.wall_cells import wall_cells
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from faces import closed, on_faces, table
 from slabs import Cluster
 
-from mpilbm import geometry
 from mpilbm.case.case import parse_case
+from mpilbm.geometry import build
 from mpilbm.parallel import slabs
 from mpilbm.registry import find, make, names
 
@@ -144,7 +144,7 @@ def test_a_moving_wall_is_known_where_and_when_it_moves(equilibrium):
         "equilibrium": {"name": equilibrium}})  # fmt: skip
     case = parse_case(tables, "test.toml")
     (slab,) = slabs.split(case.shape, 1, False)
-    (each,) = (e for e in geometry.build(case, slab).lists if e.boundary.name == "equilibrium")
+    (each,) = (e for e in build.build(case, slab).lists if e.boundary.name == "equilibrium")
     collision, size, t = case.fluids[0].collision, case.domain.size, 2.5
     motions, seen = each.moving.motions(collision, case.lattice, size, t), 0
     assert each.moving.timed

@@ -8,9 +8,9 @@ import pytest
 from slabs import PRECISIONS, Cluster, box
 from test_laws_slabs import tables
 
-from mpilbm import geometry
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.geometry import build
 from mpilbm.outputs.filled import filled
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
@@ -247,8 +247,8 @@ def test_planes_of_both_parities_have_their_own_links(lattice):
     """A slab that begins at an odd plane has the links that the whole box has there."""
     case = parse_case(tables(lattice, "ab", "mrt", "walls", "single"), "box.toml")
     case = case.model_copy(update={"bodies": ()})
-    whole = geometry.build(case, *split(case.shape, 1, False))
-    parts = [geometry.build(case, slab) for slab in split(case.shape, 4, False)]
+    whole = build.build(case, *split(case.shape, 1, False))
+    parts = [build.build(case, slab) for slab in split(case.shape, 4, False)]
     for k, entries in enumerate(whole.lists):
         joined = np.concatenate([part.lists[k].missing for part in parts])
         assert np.array_equal(joined, entries.missing)

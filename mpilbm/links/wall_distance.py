@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpilbm.solids import fluid_plane
+from mpilbm.geometry.solids import fluid_plane
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from test_balance import tables, typed
 from test_run_mpi import alone, on_some
 
-from mpilbm import balance
+from mpilbm.geometry import plane_costs
 from mpilbm.outputs.restart import opened
 from mpilbm.parallel.ranks import world
 from mpilbm.run import build_solver, run
@@ -47,8 +47,8 @@ def test_slabs_are_those_that_one_process_plans(folder, layout):
     comm = world()
     case = a_case(folder, comm, layout)
     solver, _ = build_solver(case, comm)
-    costs = balance.plane_costs(case, 0, 17)
-    assert tuple(comm.allgather(solver.slab)) == balance.slabs(case, comm.size, costs)
+    costs = plane_costs.plane_costs(case, 0, 17)
+    assert tuple(comm.allgather(solver.slab)) == plane_costs.slabs(case, comm.size, costs)
     solver.exchanger.close()
 
 

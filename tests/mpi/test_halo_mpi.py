@@ -7,9 +7,10 @@ from random_device import RandomDevice
 from slabs import Cluster
 from test_laws_slabs import tables
 
-from mpilbm import codegen, geometry
+from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.geometry import build
 from mpilbm.halo import plan
 from mpilbm.parallel import ranks as world
 from mpilbm.parallel import slabs
@@ -59,7 +60,7 @@ def test_ranks_are_one_in_whatever_order_a_device_works(way, layout, setting):
     slab = slabs.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
     device = RandomDevice(comm.rank)
     with make("halo", way).open(slab, comm, device) as exchanger:
-        shape, program = geometry.build(case, slab), codegen.generate(case)
+        shape, program = build.build(case, slab), codegen.generate(case)
         solver = Solver(case, slab, shape, device, exchanger, program)
         solver.initialise()
         for _ in range(7):

@@ -9,8 +9,8 @@ from functools import reduce
 
 import numpy as np
 
+from mpilbm.geometry.solids import fluid_plane
 from mpilbm.physics.boundaries.wall import Wall
-from mpilbm.solids import fluid_plane
 
 WIDEST = 3  # cells
 STEPS = range(-WIDEST, WIDEST + 1)

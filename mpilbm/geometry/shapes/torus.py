@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from mpilbm.geometry.shapes import Shape
 from mpilbm.registry import register
-from mpilbm.shapes import Shape
 
 
 @register("shapes", "torus")

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from mpilbm.geometry.solids import padded_ids
 from mpilbm.links.boundary_links import planes_needed
 from mpilbm.parallel.slabs import Slab, split
-from mpilbm.solids import padded_ids
 
 # Bytes of traffic that take as long as one link of a list: of populations, and of moments, which
 # are computed anew for it. From four H200 with equal slabs, two of a rock of porosity 0.3, two of

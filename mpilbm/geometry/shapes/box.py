@@ -1,7 +1,7 @@
 """The box; in 2D the rectangle."""
 
+from mpilbm.geometry.shapes import Shape
 from mpilbm.registry import register
-from mpilbm.shapes import Shape
 
 
 @register("shapes", "box")

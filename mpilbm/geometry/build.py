@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpilbm.errors import CaseError
+from mpilbm.geometry.solids import neighbour_flags, padded_ids, surroundings
 from mpilbm.links.boundary_links import EntryList, entry_lists, require_planes
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.boundaries import one_face_each
-from mpilbm.solids import neighbour_flags, padded_ids, surroundings
 
 
 @dataclass(frozen=True)

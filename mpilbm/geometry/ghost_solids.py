@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpilbm.geometry import Geometry, face_owners
+from mpilbm.geometry.build import Geometry, face_owners
 from mpilbm.physics.boundaries import one_face_each
 
 

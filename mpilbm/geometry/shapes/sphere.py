@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
+from mpilbm.geometry.shapes import Shape
 from mpilbm.registry import register
-from mpilbm.shapes import Shape
 
 
 @register("shapes", "sphere")

@@ -2,8 +2,8 @@
 
 from math import inf
 
+from mpilbm.geometry.shapes import Shape
 from mpilbm.registry import register
-from mpilbm.shapes import Shape
 
 
 @register("shapes", "half_space")

@@ -6,9 +6,10 @@ findings. They are the same on any number of ranks, but for those of `idle`.
 
 import numpy as np
 
-from mpilbm import narrow_channels, pockets
 from mpilbm.errors import CaseError
-from mpilbm.flaws import is_open
+from mpilbm.geometry import isolated_fluid as pockets
+from mpilbm.geometry import narrow_channels
+from mpilbm.geometry.diagnose import is_open
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.lattices import AXES
 from mpilbm.units import counted

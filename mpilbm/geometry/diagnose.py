@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mpilbm import narrow_channels, pockets, surfaces
+from mpilbm.geometry import isolated_fluid, narrow_channels, wall_motion
+from mpilbm.geometry.solids import neighbours
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.lattices import AXES
-from mpilbm.solids import neighbours
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Flaws:
     faces: dict[tuple[str, int], int] = field(default_factory=dict)
     fallbacks: dict[tuple[str, str], int] = field(default_factory=dict)
     through: dict[int, tuple] = field(default_factory=dict)
-    part: pockets.Part | None = None
+    part: isolated_fluid.Part | None = None
 
 
 def find(case, slab, ids, lists, overlaps) -> Flaws:
@@ -59,8 +59,8 @@ def find(case, slab, ids, lists, overlaps) -> Flaws:
         bodies=tuple(cells.tolist()),
         overlaps=dict(overlaps),
         faces=_faces(case, slab, solid),
-        through=surfaces.through(case, slab, lists),
-        part=pockets.labelled(case, slab, solid, _marked(lists)),
+        through=wall_motion.through(case, slab, lists),
+        part=isolated_fluid.labelled(case, slab, solid, _marked(lists)),
     )
 
 

@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from mpilbm.choice import choice
+from mpilbm.geometry.shapes import Shape
 from mpilbm.registry import register
-from mpilbm.shapes import Shape
 
 
 class Combined(Shape):

@@ -14,9 +14,9 @@ from mpilbm.case.velocity_bounds import largest_speed, require_forces
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.links.boundary_links import require_planes
-from mpilbm.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.printable import one_line
 from mpilbm.registry import plugin_errors
+from mpilbm.solver.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.units import (
     LENGTH,
     PRESSURE,

@@ -5,7 +5,7 @@ import numpy as np
 from mpilbm.codegen import averaged
 from mpilbm.codegen.program import OF, Access
 from mpilbm.layouts.field_grid import FieldGrid
-from mpilbm.passes import exchange_plan
+from mpilbm.solver.exchange_plan import exchange_plan
 
 
 def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import backends, codegen, memory_plan
+from mpilbm import backends, codegen
 from mpilbm.case.input_fields import require_masks
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import Program
@@ -23,7 +23,8 @@ from mpilbm.outputs.writers import Writers
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.progress import Progress, say
-from mpilbm.solver import Solver
+from mpilbm.solver import memory_plan
+from mpilbm.solver.solver import Solver
 from mpilbm.steady import Watch
 from mpilbm.stopping import Signals, Stopping, time_limit
 from mpilbm.units import counted

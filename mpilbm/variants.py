@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpilbm import memory_plan
 from mpilbm.bench import measure
 from mpilbm.boxes import MASK, PRECISIONS, RADIUS, SETTINGS, TILE, box, tiled_rock
 from mpilbm.case.case import load_case, parse_case
@@ -22,6 +21,7 @@ from mpilbm.parallel.agree import together
 from mpilbm.progress import say
 from mpilbm.registry import UnknownName, find, names
 from mpilbm.run import open_device
+from mpilbm.solver import memory_plan
 
 USUAL = {
     "lattice": "D3Q19",

@@ -10,7 +10,7 @@ from mpilbm.geometry import build
 from mpilbm.halo.local import LocalWorld
 from mpilbm.parallel import slabs as domain
 from mpilbm.registry import make
-from mpilbm.solver import Solver
+from mpilbm.solver.solver import Solver
 
 PRECISIONS = {
     "half": {"compute": "float32", "storage": "float16"},

@@ -5,12 +5,12 @@ import pytest
 from faces import closed
 from slabs import Cluster
 
-from mpilbm import lists
 from mpilbm.case.case import parse_case
 from mpilbm.geometry import build
 from mpilbm.links import direct_writes
 from mpilbm.links.row_ends import beyond
 from mpilbm.parallel import slabs
+from mpilbm.solver import boundary_lists
 
 ORDERS = {
     "staged": lambda case, slab, found: list(found),
@@ -52,7 +52,7 @@ def test_neither_order_nor_staging_shows(name, monkeypatch):
     layout, tables = CASES[name]
     found = {}
     for order, parted in ORDERS.items():
-        monkeypatch.setattr(lists, "parted", parted)
+        monkeypatch.setattr(boundary_lists, "parted", parted)
         cluster = Cluster(tables | {"layout": {"name": layout}}, 1 + (order == "at once")).start()
         found[order] = cluster.run(5).state()
         assert (order == "staged") != any(used(cluster))

@@ -20,7 +20,7 @@ from mpilbm.outputs import number_of_cells, planes
 from mpilbm.outputs.background import GUESSED_BYTES_PER_SECOND, MOST_FILES
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.solver import Solver
+from mpilbm.solver.solver import Solver
 
 SNAPSHOTS = [{"name": "snapshot", "every": 5}]
 BOTH = [*SNAPSHOTS, {"name": "checkpoint", "every": 10}]

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from test_cli import CASE, call, refused
 
-from mpilbm import memory_plan, registry, startup, variants
+from mpilbm import registry, startup, variants
 from mpilbm.bench import SECONDS, measure, worth_timing
 from mpilbm.boxes import SETTINGS, box, rock, tiled_rock
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
+from mpilbm.solver import memory_plan
 
 ROOT = Path(__file__).parents[1]
 SMALL = ("--size", "12", "--steps", "2")

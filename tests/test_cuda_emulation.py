@@ -21,7 +21,7 @@ from mpilbm import codegen
 from mpilbm.backends import compiler, cuda_launch
 from mpilbm.case.case import parse_case
 from mpilbm.registry import find, names
-from mpilbm.statistics import Statistics
+from mpilbm.solver.flow_statistics import Statistics
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 

@@ -138,7 +138,7 @@ LAZY = {
     "mpilbm.cli": set(),
     "mpilbm.case.case": set(),
     "mpilbm.codegen": set(),
-    "mpilbm.solver": set(),
+    "mpilbm.solver.solver": set(),
     "mpilbm.check": set(),
     "mpilbm.geometry.build": set(),
     "mpilbm.run": {"mpi4py", "h5py"},

@@ -9,7 +9,6 @@ from test_run import flow, go, monitor, signal_at, state, summary
 
 from mpilbm import last_good, steady
 from mpilbm.case.case import parse_case
-from mpilbm.diagnostics import Diagnostics
 from mpilbm.errors import NonFiniteError
 from mpilbm.last_good import LastGood
 from mpilbm.outputs import Context
@@ -17,7 +16,8 @@ from mpilbm.outputs.checkpoint import existing
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.run import build_solver
-from mpilbm.solver import Solver
+from mpilbm.solver.diagnostics import Diagnostics
+from mpilbm.solver.solver import Solver
 
 
 def blow_up_at(monkeypatch, step):

@@ -12,8 +12,8 @@ from mpilbm.codegen.program import Access
 from mpilbm.layouts import HERE, Layout, Place, moments
 from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.parallel import slabs as domain
-from mpilbm.passes import exchange_plan
 from mpilbm.registry import make, names
+from mpilbm.solver.exchange_plan import exchange_plan
 
 BOX = (5, 4, 3)  # planes, rows, nx
 over_lattices = pytest.mark.parametrize("lattice", [make("lattices", n) for n in names("lattices")],

@@ -10,8 +10,11 @@ from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case.case import parse_case
 from mpilbm.check import plan
 from mpilbm.geometry.ghost_solids import wall_cells
-from mpilbm.lists import Lists
-from mpilbm.memory_plan import (
+from mpilbm.parallel.ranks import Serial
+from mpilbm.registry import names
+from mpilbm.run import run
+from mpilbm.solver.boundary_lists import Lists
+from mpilbm.solver.memory_plan import (
     LONGEST_SIDE,
     bytes_needed,
     limits,
@@ -19,10 +22,7 @@ from mpilbm.memory_plan import (
     more_bytes,
     wall_bytes,
 )
-from mpilbm.momentum_exchange import MomentumExchange
-from mpilbm.parallel.ranks import Serial
-from mpilbm.registry import names
-from mpilbm.run import run
+from mpilbm.solver.momentum_exchange import MomentumExchange
 from mpilbm.units import in_words
 
 

@@ -19,7 +19,7 @@ from mpilbm.cli import cli
 from mpilbm.errors import CaseError
 from mpilbm.outputs import directory, own_files
 from mpilbm.outputs.own_files import DELETED, REPLACED
-from mpilbm.solver import Solver
+from mpilbm.solver.solver import Solver
 
 OURS = (
     "checkpoint_000000005.h5",

@@ -10,7 +10,7 @@ from slabs import Cluster, box
 
 from mpilbm.backends import cuda_graph
 from mpilbm.halo import Exchanger, self_exchange
-from mpilbm.replay import LENGTHS
+from mpilbm.solver.graph_replay import LENGTHS
 
 STEPS = LENGTHS[0] + LENGTHS[1] + 3
 

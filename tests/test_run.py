@@ -16,8 +16,8 @@ from mpilbm.outputs.checkpoint import existing
 from mpilbm.outputs.rows import Rows
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run import run
-from mpilbm.solver import Solver
-from mpilbm.step_times import EVERY, StepTimes
+from mpilbm.solver.solver import Solver
+from mpilbm.solver.step_times import EVERY, StepTimes
 
 OUTPUTS = [
     {"name": "checkpoint", "every": 10},

@@ -6,7 +6,7 @@ import pytest
 from random_device import NcclWorld, RandomDevice
 from slabs import Cluster, box
 
-from mpilbm.step_times import EVERY, StepTimes
+from mpilbm.solver.step_times import EVERY, StepTimes
 
 
 class Event:

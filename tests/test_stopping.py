@@ -15,7 +15,7 @@ from mpilbm.errors import StoppedEarly, Terminated
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.parallel.ranks import Serial
 from mpilbm.progress import Progress, say
-from mpilbm.solver import Solver
+from mpilbm.solver.solver import Solver
 from mpilbm.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.system import cache
 

@@ -8,8 +8,8 @@ from faces import closed
 from random_device import NcclWorld, RandomDevice
 from slabs import Cluster
 
-from mpilbm.replay import LEAD
-from mpilbm.told import Told
+from mpilbm.solver.graph_replay import LEAD
+from mpilbm.solver.timed_arrays import Told
 
 
 class StillDevice(RandomDevice):

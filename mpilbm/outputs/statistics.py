@@ -17,7 +17,7 @@ from mpilbm.outputs.restart import opened, read_planes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
-from mpilbm.statistics import Statistics, bytes_needed, merged, numbers, places
+from mpilbm.solver.flow_statistics import Statistics, bytes_needed, merged, numbers, places
 from mpilbm.system import terminal
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding

@@ -31,7 +31,7 @@ TEXT_SOURCES = (
     "physics",
     "layouts",
     "codegen",
-    "passes.py",
+    "solver/exchange_plan.py",
     "links/row_ends.py",
     "formulas",
 )

@@ -15,7 +15,7 @@ from mpilbm.halo import plan
 from mpilbm.parallel import ranks as world
 from mpilbm.parallel import slabs
 from mpilbm.registry import make
-from mpilbm.solver import Solver
+from mpilbm.solver.solver import Solver
 
 pytestmark = pytest.mark.mpi
 

@@ -1,1 +1,1 @@
-"""The package mpilbm.coupled."""
+"""The package mpilbm.solver.coupled_fields."""

@@ -8,10 +8,10 @@ import numpy as np
 from mpilbm.codegen import beside
 from mpilbm.formulas.parser import numeric
 from mpilbm.formulas.values import CellValue
-from mpilbm.lists import Lists
-from mpilbm.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, list_bytes
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.physics.lattices import AXES
+from mpilbm.solver.boundary_lists import Lists
+from mpilbm.solver.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, list_bytes
 
 
 class MomentumExchange:

@@ -6,9 +6,9 @@ from math import prod
 import numpy as np
 
 from mpilbm.layouts.grid import velocity_grid
-from mpilbm.passes import exchange_plan
 from mpilbm.physics import interface_length
 from mpilbm.physics.lattices import AXES
+from mpilbm.solver.exchange_plan import exchange_plan
 
 
 class Diagnostics:

@@ -13,7 +13,7 @@ import numpy as np
 from mpilbm import codegen
 from mpilbm.links.direct_writes import parted
 from mpilbm.links.mirrors import SlippingLinks
-from mpilbm.told import Told
+from mpilbm.solver.timed_arrays import Told
 
 
 @dataclass(frozen=True)

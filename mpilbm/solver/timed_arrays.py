@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.replay import LEAD
+from mpilbm.solver.graph_replay import LEAD
 
 ROOM_BYTES = 2**26
 

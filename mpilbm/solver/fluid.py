@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mpilbm.codegen.program import OF
-from mpilbm.edge_first import Pass
-from mpilbm.lists import Lists
-from mpilbm.passes import exchange_plan
+from mpilbm.solver.boundary_lists import Lists
+from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.passes import Pass
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,18 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from mpilbm import memory_plan
-from mpilbm.beginning import Beginning
 from mpilbm.codegen.program import Program
-from mpilbm.coupled import Coupled, Uncoupled
-from mpilbm.diagnostics import Diagnostics
-from mpilbm.edge_first import InTurn
-from mpilbm.field_copies import FieldCopies
 from mpilbm.links.box_walls import BoxWalls
-from mpilbm.momentum_exchange import MomentumExchange
-from mpilbm.populations import Group, Populations
-from mpilbm.replay import Lead, Replay
-from mpilbm.step_times import StepTimes
+from mpilbm.solver import memory_plan
+from mpilbm.solver.coupled_fields import Coupled, Uncoupled
+from mpilbm.solver.diagnostics import Diagnostics
+from mpilbm.solver.field_copies import FieldCopies
+from mpilbm.solver.fluid import Group, Populations
+from mpilbm.solver.graph_replay import Lead, Replay
+from mpilbm.solver.initialise import Beginning
+from mpilbm.solver.momentum_exchange import MomentumExchange
+from mpilbm.solver.passes import InTurn
+from mpilbm.solver.step_times import StepTimes
 
 BLOCK_BYTES = 2**26  # of initial fields on the device at a time
 

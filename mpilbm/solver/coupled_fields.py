@@ -4,11 +4,11 @@ import numpy as np
 
 from mpilbm.codegen import averaged
 from mpilbm.codegen.program import OF
-from mpilbm.edge_first import Pass
 from mpilbm.geometry.ghost_solids import wall_cells
 from mpilbm.layouts.field_grid import FieldGrid
-from mpilbm.passes import exchange_plan
 from mpilbm.physics.boundaries import one_face_each
+from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.passes import Pass
 
 
 class Uncoupled:

@@ -154,7 +154,7 @@ def hdf5() -> list[Fact]:
 
 def writers(parallel: bool) -> Fact:
     """Who writes in this directory if all ranks are on one node, and if they are on several."""
-    from mpilbm.outputs import file_system
+    from mpilbm.storage import file_system
 
     here = file_system.kind(Path())
     fallback = "all ranks write together (MPI-IO)" if parallel else "rank 0 writes for all"

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import CommandError
-from mpilbm.outputs.directory import make_folder
-from mpilbm.outputs.files import whole
-from mpilbm.outputs.view import View, view
+from mpilbm.outputs.snapshot_reader import View, view
 from mpilbm.profiles import COLOURS, Comparison, comparison_figure, half_way, profile_figure
+from mpilbm.storage.directory import make_folder
+from mpilbm.storage.files import whole
 
 AXES = "xyz"
 SOLID = "0.65"

@@ -15,11 +15,8 @@ from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.checkpoint import Checkpoint, existing
-from mpilbm.outputs.clock import Clock
-from mpilbm.outputs.directory import RunDirectory
 from mpilbm.outputs.restart import candidates, load
 from mpilbm.outputs.summary import Summary
-from mpilbm.outputs.writers import Writers
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.progress import Progress, say
@@ -27,6 +24,9 @@ from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
 from mpilbm.steady import Watch
 from mpilbm.stopping import Signals, Stopping, time_limit
+from mpilbm.storage.clock import Clock
+from mpilbm.storage.directory import RunDirectory
+from mpilbm.storage.writers import Writers
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import Finding, in_order
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from textwrap import fill
 
-from mpilbm.outputs.files import whole
 from mpilbm.plot import pyplot
 from mpilbm.profiles import COLOURS
+from mpilbm.storage.files import whole
 
 PARTS = ("edge", "bulk", "exchange")  # one after another on the device
 KINDS = ("weak", "strong")

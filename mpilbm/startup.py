@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from mpilbm.errors import MpilbmError
-from mpilbm.outputs.own_files import SUMMARY
 from mpilbm.parallel.launcher import without_launcher
 from mpilbm.registry import find
+from mpilbm.storage.own_files import SUMMARY
 from mpilbm.system import processes, toml_text
 from mpilbm.variants import Series
 

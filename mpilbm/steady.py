@@ -5,8 +5,8 @@ import numpy as np
 from mpilbm.errors import NonFiniteError
 from mpilbm.last_good import LastGood
 from mpilbm.outputs import Context, next_due
-from mpilbm.outputs.planes import blocks
 from mpilbm.progress import say
+from mpilbm.storage.planes import blocks
 from mpilbm.units import counted
 
 # However rarely anything is written, the flow is checked every so many steps. A check and a copy of

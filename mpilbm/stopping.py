@@ -6,7 +6,7 @@ import threading
 import time
 
 from mpilbm.errors import Terminated
-from mpilbm.outputs.background import GUESSED_BYTES_PER_SECOND
+from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND
 
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 # Seconds between two agreements, and from one to the next at most twice as many steps.

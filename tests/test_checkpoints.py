@@ -13,8 +13,8 @@ from outputs_cases import BODY, TWO, damage, flip, make_case, make_context
 from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Output, next_due, restart
 from mpilbm.outputs.checkpoint import Checkpoint, existing
-from mpilbm.outputs.planes import PlaneFile
 from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.storage.planes import PlaneFile
 
 
 @pytest.fixture

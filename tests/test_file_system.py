@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from mpilbm.outputs.file_system import ON_ONE_NODE, PARALLEL, kind
+from mpilbm.storage.file_system import ON_ONE_NODE, PARALLEL, kind
 
 
 def line(number, place, name, options="rw"):

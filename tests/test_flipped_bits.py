@@ -13,9 +13,9 @@ from outputs_cases import flip
 from slabs import PRECISIONS
 
 from mpilbm.case.case import parse_case
-from mpilbm.outputs.places import find_places
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run import run
+from mpilbm.storage.places import find_places
 from mpilbm.system import cache
 from mpilbm.system.file_digest import DamagedFileError, Extent, trailer, verify
 

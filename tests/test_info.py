@@ -3,7 +3,7 @@
 import pytest
 
 from mpilbm import info
-from mpilbm.outputs import file_system
+from mpilbm.storage import file_system
 
 OWN, ROOT, MPIO = "each rank writes its own planes", "rank 0 writes for all", "MPI-IO"
 

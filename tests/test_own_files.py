@@ -17,9 +17,9 @@ from test_bad_input import ranks as on_ranks
 
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError
-from mpilbm.outputs import directory, own_files
-from mpilbm.outputs.own_files import DELETED, REPLACED
 from mpilbm.solver.solver import Solver
+from mpilbm.storage import directory, own_files
+from mpilbm.storage.own_files import DELETED, REPLACED
 
 OURS = (
     "checkpoint_000000005.h5",

@@ -3,7 +3,7 @@
 import pytest
 
 from mpilbm.errors import FileSystemError
-from mpilbm.outputs.rows import Rows
+from mpilbm.storage.csv_log import Rows
 
 
 def written(path, header, first, *rows):

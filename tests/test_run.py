@@ -13,11 +13,11 @@ from outputs_cases import damage, make_case
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.outputs.checkpoint import existing
-from mpilbm.outputs.rows import Rows
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run import run
 from mpilbm.solver.solver import Solver
 from mpilbm.solver.step_times import EVERY, StepTimes
+from mpilbm.storage.csv_log import Rows
 
 OUTPUTS = [
     {"name": "checkpoint", "every": 10},

@@ -11,12 +11,12 @@ from test_laws_slabs import tables
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build
-from mpilbm.outputs.filled import filled
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.physics.lattices import Lattice, paired
 from mpilbm.registry import find, make, names
 from mpilbm.run import run
+from mpilbm.storage.staggered_fill import filled
 
 STAGGERED = [name for name in names("lattices") if find("lattices", name).staggered]
 over_lattices = pytest.mark.parametrize("lattice", STAGGERED)

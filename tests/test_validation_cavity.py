@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from slabs import PRECISIONS, Cluster
 
-from mpilbm.outputs.view import view
+from mpilbm.outputs.snapshot_reader import view
 from mpilbm.profiles import Comparison, interpolate, read_reference
 
 ROOT = Path(__file__).parents[1]

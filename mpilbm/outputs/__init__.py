@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from mpilbm.outputs.background import Background
-from mpilbm.outputs.clock import Clock
 from mpilbm.outputs.totals import Totals
 from mpilbm.registry import Parameters
+from mpilbm.storage.background import Background
+from mpilbm.storage.clock import Clock
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, Finding
 

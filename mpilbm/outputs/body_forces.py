@@ -7,10 +7,10 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.rows import Rows
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
+from mpilbm.storage.csv_log import Rows
 from mpilbm.units import FORCE, TIME, TORQUE, counted
 
 ROW_BYTES = 256

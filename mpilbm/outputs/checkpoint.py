@@ -24,11 +24,11 @@ from pydantic import Field
 
 from mpilbm import __version__
 from mpilbm.outputs import Context, Output, number_of_cells
-from mpilbm.outputs.file_system import best_writer
-from mpilbm.outputs.places import dataset
-from mpilbm.outputs.planes import plane_file
 from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
+from mpilbm.storage.file_system import best_writer
+from mpilbm.storage.places import dataset
+from mpilbm.storage.planes import plane_file
 
 FORMAT = 2  # 1 had no digest
 PATTERN = "checkpoint_*.h5"

@@ -3,10 +3,10 @@
 from typing import ClassVar
 
 from mpilbm.outputs import Context, Output, number_of_cells
-from mpilbm.outputs.rows import Rows
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics import interface_length
 from mpilbm.registry import register
+from mpilbm.storage.csv_log import Rows
 from mpilbm.units import TIME
 
 NAME = "monitor.csv"

@@ -21,8 +21,8 @@ from mpilbm.outputs.checkpoint import (
     group_name,
     step_in_name,
 )
-from mpilbm.outputs.planes import blocks
 from mpilbm.parallel.agree import on_root, together
+from mpilbm.storage.planes import blocks
 from mpilbm.system.file_digest import DamagedFileError, NoDigestError, verify
 
 # Tables that may change without a warning.

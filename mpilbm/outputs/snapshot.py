@@ -11,13 +11,13 @@ from mpilbm import __version__
 from mpilbm.backends import memory
 from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Output, number_of_cells
-from mpilbm.outputs.file_system import best_writer
-from mpilbm.outputs.filled import filled
-from mpilbm.outputs.places import dataset
-from mpilbm.outputs.planes import blocks, plane_file
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.printable import one_line
 from mpilbm.registry import register
+from mpilbm.storage.file_system import best_writer
+from mpilbm.storage.places import dataset
+from mpilbm.storage.planes import blocks, plane_file
+from mpilbm.storage.staggered_fill import filled
 from mpilbm.units import TIME, VELOCITY
 
 # Components in the file: vectors have three there, also in two dimensions.

@@ -9,15 +9,15 @@ from pydantic import Field, field_validator
 
 from mpilbm import __version__
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.file_system import best_writer
-from mpilbm.outputs.files import whole
-from mpilbm.outputs.places import dataset
-from mpilbm.outputs.planes import plane_file
 from mpilbm.outputs.restart import opened, read_planes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
 from mpilbm.solver.flow_statistics import Statistics, bytes_needed, merged, numbers, places
+from mpilbm.storage.file_system import best_writer
+from mpilbm.storage.files import whole
+from mpilbm.storage.places import dataset
+from mpilbm.storage.planes import plane_file
 from mpilbm.system import terminal
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding

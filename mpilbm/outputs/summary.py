@@ -6,9 +6,9 @@ from contextlib import suppress
 from mpilbm import __version__
 from mpilbm.errors import INTERRUPTED
 from mpilbm.outputs import Context, number_of_cells
-from mpilbm.outputs.files import whole
-from mpilbm.outputs.own_files import SUMMARY
 from mpilbm.parallel.agree import on_root
+from mpilbm.storage.files import whole
+from mpilbm.storage.own_files import SUMMARY
 
 LONG = 5.0  # seconds of stepping that are worth a measurement of the bandwidth
 STATUS = {0: "done", 2: "refused", 3: "unstable", 4: "stopped", 5: "file system failed"}

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpilbm.outputs.view import view
+from mpilbm.outputs.snapshot_reader import view
 from mpilbm.registry import find, names
 
 CASES = Path(__file__).parents[2] / "cases"

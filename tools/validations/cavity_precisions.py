@@ -5,11 +5,11 @@ from typing import ClassVar
 import numpy as np
 
 from mpilbm.outputs import Output
-from mpilbm.outputs.planes import blocks
-from mpilbm.outputs.rows import Rows
 from mpilbm.parallel.agree import on_root
 from mpilbm.progress import say
 from mpilbm.registry import register
+from mpilbm.storage.csv_log import Rows
+from mpilbm.storage.planes import blocks
 from validations import Finding, Validation, Variant, Verdict, tables
 
 SPEED = 0.1

@@ -9,11 +9,11 @@ import numpy as np
 from spectral_balance import spectrum, sums
 
 from mpilbm.outputs import Output, number_of_cells
-from mpilbm.outputs.rows import Rows
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.agree import on_root
 from mpilbm.progress import say
 from mpilbm.registry import register
+from mpilbm.storage.csv_log import Rows
 from validations import Finding, Validation, Variant, Verdict, collisions, quick_logarithms, tables
 
 SPEED = 0.05

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from mpilbm.errors import FileSystemError
-from mpilbm.outputs.files import sync, whole
-from mpilbm.outputs.planes import system_errors
+from mpilbm.storage.files import sync, whole
+from mpilbm.storage.planes import system_errors
 from mpilbm.system import terminal
 
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from mpilbm.errors import CaseError, CommandError
-from mpilbm.outputs import own_files
 from mpilbm.outputs.checkpoint import existing
-from mpilbm.outputs.files import PARTIAL
+from mpilbm.storage import own_files
+from mpilbm.storage.files import PARTIAL
 from mpilbm.units import counted, in_words
 
 LOCK = "mpilbm.lock"

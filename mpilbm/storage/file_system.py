@@ -4,10 +4,10 @@ import os
 import re
 from pathlib import Path
 
-from mpilbm.outputs.files import PARTIAL, fresh
-from mpilbm.outputs.planes import open_parallel
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.ranks import local_rank
+from mpilbm.storage.files import PARTIAL, fresh
+from mpilbm.storage.planes import open_parallel
 
 PROBE = f"probe.h5{PARTIAL}"
 MOUNTS = Path("/proc/self/mountinfo")

@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import FileSystemError, MpilbmError
-from mpilbm.outputs.files import fresh, partial_of, sync
-from mpilbm.outputs.places import Place, find_places
-from mpilbm.outputs.seal import Seal
 from mpilbm.parallel.agree import on_root, together
+from mpilbm.storage.files import fresh, partial_of, sync
+from mpilbm.storage.places import Place, find_places
+from mpilbm.storage.seal import Seal
 from mpilbm.system.file_digest import DamagedFileError, verify
 
 BLOCK_BYTES = 64 << 20

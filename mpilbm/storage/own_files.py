@@ -13,8 +13,8 @@ from pathlib import Path
 from mpilbm import registry
 from mpilbm.case.tables import LABEL
 from mpilbm.errors import CommandError
-from mpilbm.outputs.file_system import PROBE
-from mpilbm.outputs.files import PARTIAL
+from mpilbm.storage.file_system import PROBE
+from mpilbm.storage.files import PARTIAL
 
 SUMMARY = "summary.json"
 REPLACED, DELETED = "mpilbm.replaced", "mpilbm.deleted"

@@ -10,7 +10,7 @@ from mpilbm.errors import NonFiniteError
 from mpilbm.halo_bytes import halo_bytes
 from mpilbm.outputs import number_of_cells
 from mpilbm.parallel.agree import on_root, together
-from mpilbm.run import build_solver
+from mpilbm.run.run import build_solver
 
 REPEATS = 5
 SECONDS = 0.25  # of a repeat, if the number of steps is not given

@@ -141,7 +141,7 @@ def run(case, overrides, output, restart, overwrite):
     """Run a case, under mpirun on several ranks."""
     from mpilbm.case.case import load_case
     from mpilbm.parallel.ranks import abort_on_error
-    from mpilbm.run import run
+    from mpilbm.run.run import run
     from mpilbm.storage.directory import default_directory
 
     with abort_on_error() as comm:

@@ -15,7 +15,7 @@ from mpilbm.parallel import gpu_aware, slabs
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.registry import make, names
 from mpilbm.report import facts, markdown, write_json
-from mpilbm.run import open_device
+from mpilbm.run.run import open_device
 
 SIZES = (8, 64, 512, 2**12, 2**15, 2**18, 2**21, 2**24, 2**26)  # bytes
 BATCHES = 5

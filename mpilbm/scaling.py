@@ -15,10 +15,10 @@ from mpilbm.errors import CommandError
 from mpilbm.parallel import launcher
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.ranks import Serial
-from mpilbm.progress import say
 from mpilbm.registry import find
 from mpilbm.report import HEAD, facts, markdown, require_place, write_json
-from mpilbm.run import open_device
+from mpilbm.run.progress import say
+from mpilbm.run.run import open_device
 from mpilbm.system import cache
 from mpilbm.variants import USUAL, Series, Variant, label, plan, size_text
 

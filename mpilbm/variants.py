@@ -18,9 +18,9 @@ from mpilbm.case.overrides import override
 from mpilbm.errors import CaseError, CommandError, NonFiniteError
 from mpilbm.parallel import slabs
 from mpilbm.parallel.agree import together
-from mpilbm.progress import say
 from mpilbm.registry import UnknownName, find, names
-from mpilbm.run import open_device
+from mpilbm.run.progress import say
+from mpilbm.run.run import open_device
 from mpilbm.solver import memory_plan
 
 USUAL = {

@@ -13,7 +13,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, make, names
-from mpilbm.run import run
+from mpilbm.run.run import run
 
 LAYOUTS = [{"name": n} for n in names("layouts")] + [{"name": "indirect", "streaming": "ab"}]
 OUTPUT = {"name": "body_forces", "every": 1}

@@ -11,7 +11,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, make, names
-from mpilbm.run import run
+from mpilbm.run.run import run
 
 KEEPING = [
     name

@@ -4,9 +4,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from mpilbm import run
 from mpilbm.backends import cuda, nvidia
 from mpilbm.errors import CaseError
+from mpilbm.run import run
 
 GIB = 2**30
 

@@ -14,7 +14,7 @@ from slabs import PRECISIONS
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import Serial
-from mpilbm.run import run
+from mpilbm.run.run import run
 from mpilbm.storage.places import find_places
 from mpilbm.system import cache
 from mpilbm.system.file_digest import DamagedFileError, Extent, trailer, verify

@@ -10,7 +10,7 @@ from test_body_forces import LAYOUTS, OUTPUT, STILL, flow, rows, sample
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import make, names
-from mpilbm.run import run
+from mpilbm.run.run import run
 
 SPLIT = [OUTPUT | {"split": True}]
 

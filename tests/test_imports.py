@@ -141,7 +141,7 @@ LAZY = {
     "mpilbm.solver.solver": set(),
     "mpilbm.check": set(),
     "mpilbm.geometry.build": set(),
-    "mpilbm.run": {"mpi4py", "h5py"},
+    "mpilbm.run.run": {"mpi4py", "h5py"},
 }
 
 

@@ -12,7 +12,7 @@ from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.ranks import Serial
-from mpilbm.run import run
+from mpilbm.run.run import run
 
 
 def snapshot(folder, size, rho, u, fields=("rho", "u")):

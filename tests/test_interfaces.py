@@ -10,7 +10,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.outputs.totals import add_planes
 from mpilbm.parallel.ranks import world
 from mpilbm.physics import interface_length
-from mpilbm.run import run
+from mpilbm.run.run import run
 
 CORNER = "tanh(({R} - sqrt(({square})))/{width})"
 

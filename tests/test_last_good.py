@@ -7,15 +7,15 @@ from outputs_cases import make_case
 from test_laws_slabs import tables
 from test_run import flow, go, monitor, signal_at, state, summary
 
-from mpilbm import last_good, steady
 from mpilbm.case.case import parse_case
 from mpilbm.errors import NonFiniteError
-from mpilbm.last_good import LastGood
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
-from mpilbm.run import build_solver
+from mpilbm.run import last_good, steady
+from mpilbm.run.last_good import LastGood
+from mpilbm.run.run import build_solver
 from mpilbm.solver.diagnostics import Diagnostics
 from mpilbm.solver.solver import Solver
 

@@ -15,7 +15,7 @@ from mpilbm.geometry import build
 from mpilbm.parallel import slabs as domain
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import names
-from mpilbm.run import run
+from mpilbm.run.run import run
 
 NAMES = on_faces()
 OTHERS = [name for name in names("layouts") if name != "ab"]

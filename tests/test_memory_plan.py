@@ -12,7 +12,7 @@ from mpilbm.check import plan
 from mpilbm.geometry.ghost_solids import wall_cells
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import names
-from mpilbm.run import run
+from mpilbm.run.run import run
 from mpilbm.solver.boundary_lists import Lists
 from mpilbm.solver.memory_plan import (
     LONGEST_SIDE,

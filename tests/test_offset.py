@@ -11,7 +11,7 @@ from test_laws_slabs import SETTINGS
 
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, names
-from mpilbm.run import run
+from mpilbm.run.run import run
 
 pytestmark = pytest.mark.usefixtures("quick_compiler")
 WHOLE = {"offset": False}

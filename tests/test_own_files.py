@@ -120,7 +120,7 @@ def test_a_failure_between_the_checks_and_the_first_step_gives_all_back(done, mo
         seen.append(sorted(path.name for path in Path("box.out").iterdir()))
         raise OSError(28, "No space left on device", "box.out/forces")
 
-    monkeypatch.setattr("mpilbm.steady.Watch.verdict", fail)
+    monkeypatch.setattr("mpilbm.run.steady.Watch.verdict", fail)
     result = call("--overwrite", "--set", "output=[{name='monitor', every=1}]")
     assert result.exit_code != 0
     assert seen == [["film.partial", "monitor.csv", "mpilbm.lock", REPLACED, "summary.json"]]

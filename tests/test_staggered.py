@@ -15,7 +15,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.physics.lattices import Lattice, paired
 from mpilbm.registry import find, make, names
-from mpilbm.run import run
+from mpilbm.run.run import run
 from mpilbm.storage.staggered_fill import filled
 
 STAGGERED = [name for name in names("lattices") if find("lattices", name).staggered]

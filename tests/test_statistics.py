@@ -10,7 +10,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
-from mpilbm.run import run
+from mpilbm.run.run import run
 from mpilbm.solver.flow_statistics import Moments, merged, products_of
 
 AVERAGES = {

@@ -14,9 +14,9 @@ from test_run import flow, go
 from mpilbm.errors import StoppedEarly, Terminated
 from mpilbm.outputs.checkpoint import existing
 from mpilbm.parallel.ranks import Serial
-from mpilbm.progress import Progress, say
+from mpilbm.run.progress import Progress, say
+from mpilbm.run.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.solver.solver import Solver
-from mpilbm.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.system import cache
 
 

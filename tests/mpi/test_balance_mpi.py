@@ -10,7 +10,7 @@ from test_run_mpi import alone, on_some
 from mpilbm.geometry import plane_costs
 from mpilbm.outputs.restart import opened
 from mpilbm.parallel.ranks import world
-from mpilbm.run import build_solver, run
+from mpilbm.run.run import build_solver, run
 
 pytestmark = pytest.mark.mpi
 

@@ -9,7 +9,7 @@ from test_run_mpi import LAST, alone, datasets, monitor, on_some
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world
-from mpilbm.run import run
+from mpilbm.run.run import run
 
 pytestmark = pytest.mark.mpi
 

@@ -9,7 +9,7 @@ from test_findings import DUCT, REST, force, lines, tables
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.ranks import world
-from mpilbm.run import run
+from mpilbm.run.run import run
 
 pytestmark = pytest.mark.mpi
 

@@ -14,7 +14,7 @@ from mpilbm.outputs import restart
 from mpilbm.outputs.checkpoint import Checkpoint, existing
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.steady import Steady
+from mpilbm.run.steady import Steady
 from mpilbm.storage import file_system, planes
 from mpilbm.storage.writers import Writers
 

@@ -12,7 +12,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError, NonFiniteError
 from mpilbm.parallel.ranks import Serial, world
 from mpilbm.registry import find
-from mpilbm.run import run
+from mpilbm.run.run import run
 from mpilbm.system.file_digest import Extent, trailer
 
 pytestmark = pytest.mark.mpi

@@ -6,8 +6,8 @@ import numpy as np
 
 from mpilbm.outputs import Output
 from mpilbm.parallel.agree import on_root
-from mpilbm.progress import say
 from mpilbm.registry import register
+from mpilbm.run.progress import say
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.planes import blocks
 from validations import Finding, Validation, Variant, Verdict, tables

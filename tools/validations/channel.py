@@ -6,8 +6,8 @@ import tomllib
 import numpy as np
 
 from mpilbm.outputs import Output, number_of_cells
-from mpilbm.progress import say
 from mpilbm.registry import register
+from mpilbm.run.progress import say
 from validations import Finding, Finished, Validation, Variant, Verdict, read_table, tables
 
 SPEED = 0.00577  # u_tau of the case in cases/

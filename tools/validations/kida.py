@@ -11,8 +11,8 @@ from spectral_balance import spectrum, sums
 from mpilbm.outputs import Output, number_of_cells
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.agree import on_root
-from mpilbm.progress import say
 from mpilbm.registry import register
+from mpilbm.run.progress import say
 from mpilbm.storage.csv_log import Rows
 from validations import Finding, Validation, Variant, Verdict, collisions, quick_logarithms, tables
 

@@ -14,7 +14,7 @@ error names the two checks between which the flow failed, but not the step.
 from mpilbm.errors import FileSystemError, NonFiniteError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
-from mpilbm.progress import say
+from mpilbm.run.progress import say
 
 STRIDES = 32  # of a replay between two steps
 ALL = 2**31  # checkpoints that are kept

@@ -19,11 +19,11 @@ from mpilbm.outputs.restart import candidates, load
 from mpilbm.outputs.summary import Summary
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.ranks import local_rank
-from mpilbm.progress import Progress, say
+from mpilbm.run.progress import Progress, say
+from mpilbm.run.steady import Watch
+from mpilbm.run.stopping import Signals, Stopping, time_limit
 from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
-from mpilbm.steady import Watch
-from mpilbm.stopping import Signals, Stopping, time_limit
 from mpilbm.storage.clock import Clock
 from mpilbm.storage.directory import RunDirectory
 from mpilbm.storage.writers import Writers

@@ -3,9 +3,9 @@
 import numpy as np
 
 from mpilbm.errors import NonFiniteError
-from mpilbm.last_good import LastGood
 from mpilbm.outputs import Context, next_due
-from mpilbm.progress import say
+from mpilbm.run.last_good import LastGood
+from mpilbm.run.progress import say
 from mpilbm.storage.planes import blocks
 from mpilbm.units import counted
 

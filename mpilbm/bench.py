@@ -7,9 +7,9 @@ from statistics import median
 import numpy as np
 
 from mpilbm.errors import NonFiniteError
-from mpilbm.halo_bytes import halo_bytes
 from mpilbm.outputs import number_of_cells
 from mpilbm.parallel.agree import on_root, together
+from mpilbm.preflight.message_sizes import halo_bytes
 from mpilbm.run.run import build_solver
 
 REPEATS = 5

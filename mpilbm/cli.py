@@ -158,7 +158,7 @@ def run(case, overrides, output, restart, overwrite):
 def check(case, overrides, ranks, gpu_memory):
     """Validate a case and plan its run, without running it."""
     from mpilbm.case.case import load_case
-    from mpilbm.check import plan, show
+    from mpilbm.preflight.plan import plan, show
 
     report = plan(load_case(case, overrides), ranks, gpu_memory)
     show(report)
@@ -224,8 +224,8 @@ def report(directory, output):
 def info(probe, file):
     """Versions, MPI, devices, compilers; what is missing and how to fix it."""
     from mpilbm.errors import CommandError
-    from mpilbm.info import collect, show
     from mpilbm.parallel import launcher
+    from mpilbm.preflight.machine import collect, show
 
     together = probe and launcher.ranks() not in (None, 1)
     if file and not together:
@@ -238,10 +238,10 @@ def info(probe, file):
 
 def probe_ranks(file):
     """The facts by one rank, then a ping-pong; collective."""
-    from mpilbm.info import collect, show
     from mpilbm.parallel.agree import on_root
     from mpilbm.parallel.ranks import abort_on_error
     from mpilbm.pingpong import report
+    from mpilbm.preflight.machine import collect, show
     from mpilbm.report import require_place
 
     with abort_on_error() as comm:
@@ -255,7 +255,7 @@ def probe_ranks(file):
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def list_names(kind, as_json):
     """Names that a case can use, with their parameters."""
-    from mpilbm.listing import describe, show
+    from mpilbm.preflight.catalogue import describe, show
 
     show(describe(kind), as_json)
 
@@ -267,7 +267,7 @@ def list_names(kind, as_json):
 def source(case, overrides, kernel):
     """Print the generated kernels of a case."""
     from mpilbm.case.case import load_case
-    from mpilbm.listing import show_source
+    from mpilbm.preflight.catalogue import show_source
 
     show_source(load_case(case, overrides), kernel)
 

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 from fuzz_cases import Maker
 from fuzz_values import write_files
 
-from mpilbm import check, codegen  # noqa: F401 - check: imported before its time counts
+from mpilbm import codegen
 from mpilbm.case.case import schema
 from mpilbm.choice import as_json
 from mpilbm.cli import cli

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from slabs import Cluster, box
 
-from mpilbm import check
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build, plane_costs
 from mpilbm.parallel import slabs as domain
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
+from mpilbm.preflight import plan
 from mpilbm.registry import make, names
 from mpilbm.run.run import build_solver
 
@@ -161,7 +161,7 @@ def test_check_plans_the_slabs_that_a_run_has(tmp_path):
     case = typed(tables(tmp_path, {"name": "indirect"}))
     costs = plane_costs.plane_costs(case, 0, 17)
     planes = [slab.planes for slab in plane_costs.slabs(case, 3, costs)]
-    (line,) = [one for one in check.plan(case, 3).sections["ranks"] if one.what == "slabs"]
+    (line,) = [one for one in plan.plan(case, 3).sections["ranks"] if one.what == "slabs"]
     assert line.verdict.startswith(f"{min(planes)} to {max(planes)} planes")
 
 

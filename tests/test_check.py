@@ -3,12 +3,12 @@
 import pytest
 import test_cli
 
-from mpilbm import check
 from mpilbm.backends import memory
 from mpilbm.case.case import load_case
-from mpilbm.check import plan
-from mpilbm.halo_bytes import halo_bytes
 from mpilbm.parallel.slabs import split
+from mpilbm.preflight import plan as check
+from mpilbm.preflight.message_sizes import halo_bytes
+from mpilbm.preflight.plan import plan
 
 call, case, refused = test_cli.call, test_cli.case, test_cli.refused
 

@@ -248,14 +248,14 @@ def test_exit_code_is_that_of_the_error(monkeypatch):
     def fail(*_):
         raise FullError(["first line", "second line"])
 
-    monkeypatch.setattr("mpilbm.listing.describe", fail)
+    monkeypatch.setattr("mpilbm.preflight.catalogue.describe", fail)
     result = call("list")
     assert result.exit_code == 5
     assert result.output == "mpilbm: error: first line\nmpilbm: error: second line\n"
 
 
 def test_a_fault_of_the_program_keeps_its_traceback():
-    code = "import mpilbm.listing as l, mpilbm.cli as c; l.describe = lambda k: 1 / 0; c.main()"
+    code = "import mpilbm.preflight.catalogue as l, mpilbm.cli as c; l.describe = lambda k: 1 / 0; c.main()"
     done = subprocess.run([sys.executable, "-c", code, "list"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr
@@ -265,6 +265,6 @@ def test_ctrl_c_is_a_line_and_the_code_of_shells(monkeypatch):
     def interrupt(kind):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mpilbm.listing.describe", interrupt)
+    monkeypatch.setattr("mpilbm.preflight.catalogue.describe", interrupt)
     result = call("list")
     assert (result.exit_code, result.output) == (130, "mpilbm: error: interrupted\n")

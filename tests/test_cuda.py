@@ -7,11 +7,12 @@ import types
 import numpy as np
 import pytest
 
-from mpilbm import backends, info, registry
+from mpilbm import backends, registry
 from mpilbm.backends import cuda, cuda_launch, nvidia
 from mpilbm.backends.cpu import Cpu
 from mpilbm.codegen.program import Argument, Kernel, Program
 from mpilbm.errors import CaseError
+from mpilbm.preflight import machine
 
 
 @pytest.fixture(autouse=True)
@@ -151,14 +152,14 @@ def test_rows_that_no_grid_holds():
 def test_info_reports_gpus_that_are_not_visible(tmp_path, monkeypatch):
     for name in ("0000:18:00.0", "0000:2a:00.0"):
         (tmp_path / name).mkdir()
-    monkeypatch.setattr(info, "NODE_GPUS", tmp_path)
+    monkeypatch.setattr(machine, "NODE_GPUS", tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    found = info.visible("1 devices, driver for CUDA 13", 1)
+    found = machine.visible("1 devices, driver for CUDA 13", 1)
     assert found.value.endswith("CUDA 13 (2 GPUs on this node, CUDA_VISIBLE_DEVICES=1)")
     assert "--gpu-bind=none" in found.mend
-    assert info.visible("2 devices, driver for CUDA 13", 2).mend == ""
-    monkeypatch.setattr(info, "NODE_GPUS", tmp_path / "missing")
-    assert info.visible("1 devices", 1).value == "1 devices"
+    assert machine.visible("2 devices, driver for CUDA 13", 2).mend == ""
+    monkeypatch.setattr(machine, "NODE_GPUS", tmp_path / "missing")
+    assert machine.visible("1 devices", 1).value == "1 devices"
 
 
 def test_names():

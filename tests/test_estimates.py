@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from test_findings import DUCT, OUTLET, PERIODIC, REST, SIDES, force, lines, parts_of, tables
 
-from mpilbm import driven_flow
 from mpilbm.case.case import parse_case
+from mpilbm.preflight import driven_flow
 
 
 def test_estimated_speeds_are_those_of_known_flows():

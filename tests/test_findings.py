@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from mpilbm.case.case import parse_case
-from mpilbm.check import plan
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build, diagnose, geometry_findings
-from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.parallel.slabs import split
+from mpilbm.preflight.inspection import initial_ranges, inspect
+from mpilbm.preflight.plan import plan
 from mpilbm.system import toml_text
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding, in_order
 

@@ -139,7 +139,7 @@ LAZY = {
     "mpilbm.case.case": set(),
     "mpilbm.codegen": set(),
     "mpilbm.solver.solver": set(),
-    "mpilbm.check": set(),
+    "mpilbm.preflight.plan": set(),
     "mpilbm.geometry.build": set(),
     "mpilbm.run.run": {"mpi4py", "h5py"},
 }

@@ -8,10 +8,10 @@ from slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.input_fields import load_snapshot
-from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.ranks import Serial
+from mpilbm.preflight.plan import plan
 from mpilbm.run.run import run
 
 

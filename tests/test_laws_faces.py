@@ -9,11 +9,11 @@ from faces import closed, on_faces, table
 from slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build
 from mpilbm.parallel import slabs as domain
 from mpilbm.parallel.ranks import Serial
+from mpilbm.preflight.plan import plan
 from mpilbm.registry import names
 from mpilbm.run.run import run
 

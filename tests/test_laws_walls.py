@@ -6,10 +6,10 @@ from faces import closed
 from slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build
 from mpilbm.parallel import slabs as domain
+from mpilbm.preflight.plan import plan
 from mpilbm.registry import make, names
 
 

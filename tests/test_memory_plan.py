@@ -8,9 +8,9 @@ from slabs import Cluster, box
 
 from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case.case import parse_case
-from mpilbm.check import plan
 from mpilbm.geometry.ghost_solids import wall_cells
 from mpilbm.parallel.ranks import Serial
+from mpilbm.preflight.plan import plan
 from mpilbm.registry import names
 from mpilbm.run.run import run
 from mpilbm.solver.boundary_lists import Lists

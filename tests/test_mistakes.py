@@ -13,10 +13,10 @@ from fuzz_cases import bases
 from mpilbm import codegen
 from mpilbm.case import velocity_bounds
 from mpilbm.case.case import DEPTH, parse_case, schema
-from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.formulas import parser
 from mpilbm.formulas.parser import Formula, FormulaError
+from mpilbm.preflight.plan import plan
 
 call, case, refused = test_cli.call, test_cli.case, test_cli.refused
 UNITS = {"cell": 1e-3, "step": 1e-4, "density": 1000}

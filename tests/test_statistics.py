@@ -7,9 +7,9 @@ from outputs_cases import flip, place_of
 from slabs import box
 
 from mpilbm.case.case import parse_case
-from mpilbm.check import plan
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
+from mpilbm.preflight.plan import plan
 from mpilbm.run.run import run
 from mpilbm.solver.flow_statistics import Moments, merged, products_of
 

@@ -12,13 +12,13 @@ from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
-from mpilbm.inspection import initial_ranges, inspect
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.checkpoint import Checkpoint, existing
 from mpilbm.outputs.restart import candidates, load
 from mpilbm.outputs.summary import Summary
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.ranks import local_rank
+from mpilbm.preflight.inspection import initial_ranges, inspect
 from mpilbm.run.progress import Progress, say
 from mpilbm.run.steady import Watch
 from mpilbm.run.stopping import Signals, Stopping, time_limit

@@ -11,11 +11,11 @@ from math import inf, sqrt
 
 import numpy as np
 
-from mpilbm import driven_flow
 from mpilbm.case import case_findings
 from mpilbm.case.checks import given_speeds
 from mpilbm.case.velocity_bounds import InitialRange, initial_range, largest_speed
 from mpilbm.geometry import geometry_findings
+from mpilbm.preflight import driven_flow
 from mpilbm.units import mach, reynolds
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding, in_order
 from mpilbm.verdicts.fluids import of_fluid

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilbm import codegen, inspection
+from mpilbm import codegen
 from mpilbm.case import case_findings
 from mpilbm.case.input_fields import require_masks
 from mpilbm.case.velocity_bounds import largest_speed, require_forces
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
-from mpilbm.halo_bytes import halo_bytes
 from mpilbm.links.boundary_links import require_planes
+from mpilbm.preflight import inspection
+from mpilbm.preflight.message_sizes import halo_bytes
 from mpilbm.printable import one_line
 from mpilbm.registry import plugin_errors
 from mpilbm.solver.memory_plan import bytes_needed, limits, more_bytes

@@ -307,7 +307,7 @@ def new(name, dimensions):
               help="Column of the reference; default: the case's Reynolds number.")  # fmt: skip
 def plot(directory, output, reference, reynolds):
     """Draw the last snapshot and the monitor of a run as PNG."""
-    from mpilbm.plot import draw
+    from mpilbm.plot.pictures import draw
 
     files, sentences = draw(directory, output, reference, reynolds)
     for line in sentences:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from textwrap import fill
 
-from mpilbm.plot import pyplot
-from mpilbm.profiles import COLOURS
+from mpilbm.plot.pictures import pyplot
+from mpilbm.plot.profiles import COLOURS
 from mpilbm.storage.files import whole
 
 PARTS = ("edge", "bulk", "exchange")  # one after another on the device

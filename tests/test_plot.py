@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from mpilbm.cli import cli
 from mpilbm.errors import CommandError
-from mpilbm.profiles import interpolate, pick_column, read_reference
+from mpilbm.plot.profiles import interpolate, pick_column, read_reference
 
 pytest.importorskip("matplotlib")
 
@@ -113,7 +113,7 @@ def test_a_channel_of_one_cell(tmp_path):
 
 
 def test_the_last_step_is_drawn(square):
-    from mpilbm.plot import last_snapshot
+    from mpilbm.plot.pictures import last_snapshot
 
     assert last_snapshot(square).name == "snapshot_000000007.vtkhdf"
 
@@ -124,7 +124,7 @@ def test_the_last_step_is_drawn(square):
 @pytest.mark.parametrize(("across", "up", "normal"), [(0, 1, 2), (0, 2, 1), (1, 2, 0)])
 def test_vorticity_of_a_rigid_rotation_is_twice_its_rate(tmp_path, across, up, normal):
     from mpilbm.outputs.snapshot_reader import view
-    from mpilbm.plot import _slice, last_snapshot
+    from mpilbm.plot.pictures import _slice, last_snapshot
 
     z, y, x = np.meshgrid(*(np.arange(n) + 0.5 for n in (10, 9, 13)), indexing="ij")
     rate = np.array([0.01, 0.02, 0.03])
@@ -254,7 +254,7 @@ def test_output_that_is_a_file(square):
 
 
 def test_no_run_directory():
-    from mpilbm.plot import last_snapshot
+    from mpilbm.plot.pictures import last_snapshot
 
     with pytest.raises(CommandError, match="no such folder"):
         last_snapshot(Path("nowhere.out"))

@@ -20,7 +20,7 @@ import pytest
 from slabs import PRECISIONS, Cluster
 
 from mpilbm.outputs.snapshot_reader import view
-from mpilbm.profiles import Comparison, interpolate, read_reference
+from mpilbm.plot.profiles import Comparison, interpolate, read_reference
 
 ROOT = Path(__file__).parents[1]
 TABLES = {

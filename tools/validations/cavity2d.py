@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.profiles import Comparison, interpolate, read_reference
+from mpilbm.plot.profiles import Comparison, interpolate, read_reference
 from validations import REFERENCE, Finding, Validation, Variant, Verdict, collisions, tables
 
 COLUMNS = {

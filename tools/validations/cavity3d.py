@@ -1,6 +1,6 @@
 """Lid-driven cube at Re = 1000 against Albensoeder & Kuhlmann (2005)."""
 
-from mpilbm.profiles import Comparison, read_reference
+from mpilbm.plot.profiles import Comparison, read_reference
 from validations import (
     REFERENCE,
     Finding,

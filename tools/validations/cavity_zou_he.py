@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.profiles import Comparison, interpolate
+from mpilbm.plot.profiles import Comparison, interpolate
 from validations import Finding, Validation, Variant, Verdict, cavity3d, tables
 
 SPEED = 0.24  # Mach 0.42

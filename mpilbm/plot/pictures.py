@@ -12,7 +12,13 @@ import numpy as np
 
 from mpilbm.errors import CommandError
 from mpilbm.outputs.snapshot_reader import View, view
-from mpilbm.profiles import COLOURS, Comparison, comparison_figure, half_way, profile_figure
+from mpilbm.plot.profiles import (
+    COLOURS,
+    Comparison,
+    comparison_figure,
+    half_way,
+    profile_figure,
+)
 from mpilbm.storage.directory import make_folder
 from mpilbm.storage.files import whole
 

@@ -192,7 +192,8 @@ def names(option: str, text: str):
 @click.option("--json", "file", type=FILE, metavar="FILE", help="Write all figures there.")
 def bench(case, overrides, tune, startup, file, weak, strong, **options):
     """Measure the speed of CASE, or of standard boxes, and the bandwidth of a copy."""
-    from mpilbm import report, scaling
+    from mpilbm.bench import scaling
+    from mpilbm.bench import table as report
     from mpilbm.parallel.ranks import abort_on_error
 
     with abort_on_error() as comm:
@@ -212,7 +213,7 @@ def bench(case, overrides, tune, startup, file, weak, strong, **options):
 @click.option("--output", type=FILE, help="Folder for page and pictures; default: DIRECTORY")
 def report(directory, output):
     """Make a page and pictures from files of bench --weak and --strong."""
-    from mpilbm.scaling_report import report
+    from mpilbm.bench.scaling_report import report
 
     wrote(report(directory, output))
 
@@ -238,11 +239,11 @@ def info(probe, file):
 
 def probe_ranks(file):
     """The facts by one rank, then a ping-pong; collective."""
+    from mpilbm.bench.pingpong import report
+    from mpilbm.bench.table import require_place
     from mpilbm.parallel.agree import on_root
     from mpilbm.parallel.ranks import abort_on_error
-    from mpilbm.pingpong import report
     from mpilbm.preflight.machine import collect, show
-    from mpilbm.report import require_place
 
     with abort_on_error() as comm:
         require_place(file)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from test_cli import CASE, call, refused
 
-from mpilbm import registry, startup, variants
-from mpilbm.bench import SECONDS, measure, worth_timing
-from mpilbm.boxes import SETTINGS, box, rock, tiled_rock
+from mpilbm import registry
+from mpilbm.bench import startup, variants
+from mpilbm.bench.boxes import SETTINGS, box, rock, tiled_rock
+from mpilbm.bench.measure import SECONDS, measure, worth_timing
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
@@ -49,7 +50,7 @@ def test_a_repeat_of_steps_that_are_enqueued_many_at_a_time(monkeypatch):
     def seconds(solver, comm, steps):
         return 6e-5 * (steps % 8) + 6e-6 * (steps - steps % 8)
 
-    monkeypatch.setattr("mpilbm.bench.timed", seconds)
+    monkeypatch.setattr("mpilbm.bench.measure.timed", seconds)
     steps = worth_timing(None, Serial())
     assert seconds(None, None, steps) == pytest.approx(SECONDS, rel=0.05)
 

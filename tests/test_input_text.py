@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from test_bad_input import CASE, told
 
-from mpilbm import scaling_report
+from mpilbm.bench import scaling_report
 from mpilbm.cli import cli
 from mpilbm.system.input_text import MOST, NotATextFile, read_text
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 from test_cli import call, refused
 
-from mpilbm import link, scaling_model, scaling_report
+from mpilbm.bench import link, scaling_model, scaling_report
+from mpilbm.bench.scaling import Scaling
+from mpilbm.bench.scaling_model import Model
+from mpilbm.bench.variants import Series, tomllib
 from mpilbm.case.case import parse_case
-from mpilbm.scaling import Scaling
-from mpilbm.scaling_model import Model
-from mpilbm.variants import Series, tomllib
 
 SMALL = ("--lattice", "D2Q9", "--steps", "2", "--backend", "cpu")
 

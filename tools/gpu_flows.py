@@ -1,6 +1,6 @@
 """Flows that tools/gpu_check compares between GPU and CPU."""
 
-from mpilbm.boxes import box
+from mpilbm.bench.boxes import box
 from mpilbm.registry import find, make, names
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from mpilbm.bench.pingpong import Way, deliver, lines, measure, way
 from mpilbm.parallel import ranks
-from mpilbm.pingpong import Way, deliver, lines, measure, way
 from mpilbm.registry import make
 
 pytestmark = pytest.mark.mpi

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mpilbm import link
+from mpilbm.bench import link
+from mpilbm.bench.scaling import Scaling, everything
+from mpilbm.bench.variants import Series, Variant
 from mpilbm.parallel.ranks import world
-from mpilbm.scaling import Scaling, everything
-from mpilbm.variants import Series, Variant
 
 pytestmark = pytest.mark.mpi
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpilbm.bench import measure
-from mpilbm.boxes import MASK, PRECISIONS, RADIUS, SETTINGS, TILE, box, tiled_rock
+from mpilbm.bench.boxes import MASK, PRECISIONS, RADIUS, SETTINGS, TILE, box, tiled_rock
+from mpilbm.bench.measure import measure
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.overrides import override
 from mpilbm.errors import CaseError, CommandError, NonFiniteError

@@ -6,12 +6,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+from mpilbm.bench.variants import Series
 from mpilbm.errors import MpilbmError
 from mpilbm.parallel.launcher import without_launcher
 from mpilbm.registry import find
 from mpilbm.storage.own_files import SUMMARY
 from mpilbm.system import processes, toml_text
-from mpilbm.variants import Series
 
 USUAL = {
     "lattice": "D2Q9,D3Q19",

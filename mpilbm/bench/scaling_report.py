@@ -7,17 +7,17 @@ from itertools import groupby
 from os.path import isdir
 from pathlib import Path
 
+from mpilbm.bench.scaling import digits, percent
+from mpilbm.bench.scaling_model import Model, model
+from mpilbm.bench.scaling_plots import draw
+from mpilbm.bench.table import markdown
+from mpilbm.bench.variants import size_text
 from mpilbm.errors import CommandError
 from mpilbm.printable import one_line
-from mpilbm.report import markdown
-from mpilbm.scaling import digits, percent
-from mpilbm.scaling_model import Model, model
-from mpilbm.scaling_plots import draw
 from mpilbm.storage.directory import make_folder
 from mpilbm.storage.files import whole
 from mpilbm.system.input_text import NotATextFile, read_text
 from mpilbm.units import counted
-from mpilbm.variants import size_text
 
 PAGE = "scaling.md"
 NAMES = ("lattice", "collision", "layout", "precision", "setting")

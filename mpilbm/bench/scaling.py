@@ -10,17 +10,17 @@ from pathlib import Path
 
 import click
 
-from mpilbm import link
+from mpilbm.bench import link
+from mpilbm.bench.table import HEAD, facts, markdown, require_place, write_json
+from mpilbm.bench.variants import USUAL, Series, Variant, label, plan, size_text
 from mpilbm.errors import CommandError
 from mpilbm.parallel import launcher
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find
-from mpilbm.report import HEAD, facts, markdown, require_place, write_json
 from mpilbm.run.progress import say
 from mpilbm.run.run import open_device
 from mpilbm.system import cache
-from mpilbm.variants import USUAL, Series, Variant, label, plan, size_text
 
 BOX = USUAL | {"setting": "periodic"}
 TINY = 16  # cells a side: a step takes what its launches take
@@ -63,7 +63,7 @@ def everything(comm) -> dict:
     MPI = launcher.library()
     hosts = comm.allgather(platform.node())
     package = sorted(
-        file for file in Path(__file__).parent.rglob("*") if file.suffix in (".py", ".h")
+        file for file in Path(__file__).parents[1].rglob("*") if file.suffix in (".py", ".h")
     )
     kept = {name: value for name, value in os.environ.items() if name.startswith(ENVIRONMENT)}
     return facts(comm, shlex.join(["mpilbm", *sys.argv[1:]])) | {

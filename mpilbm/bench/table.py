@@ -12,12 +12,12 @@ import click
 import numpy as np
 
 from mpilbm import __version__
-from mpilbm import startup as starts
 from mpilbm.backends import tuning
+from mpilbm.bench import startup as starts
+from mpilbm.bench.variants import USUAL, label, plan, size_text
 from mpilbm.errors import CommandError, FileSystemError
 from mpilbm.parallel.agree import on_root
 from mpilbm.units import counted
-from mpilbm.variants import USUAL, label, plan, size_text
 
 HEAD = ("lattice", "collision", "layout", "precision", "setting", "size", "ranks")
 

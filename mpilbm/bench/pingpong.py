@@ -9,12 +9,12 @@ import click
 import numpy as np
 
 from mpilbm.backends import cpu
+from mpilbm.bench.table import facts, markdown, write_json
 from mpilbm.errors import CaseError
 from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.parallel import gpu_aware, slabs
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.registry import make, names
-from mpilbm.report import facts, markdown, write_json
 from mpilbm.run.run import open_device
 
 SIZES = (8, 64, 512, 2**12, 2**15, 2**18, 2**21, 2**24, 2**26)  # bytes

@@ -17,11 +17,11 @@ from test_run import STEADY, flow, go, signal_at, summary
 
 from mpilbm.errors import FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.outputs import number_of_cells
-from mpilbm.outputs.checkpoint import existing
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.solver.solver import Solver
 from mpilbm.storage import planes
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND, MOST_FILES
+from mpilbm.storage.checkpoint_names import existing
 
 SNAPSHOTS = [{"name": "snapshot", "every": 5}]
 BOTH = [*SNAPSHOTS, {"name": "checkpoint", "every": 10}]

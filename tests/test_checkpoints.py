@@ -12,8 +12,9 @@ from outputs_cases import BODY, TWO, damage, flip, make_case, make_context
 
 from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Output, next_due, restart
-from mpilbm.outputs.checkpoint import Checkpoint, existing
+from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.planes import PlaneFile
 
 

@@ -11,8 +11,8 @@ import h5py
 import pytest
 from test_launcher import MPIRUN, python, with_mpirun
 
-from mpilbm.outputs.checkpoint import existing
 from mpilbm.parallel import launcher
+from mpilbm.storage.checkpoint_names import existing
 from mpilbm.system import cache
 from mpilbm.system.file_digest import verify
 

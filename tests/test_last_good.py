@@ -10,7 +10,6 @@ from test_run import flow, go, monitor, signal_at, state, summary
 from mpilbm.case.case import parse_case
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import Context
-from mpilbm.outputs.checkpoint import existing
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.run import last_good, steady
@@ -18,6 +17,7 @@ from mpilbm.run.last_good import LastGood
 from mpilbm.run.run import build_solver
 from mpilbm.solver.diagnostics import Diagnostics
 from mpilbm.solver.solver import Solver
+from mpilbm.storage.checkpoint_names import existing
 
 
 def blow_up_at(monkeypatch, step):

@@ -21,7 +21,7 @@ from test_laws_collision import (
     vanishes,
 )
 
-from mpilbm.layouts import moments
+from mpilbm.physics import hermite
 from mpilbm.registry import find
 
 
@@ -116,5 +116,5 @@ def test_nothing_is_left_beyond_the_second_moments(lattice, collision, force):
     """What leaves is w_i times its first three Hermite moments: all that `moments` stores."""
     fluid = Fluid(lattice, collision, force)
     f_star = fluid.collide(fluid.f())
-    again = moments.populations(fluid.lattice, *moments.moments_of(fluid.lattice, f_star))
+    again = hermite.populations(fluid.lattice, *hermite.moments_of(fluid.lattice, f_star))
     assert all(vanishes(a - b) for a, b in zip(f_star, again, strict=True))

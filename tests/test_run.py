@@ -12,11 +12,11 @@ from outputs_cases import damage, make_case
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
-from mpilbm.outputs.checkpoint import existing
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
 from mpilbm.solver.solver import Solver
 from mpilbm.solver.step_times import EVERY, StepTimes
+from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.csv_log import Rows
 
 OUTPUTS = [

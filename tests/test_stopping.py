@@ -12,11 +12,11 @@ import pytest
 from test_run import flow, go
 
 from mpilbm.errors import StoppedEarly, Terminated
-from mpilbm.outputs.checkpoint import existing
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.progress import Progress, say
 from mpilbm.run.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.solver.solver import Solver
+from mpilbm.storage.checkpoint_names import existing
 from mpilbm.system import cache
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from mpilbm.codegen.coordinates import given
-from mpilbm.layouts.moments import populations
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.equilibria import dot, expanded
 from mpilbm.physics.forcing import Forcing
+from mpilbm.physics.hermite import populations
 from mpilbm.physics.lattices import AXES, Lattice
 
 

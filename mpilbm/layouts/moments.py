@@ -18,10 +18,8 @@ and not at all in a step of 3.2 ms in float32 (a cavity; 100 %).
 GB/s that `staged` reached there the 21 MB of a slab with two neighbours take 3.8 ms in float32.
 """
 
-from itertools import combinations_with_replacement
-
 from mpilbm.layouts import HERE, Layout, Place, against
-from mpilbm.physics.equilibria import dot
+from mpilbm.physics.hermite import moments_of, pairs, populations
 from mpilbm.registry import find, names, register
 
 
@@ -87,33 +85,10 @@ class Moments(Layout):
         return expand(lattice.D, stored, rest)
 
 
-def pairs(D: int) -> list[tuple[int, int]]:
-    """The components of a symmetric tensor: xx, xy, xz, yy, yz, zz."""
-    return list(combinations_with_replacement(range(D), 2))
-
-
 def stored_names(D: int) -> list[str]:
     """Names of the stored values, in order."""
     tensor = [f"a_{'xyz'[a]}{'xyz'[b]}" for a, b in pairs(D)]
     return ["density", *(f"u_{axis}" for axis in "xyz"[:D]), *tensor]
-
-
-def moments_of(lattice, f):
-    """density, momentum (D) and second moments sum_i Q_i f_i of Q populations."""
-    momentum = [dot([c[a] for c in lattice.c], f) for a in range(lattice.D)]
-    second = [dot([_hermite(lattice, c, a, b) for c in lattice.c], f) for a, b in pairs(lattice.D)]
-    return sum(f), momentum, second
-
-
-def populations(lattice, density, momentum, second, only=None) -> list:
-    """The populations (all, or those of the directions `only`) that have these moments alone."""
-    f = []
-    for i in range(lattice.Q) if only is None else only:
-        w, c = lattice.w[i], lattice.c[i]
-        weights = [(1 if a == b else 2) * _hermite(lattice, c, a, b) for a, b in pairs(lattice.D)]
-        even = density + dot(weights, second) / (2 * lattice.cs2**2)
-        f.append(w * even + w * dot(c, momentum) / lattice.cs2)
-    return f
 
 
 def compress(density, momentum, second, rest) -> list:
@@ -131,8 +106,3 @@ def expand(D: int, stored, rest):
 
 def _numbered(tensor, D: int):
     return zip(tensor, pairs(D), strict=True)
-
-
-def _hermite(lattice, c, a: int, b: int):
-    """c_a c_b - cs2 delta_ab."""
-    return c[a] * c[b] - (lattice.cs2 if a == b else 0)

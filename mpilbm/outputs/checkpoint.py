@@ -13,10 +13,8 @@ other name has one, so that they cannot collide. In 2D rows = 1, planes = ny. Th
 digest of all its bytes, see file_digest.py.
 """
 
-import re
 import zlib
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -26,12 +24,12 @@ from mpilbm import __version__
 from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
+from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.file_system import best_writer
 from mpilbm.storage.places import dataset
 from mpilbm.storage.planes import plane_file
 
 FORMAT = 2  # 1 had no digest
-PATTERN = "checkpoint_*.h5"
 ENTRIES = "boundary."
 SOLID = "solid.crc32"
 
@@ -161,18 +159,6 @@ def describe_entries(file, states, entries):
 def group_name(label: str) -> str:
     """The group of a fluid in the file."""
     return label or "fluid"
-
-
-def existing(directory) -> list[tuple[int, Path]]:
-    """(step, path) of the checkpoints in a directory, the newest last."""
-    steps = ((step_in_name(path), path) for path in Path(directory).glob(PATTERN))
-    return sorted((step, path) for step, path in steps if step is not None)
-
-
-def step_in_name(path) -> int | None:
-    """The step that the name of a checkpoint has; None if it has another form."""
-    match = re.fullmatch(r"checkpoint_([0-9]{9,})\.h5", Path(path).name)
-    return int(match[1]) if match else None
 
 
 def checksums(data) -> list[int]:

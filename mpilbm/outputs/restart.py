@@ -17,11 +17,10 @@ from mpilbm.outputs.checkpoint import (
     FORMAT,
     SOLID,
     checksums,
-    existing,
     group_name,
-    step_in_name,
 )
 from mpilbm.parallel.agree import on_root, together
+from mpilbm.storage.checkpoint_names import existing, step_in_name
 from mpilbm.storage.planes import blocks
 from mpilbm.system.file_digest import DamagedFileError, NoDigestError, verify
 

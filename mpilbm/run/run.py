@@ -13,9 +13,10 @@ from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.outputs import Context, number_of_cells
-from mpilbm.outputs.checkpoint import Checkpoint, existing
+from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.restart import candidates, load
 from mpilbm.outputs.summary import Summary
+from mpilbm.outputs.writers import Writers
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.preflight.inspection import initial_ranges, inspect
@@ -24,9 +25,9 @@ from mpilbm.run.steady import Watch
 from mpilbm.run.stopping import Signals, Stopping, time_limit
 from mpilbm.solver import memory_plan
 from mpilbm.solver.solver import Solver
+from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.clock import Clock
 from mpilbm.storage.directory import RunDirectory
-from mpilbm.storage.writers import Writers
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import Finding, in_order
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from mpilbm.errors import CaseError, CommandError
-from mpilbm.outputs.checkpoint import existing
 from mpilbm.storage import own_files
+from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.files import PARTIAL
 from mpilbm.units import counted, in_words
 

@@ -11,12 +11,13 @@ from outputs_cases import BODY, TWO, flip, make_case, make_context
 
 from mpilbm.errors import CaseError, FileSystemError, NonFiniteError
 from mpilbm.outputs import restart
-from mpilbm.outputs.checkpoint import Checkpoint, existing
+from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.outputs.writers import Writers
 from mpilbm.run.steady import Steady
 from mpilbm.storage import file_system, planes
-from mpilbm.storage.writers import Writers
+from mpilbm.storage.checkpoint_names import existing
 
 pytestmark = pytest.mark.mpi
 

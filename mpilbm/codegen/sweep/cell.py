@@ -11,6 +11,7 @@ from mpilbm.codegen.kernel_text import centre
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.layouts import moments
+from mpilbm.physics import hermite
 
 
 def chain(terms: list[str]) -> str:
@@ -35,7 +36,7 @@ def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
     lines = [f"const real {name} = {load.format(k)};" for k, name in enumerate(names)]
     lines.append(f"const real rho = {_rest(model)};")
     lines += [f"const real j_{a} = rho * u_{a}, v_{a} = u_{a} * UNIT;" for a in axes]
-    for a, b in moments.pairs(D):
+    for a, b in hermite.pairs(D):
         name = axes[a] + axes[b]
         lines.append(f"const real m_{name} = fma(j_{axes[a]}, v_{axes[b]}, a_{name});")
     trace = chain([f"m_{a}{a}" for a in axes])
@@ -64,7 +65,7 @@ def _population(lattice, i: int) -> list[str]:
         f"const real base_{speed} = {_number(w)} * base;",
         f"const real {even} = fma({weight}, {squares}, base_{speed});",
     ]
-    for a, b in moments.pairs(lattice.D):
+    for a, b in hermite.pairs(lattice.D):
         if a != b and c[a] * c[b]:
             before, even = even, f"{even}{'m' if c[a] * c[b] < 0 else 'p'}"
             factor = _number(c[a] * c[b] * w / cs2**2)
@@ -96,7 +97,7 @@ def cell_centres(model: Model) -> dict[str, str]:
 def collision_lines(model: Model) -> list[str]:
     """density, j and second moments -> those stored of what leaves, as the collision has it."""
     lattice, D = model.lattice, model.lattice.D
-    axes, pairs = "xyz"[:D], moments.pairs(D)
+    axes, pairs = "xyz"[:D], hermite.pairs(D)
     lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
     lines.append("const real inverse = reciprocal(rho);")
     for value in model.forcing.components() if model.forcing else ():
@@ -132,18 +133,18 @@ def _leaving(model: Model, let) -> list:
     the equilibrium may see in another way.
     """
     lattice, D = model.lattice, model.lattice.D
-    axes, pairs = "xyz"[:D], moments.pairs(D)
+    axes, pairs = "xyz"[:D], hermite.pairs(D)
     rho, unit = symbol("rho"), symbol("UNIT")
     density = unit * symbol("density")
     u = [unit * symbol(f"u_{a}") for a in axes]
     force = [unit * symbol(f"scaled_{a}") if model.forcing else 0 for a in axes]
     momentum = [rho * v - model.half * F / sympify(2) for v, F in zip(u, force, strict=True)]
     second = [unit * symbol(f"a_{axes[a]}{axes[b]}") + rho * u[a] * u[b] for a, b in pairs]
-    f = moments.populations(lattice, density, momentum, second)
+    f = hermite.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
     left = model.leaving(f, density, rho, u, force, rates, let)
-    density, momentum, second = moments.moments_of(lattice, left)
+    density, momentum, second = hermite.moments_of(lattice, left)
     stored = moments.compress(expand(density), [expand(j) for j in momentum],
                               [expand(m) for m in second], lambda _: rho)  # fmt: skip
     stored = [expand(value / unit).subs(1 / rho, symbol("inverse")) for value in stored]

@@ -16,6 +16,7 @@ from mpilbm.codegen.sweep.cell import (
 )
 from mpilbm.codegen.sweep.walls import FACES, bounce, clear
 from mpilbm.layouts import moments
+from mpilbm.physics import hermite
 
 
 def sweep_text(model: Model, kernel) -> str:
@@ -76,7 +77,7 @@ class Parts:
     def __init__(self, lattice):
         self.lattice = lattice
         axes = "xyz"[: lattice.D]
-        self.sums = ["", *axes, *(axes[a] + axes[b] for a, b in moments.pairs(lattice.D))]
+        self.sums = ["", *axes, *(axes[a] + axes[b] for a, b in hermite.pairs(lattice.D))]
         self.across = axes[-1]
         inside = [i for i in range(lattice.Q) if lattice.offset(i)[1:] != (0, 0)]
         self.moving = {i: k for k, i in enumerate(inside)}

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from mpilbm.layouts.moments import moments_of, populations
 from mpilbm.physics.boundaries.outflow import FromInside
+from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.registry import register
 
 

@@ -1,7 +1,7 @@
 """On-site velocity and pressure: all populations anew, from density, velocity and stress."""
 
-from mpilbm.layouts.moments import moments_of, populations
 from mpilbm.physics.boundaries.given import OnSite
+from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.registry import register
 
 

@@ -255,7 +255,10 @@ def test_exit_code_is_that_of_the_error(monkeypatch):
 
 
 def test_a_fault_of_the_program_keeps_its_traceback():
-    code = "import mpilbm.preflight.catalogue as l, mpilbm.cli as c; l.describe = lambda k: 1 / 0; c.main()"
+    code = (
+        "import mpilbm.preflight.catalogue as l, mpilbm.cli as c\n"
+        "l.describe = lambda kind: 1 / 0\nc.main()"
+    )
     done = subprocess.run([sys.executable, "-c", code, "list"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr

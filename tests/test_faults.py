@@ -41,7 +41,7 @@ every = 5
 
 RUN = """
 import errno, os, signal, sys, threading
-from mpilbm.solver import Solver
+from mpilbm.solver.solver import Solver
 original, pwrite = Solver.step, os.pwrite
 full = False
 

@@ -75,8 +75,8 @@ sys.path[:0] = {tests!r}
 from outputs_cases import flip
 from test_flipped_bits import STEPS, case_of
 from mpilbm.errors import CaseError
-from mpilbm.halo.world import Serial
-from mpilbm.run import run
+from mpilbm.parallel.ranks import Serial
+from mpilbm.run.run import run
 
 done, folder = Path({done!r}), Path({folder!r})
 older, newest, last = (done / f"checkpoint_00000000{{k}}.h5" for k in (4, 6, STEPS))

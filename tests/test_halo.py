@@ -173,7 +173,7 @@ def test_the_probe_compares_every_value(spoil):
 
 MEASURING = """
 import sys
-from mpilbm import pingpong
+from mpilbm.bench import pingpong
 pingpong.measure.__defaults__ = ((8, 4096),)
 sys.argv[1:] = ["info", "--probe", "--json", "ways.json"]
 from mpilbm.cli import main

@@ -106,7 +106,7 @@ def test_a_child_imports_the_package_of_its_parent(tmp_path):
     shutil.copytree(Path(processes.__file__).parents[1], tmp_path / "mpilbm")
     (tmp_path / "json.py").write_text("raise ImportError")
     text = "import json, mpilbm.errors; print(mpilbm.errors.__file__)"
-    parent = f"from mpilbm import processes; print(processes.python({text!r})[3])"
+    parent = f"from mpilbm.system import processes; print(processes.python({text!r})[3])"
     options = {"capture_output": True, "text": True, "check": True, "cwd": "/"}
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(

@@ -113,7 +113,7 @@ def test_launcher_without_library(monkeypatch):
 FAILING = """
 import time
 from mpilbm.errors import CaseError, FileSystemError
-from mpilbm.halo.world import abort_on_error
+from mpilbm.parallel.ranks import abort_on_error
 with abort_on_error() as comm:
     {body}
 """

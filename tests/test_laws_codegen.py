@@ -122,7 +122,7 @@ def test_what_shapes_the_text_is_in_its_structure():
 GENERATE = """
 import hashlib, json, sys
 from mpilbm import codegen
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 cases = [(n, parse_case(t, "test.toml")) for n, t in json.load(sys.stdin)]
 print(json.dumps({n: [codegen.build(c).to_json(), codegen.structure(c)] for n, c in cases}))
 """
@@ -169,7 +169,7 @@ def test_text_does_not_depend_on_hashes_or_order():
 HIT = """
 import json, sys
 from mpilbm import codegen
-from mpilbm.case import parse_case
+from mpilbm.case.case import parse_case
 program = codegen.generate(parse_case(json.load(sys.stdin), "test.toml"))
 print("sympy" in sys.modules, program.to_json())
 """

@@ -21,7 +21,7 @@ from mpilbm.preflight.plan import plan
 call, case, refused = test_cli.call, test_cli.case, test_cli.refused
 UNITS = {"cell": 1e-3, "step": 1e-4, "density": 1000}
 PLUGIN = """
-from mpilbm.collisions import Collision
+from mpilbm.physics.collisions import Collision
 from mpilbm.registry import register
 
 

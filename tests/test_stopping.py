@@ -105,7 +105,7 @@ def test_a_signal_before_the_first_step_is_not_lost(tmp_path, monkeypatch):
 BEFORE = """
 import os, signal, sys
 from mpilbm.cli import main
-from mpilbm.solver import Solver
+from mpilbm.solver.solver import Solver
 
 name = "{name}"
 if name:

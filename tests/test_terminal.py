@@ -21,8 +21,8 @@ from mpilbm.system import terminal
 # Each step is a line of the log, and a library in C prints too.
 RUN = """
 import os, sys
-from mpilbm import progress
-from mpilbm.solver import Solver
+from mpilbm.run import progress
+from mpilbm.solver.solver import Solver
 original = Solver.step
 def step(solver):
     original(solver)

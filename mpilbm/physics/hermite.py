@@ -20,8 +20,8 @@ def moments_of(lattice, f):
 def populations(lattice, density, momentum, second, only=None) -> list:
     """The populations whose Hermite moments above the second order are zero.
 
-    f_i = w_i (rho + rho c_i.u / cs2 + H2_i : Pi / (2 cs4)), of all directions or of those in `only`.
-    `second` holds the components of Pi in the order of `pairs`.
+    f_i = w_i (rho + rho c_i.u / cs2 + H2_i : Pi / (2 cs4)), of all directions, or of
+    those in `only`. `second` holds the components of Pi in the order of `pairs`.
     """
     f = []
     for i in range(lattice.Q) if only is None else only:

@@ -1,1 +1,4 @@
-"""The package mpilbm.storage."""
+"""Result files: run folder, collective HDF5, CSV, background writing, digests.
+
+Imports no output and no solver. Outputs use it; add a file format here.
+"""

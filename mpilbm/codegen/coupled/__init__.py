@@ -1,1 +1,1 @@
-"""The package mpilbm.solver.coupled_fields."""
+"""Kernels of coupled fluids: the potentials of a cell and the collisions that use them."""

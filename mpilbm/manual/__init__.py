@@ -1,0 +1,1 @@
+"""The manual, which is installed with the program."""

@@ -1,0 +1,51 @@
+"""The public names for plug-ins: base classes, `register`, and the types that their methods use.
+
+    from mpilbm.plugin import Collision, register
+
+Everything else in the package may move between versions.
+"""
+
+from mpilbm.backends import Backend, Device
+from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.geometry.shapes import Shape
+from mpilbm.halo import Exchange, Exchanger, Halo
+from mpilbm.layouts import HERE, Layout, Place, against
+from mpilbm.outputs import Context, Output
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries.outflow import FromInside
+from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.closures import Closure
+from mpilbm.physics.collisions import Collision
+from mpilbm.physics.couplings import Coupling
+from mpilbm.physics.equilibria import Equilibrium, dot
+from mpilbm.physics.forcing import Forcing
+from mpilbm.physics.lattices import Lattice
+from mpilbm.registry import register
+
+__all__ = [
+    "HERE",
+    "Backend",
+    "Boundary",
+    "CaseError",
+    "Closure",
+    "Collision",
+    "Context",
+    "Coupling",
+    "Device",
+    "Equilibrium",
+    "Exchange",
+    "Exchanger",
+    "Forcing",
+    "FromInside",
+    "Halo",
+    "Lattice",
+    "Layout",
+    "MpilbmError",
+    "Output",
+    "Place",
+    "Shape",
+    "Wall",
+    "against",
+    "dot",
+    "register",
+]

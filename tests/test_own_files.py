@@ -140,7 +140,7 @@ def test_ranks_that_fail_give_all_back(done):
 KILLED = """
 import os, signal, sys
 from mpilbm.run import run
-from mpilbm.outputs import own_files
+from mpilbm.storage import own_files
 def kill(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 {where} = kill

@@ -13,7 +13,7 @@ from mpilbm.codegen.inner_cell import OWN
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
-from mpilbm.codegen.program import Access
+from mpilbm.codegen.program import Access, Phase
 from mpilbm.layouts import HERE
 
 ENTRY = {}
@@ -32,7 +32,7 @@ LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "in
 
 def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
     """Compute what enters each entry of a list into the staging array; see codegen.beside."""
-    kernel = EntryText(f"{name}_{parity}", f"{boundary.name}: {type(boundary).__doc__}", fluid)
+    kernel = EntryText(name, f"{boundary.name}: {type(boundary).__doc__}", fluid, parity)
     array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
     kernel.argument("staging", array)
     kernel.put = {i: f"{store}(staging, {staged(i)}, {{}});" for i in range(fluid.lattice.Q)}
@@ -41,7 +41,7 @@ def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) ->
 
 def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
     """Write what enters along links that turn back to where the next step gathers it."""
-    kernel = EntryText(f"{name}_at_once_{parity}", f"{boundary.name}: what left comes back", fluid)
+    kernel = EntryText(f"{name}_at_once", f"{boundary.name}: what left comes back", fluid, parity)
     kernel.unstaged()
     kernel.argument("f", "store*")
     kernel.put = {
@@ -55,7 +55,7 @@ def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryTe
 def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
     """Exchange what left a link's cell for what left that at the link's other end."""
     text = f"{boundary.name}: what left comes back at both ends of a link that wraps around"
-    kernel = EntryText(f"{name}_exchange_{parity}", text, fluid)
+    kernel = EntryText(f"{name}_exchange", text, fluid, parity)
     kernel.unstaged()
     kernel.argument("f", "store*")
     lattice, layout, grid = fluid.lattice, fluid.layout, fluid.grid
@@ -84,7 +84,7 @@ def _incoming(kernel: "EntryText", fluid: FluidKernels, boundary, parity, beside
 
 def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
     """The velocity of what left some cells, which may lie in the next plane of another slab."""
-    kernel = EntryText(f"{name}_near_{parity}", "u of what left the cells behind links", fluid)
+    kernel = EntryText(f"{name}_near", "u of what left the cells behind links", fluid, parity)
     kernel.links = ""
     kernel.argument("near", "real*")
     _, _, u = fluid.model.macroscopic(kernel, fluid.left(kernel, parity), -1)
@@ -104,7 +104,7 @@ def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
 def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
     """The state of each entry of a list before the first step, from what left the cells."""
     text = f"{boundary.name}: the state before the first step"
-    kernel = EntryText(f"{name}_begin_{parity}", text, fluid)
+    kernel = EntryText(f"{name}_begin", text, fluid, parity)
     kernel.links = ""
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
@@ -118,7 +118,7 @@ def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) ->
 def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelText:
     """Write what was staged, of directions from `lowest` on, to where the step will read it."""
     text = "the population that enters -> where the next step gathers it"
-    kernel = EntryText(f"enter_{parity}", text, fluid)
+    kernel = EntryText("enter", text, fluid, parity)
     kernel.argument("staging", "store*")
     kernel.argument("f", "store*")
     for i in range(lowest, fluid.lattice.Q):
@@ -132,7 +132,7 @@ def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
 def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelText:
     """Compute listed cells anew, where what enters has no place of its own to be written to."""
     text = "as collide_stream, with the populations that enter at boundaries"
-    kernel = EntryText(f"again_{parity}", text, fluid)
+    kernel = EntryText("again", text, fluid, parity, "collide")
     kernel.links = ""
     kernel.argument("staging", "real*")
     for i, f in enumerate(fluid.arriving(kernel, parity, "f_in")):
@@ -152,7 +152,7 @@ def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) 
     """
     model, lattice = fluid.model, fluid.lattice
     text = "f_opp_out + f_i_in - 2 feq_i(1, 0), f_opp_out - f_i_in"
-    kernel = EntryText(f"exchanged_{parity}", text, fluid)
+    kernel = EntryText("exchanged", text, fluid, parity, "other")
     kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     kernel.argument("exchanged", "double*")
     if whole:
@@ -190,8 +190,11 @@ def _listed(i: int) -> str:
 class EntryText(KernelText):
     """A kernel over entries; `incoming` of a direction is computed only if its link is missing."""
 
-    def __init__(self, name: str, equations: str, fluid: FluidKernels):
-        super().__init__(name, "entries", equations)
+    def __init__(
+        self, role: str, equations: str, fluid: FluidKernels, parity: int,
+        phase: Phase = "boundary",
+    ):  # fmt: skip
+        super().__init__(role, "entries", equations, parity=parity, phase=phase)
         self.sizes(fluid.grid)
         self.listed = fluid.grid.over == "nodes"
         self.directions = fluid.lattice.Q

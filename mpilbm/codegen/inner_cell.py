@@ -1,6 +1,7 @@
 """The text of a list's kernel where it speaks of a cell inwards of the entry's."""
 
 import re
+from dataclasses import replace
 
 OWN = "own"  # the entry's place in the arrays of its own list
 NAMES = re.compile(r"\b(cells?|blocked|moved|slipped|plane|row|x|node)(_[mp])?\b")
@@ -31,7 +32,8 @@ class InwardText:
     def read(self, name, pointer, type, grid, slot, offset):
         """Load a value of the cell inwards."""
         value = self._kernel.read(f"{name}{self._end}", pointer, type, grid, slot, offset)
-        self._kernel.loads[value] = self._shifted(self._kernel.loads[value])
+        load = self._kernel.loads[value]
+        self._kernel.loads[value] = replace(load, address=self._shifted(load.address))
         return value
 
     def load(self, name, text):

@@ -1,13 +1,14 @@
 """A kernel in the making: what it reads, the values it names, what it writes, and its text."""
 
 import re
+from dataclasses import dataclass
 from typing import ClassVar
 
-from sympy import sympify
+from sympy import Symbol, sympify
 
 from mpilbm.codegen.cse import share
 from mpilbm.codegen.printer import c_text, symbol
-from mpilbm.codegen.program import Access, Argument, Kernel
+from mpilbm.codegen.program import OF, Access, Argument, Kernel, Phase
 from mpilbm.layouts.grid import Grid
 
 CELL_HEAD = "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p"
@@ -25,6 +26,18 @@ STORED = re.compile(r"(?:STORE(?:_REAL|_LINE|_HERE|_OWN)*|COPY)\((\w+)")
 ORDER = ("*", "int64", "int", "real")
 
 
+@dataclass(frozen=True)
+class Load:
+    """A value of an array, loaded by a macro of the prelude: the C expression is `str(load)`."""
+
+    macro: str
+    pointer: str
+    address: str
+
+    def __str__(self):
+        return f"{self.macro}({self.pointer}, {self.address})"
+
+
 class KernelText:
     """Collects reads, named values and statements; prints them in an order that C takes.
 
@@ -34,12 +47,17 @@ class KernelText:
     line_parameters = "LINE_PARAMETERS"  # of a function that a CPU gives its lines
     parts: ClassVar[tuple[str, ...]] = ("at",)  # the functions that the driver calls
 
-    def __init__(self, name: str, over: str, equations: str, unit: int = 1):
-        self.name, self.over, self.equations, self.unit = name, over, equations, unit
+    def __init__(
+        self, role: str, over: str, equations: str, unit: int = 1, *,
+        parity: int | None = None, phase: Phase = "other",
+    ):  # fmt: skip
+        self.role, self.over, self.equations, self.unit = role, over, equations, unit
+        self.parity, self.phase = parity, phase
+        self.fluid: int | None = None  # number of the coupled fluid that it belongs to
         self._own = "" if unit == 1 else "_OWN"
         self.listed = over.startswith("node")  # cells are found in tables
         self.arguments: dict[str, str] = {}
-        self.loads: dict = {}  # symbol -> C text of the value loaded
+        self.loads: dict[Symbol, Load | str] = {}  # the value loaded, or its C text
         self.coordinates: dict = {}  # symbol -> C text of the cell's number along an axis
         self.definitions: dict = {}  # symbol -> expression
         self.statements: list[tuple[str, tuple]] = []  # C text with {0}, {1} … for expressions
@@ -47,6 +65,12 @@ class KernelText:
         self.reads: list[Access] = []
         self.writes: list[Access] = []
         self.sent: list[tuple[str, str]] = []  # (pointer, address) of stores that bypass the cache
+
+    @property
+    def name(self) -> str:
+        """The name of the C function: the role, the parity and the fluid, where it has these."""
+        parity = "" if self.parity is None else f"_{self.parity}"
+        return f"{self.role}{parity}{'' if self.fluid is None else OF.format(self.fluid)}"
 
     def argument(self, name: str, type: str):
         """Declare a parameter of the kernel; returns its symbol."""
@@ -76,7 +100,7 @@ class KernelText:
         value = symbol(name)
         if value not in self.loads:
             own = {"store": self._own, "real": "_REAL"}[type]
-            self.loads[value] = f"LOAD{own}({pointer}, {address})"
+            self.loads[value] = Load(f"LOAD{own}", pointer, address)
             self.reads.append(Access(grid.name, slot, offset))
             self.touched[0].add(pointer)
         return value
@@ -137,7 +161,10 @@ class KernelText:
     def kernel(self) -> Kernel:
         """The description that goes with the text."""
         arguments = tuple(Argument(name, self.arguments[name]) for name in self._sorted())
-        return Kernel(self.name, self.over, arguments, tuple(self.reads), tuple(self.writes))
+        accesses = tuple(self.reads), tuple(self.writes)
+        return Kernel(
+            self.name, self.over, arguments, *accesses, self.parity, self.fluid, self.phase
+        )
 
     def text(self) -> str:
         """The cell function and its driver."""
@@ -207,8 +234,9 @@ class KernelText:
         if not self.sent:
             return ""
         lines = "".join(
-            f"  ahead(&{text.partition('(')[2][:-1].replace(', ', '[', 1)}]);\n"
-            for text in self.loads.values()
+            f"  ahead(&{load.pointer}[{load.address}]);\n"
+            for load in self.loads.values()
+            if isinstance(load, Load)
         )
         lines += "".join(
             f"  stream_out({pointer} + {address}, line[{k}], count);\n"
@@ -247,8 +275,8 @@ def centre(index: str) -> str:
 class RowSums(KernelText):
     """A kernel over rows that adds (or takes the maximum of) values of the cells of a row."""
 
-    def __init__(self, name: str, equations: str, over: str = "rows"):
-        super().__init__(name, over, equations)
+    def __init__(self, role: str, equations: str, over: str = "rows", *, parity: int | None = None):
+        super().__init__(role, over, equations, parity=parity)
         self.columns = 0
         self.maxima = 0
         self.argument("sums", "double*")

@@ -12,8 +12,8 @@ class NodeText(KernelText):
 
     line_parameters = "NODE_LINE_PARAMETERS"
 
-    def __init__(self, name: str, equations: str, unit: int = 1):
-        super().__init__(name, "nodes", equations, unit)
+    def __init__(self, role: str, equations: str, unit: int, parity: int):
+        super().__init__(role, "nodes", equations, unit, parity=parity, phase="collide")
         self.fetched: list[str] = []  # C text of what fills line 0, 1, …
         self.scattered: list[str] = []  # and of what sends them
 

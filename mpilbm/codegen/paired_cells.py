@@ -18,8 +18,8 @@ class PairText(KernelText):
 
     parts = ("at", "pair")
 
-    def __init__(self, name: str, equations: str, grid: Grid, unit: int = 1):
-        super().__init__(name, "pairs", equations, unit)
+    def __init__(self, role: str, equations: str, grid: Grid, unit: int, parity: int):
+        super().__init__(role, "pairs", equations, unit, parity=parity, phase="collide")
         self.grid = grid
 
     def functions(self, declared):

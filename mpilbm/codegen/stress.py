@@ -16,7 +16,7 @@ def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
     """
     model, lattice = fluid.model, fluid.lattice
     text = "rho - 1, -sum c_a c_b (g - feq), g = (f_out + f_in) / 2"
-    kernel = EntryText(f"stress_{parity}", text, fluid)
+    kernel = EntryText("stress", text, fluid, parity, "other")
     kernel.links = ""
     kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     kernel.argument("stress", "double*")

@@ -10,22 +10,12 @@ from sympy import Piecewise, sympify
 from mpilbm.codegen.boundary_cell import BoundaryCell, mirror_of, staged
 from mpilbm.codegen.cse import share
 from mpilbm.codegen.inner_cell import OWN
-from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.codegen.kernel_text import KernelText, entry_place
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Access, Phase
 from mpilbm.layouts import HERE
 
-ENTRY = {}
-ENTRY["cells"] = """\
-const int64 cell = cells[entry];
-const int x = (int)(cell & 0x1fffff), row = (int)(cell >> 21 & 0x1fffff);
-const int64 plane = (cell >> 42) + first;
-MAYBE_UNUSED const int x_m = X_BEFORE(x), x_p = X_AFTER(x);
-MAYBE_UNUSED const int row_m = BEFORE(row, rows), row_p = AFTER(row, rows);"""
-ENTRY["nodes"] = """\
-const int node = (int)(cells[entry] & 0x3ffffffffff);
-const int64 plane = (cells[entry] >> 42) + first;"""
 LINKS = "const int64 staged = start[{0}]; const uint32 links = missing[{0}];"
 LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
 
@@ -163,7 +153,7 @@ def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) 
     if whole and slip:
         kernel.argument("slipped", "int32*")
         kernel.argument("mirrors", "int64*")
-        mirrors = [mirror_of(kernel, fluid, i, "entry") for i in range(lattice.Q)]
+        mirrors = [mirror_of(kernel, fluid, i, "slipped[entry]") for i in range(lattice.Q)]
         streams = [Piecewise(m, (f_i, True)) for m, f_i in zip(mirrors, streams, strict=True)]
     rest = [0] * lattice.Q if model.offset else model.collision.feq(lattice, 1, 1, [0] * lattice.D)
     for i in range(0 if whole else 1, lattice.Q):
@@ -198,7 +188,8 @@ class EntryText(KernelText):
         self.sizes(fluid.grid)
         self.listed = fluid.grid.over == "nodes"
         self.directions = fluid.lattice.Q
-        self.head = self.entry = ENTRY[fluid.grid.over]
+        self.grid_over = fluid.grid.over  # "cells" or "nodes": what `cells` lists
+        self.entry = entry_place(self.grid_over, self.cell, "cells[entry]")
         self.incoming: dict = {}
         self.put: dict[int, str] = {}  # C text that stores what enters, {} its name
         self.following: dict = {}  # index of a value of the state: what the next step finds there
@@ -221,12 +212,13 @@ class EntryText(KernelText):
             self.do(f"if ({_listed(i)}) arrives_{i} = {value.format(staged(i))};")
         self.do("}}")
 
-    def per_entry(self, name: str, type: str) -> None:
-        """Declare an array of the list's own, in which the entry stands at `own`."""
+    def per_entry(self, name: str, type: str) -> str:
+        """Declare an array of the list's own; returns the C text of the entry's value."""
         if "own_first" not in self.arguments:
             self.argument("own_first", "int64")
             self.entry = f"const int64 {OWN} = entry - own_first;\n{self.entry}"
         self.argument(name, type)
+        return f"{name}[{OWN}]"
 
     def state(self, k: int, count: int) -> str:
         """C text of the index of value k of the entry's state."""

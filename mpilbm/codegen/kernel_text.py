@@ -1,6 +1,7 @@
 """A kernel in the making: what it reads, the values it names, what it writes, and its text."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from sympy import Symbol, sympify
 from mpilbm.codegen.cse import share
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import OF, Access, Argument, Kernel, Phase
-from mpilbm.layouts.grid import Grid
+from mpilbm.layouts.grid import CELL, CellNames, Grid
 
 CELL_HEAD = "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p"
 HEAD = {
@@ -24,6 +25,7 @@ HEAD = {
 THREADS = {over: "ROW_THREADS" if over.endswith("rows") else 256 for over in HEAD}
 STORED = re.compile(r"(?:STORE(?:_REAL|_LINE|_HERE|_OWN)*|COPY)\((\w+)")
 ORDER = ("*", "int64", "int", "real")
+Index = Callable[[CellNames], str]  # C text of the number of a cell along an axis
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class KernelText:
 
     line_parameters = "LINE_PARAMETERS"  # of a function that a CPU gives its lines
     parts: ClassVar[tuple[str, ...]] = ("at",)  # the functions that the driver calls
+    cell: ClassVar[CellNames] = CELL  # the cell that it is called for
 
     def __init__(
         self, role: str, over: str, equations: str, unit: int = 1, *,
@@ -58,7 +61,7 @@ class KernelText:
         self.listed = over.startswith("node")  # cells are found in tables
         self.arguments: dict[str, str] = {}
         self.loads: dict[Symbol, Load | str] = {}  # the value loaded, or its C text
-        self.coordinates: dict = {}  # symbol -> C text of the cell's number along an axis
+        self.coordinates: dict[Symbol, tuple[Index, CellNames]] = {}  # along an axis
         self.definitions: dict = {}  # symbol -> expression
         self.statements: list[tuple[str, tuple]] = []  # C text with {0}, {1} … for expressions
         self.touched: tuple[set[str], set[str]] = set(), set()  # arrays read, arrays written
@@ -82,8 +85,11 @@ class KernelText:
         for name, type in grid.types().items():
             self.argument(name, type)
 
-    def address(self, grid: Grid, slot: int, offset) -> str:
-        """C text of the index of a value; declares what finds it, and the table it is read from."""
+    def address(self, grid: Grid, slot: int, offset, cell: CellNames | None = None) -> str:
+        """C text of the index of a value of a cell, by default of the kernel's own.
+
+        Declares the numbers and the table that the address needs.
+        """
         self.sizes(grid)
         number = grid.table(offset)
         if number is not None:
@@ -91,11 +97,14 @@ class KernelText:
             table = Access("node_next", number, (0, 0, 0))
             if table not in self.reads:
                 self.reads.append(table)
-        return grid.address(slot, offset)
+        return grid.address(slot, offset, cell or self.cell)
 
-    def read(self, name: str, pointer: str, type: str, grid: Grid, slot: int, offset):
+    def read(
+        self, name: str, pointer: str, type: str, grid: Grid, slot: int, offset,
+        cell: CellNames | None = None,
+    ):  # fmt: skip
         """Load a value of a field; returns the symbol `name`."""
-        address = self.address(grid, slot, offset)
+        address = self.address(grid, slot, offset, cell)
         self.argument(pointer, f"{type}*")
         value = symbol(name)
         if value not in self.loads:
@@ -113,10 +122,10 @@ class KernelText:
             self.loads[value] = text
         return value
 
-    def coordinate(self, name: str, index: str):
-        """The coordinate of the cell's centre whose number along an axis is `index` (C text)."""
+    def coordinate(self, name: str, index: "Index", cell: CellNames | None = None):
+        """The coordinate of a cell's centre, from the cell's number along an axis."""
         value = symbol(name)
-        self.coordinates[value] = index
+        self.coordinates[value] = index, cell or self.cell
         return value
 
     def _new(self, name: str):
@@ -194,7 +203,8 @@ class KernelText:
             if name in self.loads:
                 lines.append(f"const real {name} = {self.loads[name]};")
             elif name in self.coordinates:
-                lines.append(f"const real {name} = {centre(self.coordinates[name])};")
+                index, cell = self.coordinates[name]
+                lines.append(f"const real {name} = {centre(index(cell))};")
             elif name in known:
                 self._define(known[name], known, done, lines)
                 lines.append(f"const real {name} = {c_text(known[name])};")
@@ -306,3 +316,24 @@ class RowSums(KernelText):
     def driver(self, names):
         """As for cells, with the number of columns and which of them are maxima."""
         return f"FOR_{self.over.upper()}({self.name}_at, {self.columns}, {self.maxima}, {names})"
+
+
+def entry_place(over: str, cell: CellNames, packed: str) -> str:
+    """C text that finds the place of a packed cell index: of cells, or of nodes.
+
+    `packed` is the C text of the index.
+    """
+    if over == "nodes":
+        return (
+            f"const int {cell.node} = (int)({packed} & 0x3ffffffffff);\n"
+            f"const int64 {cell.plane} = ({packed} >> 42) + first;"
+        )
+    place, row, x = cell.cell, cell.row, cell.x
+    return (
+        f"const int64 {place} = {packed};\n"
+        f"const int {x} = (int)({place} & 0x1fffff), {row} = (int)({place} >> 21 & 0x1fffff);\n"
+        f"const int64 {cell.plane} = ({place} >> 42) + first;\n"
+        f"MAYBE_UNUSED const int {cell.x_m} = X_BEFORE({x}), {cell.x_p} = X_AFTER({x});\n"
+        f"MAYBE_UNUSED const int {cell.row_m} = BEFORE({row}, rows), "
+        f"{cell.row_p} = AFTER({row}, rows);"
+    )

@@ -17,9 +17,9 @@ class NodeText(KernelText):
         self.fetched: list[str] = []  # C text of what fills line 0, 1, …
         self.scattered: list[str] = []  # and of what sends them
 
-    def read(self, name, pointer, type, grid, slot, offset):
+    def read(self, name, pointer, type, grid, slot, offset, cell=None):
         """Load a value, through its line if it is a neighbour's."""
-        value = super().read(name, pointer, type, grid, slot, offset)
+        value = super().read(name, pointer, type, grid, slot, offset, cell)
         if offset != HERE:
             line = len(self.fetched)
             self.loads[value] = (

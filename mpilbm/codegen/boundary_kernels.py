@@ -25,6 +25,7 @@ def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) ->
     kernel = EntryText(name, f"{boundary.name}: {type(boundary).__doc__}", fluid, parity)
     array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
     kernel.argument("staging", array)
+    kernel.target = "staging"
     kernel.put = {i: f"{store}(staging, {staged(i)}, {{}});" for i in range(fluid.lattice.Q)}
     return _incoming(kernel, fluid, boundary, parity, beside)
 
@@ -34,6 +35,7 @@ def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryTe
     kernel = EntryText(f"{name}_at_once", f"{boundary.name}: what left comes back", fluid, parity)
     kernel.unstaged()
     kernel.argument("f", "store*")
+    kernel.target = "f"
     kernel.put = {
         i: f"STORE_HERE(f, {kernel.address(fluid.grid, *place)}, {{}});"
         for i in range(1, fluid.lattice.Q)
@@ -54,8 +56,8 @@ def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryT
         there = kernel.address(grid, *layout.gather(lattice, i, parity))
         kernel.do(f"const store here_{i} = {_listed(i)} ? f[{here}] : (store)0;")
         kernel.do(f"const store there_{i} = {_listed(i)} ? f[{there}] : (store)0;")
-        kernel.do(f"if ({_listed(i)}) COPY(f, {there}, here_{i});")
-        kernel.do(f"if ({_listed(i)}) COPY(f, {here}, there_{i});")
+        kernel.do(f"if ({_listed(i)}) COPY(f, {there}, here_{i});", writes="f")
+        kernel.do(f"if ({_listed(i)}) COPY(f, {here}, there_{i});", writes="f")
     return kernel
 
 
@@ -79,7 +81,7 @@ def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
     kernel.argument("near", "real*")
     _, _, u = fluid.model.macroscopic(kernel, fluid.left(kernel, parity), -1)
     for a, u_a in enumerate(u):
-        kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a)
+        kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a, writes="near")
     seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == fluid.grid.name]
     if fluid.grid.turned:  # what left towards a solid lies there
         seen += [(fluid.lattice.opp[slot], HERE) for slot, _ in seen]
@@ -101,7 +103,8 @@ def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) ->
     names = boundary.state(fluid.lattice)
     begins = boundary.begin(BoundaryCell(kernel, fluid, boundary, parity, beside))
     for k, each in enumerate(names):
-        kernel.do(f"STORE_REAL(state, {kernel.state(k, len(names))}, {{0}});", begins[each])
+        text = f"STORE_REAL(state, {kernel.state(k, len(names))}, {{0}});"
+        kernel.do(text, begins[each], writes="state")
     return kernel
 
 
@@ -115,7 +118,7 @@ def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
         place = fluid.layout.gather(fluid.lattice, i, parity)
         address = kernel.address(fluid.grid, *place)
         kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{staged(i)}] : (store)0;")
-        kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});")
+        kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});", writes="f")
     return kernel
 
 
@@ -167,8 +170,9 @@ def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) 
         kernel.do(f"double out_{i} = 0, in_{i} = 0;")
         kernel.do(f"if ({_listed(i)}) {{{{ out_{i} = {out}; in_{i} = {enters}; }}}}",
                   left[lattice.opp[i]], streams[i])  # fmt: skip
-        kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k}, {both});")
-        kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k} + 1, out_{i} - in_{i});")
+        kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k}, {both});", writes="exchanged")
+        text = f"if ({_listed(i)}) COPY(exchanged, {k} + 1, out_{i} - in_{i});"
+        kernel.do(text, writes="exchanged")
     return kernel
 
 
@@ -191,7 +195,8 @@ class EntryText(KernelText):
         self.grid_over = fluid.grid.over  # "cells" or "nodes": what `cells` lists
         self.entry = entry_place(self.grid_over, self.cell, "cells[entry]")
         self.incoming: dict = {}
-        self.put: dict[int, str] = {}  # C text that stores what enters, {} its name
+        self.put: dict[int, str] = {}  # C text that stores an incoming population, {} its name
+        self.target = ""  # the array that `put` writes
         self.following: dict = {}  # index of a value of the state: what the next step finds there
         self.links = LINKS.format("entry")
         for argument, type in LIST.items():
@@ -229,9 +234,7 @@ class EntryText(KernelText):
         """Values that one direction alone uses are computed inside its own block."""
         lines = [*self.entry.splitlines(), self.links]
         if not self.incoming:
-            plain = super().body()
-            stores = [line for line in plain if "COPY" in line]
-            return lines + [line for line in plain if line not in stores] + stores
+            return lines + super().body()
         names = list(self.definitions)
         wanted = [self.definitions[n] for n in names] + list(self.incoming.values())
         wanted += self.following.values()
@@ -256,10 +259,8 @@ class EntryText(KernelText):
 
     def wrap(self, body):
         """What enters is written when there is any."""
-        for i in list(self.incoming)[:1]:
-            self.statements.append((self.put[i], ()))
-        if self.following:
-            self.statements.append(("STORE_REAL(state, 0, 0);", ()))
+        self.written |= {self.target} if self.incoming else set()
+        self.written |= {"state"} if self.following else set()
         return super().wrap(body)
 
 

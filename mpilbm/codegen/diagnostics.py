@@ -45,10 +45,11 @@ class Diagnostics:
         kernel.argument("rho_out", "real*")
         kernel.argument("u_out", "real*")
         _, rho, u, _ = self.seen(kernel, parity)
-        kernel.do(f"STORE_REAL(rho_out, cell, {rest[0]}{{0}});", rho)
+        kernel.do(f"STORE_REAL(rho_out, cell, {rest[0]}{{0}});", rho, writes="rho_out")
         for a, value in enumerate(u):
             index = f"cell * {self.lattice.D} + {a}"
-            kernel.do(f"STORE_REAL(u_out, {index}, {rest[1]}{{0}});", value)
+            text = f"STORE_REAL(u_out, {index}, {rest[1]}{{0}});"
+            kernel.do(text, value, writes="u_out")
         return kernel
 
     def velocity(self, parity):
@@ -91,7 +92,8 @@ class Diagnostics:
     def _stored(self, kernel, values: list):
         for a, value in enumerate(values):
             index = f"cell * {len(values)} + {a}"
-            kernel.do(f"STORE_REAL(derived_out, {index}, solid ? R(0) : {{0}});", value)
+            text = f"STORE_REAL(derived_out, {index}, solid ? R(0) : {{0}});"
+            kernel.do(text, value, writes="derived_out")
         return kernel
 
     def enstrophy(self):

@@ -1,9 +1,8 @@
 """A kernel in the making: what it reads, the values it names, what it writes, and its text."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from sympy import Symbol, sympify
 
@@ -23,7 +22,6 @@ HEAD = {
     "node_rows": "int64 plane, int node, double* total",
 }
 THREADS = {over: "ROW_THREADS" if over.endswith("rows") else 256 for over in HEAD}
-STORED = re.compile(r"(?:STORE(?:_REAL|_LINE|_HERE|_OWN)*|COPY)\((\w+)")
 ORDER = ("*", "int64", "int", "real")
 Index = Callable[[CellNames], str]  # C text of the number of a cell along an axis
 
@@ -38,6 +36,14 @@ class Load:
 
     def __str__(self):
         return f"{self.macro}({self.pointer}, {self.address})"
+
+
+class Statement(NamedTuple):
+    """C text with {0}, {1}, … for expressions, and the array that it writes, or ""."""
+
+    text: str
+    expressions: tuple
+    writes: str = ""
 
 
 class KernelText:
@@ -63,7 +69,8 @@ class KernelText:
         self.loads: dict[Symbol, Load | str] = {}  # the value loaded, or its C text
         self.coordinates: dict[Symbol, tuple[Index, CellNames]] = {}  # along an axis
         self.definitions: dict = {}  # symbol -> expression
-        self.statements: list[tuple[str, tuple]] = []  # C text with {0}, {1} … for expressions
+        self.statements: list[Statement] = []
+        self.written: set[str] = set()  # all arrays that statements write
         self.touched: tuple[set[str], set[str]] = set(), set()  # arrays read, arrays written
         self.reads: list[Access] = []
         self.writes: list[Access] = []
@@ -148,7 +155,7 @@ class KernelText:
         self.writes.append(Access(grid.name, slot, offset))
         self.touched[1].add(pointer)
         store = {"store": f"STORE{self._own}", "real": "STORE_REAL"}[type]
-        self.do(f"{store}({pointer}, {address}, {{0}});", expression)
+        self.do(f"{store}({pointer}, {address}, {{0}});", expression, writes=pointer)
 
     def send(self, pointer: str, type: str, grid: Grid, slot: int, expression) -> None:
         """Store a value of the cell in an array that this kernel does not read.
@@ -160,12 +167,18 @@ class KernelText:
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, (0, 0, 0)))
         store = f"STORE_LINE{self._own}({pointer}, {address}, {len(self.sent)}, {{0}});"
-        self.do(store, expression)
+        self.do(store, expression, writes=pointer)
         self.sent.append((pointer, address))
 
-    def do(self, text: str, *expressions) -> None:
-        """Add a statement; {0}, {1}, … in its text stand for the expressions."""
-        self.statements.append((text, tuple(sympify(e) for e in expressions)))
+    def do(self, text: str, *expressions, writes: str = "") -> None:
+        """Add a statement; {0}, {1}, … in its text stand for the expressions.
+
+        `writes`: the array that it writes. Such statements come after all others, since in-place
+        layouts must read all values of a cell before they write any of them.
+        """
+        self.statements.append(Statement(text, tuple(map(sympify, expressions)), writes))
+        if writes:
+            self.written.add(writes)
 
     def kernel(self) -> Kernel:
         """The description that goes with the text."""
@@ -181,18 +194,19 @@ class KernelText:
 
     def body(self) -> list[str]:
         """Loads, values and statements, common subexpressions taken out."""
-        wanted = [e for _, expressions in self.statements for e in expressions]
+        wanted = [e for statement in self.statements for e in statement.expressions]
         names = list(self.definitions)
         temporaries, reduced = share([self.definitions[n] for n in names] + wanted)
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
         remaining = iter(reduced[len(names) :])
-        lines, done = [], set()
-        for text, expressions in self.statements:
+        lines, stores, done = [], [], set()
+        for text, expressions, writes in self.statements:
             values = [next(remaining) for _ in expressions]
             for value in values:
                 self._define(value, known, done, lines)
-            lines.append(text.format(*(c_text(v) for v in values)))
-        return self._loads_first(lines)
+            (stores if writes else lines).append(text.format(*(c_text(v) for v in values)))
+        forget = ["FORGET_ADDRESSES"] if self.in_place() and self.over in ("cells", "pairs") else []
+        return [*lines, *forget, *stores]
 
     def _define(self, expression, known, done, lines) -> None:
         """Append definitions of all that an expression uses, each once, uses after definitions."""
@@ -209,13 +223,6 @@ class KernelText:
                 self._define(known[name], known, done, lines)
                 lines.append(f"const real {name} = {c_text(known[name])};")
 
-    def _loads_first(self, lines: list[str]) -> list[str]:
-        """In-place layouts must read all of a cell before they write any of it."""
-        stores = [line for line in lines if line.startswith("STORE")]
-        others = [line for line in lines if not line.startswith("STORE")]
-        forget = ["FORGET_ADDRESSES"] if self.in_place() and self.over in ("cells", "pairs") else []
-        return [*others, *forget, *stores]
-
     def in_place(self) -> bool:
         """Whether it writes an array that it also reads."""
         return bool(self.touched[0] & self.touched[1])
@@ -223,8 +230,7 @@ class KernelText:
     def wrap(self, body: str) -> str:
         """The cell function around a body, and the driver that calls it."""
         names = self._sorted()
-        written = {match[1] for text, _ in self.statements if (match := STORED.search(text))}
-        declared = ", ".join(self._declare(name, name in written) for name in names)
+        declared = ", ".join(self._declare(name, name in self.written) for name in names)
         title = "\n   ".join(line.strip() for line in self.equations.strip().splitlines())
         line = f"{self.line_parameters} " if self.lines() else ""
         return (

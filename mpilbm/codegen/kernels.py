@@ -182,14 +182,14 @@ class FluidKernels:
         """All stored values of each cell in their order, in the storage's own bits."""
         kernel = self._state_kernel("export", "state[plane, i, row, x] = f_out_i", parity)
         for canonical, address in self._addresses(kernel, parity):
-            kernel.do(f"COPY(state, {canonical}, f[{address}]);")
+            kernel.do(f"COPY(state, {canonical}, f[{address}]);", writes="state")
         return kernel
 
     def import_state(self, parity):
         """The inverse of the export."""
         kernel = self._state_kernel("import", "f_out_i = state[plane, i, row, x]", parity)
         for canonical, address in self._addresses(kernel, parity):
-            kernel.do(f"COPY(f, {address}, state[{canonical}]);")
+            kernel.do(f"COPY(f, {address}, state[{canonical}]);", writes="f")
         return kernel
 
     def _state_kernel(self, role: str, equations: str, parity: int) -> KernelText:

@@ -33,9 +33,9 @@ class NodeText(KernelText):
         """Store a value, through its line if it is a neighbour's."""
         super().write(pointer, type, grid, slot, offset, expression)
         if offset != HERE:
-            line, (_, expressions) = len(self.scattered), self.statements.pop()
+            line, (_, expressions, _) = len(self.scattered), self.statements.pop()
             place = f"{pointer}, {grid.address(slot, offset)}, {line}"
-            self.do(f"STORE_LINE{self._own}({place}, {{0}});", *expressions)
+            self.do(f"STORE_LINE{self._own}({place}, {{0}});", *expressions, writes=pointer)
             base, entry = grid.found(slot, offset)
             self.scattered.append(f"SCATTER({pointer}, {base}, {entry}, {line});")
 

@@ -1,6 +1,6 @@
 """A kernel over cells whose CUDA text updates two neighbours along x with each thread."""
 
-from mpilbm.codegen.kernel_text import HEAD, KernelText, centre
+from mpilbm.codegen.kernel_text import HEAD, KernelText, Statement, centre
 from mpilbm.layouts.grid import CELL, CellNames, Grid
 
 
@@ -44,7 +44,8 @@ class PairText(KernelText):
         inner.definitions = self.definitions
         inner.loads = {value: f"arrives[{k}]" for k, value in enumerate(self.loads)}
         inner.statements = [
-            (f"leaves[{k}] = {{0}};", values) for k, (_, values) in enumerate(self.statements)
+            Statement(f"leaves[{k}] = {{0}};", statement.expressions)
+            for k, statement in enumerate(self.statements)
         ]
         return inner.body()
 

@@ -146,7 +146,8 @@ class CoupledKernels:
                 value += f" + wall_scale[owner * {count} + {slot}] * mean_{slot}"
                 there = (Access("field", slot, (step, 0, 0)) for step in (-1, 1))
                 kernel.reads += there
-            kernel.do(f"STORE_REAL(field, at + {slot} * field_slot, {value});")
+            text = f"STORE_REAL(field, at + {slot} * field_slot, {value});"
+            kernel.do(text, writes="field")
         return kernel
 
 

@@ -82,7 +82,8 @@ class CudaKernel:
 
     def _choose(self, box, arguments, launch) -> "Block":
         """The fastest block for a kernel of the steps, the usual one for others."""
-        if "f_plane" not in arguments or not self._kernel.name.startswith("collide_stream"):
+        steps = self._kernel.phase == "collide" and self._kernel.over != "entries"
+        if "f_plane" not in arguments or not steps:
             return BLOCKS[0]
         field = arguments.get("f_in", arguments.get("f"))
         planes = field.size // int(arguments["f_plane"]) - 2

@@ -1,6 +1,5 @@
 """Tiles of the moment sweep: which are tried, what they need, and how the planes are shared out."""
 
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -80,11 +79,10 @@ class Needs:
 
     @classmethod
     def of(cls, program) -> "Needs":
-        """Read from the constants at the head of the text."""
-        names = ("VALUES", "DEPOSITS", "REACH")
-        found = [int(re.search(rf"#define {name} (\d+)", program.sweep)[1]) for name in names]
-        sizes = (np.dtype(kind).itemsize for kind in (program.storage, program.compute))
-        return cls(*found, *sizes)
+        """The sizes of a program's sweep, with the bytes of its numbers."""
+        sweep = program.sweep_sizes
+        stored, computed = (np.dtype(kind).itemsize for kind in (program.storage, program.compute))
+        return cls(sweep.values, sweep.deposits, sweep.reach, stored, computed)
 
     def box(self, tile: Tile) -> int:
         """Values of a row of a tile in shared memory."""

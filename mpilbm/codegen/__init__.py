@@ -8,7 +8,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from mpilbm.codegen.program import OF, Program
+from mpilbm.codegen.program import Program
 from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.physics.couplings import solids
@@ -136,12 +136,13 @@ def build(case) -> Program:
     prelude = _head(case) + _prelude()
     text = "\n".join([prelude, *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
-    sweep = ""
+    sweep, sizes = "", None
     if case.layout.sweep:
-        from mpilbm.codegen.sweep.kernel import sweep_text
+        from mpilbm.codegen.sweep.kernel import sweep_sizes, sweep_text
 
         sweep = prelude + sweep_text(model, described["collide_stream_0"])
-    return Program(text, described, precision.compute, precision.storage, sweep)
+        sizes = sweep_sizes(case.lattice)
+    return Program(text, described, precision.compute, precision.storage, sweep, sizes)
 
 
 def _build_coupled(case) -> Program:
@@ -156,7 +157,7 @@ def _build_coupled(case) -> Program:
         for k, fluid in enumerate(kernels.fluids):
             own = kernels.of_each(k, parity) + _list_kernels(case, fluid, parity)
             for kernel in own:
-                kernel.name += OF.format(k)
+                kernel.fluid = k
             texts += own
     text = "\n".join([_head(case) + _prelude(), *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
@@ -207,11 +208,12 @@ SCALE = 2**15  # of 16-bit values: populations are small deviations, and so use 
 
 
 def _prelude() -> str:
-    """What goes before all kernels, for both compilers."""
-    common, cuda, c = (
-        Path(__file__).with_name(f"prelude{part}.h").read_text() for part in ("", "_cuda", "_c")
+    """The text before all kernels: macros, those of CUDA or of C, and functions."""
+    macros, cuda, c, functions = (
+        Path(__file__).with_name(f"prelude{part}.h").read_text()
+        for part in ("", "_cuda", "_c", "_functions")
     )
-    return common.replace("/* FOR CUDA */\n", cuda).replace("/* FOR C */\n", c)
+    return f"{macros}#ifdef __CUDACC__\n{cuda}#else\n{c}#endif\n\n{functions}"
 
 
 _C = {"float16": "unsigned short", "float32": "float", "float64": "double"}

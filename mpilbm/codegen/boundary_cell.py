@@ -1,26 +1,20 @@
 """What a boundary may speak of: values of a listed cell, and of the cells inwards of it."""
 
-import re
 from functools import cached_property
 
 from sympy import Piecewise, Rational, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
 from mpilbm.codegen.inner_cell import OWN, InwardText
+from mpilbm.codegen.kernel_text import Load
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
 from mpilbm.layouts import HERE
+from mpilbm.layouts.grid import CellNames
 from mpilbm.physics.equilibria import dot
 
 HALF = Rational(1, 2)
-PLACE = {  # C text of where a packed cell lies
-    "x": "(int)({} & 0x1fffff)",
-    "row": "(int)({} >> 21 & 0x1fffff)",
-    "plane": "(({} >> 42) + first)",
-    "node": "(int)({} & 0x3ffffffffff)",
-}
-PLACES = re.compile(r"\b(plane|row|x|node)\b")
 
 
 def staged(i: int) -> str:
@@ -28,9 +22,9 @@ def staged(i: int) -> str:
     return f"staged + POPCOUNT(links & {(1 << i) - 1}u)"
 
 
-def mirror_of(kernel, fluid: FluidKernels, i: int, entry: str) -> tuple:
+def mirror_of(kernel, fluid: FluidKernels, i: int, slipped: str) -> tuple:
     """What comes along c_i from the mirror of a face that slips, and the condition that it does."""
-    place = f"mirrors[slipped[{entry}] * {fluid.lattice.Q} + {i}]"
+    place = f"mirrors[{slipped} * {fluid.lattice.Q} + {i}]"
     value = f"{'LOAD' if fluid.layout.populations else 'LOAD_REAL'}(staging, {place})"
     mirror = kernel.load(f"mirror_{i}", f"{place} < 0 ? R(0) : {value}")
     return mirror, kernel.load(f"slips_{i}", f"(real)({place} >= 0)") > 0
@@ -65,15 +59,18 @@ class CellView:
         return [f[0], *(self._arrives(i, f[i]) for i in range(1, self.lattice.Q))]
 
     def _arrives(self, i: int, f_i):
-        blocked = self._kernel.load(f"blocked_{i}", f"(real)(blocked[{OWN}] >> {i} & 1)")
+        kernel = self._kernel
+        blocked = kernel.per_entry("blocked", "uint32*")
+        blocked = kernel.load(f"blocked_{i}", f"(real)({blocked} >> {i} & 1)")
         back = self.left[self.lattice.opp[i]]
         if "move" in self._beside:
-            motion = f"motions[moved[{OWN}] * {self.lattice.Q} + {i}]"
-            back += self._kernel.load(f"motion_{i}", motion)
+            moved = kernel.per_entry("moved", "int32*")
+            back += kernel.load(f"motion_{i}", f"motions[{moved} * {self.lattice.Q} + {i}]")
         known = [(back, blocked > 0), (f_i, True)]
         if "slip" in self._beside:
-            known.insert(0, mirror_of(self._kernel, self._fluid, i, OWN))
-        return self._kernel.let(f"arrives_{i}", Piecewise(*known))
+            slipped = kernel.per_entry("slipped", "int32*")
+            known.insert(0, mirror_of(kernel, self._fluid, i, slipped))
+        return kernel.let(f"arrives_{i}", Piecewise(*known))
 
     @cached_property
     def _macroscopic(self):
@@ -163,8 +160,8 @@ class BoundaryCell(CellView):
         kernel.argument("own_link", "int64")
         kernel.argument("f", "store*")
         cell = f"cells_behind{k}[{link} - own_link]"
-        address = PLACES.sub(lambda m: PLACE[m[1]].format(cell), kernel.address(grid, slot, HERE))
-        kernel.loads[value] = f"LOAD(f, {address})"
+        address = kernel.address(grid, slot, HERE, CellNames.packed(cell))
+        kernel.loads[value] = Load("LOAD", "f", address)
         kernel.touched[0].add("f")
         kernel.reads.append(Access(grid.name, slot, offset))
 
@@ -188,7 +185,7 @@ class BoundaryCell(CellView):
             slot, place = places[value]
             kernel.read(str(value), "f", "store", fluid.grid, slot, place)
             there = tuple(a + b for a, b in zip(steps, place, strict=True))
-            kernel.loads[value] = f"LOAD(f, {kernel.address(fluid.grid, slot, there)})"
+            kernel.loads[value] = Load("LOAD", "f", kernel.address(fluid.grid, slot, there))
         return f
 
     def mirrored(self, i: int, offset, j: int):

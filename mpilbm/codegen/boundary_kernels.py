@@ -10,40 +10,32 @@ from sympy import Piecewise, sympify
 from mpilbm.codegen.boundary_cell import BoundaryCell, mirror_of, staged
 from mpilbm.codegen.cse import share
 from mpilbm.codegen.inner_cell import OWN
-from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.codegen.kernel_text import KernelText, entry_place
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
-from mpilbm.codegen.program import Access
+from mpilbm.codegen.program import Access, Phase
 from mpilbm.layouts import HERE
 
-ENTRY = {}
-ENTRY["cells"] = """\
-const int64 cell = cells[entry];
-const int x = (int)(cell & 0x1fffff), row = (int)(cell >> 21 & 0x1fffff);
-const int64 plane = (cell >> 42) + first;
-MAYBE_UNUSED const int x_m = X_BEFORE(x), x_p = X_AFTER(x);
-MAYBE_UNUSED const int row_m = BEFORE(row, rows), row_p = AFTER(row, rows);"""
-ENTRY["nodes"] = """\
-const int node = (int)(cells[entry] & 0x3ffffffffff);
-const int64 plane = (cells[entry] >> 42) + first;"""
 LINKS = "const int64 staged = start[{0}]; const uint32 links = missing[{0}];"
 LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
 
 
 def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
     """Compute what enters each entry of a list into the staging array; see codegen.beside."""
-    kernel = EntryText(f"{name}_{parity}", f"{boundary.name}: {type(boundary).__doc__}", fluid)
+    kernel = EntryText(name, f"{boundary.name}: {type(boundary).__doc__}", fluid, parity)
     array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
     kernel.argument("staging", array)
+    kernel.target = "staging"
     kernel.put = {i: f"{store}(staging, {staged(i)}, {{}});" for i in range(fluid.lattice.Q)}
     return _incoming(kernel, fluid, boundary, parity, beside)
 
 
 def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
     """Write what enters along links that turn back to where the next step gathers it."""
-    kernel = EntryText(f"{name}_at_once_{parity}", f"{boundary.name}: what left comes back", fluid)
+    kernel = EntryText(f"{name}_at_once", f"{boundary.name}: what left comes back", fluid, parity)
     kernel.unstaged()
     kernel.argument("f", "store*")
+    kernel.target = "f"
     kernel.put = {
         i: f"STORE_HERE(f, {kernel.address(fluid.grid, *place)}, {{}});"
         for i in range(1, fluid.lattice.Q)
@@ -55,7 +47,7 @@ def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryTe
 def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
     """Exchange what left a link's cell for what left that at the link's other end."""
     text = f"{boundary.name}: what left comes back at both ends of a link that wraps around"
-    kernel = EntryText(f"{name}_exchange_{parity}", text, fluid)
+    kernel = EntryText(f"{name}_exchange", text, fluid, parity)
     kernel.unstaged()
     kernel.argument("f", "store*")
     lattice, layout, grid = fluid.lattice, fluid.layout, fluid.grid
@@ -64,8 +56,8 @@ def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryT
         there = kernel.address(grid, *layout.gather(lattice, i, parity))
         kernel.do(f"const store here_{i} = {_listed(i)} ? f[{here}] : (store)0;")
         kernel.do(f"const store there_{i} = {_listed(i)} ? f[{there}] : (store)0;")
-        kernel.do(f"if ({_listed(i)}) COPY(f, {there}, here_{i});")
-        kernel.do(f"if ({_listed(i)}) COPY(f, {here}, there_{i});")
+        kernel.do(f"if ({_listed(i)}) COPY(f, {there}, here_{i});", writes="f")
+        kernel.do(f"if ({_listed(i)}) COPY(f, {here}, there_{i});", writes="f")
     return kernel
 
 
@@ -84,12 +76,12 @@ def _incoming(kernel: "EntryText", fluid: FluidKernels, boundary, parity, beside
 
 def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
     """The velocity of what left some cells, which may lie in the next plane of another slab."""
-    kernel = EntryText(f"{name}_near_{parity}", "u of what left the cells behind links", fluid)
+    kernel = EntryText(f"{name}_near", "u of what left the cells behind links", fluid, parity)
     kernel.links = ""
     kernel.argument("near", "real*")
     _, _, u = fluid.model.macroscopic(kernel, fluid.left(kernel, parity), -1)
     for a, u_a in enumerate(u):
-        kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a)
+        kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a, writes="near")
     seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == fluid.grid.name]
     if fluid.grid.turned:  # what left towards a solid lies there
         seen += [(fluid.lattice.opp[slot], HERE) for slot, _ in seen]
@@ -104,35 +96,36 @@ def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
 def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
     """The state of each entry of a list before the first step, from what left the cells."""
     text = f"{boundary.name}: the state before the first step"
-    kernel = EntryText(f"{name}_begin_{parity}", text, fluid)
+    kernel = EntryText(f"{name}_begin", text, fluid, parity)
     kernel.links = ""
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
     names = boundary.state(fluid.lattice)
     begins = boundary.begin(BoundaryCell(kernel, fluid, boundary, parity, beside))
     for k, each in enumerate(names):
-        kernel.do(f"STORE_REAL(state, {kernel.state(k, len(names))}, {{0}});", begins[each])
+        text = f"STORE_REAL(state, {kernel.state(k, len(names))}, {{0}});"
+        kernel.do(text, begins[each], writes="state")
     return kernel
 
 
 def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelText:
     """Write what was staged, of directions from `lowest` on, to where the step will read it."""
     text = "the population that enters -> where the next step gathers it"
-    kernel = EntryText(f"enter_{parity}", text, fluid)
+    kernel = EntryText("enter", text, fluid, parity)
     kernel.argument("staging", "store*")
     kernel.argument("f", "store*")
     for i in range(lowest, fluid.lattice.Q):
         place = fluid.layout.gather(fluid.lattice, i, parity)
         address = kernel.address(fluid.grid, *place)
         kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{staged(i)}] : (store)0;")
-        kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});")
+        kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});", writes="f")
     return kernel
 
 
 def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelText:
     """Compute listed cells anew, where what enters has no place of its own to be written to."""
     text = "as collide_stream, with the populations that enter at boundaries"
-    kernel = EntryText(f"again_{parity}", text, fluid)
+    kernel = EntryText("again", text, fluid, parity, "collide")
     kernel.links = ""
     kernel.argument("staging", "real*")
     for i, f in enumerate(fluid.arriving(kernel, parity, "f_in")):
@@ -152,7 +145,7 @@ def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) 
     """
     model, lattice = fluid.model, fluid.lattice
     text = "f_opp_out + f_i_in - 2 feq_i(1, 0), f_opp_out - f_i_in"
-    kernel = EntryText(f"exchanged_{parity}", text, fluid)
+    kernel = EntryText("exchanged", text, fluid, parity, "other")
     kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     kernel.argument("exchanged", "double*")
     if whole:
@@ -163,7 +156,7 @@ def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) 
     if whole and slip:
         kernel.argument("slipped", "int32*")
         kernel.argument("mirrors", "int64*")
-        mirrors = [mirror_of(kernel, fluid, i, "entry") for i in range(lattice.Q)]
+        mirrors = [mirror_of(kernel, fluid, i, "slipped[entry]") for i in range(lattice.Q)]
         streams = [Piecewise(m, (f_i, True)) for m, f_i in zip(mirrors, streams, strict=True)]
     rest = [0] * lattice.Q if model.offset else model.collision.feq(lattice, 1, 1, [0] * lattice.D)
     for i in range(0 if whole else 1, lattice.Q):
@@ -177,8 +170,9 @@ def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) 
         kernel.do(f"double out_{i} = 0, in_{i} = 0;")
         kernel.do(f"if ({_listed(i)}) {{{{ out_{i} = {out}; in_{i} = {enters}; }}}}",
                   left[lattice.opp[i]], streams[i])  # fmt: skip
-        kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k}, {both});")
-        kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k} + 1, out_{i} - in_{i});")
+        kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k}, {both});", writes="exchanged")
+        text = f"if ({_listed(i)}) COPY(exchanged, {k} + 1, out_{i} - in_{i});"
+        kernel.do(text, writes="exchanged")
     return kernel
 
 
@@ -190,14 +184,19 @@ def _listed(i: int) -> str:
 class EntryText(KernelText):
     """A kernel over entries; `incoming` of a direction is computed only if its link is missing."""
 
-    def __init__(self, name: str, equations: str, fluid: FluidKernels):
-        super().__init__(name, "entries", equations)
+    def __init__(
+        self, role: str, equations: str, fluid: FluidKernels, parity: int,
+        phase: Phase = "boundary",
+    ):  # fmt: skip
+        super().__init__(role, "entries", equations, parity=parity, phase=phase)
         self.sizes(fluid.grid)
         self.listed = fluid.grid.over == "nodes"
         self.directions = fluid.lattice.Q
-        self.head = self.entry = ENTRY[fluid.grid.over]
+        self.grid_over = fluid.grid.over  # "cells" or "nodes": what `cells` lists
+        self.entry = entry_place(self.grid_over, self.cell, "cells[entry]")
         self.incoming: dict = {}
-        self.put: dict[int, str] = {}  # C text that stores what enters, {} its name
+        self.put: dict[int, str] = {}  # C text that stores an incoming population, {} its name
+        self.target = ""  # the array that `put` writes
         self.following: dict = {}  # index of a value of the state: what the next step finds there
         self.links = LINKS.format("entry")
         for argument, type in LIST.items():
@@ -218,12 +217,13 @@ class EntryText(KernelText):
             self.do(f"if ({_listed(i)}) arrives_{i} = {value.format(staged(i))};")
         self.do("}}")
 
-    def per_entry(self, name: str, type: str) -> None:
-        """Declare an array of the list's own, in which the entry stands at `own`."""
+    def per_entry(self, name: str, type: str) -> str:
+        """Declare an array of the list's own; returns the C text of the entry's value."""
         if "own_first" not in self.arguments:
             self.argument("own_first", "int64")
             self.entry = f"const int64 {OWN} = entry - own_first;\n{self.entry}"
         self.argument(name, type)
+        return f"{name}[{OWN}]"
 
     def state(self, k: int, count: int) -> str:
         """C text of the index of value k of the entry's state."""
@@ -234,9 +234,7 @@ class EntryText(KernelText):
         """Values that one direction alone uses are computed inside its own block."""
         lines = [*self.entry.splitlines(), self.links]
         if not self.incoming:
-            plain = super().body()
-            stores = [line for line in plain if "COPY" in line]
-            return lines + [line for line in plain if line not in stores] + stores
+            return lines + super().body()
         names = list(self.definitions)
         wanted = [self.definitions[n] for n in names] + list(self.incoming.values())
         wanted += self.following.values()
@@ -261,10 +259,8 @@ class EntryText(KernelText):
 
     def wrap(self, body):
         """What enters is written when there is any."""
-        for i in list(self.incoming)[:1]:
-            self.statements.append((self.put[i], ()))
-        if self.following:
-            self.statements.append(("STORE_REAL(state, 0, 0);", ()))
+        self.written |= {self.target} if self.incoming else set()
+        self.written |= {"state"} if self.following else set()
         return super().wrap(body)
 
 

@@ -1,5 +1,6 @@
 """Values that differ from cell to cell, in the text of a kernel of any kind."""
 
+from mpilbm.codegen.kernel_text import Index
 from mpilbm.codegen.printer import symbol
 from mpilbm.formulas.values import CellValue
 
@@ -28,20 +29,20 @@ def centre_of(kernel, value: CellValue, lattice) -> dict:
     }
 
 
-def index(kernel, axis: str, lattice) -> str:
-    """C text of the global number of the kernel's cell along an axis; its centre is 1/2 further.
+def index(kernel, axis: str, lattice) -> Index:
+    """The global number of a cell along an axis; its centre lies 1/2 further.
 
-    `below`: how many planes of the box lie below the first of the array. "(x)" stands for the
-    number within the row and for nothing else.
+    `below`: how many planes of the box lie below the first of the array.
     """
     if axis == "xyz"[lattice.D - 1]:
         kernel.argument("below", "int64")
-        return "plane + below"
+        return lambda cell: f"{cell.plane} + below"
     if kernel.listed:
         for name, type in {"node_start": "int64*", "node_cell": "int32*", "nx": "int"}.items():
             kernel.argument(name, type)
-        return f"node_cell[node_start[plane] + node] {'%' if axis == 'x' else '/'} nx"
+        operator = "%" if axis == "x" else "/"
+        return lambda cell: f"node_cell[node_start[{cell.plane}] + {cell.node}] {operator} nx"
     if axis == "x" and lattice.staggered:
         kernel.argument("odd", "int")
-        return "2 * (x) + ODD"
-    return {"x": "(x)", "y": "row"}[axis]
+        return lambda cell: f"2 * ({cell.x}) + ODD"
+    return (lambda cell: f"({cell.x})") if axis == "x" else (lambda cell: cell.row)

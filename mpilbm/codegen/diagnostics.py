@@ -37,7 +37,7 @@ class Diagnostics:
     def fields(self, parity):
         """rho and u of what left the cells; 1 and 0 in solids."""
         text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, of what left the cell"
-        kernel = self.fluid.block_kernel(f"fields_{parity}", text)
+        kernel = self.fluid.block_kernel("fields", text, parity)
         rest = ["", ""]  # where there are nodes alone, who made the arrays filled in the solids
         if self.fluid.grid.over == "cells":
             self._solid(kernel)
@@ -45,16 +45,17 @@ class Diagnostics:
         kernel.argument("rho_out", "real*")
         kernel.argument("u_out", "real*")
         _, rho, u, _ = self.seen(kernel, parity)
-        kernel.do(f"STORE_REAL(rho_out, cell, {rest[0]}{{0}});", rho)
+        kernel.do(f"STORE_REAL(rho_out, cell, {rest[0]}{{0}});", rho, writes="rho_out")
         for a, value in enumerate(u):
             index = f"cell * {self.lattice.D} + {a}"
-            kernel.do(f"STORE_REAL(u_out, {index}, {rest[1]}{{0}});", value)
+            text = f"STORE_REAL(u_out, {index}, {rest[1]}{{0}});"
+            kernel.do(text, value, writes="u_out")
         return kernel
 
     def velocity(self, parity):
         """u of all cells into its own field, and sums over the fluid cells of each row."""
         text = "density, j, j.u / 2, largest u.u, cells that are not finite"
-        kernel, fluid = self._sums(f"velocity_{parity}", text, self.fluid.grid), FLUID
+        kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), FLUID
         if self.fluid.grid.over == "nodes":
             fluid = "1"
         density, _, u, momentum = self.seen(kernel, parity)
@@ -81,9 +82,9 @@ class Diagnostics:
                  for a in axes for b in axes}  # fmt: skip
         return self._stored(kernel, [-dot(slope.values(), [slope[b, a] for a, b in slope]) / 2])
 
-    def _derived(self, name: str, equations: str):
+    def _derived(self, role: str, equations: str):
         """A kernel that makes a field from the velocity of neighbours."""
-        kernel = self.fluid.block_kernel(name, equations, self.grid)
+        kernel = self.fluid.block_kernel(role, equations, grid=self.grid)
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
         return kernel
@@ -91,7 +92,8 @@ class Diagnostics:
     def _stored(self, kernel, values: list):
         for a, value in enumerate(values):
             index = f"cell * {len(values)} + {a}"
-            kernel.do(f"STORE_REAL(derived_out, {index}, solid ? R(0) : {{0}});", value)
+            text = f"STORE_REAL(derived_out, {index}, solid ? R(0) : {{0}});"
+            kernel.do(text, value, writes="derived_out")
         return kernel
 
     def enstrophy(self):
@@ -102,13 +104,13 @@ class Diagnostics:
         kernel.add(dot(curl, curl) / 2, FLUID)
         return kernel
 
-    def _sums(self, name: str, equations: str, over) -> RowSums:
+    def _sums(self, role: str, equations: str, over, parity=None) -> RowSums:
         """Sums over the rows of what the grid `over` holds: cells with flags, or nodes."""
         if over.over == "nodes":
-            kernel = RowSums(name, equations, "node_rows")
+            kernel = RowSums(role, equations, "node_rows", parity=parity)
             kernel.argument("node_row", "int32*")
         else:
-            kernel = RowSums(name, equations)
+            kernel = RowSums(role, equations, parity=parity)
             kernel.argument("flags", self.flags)
         kernel.sizes(self.grid)
         self.fluid.find_cell(kernel, over)

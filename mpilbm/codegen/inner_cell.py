@@ -1,46 +1,43 @@
-"""The text of a list's kernel where it speaks of a cell inwards of the entry's."""
+"""Kernel text of a boundary list for a cell inwards of the entry's cell."""
 
-import re
+from mpilbm.codegen.kernel_text import entry_place
+from mpilbm.layouts.grid import CellNames
 
 OWN = "own"  # the entry's place in the arrays of its own list
-NAMES = re.compile(r"\b(cells?|blocked|moved|slipped|plane|row|x|node)(_[mp])?\b")
 
 
 class InwardText:
-    """The text of a list's kernel where it speaks of the k-th cell inwards.
+    """The kernel of a boundary list, as seen from the k-th cell inwards along the normal.
 
-    All values have names of their own. What is read counts as if the entry's cell read it: both
-    belong to the slab, so whatever travels for the one is there for the other.
+    Values have the suffix `_in1` or `_in2`. Accesses are recorded at the entry's own cell: both
+    cells belong to the same slab, so the same planes are exchanged for them.
     """
 
     def __init__(self, kernel, k: int):
         self._kernel, self._end = kernel, f"_in{k}"
-        self.per_entry("cells", "int64*")
-        kernel.entry += "\n" + self._shifted(kernel.head).replace("[entry]", f"[{OWN}]")
+        self.cell = CellNames.suffixed(self._end)
+        cells = self.per_entry("cells", "int64*")
+        kernel.entry += "\n" + entry_place(kernel.grid_over, self.cell, cells)
 
     def __getattr__(self, name):
         return getattr(self._kernel, name)
 
-    def _shifted(self, text: str) -> str:
-        return NAMES.sub(rf"\1{self._end}\2", text)
-
-    def per_entry(self, name: str, type: str) -> None:
-        """Declare an array of the list's own."""
-        self._kernel.per_entry(f"{name}{self._end}", type)
+    def per_entry(self, name: str, type: str) -> str:
+        """Declare an array of the list's own; returns the C text of the entry's value."""
+        return self._kernel.per_entry(f"{name}{self._end}", type)
 
     def read(self, name, pointer, type, grid, slot, offset):
         """Load a value of the cell inwards."""
-        value = self._kernel.read(f"{name}{self._end}", pointer, type, grid, slot, offset)
-        self._kernel.loads[value] = self._shifted(self._kernel.loads[value])
-        return value
+        name = f"{name}{self._end}"
+        return self._kernel.read(name, pointer, type, grid, slot, offset, self.cell)
 
     def load(self, name, text):
         """Load a value from an array of the list's own."""
-        return self._kernel.load(f"{name}{self._end}", self._shifted(text))
+        return self._kernel.load(f"{name}{self._end}", text)
 
     def coordinate(self, name, index):
         """The coordinate of the cell inwards."""
-        return self._kernel.coordinate(f"{name}{self._end}", self._shifted(index))
+        return self._kernel.coordinate(f"{name}{self._end}", index, self.cell)
 
     def let(self, name, expression):
         """Name a value of the cell inwards."""

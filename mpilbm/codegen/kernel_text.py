@@ -1,14 +1,15 @@
 """A kernel in the making: what it reads, the values it names, what it writes, and its text."""
 
-import re
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
-from sympy import sympify
+from sympy import Symbol, sympify
 
 from mpilbm.codegen.cse import share
 from mpilbm.codegen.printer import c_text, symbol
-from mpilbm.codegen.program import Access, Argument, Kernel
-from mpilbm.layouts.grid import Grid
+from mpilbm.codegen.program import OF, Access, Argument, Kernel, Phase
+from mpilbm.layouts.grid import CELL, CellNames, Grid
 
 CELL_HEAD = "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p"
 HEAD = {
@@ -21,8 +22,28 @@ HEAD = {
     "node_rows": "int64 plane, int node, double* total",
 }
 THREADS = {over: "ROW_THREADS" if over.endswith("rows") else 256 for over in HEAD}
-STORED = re.compile(r"(?:STORE(?:_REAL|_LINE|_HERE|_OWN)*|COPY)\((\w+)")
 ORDER = ("*", "int64", "int", "real")
+Index = Callable[[CellNames], str]  # C text of the number of a cell along an axis
+
+
+@dataclass(frozen=True)
+class Load:
+    """A value of an array, loaded by a macro of the prelude: the C expression is `str(load)`."""
+
+    macro: str
+    pointer: str
+    address: str
+
+    def __str__(self):
+        return f"{self.macro}({self.pointer}, {self.address})"
+
+
+class Statement(NamedTuple):
+    """C text with {0}, {1}, … for expressions, and the array that it writes, or ""."""
+
+    text: str
+    expressions: tuple
+    writes: str = ""
 
 
 class KernelText:
@@ -33,20 +54,33 @@ class KernelText:
 
     line_parameters = "LINE_PARAMETERS"  # of a function that a CPU gives its lines
     parts: ClassVar[tuple[str, ...]] = ("at",)  # the functions that the driver calls
+    cell: ClassVar[CellNames] = CELL  # the cell that it is called for
 
-    def __init__(self, name: str, over: str, equations: str, unit: int = 1):
-        self.name, self.over, self.equations, self.unit = name, over, equations, unit
+    def __init__(
+        self, role: str, over: str, equations: str, unit: int = 1, *,
+        parity: int | None = None, phase: Phase = "other",
+    ):  # fmt: skip
+        self.role, self.over, self.equations, self.unit = role, over, equations, unit
+        self.parity, self.phase = parity, phase
+        self.fluid: int | None = None  # number of the coupled fluid that it belongs to
         self._own = "" if unit == 1 else "_OWN"
         self.listed = over.startswith("node")  # cells are found in tables
         self.arguments: dict[str, str] = {}
-        self.loads: dict = {}  # symbol -> C text of the value loaded
-        self.coordinates: dict = {}  # symbol -> C text of the cell's number along an axis
+        self.loads: dict[Symbol, Load | str] = {}  # the value loaded, or its C text
+        self.coordinates: dict[Symbol, tuple[Index, CellNames]] = {}  # along an axis
         self.definitions: dict = {}  # symbol -> expression
-        self.statements: list[tuple[str, tuple]] = []  # C text with {0}, {1} … for expressions
+        self.statements: list[Statement] = []
+        self.written: set[str] = set()  # all arrays that statements write
         self.touched: tuple[set[str], set[str]] = set(), set()  # arrays read, arrays written
         self.reads: list[Access] = []
         self.writes: list[Access] = []
         self.sent: list[tuple[str, str]] = []  # (pointer, address) of stores that bypass the cache
+
+    @property
+    def name(self) -> str:
+        """The name of the C function: the role, the parity and the fluid, where it has these."""
+        parity = "" if self.parity is None else f"_{self.parity}"
+        return f"{self.role}{parity}{'' if self.fluid is None else OF.format(self.fluid)}"
 
     def argument(self, name: str, type: str):
         """Declare a parameter of the kernel; returns its symbol."""
@@ -58,8 +92,11 @@ class KernelText:
         for name, type in grid.types().items():
             self.argument(name, type)
 
-    def address(self, grid: Grid, slot: int, offset) -> str:
-        """C text of the index of a value; declares what finds it, and the table it is read from."""
+    def address(self, grid: Grid, slot: int, offset, cell: CellNames | None = None) -> str:
+        """C text of the index of a value of a cell, by default of the kernel's own.
+
+        Declares the numbers and the table that the address needs.
+        """
         self.sizes(grid)
         number = grid.table(offset)
         if number is not None:
@@ -67,16 +104,19 @@ class KernelText:
             table = Access("node_next", number, (0, 0, 0))
             if table not in self.reads:
                 self.reads.append(table)
-        return grid.address(slot, offset)
+        return grid.address(slot, offset, cell or self.cell)
 
-    def read(self, name: str, pointer: str, type: str, grid: Grid, slot: int, offset):
+    def read(
+        self, name: str, pointer: str, type: str, grid: Grid, slot: int, offset,
+        cell: CellNames | None = None,
+    ):  # fmt: skip
         """Load a value of a field; returns the symbol `name`."""
-        address = self.address(grid, slot, offset)
+        address = self.address(grid, slot, offset, cell)
         self.argument(pointer, f"{type}*")
         value = symbol(name)
         if value not in self.loads:
             own = {"store": self._own, "real": "_REAL"}[type]
-            self.loads[value] = f"LOAD{own}({pointer}, {address})"
+            self.loads[value] = Load(f"LOAD{own}", pointer, address)
             self.reads.append(Access(grid.name, slot, offset))
             self.touched[0].add(pointer)
         return value
@@ -89,10 +129,10 @@ class KernelText:
             self.loads[value] = text
         return value
 
-    def coordinate(self, name: str, index: str):
-        """The coordinate of the cell's centre whose number along an axis is `index` (C text)."""
+    def coordinate(self, name: str, index: "Index", cell: CellNames | None = None):
+        """The coordinate of a cell's centre, from the cell's number along an axis."""
         value = symbol(name)
-        self.coordinates[value] = index
+        self.coordinates[value] = index, cell or self.cell
         return value
 
     def _new(self, name: str):
@@ -115,7 +155,7 @@ class KernelText:
         self.writes.append(Access(grid.name, slot, offset))
         self.touched[1].add(pointer)
         store = {"store": f"STORE{self._own}", "real": "STORE_REAL"}[type]
-        self.do(f"{store}({pointer}, {address}, {{0}});", expression)
+        self.do(f"{store}({pointer}, {address}, {{0}});", expression, writes=pointer)
 
     def send(self, pointer: str, type: str, grid: Grid, slot: int, expression) -> None:
         """Store a value of the cell in an array that this kernel does not read.
@@ -127,17 +167,26 @@ class KernelText:
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, (0, 0, 0)))
         store = f"STORE_LINE{self._own}({pointer}, {address}, {len(self.sent)}, {{0}});"
-        self.do(store, expression)
+        self.do(store, expression, writes=pointer)
         self.sent.append((pointer, address))
 
-    def do(self, text: str, *expressions) -> None:
-        """Add a statement; {0}, {1}, … in its text stand for the expressions."""
-        self.statements.append((text, tuple(sympify(e) for e in expressions)))
+    def do(self, text: str, *expressions, writes: str = "") -> None:
+        """Add a statement; {0}, {1}, … in its text stand for the expressions.
+
+        `writes`: the array that it writes. Such statements come after all others, since in-place
+        layouts must read all values of a cell before they write any of them.
+        """
+        self.statements.append(Statement(text, tuple(map(sympify, expressions)), writes))
+        if writes:
+            self.written.add(writes)
 
     def kernel(self) -> Kernel:
         """The description that goes with the text."""
         arguments = tuple(Argument(name, self.arguments[name]) for name in self._sorted())
-        return Kernel(self.name, self.over, arguments, tuple(self.reads), tuple(self.writes))
+        accesses = tuple(self.reads), tuple(self.writes)
+        return Kernel(
+            self.name, self.over, arguments, *accesses, self.parity, self.fluid, self.phase
+        )
 
     def text(self) -> str:
         """The cell function and its driver."""
@@ -145,18 +194,19 @@ class KernelText:
 
     def body(self) -> list[str]:
         """Loads, values and statements, common subexpressions taken out."""
-        wanted = [e for _, expressions in self.statements for e in expressions]
+        wanted = [e for statement in self.statements for e in statement.expressions]
         names = list(self.definitions)
         temporaries, reduced = share([self.definitions[n] for n in names] + wanted)
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
         remaining = iter(reduced[len(names) :])
-        lines, done = [], set()
-        for text, expressions in self.statements:
+        lines, stores, done = [], [], set()
+        for text, expressions, writes in self.statements:
             values = [next(remaining) for _ in expressions]
             for value in values:
                 self._define(value, known, done, lines)
-            lines.append(text.format(*(c_text(v) for v in values)))
-        return self._loads_first(lines)
+            (stores if writes else lines).append(text.format(*(c_text(v) for v in values)))
+        forget = ["FORGET_ADDRESSES"] if self.in_place() and self.over in ("cells", "pairs") else []
+        return [*lines, *forget, *stores]
 
     def _define(self, expression, known, done, lines) -> None:
         """Append definitions of all that an expression uses, each once, uses after definitions."""
@@ -167,17 +217,11 @@ class KernelText:
             if name in self.loads:
                 lines.append(f"const real {name} = {self.loads[name]};")
             elif name in self.coordinates:
-                lines.append(f"const real {name} = {centre(self.coordinates[name])};")
+                index, cell = self.coordinates[name]
+                lines.append(f"const real {name} = {centre(index(cell))};")
             elif name in known:
                 self._define(known[name], known, done, lines)
                 lines.append(f"const real {name} = {c_text(known[name])};")
-
-    def _loads_first(self, lines: list[str]) -> list[str]:
-        """In-place layouts must read all of a cell before they write any of it."""
-        stores = [line for line in lines if line.startswith("STORE")]
-        others = [line for line in lines if not line.startswith("STORE")]
-        forget = ["FORGET_ADDRESSES"] if self.in_place() and self.over in ("cells", "pairs") else []
-        return [*others, *forget, *stores]
 
     def in_place(self) -> bool:
         """Whether it writes an array that it also reads."""
@@ -186,8 +230,7 @@ class KernelText:
     def wrap(self, body: str) -> str:
         """The cell function around a body, and the driver that calls it."""
         names = self._sorted()
-        written = {match[1] for text, _ in self.statements if (match := STORED.search(text))}
-        declared = ", ".join(self._declare(name, name in written) for name in names)
+        declared = ", ".join(self._declare(name, name in self.written) for name in names)
         title = "\n   ".join(line.strip() for line in self.equations.strip().splitlines())
         line = f"{self.line_parameters} " if self.lines() else ""
         return (
@@ -207,8 +250,9 @@ class KernelText:
         if not self.sent:
             return ""
         lines = "".join(
-            f"  ahead(&{text.partition('(')[2][:-1].replace(', ', '[', 1)}]);\n"
-            for text in self.loads.values()
+            f"  ahead(&{load.pointer}[{load.address}]);\n"
+            for load in self.loads.values()
+            if isinstance(load, Load)
         )
         lines += "".join(
             f"  stream_out({pointer} + {address}, line[{k}], count);\n"
@@ -247,8 +291,8 @@ def centre(index: str) -> str:
 class RowSums(KernelText):
     """A kernel over rows that adds (or takes the maximum of) values of the cells of a row."""
 
-    def __init__(self, name: str, equations: str, over: str = "rows"):
-        super().__init__(name, over, equations)
+    def __init__(self, role: str, equations: str, over: str = "rows", *, parity: int | None = None):
+        super().__init__(role, over, equations, parity=parity)
         self.columns = 0
         self.maxima = 0
         self.argument("sums", "double*")
@@ -278,3 +322,24 @@ class RowSums(KernelText):
     def driver(self, names):
         """As for cells, with the number of columns and which of them are maxima."""
         return f"FOR_{self.over.upper()}({self.name}_at, {self.columns}, {self.maxima}, {names})"
+
+
+def entry_place(over: str, cell: CellNames, packed: str) -> str:
+    """C text that finds the place of a packed cell index: of cells, or of nodes.
+
+    `packed` is the C text of the index.
+    """
+    if over == "nodes":
+        return (
+            f"const int {cell.node} = (int)({packed} & 0x3ffffffffff);\n"
+            f"const int64 {cell.plane} = ({packed} >> 42) + first;"
+        )
+    place, row, x = cell.cell, cell.row, cell.x
+    return (
+        f"const int64 {place} = {packed};\n"
+        f"const int {x} = (int)({place} & 0x1fffff), {row} = (int)({place} >> 21 & 0x1fffff);\n"
+        f"const int64 {cell.plane} = ({place} >> 42) + first;\n"
+        f"MAYBE_UNUSED const int {cell.x_m} = X_BEFORE({x}), {cell.x_p} = X_AFTER({x});\n"
+        f"MAYBE_UNUSED const int {cell.row_m} = BEFORE({row}, rows), "
+        f"{cell.row_p} = AFTER({row}, rows);"
+    )

@@ -98,7 +98,7 @@ class FluidKernels:
     def collide_stream(self, parity):
         """One step of the cells of some planes."""
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
-        kernel = self._update(f"collide_stream_{parity}", text)
+        kernel = self._update("collide_stream", text, parity)
         f_star = self.collide(kernel, self.arriving(kernel, parity, self.pointer("in")))
         if self.rounded:
             f_star = self.mass_kept(kernel, f_star)
@@ -125,13 +125,14 @@ class FluidKernels:
         density = symbol("density") if density is None else density
         return [density - sum(as_stored(f_i) for f_i in f), *f]
 
-    def _update(self, name: str, equations: str) -> KernelText:
+    def _update(self, role: str, equations: str, parity: int) -> KernelText:
         """An empty kernel for a step."""
         if self.grid.over == "nodes":
-            return NodeText(name, equations, self.unit)
+            return NodeText(role, equations, self.unit, parity)
         if self.paired:
-            return PairText(name, equations, self.grid, self.unit)
-        return KernelText(name, self.grid.over, equations, self.unit)
+            return PairText(role, equations, self.grid, self.unit, parity)
+        over = self.grid.over
+        return KernelText(role, over, equations, self.unit, parity=parity, phase="collide")
 
     def apart(self) -> bool:
         """Whether a step writes whole cells to an array that it does not read."""
@@ -141,7 +142,7 @@ class FluidKernels:
     def initialise(self, parity):
         """What left each cell in step -1, from rho and u."""
         text = "what leaves a cell in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
-        kernel = self.block_kernel(f"initialise_{parity}", text)
+        kernel = self.block_kernel("initialise", text, parity)
         kernel.argument("rho_initial", "double*")
         kernel.argument("u_initial", "double*")
         rest = 1 if self.model.offset else 0
@@ -164,7 +165,7 @@ class FluidKernels:
 
     def hold(self, parity):
         """One step in which the velocity stays what it is."""
-        kernel = self.block_kernel(f"hold_{parity}", self.model.hold.__doc__.partition("\n")[0])
+        kernel = self.block_kernel("hold", self.model.hold.__doc__.partition("\n")[0], parity)
         kernel.argument("u_held", "real*")
         f = self.arriving(kernel, parity, self.pointer("in"))
         u = [
@@ -179,20 +180,20 @@ class FluidKernels:
 
     def export_state(self, parity):
         """All stored values of each cell in their order, in the storage's own bits."""
-        kernel = self._state_kernel(f"export_{parity}", "state[plane, i, row, x] = f_out_i")
+        kernel = self._state_kernel("export", "state[plane, i, row, x] = f_out_i", parity)
         for canonical, address in self._addresses(kernel, parity):
-            kernel.do(f"COPY(state, {canonical}, f[{address}]);")
+            kernel.do(f"COPY(state, {canonical}, f[{address}]);", writes="state")
         return kernel
 
     def import_state(self, parity):
         """The inverse of the export."""
-        kernel = self._state_kernel(f"import_{parity}", "f_out_i = state[plane, i, row, x]")
+        kernel = self._state_kernel("import", "f_out_i = state[plane, i, row, x]", parity)
         for canonical, address in self._addresses(kernel, parity):
-            kernel.do(f"COPY(f, {address}, state[{canonical}]);")
+            kernel.do(f"COPY(f, {address}, state[{canonical}]);", writes="f")
         return kernel
 
-    def _state_kernel(self, name: str, equations: str) -> KernelText:
-        kernel = self.block_kernel(name, equations)
+    def _state_kernel(self, role: str, equations: str, parity: int) -> KernelText:
+        kernel = self.block_kernel(role, equations, parity)
         kernel.argument("state", "store*")
         kernel.argument("f", "store*")
         return kernel
@@ -204,10 +205,12 @@ class FluidKernels:
             canonical = f"(((plane - origin) * {len(places)} + {i}) * rows + row) * nx + x"
             yield canonical, kernel.address(self.grid, *place)
 
-    def block_kernel(self, name: str, equations: str, grid=None) -> KernelText:
+    def block_kernel(
+        self, role: str, equations: str, parity: int | None = None, grid=None
+    ) -> KernelText:
         """A kernel that also touches plain arrays, which hold the planes from `origin` on."""
         grid = grid or self.grid
-        kernel = KernelText(name, grid.over, equations)
+        kernel = KernelText(role, grid.over, equations, parity=parity)
         self.find_cell(kernel, grid)
         return kernel
 

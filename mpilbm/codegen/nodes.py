@@ -12,14 +12,14 @@ class NodeText(KernelText):
 
     line_parameters = "NODE_LINE_PARAMETERS"
 
-    def __init__(self, name: str, equations: str, unit: int = 1):
-        super().__init__(name, "nodes", equations, unit)
+    def __init__(self, role: str, equations: str, unit: int, parity: int):
+        super().__init__(role, "nodes", equations, unit, parity=parity, phase="collide")
         self.fetched: list[str] = []  # C text of what fills line 0, 1, …
         self.scattered: list[str] = []  # and of what sends them
 
-    def read(self, name, pointer, type, grid, slot, offset):
+    def read(self, name, pointer, type, grid, slot, offset, cell=None):
         """Load a value, through its line if it is a neighbour's."""
-        value = super().read(name, pointer, type, grid, slot, offset)
+        value = super().read(name, pointer, type, grid, slot, offset, cell)
         if offset != HERE:
             line = len(self.fetched)
             self.loads[value] = (
@@ -33,9 +33,9 @@ class NodeText(KernelText):
         """Store a value, through its line if it is a neighbour's."""
         super().write(pointer, type, grid, slot, offset, expression)
         if offset != HERE:
-            line, (_, expressions) = len(self.scattered), self.statements.pop()
+            line, (_, expressions, _) = len(self.scattered), self.statements.pop()
             place = f"{pointer}, {grid.address(slot, offset)}, {line}"
-            self.do(f"STORE_LINE{self._own}({place}, {{0}});", *expressions)
+            self.do(f"STORE_LINE{self._own}({place}, {{0}});", *expressions, writes=pointer)
             base, entry = grid.found(slot, offset)
             self.scattered.append(f"SCATTER({pointer}, {base}, {entry}, {line});")
 

@@ -1,7 +1,7 @@
 """A kernel over cells whose CUDA text updates two neighbours along x with each thread."""
 
-from mpilbm.codegen.kernel_text import HEAD, KernelText, centre
-from mpilbm.layouts.grid import Grid
+from mpilbm.codegen.kernel_text import HEAD, KernelText, Statement, centre
+from mpilbm.layouts.grid import CELL, CellNames, Grid
 
 
 class PairText(KernelText):
@@ -18,8 +18,8 @@ class PairText(KernelText):
 
     parts = ("at", "pair")
 
-    def __init__(self, name: str, equations: str, grid: Grid, unit: int = 1):
-        super().__init__(name, "pairs", equations, unit)
+    def __init__(self, role: str, equations: str, grid: Grid, unit: int, parity: int):
+        super().__init__(role, "pairs", equations, unit, parity=parity, phase="collide")
         self.grid = grid
 
     def functions(self, declared):
@@ -44,13 +44,15 @@ class PairText(KernelText):
         inner.definitions = self.definitions
         inner.loads = {value: f"arrives[{k}]" for k, value in enumerate(self.loads)}
         inner.statements = [
-            (f"leaves[{k}] = {{0}};", values) for k, (_, values) in enumerate(self.statements)
+            Statement(f"leaves[{k}] = {{0}};", statement.expressions)
+            for k, statement in enumerate(self.statements)
         ]
         return inner.body()
 
     def _centres(self, k: int) -> list[str]:
         """C text of the coordinates of one of the two cells."""
-        return [centre(index.replace("(x)", f"(x + {k})")) for index in self.coordinates.values()]
+        cell = CellNames(x=f"x + {k}")
+        return [centre(index(cell)) for index, _ in self.coordinates.values()]
 
     def _by_parity(self, access, places) -> list[str]:
         """C lines that load or store all places, for both kinds of rows where there are two."""
@@ -86,7 +88,7 @@ class PairText(KernelText):
         """
         plane, row, beside = place.offset
         first = self.grid.address(place.slot, (plane, row, 0))
-        cell = "(x + 1)" if beside > 0 else "x"
+        cell = CellNames(x="(x + 1)") if beside > 0 else CELL
         outside = self.grid.address(place.slot, place.offset, cell)
         if beside == level:
             return first, None

@@ -1,17 +1,20 @@
-"""What the generator hands to a backend: one text, and a description of each kernel in it."""
+"""The result of code generation: one kernel text and a description of each kernel in it."""
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Literal
 
-OF = "_of_{}"  # ends the names of what belongs to one of several coupled fluids
+OF = "_of_{}"  # suffix of the names of kernels and arrays of one of several coupled fluids
+
+Phase = Literal["boundary", "collide", "other"]
 
 
 @dataclass(frozen=True)
 class Access:
-    """One value of a field that a kernel touches: its slot, at an offset from the cell.
+    """One value of a field that a kernel reads or writes: its slot, at an offset from the cell.
 
-    `offset` is (plane, row, x); `buffer` is the name of the field's grid ("f", "u"), whichever of
-    the field's arrays is meant.
+    `offset` is (plane, row, x). `buffer` is the name of the field's grid ("f", "u"); it is the same
+    for all arrays of the field.
     """
 
     buffer: str
@@ -29,20 +32,40 @@ class Argument:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function of the text; `over` is what it loops over: cells, rows or entries."""
+    """A function of the kernel text.
+
+    over    what it loops over: "cells", "pairs", "rows", "columns", "entries" (of a boundary list),
+            "nodes" or "node_rows"
+    parity  the parity of the time steps that it serves; None if it serves all
+    fluid   number of the coupled fluid that it belongs to; None if it belongs to none or all
+    phase   "boundary": supplies incoming populations, with the values of time t; "collide":
+            computes a step, with the values of time t + 1; "other": initial state, diagnostics
+    """
 
     name: str
     over: str
     arguments: tuple[Argument, ...]
     reads: tuple[Access, ...] = ()
     writes: tuple[Access, ...] = ()
+    parity: int | None = None
+    fluid: int | None = None
+    phase: Phase = "other"
+
+
+@dataclass(frozen=True)
+class SweepSizes:
+    """Sizes of the moment sweep: stored values a cell, deposits, and rows around a tile."""
+
+    values: int
+    deposits: int
+    reach: int
 
 
 @dataclass(frozen=True)
 class Program:
-    """Kernel text (C11 and CUDA alike) with what a solver must know of it.
+    """Kernel text, valid as C11 and as CUDA, with descriptions of its kernels.
 
-    `sweep`: CUDA text of a kernel that does on a GPU what collide_stream_0 does, or nothing.
+    `sweep`: CUDA text of a kernel that replaces `collide_stream_0` on GPUs, with its sizes, or "".
     """
 
     text: str
@@ -50,9 +73,10 @@ class Program:
     compute: str
     storage: str
     sweep: str = ""
+    sweep_sizes: SweepSizes | None = None
 
     def to_json(self) -> str:
-        """Everything as text, for the cache and for the broadcast among ranks."""
+        """The program as JSON text, for the cache and for the broadcast among ranks."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -60,13 +84,15 @@ class Program:
         """The inverse of `to_json`."""
         data = json.loads(text)
         data["kernels"] = {name: _kernel(entry) for name, entry in data["kernels"].items()}
+        sizes = data["sweep_sizes"]
+        data["sweep_sizes"] = sizes and SweepSizes(**sizes)
         return cls(**data)
 
 
 def _kernel(entry: dict) -> Kernel:
-    touched = {
+    accesses = {
         way: tuple(Access(a["buffer"], a["slot"], tuple(a["offset"])) for a in entry[way])
         for way in ("reads", "writes")
     }
     arguments = tuple(Argument(**argument) for argument in entry["arguments"])
-    return Kernel(entry["name"], entry["over"], arguments, **touched)
+    return Kernel(**(entry | accesses | {"arguments": arguments}))

@@ -12,8 +12,8 @@ EQUATIONS = "d = (rho, u) - shift; sums of d_rho, d_a and d_a d_b, in double"
 class ColumnSums(KernelText):
     """A kernel that adds to sums at each x, the rows of a plane one after another."""
 
-    def __init__(self, name: str, equations: str):
-        super().__init__(name, "columns", equations)
+    def __init__(self, role: str, equations: str):
+        super().__init__(role, "columns", equations)
         self.argument("sums", "double*")
         self.argument("origin", "int64")
 

@@ -16,7 +16,7 @@ def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
     """
     model, lattice = fluid.model, fluid.lattice
     text = "rho - 1, -sum c_a c_b (g - feq), g = (f_out + f_in) / 2"
-    kernel = EntryText(f"stress_{parity}", text, fluid)
+    kernel = EntryText("stress", text, fluid, parity, "other")
     kernel.links = ""
     kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     kernel.argument("stress", "double*")
@@ -38,5 +38,6 @@ def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
     for a, b in combinations_with_replacement(range(lattice.D), 2):
         found.append(dot([c[a] * c[b] for c in lattice.c], lack))
     for k, value in enumerate(found):
-        kernel.do(f"COPY(stress, entry * {len(found)} + {k}, (double)({{0}}));", value)
+        text = f"COPY(stress, entry * {len(found)} + {k}, (double)({{0}}));"
+        kernel.do(text, value, writes="stress")
     return kernel

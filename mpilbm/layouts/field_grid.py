@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mpilbm.layouts.grid import _SIDE, CACHE_SET, LINE, Grid
+from mpilbm.layouts.grid import CACHE_SET, CELL, LINE, CellNames, Grid
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,15 @@ class FieldGrid(Grid):
         slots, ghost = tuple(range(count)), case.ghost
         return cls("field", planes, rows, nx, slots, ghost, *strides, walled=walled)
 
-    def address(self, slot, offset):
-        """C text of the index of a value; beyond the box, of a place of its own."""
-        row = f"(row + {1 + offset[1]})" if self.walled[0] else f"row{_SIDE[offset[1]]}"
-        x = f"(x + {LINE + offset[2]})" if self.walled[1] else f"(x{_SIDE[offset[2]]} + {LINE})"
+    def address(self, slot, offset, cell: CellNames = CELL):
+        """C text of the index of a value; cells beyond the box have places of their own."""
+        row, x = cell.row_at(offset[1]), f"({cell.x_at(offset[2])} + {LINE})"
+        if self.walled[0]:
+            row = f"({cell.row} + {1 + offset[1]})"
+        if self.walled[1]:
+            x = f"({cell.x} + {LINE + offset[2]})"
         slot = offset[0] * len(self.slots) + self.slots[slot]
-        cell = f"(plane * {self.name}_plane + ({row} * {self.name}_row + {x}))"
-        return f"(int64)({slot}) * {self.name}_slot + {cell}"
+        return self._index(slot, cell.plane, row, x)
 
     def index(self, plane, row, x):
         """The index of value 0 of cells; planes counted in the array, rows and x from -1 on."""

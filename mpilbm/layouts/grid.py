@@ -16,6 +16,54 @@ CACHE_SET = 32  # lines; slots a multiple of this apart would fall on the same c
 
 
 @dataclass(frozen=True)
+class CellNames:
+    """C expressions of the place of a cell, from which addresses are built.
+
+    `row_m`, `row_p`, `x_m`, `x_p`: the neighbours at -1 and +1, wrapped around. `cell` is a packed
+    cell index of a boundary list, see `packed`.
+    """
+
+    plane: str = "plane"
+    row: str = "row"
+    row_m: str = "row_m"
+    row_p: str = "row_p"
+    x: str = "x"
+    x_m: str = "x_m"
+    x_p: str = "x_p"
+    node: str = "node"
+    cell: str = "cell"
+
+    @classmethod
+    def suffixed(cls, end: str) -> "CellNames":
+        """Variables of another cell of the same kernel: plane_in1, row_in1, row_in1_m, …"""
+        places = {name: name + end for name in ("plane", "row", "x", "node", "cell")}
+        sides = {f"{name}_{side}": f"{name}{end}_{side}" for name in ("row", "x") for side in "mp"}
+        return cls(**places, **sides)
+
+    @classmethod
+    def packed(cls, cell: str) -> "CellNames":
+        """The place of a packed cell index; its neighbours have none."""
+        return cls(
+            plane=f"(({cell} >> 42) + first)",
+            row=f"(int)({cell} >> 21 & 0x1fffff)",
+            x=f"(int)({cell} & 0x1fffff)",
+            node=f"(int)({cell} & 0x3ffffffffff)",
+            cell=cell,
+        )
+
+    def row_at(self, step: int) -> str:
+        """The row at -1, 0 or +1."""
+        return (self.row, self.row_p, self.row_m)[step]
+
+    def x_at(self, step: int) -> str:
+        """The number within the row at -1, 0 or +1."""
+        return (self.x, self.x_p, self.x_m)[step]
+
+
+CELL = CellNames()  # the cell that a kernel is called for
+
+
+@dataclass(frozen=True)
 class Grid:
     """A dense field of `len(slots)` values a cell; `slots[k]` is where value k lies in a plane.
 
@@ -105,18 +153,18 @@ class Grid:
         strides = {"row": self.row_stride, "slot": self.slot_stride, "plane": self.plane_stride}
         return {f"{self.name}_{way}": stride for way, stride in strides.items()}
 
-    def address(self, slot: int, offset: tuple[int, int, int], cell: str = "x") -> str:
-        """C text of the index of a value, of the cell whose number in its row is `cell`."""
-        row, x = f"row{_SIDE[offset[1]]}", f"x{_SIDE[offset[2]]}" if offset[2] else cell
-        there = self._index(offset[0] * len(self.slots) + self.slots[slot], row, x)
+    def address(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL) -> str:
+        """C text of the index of a value of the cell, or of its neighbour at an offset."""
+        row, x = cell.row_at(offset[1]), cell.x_at(offset[2])
+        there = self._index(offset[0] * len(self.slots) + self.slots[slot], cell.plane, row, x)
         if not self.returning or not offset[2]:
             return there
-        home = self._index(self.slots[self.returning[slot]], "row", cell)
-        return f"({x} {_BEYOND[offset[2]]} {cell} ? {home} : {there})"
+        returned = self._index(self.slots[self.returning[slot]], cell.plane, cell.row, cell.x)
+        return f"({x} {_BEYOND[offset[2]]} {cell.x} ? {returned} : {there})"
 
-    def _index(self, slot: int, row: str, x: str) -> str:
-        """The slot apart, since all else recurs in other slots."""
-        cell = f"(plane * {self.name}_plane + ({row} * {self.name}_row + {x}))"
+    def _index(self, slot: int, plane: str, row: str, x: str) -> str:
+        """The slot is a separate term: the rest is the same for all slots."""
+        cell = f"({plane} * {self.name}_plane + ({row} * {self.name}_row + {x}))"
         return f"(int64)({slot}) * {self.name}_slot + {cell}"
 
 
@@ -126,5 +174,4 @@ def velocity_grid(lattice, ghost: int, planes: int, rows: int, nx: int, more: in
     return Grid.dense("u", planes, rows, nx, slots, ghost, lattice.staggered)
 
 
-_SIDE = {-1: "_m", 0: "", 1: "_p"}  # the wrapped neighbour's index, as the prelude names it
 _BEYOND = {-1: ">=", 1: "<="}  # than its cell's, once it has wrapped

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpilbm.layouts.grid import LINE
+from mpilbm.layouts.grid import CELL, LINE, CellNames
 
 TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
 
@@ -103,21 +103,22 @@ class NodeGrid:
             "node_most": int(self.count_of.max(initial=0)),
         }
 
-    def address(self, slot: int, offset: tuple[int, int, int]) -> str:
-        """C text of the index of a value of node `node` of `plane`, or of its neighbour."""
-        base, entry = self.found(slot, offset)
-        return f"{base} + {f'node_next[{entry}]' if any(offset) else 'node'}"
+    def address(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL) -> str:
+        """C text of the index of a value of a node, or of its neighbour at an offset."""
+        base, entry = self.found(slot, offset, cell)
+        return f"{base} + {f'node_next[{entry}]' if any(offset) else cell.node}"
 
-    def found(self, slot: int, offset: tuple[int, int, int]) -> tuple[str, str]:
+    def found(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL):
         """C text of the begin of a slot in the neighbour plane, and of the entry of the table."""
-        plane = f"plane {'-+'[offset[0] > 0]} 1" if offset[0] else "plane"
+        plane = f"{cell.plane} {'-+'[offset[0] > 0]} 1" if offset[0] else cell.plane
         base = (
             f"{len(self.slots)} * node_start[{plane}] + {self.slots[slot]} * node_stride[{plane}]"
         )
         if not any(offset):
             return base, ""
         tables, number = len(self.offsets), self.table(offset)
-        return base, f"{tables} * node_start[plane] + {number} * node_stride[plane] + node"
+        start, stride = f"node_start[{cell.plane}]", f"node_stride[{cell.plane}]"
+        return base, f"{tables} * {start} + {number} * {stride} + {cell.node}"
 
     def table(self, offset) -> int | None:
         """Number of the table of neighbours at an offset; None for the cell itself."""

@@ -34,7 +34,7 @@ class Populations:
         kernels = {
             name.removesuffix(self.suffix): kernel
             for name, kernel in solver.program.kernels.items()
-            if name.endswith(self.suffix)
+            if kernel.fluid == (number if solver.case.coupling else None)
         }
         self.program = replace(solver.program, kernels=kernels)
         count, storage = self.grid.count, self.program.storage
@@ -90,8 +90,8 @@ class Populations:
 
     def _list_reads(self, parity: int) -> list:
         """What the boundary lists read of the populations in a step of this parity."""
-        kernels = self.program.kernels.items()
-        lists = [k for name, k in kernels if k.over == "entries" and name.endswith(f"_{parity}")]
+        kernels = self.program.kernels.values()
+        lists = [k for k in kernels if k.over == "entries" and k.parity == parity]
         return [access for kernel in lists for access in kernel.reads]
 
     def over_block(self, name: str, begin: int, end: int, **arrays) -> None:

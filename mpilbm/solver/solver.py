@@ -114,10 +114,11 @@ class Solver:
         What enters at boundaries is made from what left at t; all others collide at t + 1.
         """
         launch = self.bind(name, **arguments)
-        wanted = {argument.name for argument in self.program.kernels[name].arguments}
+        kernel = self.program.kernels[name]
+        wanted = {argument.name for argument in kernel.arguments}
         names = wanted & {name for value in self.force for name in value.timed}
         if names:
-            self._timed.append((launch, not name.startswith("enter_"), names))
+            self._timed.append((launch, kernel.phase != "boundary", names))
         return launch
 
     def bind(self, name: str, **arguments):

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from mpilbm.codegen.coordinates import given
-from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.model import Model
 from mpilbm.layouts import HERE
 from mpilbm.physics.equilibria import dot
@@ -21,19 +20,6 @@ class Acted(Model):
         if self.acting is None:
             raise ValueError(f"kernel {kernel.name} asks for the force between fluids")
         return list(self.acting)
-
-
-class FieldText(KernelText):
-    """A step of a fluid that also looks at fields."""
-
-    def functions(self, declared):
-        """A CPU fetches populations ahead, fields it finds in its caches."""
-        loads = self.loads
-        self.loads = {value: text for value, text in loads.items() if text.startswith("LOAD")}
-        try:
-            return super().functions(declared)
-        finally:
-            self.loads = loads
 
 
 class CoupledCell:

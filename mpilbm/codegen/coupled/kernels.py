@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sympy import sqrt
 
-from mpilbm.codegen.coupled.cell import Acted, CoupledCell, FieldText
+from mpilbm.codegen.coupled.cell import Acted, CoupledCell
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
@@ -61,7 +61,7 @@ class CoupledKernels:
         fluid = self.fluids[k]
         collision = fluid.model.collision
         text = f"{self.lattice.name}, layout {self.layout.name}: {collision.__doc__}"
-        kernel = FieldText(f"collide_stream_{parity}", "cells", text)
+        kernel = KernelText("collide_stream", "cells", text, parity=parity, phase="collide")
         cell = CoupledCell(
             self, kernel, lambda _: fluid.arriving(kernel, parity, fluid.pointer("in"))
         )
@@ -70,7 +70,7 @@ class CoupledKernels:
     def begin(self, k: int, parity: int) -> KernelText:
         """What left before the first step, from populations in equilibrium without a force."""
         text, fluid = f"{self.coupling.name}: what left before the first step", self.fluids[k]
-        kernel = KernelText(f"begin_{parity}", "cells", text)
+        kernel = KernelText("begin", "cells", text, parity=parity)
         others = self.left(kernel, parity)
         cell = CoupledCell(
             self, kernel, lambda n: fluid.left(kernel, parity) if n == k else others(n)
@@ -81,7 +81,7 @@ class CoupledKernels:
 
     def show(self, parity: int) -> KernelText:
         """All fields, from what streams into the cell."""
-        kernel = KernelText(f"show_{parity}", "cells", self.coupling.__doc__)
+        kernel = KernelText("show", "cells", self.coupling.__doc__, parity=parity)
 
         def arriving(k):
             fluid = self.fluids[k]
@@ -92,7 +92,7 @@ class CoupledKernels:
 
     def look(self, parity: int) -> KernelText:
         """The fields that neighbours read, from what left the cell."""
-        kernel = KernelText(f"look_{parity}", "cells", self.coupling.__doc__)
+        kernel = KernelText("look", "cells", self.coupling.__doc__, parity=parity)
         return self._shown(kernel, self.left(kernel, parity), self.coupling.shown(self.case))
 
     def _shown(self, kernel, populations, names) -> KernelText:
@@ -146,7 +146,8 @@ class CoupledKernels:
                 value += f" + wall_scale[owner * {count} + {slot}] * mean_{slot}"
                 there = (Access("field", slot, (step, 0, 0)) for step in (-1, 1))
                 kernel.reads += there
-            kernel.do(f"STORE_REAL(field, at + {slot} * field_slot, {value});")
+            text = f"STORE_REAL(field, at + {slot} * field_slot, {value});"
+            kernel.do(text, writes="field")
         return kernel
 
 
@@ -208,7 +209,7 @@ class CoupledDiagnostics(Diagnostics):
 
     def output(self, k: int, parity):
         """Number k of the fields that the coupling has of its own; 0 in solids."""
-        kernel = self.fluid.block_kernel(f"output_{k}_{parity}", self.coupling.__doc__)
+        kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__, parity)
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
         return self._stored(kernel, [self.coupling.output(self._cell(kernel, parity))[k]])

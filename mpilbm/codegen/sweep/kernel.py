@@ -7,6 +7,7 @@ populations, populations to sums by the plane they go to, sums to moments throug
 from pathlib import Path
 
 from mpilbm.codegen.model import Model
+from mpilbm.codegen.program import SweepSizes
 from mpilbm.codegen.sweep.cell import (
     cell_centres,
     chain,
@@ -41,26 +42,34 @@ def sweep_text(model: Model, kernel) -> str:
         _advance(parts),
         _finish(model, parts, [*numbers, *centres]),
     ]
-    frame, copies = (
-        Path(__file__).with_name(name).read_text() for name in ("sweep.h", "sweep_copies.h")
+    packets, copies, walls, frame = (
+        Path(__file__).with_name(f"{name}.h").read_text()
+        for name in ("packets", "copies", "walls", "sweep")
     )
-    frame = frame.replace("/* COPIES */", copies)
-    return "\n".join([*lines, frame.replace("/* ARITHMETIC */", "\n".join(functions))])
+    arithmetic = "\n".join(functions)
+    return "\n".join([*lines, packets + copies, "", walls + arithmetic, "", frame])
+
+
+def sweep_sizes(lattice) -> SweepSizes:
+    """The sizes that the launcher of the sweep needs."""
+    parts = Parts(lattice)
+    reach = int(any(lattice.offset(i)[1] for i in range(lattice.Q)))
+    return SweepSizes(len(moments.stored_names(lattice.D)), len(parts.moving), reach)
 
 
 def _constants(parts: "Parts", kernel) -> dict:
     """What the frame must know of the lattice and of the kernel's arguments."""
-    lattice = parts.lattice
+    lattice, sizes = parts.lattice, sweep_sizes(parts.lattice)
     arguments = [
         f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
     ]
     return {
-        "VALUES": len(moments.stored_names(lattice.D)),
+        "VALUES": sizes.values,
         "Q": lattice.Q,
-        "REACH": int(any(lattice.offset(i)[1] for i in range(lattice.Q))),
+        "REACH": sizes.reach,
         "SUMS": len(parts.sums),
         "RISING": len(parts.in_plane(1)),
-        "DEPOSITS": len(parts.moving),
+        "DEPOSITS": sizes.deposits,
         "ARGUMENTS": ", ".join(arguments),
         "GIVEN": ", ".join(a.name for a in kernel.arguments),
         "ROOM": len(FACES),

@@ -1,0 +1,91 @@
+/* log2(1 + x) with the digits of a small x. Without branches, so that a CPU takes many at once, and
+   with the same bits on a GPU that does not fuse: 1 + x = 2^k m, 1/2 < m^2 < 2, ln m = 2 artanh s,
+   s = (m - 1) / (m + 1). */
+#ifdef REAL_DOUBLE
+typedef int64 bits_of_real;
+typedef unsigned long long unsigned_bits;
+#define MANTISSA 52
+#define ROOT_HALF 0x3fe6a09e667f3bcd
+#define LAST_TERM 21
+#define NEARLY_INVERSE 0x7fde623822fc16e6
+#define NEWTON_STEPS 5
+#else
+typedef int32 bits_of_real;
+typedef uint32 unsigned_bits;
+#define MANTISSA 23
+#define ROOT_HALF 0x3f3504f3
+#define LAST_TERM 9
+#define NEARLY_INVERSE 0x7ef311c3
+#define NEWTON_STEPS 4
+#endif
+/* Unsigned, because a shift or an overflow of a signed number is undefined. At file scope, because
+   Clang refuses a union inside a function under "omp declare simd". */
+typedef union { real value; unsigned_bits bits; } real_and_bits;
+MANY_AT_ONCE real log2_of_one_and(real x)
+{
+  const real whole = R(1) + x, lost = x - (whole - R(1));
+  real_and_bits both = {whole};
+  const bits_of_real k = (bits_of_real)(both.bits - ROOT_HALF) >> MANTISSA;
+  both.bits -= (unsigned_bits)k << MANTISSA;
+  const real m = both.value, s = (m - R(1)) / (m + R(1)), ss = s * s;
+  real sum = R(1) / LAST_TERM;
+  for (int n = LAST_TERM - 2; n > 1; n -= 2) sum = MAD(sum, ss, R(1) / n);
+  return MAD(MAD(R(2) * s, ss * sum, MAD(R(2), s, lost)), R(1.4426950408889634), R(k));
+}
+
+/* 1 / b, b > 0, within two units in the last place and with the same bits on CPUs and GPUs that do not
+   fuse. The exact division of a GPU branches, and costs registers that kernels at their limit lack.
+   Newton's method; the bits of b, read as a whole number, give a first value within 13 %. */
+INLINE real reciprocal_of(real b)
+{
+  real_and_bits first = {b};
+  first.bits = NEARLY_INVERSE - first.bits;
+  real found = first.value;
+  for (int k = 0; k < NEWTON_STEPS; k++) found = MAD(found, NMAD(b, found, R(1)), found);
+  return found;
+}
+
+#define FOR_ROWS(function, count, maxima, ...) \
+  SUM_ROWS(count, maxima, 0, nx, \
+           function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__))
+#define ROW_START(plane, row) node_row[(plane) * (rows + 1) + (row)]
+#define FOR_NODE_ROWS(function, count, maxima, ...) \
+  SUM_ROWS(count, maxima, ROW_START(plane, row), ROW_START(plane, row + 1), \
+           function(plane, x, total, __VA_ARGS__))
+
+/* What is stored: the value itself in another format or, in 16 bits, SCALE times the value: populations
+   are small deviations, and so use the whole range of a half. [Lehmann et al. 2022, Phys. Rev. E 106, 015308]
+   A kernel that computes in that unit loads and stores values as they are (..._OWN). */
+#ifdef STORE_HALF
+INLINE real widen_own(store bits) { return R(half_to_float(bits)); }
+INLINE store narrow_own(real value) { return float_to_half((float)value); }
+#else
+INLINE real widen_own(store value) { return (real)value; }
+INLINE store narrow_own(real value) { return (store)value; }
+#endif
+INLINE real widen(store bits) { return widen_own(bits) * (R(1) / R(SCALE)); }
+INLINE store narrow(real value) { return narrow_own(value * R(SCALE)); }
+
+#ifdef __CUDACC__
+/* The values of cells x and x + 1 in one access. */
+INLINE ushort2 two(unsigned short first, unsigned short second)
+{
+  return make_ushort2(first, second);
+}
+INLINE float2 two(float first, float second) { return make_float2(first, second); }
+INLINE double2 two(double first, double second) { return make_double2(first, second); }
+typedef decltype(two(store(), store())) store2;
+INLINE void load_pair(const store* from, real& first, real& second)
+{
+  const store2 bits = *(const store2*)from;
+  first = widen_own(bits.x), second = widen_own(bits.y);
+}
+INLINE void store_pair(store* to, real first, real second)
+{
+  __stcs((store2*)to, two(narrow_own(first), narrow_own(second)));
+}
+INLINE void send_pair(store* to, real first, real second)
+{
+  *(store2*)to = two(narrow_own(first), narrow_own(second));
+}
+#endif

@@ -140,6 +140,12 @@ def test_the_stability_map_is_that_of_check():
     assert seen > 100
 
 
+def test_the_collision_shown_is_the_file():
+    shown = re.search(r"```py\n(@register.*?)```", chapter("extending"), re.S)[1].splitlines()
+    lines = (ROOT / "mpilbm/physics/collisions/trt.py").read_text().splitlines()
+    assert not [line for line in shown if line not in lines]
+
+
 def test_files_named_exist():
     for path in sorted(MANUAL.glob("*.md")):
         for name in re.findall(r"`((?:tools|jobs|cases|mpilbm)/[\w./-]+)`", path.read_text()):

@@ -7,8 +7,10 @@ Everything else in the package may move between versions.
 
 from mpilbm.backends import Backend, Device
 from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.formulas.values import Value, Vector
 from mpilbm.geometry.shapes import Shape
 from mpilbm.halo import Exchange, Exchanger, Halo
+from mpilbm.halo.plan import incoming, outgoing
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.outputs import Context, Output
 from mpilbm.physics.boundaries import Boundary
@@ -44,8 +46,12 @@ __all__ = [
     "Output",
     "Place",
     "Shape",
+    "Value",
+    "Vector",
     "Wall",
     "against",
     "dot",
+    "incoming",
+    "outgoing",
     "register",
 ]

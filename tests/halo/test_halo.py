@@ -115,9 +115,9 @@ def test_one_no_is_a_no(answers, agreed):
 
 
 PROBING = """
-from mpilbm.halo import gpu_mpi, world
-verdict = gpu_mpi.verdict("cpu")
-comm = world.world()
+from mpilbm.parallel import gpu_aware, ranks
+verdict = gpu_aware.verdict("cpu")
+comm = ranks.world()
 print(f"{comm.rank} {verdict.answer} {verdict.reason}\\n", end="", flush=True)
 """
 

@@ -153,10 +153,10 @@ def test_what_all_ranks_raise_is_told_once(tmp_path):
 def test_ranks_that_find_themselves_alone_are_told(tmp_path):
     """As with the launcher of another MPI."""
     text = (
-        "import os; from mpilbm.halo import launcher, world\n"
+        "import os; from mpilbm.parallel import launcher, ranks\n"
         "os.environ['OMPI_COMM_WORLD_SIZE'] = '2'\n"
-        "try: world.world()\n"
-        "except world.CommandError as error: print(error)"
+        "try: ranks.world()\n"
+        "except ranks.CommandError as error: print(error)"
     )
     code, output, _, _ = python(text, 1, tmp_path)
     assert code == 0

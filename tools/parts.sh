@@ -30,7 +30,7 @@ scale_limits() {
 }
 
 # Run pytest with the options after the time limits $1 of all tests and $2 of one, in seconds. pytest ends
-# itself and prints what failed (tests/reporting.py); timeout is for what hangs outside of tests.
+# itself and prints what failed (tests/support/reporting.py); timeout is for what hangs outside of tests.
 # Words up to -- are a launcher: limited 240 120 mpirun -n 2 -- tests/mpi
 limited() {
     local limit=$(($1 * percent / 100)) each=$(($2 * percent / 100)) launcher=()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_balance import tables, typed
+from test_plane_costs import tables, typed
 from test_run_mpi import alone, on_some
 
 from mpilbm.geometry import plane_costs

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from coupled import one, two, walled
-from slabs import PRECISIONS
+from support.coupled import one, two, walled
+from support.slabs import PRECISIONS
 from test_free_energy import waves
 from test_run_mpi import LAST, alone, datasets, monitor, on_some
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from faces import closed, table
+from support.faces import closed, table
 from test_run_mpi import alone, datasets, on_some
 
 from mpilbm.case.case import parse_case

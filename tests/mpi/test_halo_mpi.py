@@ -1,11 +1,11 @@
 """Exchange between processes: every way moves the same bits to the same places."""
 
-import halo_cases
 import numpy as np
 import pytest
-from random_device import RandomDevice
-from slabs import Cluster
-from test_laws_slabs import tables
+from support import halo_cases
+from support.random_device import RandomDevice
+from support.slabs import Cluster
+from test_slabs_and_layouts import tables
 
 from mpilbm import codegen
 from mpilbm.case.case import parse_case

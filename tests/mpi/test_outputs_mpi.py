@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
-from outputs_cases import BODY, TWO, flip, make_case, make_context
+from support.outputs_cases import BODY, TWO, flip, make_case, make_context
 
 from mpilbm.errors import CaseError, FileSystemError, NonFiniteError
 from mpilbm.outputs import restart

@@ -3,9 +3,9 @@
 import h5py
 import numpy as np
 import pytest
-from slabs import PRECISIONS
+from support.slabs import PRECISIONS
 from test_last_good import pushed
-from test_laws_slabs import tables
+from test_slabs_and_layouts import tables
 
 from mpilbm.case import input_fields
 from mpilbm.case.case import parse_case

@@ -21,7 +21,7 @@ class ZouHe(OnSite):
     [Zou & He 1997, Phys. Fluids 9, 1591; Hecht & Harting 2010, J. Stat. Mech. P01018]
     """
 
-    fails_from: ClassVar[float] = 8  # D2Q9, bgk and mrt at Mach 0.17, see tests/test_verdicts.py
+    fails_from: ClassVar[float] = 8  # D2Q9, bgk and mrt at Mach 0.17: verdicts/test_stability.py
 
     def incoming(self, cell):
         """Bounce back of the non-equilibrium, with the momentum of the given velocity."""

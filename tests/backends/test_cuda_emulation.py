@@ -1,0 +1,277 @@
+"""The CUDA text does what the C text does: compiled for a CPU, launched as on a GPU."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import pytest
+from support.emulated_device import C_FLAGS, EmulatedDevice, Module, build, command
+from support.faces import closed
+from support.pairs import all_pairs, label
+from support.slabs import PRECISIONS, Cluster
+from test_body_forces import rotor, sample
+from test_faces import NAMES as NAMED
+from test_faces import four_faces
+from test_row_ends import CASES as ROW_ENDS
+from test_row_ends import U
+from test_slabs_and_layouts import OPTIONS, defined, tables
+from test_walls import QUADRATIC, rocks
+
+from mpilbm import codegen
+from mpilbm.backends import compiler, cuda_launch
+from mpilbm.case.case import parse_case
+from mpilbm.registry import find, names
+from mpilbm.solver.flow_statistics import Statistics
+
+pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Little time in the C compiler; launches of few planes."""
+    monkeypatch.setattr(compiler, "FLAGS", C_FLAGS)
+    monkeypatch.setattr(cuda_launch, "GRID_LIMIT", 8)
+
+
+def compile_both(case: dict) -> None:
+    """For the cache, side by side."""
+    program = codegen.generate(parse_case(case, "test.toml"))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda make: make(program.text), [build, compiler.find().build]))
+
+
+NAMES = ("rho", "u", "vorticity", "q_criterion")
+
+
+def assert_same(cpu: Cluster, gpu: Cluster) -> None:
+    """All that a solver shows; the cells of a row are added in another order."""
+    assert np.array_equal(gpu.state(), cpu.state())
+    fields, expected = (each.fields(*NAMES) for each in (gpu, cpu))
+    for name, values in expected.items():
+        assert np.array_equal(fields[name], values), name
+    (columns, sums), (expected_columns, expected_sums) = gpu.sums(), cpu.sums()
+    assert columns == expected_columns
+    np.testing.assert_allclose(sums, expected_sums, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("choice", all_pairs(OPTIONS, defined), ids=label)
+def test_it_does_what_the_c_text_does(choice):
+    """Bit for bit, after an odd and an even number of steps, on one slab and on two."""
+    case = tables(**choice)
+    compile_both(case)
+    cpu = Cluster(case).start().run(3)
+    whole = Cluster(case, 1, EmulatedDevice).start().run(3)
+    assert_same(cpu, whole)
+    cut = Cluster(case, 2, EmulatedDevice).restore(cpu.state(), 3).run(3)
+    assert_same(cpu.run(3), cut)
+    assert np.array_equal(whole.run(3).state(), cut.state())
+
+
+@pytest.mark.parametrize(("name", "nx"), [*((name, None) for name in ROW_ENDS), ("an outlet", 2)])
+def test_walls_return_at_the_ends_of_rows_as_in_the_c_text(name, nx):
+    """Pairs of cells, the last cell of an odd row alone, and rows of one pair."""
+    name = next(each for each in ROW_ENDS if each.startswith(name))
+    size, boundary, more = ROW_ENDS[name]
+    more = {"precision": PRECISIONS["single"]} | more
+    case = closed("D2Q9", [nx or size[0], size[1]], boundary, layout={"name": "ab"}, **U, **more)
+    compile_both(case)
+    cpu, gpu = Cluster(case, 2), Cluster(case, 2, EmulatedDevice)
+    assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
+@pytest.mark.parametrize("streaming", ["ab", "esopull"])
+def test_nodes_stream_as_in_the_c_text(streaming):
+    case = tables("D2Q9", "indirect", "trt", "walls", "half")
+    case["layout"]["streaming"] = streaming
+    case["domain"]["size"] = [270, 7]  # two blocks of nodes
+    compile_both(case)
+    cpu, gpu = Cluster(case, 2), Cluster(case, 2, EmulatedDevice)
+    assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
+@pytest.mark.parametrize("collision", ["entropic", "trt"])
+def test_quick_quotients_and_logarithms_change_little(collision):
+    case = tables("D2Q9", "ab", collision, "periodic", "single")
+    quick = case | {"precision": case["precision"] | {"intrinsics": True}}
+    text = codegen.generate(parse_case(quick, "test.toml")).text
+    assert text.startswith("typedef float real;")
+    assert "#define INTRINSICS" in text
+    cpu, gpu = Cluster(case), Cluster(quick, 1, EmulatedDevice)
+    expected, found = (cluster.start().run(5).state() for cluster in (cpu, gpu))
+    assert np.abs(found - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("size", [[270, 3, 4], [70, 9, 2]], ids=str)
+def test_several_blocks_along_x_and_along_the_rows(size):
+    case = tables("D3Q19", "esopull", "bgk", "periodic", "single")
+    case["domain"]["size"] = size
+    assert max(cuda_launch.launch_shape("cells", *size[:2], 0, 1)[0][:2]) > 1
+    cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
+    assert_same(cpu.start().run(2), gpu.start().run(2))
+
+
+POPULATIONS = [name for name in names("layouts") if find("layouts", name).populations]
+
+
+@pytest.mark.parametrize("precision", ["half", "single"])
+@pytest.mark.parametrize("layout", POPULATIONS)
+def test_pairs_of_cells_are_two_cells(layout, precision):
+    """Rows of a single cell, of one pair, with an odd one out, of several blocks."""
+    case = tables("D2Q9", layout, "regularized", "periodic", precision)
+    for nx in (1, 2, 3, 64, 67, 515):
+        case["domain"]["size"] = [nx, 4]
+        cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
+        assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
+def test_equilibria_with_a_unit_of_their_own_are_the_same_in_16_bits():
+    case = tables("D2Q9", "aa", "bgk", "periodic", "half")
+    case["collision"] = {"name": "bgk", "equilibrium": {"name": "incompressible"}}
+    cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
+    assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
+@pytest.mark.parametrize("lattice", [n for n in names("lattices") if find("lattices", n).staggered])
+def test_pairs_of_staggered_rows_are_two_cells(lattice):
+    """Of which every other row has its neighbours along x under the cells' own numbers."""
+    case = tables(lattice, "esopull", "mrt", "periodic", "single")
+    for nx in (2, 4, 6, 134):
+        case["domain"]["size"] = [nx, 4, 2]
+        cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
+        assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
+@pytest.mark.parametrize("layout", ["ab", "aa", "indirect"])
+def test_coordinates_are_those_of_each_cell_of_a_pair(layout):
+    case = tables("D2Q9", layout, "bgk", "forced", "single")
+    case["force"]["value"] = ["1e-4*x*(nx-x)", "1e-5*y*x + 1e-5*t"]
+    cpu, gpu = Cluster(case), Cluster(case, 2, EmulatedDevice)
+    assert_same(cpu.start().run(3), gpu.start().run(3))
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_layouts_agree_where_products_are_fused(precision):
+    """What is rounded once stands in the text; it is not what is rounded twice."""
+    found = []
+    for layout in POPULATIONS:
+        case = tables("D2Q9", layout, "trt", "periodic", precision)
+        case["domain"]["size"] = [67, 4]
+        devices = EmulatedDevice, partial(EmulatedDevice, fused=True)
+        found.append([Cluster(case, 1, device).start().run(5).state() for device in devices])
+    assert all(np.array_equal(fused, found[0][1]) for _, fused in found)
+    assert not np.array_equal(*found[0])
+
+
+# Each thread of a tile loads a cell; those inside the tile's frame add their four neighbours.
+TILE = """
+extern "C" __global__ void __launch_bounds__(60)
+add(const float* __restrict__ f, float* sums, int nx)
+{
+  extern __shared__ float tile[];
+  __shared__ float scale;
+  const int column = threadIdx.x, row = threadIdx.y, width = blockDim.x;
+  const int x = blockIdx.x * (width - 2) + column;
+  const int y = blockIdx.y * (blockDim.y - 2) + row;
+  const int here = row * width + column;
+  if (here == 0) scale = 2;
+  tile[here] = __ldg(f + y * nx + x);
+  if (column == 0 || column == width - 1 || row == 0 || row == blockDim.y - 1) return;
+  __syncthreads();
+  const float sum = tile[here - 1] + tile[here + 1] + tile[here - width] + tile[here + width];
+  __stcs(sums + y * nx + x, scale * sum);
+}
+"""
+
+
+def sums_of_tiles(folder, monkeypatch, text):
+    """(what the kernel gives, what it should give) on 3 x 2 tiles of 8 x 4 cells."""
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(folder))
+    device = EmulatedDevice()
+    module = Module(device, text, "nvrtc", ())
+    module.compile()
+    f = np.random.default_rng(7).integers(0, 99, (10, 26)).astype("float32")
+    arrays = device.upload(f), device.allocate(f.size, "float32")
+    with device.stream("bulk").cupy:
+        module.get_function("add")((3, 2), (10, 6), (*arrays, np.int32(26)), shared_mem=240)
+    found = device.download(arrays[1]).reshape(f.shape)[1:-1, 1:-1]
+    return found, 2 * (f[1:-1, :-2] + f[1:-1, 2:] + f[:-2, 1:-1] + f[2:, 1:-1])
+
+
+def test_threads_of_a_tile_share_memory(tmp_path, monkeypatch):
+    found, expected = sums_of_tiles(tmp_path, monkeypatch, TILE)
+    assert np.array_equal(found, expected)
+
+
+def test_a_missing_barrier_shows(tmp_path, monkeypatch):
+    """What no thread has written yet is NaN."""
+    text = TILE.replace("__syncthreads();", "")
+    found, expected = sums_of_tiles(tmp_path, monkeypatch, text)
+    assert not np.array_equal(found, expected)
+
+
+def test_a_barrier_where_threads_run_one_by_one(tmp_path, monkeypatch, capfd):
+    text = "#define FOR_CELLS\n" + TILE.replace("{\n", "{\n  FOR_CELLS\n", 1)
+    with pytest.raises(AssertionError, match="kernel add"):
+        sums_of_tiles(tmp_path, monkeypatch, text)
+    assert "one by one" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("along", [(True, False), (False, True), (False, False)])
+def test_statistics_add_what_the_c_text_adds(along):
+    """Sums at each x and of each cell in every bit; the cells of a row come in another order."""
+    case = tables("D3Q19", "ab", "bgk", "forced", "single")
+    case["domain"]["size"] = [270, 5, 9]
+
+    def read(solver):
+        sums = Statistics(solver, *along)
+        for _ in range(2):
+            sums.sample()
+        return sums.read(0, solver.slab.planes)
+
+    cpu, gpu = (Cluster(case, 2, device).start().each(read) for device in (None, EmulatedDevice))
+    for found, expected in zip(gpu, cpu, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12 * along[0], atol=1e-12 * along[0])
+
+
+@pytest.mark.parametrize(
+    ("layout", "precision"), [("ab", "half"), ("esopull", "single"), ("indirect", "half")]
+)
+def test_flows_begin_as_in_the_c_text(layout, precision):
+    """With stresses, and an odd number of steps that hold the velocity."""
+    case = tables("D2Q9", layout, "trt", "forced", precision)
+    case["initial"] |= {"iterate": 3, "non_equilibrium": True}
+    cpu, gpu = Cluster(case), Cluster(case, 2, EmulatedDevice)
+    assert_same(cpu.start(), gpu.start())
+
+
+@pytest.mark.parametrize("layout", ["aa", "moments"])
+def test_faces_do_what_the_c_text_does(layout):
+    """With a state, cells inwards and values that follow the time."""
+    case = four_faces(NAMED.index("grad"), layout)
+    case["boundary"][0]["rho"] = "1 + 0.01*sin(t)*x/nx"
+    compile_both(case)
+    cpu = Cluster(case).start().run(3)
+    assert_same(cpu, Cluster(case, 1, EmulatedDevice).start().run(3))
+    cut = Cluster(case, 2, EmulatedDevice).restore(cpu.state(), 3, cpu.kept()).run(3)
+    assert_same(cpu.run(3), cut)
+
+
+@pytest.mark.parametrize(
+    ("wall", "layout"), [(QUADRATIC, "aa"), ({"name": "tamm_mott_smith"}, "indirect")]
+)
+def test_walls_do_what_the_c_text_does(wall, layout):
+    """With a number for each link, and cells behind it."""
+    case = rocks({"name": layout}, wall)
+    case["boundary"][0]["name"] = "free_slip"
+    compile_both(case)
+    cpu, gpu = Cluster(case).start().run(5), Cluster(case, 2, EmulatedDevice).start().run(5)
+    assert_same(cpu, gpu)
+
+
+@pytest.mark.parametrize("layout", ["aa", "moments"])
+def test_forces_on_bodies_are_those_of_the_c_text(layout):
+    case = rotor(layout)
+    case["output"] = [case["output"][0] | {"split": True}]
+    compile_both(case)
+    cpu, gpu = Cluster(case, 2).start().run(3), Cluster(case, 2, EmulatedDevice).start().run(3)
+    assert np.array_equal(sample(gpu), sample(cpu))

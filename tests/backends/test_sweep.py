@@ -1,0 +1,137 @@
+"""The moment sweep as far as no GPU is needed: its tiles, its launches, its text under nvcc."""
+
+import contextlib
+import re
+import shutil
+import subprocess
+import types
+
+import numpy as np
+import pytest
+from support.slabs import PRECISIONS, box
+
+from mpilbm import codegen
+from mpilbm.backends import cuda_sweep
+from mpilbm.backends.tiles import CANDIDATES, Needs, Tile, candidates
+from mpilbm.case.case import parse_case
+from mpilbm.registry import make, names
+
+NVCC = shutil.which("nvcc")
+HOPPER = 227 * 1024  # bytes of shared memory
+
+
+def program(lattice, precision="single", **more):
+    tables = {"layout": {"name": "moments"}, "collision": {"name": "regularized"}}
+    case = box(lattice, precision=PRECISIONS[precision], **tables, **more)
+    return codegen.generate(parse_case(case, "test.toml"))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    "lattice", [n for n in names("lattices") if not make("lattices", n).staggered]
+)
+def test_some_tile_fits_every_box_of_more_than_a_few_cells(lattice, precision):
+    needs, D = Needs.of(program(lattice, precision)), make("lattices", lattice).D
+    assert needs.values == 1 + D + D * (D + 1) // 2
+    assert needs.deposits == sum(any(c[: D - 1]) for c in make("lattices", lattice).c)
+    for nx, stride, rows in ((63, 96, 50), (64, 96, 3), (512, 512, 512)):
+        box = {"nx": nx, "row_stride": stride, "rows": rows if D == 3 else 1}
+        fitting = [tile for tile in CANDIDATES if needs.fits(tile, HOPPER, **box)]
+        assert fitting
+        for tile in fitting:
+            assert tile.blocks * needs.shared_bytes(tile) <= HOPPER
+            assert needs.box(tile) <= stride
+            assert nx % tile.cells == 0
+
+
+def test_tiles_that_do_not_fit():
+    needs = Needs(values=10, deposits=16, reach=1, stored=4, computed=4)
+    fits = {"limit": HOPPER, "nx": 512, "row_stride": 512, "rows": 64}
+    assert needs.fits(Tile(64, 8, 2, 1), **fits)
+    assert not needs.fits(Tile(64, 8, 2, 2), **fits)  # two blocks' shared memory
+    assert not needs.fits(Tile(64, 2, 2, 1), **fits)  # fewer threads than cells around the tile
+    assert not needs.fits(Tile(64, 8, 2, 1, cells=2), **fits | {"nx": 511})
+    assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"row_stride": 64})
+    assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"limit": 99 * 1024})
+
+
+@pytest.mark.parametrize(
+    ("box", "planes"),
+    [((512, 512, 512), 32), ((128, 128, 128), 12), ((64, 64, 64), 8), ((1, 4, 128), 1)],
+)
+def test_small_boxes_fill_the_device(box, planes):
+    """Tiles of 128 x 5 cells, two blocks on each of 132 processors."""
+    tile = Tile(128, 5, stages=2, blocks=2, cells=2, planes=32).spread(box, processors=132)
+    assert tile.planes == planes
+
+
+def test_tensor_maps_only_where_they_exist():
+    assert candidates(90) == list(CANDIDATES)
+    assert {tile.bulk for tile in candidates(89)} == {False}
+    assert len(candidates(89)) == len(set(candidates(89))) <= len(CANDIDATES)
+
+
+def test_bytes_of_a_block():
+    """Stages of rows with 32 bytes on either side and 16 beyond a face; deposits with a rim."""
+    needs = Needs(values=10, deposits=16, reach=1, stored=4, computed=4)
+    row, side = 10 * (32 + 16) * 4, 256
+    expected = 2 * 10 * (row + 2 * side) + 16 * 34 * 10 * 4
+    assert needs.shared_bytes(Tile(32, 8, 2, 1)) == expected
+
+
+@pytest.mark.parametrize(
+    ("planes", "pieces", "step"), [((1, 65, 1), 2, 32), ((1, 34, 1), 2, 32), ((3, 10, 6), 2, 1)]
+)
+def test_launches_cover_all_planes(planes, pieces, step):
+    """A stride names single planes, the edges of a slab."""
+    calls, tile = [], Tile(32, 4, 2, 1, planes=32)
+    stream = types.SimpleNamespace(cupy=contextlib.nullcontext())
+    launch = cuda_sweep.SweepLaunch(
+        lambda *call, shared_mem: calls.append((*call, shared_mem)),
+        tile,
+        (70, 9),
+        777,
+        None,
+        ["a", "b"],
+        [5],
+    )
+    launch(stream, *planes)
+    launch(stream, 4, 4)
+    ((grid, block, values, shared),) = calls
+    assert (grid, block, shared) == ((3, 3, pieces), (32, 4, 1), 777)
+    assert values == ("a", "b", *planes, step, 5)
+    assert {type(value) for value in values[2:6]} == {np.int64}
+
+
+@pytest.mark.skipif(NVCC is None, reason="needs nvcc")
+@pytest.mark.parametrize(
+    ("lattice", "precision", "forced"),
+    [("D3Q19", name, False) for name in PRECISIONS]
+    + [("D3Q27", "single", True), ("D2Q9", "half", True), ("D3Q15", "double", False)],
+)
+def test_the_text_compiles_without_spills(lattice, precision, forced, tmp_path):
+    force = {"force": {"name": "guo", "value": [1e-5] * make("lattices", lattice).D}}
+    built = program(lattice, precision, **force if forced else {})
+    needs, rows = Needs.of(built), 1 if lattice == "D2Q9" else 512
+    source = tmp_path / "sweep.cu"
+    source.write_text(built.sweep)
+    fitting = {
+        capability: [t for t in candidates(capability) if needs.fits(t, limit, 512, 512, rows)]
+        for capability, limit in ((90, HOPPER), (80, 163 * 1024))
+    }
+    pairs = [(capability, tile, 0) for capability in fitting for tile in fitting[capability][:2]]
+    pairs.append((90, fitting[90][0], 1))
+    for capability, tile, walls in pairs:
+        options = [f"-arch=sm_{capability}", "-fmad=false", "-cubin", "-Xptxas", "-v"]
+        options.append(f"-DWALLS={walls}")
+        command = [
+            NVCC,
+            *options,
+            *tile.options(),
+            str(source),
+            "-o",
+            str(tmp_path / "sweep.cubin"),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert re.findall(r"(\d+) bytes spill", done.stderr) == ["0", "0"], tile

@@ -1,0 +1,145 @@
+"""The moment sweep does what the generic kernel does: its CUDA text, compiled for a CPU."""
+
+import ctypes
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.emulated_device import C_FLAGS, EmulatedDevice, command, encode_tiled
+from support.pairs import all_pairs, label
+from support.slabs import Cluster
+from test_slabs_and_layouts import MODELS, OPTIONS, defined, tables, with_model
+
+from mpilbm.backends import compiler, tiles
+from mpilbm.backends.tiles import Tile
+from mpilbm.registry import names
+
+pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
+MOMENTS = {"layout": "moments", "collision": "regularized"}
+CASES = all_pairs({
+    "lattice": [name for name in OPTIONS["lattice"] if defined({"lattice": name} | MOMENTS)],
+    "setting": ["walls", "forced", "through"],
+    "precision": ["half", "single", "double"],
+})  # fmt: skip
+ALLOWED = {"half": 3e-4, "double": 1e-14}
+
+
+@pytest.fixture(autouse=True)
+def driver(monkeypatch):
+    """Small tiles, and a driver that knows tensor maps alone."""
+    load, library = ctypes.CDLL, SimpleNamespace(cuTensorMapEncodeTiled=encode_tiled)
+    monkeypatch.setattr(ctypes, "CDLL", lambda n: library if n == "libcuda.so.1" else load(n))
+    monkeypatch.setattr(compiler, "FLAGS", C_FLAGS)
+    use(monkeypatch, Tile(8, 4, 2, 1, planes=3), Tile(16, 1, 2, 1, planes=3))
+
+
+def use(monkeypatch, *candidates):
+    monkeypatch.setattr(tiles, "CANDIDATES", candidates)
+
+
+def long(lattice, setting, precision) -> dict:
+    """A case with several tiles along x, of which the last is narrower."""
+    case = tables(lattice, "moments", "regularized", setting, precision)
+    case["domain"]["size"][0] = 42
+    return case
+
+
+def swept(case, slabs=1) -> Cluster:
+    """On emulated devices; none falls back on the generic kernel."""
+    cluster = Cluster(case, slabs, EmulatedDevice).start()
+    assert all(s.kernels["collide_stream_0"].tile for s in cluster.solvers)
+    return cluster.run(5)
+
+
+@pytest.mark.parametrize("choice", CASES, ids=label)
+def test_it_does_what_the_generic_kernel_does(choice):
+    """To rounding; and bit for bit against itself on two slabs."""
+    case = long(**choice)
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < ALLOWED.get(choice["precision"], 3e-6)
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
+@pytest.mark.parametrize("lattice", dict.fromkeys(c["lattice"] for c in CASES))
+def test_it_applies_half_way_walls_by_itself(lattice):
+    """Lids that meet in edges, in either order; cells at a body or at an inlet keep their lists."""
+    case = long(lattice, "walls", "double")
+    D = len(case["domain"]["size"])
+    case["domain"]["periodic"] = [False] * D
+    faces = [axis + side for axis in "xyz"[:D] for side in "+-"]
+    case["boundary"] = [
+        {"name": "bounce_back", "where": [face], "velocity": [0.01 * (k + 1 + a) for a in range(D)]}
+        for k, face in enumerate(faces)
+    ]
+    case.pop("body", None)
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    assert not any(solver.fluids[0].lists.count for solver in whole.solvers)
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < 1e-14
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+    case["boundary"] = [
+        {"name": "equilibrium", "where": faces[:1], "rho": 1.01},
+        {"name": "bounce_back", "where": faces[1:], "velocity": [0.02] * D},
+    ]
+    shape = {"name": "sphere", "centre": [9] + [0] * (D - 1), "radius": 3.3}
+    wall = {"name": "bounce_back", "velocity": [0.02] * D}
+    case["body"] = [{"label": "ball", "shape": shape, "boundary": wall}]
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    assert whole.solvers[0].fluids[0].lists.count
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < 1e-14
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
+@pytest.mark.parametrize("precision", ["half", "double"])
+@pytest.mark.parametrize(("force", "equilibrium"), MODELS)
+def test_every_force_and_equilibrium(force, equilibrium, precision):
+    given = {"layout": "moments", "collision": "regularized", "precision": precision}
+    case = with_model("D2Q9", force, equilibrium, **given)
+    case["domain"]["size"][0] = 42
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    for name, values in swept(case).fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < ALLOWED[precision]
+
+
+@pytest.mark.parametrize(("closure", "precision"), [(c, "half") for c in names("closures")])
+def test_every_closure(closure, precision):
+    case = long("D2Q9", "forced", precision)
+    case["collision"]["closure"] = {"name": closure}
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    for name, values in swept(case).fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < ALLOWED[precision]
+
+
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
+def test_a_force_by_formulas(lattice):
+    case = long(lattice, "forced", "double")
+    value = ["1e-4*x*(nx-x)/nx**2", "2e-4*y/ny*(1 + 0.1*t)", "1e-4*z*y"]
+    case["force"]["value"] = value[: len(case["domain"]["size"])]
+    expected = Cluster(case).start().run(5).fields("rho", "u")
+    whole = swept(case)
+    for name, values in whole.fields("rho", "u").items():
+        assert np.abs(values - expected[name]).max() < 1e-14
+    assert np.array_equal(swept(case, 2).state(), whole.state())
+
+
+@pytest.mark.parametrize(
+    ("lattice", "precision", "tile"),
+    [
+        ("D3Q19", "single", Tile(16, 8, 3, 1)),
+        ("D3Q19", "single", Tile(16, 4, 2, 1, cells=2)),
+        ("D3Q19", "single", Tile(8, 4, 2, 1, bulk=False)),
+        ("D2Q9", "half", Tile(16, 1, 3, 1, bulk=False)),
+        ("D2Q9", "single", Tile(16, 1, 2, 1, cells=2)),
+    ],
+    ids=str,
+)
+def test_the_tile_does_not_show(lattice, precision, tile, monkeypatch):
+    case = long(lattice, "walls", precision)
+    expected = swept(case).state()
+    use(monkeypatch, tile)
+    assert np.array_equal(swept(case).state(), expected)

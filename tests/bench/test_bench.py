@@ -1,0 +1,251 @@
+"""`mpilbm bench`: figures that agree with each other, boxes, and what it says of bad input."""
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import CASE, call, refused
+
+from mpilbm import registry
+from mpilbm.bench import startup, variants
+from mpilbm.bench.boxes import SETTINGS, box, rock, tiled_rock
+from mpilbm.bench.measure import SECONDS, measure, worth_timing
+from mpilbm.case.case import parse_case
+from mpilbm.errors import CaseError
+from mpilbm.parallel.ranks import Serial
+from mpilbm.solver import memory_plan
+
+ROOT = Path(__file__).parents[2]
+SMALL = ("--size", "12", "--steps", "2")
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("cavity.toml").write_text(CASE)
+    return "cavity.toml"
+
+
+def bench(*arguments):
+    """Lines that are printed, and the JSON."""
+    result = call("bench", *arguments, "--json", "figures.json")
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines(), json.loads(Path("figures.json").read_text())
+
+
+def cells(lines):
+    """The rows of the table, without its head."""
+    table = [line.split("|")[1:-1] for line in lines if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in table[2:]]
+
+
+# --------------------------------------------------------------------------------- figures
+
+
+def test_a_repeat_of_steps_that_are_enqueued_many_at_a_time(monkeypatch):
+    def seconds(solver, comm, steps):
+        return 6e-5 * (steps % 8) + 6e-6 * (steps - steps % 8)
+
+    monkeypatch.setattr("mpilbm.bench.measure.timed", seconds)
+    steps = worth_timing(None, Serial())
+    assert seconds(None, None, steps) == pytest.approx(SECONDS, rel=0.05)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_figures_agree(case, setting):
+    lines, found = bench(*SMALL, "--setting", setting, "--lattice", "D2Q9")
+    (row,) = found["rows"]
+    assert (row["size"], row["cells"], row["ranks"], row["steps"]) == ([12, 12], 144, 1, 2)
+    rates = sorted(row["fluid_cells"] * 2 / seconds / 1e9 for seconds in row["seconds"])
+    assert len(rates) == 5
+    assert row["glups"] == pytest.approx(rates[2])
+    assert row["spread"] == pytest.approx([rates[0], rates[4]])
+    assert row["bytes_per_update"] == 2 * 9 * 4
+    assert row["achieved"] == pytest.approx(row["glups"] * 1e9 * 72)
+    assert row["share"] == pytest.approx(row["achieved"] / row["copy_bandwidth"])
+    (shown,) = cells(lines)
+    assert shown[:7] == ["D2Q9", "trt", "ab", "single", setting, "12^2", "1"]
+    assert float(shown[7]) == pytest.approx(1e3 * row["glups"], rel=6e-3)
+    assert float(shown[9]) == 72
+    assert float(shown[12]) == pytest.approx(row["share"], abs=6e-3)
+    assert float(shown[13]) == pytest.approx(1e6 * row["split"]["host"], rel=6e-3)
+    assert set(row["split"]) == {"edge", "exchange", "bulk", "host"}
+    assert row["split"]["bulk"] > 0
+
+
+@pytest.mark.parametrize(
+    ("layout", "precision", "width"),
+    [("ab", "single", 4), ("aa", "half", 2), ("esopull", "mixed", 4), ("ab", "double", 8)],
+)
+def test_bytes_are_those_of_all_populations_once(layout, precision, width):
+    tables = box("periodic", (5, 6), "D2Q9", "trt", layout, precision)
+    assert measure(parse_case(tables), Serial(), steps=2).bytes_per_update == 2 * 9 * width
+
+
+def test_only_fluid_cells_count(case):
+    lines, found = bench(*SMALL[2:], "--size", "16x20", "--lattice", "D2Q9", "--setting", "porous",
+                         "--porosity", "0.5")  # fmt: skip
+    (row,) = found["rows"]
+    solid = tiled_rock((20, 16), 0.5)
+    assert row["fluid_cells"] == np.count_nonzero(~solid) <= 160
+    assert row["cells"] == 320
+    assert row["rock"]["porosity"] == 0.5
+    assert any(f"{100 * row['fluid_cells'] / 320:.0f} % of the box" in line for line in lines)
+
+
+def test_a_rock_closes_on_itself_and_repeats():
+    for seed in range(20):  # one disc, wherever it lies, is never cut
+        assert np.count_nonzero(rock((40, 30), 6, 0.99, seed)) == pytest.approx(36 * np.pi, rel=0.1)
+    assert 0.4 <= rock((40, 30), 6, 0.6).mean() < 0.6
+    assert np.array_equal(rock((40, 30), 6, 0.6), rock((40, 30), 6, 0.6))
+    tiles = tiled_rock((128, 64), 0.6)
+    assert np.array_equal(tiles[:64], tiles[64:])
+
+
+def test_the_steps_of_a_repeat_are_even_and_take_a_while():
+    speed = measure(parse_case(box("periodic", (16, 16), "D2Q9")), Serial())
+    assert speed.steps % 2 == 0
+    assert 0.02 < min(speed.seconds) < 2.5
+
+
+def test_json_holds_all_to_repeat_it(case, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["mpilbm", "bench", "--size", "12"])
+    _, found = bench(*SMALL, "--setting", "cavity", "--precision", "double", "--backend", "cpu")
+    assert found["command"] == "mpilbm bench --size 12"
+    assert {"date", "mpilbm", "python", "numpy", "host", "ranks"} <= found.keys()
+    (row,) = found["rows"]
+    assert {"device", "compiler", "backend", "halo", "steps", "seconds"} <= row.keys()
+    again = measure(parse_case(variants.tomllib.loads(row["case"])), Serial(), row["steps"])
+    same = ("cells", "fluid_cells", "bytes_per_update", "compiler", "device", "steps")
+    assert {key: asdict(again)[key] for key in same} == {key: row[key] for key in same}
+
+
+# -------------------------------------------------------------------------------- variants
+
+
+def test_all_stands_for_every_name_and_a_refusal_does_not_stop_the_rest(case):
+    options = ("--layout", "all", "--lattice", "D3Q15,D2Q9", "--size", "8x12")
+    lines, found = bench(*SMALL[2:], *options, "--setting", "periodic")
+    assert {row["layout"] for row in found["rows"]} == set(registry.names("layouts"))
+    refusals = [row["problem"] for row in found["rows"] if row["lattice"] == "D3Q15"]
+    assert all("not defined: domain.size: found 2" in problem for problem in refusals)
+    for layout in registry.names("layouts"):
+        start = f"D3Q15 trt {layout} single periodic 8x12: not defined"
+        assert sum(line.startswith(start) for line in lines) == 1
+    assert {"ab", "aa", "esopull"} <= {row[2] for row in cells(lines)}
+
+
+def test_a_case_keeps_what_no_option_changes(case):
+    lines, found = bench(case, "--layout", "aa,ab", "--precision", "mixed", "--steps", "2",
+                         "--set", "domain.size=[9, 7]")  # fmt: skip
+    assert [row["layout"] for row in found["rows"]] == ["aa", "ab"]
+    assert all(row["setting"] == case and row["cells"] == 63 for row in found["rows"])
+    assert 'storage = "float32"' in found["rows"][0]["case"]
+    assert "reynolds = 10" in found["rows"][0]["case"]
+    assert [row[3] for row in cells(lines)] == ["mixed", "mixed"]
+
+
+def test_keys_of_the_standard_boxes_can_be_overridden(case):
+    _, found = bench(*SMALL, "--setting", "periodic", "--set", "collision.magic=0.25")
+    assert "magic = 0.25" in found["rows"][0]["case"]
+
+
+def test_a_usual_box_shrinks_until_it_fits(monkeypatch, capsys):
+    def need(device, case, slab, lists=(), fluid=None):
+        if case.domain.size[0] > 40:
+            raise CaseError("too large")
+
+    monkeypatch.setattr(memory_plan, "require", need)
+    variant = variants.Variant("D2Q9", "bgk", "ab", "single", "periodic", None)
+    (row,) = variants.Series((variant,), backend="cpu", steps=2).rows(Serial())
+    assert row["size"] == [32, 32]
+    assert "2048 does not fit" in capsys.readouterr().err
+
+
+def test_a_flow_that_blows_up_does_not_count(case):
+    wild = ("--set", "initial.u=['0.3*sin(2*pi*y/ny)', '0.3*sin(2*pi*x/nx)']")
+    arguments = ("--lattice", "D2Q9", "--setting", "periodic", "--size", "7", "--steps", "400")
+    result = call("bench", *arguments, *wild, "--set", "fluid.viscosity=1e-5")
+    assert result.exit_code == 2
+    assert "D2Q9 trt ab single periodic 7^2: not counted: the flow is not finite" in result.output
+    assert "|" not in result.output
+
+
+# --------------------------------------------------------------------------------- starts
+
+
+def test_a_start_from_the_cache_is_the_faster_one():
+    found = startup.starts(box("cavity", (8, 8), "D2Q9", "bgk") | {"backend": {"name": "cpu"}})
+    assert 0 < found["warm"] < found["cold"]
+    assert "kernels by" in found["device"]
+
+
+def test_starts_are_told_in_a_table(case, monkeypatch):
+    times = {"cold": 3.0, "warm": 0.5, "device": "a core"}
+    monkeypatch.setattr(startup, "starts", lambda tables: times)
+    lines, found = bench("--startup", "--lattice", "D2Q9")
+    assert [row["collision"] for row in found["rows"]] == ["bgk", "trt"]
+    assert cells(lines)[0] == ["D2Q9", "bgk", "ab", "single", "3.00", "0.50"]
+
+
+# ------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--layout", "ac"), ("--layout 'ac'", "esopull", "did you mean 'ab'")),
+        (("--lattice", "D3Q19,d2q9"), ("--lattice 'd2q9'", "D2Q9")),
+        (("--precision", "float32"), ("--precision 'float32'", "single", "half")),
+        (("--setting", "pipe"), ("--setting 'pipe'", "porous")),
+        (("--size", "12x"), ("--size", "'12x'", "128x64x32")),
+        (("--size", "0"), ("--size", "'0'")),
+        (("--size", "1x2x3x4"), ("--size", "1x2x3x4")),
+        (("--porosity", "1"), ("--porosity", "0<x<1")),
+        (("--repeats", "4"), ("--repeats", "x>=5")),
+        (("--backend", "gpu"), ("backend", "'gpu'", "cuda")),
+        (
+            ("--json", "no/folder.json"),
+            ("--json no/folder.json", "there is no folder no; name a file"),
+        ),
+        (("--set", "nonsense"), ("--set nonsense", "key=value")),
+        (("--set", "fluid.viscositi=1"), ("fluid", "viscositi", "viscosity")),
+        (("cavity.toml", "--size", "12"), ("--size", "cavity.toml", "domain.size")),
+        (("cavity.toml", "--setting", "porous"), ("--setting", "cavity.toml")),
+        (("cavity.toml", "--set", "run.step=1"), ("cavity.toml", "step")),
+        (("cavity.toml", "--startup"), ("--startup", "leave out CASE")),
+        (("--startup", "--size", "12"), ("--startup", "leave out size")),
+        (("nowhere.toml",), ("nowhere.toml", "mpilbm new")),
+    ],
+)
+def test_bad_options(case, arguments, words):
+    output = refused("bench", *arguments)
+    for word in words:
+        assert word in output
+
+
+# ----------------------------------------------------------------------------------- tools
+
+
+def test_gpu_check_measures_with_it(tmp_path):
+    file = tmp_path / "figures.json"
+    options = ["--backend", "cpu", "--no-check", "--size", "8", "--steps", "2", "--rows", "1"]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/gpu_check"), *options, "--json", str(file)],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "D3Q19 periodic ab single 8^3:" in done.stdout
+    (row,) = json.loads(file.read_text())["rows"]
+    assert row["copy_share"] == pytest.approx(row["glups_one"] * 152 / row["bandwidth"] / 1e3)
+
+
+def test_figures_are_shown_even_where_their_file_cannot_be_written():
+    result = call("bench", *SMALL, "--json", "/dev/full")
+    assert result.exit_code == 5, result.output
+    assert "| D3Q19 |" in result.output
+    assert "/dev/full: No space left on device; the figures stand above" in result.output

@@ -1,0 +1,96 @@
+"""Each case in cases/ is one that would run, and says on top what it shows."""
+
+import csv
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpilbm.case.case import load_case
+
+ROOT = Path(__file__).parents[2]
+CASES = sorted(path.name for path in ROOT.glob("cases/*.toml"))
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    """A copy of cases/ with the rock that porous.toml needs."""
+    folder = tmp_path_factory.mktemp("cases")
+    for name in CASES:
+        shutil.copy(ROOT / "cases" / name, folder)
+    make_rock(folder / "rock.npy")
+    return folder
+
+
+def make_rock(path, *options):
+    command = [sys.executable, str(ROOT / "tools" / "make_rock"), str(path), *options]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+
+
+def test_the_cases_are_there():
+    stems = {Path(name).stem for name in CASES}
+    assert stems >= {
+        "cavity2d_re1000",
+        "cavity3d_re1000",
+        "duct3d",
+        "poiseuille2d",
+        "porous",
+        "sphere_in_channel",
+        "taylor_green3d",
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case_is_read(cases, name):
+    case = load_case(cases / name)
+    assert case.title
+    assert len(case.domain.size) == case.dimensions
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case_passes_check(cases, name):
+    command = [sys.executable, "-m", "mpilbm", "check", str(cases / name)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = [line for line in done.stdout.splitlines() if line.startswith(("serious:", "warning:"))]
+    keys = {line.split(": ")[1] for line in found}
+    assert keys == ({"channels", "gaps"} if name == "porous.toml" else set())  # 64 cells of rock
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_comment_on_top_says_what_how_long_and_where_to_look(name):
+    text = (ROOT / "cases" / name).read_text()
+    comment = text[: text.index("title =")]
+    for word in ("# What it shows", "# Time", "# Look at"):
+        assert word in comment
+
+
+def test_porous_without_its_rock_is_refused(tmp_path):
+    shutil.copy(ROOT / "cases" / "porous.toml", tmp_path)
+    command = [sys.executable, "-m", "mpilbm", "check", str(tmp_path / "porous.toml")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "rock.npy" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_same_seed_same_rock(tmp_path):
+    make_rock(tmp_path / "a.npy", "--size", "24", "--radius", "4")
+    make_rock(tmp_path / "b.npy", "--size", "24", "--radius", "4")
+    make_rock(tmp_path / "c.npy", "--size", "24", "--radius", "4", "--seed", "2")
+    a, b, c = ((tmp_path / f"{name}.npy").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("cases/reference/cavity*.csv")), ids=lambda p: p.stem
+)
+def test_reference_is_a_table_from_wall_to_wall(path):
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    header, *rows = csv.reader(lines)
+    coordinate = [float(row[0]) for row in rows]
+    assert coordinate == sorted(coordinate)
+    assert (coordinate[0], coordinate[-1]) == (0, 1)
+    assert all(len(row) == len(header) and all(map(float, row[1:])) for row in rows[1:-1])

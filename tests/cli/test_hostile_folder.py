@@ -1,0 +1,131 @@
+"""No verb executes code only because the current folder contains it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.pairs import EVERYTHING
+
+from mpilbm import cli
+from mpilbm.system import processes
+
+ROOT = Path(__file__).parents[2]
+MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+PACKAGES = ("click", "cupy", "h5py", "matplotlib", "mpi4py", "numpy", "pandas", "platformdirs",
+            "pydantic", "rich", "sympy", "typing_extensions", "ziglang")  # fmt: skip
+PROGRAMS = ("as", "cc", "clang", "fc-list", "gcc", "latex", "ld", "mpiexec", "mpirun", "nvcc",
+            "nvidia-smi", "python", "python3", "zig")  # fmt: skip
+# Python imports some of its own modules before it executes a line of ours.
+LATE = {"python -m": (*PACKAGES, "json"), "mpilbm": (*PACKAGES, *sys.stdlib_module_names, "mpilbm")}
+SMALL = ["--set", "domain.size=[12, 8]", "--set", "run.steps=2"]
+MODEL = ["--lattice", "D2Q9", "--collision", "bgk"]
+WEAK = ["--weak", "16x16", "--setting", "periodic", "--steps", "1"]
+VERBS = {
+    "new": ["new", "box"],
+    "check": ["check", "box.toml", *SMALL],
+    "run": ["run", "box.toml", *SMALL, "--overwrite"],
+    "plot": ["plot", "box.out"],
+    "list": ["list", "lattices"],
+    "source": ["source", "box.toml"],
+    "schema": ["schema"],
+    "info": ["info", "--probe"],
+    "bench": ["bench", *MODEL, *WEAK, "--json", "figures/weak.json"],
+    "report": ["report", "figures"],
+}
+STARTUP = ["bench", *MODEL, "--startup"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Where every file that might be executed in error writes its name into `executed`."""
+
+    def fill(modules) -> Path:
+        (tmp_path / "figures").mkdir()
+        witness = tmp_path / "executed"
+        for name in modules:
+            text = f"open({str(witness)!r}, 'a').write({name!r} + '\\n')\nraise ImportError\n"
+            (tmp_path / f"{name}.py").write_text(text)
+        for name in PROGRAMS:
+            (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >>{witness}\nexit 1\n")
+            (tmp_path / name).chmod(0o755)
+        (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")  # starts latex
+        return tmp_path
+
+    return fill
+
+
+def run(folder: Path, *command, **variables) -> None:
+    """In a folder that PATH searches first, last, and where it has an empty entry."""
+    path = f":.:{folder.name}:{Path(sys.executable).parent}:{os.environ['PATH']}:"
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)} | variables
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200
+    )
+    witness = folder / "executed"
+    assert not witness.exists(), f"{command}: executed {witness.read_text()}"
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
+
+def test_the_list_of_verbs_is_whole():
+    assert set(VERBS) == set(cli.cli.commands)
+
+
+def test_verbs(folder, tmp_path_factory):
+    here = folder(LATE["mpilbm"])
+    fonts = str(tmp_path_factory.mktemp("fonts"))  # an empty list, which is made by fc-list
+    python = [sys.executable, "-P", "-m", "mpilbm"]  # what the script `mpilbm` does
+    for words in [*VERBS.values(), *([STARTUP] if EVERYTHING else [])]:
+        run(here, *python, *words, MPLCONFIGDIR=fonts)
+    run(here, *processes.module("mpilbm", "--version"))
+
+
+@pytest.mark.parametrize("way", LATE)
+def test_verbs_that_compile_with_zig(folder, way, tmp_path_factory):
+    pytest.importorskip("ziglang")
+    here = folder(LATE[way])
+    cache = str(tmp_path_factory.mktemp("kernels"))
+    python = [sys.executable, *(["-P"] if way == "mpilbm" else []), "-m", "mpilbm"]
+    for verb in ("new", "run", "info") if way == "mpilbm" else ("new", "run"):
+        run(here, *python, *VERBS[verb], CC="zig", MPILBM_CACHE_DIR=cache)
+
+
+def test_ranks(folder):
+    if MPIRUN is None:
+        pytest.skip("no mpirun")
+    here = folder(LATE["mpilbm"])
+    python = [sys.executable, "-P", "-m", "mpilbm"]
+    run(here, *python, *VERBS["new"])
+    run(here, MPIRUN, "-n", "2", *python, *VERBS["run"])
+
+
+def test_a_child_imports_the_package_of_its_parent(tmp_path):
+    """Also one that is not installed, and nothing else from its folder."""
+    shutil.copytree(Path(processes.__file__).parents[1], tmp_path / "mpilbm")
+    (tmp_path / "json.py").write_text("raise ImportError")
+    text = "import json, mpilbm.errors; print(mpilbm.errors.__file__)"
+    parent = f"from mpilbm.system import processes; print(processes.python({text!r})[3])"
+    options = {"capture_output": True, "text": True, "check": True, "cwd": "/"}
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", parent], env=alone | {"PYTHONPATH": str(tmp_path)}, **options
+    )
+    child = subprocess.run([sys.executable, "-P", "-c", done.stdout], env=alone, **options)
+    assert child.stdout.strip() == str(tmp_path / "mpilbm" / "errors.py")
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("", None), (":", None), (".", None), ("here", None), ("{at}", "{at}/cc"),
+     (":.:{at}:", "{at}/cc")],
+)  # fmt: skip
+def test_programs_are_found_in_absolute_folders_of_path(path, found, tmp_path, monkeypatch):
+    (tmp_path / "cc").touch(0o755)
+    (tmp_path / "here").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", path.format(at=tmp_path))
+    assert processes.locate("cc") == (found and found.format(at=tmp_path))
+    assert processes.locate("./cc") is None
+    assert processes.locate(str(tmp_path / "cc")) == str(tmp_path / "cc")

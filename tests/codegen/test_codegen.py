@@ -1,0 +1,304 @@
+"""Kernel text: the same for all cases of a structure, on every machine, for both compilers."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.flows import first_lattice
+from support.pairs import EVERYTHING, all_pairs, label
+from support.slabs import PRECISIONS, box
+from sympy import Symbol
+from test_slabs_and_layouts import OPTIONS, SETTINGS, defined, tables
+
+from mpilbm import codegen
+from mpilbm.backends import cuda
+from mpilbm.backends.compiler import Compiler
+from mpilbm.case.case import parse_case
+from mpilbm.codegen.printer import c_text
+from mpilbm.errors import MpilbmError
+from mpilbm.registry import make
+
+ROOT = Path(__file__).parents[2]
+SMALL = ("D2Q9", "aa", "trt")
+LARGE = [
+    {"lattice": lattice, "layout": layout, "setting": "forced", "precision": precision,
+     "collision": "trt" if make("layouts", layout).populations else "regularized"}
+    for lattice in ("D2Q9", "D3Q19", "D3Q27")
+    for layout in OPTIONS["layout"]
+    for precision in PRECISIONS
+]  # fmt: skip
+LARGE += [
+    {"lattice": "D3Q13", "layout": layout, "setting": "forced", "precision": "single",
+     "collision": "mrt"}
+    for layout in OPTIONS["layout"]
+]  # fmt: skip
+LARGE = [choice for choice in LARGE if defined(choice)]
+LARGE.append(LARGE[0] | {"lattice": "D3Q15", "layout": "ab", "precision": "single"})
+ONCE = [LARGE[0] | {kind: value} for kind, values in OPTIONS.items() for value in values]
+ONCE += [c | {"lattice": first_lattice(c["collision"])} for c in ONCE if not defined(c)]
+ONCE = [choice for choice in ONCE if defined(choice)]
+CASES = all_pairs(OPTIONS, defined) if EVERYTHING else [c for c in ONCE if c not in LARGE] + LARGE
+
+
+def case(*choice, **more):
+    return parse_case(tables(*choice, **more), "test.toml")
+
+
+def other_numbers(tables: dict) -> dict:
+    """The same case in another size, with every number changed."""
+    other = json.loads(json.dumps(tables))
+    other["domain"]["size"] = [n + 3 for n in other["domain"]["size"]]
+    other["fluid"]["viscosity"] = 0.0123
+    other["initial"] = {"rho": 1.02, "u": [0.01] * len(other["domain"]["size"])}
+    other["run"]["steps"] = 99
+    if "force" in other:
+        other["force"]["value"] = [7e-6 * (k + 1) for k in range(len(other["force"]["value"]))]
+    bodies = other.get("body", [])
+    for boundary in [*other.get("boundary", []), *(body["boundary"] for body in bodies)]:
+        if "velocity" in boundary:
+            boundary["velocity"] = [0.0321 + v for v in boundary["velocity"]]
+        if "rho" in boundary:
+            boundary["rho"] = 0.987
+    for body in bodies:
+        body["shape"]["radius"] = 1.7
+    return other
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
+def test_text_holds_no_number_of_the_case(lattice, setting):
+    one = tables(lattice, "ab", "trt", setting, "mixed")
+    one["collision"]["magic"] = 0.25
+    other = other_numbers(one)
+    other["collision"]["magic"] = 0.1
+    found, expected = (parse_case(t, "test.toml") for t in (one, other))
+    assert codegen.structure(found) == codegen.structure(expected)
+    assert codegen.build(found) == codegen.build(expected)
+
+
+def walled(**boundary):
+    faces = ["x-", "x+", "y-", "y+"]
+    return {"domain": {"size": [5, 4]}, "boundary": [{"where": faces} | boundary]}
+
+
+CHANGES = [
+    {},
+    {"layout": {"name": "ab"}},
+    {"collision": {"name": "bgk"}},
+    {"precision": {"compute": "float32", "storage": "float32", "offset": False}},
+    {"precision": {"compute": "float64", "storage": "float32"}},
+    {"precision": {"compute": "float64", "storage": "float64"}},
+    {"force": {"name": "guo", "value": [1e-5, 0]}},
+    {"force": {"name": "exact_difference", "value": [1e-5, 0]}},
+    {"force": {"name": "guo", "value": ["1e-5*x", 0]}},
+    {"force": {"name": "guo", "value": [0, "1e-5*x"]}},
+    {"collision": {"name": "trt", "equilibrium": {"name": "incompressible"}}},
+    {"initial": {"non_equilibrium": True}},
+    {"initial": {"iterate": 3}},
+    {"collision": {"name": "trt", "closure": {"name": "smagorinsky"}}},
+    walled(name="bounce_back"),
+    walled(name="bounce_back", velocity=[0.1, 0]),
+    walled(name="equilibrium", rho=1.0),
+    walled(name="equilibrium", velocity=[0.1, 0]),
+]
+
+
+def test_what_shapes_the_text_is_in_its_structure():
+    """Else one case would find the kernels of another in the cache."""
+    common = {"layout": {"name": "aa"}, "collision": {"name": "trt"}}
+    common |= {"precision": PRECISIONS["single"]}
+    cases = [parse_case(box("D2Q9", **(common | change)), "test.toml") for change in CHANGES]
+    assert len({codegen.build(one).text for one in cases}) == len(CHANGES)
+    structures = [json.dumps(codegen.structure(one), sort_keys=True) for one in cases]
+    assert len(set(structures)) == len(CHANGES)
+
+
+GENERATE = """
+import hashlib, json, sys
+from mpilbm import codegen
+from mpilbm.case.case import parse_case
+cases = [(n, parse_case(t, "test.toml")) for n, t in json.load(sys.stdin)]
+print(json.dumps({n: [codegen.build(c).to_json(), codegen.structure(c)] for n, c in cases}))
+"""
+
+
+def python(text, seed=0, **options):
+    environment = os.environ | {"PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", text]
+    return subprocess.Popen(
+        command, text=True, env=environment | options, cwd=ROOT,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def answer(process, given="") -> str:
+    output, errors = process.communicate(given, timeout=300)
+    assert process.returncode == 0, errors
+    return output
+
+
+def turned(tables):
+    """The same tables with their keys the other way round."""
+    if isinstance(tables, dict):
+        return {key: turned(tables[key]) for key in reversed(tables)}
+    return tables
+
+
+def test_text_does_not_depend_on_hashes_or_order():
+    """Two processes with different hash seeds, cases and keys in opposite orders."""
+    settings = [("D2Q9", "aa", "trt", "walls"), ("D2Q9", "ab", "bgk", "through"),
+                ("D3Q19", "aa", "bgk", "forced"), ("D3Q15", "ab", "trt", "walls")]  # fmt: skip
+    cases = [["-".join(s), tables(*s, "single")] for s in settings]
+    backwards = [[name, turned(table)] for name, table in reversed(cases)]
+    processes = [python(GENERATE, seed) for seed in (1, 2)]
+    texts = [
+        json.loads(answer(process, json.dumps(given)))
+        for process, given in zip(processes, (cases, backwards), strict=True)
+    ]
+    assert texts[0].keys() == texts[1].keys() == {name for name, _ in cases}
+    for name, found in texts[0].items():
+        assert texts[1][name] == found
+
+
+HIT = """
+import json, sys
+from mpilbm import codegen
+from mpilbm.case.case import parse_case
+program = codegen.generate(parse_case(json.load(sys.stdin), "test.toml"))
+print("sympy" in sys.modules, program.to_json())
+"""
+
+
+def test_a_hit_in_the_cache_imports_no_sympy(tmp_path):
+    given = tables(*SMALL, "forced", "double")
+    answers = [
+        answer(python(HIT, MPILBM_CACHE_DIR=str(tmp_path)), json.dumps(given)) for _ in range(2)
+    ]
+    imported, texts = zip(*(found.split(maxsplit=1) for found in answers), strict=True)
+    assert imported == ("True", "False")
+    assert texts[0] == texts[1]
+    given["fluid"]["viscosity"] = 0.2
+    given["domain"]["size"] = [8, 9]
+    third = answer(python(HIT, MPILBM_CACHE_DIR=str(tmp_path)), json.dumps(given))
+    assert third == answers[1]
+
+
+def test_small_powers_are_products():
+    x, y = Symbol("x"), Symbol("y")
+    assert c_text(x**2) == "(x * x)"
+    assert c_text((x + y) ** 3) == "((x + y) * (x + y) * (x + y))"
+    assert c_text(x**-2) == "DIVIDE(R(1), x * x)"
+    assert c_text(x**6).count("x") == 6
+    assert "pow" in c_text(x**7)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("y/x**2", 3 / 4),
+        ("y*x**-3", 3 / 8),
+        ("(x*y)**2/x", 18.0),
+        ("-(x - y)**2", -1.0),
+        ("x - 2/y", 2 - 2 / 3),
+        ("1/(x/y**2)", 4.5),
+        ("x*y - 7*x + y/x - 5", 6 - 14 + 1.5 - 5),
+        ("-x*y - x**2", -10.0),
+        ("(x + y)*(x - y) - x*y**2*(1 - y)/2", -5.0 + 18.0),
+        ("y - (x - y)**2", 2.0),
+    ],
+)
+def test_printed_expressions_have_their_value(expression, value):
+    names = {"x": Symbol("x", real=True), "y": Symbol("y", real=True)}
+    text = c_text(eval(expression, names))
+    given = {"x": 2.0, "y": 3.0, "R": float}
+    given["DIVIDE"] = lambda a, b: a / b
+    given |= {"MAD": lambda a, b, c: c + a * b, "NMAD": lambda a, b, c: c - a * b}
+    assert eval(text, given) == pytest.approx(value, rel=1e-15)
+
+
+NUMBER = re.compile(r"R\(-?\d+(\.\d+)?( / \d+\.\d+)?\)")
+
+
+@pytest.mark.parametrize("choice", CASES, ids=label)
+def test_text_has_no_slow_powers_and_no_number_of_another_precision(choice):
+    kernels = codegen.generate(case(**choice)).text.partition("#endif\n\n/* ")[2]
+    without_comments = re.sub(r"/\*.*?\*/", "", "/* " + kernels, flags=re.S)
+    assert "collide_stream_0" in without_comments
+    assert "pow(" not in without_comments
+    assert re.findall(r".*\d\.\d.*", NUMBER.sub("", without_comments)) == []
+
+
+def test_both_backends_are_handed_the_one_text(monkeypatch):
+    seen = {}
+    cases = [case(*SMALL, "walls", "single", backend={"name": name}) for name in ("cpu", "cuda")]
+    program, other = map(codegen.generate, cases)
+    assert program == other
+
+    class Module:
+        def __init__(self, code, backend, options):
+            seen["cuda"] = code, backend
+
+        def compile(self):
+            pass
+
+        def get_function(self, name):
+            return name
+
+    gpu = object.__new__(cuda.CudaDevice)
+    gpu._cupy, gpu._fused = SimpleNamespace(RawModule=Module), True
+    gpu._cupy.cuda = SimpleNamespace(compiler=SimpleNamespace(CompileException=RuntimeError))
+    assert gpu.compile(program).keys() == program.kernels.keys()
+
+    def build(self, text):
+        seen["cpu"] = text
+        raise MpilbmError("not built")
+
+    monkeypatch.setattr(Compiler, "build", build)
+    with pytest.raises(MpilbmError):
+        cases[0].backend.open().compile(program)
+    assert seen == {"cpu": program.text, "cuda": (program.text, "nvrtc")}
+
+
+NVCC = shutil.which("nvcc")
+USE = re.compile(
+    r"Compiling entry function '(\w+)' for '(\w+)'"
+    r".*?(\d+) bytes spill stores, (\d+) bytes spill loads",
+    re.S,
+)
+
+
+def architectures(lattice, layout, precision, **_) -> list[str]:
+    """What figures are measured on; for the kernels whose figures are told, also nvcc's least."""
+    told = precision != "mixed" if lattice == "D3Q19" else (layout, precision) == ("ab", "single")
+    if not told:
+        return ["sm_90"]
+    known = subprocess.run([NVCC, "--list-gpu-code"], capture_output=True, text=True, check=True)
+    return [min(known.stdout.split(), key=lambda name: int(name[3:])), "sm_90"]
+
+
+@pytest.mark.skipif(NVCC is None, reason="nvcc is not installed")
+@pytest.mark.parametrize("choice", CASES, ids=label)
+def test_text_compiles_for_gpus_without_spills(choice, tmp_path):
+    """Collide-stream kernels keep all populations of a cell in registers.
+
+    The division of float64 is a call; around it the compiler may save a few registers.
+    """
+    program, wanted = codegen.generate(case(**choice)), architectures(**choice)
+    source = tmp_path / "kernels.cu"
+    source.write_text(program.text)
+    codes = [f"-gencode=arch={name.replace('sm', 'compute')},code={name}" for name in wanted]
+    options = [*codes, "-fmad=false", "-DFUSED", "-x", "cu", "-fatbin", "-Xptxas", "-v"]
+    command = [NVCC, *options, str(source), "-o", str(tmp_path / "kernels.fatbin")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    spills = {(name, code): int(a) + int(b) for name, code, a, b in USE.findall(done.stderr)}
+    assert spills.keys() == {(name, code) for name in program.kernels for code in wanted}
+    allowed = 0 if program.compute == "float32" else 32
+    steps = {key: n for key, n in spills.items() if key[0].startswith("collide_stream")}
+    assert {key: n for key, n in steps.items() if n > allowed} == {}

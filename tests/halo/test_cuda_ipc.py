@@ -1,0 +1,282 @@
+"""Exchanges by `cuda_ipc`: its kernel, compiled for a CPU, between threads that stand for GPUs."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support import coupled, halo_cases
+from support.emulated_device import Module, command
+from support.random_device import RandomDevice
+from support.slabs import Cluster
+from test_stream_order import flow
+
+from mpilbm.backends import cuda
+from mpilbm.errors import MpilbmError
+from mpilbm.halo import cuda_ipc, ipc_exchange, ipc_memory
+from mpilbm.halo.cuda_ipc import Wordless, arrives
+from mpilbm.halo.ipc_exchange import IpcExchanger
+from mpilbm.parallel import gpu_aware
+from mpilbm.parallel.gpu_aware import Verdict
+from mpilbm.registry import make
+
+with_compiler = pytest.mark.skipif(command() is None, reason="no C++ compiler")
+PATIENCE = 20.0  # seconds
+
+
+class Entered:
+    """What CuPy calls a stream: `with` it, launches go there."""
+
+    def __init__(self, device, stream):
+        self._device, self._stream = device, stream
+
+    def __enter__(self):
+        self._device.current = self._stream
+
+    def __exit__(self, *error):
+        self._device.current = None
+
+
+class Device(RandomDevice):
+    """Streams in any order; a library of its own for each rank, whose launches run side by side."""
+
+    module = cuda.CudaDevice.module
+
+    def __init__(self, rank=0, seed=0):
+        super().__init__(seed)
+        self.current, self.rank = None, rank
+        errors = SimpleNamespace(compiler=SimpleNamespace(CompileException=OSError))
+        self._cupy = SimpleNamespace(RawModule=self._raw, cuda=errors)
+        for stream in self._streams.values():
+            stream.cupy = Entered(self, stream)
+
+    def _raw(self, code, backend, options):
+        return Module(self, code, backend, (*options, f"-DRANK={self.rank}"))
+
+
+class SameMemory:
+    """Windows between threads, who see all that others have."""
+
+    def address(self, array):
+        return array.ctypes.data
+
+    show = address
+
+    def look(self, rank, shown):
+        return shown
+
+    def close(self):
+        """Nothing was opened."""
+
+
+class World:
+    """Ranks that are threads, with the calls of a communicator that exchanges make."""
+
+    def __init__(self, ranks):
+        self.ranks, self._said = ranks, [None] * ranks
+        self._barrier = threading.Barrier(ranks, timeout=PATIENCE)
+
+    def comm(self, rank, device):
+        def allgather(value):
+            device.synchronize()  # a device works while its host waits
+            self._said[rank] = value
+            self._barrier.wait()
+            found = list(self._said)
+            self._barrier.wait()
+            return found
+
+        return SimpleNamespace(
+            rank=rank, size=self.ranks, allgather=allgather, Barrier=self._barrier.wait
+        )
+
+    def exchanger(self, rank, slab, device):
+        device.rank = rank
+        return IpcExchanger(slab, self.comm(rank, device), device, SameMemory())
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Few threads, but several blocks."""
+    monkeypatch.setattr(ipc_exchange, "THREADS", 3)
+    monkeypatch.setattr(ipc_exchange, "MOST_BLOCKS", 4)
+    monkeypatch.setattr(ipc_exchange, "PATIENCE", PATIENCE)
+
+
+def exchange(world, slab, steps=4):
+    device = Device(slab.rank, slab.rank)
+    with world.exchanger(slab.rank, slab, device) as exchanger:
+        ends = [halo_cases.Ends(slab, device, exchanger) for _ in range(2)]
+        for step in range(steps):
+            for end in ends:
+                end.fill(step)
+                end.exchange.start()
+            for end in ends:
+                end.exchange.finish()
+                end.check(step)
+
+
+@with_compiler
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("periodic", [True, False])
+def test_pieces_arrive_where_they_belong(ranks, periodic):
+    slabs = halo_cases.slabs(ranks, periodic)
+    with ThreadPoolExecutor(ranks) as pool:
+        list(pool.map(partial(exchange, World(ranks)), slabs))
+
+
+@with_compiler
+@pytest.mark.parametrize(
+    ("layout", "setting", "slabs"),
+    [("ab", "walls", 3), ("aa", "periodic", 2), ("esopull", "through", 2), ("moments", "walls", 2)],
+)
+def test_slabs_that_write_to_each_other_are_one(layout, setting, slabs):
+    whole = Cluster(flow(layout, setting)).start().run(7).state()
+    many = Cluster(flow(layout, setting), slabs, Device, World(slabs)).start()
+    assert all(each.launch for s in many.solvers for each in s.exchanger._exchanges)
+    many.each(lambda s: ([s.step() for _ in range(7)], s.device.synchronize()))
+    np.testing.assert_array_equal(many.state(), whole)
+
+
+@with_compiler
+def test_fluids_whose_fields_travel_too_are_one():
+    tables = coupled.two("D2Q9")
+    whole = coupled.state(Cluster(tables).start().run(5))
+    many = Cluster(tables, 3, Device, World(3)).start()
+    assert len(many.solvers[0].exchanger._exchanges) > 2
+    many.each(lambda s: ([s.step() for _ in range(5)], s.device.synchronize()))
+    np.testing.assert_array_equal(coupled.state(many), whole)
+
+
+@with_compiler
+def test_a_neighbour_that_does_not_come_ends_the_wait(monkeypatch):
+    monkeypatch.setattr(ipc_exchange, "PATIENCE", 0.2)
+    slabs, world = halo_cases.slabs(2, False), World(2)
+
+    def first(slab):
+        device = Device(slab.rank)
+        exchanger = world.exchanger(slab.rank, slab, device)
+        ends = halo_cases.Ends(slab, device, exchanger)
+        if slab.rank == 1:
+            exchanger.connect()  # and does not start
+            return
+        with exchanger:
+            ends.exchange.start()
+            ends.exchange.finish()
+
+    with ThreadPoolExecutor(2) as pool:
+        done = [pool.submit(first, slab) for slab in slabs]
+    with pytest.raises(MpilbmError, match=r"rank 0: the GPU of rank 1 did not take planes for 0.2"):
+        done[0].result()
+    done[1].result()
+
+
+@with_compiler
+def test_a_neighbour_whose_process_has_ended_ends_the_wait(monkeypatch):
+    """The host's check raises and lets the kernel go, which leaves the neighbour's memory alone."""
+    slabs, world = halo_cases.slabs(2, False), World(2)
+
+    def ended():
+        raise MpilbmError("process 7 of rank 1 has ended")
+
+    def first(slab):
+        device = Device(slab.rank)
+        exchanger = world.exchanger(slab.rank, slab, device)
+        ends = halo_cases.Ends(slab, device, exchanger)
+        exchanger.connect()
+        if slab.rank == 1:
+            before = [array.copy() for array in ends.arrays]
+            return before, ends.arrays
+        monkeypatch.setattr(exchanger.neighbours, "check", ended)
+
+        def host():
+            with pytest.raises(MpilbmError):
+                exchanger.check()
+
+        begin = time.monotonic()
+        with exchanger:
+            threading.Timer(0.1, host).start()
+            ends.exchange.start()
+            ends.exchange.finish()
+            taken = time.monotonic() - begin
+            raise ValueError(f"{taken}")  # as the check does on a GPU, out of finish()
+
+    with ThreadPoolExecutor(2) as pool:
+        done = [pool.submit(first, slab) for slab in slabs]
+    with pytest.raises(ValueError, match=r"0\.\d+") as error:
+        done[0].result()
+    assert 0.1 < float(str(error.value)) < PATIENCE / 4
+    for before, after in zip(*done[1].result(), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+class Elsewhere(SameMemory):
+    """Windows that show rank 0's memory to nobody: what is written for it goes astray."""
+
+    def __init__(self):
+        self.astray = np.zeros(1 << 20, np.uint8)
+
+    def look(self, rank, shown):
+        return self.astray.ctypes.data if rank == 0 else shown
+
+
+@with_compiler
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(("memory", "first"), [(SameMemory, True), (Elsewhere, False)])
+def test_a_trial_tells_whether_what_is_written_arrives(ranks, memory, first):
+    world = World(ranks)
+
+    def tried(slab):
+        device = Device(slab.rank, slab.rank)
+        of = slab, world.comm(slab.rank, device), device, memory()
+        device.rank = slab.rank
+        with IpcExchanger(*of, Wordless) as exchanger:
+            return arrives(exchanger)
+
+    with ThreadPoolExecutor(ranks) as pool:
+        found = list(pool.map(tried, halo_cases.slabs(ranks, False)))
+    assert found == [first, *[True] * (ranks - 1)]
+
+
+class Shut(SameMemory):
+    """Windows of which rank 0's cannot be opened."""
+
+    def __init__(self):
+        self.opened = set()
+
+    def look(self, rank, shown):
+        if rank == 0:
+            ipc_memory.refuse("cannot open memory of rank 0's GPU; so it is")
+        self.opened.add(rank)
+        return shown
+
+    def close(self):
+        self.opened.clear()
+
+
+@with_compiler
+@pytest.mark.parametrize(
+    ("memory", "way", "why"),
+    [(SameMemory, "cuda_ipc", "passed"), (Elsewhere, "direct", "rank 0 for a trial did not"),
+     (Shut, "direct", "cannot open memory of rank 0's GPU; MPI says so")],
+)  # fmt: skip
+def test_auto_goes_on_alike_on_all_ranks(memory, way, why, monkeypatch):
+    world, shown = World(3), []
+    monkeypatch.setattr(cuda_ipc, "reach", lambda *of: (None, frozenset()))
+    monkeypatch.setattr(cuda_ipc, "Windows", lambda *of: shown.append(memory()) or shown[-1])
+    monkeypatch.setattr(gpu_aware, "verdict", lambda: Verdict(True, "MPI says so"))
+
+    def resolved(rank):
+        device = Device(rank, rank)
+        device.rank, device.kind, device.identity = rank, "cuda", f"node GPU-{rank}"
+        chosen, reason = make("halo", "auto").resolve(world.comm(rank, device), device)
+        return chosen.name, reason
+
+    with ThreadPoolExecutor(3) as pool:
+        found = set(pool.map(resolved, range(3)))
+    ((name, reason),) = found
+    assert name == way
+    assert why in reason
+    assert not any(getattr(each, "opened", ()) for each in shown)

@@ -1,0 +1,97 @@
+"""A flow that leaves through a wall: unstable where it is fast against the viscosity."""
+
+import numpy as np
+import pytest
+from support.slabs import Cluster
+from support.waves import Waves
+
+from mpilbm.case.case import parse_case
+
+
+def leaving(out, nu, lattice="D3Q19", wall="bounce_back", length=32):
+    """A stream from z- to z+, where it leaves through a wall."""
+    ends = [
+        {"name": "equilibrium", "where": ["z-"], "velocity": [0, 0, out]},
+        {"name": wall, "where": ["z+"], "velocity": [0, 0, out]},
+    ]
+    return {
+        "lattice": {"name": lattice},
+        "domain": {"size": [8, 8, length], "periodic": [True, True, False]},
+        "fluid": {"viscosity": nu},
+        "collision": {"name": "mrt" if lattice == "D3Q13" else "trt"},
+        "precision": {"compute": "float64", "storage": "float64"},
+        "initial": {"u": ["1e-6*sin(11*x + 7*y*y + 5*z)", 0, out]},
+        "boundary": ends,
+        "run": {"steps": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("lattice", "ratio", "told"),
+    [("D3Q19", 2.5, False), ("D3Q19", 5, True), ("D3Q13", 1.8, False), ("D3Q13", 3, True)],
+)
+def test_a_wall_through_which_too_much_leaves_is_told_and_is_unstable(lattice, ratio, told):
+    case = leaving(0.04, 0.04 / ratio, lattice)
+    found = [text for text in parse_case(case, "test.toml").warnings if "leaves through" in text]
+    assert bool(found) == told
+    assert all("boundary.1.velocity" in text and "z+ at 0.04" in text for text in found)
+    across = np.abs(Cluster(case).start().run(1500).fields("u")["u"][..., :2]).max()
+    assert (across > 1e-4) == told
+
+
+def test_what_leaves_by_an_outflow_or_comes_in_by_a_wall_is_not_told():
+    steady = leaving(0.04, 0.008, wall="tamm_mott_smith")  # stable there, too
+    for case in (leaving(0.04, 0.004, wall="equilibrium"), leaving(-0.04, 0.004), steady):
+        assert not any("leaves" in text for text in parse_case(case, "test.toml").warnings)
+
+
+FORMULA, TIMED = "0.04*sin(pi*x/nx)", "where(t > 600, 0.04, -0.04)"
+
+
+@pytest.mark.parametrize("given", [FORMULA, TIMED, "u.npy", "u.csv"])
+@pytest.mark.parametrize("face", ["z-", "z+"])
+def test_walls_whose_velocity_varies_are_asked_where_and_when_it_is_most(given, face, tmp_path):
+    """A velocity along z leaves through z+; where it turns, through each face at its time."""
+    np.save(tmp_path / "u.npy", np.full((8, 8, 3), 0.04))
+    (tmp_path / "u.csv").write_text("t,u,v,w\n0,0,0,0.03\n900,0,0,0.04\n")
+    case = leaving(0.04, 0.004)
+    velocity = str(tmp_path / given) if given.startswith("u.") else [0, 0, given]
+    case["boundary"][1] |= {"where": [face], "velocity": velocity}
+    case["boundary"][0]["where"] = ["z-" if face == "z+" else "z+"]
+    case["run"]["steps"] = 1000
+    found = [text for text in parse_case(case, "test.toml").warnings if "leaves" in text]
+    when = {TIMED: "601" if face == "z+" else "0", "u.csv": "900"}
+    told = f"{face} at 0.04 at t = {when[given]};" if given in when else f"{face} at 0.0"
+    assert [told in text for text in found] == [True] * (face == "z+" or given == TIMED)
+
+
+@pytest.mark.parametrize(("nu", "grows"), [(0.016, False), (0.005, True)])
+def test_a_wall_through_which_too_much_leaves_at_one_place_is_unstable(nu, grows):
+    case = leaving(0.04, nu)
+    for end in case["boundary"]:
+        end["velocity"] = [0, 0, FORMULA]
+    across = np.abs(Cluster(case).start().run(800).fields("u")["u"][..., 1]).max()
+    assert (across > 1e-4) == grows
+
+
+@pytest.mark.parametrize("collision", ["bgk", "trt", "regularized"])
+@pytest.mark.parametrize("nu", [0.004, 0.016, 0.064])
+def test_the_odd_even_wave_grows_from_2_sqrt_3_viscosities_on(collision, nu):
+    def growth(ratio):
+        waves = Waves("D2Q9", {"name": collision}, nu, (0, ratio * nu))
+        return max(waves.growth_between_walls([k * np.pi / 4]) for k in range(5))
+
+    limit = 2 * np.sqrt(3)
+    assert growth(0.95 * limit) < 1e-7 < 1e-5 < growth(1.05 * limit)
+
+
+@pytest.mark.parametrize(
+    ("collision", "u", "grows"),
+    [("regularized", 0.02, 0), ("regularized", 0.05, 0.016), ("trt", 0.1, 0)],
+)
+def test_waves_beside_walls_that_slide(collision, u, grows):
+    """tau = 0.514 on D3Q19."""
+    waves = Waves("D3Q19", {"name": collision}, 0.014 / 3, (u, 0, 0))
+    along = [np.pi * k / 4 for k in range(5)]
+    found = max(waves.growth_between_walls([kx, kz]) for kx in along for kz in along[::2])
+    assert found == pytest.approx(grows, abs=1e-6 if not grows else 1e-3)

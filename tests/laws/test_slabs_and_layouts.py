@@ -1,0 +1,210 @@
+"""N slabs = 1 slab, bit for bit, in every layout, model and precision; restart likewise."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from support import pairs
+from support.pairs import all_pairs, label
+from support.slabs import PRECISIONS, Cluster, box
+from test_collision_laws import Numbers
+
+from mpilbm import codegen
+from mpilbm.codegen.model import Model
+from mpilbm.registry import find, make, names
+
+
+def walls(lattice):
+    """A closed box with a sliding lid and a body across the slabs."""
+    D = make("lattices", lattice).D
+    faces = [f"{axis}{side}" for axis in "xyz"[:D] for side in "-+"]
+    lid, size = faces.pop(), [7, 6, 13][-D:]
+    return {
+        "domain": {"size": size},
+        "boundary": [
+            {"name": "bounce_back", "where": faces},
+            {"name": "bounce_back", "where": [lid], "velocity": [0.05, 0.02, 0][:D]},
+        ],
+        "body": [ball(D, size)],
+    }
+
+
+def ball(D, size):
+    shape = {"name": "sphere", "centre": [n / 2 for n in size], "radius": 2.2}
+    return {"label": "ball", "shape": shape, "boundary": {"name": "bounce_back"}}
+
+
+def forced(lattice):
+    """A body force in a periodic box with a moving body."""
+    D = make("lattices", lattice).D
+    body = ball(D, [5, 4, 13][-D:])
+    body["boundary"]["velocity"] = [0.01, 0.03, 0.02][:D]
+    return {"force": {"name": "guo", "value": [1e-4, -2e-4, 3e-4][:D]}, "body": [body]}
+
+
+def through(lattice):
+    """Inflow and outflow through the faces between which the slabs are cut."""
+    D = make("lattices", lattice).D
+    axis = "xyz"[D - 1]
+    ends = [{"velocity": [0.01, 0, 0.05][-D:]}, {"rho": 1.0}]
+    boundaries = [{"name": "equilibrium", "where": [f"{axis}-"]} | ends[0],
+                  {"name": "equilibrium", "where": [f"{axis}+"]} | ends[1]]  # fmt: skip
+    size = [5, 4, 13][-D:]
+    return {
+        "domain": {"size": size, "periodic": [True] * (D - 1) + [False]},
+        "boundary": boundaries,
+    }
+
+
+SETTINGS = {"periodic": lambda lattice: {}, "walls": walls, "forced": forced, "through": through}
+OPTIONS = {
+    "lattice": list(names("lattices")),
+    "layout": list(names("layouts")),
+    "collision": list(names("collisions")),
+    "setting": list(SETTINGS),
+    "precision": list(PRECISIONS),
+}
+
+
+def defined(choice: dict) -> bool:
+    """Moments hold what some collisions leave, and not others; a lattice may leave nodes out."""
+    layout, lattice = make("layouts", choice["layout"]), make("lattices", choice["lattice"])
+    whole = layout.populations or make("collisions", choice["collision"]).second_order
+    found = layout.dense or not lattice.staggered
+    return whole and found and pairs.defined(choice["lattice"], choice["collision"])
+
+
+def tables(lattice, layout, collision, setting, precision, **more):
+    case = box(
+        lattice,
+        **SETTINGS[setting](lattice),
+        layout={"name": layout},
+        collision={"name": collision},
+        precision=PRECISIONS[precision],
+        **more,
+    )
+    if "force" in case:
+        case["force"]["name"] = (make("collisions", collision).forces or ["guo"])[0]
+    return case
+
+
+ROUNDING = {"half": 3e-5, "single": 2e-8, "mixed": 1e-8, "double": 1e-16}  # in a step
+
+
+def assert_obeys_the_equations(ab, left, leaves, precision):
+    """In cells with fluid all round: what leaves is what they make, in double, of what arrives."""
+    case, unit = ab.case, codegen.SCALE if precision == "half" else 1
+    one, lattice = case.fluids[0], case.lattice
+    model = Model(lattice, one.collision, one.force, case.precision.offset)
+    push = getattr(one.force, "value", ())
+    kernel = Numbers(**{f"force_{a}": F for a, F in zip("xyz", push, strict=False)})
+    rates = one.collision.rates(one.viscosity, lattice)
+    fluid = ~np.concatenate(ab.each(lambda s: s.solid(0, s.slab.planes)))
+    inside = [range(1, n - 1) if n > 1 else [0] for n in fluid.shape]
+    around = (upstream(lattice, cell) for cell in product(*inside))
+    open_ = [places for places in around if all(fluid[place] for place in places)]
+    for places in open_[:: len(open_) // 3]:
+        f = [float(left[p, i, row, k]) / unit for i, (p, row, k) in enumerate(places)]
+        expected = np.array(model.collide(kernel, f, rates), float)
+        plane, row, k = places[0]
+        found = leaves[plane, :, row, k] / unit
+        assert np.abs(found - expected).max() < ROUNDING[precision]
+
+
+def upstream(lattice, cell) -> list:
+    """(plane, row, place in the row) of the cells that what arrives in a cell comes from."""
+    plane, row, k = cell
+    from_ = np.array([plane, row, lattice.x(plane, row, k)])
+    places = [from_ - lattice.offset(i) for i in range(lattice.Q)]
+    return [(p, row, x // 2 if lattice.staggered else x) for p, row, x in places]
+
+
+@pytest.mark.parametrize("choice", all_pairs(OPTIONS, defined), ids=label)
+def test_neither_slabs_nor_layout_show(choice):
+    """After an even and an odd number of steps all layouts hold what `ab` holds."""
+    whole = Cluster(tables(**choice)).start()
+    ab = Cluster(tables(**choice | {"layout": "ab"})).start()
+    for steps in (6, 1):
+        before = ab.state()
+        state, expected = whole.run(steps).state(), ab.run(steps).state()
+        fields = whole.fields("rho", "u", "vorticity", "q_criterion")
+        if whole.case.layout.populations:
+            assert np.array_equal(state, expected)
+        for name, values in ab.fields("rho", "u").items():
+            allowed = {"half": 3e-4, "double": 1e-14}.get(choice["precision"], 3e-6)
+            assert np.abs(fields[name] - values).max() < allowed
+    assert_obeys_the_equations(ab, before, expected, choice["precision"])
+    columns, sums = whole.sums()
+    assert np.isfinite(state).all()
+    assert np.any(state != state[:1])
+    for slabs in (2, 3, 4, 9):
+        cut = Cluster(tables(**choice), slabs).start().run(7)
+        assert np.array_equal(cut.state(), state)
+        for name, values in cut.fields(*fields).items():
+            assert np.array_equal(values, fields[name])
+        assert cut.sums()[0] == columns
+        assert np.array_equal(cut.sums()[1], sums)
+
+
+MODELS = [  # (force, equilibrium) of which moments hold all
+    (force, equilibrium)
+    for force in names("forcing")
+    for equilibrium in names("equilibria")
+    if find("forcing", force).second_order and find("equilibria", equilibrium).second_order
+]
+
+
+def with_model(lattice, force, equilibrium, **choice):
+    """The forced box with another force and equilibrium."""
+    case = tables(lattice, setting="forced", **choice)
+    case["force"]["name"], case["collision"]["equilibrium"] = force, {"name": equilibrium}
+    return case
+
+
+@pytest.mark.parametrize(("layout", "precision"), [("moments", "double"), ("aa", "half")])
+@pytest.mark.parametrize(("force", "equilibrium"), MODELS)
+def test_every_force_and_equilibrium_in_every_storage(force, equilibrium, layout, precision):
+    given = {"force": force, "equilibrium": equilibrium, "collision": "regularized"}
+    found, expected = (
+        Cluster(with_model("D2Q9", **given, **storage)).start().run(7).fields("rho", "u")
+        for storage in (
+            {"layout": layout, "precision": precision},
+            {"layout": "ab", "precision": "double"},
+        )
+    )
+    for name, values in expected.items():
+        allowed = {"half": 3e-4, "double": 1e-14}[precision]
+        assert np.abs(found[name] - values).max() < allowed
+
+
+@pytest.mark.parametrize("planes", [1, 2, 3])
+@pytest.mark.parametrize("setting", ["periodic", "walls"])
+@pytest.mark.parametrize("layout", names("layouts"))
+def test_slabs_of_few_planes(layout, setting, planes):
+    case = tables("D3Q19", layout, "regularized", setting, "single")
+    case["domain"]["size"] = [5, 4, planes]
+    case.pop("body", None)
+    whole = Cluster(case).start().run(6).state()
+    for slabs in range(2, planes + 1):
+        assert np.array_equal(Cluster(case, slabs).start().run(6).state(), whole)
+
+
+@pytest.mark.parametrize("steps", [3, 4])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("ab", "aa"),
+        ("aa", "esopull"),
+        ("esopull", "indirect"),
+        ("indirect", "ab"),
+        ("moments", "moments"),
+    ],
+)
+@pytest.mark.parametrize("slabs", [(1, 3), (3, 2), (4, 1)])
+def test_restart_does_not_show(before, after, slabs, steps):
+    first = tables("D3Q19", before, "regularized", "walls", "single")
+    second = tables("D3Q19", after, "regularized", "walls", "single")
+    whole = Cluster(first).start().run(9).state()
+    half = Cluster(first, slabs[0]).start().run(steps).state()
+    resumed = Cluster(second, slabs[1]).restore(half, steps).run(9 - steps).state()
+    assert np.array_equal(resumed, whole)

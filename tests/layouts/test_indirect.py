@@ -1,0 +1,248 @@
+"""Fluid nodes alone: what the dense layouts hold in them, in every bit, and nothing else stored."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from support.pairs import all_pairs, label
+from support.slabs import PRECISIONS, Cluster, box
+from sympy import Symbol
+from test_slabs_and_layouts import SETTINGS
+
+from mpilbm import codegen
+from mpilbm.case.case import parse_case
+from mpilbm.errors import CaseError
+from mpilbm.geometry import build
+from mpilbm.parallel import slabs as domain
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.preflight import plan
+from mpilbm.registry import find, make, names
+
+STREAMINGS = [n for n in names("layouts") if make("layouts", n).populations and n != "indirect"]
+TURNING = ("ab", "aa")  # what left comes back by itself
+SIZE = (9, 6, 11)
+
+
+def rock(path, D: int, seed: int = 3) -> dict:
+    """A body of scattered cells, with a solid plane, one without solids, and one half solid."""
+    solid = np.random.default_rng(seed).random(SIZE[-D:][::-1]) < 0.35
+    solid[2], solid[5] = True, False
+    solid[7] = np.arange(solid[7].size).reshape(solid[7].shape) > 4
+    np.save(path / "rock.npy", solid)
+    boundary = {"name": "bounce_back"}
+    return {"label": "rock", "mask": str(path / "rock.npy"), "boundary": boundary}
+
+
+def tables(path, lattice, layout, setting="periodic", precision="single", moving=False, **more):
+    """A case of the laws of slabs, with a rock in it."""
+    D = make("lattices", lattice).D
+    case = box(lattice, SIZE[-D:], **SETTINGS[setting](lattice))
+    case["domain"] = case["domain"] | {"size": list(SIZE[-D:])}
+    stone = rock(path, D)
+    if moving:
+        stone["boundary"]["velocity"] = [0.02, 0.01, 0.03][:D]
+    case["body"] = [*case.get("body", []), stone]
+    return case | {"layout": layout, "precision": PRECISIONS[precision]} | more
+
+
+def indirect(streaming: str) -> dict:
+    return {"name": "indirect", "streaming": streaming}
+
+
+LATTICES = [n for n in names("lattices") if not make("lattices", n).staggered]
+OPTIONS = {
+    "lattice": LATTICES,
+    "streaming": STREAMINGS,
+    "setting": list(SETTINGS),
+    "precision": list(PRECISIONS),
+    "moving": [False, True],
+}
+
+
+@pytest.mark.parametrize("choice", all_pairs(OPTIONS), ids=label)
+def test_fluid_cells_are_those_of_a_dense_layout(choice, tmp_path):
+    streaming = choice.pop("streaming")
+    dense = Cluster(tables(tmp_path, layout={"name": "ab"}, **choice)).start()
+    case = tables(tmp_path, layout=indirect(streaming), **choice)
+    clusters = [Cluster(case, slabs).start() for slabs in (1, 2, 3, 4)]
+    for steps in (0, 6, 1):
+        state, sums = dense.run(steps).state(), dense.sums()[1]
+        fields = dense.fields("rho", "u", "vorticity")
+        assert np.isfinite(state).all()
+        for cluster in clusters:
+            assert np.array_equal(cluster.run(steps).state(), state)
+            assert np.array_equal(cluster.sums()[1], sums)
+            for name, values in cluster.fields(*fields).items():
+                assert np.array_equal(values, fields[name])
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("steps", [3, 4])
+def test_restart_from_and_to_a_dense_layout(streaming, steps, tmp_path):
+    """What a dense layout holds in solids means nothing."""
+    dense, sparse = (
+        tables(tmp_path, "D3Q19", layout, "walls")
+        for layout in ({"name": "ab"}, indirect(streaming))
+    )
+    whole = Cluster(dense).start().run(9).state()
+    for first, second, slabs in ((dense, sparse, 3), (sparse, dense, 1), (sparse, sparse, 4)):
+        before = Cluster(first, 2).start().run(steps)
+        half = np.concatenate(before.each(lambda s: s.read_state("", 0, s.slab.planes)))
+        solid = np.concatenate(before.each(lambda s: s.solid(0, s.slab.planes)))
+        half[np.broadcast_to(solid[:, None], half.shape)] = 0.01
+        after = Cluster(second, slabs).restore(half, steps).run(9 - steps)
+        assert np.array_equal(after.state(), whole)
+
+
+def slabs_of(case, ranks):
+    for slab in domain.split(case.shape, ranks, case.domain.periodic[-1]):
+        yield slab, build.build(case, slab)
+
+
+def grid_of(case, slab, shape):
+    return case.layout.grid(case.lattice, slab.planes, *slab.shape[1:], shape.around)
+
+
+@pytest.mark.parametrize("setting", ["periodic", "walls"])
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("lattice", LATTICES)
+def test_each_location_is_touched_by_one_node(lattice, streaming, setting, tmp_path):
+    """Of all places that a step reads or writes, by the text of their addresses."""
+    case = parse_case(tables(tmp_path, lattice, indirect(streaming), setting), "test.toml")
+    layout = case.layout
+    for slab, shape in slabs_of(case, 2):
+        grid = grid_of(case, slab, shape)
+        known = grid.arguments() | grid.tables(shape)
+        for parity, side in product(range(layout.parities), (layout.reads, layout.writes)):
+            touched = []
+            for place in side(case.lattice, parity):
+                text = compile(grid.address(*place), "address", "eval")
+                for plane in range(*grid.interior):
+                    node = np.arange(grid.count_of[plane])
+                    touched.append(eval(text, known | {"plane": plane, "node": node}))
+            touched = np.concatenate(touched)
+            assert touched.size == case.lattice.Q * shape.fluid_cells.sum()
+            assert np.unique(touched).size == touched.size
+            assert touched.min(initial=0) >= 0
+            assert touched.max(initial=0) < grid.count
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_walls_at_rest_need_lists_only_where_other_slabs_write(streaming, tmp_path):
+    case = parse_case(tables(tmp_path, "D3Q19", indirect(streaming), "walls"), "test.toml")
+    ((slab, shape),) = slabs_of(case, 1)
+    left = grid_of(case, slab, shape).unlisted(shape.lists, case.lattice)
+    moving = [each for each in shape.lists if not each.boundary.returns]
+    assert [e for e in left if not e.boundary.returns] == moving != []
+    still = [each for each in left if each.boundary.returns]
+    whole = [each for each in shape.lists if each.boundary.returns]
+    if streaming not in TURNING:
+        assert still == whole
+        return
+    plane = np.prod(case.shape[1:])
+    for each in still:
+        assert set(np.unique(each.cells // plane)) <= {0, case.shape[0] - 1}
+        assert each.missing.all()
+    for i, edge in product(range(case.lattice.Q), (0, case.shape[0] - 1)):
+        beyond = not 0 <= edge - case.lattice.offset(i)[0] < case.shape[0]
+        listed = [sum((e.missing >> i & 1)[e.cells // plane == edge].sum() for e in lists)
+                  for lists in (still, whole)]  # fmt: skip
+        assert listed[0] == (listed[1] if beyond else 0)
+
+
+class Cell:
+    """What a boundary is told, as symbols."""
+
+    def __init__(self, lattice, values):
+        self.lattice, self.values = lattice, {name: Symbol(name) for name in values}
+        self.left = [Symbol(f"left_{i}") for i in range(lattice.Q)]
+        self.density, self.rho, self.u = Symbol("density"), Symbol("rho"), [0] * lattice.D
+
+    def stored(self, rho):
+        return rho
+
+    def at_wall(self, i, expression):
+        return expression
+
+    def feq(self, density, rho, u):
+        return [Symbol(f"feq_{i}") + sum(u) for i in range(self.lattice.Q)]
+
+
+BOUNDARIES = [
+    {"name": "bounce_back"},
+    {"name": "bounce_back", "velocity": (0.1, 0.0)},
+    {"name": "equilibrium", "velocity": (0.1, 0.0)},
+    {"name": "equilibrium", "rho": 1.0},
+]
+
+
+@pytest.mark.parametrize("table", BOUNDARIES, ids=str)
+def test_a_boundary_says_rightly_whether_what_left_comes_back(table):
+    boundary, lattice = make("boundaries", table), make("lattices", "D2Q9")
+    cell = Cell(lattice, boundary.values())
+    back = {i: cell.left[lattice.opp[i]] for i in range(1, lattice.Q)}
+    assert boundary.returns == (boundary.incoming(cell) == back)
+
+
+def test_every_boundary_that_may_return_is_looked_at():
+    boundaries = {name: find("boundaries", name) for name in names("boundaries")}
+    some = {name for name, each in boundaries.items() if each.returns is not Boundary.returns}
+    assert some <= {table["name"] for table in BOUNDARIES}
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_memory_follows_the_fluid(streaming, tmp_path):
+    """A tube of 1/16 of a box takes at most a tenth of what the whole box takes."""
+    solid = np.ones((40, 64, 64), bool)
+    solid[:, 24:40, 24:40] = False
+    np.save(tmp_path / "tube.npy", solid)
+    body = {
+        "label": "tube",
+        "mask": str(tmp_path / "tube.npy"),
+        "boundary": {"name": "bounce_back"},
+    }
+    found = []
+    for bodies in ([body], []):
+        case = box("D3Q19", [64, 64, 40], layout=indirect(streaming), body=bodies)
+        case = parse_case(case, "test.toml")
+        ((slab, shape),) = slabs_of(case, 1)
+        grid = grid_of(case, slab, shape)
+        arrays = (grid.arguments() | grid.tables(shape)).values()
+        tables_bytes = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+        assert tables_bytes == grid.table_bytes
+        survey = build.survey(case)
+        assert plan.around(slab, survey, case.ghost) == shape.around.tolist()
+        needs = plan.memory(case, slab, survey)
+        assert needs["populations"] == case.layout.buffers * 4 * grid.count
+        assert needs["neighbours"] == grid.table_bytes
+        found.append(needs["populations"] + needs["neighbours"])
+    assert found[0] < found[1] / 10
+
+
+def test_sums_and_flags_are_made_when_asked_for(tmp_path):
+    cluster = Cluster(tables(tmp_path, "D3Q19", indirect("aa"))).start().run(2)
+    cluster.state(), cluster.fields("rho", "u")
+    (solver,) = cluster.solvers
+    assert "flags" not in vars(solver)
+    assert "velocity" not in vars(solver.diagnostics)
+
+
+def test_bytes_of_an_update_count_the_tables():
+    found = {}
+    for streaming in STREAMINGS:
+        cluster = Cluster(box("D3Q19", layout=indirect(streaming)))
+        found[streaming] = cluster.solvers[0].bytes_per_update
+    assert found == {"ab": 152 + 72, "aa": 152 + 36, "esopull": 152 + 36}
+
+
+def test_a_streaming_that_is_none_is_refused():
+    with pytest.raises(CaseError, match="'moments' is no streaming; allowed: aa, ab, esopull"):
+        parse_case(box("D2Q9", layout=indirect("moments")), "test.toml")
+
+
+def test_text_of_a_step_over_nodes_reads_tables():
+    """Even steps of aa stay at home; odd ones find 18 neighbours."""
+    program = codegen.build(parse_case(box("D3Q19", layout=indirect("aa")), "test.toml"))
+    even, odd = (program.kernels[f"collide_stream_{k}"] for k in (0, 1))
+    tables_read = [sum(a.buffer == "node_next" for a in k.reads) for k in (even, odd)]
+    assert tables_read == [0, 18]

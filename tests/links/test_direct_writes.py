@@ -1,0 +1,98 @@
+"""What enters along links that turn back is the same at once, in any order, and staged."""
+
+import numpy as np
+import pytest
+from support.faces import closed
+from support.slabs import Cluster
+
+from mpilbm.case.case import parse_case
+from mpilbm.geometry import build
+from mpilbm.links import direct_writes
+from mpilbm.links.row_ends import beyond
+from mpilbm.parallel import slabs
+from mpilbm.solver import boundary_lists
+
+ORDERS = {
+    "staged": lambda case, slab, found: list(found),
+    "at once": direct_writes.parted,
+    "backwards": lambda case, slab, found: backwards(direct_writes.parted(case, slab, found)),
+}
+
+
+def backwards(found):
+    """The entries of each list, and the lists that are not staged, from the last to the first."""
+    staged, rest = ([e for e in found if bool(e.ending) == ending] for ending in (False, True))
+    turned = [each.only(np.arange(each.cells.size)[::-1]) for each in reversed(rest)]
+    return staged + turned
+
+
+def cavity(D, size, lid, other, **more):
+    """Walls, two of which may be of other kinds, and a body that reaches through a face."""
+    faces = [axis + side for axis in "xyz"[:D] for side in "-+" if axis + side not in (lid, *other)]
+    velocity = [0.03 * (axis != lid[0]) for axis in "xyz"[:D]]
+    walls = [{"name": "bounce_back", "where": [lid], "velocity": velocity}]
+    walls += [{"name": "bounce_back", "where": faces}]
+    walls += [{"name": name, "where": [face]} for face, name in other.items()]
+    ball = {"name": "sphere", "centre": [0.8, *(n / 2 for n in size[1:])], "radius": 1.4}
+    body = [{"label": "ball", "shape": ball, "boundary": {"name": "bounce_back"}}]
+    u = [f"0.03*sin(2*x + {k} + y)" for k in range(D)]
+    return closed(f"D{D}Q{more.pop('Q')}", size, walls, body=body, initial={"u": u}, **more)
+
+
+CASES = {
+    "lid at z+": ("ab", cavity(3, [6, 4, 7], "z+", {}, Q=19)),
+    "lid at x-": ("esopull", cavity(3, [5, 4, 6], "x-", {"y+": "full_way"}, Q=19)),
+    "one cell across": ("aa", cavity(2, [1, 7], "y+", {}, Q=9)),
+    "odd staggered rows": ("aa", cavity(3, [6, 5, 6], "y-", {}, Q=13, collision={"name": "mrt"})),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_neither_order_nor_staging_shows(name, monkeypatch):
+    layout, tables = CASES[name]
+    found = {}
+    for order, parted in ORDERS.items():
+        monkeypatch.setattr(boundary_lists, "parted", parted)
+        cluster = Cluster(tables | {"layout": {"name": layout}}, 1 + (order == "at once")).start()
+        found[order] = cluster.run(5).state()
+        assert (order == "staged") != any(used(cluster))
+    for state in found.values():
+        assert np.isfinite(state).all()
+        np.testing.assert_array_equal(state, found["staged"])
+
+
+def used(cluster):
+    """Entries that are not staged, by slab."""
+    own = [solver.fluids[0].lists for solver in cluster.solvers]
+    return [each.count - each._staged for each in own]
+
+
+@pytest.mark.parametrize("layout", ["ab", "esopull"])
+def test_all_links_of_a_cavity_are_set_once(layout):
+    """With a lid along planes nothing is staged, and an exchange stands for two links.
+
+    With `ab` the links of walls at rest that leave the box along x are left to the step.
+    """
+    tables = cavity(3, [6, 4, 7], "z+", {}, Q=19) | {"layout": {"name": layout}}
+    case = parse_case(tables, "test.toml")
+    (slab,) = slabs.split(case.shape, 1, False)
+    whole = build.build(case, slab).lists
+    left = direct_writes.parted(case, slab, whole)
+    count = {
+        ending: sum(links(each) for each in left if each.ending == ending)
+        for ending in ("", "_at_once", "_exchange")
+    }
+    assert not count[""]
+    home = [beyond(case, slab, e.cells) & e.missing * e.boundary.returns for e in whole]
+    home = sum(map(count_bits, home)) * (layout == "ab")
+    assert (home > 100) == (layout == "ab")
+    assert count["_at_once"] + 2 * count["_exchange"] + home == sum(map(links, whole))
+    assert count["_exchange"] > 50
+
+
+def count_bits(bits) -> int:
+    return int(np.unpackbits(bits.view(np.uint8)).sum())
+
+
+def links(each) -> int:
+    return count_bits(each.missing)

@@ -1,0 +1,177 @@
+"""Ranks that a launcher starts: how many there are, and how they end together."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mpilbm.errors import CommandError
+from mpilbm.parallel import launcher
+from mpilbm.parallel import ranks as world
+
+MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+with_mpirun = pytest.mark.skipif(MPIRUN is None, reason="no mpirun")
+
+
+def python(text, ranks, tmp_path, **environment):
+    """Run a script on some ranks; (exit code, output, errors, seconds)."""
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    start = time.monotonic()
+    done = subprocess.run(
+        ["timeout", "-k", "5", "60", MPIRUN, "-n", str(ranks), sys.executable, script],
+        env=launcher.without_launcher()
+        | {"MPILBM_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)}
+        | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout, done.stderr, time.monotonic() - start
+
+
+@pytest.mark.parametrize(
+    ("environment", "ranks"),
+    [
+        ({}, None),
+        ({"OMPI_COMM_WORLD_SIZE": "4"}, 4),
+        ({"PMI_SIZE": "3"}, 3),
+        ({"SLURM_NTASKS": "8"}, None),
+        ({"SLURM_NTASKS": "8", "SLURM_PROCID": "0"}, None),
+        ({"SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_STEP_ID": "0"}, 8),
+        # an interactive step of one task within an allocation for eight
+        (
+            {
+                "SLURM_NTASKS": "8",
+                "SLURM_PROCID": "0",
+                "SLURM_STEP_ID": "4294967290",
+                "SLURM_STEP_NUM_TASKS": "1",
+            },
+            1,
+        ),
+        ({"PMIX_RANK": "2"}, 0),
+        ({"PALS_RANKID": "1", "PALS_LOCAL_RANKID": "1"}, 0),
+        ({"MV2_COMM_WORLD_SIZE": "6", "MV2_COMM_WORLD_RANK": "5"}, 6),
+    ],
+)
+def test_launchers_are_told_apart(environment, ranks):
+    assert launcher.ranks(environment) == ranks
+
+
+@pytest.mark.parametrize(
+    ("environment", "number"),
+    [
+        ({}, 0),
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "3", "SLURM_LOCALID": "0"}, 3),
+        ({"MPI_LOCALRANKID": "2", "SLURM_LOCALID": "0"}, 2),
+        ({"PALS_RANKID": "7", "PALS_LOCAL_RANKID": "3"}, 3),
+        ({"MV2_COMM_WORLD_LOCAL_RANK": "1", "SLURM_LOCALID": "0"}, 1),
+        ({"MVP_COMM_WORLD_LOCAL_RANK": "1"}, 1),
+        ({"FLUX_TASK_LOCAL_ID": "2"}, 2),
+        ({"PMI_LOCAL_RANK": "2"}, 2),
+        ({"SLURM_LOCALID": "1"}, 1),
+    ],
+)
+def test_the_number_on_the_node(environment, number):
+    assert launcher.local_rank(environment) == number
+
+
+def test_no_higher_thread_level_is_requested_than_is_used(monkeypatch):
+    levels = []
+    MPI = SimpleNamespace(
+        Is_initialized=lambda: False, Init_thread=levels.append, THREAD_FUNNELED="funneled",
+        COMM_WORLD=SimpleNamespace(size=1), get_vendor=lambda: ("Open MPI", (5, 0, 0)),
+    )  # fmt: skip
+    monkeypatch.setattr(launcher, "library", lambda: MPI)
+    monkeypatch.setattr(launcher, "ranks", lambda: None)
+    assert world.world() is MPI.COMM_WORLD
+    assert levels == ["funneled"]
+
+
+def test_a_child_keeps_the_settings_and_loses_the_launcher():
+    settings = {"UCX_TLS": "self,cuda", "OMPI_MCA_pml": "ucx", "PATH": "/bin", "HOME": "/"}
+    settings |= {"MV2_USE_CUDA": "1"}
+    ours = {"PMI_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_MCA_ess": "pmi", "SLURM_JOBID": "1"}
+    ours |= {"MV2_COMM_WORLD_RANK": "0", "PALS_LOCAL_RANKID": "0", "FLUX_TASK_LOCAL_ID": "0"}
+    assert launcher.without_launcher(settings | ours) == settings
+
+
+def test_launcher_without_library(monkeypatch):
+    monkeypatch.setattr(launcher, "library", lambda: None)
+    monkeypatch.setattr(launcher, "ranks", lambda: None)
+    assert isinstance(world.world(), world.Serial)
+    monkeypatch.setattr(launcher, "ranks", lambda: 4)
+    with pytest.raises(CommandError, match="started 4 ranks, but mpi4py finds no MPI library"):
+        world.world()
+
+
+FAILING = """
+import time
+from mpilbm.errors import CaseError, FileSystemError
+from mpilbm.parallel.ranks import abort_on_error
+with abort_on_error() as comm:
+    {body}
+"""
+
+
+@with_mpirun
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ("if comm.rank == 1: 1 / 0\n    comm.Barrier()", 1, "rank 1 of 3: ZeroDivisionError"),
+        (
+            "if comm.rank == 2: raise FileSystemError('disk full')\n    comm.Barrier()",
+            5,
+            "mpilbm: error: rank 2 of 3: disk full",
+        ),
+        ("if comm.rank == 0: raise SystemExit(4)\n    time.sleep(50)", 4, ""),
+        ("comm.Barrier()", 0, ""),
+    ],
+)
+def test_a_failing_rank_ends_all(body, code, words, tmp_path):
+    found, _, errors, seconds = python(FAILING.format(body=body), 3, tmp_path)
+    assert found == code
+    assert words in errors
+    assert seconds < 20
+
+
+@with_mpirun
+def test_what_all_ranks_raise_is_told_once(tmp_path):
+    body = "raise CaseError('found 3, allowed 1 or 2', 'domain.size', 'a.toml')"
+    code, _, errors, _ = python(FAILING.format(body=body), 3, tmp_path)
+    assert code == 2
+    assert errors.count("mpilbm: error: a.toml: domain.size: found 3, allowed 1 or 2\n") == 1
+    assert "Traceback" not in errors
+
+
+@with_mpirun
+def test_ranks_that_find_themselves_alone_are_told(tmp_path):
+    """As with the launcher of another MPI."""
+    text = (
+        "import os; from mpilbm.parallel import launcher, ranks\n"
+        "os.environ['OMPI_COMM_WORLD_SIZE'] = '2'\n"
+        "try: ranks.world()\n"
+        "except ranks.CommandError as error: print(error)"
+    )
+    code, output, _, _ = python(text, 1, tmp_path)
+    assert code == 0
+    assert "started 2 ranks, but each finds itself alone" in output
+
+
+@pytest.mark.parametrize(
+    ("vendor", "environment", "other"),
+    [
+        ("MPICH", {"OMPI_COMM_WORLD_SIZE": "2"}, True),
+        ("MPICH", {"PMI_SIZE": "2"}, False),
+        ("MPICH", {}, False),
+        ("Open MPI", {"OMPI_COMM_WORLD_SIZE": "2"}, False),
+    ],
+)
+def test_launcher_of_another_mpi_is_known_before_it_kills(vendor, environment, other):
+    library = SimpleNamespace(get_vendor=lambda: (vendor, (1, 2, 3)))
+    assert launcher.belongs_to_another_mpi(library, environment) is other

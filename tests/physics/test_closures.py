@@ -1,0 +1,200 @@
+"""Closures: the eddy viscosity of a known stress, where it ends, and what it saves."""
+
+import json
+
+import numpy as np
+import pytest
+from support.case_tables import changed, stand_ins  # noqa: F401
+from support.flows import first_lattice
+from support.pairs import defined
+from support.slabs import PRECISIONS, Cluster, box
+from test_collision_laws import Numbers, model
+from test_force_laws import F
+from test_slabs_and_layouts import SETTINGS
+
+from mpilbm import codegen, registry
+from mpilbm.case.case import parse_case
+from mpilbm.physics.collisions import Collision
+from mpilbm.registry import find, make, names
+
+CLOSURES, FORCES = names("closures"), names("forcing")
+COLLISIONS = [name for name in names("collisions") if find("collisions", name).shear_rate]
+FLOWS = [
+    pytest.param(lattice, flow, id=f"{lattice}-{name}-{feq}")
+    for lattice in names("lattices")
+    if make("lattices", lattice).isotropy >= 4
+    for name in COLLISIONS
+    for feq in names("equilibria")
+    for flow in [{"name": name, "equilibrium": {"name": feq}}]
+    if defined(lattice, flow)
+]
+
+
+def closed(collision, closure="smagorinsky", **fields):
+    table = {"name": collision} if isinstance(collision, str) else collision
+    return table | {"closure": {"name": closure} | fields}
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def sheared(given, rho, u, S, tau):
+    """What streams in at a rate of strain S: feq - F/2 - w rho tau / cs2 (c c - cs2 1) : S."""
+    lattice, force = given.lattice, [float(v) for v in F.values()][: given.lattice.D]
+    source = given.source(rho - 1, rho, u, force)
+    feq, cs2 = given.collision.feq(lattice, rho - 1, rho, u), float(lattice.cs2)
+    (inverse,) = given.collision.velocity([1], rho)
+    f = []
+    for w, c, feq_i, F_i in zip(lattice.w, lattice.c, feq, source, strict=True):
+        Q = np.outer(c, c) - cs2 * np.eye(lattice.D)
+        f.append(feq_i - given.half * F_i / 2 - float(w) * tau / inverse / cs2 * np.sum(Q * S))
+    return f, force, source if given.half else None
+
+
+@pytest.mark.parametrize("force", FORCES)
+@pytest.mark.parametrize(("lattice", "collision"), FLOWS)
+def test_eddy_viscosity_of_a_known_strain(lattice, collision, force):
+    """nu_t = C^2 |S|, |S| = sqrt(2 S_ab S_ab); a compression adds nothing to it."""
+    given, C = model(lattice, closed(collision, constant=0.4), force), 0.4
+    one, rho, nu = given.lattice, 1.1, 0.01
+    u, cs2 = [0.05, -0.03, 0.02][: one.D], float(one.cs2)
+    S = np.array([[0.01, 0.03, -0.01], [0.03, -0.02, 0.005], [-0.01, 0.005, 0.01]])
+    S = S[: one.D, : one.D]
+    S = S - np.trace(S) / one.D * np.eye(one.D)
+    tau = 0.5 + (nu + C**2 * np.sqrt(2 * np.sum(S * S))) / cs2
+    arguments = given.collision.arguments(nu, one)
+    f, force, source = sheared(given, rho, u, S + 0.01 * np.eye(one.D), tau)
+    stress = given.stress(f, rho - 1, rho, u, source, lambda _, value: value)
+    rates = given.local_rates(stress, rho, arguments, lambda _, value: value)
+    assert rates[given.collision.shear_rate] == pytest.approx(1 / tau, rel=1e-9)
+    own = given.collision.rates(cs2 * (tau - 0.5), one)  # of a fluid that is as viscous everywhere
+    local = {name: rate for name, rate in rates.items() if rate != arguments[name]}
+    assert local == pytest.approx({name: own[name] for name in local}, rel=1e-9)
+
+
+@pytest.mark.parametrize("closure", CLOSURES)
+@pytest.mark.parametrize("force", [None, *FORCES])
+@pytest.mark.parametrize(("lattice", "collision"), FLOWS)
+def test_uniform_flow_stays_as_it_is(lattice, collision, force, closure):
+    given = model(lattice, closed(collision, closure), force)
+    one, D = given.lattice, given.lattice.D
+    force = [float(v) for v in F.values()][:D] if force else [0.0] * D
+    rates, u = given.collision.arguments(0.02, one), [0.05, 0.03, -0.02][:D]
+    kernel = Numbers(**dict(zip(F, force, strict=False)))
+    f = given.initial(kernel, 0.1, u)
+    gains = given.collision.velocity(force, 1.1)
+    for step in range(1, 4):
+        f = given.collide(kernel, f, rates)
+        _, rho, found = given.macroscopic(kernel, f, -1)
+        expected = [v + step * gain for v, gain in zip(u, gains, strict=True)]
+        assert rho == pytest.approx(1.1, rel=1e-14)
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+def profile(H, G, nu, C):
+    """Steady flow between walls at 0 and H, nu u' + (C u')^2 = G (H/2 - y)."""
+    s = np.abs(H / 2 - np.arange(H) - 0.5)
+    whole = [(nu**2 + 4 * C**2 * G * x) ** 1.5 / (6 * C**2 * G) - nu * x for x in (H / 2, s)]
+    return (whole[0] - whole[1]) / (2 * C**2)
+
+
+CHANNELS = [*((name, "guo") for name in COLLISIONS), ("trt", "exact_difference")]
+
+
+@pytest.mark.parametrize(("collision", "force"), CHANNELS)
+def test_channel_flow_has_the_profile_of_its_eddy_viscosity(collision, force):
+    """Within 1 %, with an eddy viscosity of up to twice the fluid's."""
+    H, G, nu, C = 21, 3e-5, 0.01, 1.2
+    u = profile(H, G, nu, C)
+    assert C**2 * u[0] / 0.5 > 1.5 * nu
+    lattice = first_lattice(collision)
+    D = make("lattices", lattice).D
+    case = {
+        "lattice": {"name": lattice},
+        "collision": closed(collision, constant=C),
+        "domain": {"size": [1, H, 1][:D], "periodic": [True, False, True][:D]},
+        "precision": PRECISIONS["double"],
+        "fluid": {"viscosity": nu},
+        "force": {"name": force, "value": [G, 0, 0][:D]},
+        "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}],
+        "initial": {"u": [f"{1.2 * u.max()}*4*y*(ny-y)/ny**2", 0, 0][:D]},
+        "run": {"steps": 1},
+    }
+    found = Cluster(case).start().run(30000).fields("u")["u"][..., 0].ravel()
+    assert np.abs(found - u).max() < 0.01 * u.max()
+
+
+LAYOUTS = [("trt", "ab", "forced"), ("mrt", "aa", "walls"), ("regularized", "moments", "forced")]
+
+
+@pytest.mark.parametrize(("collision", "layout", "setting"), LAYOUTS)
+@pytest.mark.parametrize("closure", CLOSURES)
+def test_neither_slabs_nor_layout_show(closure, collision, layout, setting):
+    def run(layout, slabs):
+        case = box(
+            "D2Q9",
+            **SETTINGS[setting]("D2Q9"),
+            layout={"name": layout},
+            collision=closed(collision, closure),
+        )
+        return Cluster(case, slabs).start().run(7)
+
+    whole, ab = run(layout, 1), run("ab", 1)
+    assert np.array_equal(run(layout, 3).state(), whole.state())
+    for name, values in ab.fields("rho", "u").items():
+        assert np.abs(whole.fields(name)[name] - values).max() < 1e-6
+
+
+def shear_layers(collision):
+    """Two thin layers that roll up, at a Reynolds number of 300 000 on 32 x 32 cells."""
+    u = "0.1*where(y < ny/2, tanh(80*(y/ny-0.25)), tanh(80*(0.75-y/ny)))"
+    return {
+        "lattice": {"name": "D2Q9"},
+        "collision": collision,
+        "domain": {"size": [32, 32], "periodic": [True, True]},
+        "fluid": {"viscosity": 1e-5},
+        "initial": {"u": [u, "0.005*sin(2*pi*(x/nx+0.25))"]},
+        "run": {"steps": 1},
+    }
+
+
+@pytest.mark.parametrize("collision", [{"name": "bgk"}, closed("bgk", constant=0.2)])
+def test_a_flow_that_kills_bgk_lives_with_it(collision):
+    u = Cluster(shear_layers(collision)).start().run(4000).fields("u")["u"]
+    assert np.isfinite(u).all() == ("closure" in collision)
+
+
+def test_constant_is_a_number_of_the_kernel():
+    flows = [closed("trt", constant=constant) for constant in (0.1, 0.2)]
+    cases = [parse_case(box("D2Q9", collision=flow), "test.toml") for flow in flows]
+    assert codegen.build(cases[0]) == codegen.build(cases[1])
+    structures = [json.dumps(codegen.structure(case), sort_keys=True) for case in cases]
+    assert structures[0] == structures[1]
+
+
+FCC = """
+lattice = {name = "D3Q13"}
+domain = {size = [4, 4, 4], periodic = [true, true, true]}
+fluid = {viscosity = 0.02}
+collision = {name = "mrt", closure = {name = "smagorinsky"}}
+run = {steps = 1}
+"""
+
+
+def test_refused():
+    class Fixed(Collision):
+        """A collision with rates that nobody may change."""
+
+    registry.register("collisions", "fixed")(Fixed)
+    (line,) = changed("collision", closed("fixed"))
+    assert line == (
+        "collision.closure: fixed has no rate that 'smagorinsky' could change; allowed with a "
+        f"closure: {', '.join(COLLISIONS)}"
+    )
+    (line,) = changed("lattice", {"name": "D3Q13"}, FCC)
+    assert line.startswith("collision.closure: D3Q13 has two rates for shear, a closure gives one;")
+    (line,) = changed("collision", closed("trt", constant=0))
+    assert line == "collision.closure.constant: found 0; allowed: > 0"
+    (line,) = changed("collision", closed("trt", "smagorinski"))
+    assert "did you mean 'smagorinsky'" in line

@@ -1,0 +1,194 @@
+"""The free-energy coupling: its moments, slabs, restarts, tension, angles, and what is refused."""
+
+import numpy as np
+import pytest
+from support.coupled import box_of, raw, restored, solid, state, walled
+from support.slabs import PRECISIONS, Cluster
+
+from mpilbm.case.case import parse_case
+from mpilbm.errors import CaseError
+from mpilbm.physics.couplings.free_energy import moved, stressed, wetting_potential
+from mpilbm.registry import make, names
+
+A, KAPPA = 0.02, 0.08
+WIDTH = (2 * KAPPA / A) ** 0.5
+LATTICES = [name for name in names("lattices") if make("lattices", name).isotropy >= 4]
+
+
+def binary(lattice, phi, size, nu=(1 / 6, 1 / 6), **tables):
+    """Oil where phi = 1, water where it is -1."""
+    fluids = [
+        {"label": label, "viscosity": each, "initial": {"rho": f"(1 {sign} 0.999999*({phi}))/2"}}
+        for label, sign, each in zip(("oil", "water"), "+-", nu, strict=True)
+    ]
+    coupling = {"name": "free_energy", "a": A, "kappa": KAPPA, "gamma": 0.8}
+    return box_of(lattice, size, fluid=fluids, coupling=coupling) | tables
+
+
+def waves(lattice, wetting=None, precision="double", **tables):
+    """Oil and water of other viscosities in a closed box with a ball, and a force on the oil."""
+    D = make("lattices", lattice).D
+    phi = "sin(2*pi*x/nx)*cos(2*pi*y/ny)"
+    found = binary(lattice, phi, [9, 8, 13][-D:], (0.1, 0.3))
+    force = {"name": "guo", "value": ["1e-4*t", "1e-4*sin(2*pi*x/nx)", 0][:D]}
+    found["fluid"][0]["force"] = force
+    return found | walled(lattice, wetting) | {"precision": PRECISIONS[precision]} | tables
+
+
+def alone(cluster, values):
+    wall = solid(cluster)
+    return np.where(wall[..., None] if values.ndim == 4 else wall, 0, values)
+
+
+@pytest.mark.parametrize(
+    ("lattice", "layouts", "precision"),
+    [("D2Q9", "ab aa esopull", "single"), ("D3Q19", "ab", "double")],
+)
+def test_neither_slabs_nor_layout_show(lattice, layouts, precision):
+    expected = None
+    for layout in layouts.split():
+        tables = waves(lattice, {"angle": 60}, precision, layout={"name": layout})
+        for slabs in (1, 2, 3):
+            cluster = Cluster(tables, slabs).start().run(5)
+            fields = cluster.fields("rho", "u", "phi", "pressure", "vorticity")
+            found = [state(cluster), *(alone(cluster, v) for v in fields.values())]
+            found += [cluster.run(2).sums()[1], state(cluster)]
+            expected = expected or found
+            assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    assert all(np.isfinite(each).all() for each in expected)
+    assert expected[3].std() > 0.1
+
+
+@pytest.mark.parametrize("steps", [3, 4])
+def test_restart_does_not_show(steps):
+    first, second = (waves("D2Q9", layout={"name": name}) for name in ("ab", "aa"))
+    whole = state(Cluster(first).start().run(7))
+    half = Cluster(first, 3).start().run(steps)
+    resumed = restored(second, 2, raw(half), steps, half.kept()).run(7 - steps)
+    assert np.array_equal(state(resumed), whole)
+
+
+def moments(f, lattice):
+    c = np.array(lattice.c, float)
+    return sum(f), np.array(f, float) @ c, np.einsum("i,ia,ib->ab", np.array(f, float), c, c)
+
+
+@pytest.mark.parametrize("lattice", LATTICES)
+def test_equilibria_have_the_moments_that_the_model_wants(lattice):
+    one = make("lattices", lattice)
+    u, slope = np.array([0.05, -0.02, 0.03][: one.D]), np.array([0.3, -0.2, 0.1][: one.D])
+    mass, flow, stress = moments(moved(one, 1.2, 1.2, list(u), 0.07), one)
+    assert abs(mass - 1.2) < 1e-14
+    assert np.abs(flow - 1.2 * u).max() < 1e-14
+    wanted = (1.2 / 3 + 0.07) * np.eye(one.D) + 1.2 * np.outer(u, u)
+    assert np.abs(stress - wanted).max() < 1e-14
+    mass, flow, stress = moments(stressed(one, list(slope)), one)
+    assert abs(mass) < 1e-15
+    assert np.abs(flow).max() < 1e-15
+    wanted = np.outer(slope, slope) - slope @ slope / 2 * np.eye(one.D)
+    assert np.abs(stress - wanted).max() < 1e-15
+
+
+def test_masses_and_momentum_are_kept():
+    phi = "sin(2*pi*x/nx)*cos(2*pi*y/ny)"
+    cluster = Cluster(binary("D2Q9", phi, [9, 13], (0.1, 0.3))).start()
+    columns, before = cluster.sums()
+    after = cluster.run(30).sums()[1].sum(axis=0)
+    found = dict(zip(columns, after - before.sum(axis=0), strict=True))
+    kept = ("mass", "mass_oil", "mass_water", "momentum_x", "momentum_y")
+    assert max(abs(found[name]) for name in kept) < 1e-12
+    total = dict(zip(columns, after, strict=True))
+    assert abs(total["mass_oil"] + total["mass_water"] - total["mass"]) < 1e-12
+    assert total["kinetic_energy"] > 1e-6
+
+
+def test_a_drop_has_the_pressure_of_laplace():
+    """dp R = sqrt(8 kappa a / 9), the radius by the area of oil."""
+    n, R = 48, 12
+    phi = f"tanh(({R} - sqrt((x - nx/2)**2 + (y - ny/2)**2))/{WIDTH})"
+    cluster = Cluster(binary("D2Q9", phi, [n, n])).start().run(3000)
+    fields = cluster.fields("phi", "pressure")
+    phi, p, m = fields["phi"][:, 0], fields["pressure"][:, 0], n // 2
+    share = (phi - phi[0, 0]) / (phi[m, m] - phi[0, 0])
+    found = (p[m, m] - p[0, 0]) * np.sqrt(share.sum() / np.pi)
+    wanted = make("couplings", {"name": "free_energy", "a": A, "kappa": KAPPA}).surface_tension
+    assert abs(found / wanted - 1) < 0.03
+
+
+@pytest.mark.parametrize("kappa", [0.08, 0.16])
+def test_the_tension_of_a_flat_interface(kappa):
+    """kappa sum (phi(y + 1) - phi(y - 1))^2 / 4, lower than the formula by a / (12 kappa)."""
+    width = (2 * kappa / A) ** 0.5
+    phi = f"-1 + tanh((y - ny/4)/{width}) - tanh((y - 3*ny/4)/{width})"
+    case = binary("D2Q9", phi, [3, 80])
+    case["coupling"]["kappa"] = kappa
+    phi = Cluster(case).start().run(3000).fields("phi")["phi"].reshape(80, 3)[:, 1]
+    slope = (np.roll(phi, -1) - np.roll(phi, 1)) / 2
+    found = kappa * (slope**2).sum() / 2  # two interfaces
+    wanted = make("couplings", {"name": "free_energy", "a": A, "kappa": kappa}).surface_tension
+    assert abs(found / wanted - 1 + A / (12 * kappa)) < 5e-4
+
+
+@pytest.mark.parametrize("angle", [30, 60, 90, 120, 150])
+def test_the_potential_of_an_angle(angle):
+    w = wetting_potential(angle)
+    found = ((1 + w) ** 1.5 - (1 - w) ** 1.5) / 2
+    assert abs(found - np.cos(np.radians(angle))) < 1e-12
+
+
+def test_what_is_refused():
+    def refused(**changes):
+        with pytest.raises(CaseError) as error:
+            parse_case(waves("D2Q9") | changes, "a.toml")
+        return " ".join(error.value.problems)
+
+    fluid = {"viscosity": 0.1}
+    coupling = {"name": "free_energy", "a": A, "kappa": KAPPA}
+    assert "free_energy couples 2 to 2 fluids, found 1" in refused(fluid=fluid)
+    assert "coupling.tau_phi: found 0.5" in refused(coupling=coupling | {"tau_phi": 0.5})
+    assert "angle = 1 to 179, that of 'oil'" in refused(**walled("D2Q9", {"angle": 180}))
+    assert "boundary.0.wetting: found {'oil': 1.0}" in refused(**walled("D2Q9", {"oil": 1}))
+    fluids = waves("D2Q9")["fluid"]
+    fluids[0]["force"]["name"] = "exact_difference"
+    assert "fluid.oil.force: found 'exact_difference'" in refused(fluid=fluids)
+    fluids[1]["collision"] = {"name": "trt"}
+    assert "fluid.water.collision: free_energy has equilibria of its own" in refused(fluid=fluids)
+
+
+def warned(**changes) -> str:
+    coupling = {"name": "free_energy", "a": A, "kappa": KAPPA} | changes
+    return " ".join(parse_case(waves("D2Q9") | {"coupling": coupling}, "a.toml").warnings)
+
+
+def test_thin_interfaces_and_stiff_mobilities_are_told():
+    assert warned() == ""
+    found = warned(a=1.0, kappa=0.1, gamma=0.01)
+    assert "coupling.kappa: the interface tanh(x/0.447) is thinner than cells" in found
+    most = 4 / (16 / 3 * (2 * A + KAPPA * 16 / 3))
+    assert warned(gamma=0.99 * most) == ""
+    assert f"coupling.gamma: found 2; waves of phi from cell to cell grow above {most:.4g}" in (
+        warned(gamma=2)
+    )
+
+
+def test_a_viscosity_too_low_for_kappa_is_told():
+    tables = waves("D2Q9")
+    tables["coupling"] = {"name": "free_energy", "a": 0.02, "kappa": 0.08}
+    for viscosity, told in ((0.02, True), (0.045, False)):
+        tables["fluid"][1]["viscosity"] = viscosity
+        found = " ".join(parse_case(tables, "a.toml").warnings)
+        assert ("end in NaN at a viscosity below 0.04, found 0.02" in found) == told
+
+
+@pytest.mark.parametrize(("part", "grows"), [(0.98, False), (1.02, True)])
+@pytest.mark.parametrize("tau_phi", [0.8, 1.0, 1.5])
+def test_waves_from_cell_to_cell_grow_beyond_the_limit(tau_phi, part, grows):
+    """phi = 1 with a wave of 1e-8, sin(x) sin(y) at pi / 2 off its zeros."""
+    coupling = {"name": "free_energy", "a": A, "kappa": KAPPA, "tau_phi": tau_phi}
+    coupling["gamma"] = part * 4 / (16 / 3 * (2 * A + KAPPA * 16 / 3))
+    wave = "1e-8*sin(pi*x)*sin(pi*y)"
+    tables = binary("D2Q9", f"1 - {wave} - 1e-5", [4, 4], coupling=coupling)
+    cluster = Cluster(tables).start().run(100)
+    before = np.ptp(cluster.fields("phi")["phi"])
+    after = np.ptp(cluster.run(200).fields("phi")["phi"])
+    assert (not after <= before) == grows  # also where it has become nan

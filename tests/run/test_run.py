@@ -1,0 +1,228 @@
+"""The run from the case to its files: how it goes on, and all the ways in which it ends."""
+
+import json
+import os
+import signal
+
+import h5py
+import numpy as np
+import pytest
+from support.coupled import two
+from support.outputs_cases import damage, make_case
+
+from mpilbm.case.case import parse_case
+from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
+from mpilbm.parallel.ranks import Serial
+from mpilbm.run.run import run
+from mpilbm.solver.solver import Solver
+from mpilbm.solver.step_times import EVERY, StepTimes
+from mpilbm.storage.checkpoint_names import existing
+from mpilbm.storage.csv_log import Rows
+
+OUTPUTS = [
+    {"name": "checkpoint", "every": 10},
+    {"name": "snapshot", "every": 15},
+    {"name": "monitor", "every": 5},
+]
+SHEAR = {"u": ["0.05*sin(2*pi*y/ny)", "0.02*cos(2*pi*x/nx)"]}
+
+
+def flow(steps=30, outputs=OUTPUTS, initial=SHEAR, viscosity=0.1, **settings):
+    return make_case(
+        (7, 6),
+        outputs,
+        initial=initial,
+        run={"steps": steps, **settings},
+        fluid={"viscosity": viscosity},
+    )
+
+
+def go(case, directory, **options):
+    return run(case, Serial(), directory, **options)
+
+
+def summary(directory):
+    return json.loads((directory / "summary.json").read_text())
+
+
+def monitor(directory):
+    """The rows without their last column, the speed."""
+    rows = (directory / "monitor.csv").read_text().splitlines()
+    return [row.rpartition(",")[0] for row in rows]
+
+
+def state(directory, step=30):
+    with h5py.File(directory / f"checkpoint_{step:09d}.h5") as file:
+        return file["fluid/f"][...]
+
+
+def signal_at(monkeypatch, step, number=signal.SIGUSR1):
+    original = Solver.step
+
+    def with_signal(solver):
+        original(solver)
+        if solver.steps == step:
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(Solver, "step", with_signal)
+
+
+def test_a_run_leaves_all_its_files(tmp_path):
+    assert go(flow(), tmp_path) == "done"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoint_000000020.h5",
+        "checkpoint_000000030.h5",
+        "monitor.csv",
+        "snapshot_000000000.vtkhdf",
+        "snapshot_000000015.vtkhdf",
+        "snapshot_000000030.vtkhdf",
+        "summary.json",
+    ]
+    found = summary(tmp_path)
+    assert (found["status"], found["exit_code"], found["steps"]) == ("done", 0, 30)
+    assert found["glups"] > 0
+    assert 0 < found["output_share"] < 1
+    with pytest.raises(CommandError, match="another run's files"):
+        go(flow(), tmp_path)
+    assert go(flow(steps=EVERY, outputs=[]), tmp_path, overwrite=True) == "done"
+    assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
+    assert set(summary(tmp_path)["split"]) == {"edge", "exchange", "bulk", "host"}
+
+
+def test_a_restart_is_the_uninterrupted_run_bit_for_bit(tmp_path, monkeypatch):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    go(flow(), whole)
+    signal_at(monkeypatch, 13)
+    with pytest.raises(StoppedEarly, match="SIGUSR1") as told:
+        go(flow(), parts)
+    assert told.value.exit_code == 4
+    stopped = summary(parts)
+    assert (stopped["status"], stopped["exit_code"]) == ("stopped", 4)
+    newest, _ = existing(parts)[-1]
+    assert newest == stopped["steps"] >= 13
+    assert go(flow(), parts, restart="auto") == "done"
+    assert summary(parts)["first_step"] == newest
+    assert monitor(parts) == monitor(whole)
+    assert np.array_equal(state(parts), state(whole))
+
+
+def test_a_device_that_fails_is_told(tmp_path, monkeypatch):
+    def fail(*arguments):
+        monkeypatch.setattr(StepTimes, "_read", fail)  # nor does it tell any times
+        raise RuntimeError("the device is lost")
+
+    monkeypatch.setattr(Solver, "advance", fail)
+    with pytest.raises(RuntimeError):
+        go(flow(), tmp_path)
+    found = summary(tmp_path)
+    assert (found["status"], found["reason"]) == ("failed", "the device is lost")
+
+
+def test_a_second_ctrl_c_is_in_the_summary_with_its_code(tmp_path, monkeypatch):
+    def interrupt(solver):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Solver, "step", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        go(flow(), tmp_path)
+    assert (summary(tmp_path)["status"], summary(tmp_path)["exit_code"]) == ("interrupted", 130)
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_a_checkpoint_though_none_is_configured(tmp_path, monkeypatch, number):
+    handler = signal.getsignal(number)
+    signal_at(monkeypatch, 3, number)
+    with pytest.raises(StoppedEarly, match=number.name):
+        go(flow(steps=10**9, outputs=[]), tmp_path)
+    assert len(existing(tmp_path)) == 1
+    assert signal.getsignal(number) == handler
+
+
+def test_the_wall_time_limit_leaves_a_checkpoint(tmp_path):
+    with pytest.raises(StoppedEarly, match="wall-time limit of 2 s"):
+        go(flow(steps=10**9, outputs=[], walltime=2), tmp_path)
+    assert len(existing(tmp_path)) == 1
+
+
+def test_a_restart_behind_the_last_step_does_nothing(tmp_path, capsys):
+    go(flow(), tmp_path)
+    before = monitor(tmp_path)
+    assert go(flow(steps=20), tmp_path, restart="auto") == "done"
+    assert monitor(tmp_path) == before
+    told = capsys.readouterr().err
+    assert "going on from step 30\nnothing is left to do: run.steps = 20 counts from step 0" in told
+
+
+@pytest.mark.parametrize("how", ["cut short", "bit"])
+def test_a_damaged_checkpoint_is_told_and_the_one_before_taken(tmp_path, capsys, how):
+    go(flow(), tmp_path)
+    whole, (_, newest) = state(tmp_path), existing(tmp_path)[-1]
+    damage(newest, how)
+    assert go(flow(), tmp_path, restart="auto") == "done"
+    told = capsys.readouterr().err
+    assert f"warning: {newest}" in told
+    assert "; trying the previous one" in told
+    assert "going on from step 20" in told
+    assert "is later" not in told
+    assert np.array_equal(state(tmp_path), whole)
+
+
+def test_a_restart_from_an_older_checkpoint_tells_of_the_later_ones(tmp_path, capsys):
+    go(flow(), tmp_path)
+    (_, older), (_, newest) = existing(tmp_path)
+    go(flow(25), tmp_path, restart=older)
+    assert f"{newest} is later than this start" in capsys.readouterr().err
+
+
+def test_auto_restart_starts_anew_where_nothing_is(tmp_path, capsys):
+    assert go(flow(steps=5), tmp_path / "new", restart="auto") == "done"
+    assert "no checkpoint yet" in capsys.readouterr().err
+
+
+def test_without_outputs_the_flow_is_still_looked_at(tmp_path):
+    case = flow(5000, [], {"u": ["0.3*sin(2*pi*y/ny)", "0.3*sin(2*pi*x/nx)"]}, 1e-5)
+    with pytest.raises(NonFiniteError, match="noticed at step 1000"):
+        go(case, tmp_path)
+
+
+def test_fluids_that_blow_up_are_told_of_their_coupling(tmp_path):
+    coupling = {"name": "shan_chen", "G": 5, "psi": "rho"}
+    case = parse_case(two("D2Q9", coupling=coupling, run={"steps": 500}), "a.toml")
+    with pytest.raises(NonFiniteError, match="raise the viscosity, weaken the coupling, or"):
+        go(case, tmp_path)
+
+
+def test_a_steady_flow_ends_the_run_with_all_outputs(tmp_path):
+    case = flow(100000, [{"name": "snapshot", "every": 10**6}], steady=STEADY)
+    assert go(case, tmp_path) == "done"
+    found = summary(tmp_path)
+    assert found["reason"].startswith("steady: relative change")
+    assert 0 < found["steps"] < 100000
+    assert found["steps"] % 20 == 0
+    assert (tmp_path / f"snapshot_{found['steps']:09d}.vtkhdf").exists()
+
+
+STEADY = {"every": 20, "tolerance": 0.9}
+
+
+def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):
+    def pwrite(number, data, offset):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    with pytest.raises(FileSystemError):
+        go(flow(), tmp_path)
+    assert summary(tmp_path)["exit_code"] == 5
+    assert "No space left" in summary(tmp_path)["reason"]
+
+
+def test_a_disk_without_room_for_a_row_ends_the_run(tmp_path, monkeypatch):
+    def full(rows, *arguments):
+        original(rows, *arguments)
+        rows.file = open("/dev/full", rows.file.mode, buffering=0)  # noqa: SIM115 (as Rows)
+
+    original = Rows.__init__
+    monkeypatch.setattr(Rows, "__init__", full)
+    with pytest.raises(FileSystemError, match=r"monitor.csv: No space left.*free some space"):
+        go(flow(10, [{"name": "monitor", "every": 5}]), tmp_path)
+    assert summary(tmp_path)["exit_code"] == 5

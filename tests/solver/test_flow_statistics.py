@@ -1,0 +1,154 @@
+"""Means and Reynolds stresses: those of the fields themselves, and the same after a restart."""
+
+import h5py
+import numpy as np
+import pytest
+from support.outputs_cases import flip, place_of
+from support.slabs import box
+
+from mpilbm.case.case import parse_case
+from mpilbm.errors import CaseError
+from mpilbm.parallel.ranks import Serial
+from mpilbm.preflight.plan import plan
+from mpilbm.run.run import run
+from mpilbm.solver.flow_statistics import Moments, merged, products_of
+
+AVERAGES = {
+    "D3Q19": ["", "x", "y", "z", "xy", "xz", "yz", "xyz"],
+    "D2Q9": ["", "x", "y", "xy"],
+}
+
+
+def flow(lattice, outputs, layout="ab", steps=9, body=True):
+    D = 3 if lattice == "D3Q19" else 2
+    ball = {"name": "sphere", "centre": [2, 2, 6][-D:], "radius": 1.6}
+    more = {"body": [{"label": "ball", "shape": ball, "boundary": {"name": "bounce_back"}}]}
+    tables = box(lattice, layout={"name": layout}, output=outputs, **more if body else {})
+    return parse_case(tables | {"run": {"steps": steps}, "backend": {"name": "cpu"}}, "flow.toml")
+
+
+def statistics(average, **more):
+    return {"name": "statistics", "every": 3, "start": 1, "average": list(average)} | more
+
+
+def datasets(path):
+    with h5py.File(path) as file:
+        return {name: file[name][()] for name in file}, dict(file.attrs)
+
+
+def expected(folder, D, average, steps=(3, 6, 9)):
+    """Means and stresses by NumPy, from snapshots."""
+    rho, u, solid = [], [], []
+    for step in steps:
+        with h5py.File(folder / f"snapshot_{step:09d}.vtkhdf") as file:
+            cells = file["VTKHDF/CellData"]
+            rho.append(cells["rho"][()].astype(float))
+            u.append(cells["u"][()].astype(float)[..., :D])
+            solid.append(cells["solid"][()] != 0)
+    axes = (0, *(3 - "xyz".index(a) for a in average + "z" * (D == 2)))
+    values = np.concatenate([np.stack(rho)[..., None], np.stack(u)], axis=-1)
+    hidden = np.broadcast_to(np.stack(solid)[..., None], values.shape)
+    data = np.ma.masked_array(values, hidden)
+    mean = data.mean(axis=axes, keepdims=True)
+    stress = np.ma.masked_invalid(products_of((data - mean)[..., 1:].filled(np.nan)))
+    stress = stress.mean(axis=axes).filled(np.nan)
+    mean = mean.filled(np.nan).reshape((*stress.shape[:-1], 1 + D))
+    return {"rho": mean[..., 0], "u": mean[..., 1:], "reynolds_stress": stress}
+
+
+@pytest.mark.parametrize("layout", ["ab", "indirect"])
+@pytest.mark.parametrize("lattice", AVERAGES)
+def test_means_and_stresses_are_those_of_the_fields(tmp_path, lattice, layout):
+    outputs = [{"name": "snapshot", "every": 3}, *map(statistics, AVERAGES[lattice])]
+    run(flow(lattice, outputs, layout), Serial(), tmp_path)
+    D = 3 if lattice == "D3Q19" else 2
+    for average in AVERAGES[lattice]:
+        left = "".join(a for a in "xyz"[:D] if a not in average) or "all"
+        found, head = datasets(tmp_path / f"statistics_{left}_000000009.h5")
+        assert (head["samples"], head["first_step"]) == (3, 3)
+        for name, values in expected(tmp_path, D, average).items():
+            allowed = 1e-13 if name == "rho" else 1e-15
+            np.testing.assert_allclose(found[name], values, rtol=1e-9, atol=allowed)
+        assert np.nanmax(found["reynolds_stress"][..., 0]) > 1e-9
+
+
+def test_a_profile_is_also_text(tmp_path):
+    run(flow("D2Q9", [statistics("x", write=6)]), Serial(), tmp_path)
+    assert len(list(tmp_path.glob("statistics_y_*.csv"))) == 2
+    header, *rows = (tmp_path / "statistics_y_000000009.csv").read_text().splitlines()
+    assert header == ("y (cells),rho,u_x (cells/step),u_y (cells/step),"
+                      "<u_x' u_x'> (cells^2/step^2),<u_x' u_y'> (cells^2/step^2),"
+                      "<u_y' u_y'> (cells^2/step^2)")  # fmt: skip
+    found, _ = datasets(tmp_path / "statistics_y_000000009.h5")
+    table = np.array([[float(value) for value in row.split(",")] for row in rows])
+    assert np.array_equal(table[:, 0], found["y"])
+    assert np.array_equal(table[:, 2:4], found["u"], equal_nan=True)
+    assert np.array_equal(table[:, 4:], found["reynolds_stress"], equal_nan=True)
+
+
+@pytest.mark.parametrize("average", ["xy", "xz", "z"])
+def test_a_restart_goes_on_with_the_same_sums(tmp_path, average):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    outputs = [statistics(average), {"name": "checkpoint", "every": 4}]
+    run(flow("D3Q19", outputs), Serial(), whole)
+    run(flow("D3Q19", outputs, steps=4), Serial(), parts)
+    run(flow("D3Q19", outputs), Serial(), parts, restart="auto")
+    left = "".join(a for a in "xyz" if a not in average)
+    with h5py.File(parts / "checkpoint_000000009.h5") as file:
+        stored = file[f"statistics.{left}/sums"].nbytes
+    assert flow("D3Q19", outputs).outputs[0].kept_bytes(flow("D3Q19", outputs)) == stored
+    one, two = (datasets(folder / f"statistics_{left}_000000009.h5") for folder in (whole, parts))
+    assert one[1]["samples"] == two[1]["samples"] == 3
+    assert all(np.array_equal(one[0][name], two[0][name], equal_nan=True) for name in one[0])
+
+
+def test_damaged_sums_are_seen_before_a_checkpoint_is_chosen(tmp_path, capsys):
+    outputs = [statistics("xy"), {"name": "checkpoint", "every": 4}]
+    run(flow("D3Q19", outputs, steps=8), Serial(), tmp_path)
+    path = tmp_path / "checkpoint_000000008.h5"
+    flip(path, place_of(path, "statistics.z/sums") + 8)
+    with pytest.raises(CaseError, match=r"is damaged: bytes .* have a wrong checksum"):
+        run(flow("D3Q19", outputs), Serial(), tmp_path, restart=path)
+    run(flow("D3Q19", outputs), Serial(), tmp_path, restart="auto")
+    assert "going on from step 4" in capsys.readouterr().err
+    assert datasets(tmp_path / "statistics_z_000000009.h5")[1]["samples"] == 3
+
+
+def test_statistics_without_saved_sums_are_reported(tmp_path, capsys):
+    checkpoints = {"name": "checkpoint", "every": 4}
+    run(flow("D3Q19", [checkpoints], steps=4), Serial(), tmp_path)
+    later = [checkpoints, {**statistics("xy"), "start": 5}]
+    run(flow("D3Q19", later), Serial(), tmp_path, restart="auto")
+    assert "holds no sums" not in capsys.readouterr().err
+    run(flow("D3Q19", [checkpoints], steps=4), Serial(), tmp_path, overwrite=True)
+    run(flow("D3Q19", [checkpoints, statistics("xy")]), Serial(), tmp_path, restart="auto")
+    expected = "holds no sums for statistics.z: its samples begin after step 4, not at start = 1"
+    assert expected in capsys.readouterr().err
+
+
+def test_stresses_keep_their_digits_beside_a_large_mean():
+    """A fluctuation of 1e-6 on a mean of 0.1: sums of squares would lose eight digits."""
+    u = 0.1 + 1e-6 * np.random.default_rng(1).standard_normal((200, 3))
+    parts = Moments(np.ones((200, 1)), np.pad(u, ((0, 0), (1, 0))), np.zeros((200, 6)))
+    found = merged(parts, 0).fields()["reynolds_stress"]
+    exact = products_of(u - u.mean(axis=0)).mean(axis=0)
+    np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "sentence"),
+    [
+        ([statistics("xw")], r"average: found \['x', 'w'\]; allowed: some of x, y, z"),
+        ([statistics("xz")], "average: found 'z' in 2D"),
+        ([statistics("x", write=4)], "write: found 4; allowed: a multiple of every = 3"),
+        ([statistics("x"), statistics("x")], "average: two statistics of the same directions"),
+    ],
+)
+def test_what_is_refused(outputs, sentence):
+    with pytest.raises(CaseError, match=sentence):
+        flow("D2Q9", outputs)
+
+
+def test_the_plan_counts_samples_and_not_files():
+    lines = plan(flow("D2Q9", [statistics("x")])).sections["disk"]
+    assert [line.verdict for line in lines if line.what == "statistics"] == ["3 samples, every 3"]

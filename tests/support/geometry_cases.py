@@ -1,0 +1,53 @@
+"""Stand-ins for cases: what the geometry reads of one, and nothing else."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+from mpilbm.registry import make
+from support.slabs import fitting
+
+
+class Wall:
+    """Stand-in for a boundary: `kind` is its structure, `values` its numbers."""
+
+    oriented, whole, reach, per_link, slips = False, False, 0, "", False
+    across, behind, beside, moves_half_way = False, 0, False, False
+
+    def __init__(self, *where, kind="wall", **values):
+        self.where, self.kind, self.numbers = where, kind, values
+
+    def structure(self):
+        return {"name": self.kind}
+
+    def values(self):
+        return self.numbers
+
+
+def body(boundary, mask=None, label="ball", **shape):
+    shape = make("shapes", shape) if shape else None
+    return SimpleNamespace(label=label, shape=shape, mask=mask, boundary=boundary)
+
+
+def make_case(lattice, size, periodic="", boundaries=None, bodies=(), directory="."):
+    """A case; the periodic axes are the letters of `periodic`, other faces have two owners."""
+    axes = "xyz"[: len(size)]
+    free = [axis for axis in axes if axis not in periodic]
+    if boundaries is None:
+        lower = Wall(*(axis + "-" for axis in free), kind="wall")
+        upper = Wall(*(axis + "+" for axis in free), kind="moving", u=0.1)
+        boundaries = (upper, lower) if len(free) == 2 else (lower, upper)
+        boundaries = boundaries if free else ()
+    closed = tuple(axis in periodic for axis in axes)
+    nx, ny, *nz = size = tuple(fitting(lattice.name, size, closed))
+    nx //= lattice.volume
+    return SimpleNamespace(
+        lattice=lattice,
+        dimensions=len(size),
+        shape=(nz[0], ny, nx) if nz else (ny, 1, nx),
+        domain=SimpleNamespace(size=size, periodic=closed),
+        boundaries=boundaries,
+        bodies=bodies,
+        path=Path("a.toml"),
+        directory=Path(directory),
+        ghost=1,
+    )

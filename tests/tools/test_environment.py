@@ -1,0 +1,32 @@
+"""tools/environment.sh: which packages a machine needs."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+C, CPP = ("cc", "gcc", "clang"), ("c++", "g++", "clang++")
+NEEDED = 'unset CC CXX; source tools/environment.sh; PATH=$1:$PATH; packages "$2"'
+
+
+@pytest.mark.parametrize(
+    ("working", "extra", "expected"),
+    [
+        (("cc", "c++"), "plot", "[plot]"),
+        (("clang",), "plot", "[plot]"),
+        ((), "plot", "[plot,cpu]"),
+        (("c++",), "plot", "[plot,cpu]"),
+        (("gcc",), "test", "[test,cpu]"),
+        (("gcc", "g++"), "test", "[test]"),
+    ],
+)
+def test_a_compiler_that_does_not_compile_is_none(tmp_path, working, extra, expected):
+    """As where the compiler is installed, but not the headers of the C library."""
+    for name in C + CPP:
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {int(name not in working)}\n")
+        (tmp_path / name).chmod(0o700)
+    command = ["bash", "-c", NEEDED, "bash", str(tmp_path), extra]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert f"{ROOT}{expected}" in done.stdout.splitlines()

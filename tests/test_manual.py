@@ -268,9 +268,6 @@ def test_anchors_are_those_of_python_markdown():
     text = "# Näme `a_b`: x\n\n## One\n\n```\n## no\n```\n\n## One\n\n## `[run.steady]`\n"
     found = pages.Chapter("t", text).anchors
     assert found == ["name-a_b-x", "one", "one_1", "runsteady"]
-    markdown = pytest.importorskip("markdown", reason="comes with mkdocs-material")
-    html = markdown.markdown(text, extensions=["toc", "fenced_code"])
-    assert re.findall(r'id="([^"]*)"', html) == found
 
 
 # The pages in HTML

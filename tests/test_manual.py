@@ -18,6 +18,7 @@ from mpilbm.choice import as_json
 from mpilbm.cli import cli
 from mpilbm.errors import CommandError
 from mpilbm.manual import pages, reference, site
+from mpilbm.manual.layers import LAYERS
 from mpilbm.registry import KINDS, find, names
 
 ROOT = Path(__file__).parents[1]
@@ -176,8 +177,7 @@ def models():
     """Every model of a table in a case file."""
     found = [CaseFile]
     for section in reference.sections():
-        one = isinstance(section.table, type)
-        found += [section.table] if one else [find(section.table, n) for n in names(section.table)]
+        found += reference.models(section.table)
     return found
 
 
@@ -200,6 +200,13 @@ def as_plain(value):
     if isinstance(value, dict):
         return {key: as_plain(each) for key, each in value.items()}
     return [as_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def test_contributing_shows_the_layers():
+    text = pages.read("contributing").text
+    shown = re.findall(r"^\| (`.*`) \| (.*) \|$", text.split("## Where")[0], re.M)
+    assert shown == [(", ".join(f"`{name}`" for name in names.split()), what)
+                     for names, what in LAYERS]  # fmt: skip
 
 
 def test_docstrings_become_markdown():

@@ -174,11 +174,12 @@ def rendered(text: str, colours: bool) -> str:
 
     usual, most = WIDTH
     width = min(shutil.get_terminal_size().columns, most) if colours else usual
-    console = Console(file=io.StringIO(), force_terminal=colours, width=width,
+    buffer = io.StringIO()
+    console = Console(file=buffer, force_terminal=colours, width=width,
                       color_system="standard" if colours else None)  # fmt: skip
     body = Markdown(for_terminal(text), hyperlinks=False, code_theme="ansi_dark")
     console.print(body)
-    return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().split("\n")[:-1])
+    return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().split("\n")[:-1])
 
 
 def for_terminal(text: str) -> str:

@@ -176,9 +176,14 @@ def _add(found: list[Section], path: str, field: FieldInfo, top: list) -> None:
             continue
         array = "." not in path and (get_origin(field.annotation) is tuple or table is FluidTable)
         found.append(Section(f"[{path}]" if array else path, table))
-        for cls in [table] if isinstance(table, type) else [find(table, n) for n in names(table)]:
+        for cls in models(table):
             for key, inner in cls.model_fields.items():
                 _add(found, f"{path}.{key}", inner, top)
+
+
+def models(table: type[Parameters] | str) -> list[type[Parameters]]:
+    """The model of a table, or those of all names of a kind."""
+    return [find(table, name) for name in names(table)] if isinstance(table, str) else [table]
 
 
 def _whole_type(field: FieldInfo) -> Any:

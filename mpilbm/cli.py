@@ -316,6 +316,21 @@ def plot(directory, output, reference, reynolds):
     wrote(files)
 
 
+@cli.command()
+@click.argument("topic", required=False)
+@click.option("--html", type=FILE, metavar="DIR",
+              help="Write all chapters there as pages with a search.")  # fmt: skip
+def manual(topic, html):
+    """Show a chapter of the manual; without TOPIC, list the chapters."""
+    from mpilbm.manual import pages, site
+
+    if html is not None:
+        page = site.build(html, topic)
+        wrote([f"{page}; its search needs a server: {site.SERVE} {html}"])
+    else:
+        pages.show(topic)
+
+
 def main():
     """Entry point."""
     terminal.guard()

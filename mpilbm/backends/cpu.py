@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 import numpy as np
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from mpilbm.backends import Backend, Device, Resources, changed, check_copy, checked, memory
 from mpilbm.backends import compiler as compilers
@@ -23,7 +23,9 @@ ALIGNMENT = 128
 class Cpu(Backend):
     """Runs on one CPU core per rank, with kernels built by a C compiler."""
 
-    compiler: str | None = None
+    compiler: str | None = Field(
+        None, description="C compiler; none: CC, or the first that is found", examples=["gcc-13"]
+    )
 
     @field_validator("compiler")
     @classmethod

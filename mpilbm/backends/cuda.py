@@ -26,8 +26,10 @@ class Cuda(Backend):
     rounds a*b + c once, which is faster and differs from a CPU in the last bits.
     """
 
-    device: int | None = Field(None, ge=0)
-    fused: bool = True
+    device: int | None = Field(
+        None, ge=0, description="number of the GPU; none: by local rank", examples=[1]
+    )
+    fused: bool = Field(True, description="fused multiply-add; false: same bits as on a CPU")
 
     def room(self) -> int | None:
         """The memory of the largest GPU of this machine, if the driver tells."""

@@ -23,16 +23,25 @@ Title = Annotated[str, Field(max_length=MOST_TITLE)]
 Type = Literal["float32", "float64"]
 
 
-def _default(kind: str, name: str):
+def _default(kind: str, name: str, description: str):
     """A field that holds an object of this kind, by default that of the name with no other keys."""
-    return Field(default_factory=lambda: find(kind, name)())
+    return Field(default_factory=lambda: find(kind, name)(), description=description)
 
 
 class Domain(Parameters):
     """The box: cells of fluid along x, y (and z), and the directions that close on themselves."""
 
-    size: tuple[Size, ...] = Field(min_length=2, max_length=3)
-    periodic: tuple[bool, ...] = ()
+    size: tuple[Size, ...] = Field(
+        min_length=2,
+        max_length=3,
+        description="fluid cells along x, y (and z); faces lie half a cell outside the last cells",
+        examples=[[256, 128, 128]],
+    )
+    periodic: tuple[bool, ...] = Field(
+        (),
+        description="which directions are periodic, one entry per dimension; empty: none",
+        examples=[[True, False, False]],
+    )
 
     @model_validator(mode="after")
     def _as_long(self):
@@ -53,10 +62,14 @@ class Precision(Parameters):
     `intrinsics`: GPUs take their quick quotients and logarithms, of fewer digits.
     """
 
-    compute: Type = "float32"
-    storage: Literal["float16", "float32", "float64"] = "float32"
-    offset: bool = True
-    intrinsics: bool = False
+    compute: Type = Field("float32", description="type of the arithmetic")
+    storage: Literal["float16", "float32", "float64"] = Field(
+        "float32", description="type in memory and in messages", examples=["float16"]
+    )
+    offset: bool = Field(True, description="store populations as deviations from the rest state")
+    intrinsics: bool = Field(
+        False, description="GPUs: quick division and logarithm with fewer digits; float32 only"
+    )
 
     @model_validator(mode="after")
     def _enough_digits(self):
@@ -76,16 +89,31 @@ class Precision(Parameters):
 class Steady(Parameters):
     """Stop when |u - u_before| / |u|, taken every so many steps, is below the tolerance."""
 
-    every: Size
-    tolerance: Positive
+    every: Size = Field(description="steps from one comparison to the next", examples=[1000])
+    tolerance: Positive = Field(
+        description="largest relative change of u between two comparisons", examples=[1e-6]
+    )
 
 
 class Run(Parameters):
     """How long: steps in all, `walltime` in seconds."""
 
-    steps: int = Field(ge=0, lt=UNKNOWN_STEPS + 1)
-    steady: Steady | None = None
-    walltime: Positive | None = None
+    steps: int = Field(
+        ge=0,
+        lt=UNKNOWN_STEPS + 1,
+        description="last step of the run, counted from the first start",
+        examples=[10000],
+    )
+    steady: Steady | None = Field(
+        None,
+        description="stop when the flow is steady",
+        examples=[{"every": 1000, "tolerance": 1e-6}],
+    )
+    walltime: Positive | None = Field(
+        None,
+        description="seconds after which the run writes a checkpoint and stops",
+        examples=[3600],
+    )
 
     @property
     def last(self) -> int:
@@ -101,11 +129,27 @@ class InitialFields(Parameters):
     density settles to the pressure that belongs to it.
     """
 
-    rho: Value = 1.0
-    u: tuple[Value, ...] = ()
-    file: str | None = None
-    non_equilibrium: bool = False
-    iterate: int = Field(0, ge=0, lt=2**31)
+    rho: Value = Field(1.0, description="density", examples=["1 + 0.01*cos(2*pi*x/nx)"])
+    u: tuple[Value, ...] = Field(
+        (),
+        description="velocity, one entry per dimension; empty: 0",
+        examples=[["0.05*sin(2*pi*y/ny)", 0]],
+    )
+    file: str | None = Field(
+        None,
+        description="snapshot that holds rho and u; its size may differ",
+        examples=["coarse.out/snapshot_000010000.vtkhdf"],
+    )
+    non_equilibrium: bool = Field(
+        False, description="add the viscous stress of the velocity gradient"
+    )
+    iterate: int = Field(
+        0,
+        ge=0,
+        lt=2**31,
+        description="steps at a fixed velocity in which the density adapts to the pressure",
+        examples=[192],
+    )
 
     @model_validator(mode="after")
     def _one_source(self):
@@ -119,10 +163,18 @@ class InitialFields(Parameters):
 class Viscosity(Parameters):
     """The kinematic viscosity in lattice units, as such or as velocity * length / reynolds."""
 
-    viscosity: Positive | None = None
-    reynolds: Positive | None = None
-    length: Positive | None = None
-    velocity: Positive | None = None
+    viscosity: Positive | None = Field(
+        None, description="kinematic viscosity, cs2 (tau - 1/2)", examples=[0.0256]
+    )
+    reynolds: Positive | None = Field(
+        None, description="Reynolds number; requires length and velocity", examples=[1000]
+    )
+    length: Positive | None = Field(
+        None, description="length of the Reynolds number", examples=[256]
+    )
+    velocity: Positive | None = Field(
+        None, description="velocity of the Reynolds number", examples=[0.1]
+    )
 
     @model_validator(mode="after")
     def _one_way(self):
@@ -158,10 +210,14 @@ class Units(Parameters):
     In place of `step` the `velocity` in m/s of one cell a step.
     """
 
-    cell: Scale
-    step: Scale | None = None
-    velocity: Scale | None = None
-    density: Scale
+    cell: Scale = Field(description="side of a cell", examples=[0.001])
+    step: Scale | None = Field(
+        None, description="duration of a step; or give velocity", examples=[5e-5]
+    )
+    velocity: Scale | None = Field(
+        None, description="speed of one cell per step; or give step", examples=[20]
+    )
+    density: Scale = Field(description="density of rho = 1", examples=[998])
 
     @model_validator(mode="after")
     def _one_way(self):
@@ -183,19 +239,31 @@ class Units(Parameters):
 class FluidTable(Viscosity):
     """One of several fluids."""
 
-    label: Label
-    collision: choice("collisions") = _default("collisions", "bgk")
-    force: choice("forcing") = None
-    initial: InitialFields = InitialFields()
+    label: Label = Field(
+        description="name of the fluid in the keys of other tables and in files", examples=["oil"]
+    )
+    collision: choice("collisions") = _default(
+        "collisions", "bgk", "collision operator of this fluid"
+    )
+    force: choice("forcing") = Field(None, description="force on this fluid")
+    initial: InitialFields = Field(
+        InitialFields(), description="initial fields of this fluid", examples=[{"rho": 0.5}]
+    )
 
 
 class Body(Parameters):
     """A solid in the flow: a shape, or the cells of a mask file, with its own boundary."""
 
-    label: Label = ""
-    shape: choice("shapes") = None
-    mask: str | None = None
-    boundary: choice("boundaries")
+    label: Label = Field(
+        "", description="name of the body in files and outputs; none: its index", examples=["ball"]
+    )
+    shape: choice("shapes") = Field(None, description="shape of the body; or give mask")
+    mask: str | None = Field(
+        None,
+        description="file of the solid cells, 1 in solid and 0 in fluid; or give shape",
+        examples=["rock.npy"],
+    )
+    boundary: choice("boundaries") = Field(description="condition on the surface")
 
     @model_validator(mode="after")
     def _one_solid(self):
@@ -218,27 +286,55 @@ def _table_or_array(value) -> str:
 class CaseFile(Parameters):
     """A case as it stands in the file."""
 
-    title: Title = ""
-    lattice: choice("lattices")
-    domain: Domain
+    title: Title = Field(
+        "", description="name of the case in reports and files", examples=["Lid-driven cavity"]
+    )
+    lattice: choice("lattices") = Field(description="velocity set")
+    domain: Domain = Field(
+        description="size of the box and its periodic directions", examples=[{"size": [64, 64]}]
+    )
     fluid: Annotated[
         Annotated[Viscosity, Tag("<table>")]
         | Annotated[tuple[FluidTable, ...], Field(min_length=1), Tag("<array>")],
         Discriminator(_table_or_array),
-    ]
-    collision: choice("collisions") = _default("collisions", "bgk")
-    force: choice("forcing") = None
-    initial: InitialFields = InitialFields()
-    coupling: choice("couplings") = None
-    units: Units | None = None
-    precision: Precision = Precision()
-    layout: choice("layouts") = _default("layouts", "ab")
-    backend: choice("backends") = _default("backends", "auto")
-    halo: choice("halo") = _default("halo", "auto")
-    boundary: tuple[choice("boundaries"), ...] = ()
-    body: tuple[Body, ...] = ()
-    run: Run
-    output: tuple[choice("outputs"), ...] = ()
+    ] = Field(
+        description="viscosity; an array of tables describes several fluids",
+        examples=[{"viscosity": 0.01}],
+    )
+    collision: choice("collisions") = _default("collisions", "bgk", "collision operator")
+    force: choice("forcing") = Field(None, description="force per volume on the fluid")
+    initial: InitialFields = Field(
+        InitialFields(), description="density and velocity at the start", examples=[{"rho": 1.0}]
+    )
+    coupling: choice("couplings") = Field(None, description="how several fluids interact")
+    units: Units | None = Field(
+        None,
+        description="SI values of the lattice units",
+        examples=[{"cell": 0.001, "step": 5e-5, "density": 998}],
+    )
+    precision: Precision = Field(
+        Precision(), description="number types", examples=[{"compute": "float64"}]
+    )
+    layout: choice("layouts") = _default("layouts", "ab", "memory layout of the populations")
+    backend: choice("backends") = _default("backends", "auto", "device that runs the kernels")
+    halo: choice("halo") = _default("halo", "auto", "how neighbouring ranks exchange planes")
+    boundary: tuple[choice("boundaries"), ...] = Field(
+        (), description="conditions on the faces that are not periodic; on edges the last one wins"
+    )
+    body: tuple[Body, ...] = Field(
+        (),
+        description="solids in the flow",
+        examples=[
+            [
+                {
+                    "shape": {"name": "sphere", "centre": [32, 32, 32], "radius": 6.5},
+                    "boundary": {"name": "bounce_back"},
+                }
+            ]
+        ],
+    )
+    run: Run = Field(description="duration of the run", examples=[{"steps": 1000}])
+    output: tuple[choice("outputs"), ...] = Field((), description="files that the run writes")
 
 
 def schema() -> dict[str, Any]:

@@ -18,7 +18,7 @@ class Indirect(Layout):
     for. What enters at walls that move is staged.
     """
 
-    streaming: str = Field("aa", description="ab, aa, esopull")
+    streaming: str = Field("aa", description="layout of the populations: ab, aa, esopull")
 
     dense = False
     listed = True

@@ -50,7 +50,7 @@ class Output(Parameters):
     A subclass adds `open(context)`, which returns a writer with `write(step)` and `close()`.
     """
 
-    every: int = Field(gt=0, description="steps from one writing to the next")
+    every: int = Field(gt=0, description="steps from one writing to the next", examples=[1000])
 
     at_start: ClassVar[bool] = True
     # The whole names of its files, with <step>, <label>, <axes> or * for what varies (see

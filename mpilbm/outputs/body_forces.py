@@ -32,12 +32,24 @@ class BodyForces(Output):
     again as an integral of the stress over the surface. [Toelke & Krafczyk 2008, section 6.2]
     """
 
-    body: tuple[str, ...] = Field((), description="labels; none: all bodies")
-    velocity: tuple[float, ...] | None = Field(None, description="of the flow, for c_d and c_l")
-    length: float | None = Field(None, gt=0, description="2D: of the body, across the flow")
-    area: float | None = Field(None, gt=0, description="3D: of the body, across the flow")
-    lift: tuple[float, ...] | None = Field(None, description="direction of c_l")
-    centre: tuple[float, ...] | None = Field(None, description="about which torque is taken")
+    body: tuple[str, ...] = Field(
+        (), description="labels of bodies; empty: all bodies", examples=[["ball"]]
+    )
+    velocity: tuple[float, ...] | None = Field(
+        None, description="velocity of the flow, for c_d and c_l", examples=[[0.05, 0]]
+    )
+    length: float | None = Field(
+        None, gt=0, description="2D: width of the body across the flow", examples=[20]
+    )
+    area: float | None = Field(
+        None, gt=0, description="3D: area of the body across the flow", examples=[314]
+    )
+    lift: tuple[float, ...] | None = Field(
+        None, description="direction of c_l; none: across velocity", examples=[[0, 1]]
+    )
+    centre: tuple[float, ...] | None = Field(
+        None, description="point of the torque; none: centre of the shape", examples=[[32, 32]]
+    )
 
     split: bool = Field(False, description="also pressure and viscous part of the force")
 

@@ -36,7 +36,11 @@ class Snapshot(Output):
     on one rank, and where each rank may write its own planes (one node or a parallel file system).
     """
 
-    fields: tuple[str, ...] = ("rho", "u")
+    fields: tuple[str, ...] = Field(
+        ("rho", "u"),
+        description="rho, u, vorticity, q_criterion, and fields of the coupling",
+        examples=[["rho", "u", "vorticity"]],
+    )
     background: bool = Field(True, description="the steps go on while it is written, if possible")
 
     files: ClassVar[tuple[str, ...]] = ("snapshot_<step>.vtkhdf",)

@@ -33,10 +33,14 @@ class RunningStatistics(Output):
         u = <u>, reynolds_stress = <u_a' u_b'> = <u_a u_b> - <u_a><u_b>: xx, xy, (xz,) yy, (yz, zz)
     """
 
-    every: int = Field(gt=0, description="steps from one sample to the next")
-    average: tuple[str, ...] = Field((), description="homogeneous directions: x, y, z")
-    start: int = Field(0, ge=0, description="first step that is sampled")
-    write: int | None = Field(None, gt=0, description="steps between files; none: at the end alone")
+    every: int = Field(gt=0, description="steps from one sample to the next", examples=[10])
+    average: tuple[str, ...] = Field(
+        (), description="homogeneous directions: x, y, z", examples=[["x", "y"]]
+    )
+    start: int = Field(0, ge=0, description="first step that is sampled", examples=[50000])
+    write: int | None = Field(
+        None, gt=0, description="steps between files; none: only at the end", examples=[100000]
+    )
 
     files: ClassVar[tuple[str, ...]] = (
         "statistics_<axes>_<step>.h5",

@@ -1,5 +1,7 @@
 """The box; in 2D the rectangle."""
 
+from pydantic import Field
+
 from mpilbm.geometry.shapes import Shape
 from mpilbm.registry import register
 
@@ -11,8 +13,8 @@ class Box(Shape):
     It does not wrap at periodic faces.
     """
 
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
+    lower: tuple[float, ...] = Field(description="lower corner", examples=[[10, 0, 0]])
+    upper: tuple[float, ...] = Field(description="upper corner", examples=[[20, 8, 8]])
 
     def inside(self, x, y, z=None):
         """Lower <= x < upper."""

@@ -10,7 +10,16 @@ from mpilbm.registry import register
 class Combined(Shape):
     """Of several shapes."""
 
-    of: tuple[choice("shapes"), ...] = Field(min_length=2)
+    of: tuple[choice("shapes"), ...] = Field(
+        min_length=2,
+        description="the shapes",
+        examples=[
+            [
+                {"name": "sphere", "centre": [16, 16, 16], "radius": 8},
+                {"name": "box", "lower": [16, 0, 0], "upper": [32, 32, 32]},
+            ]
+        ],
+    )
 
     def problems(self, case):
         """Those of the parts."""

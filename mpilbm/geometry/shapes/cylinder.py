@@ -17,10 +17,12 @@ class Cylinder(Shape):
     cylinder goes through the whole box. In 2D there is neither axis nor length.
     """
 
-    centre: tuple[float, ...]
-    radius: float = Field(gt=0)
-    axis: Literal["x", "y", "z"] | None = None
-    length: float | None = Field(default=None, gt=0)
+    centre: tuple[float, ...] = Field(description="a point of the axis", examples=[[32, 32]])
+    radius: float = Field(gt=0, description="radius", examples=[6.5])
+    axis: Literal["x", "y", "z"] | None = Field(None, description="direction of the axis; 3D only")
+    length: float | None = Field(
+        None, gt=0, description="length along the axis; none: through the box", examples=[20]
+    )
 
     def inside(self, x, y, z=None):
         """Distance from the axis <= radius, distance along it from the centre <= length/2."""

@@ -2,6 +2,8 @@
 
 from math import inf
 
+from pydantic import Field
+
 from mpilbm.geometry.shapes import Shape
 from mpilbm.registry import register
 
@@ -13,8 +15,10 @@ class HalfSpace(Shape):
     `normal`, of any length, points to the fluid. It ends at the faces of the box.
     """
 
-    point: tuple[float, ...]
-    normal: tuple[float, ...]
+    point: tuple[float, ...] = Field(description="a point of the plane", examples=[[0, 10]])
+    normal: tuple[float, ...] = Field(
+        description="normal of the plane, from the solid to the fluid", examples=[[0, 1]]
+    )
 
     def inside(self, x, y, z=None):
         """(x - point) . normal <= 0."""

@@ -10,8 +10,8 @@ from mpilbm.registry import register
 class Sphere(Shape):
     """Sphere |x - centre| <= radius, in 2D a disc. It does not wrap at periodic faces."""
 
-    centre: tuple[float, ...]
-    radius: float = Field(gt=0)
+    centre: tuple[float, ...] = Field(description="centre", examples=[[32, 32, 32]])
+    radius: float = Field(gt=0, description="radius", examples=[6.5])
 
     def inside(self, x, y, z=None):
         """|x - centre|² <= radius²."""

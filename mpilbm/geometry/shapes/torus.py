@@ -12,10 +12,10 @@ from mpilbm.registry import register
 class Torus(Shape):
     """Tube of radius `tube` around a circle of `radius` about an axis; in 2D a ring, no axis."""
 
-    centre: tuple[float, ...]
-    radius: float = Field(gt=0)
-    tube: float = Field(gt=0)
-    axis: Literal["x", "y", "z"] | None = None
+    centre: tuple[float, ...] = Field(description="centre", examples=[[32, 32, 32]])
+    radius: float = Field(gt=0, description="radius of the circle", examples=[12])
+    tube: float = Field(gt=0, description="radius of the tube", examples=[4])
+    axis: Literal["x", "y", "z"] | None = Field(None, description="axis of symmetry; 3D only")
 
     def inside(self, x, y, z=None):
         """(distance from the axis - radius)² + (distance along it)² <= tube²."""

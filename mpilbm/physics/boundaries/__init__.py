@@ -13,7 +13,8 @@ from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 
-VELOCITY = "numbers, or formulas of x, y, z, t; or a file"
+VELOCITY = "velocity, one entry per dimension: numbers, or formulas of x, y, z, t; or a file"
+DENSITY = "density: number, formula of x, y, z, t, or a file"
 
 
 class Boundary(Parameters):
@@ -41,8 +42,15 @@ class Boundary(Parameters):
     `wetting`: what the wall shows of the fluids that a coupling lets act on each other.
     """
 
-    where: tuple[Face, ...] = ()
-    wetting: dict[str, float] | None = Field(None, description="of coupled fluids")
+    where: tuple[Face, ...] = Field(
+        (), description="faces of the box; not for a body", examples=[["x-", "x+"]]
+    )
+    wetting: dict[str, float] | None = Field(
+        None,
+        description="coupled fluids: a density per fluid (shan_chen), or the contact angle of the "
+        "first fluid in degrees (free_energy)",
+        examples=[{"angle": 60}],
+    )
 
     wall_at: ClassVar[Literal["half", "node"]] = "half"
     lattices: ClassVar[tuple[str, ...] | None] = None

@@ -28,7 +28,9 @@ class Characteristic(FromInside):
 
     whole = True
     reach = 2
-    relaxation: float = Field(0.001, ge=0, lt=1, description="per step")
+    relaxation: float = Field(
+        0.001, ge=0, lt=1, description="rate at which the density of the face returns to `rho`"
+    )
 
     def structure(self):
         """The relaxation is a number that the kernel reads."""

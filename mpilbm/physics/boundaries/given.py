@@ -3,7 +3,7 @@
 from pydantic import Field, model_validator
 
 from mpilbm.formulas.values import Value, Vector
-from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
+from mpilbm.physics.boundaries import DENSITY, VELOCITY, Boundary, by_axis
 from mpilbm.physics.equilibria import dot
 
 
@@ -11,8 +11,8 @@ class Given(Boundary):
     """A velocity or a density is given, at the cell next to the face."""
 
     wall_at = "node"
-    velocity: Vector | None = Field(None, description=VELOCITY)
-    rho: Value | None = Field(None, description="number, formula of x, y, z, t, or a file")
+    velocity: Vector | None = Field(None, description=VELOCITY, examples=[[0.05, 0]])
+    rho: Value | None = Field(None, description=DENSITY, examples=[1.0])
 
     @model_validator(mode="after")
     def _one_value(self):

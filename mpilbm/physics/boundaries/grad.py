@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.registry import register
@@ -16,7 +18,9 @@ class Grad(FromInside):
     [Chikatamarla, Ansumali & Karlin 2006, Europhys. Lett. 74, 215]
     """
 
-    source: Literal["last_step", "neighbours"] = "last_step"
+    source: Literal["last_step", "neighbours"] = Field(
+        "last_step", description="where rho, u and the stress of the face come from"
+    )
 
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
-from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries import DENSITY, Boundary
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 
@@ -22,7 +22,7 @@ class FromInside(Boundary):
 
     wall_at = "node"
     oriented = True
-    rho: Value | None = Field(None, description="number, formula of x, y, z, t, or a file")
+    rho: Value | None = Field(None, description=DENSITY, examples=[1.0])
 
     def structure(self):
         """A given density is another kernel."""

@@ -22,7 +22,9 @@ class PressureJump(Boundary):
 
     oriented = True
     across = True
-    rho_jump: Value = Field(description="number, or formula of x, y, z, t; pressure is cs2 rho")
+    rho_jump: Value = Field(
+        description="number, or formula of x, y, z, t; pressure is cs2 rho", examples=[0.001]
+    )
 
     def structure(self):
         """The jump is a number to the kernel."""

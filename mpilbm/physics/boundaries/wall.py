@@ -9,7 +9,9 @@ from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
 class Wall(Boundary):
     """No slip at a wall at rest, or with a `velocity`; rho_0 = 1."""
 
-    velocity: Vector | None = Field(None, description=VELOCITY)
+    velocity: Vector | None = Field(
+        None, description=f"{VELOCITY}; none: at rest", examples=[[0.1, 0]]
+    )
 
     def structure(self):
         """A wall at rest reads less."""

@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from mpilbm.choice import choice
 from mpilbm.formulas.functions import unnamed
 from mpilbm.physics.equilibria import Equilibrium
@@ -17,8 +19,10 @@ class Collision(Parameters):
     is not of this form overrides `collide`.
     """
 
-    equilibrium: choice("equilibria") = None
-    closure: choice("closures") = None
+    equilibrium: choice("equilibria") = Field(
+        None, description="equilibrium distribution; none: the usual one of this collision"
+    )
+    closure: choice("closures") = Field(None, description="subgrid model; none: direct simulation")
 
     shear_rate: ClassVar[str | None] = None  # the rate that a closure makes local; None: takes none
     numbers: ClassVar[tuple[str, ...]] = ()

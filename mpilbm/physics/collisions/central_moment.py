@@ -25,12 +25,12 @@ class CentralMoment(InFrame):
     Hermite: Coreixas, Chopard & Latt 2019, Phys. Rev. E 100, 033305]
     """
 
-    basis: Literal["hermite", "powers"] = "hermite"
-    omega_bulk: float = Field(1.0, gt=0, lt=2)
-    omega_third: float = Field(1.0, gt=0, lt=2)
-    omega_fourth: float = Field(1.0, gt=0, lt=2)
-    omega_fifth: float = Field(1.0, gt=0, lt=2)
-    omega_sixth: float = Field(1.0, gt=0, lt=2)
+    basis: Literal["hermite", "powers"] = Field("hermite", description="polynomials of moments")
+    omega_bulk: float = Field(1.0, gt=0, lt=2, description="trace of order 2: bulk viscosity")
+    omega_third: float = Field(1.0, gt=0, lt=2, description="moments of order 3")
+    omega_fourth: float = Field(1.0, gt=0, lt=2, description="moments of order 4")
+    omega_fifth: float = Field(1.0, gt=0, lt=2, description="moments of order 5")
+    omega_sixth: float = Field(1.0, gt=0, lt=2, description="moments of order 6")
 
     numbers = ("omega_bulk", *HIGHER.values())
     lattices = ("D2Q9", "D3Q27")

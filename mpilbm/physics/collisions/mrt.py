@@ -31,7 +31,7 @@ DEFAULTS = {  # None: as s_nu; a function of s_nu
 
 def rate(moments: str):
     """A field: the rate of some moments, None for that of the lattice in DEFAULTS."""
-    return Field(None, gt=0, lt=2, description=moments)
+    return Field(None, gt=0, lt=2, description=moments, examples=[1.2])
 
 
 @register("collisions", "mrt")

@@ -17,7 +17,7 @@ class TRT(Collision):
     [Ginzburg, Verhaeghe & d'Humières 2008, Commun. Comput. Phys. 3, 427]
     """
 
-    magic: float = Field(3 / 16, gt=0)
+    magic: float = Field(3 / 16, gt=0, description="(1/omega_plus - 1/2) (1/omega_minus - 1/2)")
 
     shear_rate = "omega_plus"
     numbers = ("magic",)

@@ -38,8 +38,8 @@ class FreeEnergy(Coupling):
     Rev. E 77, 046702; Briant & Yeomans 2004, Phys. Rev. E 69, 031603; Januszewski & Kostur 2014]
     """
 
-    a: float = Field(gt=0, description="of the bulk free energy")
-    kappa: float = Field(gt=0, description="of the gradient energy")
+    a: float = Field(gt=0, description="coefficient of the bulk free energy", examples=[0.02])
+    kappa: float = Field(gt=0, description="coefficient of the gradient energy", examples=[0.08])
     gamma: float = Field(1.0, gt=0, description="mobility / (tau_phi - 1/2)")
     tau_phi: float = Field(1.0, gt=0.5, description="relaxation time of phi")
 

@@ -44,7 +44,7 @@ class ShanChen(Coupling):
     & Carey 2012, Phys. Rev. E 86, 036701; Januszewski & Kostur 2014, eq. 10 with the signs above]
     """
 
-    G: Matrix
+    G: Matrix = Field(description="strength of the interaction; > 0 repels", examples=[2.4])
     psi: str = Field("1-exp(-rho)", description="a formula of rho")
     force: str = Field("guo", description="how the force acts: guo, exact_difference")
 

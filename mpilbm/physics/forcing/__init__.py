@@ -22,7 +22,10 @@ class Forcing(Parameters):
     u - F/(2 rho) = (sum_i c_i f_i) / rho as if there were none, and adds F_i to what it leaves.
     """
 
-    value: tuple[Value, ...] = Field(description="numbers, or formulas of x, y, z, t")
+    value: tuple[Value, ...] = Field(
+        description="force per volume, one entry per dimension: numbers, or formulas of x, y, z, t",
+        examples=[[1e-6, 0, 0]],
+    )
 
     inside: ClassVar[bool] = True
     second_order: ClassVar[bool] = False  # no moments of F_i go beyond the second Hermite tensor

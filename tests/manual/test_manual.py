@@ -21,7 +21,7 @@ from mpilbm.manual import pages, reference, site
 from mpilbm.manual.layers import LAYERS
 from mpilbm.registry import KINDS, find, names
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in pages.FOLDER.glob("*.md"))
 REQUIRED = {key for key, field in CaseFile.model_fields.items() if field.is_required()}
 FENCES = re.compile(r"^(`{3,}|~{3,})[ \t]*(\S*)([^\n]*)\n(.*?)^\1[ \t]*$", re.M | re.S)

@@ -50,9 +50,9 @@ class CapillaryWave(Validation):
     theory does not have.
 
     shan_chen: G = 0.9, viscosity 1/18, bgk as in the paper; psi = rho, density 3, frequency within
-    3 %. With psi = rho only G rho matters, and two phases need G rho > 2. The paper gives neither
-    psi nor the density; with psi = rho its viscosity ratio of 3.7985 at G = 1.5 (figure 14) would
-    need G rho = 4.4, a density of 2.9. The tension is that of the flat interface,
+    3 %. With psi = rho only G rho matters, and two phases need G rho > 2. For this flow the paper
+    gives neither psi nor the density; with psi = rho its viscosity ratio of 3.7985 at G = 1.5
+    (figure 14) would need G rho = 4.4, a density of 2.9. The tension is that of the flat interface,
     sigma = -G cs4 sum (rho_oil(y + 1) - rho_oil(y)) (rho_water(y + 1) - rho_water(y)); drops give
     dp R = sigma (1 - d/R), and the fitted sigma is compared with it, within 5 %. Waves decay 13 to
     18 % faster than in the theory (wavelengths 112 to 384; allowed: 0 to 25 %). At 112 the excess

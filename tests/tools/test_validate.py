@@ -1,6 +1,7 @@
 """tools/validate: its cases are valid, and one of them from end to end."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -54,6 +55,20 @@ def test_a_heavy_fluid_falls_as_fast_as_theory_has_it(tmp_path):
     assert "growth over theory: 0.99" in done.stdout
 
 
+def test_a_capillary_wave_of_two_fluids_that_repel_each_other(tmp_path):
+    """The smallest wave; a flat interface and two drops give the tension that its theory uses."""
+    chosen = "shan_chen.*112,flat,drop R = (16|24)"
+    done = run("capillary_wave", "--only", chosen, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    facts = json.loads((tmp_path / "validation.out/capillary_wave.json").read_text())
+    found = " ".join(row["found"] for row in facts["rows"])
+    pairs = re.findall(r"([a-z][\w ]+): ([-+\w.]+) \(", found)
+    figures = {name: float(value) for name, value in pairs}
+    assert abs(figures["frequency over theory"] - 1) < 0.01
+    assert 1.05 < figures["decay rate over theory"] < 1.2
+    assert abs(figures["tension of drops over flat interface"] - 1) < 0.03
+
+
 def test_a_laminar_kida_vortex_loses_what_its_enstrophy_costs(tmp_path):
     """Within 2 %, with the settings of a smaller flow; the snapshots are gone when it ends.
 
@@ -105,12 +120,14 @@ def test_transforms_of_waves(tools, shape):
 
 def test_waves_of_theory(tools):
     """The solution at t = 0, without viscosity, and exp(z^2) erfc(z) in both half planes."""
-    from validations.capillary_wave import frequency, prosperetti, scaled_erfc
+    from validations.capillary_wave import damped_sine, prosperetti, scaled_erfc
 
     t = np.linspace(0, 40, 81)
     assert np.abs(prosperetti(t, 0.1, 1e-9, 0.04) - np.cos(0.2 * t)).max() < 1e-3
     assert abs(prosperetti(t, 0.1, 0.5, 0.04)[0] - 1) < 1e-9
-    assert abs(frequency(t, np.exp(-0.01 * t) * np.cos(0.2 * t + 0.3)) - 0.2) < 1e-9
+    omega, decay = damped_sine(t, np.exp(-0.01 * t) * np.cos(0.2 * t + 0.3))
+    assert abs(omega - 0.2) < 1e-9
+    assert abs(decay - 0.01) < 1e-9
     for x in (-1.5, -0.2, 0.0, 0.7, 2.0):
         assert abs(scaled_erfc([x])[0] / (np.exp(x**2) * erfc(x)) - 1) < 1e-6
 

@@ -10,19 +10,24 @@ def share(expressions: list) -> tuple[list, list]:
     no more than an addition.
     """
     names, wanted = cse(expressions, numbered_symbols("t", real=True))
-    parts = [[name, value] for name, value in names]
-    for part in parts:
-        name, value = part
-        users = [e for e in (*(v for _, v in parts), *wanted) if name in e.free_symbols]
+    values = [*(value for _, value in names), *wanted]
+    symbols = [value.free_symbols for value in values]
+    for k, (name, _) in enumerate(names):
+        value = values[k]
         sums = [factor for factor in value.args if factor.is_Add] if value.is_Mul else []
-        if len(sums) != 1 or not all(_adds(user, name) for user in users):
+        if len(sums) != 1:
             continue
-        part[1] = sums[0]
+        users = [n for n, used in enumerate(symbols) if name in used]
+        if not all(_adds(values[n], name) for n in users):
+            continue
         scaled = {name: Mul(*(factor for factor in value.args if not factor.is_Add)) * name}
-        for other in parts:
-            other[1] = other[1].xreplace(scaled)
-        wanted = [e.xreplace(scaled) for e in wanted]
-    return [tuple(part) for part in parts], wanted
+        values[k] = sums[0]
+        for n in users:
+            values[n] = values[n].xreplace(scaled)
+        for n in (k, *users):
+            symbols[n] = values[n].free_symbols
+    parts = [(name, value) for (name, _), value in zip(names, values, strict=False)]
+    return parts, values[len(names) :]
 
 
 def _adds(expression, name) -> bool:

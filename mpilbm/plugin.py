@@ -13,13 +13,14 @@ from mpilbm.halo import Exchange, Exchanger, Halo
 from mpilbm.halo.plan import incoming, outgoing
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.outputs import Context, Output
+from mpilbm.physics.algebra import dot
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.closures import Closure
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
-from mpilbm.physics.equilibria import Equilibrium, dot
+from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register

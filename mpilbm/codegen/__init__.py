@@ -128,7 +128,7 @@ def build(case) -> Program:
     paired = precision.compute == "float32"
     unit = SCALE if half else 1
     more = start(fluid) | {"rounded": half, "walled": rows_end_in_walls(case)}
-    kernels = FluidKernels(model, case.layout, paired, unit, **more)
+    kernels = FluidKernels(model, case.layout, paired=paired, unit=unit, **more)
     texts = [*kernels.all(), *Diagnostics(kernels).all()]
     texts += [sample(case.lattice) for sample in (sample_rows, sample_columns)]
     for parity in range(case.layout.parities):

@@ -8,7 +8,7 @@ from mpilbm.codegen.kernel_text import RowSums
 from mpilbm.codegen.kernels import FluidKernels, flags_type
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import velocity_grid
-from mpilbm.physics.equilibria import dot
+from mpilbm.physics.algebra import dot
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.beside is fluid
 

@@ -183,9 +183,15 @@ class KernelText:
     def kernel(self) -> Kernel:
         """The description that goes with the text."""
         arguments = tuple(Argument(name, self.arguments[name]) for name in self._sorted())
-        accesses = tuple(self.reads), tuple(self.writes)
         return Kernel(
-            self.name, self.over, arguments, *accesses, self.parity, self.fluid, self.phase
+            name=self.name,
+            over=self.over,
+            arguments=arguments,
+            reads=tuple(self.reads),
+            writes=tuple(self.writes),
+            parity=self.parity,
+            fluid=self.fluid,
+            phase=self.phase,
         )
 
     def text(self) -> str:

@@ -32,8 +32,8 @@ class FluidKernels:
     """
 
     def __init__(
-        self, model: Model, layout: Layout, paired=False, unit=1, rounded=False,
-        stressed=False, held=False, walled=False,
+        self, model: Model, layout: Layout, *, paired: bool = False, unit: int = 1,
+        rounded: bool = False, stressed: bool = False, held: bool = False, walled: bool = False,
     ):  # fmt: skip
         self.stressed, self.held = stressed, held
         self.model, self.layout, self.lattice = model, layout, model.lattice

@@ -1,11 +1,10 @@
 """The equations of one fluid as symbols: rho and u of populations, collision, initial state."""
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 
 from mpilbm.codegen.coordinates import given
+from mpilbm.physics.algebra import dot, expanded, pairs
 from mpilbm.physics.collisions import Collision, unnamed
-from mpilbm.physics.equilibria import dot, expanded
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.hermite import populations
 from mpilbm.physics.lattices import AXES, Lattice
@@ -96,7 +95,7 @@ class Model:
         """{(a, b): second moment of f - feq + F/2}, a <= b, without the trace."""
         c, D, stress = self.lattice.c, self.lattice.D, {}
         feq = self.collision.feq(self.lattice, density, rho, u)
-        for a, b in combinations_with_replacement(range(D), 2):
+        for a, b in pairs(D):
             cc = [v[a] * v[b] for v in c]
             value = dot(cc, f) - dot(cc, feq) + (dot(cc, source) / 2 if source else 0)
             stress[a, b] = let(f"stress_{AXES[a]}{AXES[b]}", expanded(value))

@@ -1,9 +1,8 @@
 """The kernels that add a sample of rho and u to sums: one for each row, or one for each column."""
 
-from itertools import combinations_with_replacement
-
 from mpilbm.codegen.kernel_text import KernelText, RowSums
 from mpilbm.codegen.kernels import CELL, flags_type
+from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import AXES
 
 EQUATIONS = "d = (rho, u) - shift; sums of d_rho, d_a and d_a d_b, in double"
@@ -54,8 +53,8 @@ def _add(kernel: KernelText, lattice, place: str, target: str) -> int:
     for a, axis in enumerate(AXES[:D]):
         shift = f"shift[place * {1 + D} + {1 + a}]"
         kernel.do(f"const double d_{axis} = (double)u_out[cell * {D} + {a}] - {shift};")
-    pairs = combinations_with_replacement(AXES[:D], 2)
-    terms = ["d_rho", *(f"d_{a}" for a in AXES[:D]), *(f"d_{a} * d_{b}" for a, b in pairs)]
+    terms = ["d_rho", *(f"d_{axis}" for axis in AXES[:D])]
+    terms += [f"d_{AXES[a]} * d_{AXES[b]}" for a, b in pairs(D)]
     for k, term in enumerate(terms):
         kernel.do(f"if (fluid) {target.format(k)} += {term};")
     return len(terms)

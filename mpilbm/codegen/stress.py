@@ -1,10 +1,8 @@
 """A kernel over the cells beside bodies: pressure and viscous stress in the step to come."""
 
-from itertools import combinations_with_replacement
-
 from mpilbm.codegen.boundary_kernels import EntryText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.physics.equilibria import dot
+from mpilbm.physics.algebra import dot, pairs
 
 
 def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
@@ -35,7 +33,7 @@ def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
     feq = model.collision.feq(lattice, density, rho, u)
     lack = [kernel.let(f"lack_{i}", b - a) for i, (a, b) in enumerate(zip(g, feq, strict=True))]
     found = [density if model.offset else density - 1]
-    for a, b in combinations_with_replacement(range(lattice.D), 2):
+    for a, b in pairs(lattice.D):
         found.append(dot([c[a] * c[b] for c in lattice.c], lack))
     for k, value in enumerate(found):
         text = f"COPY(stress, entry * {len(found)} + {k}, (double)({{0}}));"

@@ -19,7 +19,8 @@ GB/s that `staged` reached there the 21 MB of a slab with two neighbours take 3.
 """
 
 from mpilbm.layouts import HERE, Layout, Place, against
-from mpilbm.physics.hermite import moments_of, pairs, populations
+from mpilbm.physics.algebra import pairs
+from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.registry import find, names, register
 
 

@@ -1,13 +1,6 @@
 """Moments of populations up to the second order, and populations from such moments."""
 
-from itertools import combinations_with_replacement
-
-from mpilbm.physics.equilibria import dot
-
-
-def pairs(D: int) -> list[tuple[int, int]]:
-    """Index pairs of the independent components of a symmetric tensor: xx, xy, xz, yy, yz, zz."""
-    return list(combinations_with_replacement(range(D), 2))
+from mpilbm.physics.algebra import dot, pairs
 
 
 def moments_of(lattice, f):

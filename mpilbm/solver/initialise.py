@@ -11,7 +11,7 @@ from math import pi, sqrt
 
 import numpy as np
 
-from mpilbm.physics.equilibria import pairs
+from mpilbm.physics.algebra import pairs
 from mpilbm.units import tau_from_viscosity
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.model import Model
 from mpilbm.layouts import HERE
-from mpilbm.physics.equilibria import dot
+from mpilbm.physics.algebra import dot
 
 
 @dataclass(frozen=True)

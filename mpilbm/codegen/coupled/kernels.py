@@ -14,7 +14,7 @@ from mpilbm.layouts import HERE
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.links.row_ends import rows_end_in_walls
-from mpilbm.physics.equilibria import dot
+from mpilbm.physics.algebra import dot
 
 
 class CoupledKernels:

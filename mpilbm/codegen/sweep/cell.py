@@ -12,6 +12,7 @@ from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.layouts import moments
 from mpilbm.physics import hermite
+from mpilbm.physics.algebra import pairs
 
 
 def chain(terms: list[str]) -> str:
@@ -36,7 +37,7 @@ def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
     lines = [f"const real {name} = {load.format(k)};" for k, name in enumerate(names)]
     lines.append(f"const real rho = {_rest(model)};")
     lines += [f"const real j_{a} = rho * u_{a}, v_{a} = u_{a} * UNIT;" for a in axes]
-    for a, b in hermite.pairs(D):
+    for a, b in pairs(D):
         name = axes[a] + axes[b]
         lines.append(f"const real m_{name} = fma(j_{axes[a]}, v_{axes[b]}, a_{name});")
     trace = chain([f"m_{a}{a}" for a in axes])
@@ -65,7 +66,7 @@ def _population(lattice, i: int) -> list[str]:
         f"const real base_{speed} = {_number(w)} * base;",
         f"const real {even} = fma({weight}, {squares}, base_{speed});",
     ]
-    for a, b in hermite.pairs(lattice.D):
+    for a, b in pairs(lattice.D):
         if a != b and c[a] * c[b]:
             before, even = even, f"{even}{'m' if c[a] * c[b] < 0 else 'p'}"
             factor = _number(c[a] * c[b] * w / cs2**2)
@@ -97,7 +98,7 @@ def cell_centres(model: Model) -> dict[str, str]:
 def collision_lines(model: Model) -> list[str]:
     """density, j and second moments -> those stored of what leaves, as the collision has it."""
     lattice, D = model.lattice, model.lattice.D
-    axes, pairs = "xyz"[:D], hermite.pairs(D)
+    axes, tensor = "xyz"[:D], pairs(D)
     lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
     lines.append("const real inverse = reciprocal(rho);")
     for value in model.forcing.components() if model.forcing else ():
@@ -111,7 +112,7 @@ def collision_lines(model: Model) -> list[str]:
             lines.append(f"const real scaled_{a} = force_{a} * (R(1) / UNIT);")
         lines.append(f"const real j_{a} = {momentum};")
         lines.append(f"const real u_{a} = j_{a} * inverse, v_{a} = u_{a} * UNIT;")
-    for a, b in pairs:
+    for a, b in tensor:
         name = axes[a] + axes[b]
         second = f"fma({_number(-lattice.cs2)}, density, sum_{name})" if a == b else f"sum_{name}"
         lines.append(f"const real a_{name} = fma(-j_{axes[a]}, v_{axes[b]}, {second});")
@@ -133,13 +134,13 @@ def _leaving(model: Model, let) -> list:
     the equilibrium may see in another way.
     """
     lattice, D = model.lattice, model.lattice.D
-    axes, pairs = "xyz"[:D], hermite.pairs(D)
+    axes, tensor = "xyz"[:D], pairs(D)
     rho, unit = symbol("rho"), symbol("UNIT")
     density = unit * symbol("density")
     u = [unit * symbol(f"u_{a}") for a in axes]
     force = [unit * symbol(f"scaled_{a}") if model.forcing else 0 for a in axes]
     momentum = [rho * v - model.half * F / sympify(2) for v, F in zip(u, force, strict=True)]
-    second = [unit * symbol(f"a_{axes[a]}{axes[b]}") + rho * u[a] * u[b] for a, b in pairs]
+    second = [unit * symbol(f"a_{axes[a]}{axes[b]}") + rho * u[a] * u[b] for a, b in tensor]
     f = hermite.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}

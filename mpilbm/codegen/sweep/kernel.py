@@ -17,7 +17,7 @@ from mpilbm.codegen.sweep.cell import (
 )
 from mpilbm.codegen.sweep.walls import FACES, bounce, clear
 from mpilbm.layouts import moments
-from mpilbm.physics import hermite
+from mpilbm.physics.algebra import pairs
 
 
 def sweep_text(model: Model, kernel) -> str:
@@ -86,7 +86,7 @@ class Parts:
     def __init__(self, lattice):
         self.lattice = lattice
         axes = "xyz"[: lattice.D]
-        self.sums = ["", *axes, *(axes[a] + axes[b] for a, b in hermite.pairs(lattice.D))]
+        self.sums = ["", *axes, *(axes[a] + axes[b] for a, b in pairs(lattice.D))]
         self.across = axes[-1]
         inside = [i for i in range(lattice.Q) if lattice.offset(i)[1:] != (0, 0)]
         self.moving = {i: k for k, i in enumerate(inside)}
@@ -111,14 +111,14 @@ class Parts:
         """C lines: for each in-plane sum of a part `target(axes)` gets the sum of `source`[i]."""
         lines, done, own = [], set(), self.part(step)
         plane = self.lattice.D - 1
-        pairs = []
+        mirrored = []
         for i in own:
             back = tuple(-c if k < plane else c for k, c in enumerate(self.lattice.c[i]))
             j = self.lattice.c.index(back)
             if i in done or i == j:
                 continue
             done |= {i, j}
-            pairs.append((i, j))
+            mirrored.append((i, j))
             lines.append(f"const real s_{i} = {source}[{i}] + {source}[{j}];")
             if self.lattice.c[i][:plane] != (0,) * plane:
                 lines.append(f"const real d_{i} = {source}[{i}] - {source}[{j}];")
@@ -126,7 +126,7 @@ class Parts:
         for axes in self.in_plane(step):
             terms = [f"{source}[{i}]" for i in still] if not axes else []
             kind = "d" if len(axes) == 1 else "s"
-            for i, _ in pairs:
+            for i, _ in mirrored:
                 weight = self.weight(i, axes)
                 terms += [f"{'-' if weight < 0 else ''}{kind}_{i}"] if weight else []
             lines.append(f"const real {target(axes)} = {chain(terms)};")

@@ -28,6 +28,7 @@ class Collision(Parameters):
     numbers: ClassVar[tuple[str, ...]] = ()
     second_order: ClassVar[bool] = False  # what leaves the cell has no moments beyond the second
     needs_isotropy: ClassVar[int] = 4
+    linear: ClassVar[bool] = True  # f* = f + F - R(d) with `relax`; False: `collide` does otherwise
     lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
     equilibria: ClassVar[tuple[str, ...] | None] = None  # that it can have, first the usual one
     forces: ClassVar[tuple[str, ...] | None] = None  # that it takes; None: all

@@ -21,6 +21,7 @@ class InFrame(Collision):
 
     equilibria = ("hermite",)
     shear_rate = "omega"
+    linear = False
 
     def structure(self):
         """Also the names of the rates that are one."""

@@ -4,8 +4,8 @@ from fractions import Fraction
 from math import log
 
 from mpilbm.formulas.functions import largest, log2, smallest, where
+from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision, unnamed
-from mpilbm.physics.equilibria import dot
 from mpilbm.physics.equilibria.entropic import Entropic as Minimiser
 from mpilbm.registry import register
 
@@ -30,6 +30,7 @@ class Entropic(Collision):
     """
 
     equilibria = ("entropic",)
+    linear = False
     forces = ("exact_difference",)
     lattices = Minimiser.lattices
 

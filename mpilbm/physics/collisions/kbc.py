@@ -4,10 +4,10 @@ from fractions import Fraction
 from math import prod
 
 from mpilbm.formulas.functions import largest, quotient, unnamed
+from mpilbm.physics.algebra import dot, expanded, pairs
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.collisions.central_moment_transform import label
 from mpilbm.physics.collisions.entropic import TINY
-from mpilbm.physics.equilibria import dot, expanded, pairs
 from mpilbm.physics.equilibria.entropic import excess, product
 from mpilbm.registry import register
 
@@ -24,6 +24,7 @@ class KBC(Collision):
     """
 
     equilibria = ("entropic",)
+    linear = False
     lattices = ("D2Q9", "D3Q27")
 
     def rates(self, nu, lattice):

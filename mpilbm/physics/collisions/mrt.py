@@ -4,8 +4,8 @@ from fractions import Fraction
 
 from pydantic import Field
 
+from mpilbm.physics.algebra import dot, expanded
 from mpilbm.physics.collisions import Collision, unnamed
-from mpilbm.physics.equilibria import dot, expanded
 from mpilbm.physics.lattices.basis import basis
 from mpilbm.registry import register
 

@@ -1,9 +1,7 @@
 """Relaxation of the second moments; those beyond them follow by recursion."""
 
-from itertools import combinations_with_replacement
-
+from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
-from mpilbm.physics.equilibria import dot
 from mpilbm.physics.equilibria.hermite import squares_and_others, third_order
 from mpilbm.registry import register
 
@@ -33,7 +31,7 @@ class RecursiveRegularized(InFrame):
 
     def _to_third_order(self, lattice, f, density, rho, u, kept, let) -> list:
         A = {}
-        for a, b in combinations_with_replacement(range(lattice.D), 2):
+        for a, b in pairs(lattice.D):
             rest = lattice.cs2 * density if a == b else 0
             second = dot([c[a] * c[b] for c in lattice.c], f) - rest - rho * u[a] * u[b]
             A[a, b] = A[b, a] = let(label("kept", (a, b)), kept * second)

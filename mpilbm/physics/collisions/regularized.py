@@ -1,7 +1,7 @@
 """Relaxation of the second moments; all that is beyond them is taken away."""
 
+from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision
-from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 
 

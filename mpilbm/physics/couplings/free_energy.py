@@ -6,8 +6,8 @@ from math import acos, cos, pi, radians, sin, sqrt
 
 from pydantic import Field
 
+from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.couplings import Coupling, solids
-from mpilbm.physics.equilibria import dot, pairs
 from mpilbm.registry import make, register
 from mpilbm.units import tau_from_viscosity
 

@@ -7,10 +7,10 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from mpilbm.formulas.parser import FormulaError
+from mpilbm.physics.algebra import dot
 from mpilbm.physics.couplings import Coupling, fluid_names, solids
 from mpilbm.physics.couplings.phases import phase_warnings
 from mpilbm.physics.couplings.potential import Potential
-from mpilbm.physics.equilibria import dot
 from mpilbm.registry import find, make, names, register
 
 
@@ -249,8 +249,7 @@ class ShanChen(Coupling):
 
 def momentum_rate(collision, viscosity: float, lattice) -> float:
     """The rate at which a collision relaxes the first moments; 0 where it keeps or bends them."""
-    own = type(collision).collide.__module__ != "mpilbm.physics.collisions"  # not the base class's
-    if own or collision.closure:
+    if not collision.linear or collision.closure:
         return 0.0
     if collision.lattices and lattice.name not in collision.lattices:
         return 0.0

@@ -1,9 +1,9 @@
 """Equilibrium distributions, written for stored deviations and full populations alike."""
 
 from fractions import Fraction
-from itertools import combinations_with_replacement
 from typing import ClassVar
 
+from mpilbm.physics.algebra import dot, expanded, one_way
 from mpilbm.registry import Parameters
 
 
@@ -71,24 +71,3 @@ def with_moments(lattice, density, momentum, stress) -> list:
         even = density + (cc - D * cs2) / n * trace + dot(weights.values(), stress.values())
         f.append(w * even + sign * w * dot(forward, momentum) / cs2)
     return f
-
-
-def dot(a, b):
-    """Scalar product of two vectors of expressions or numbers, zero terms left out."""
-    return sum((x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0), 0)
-
-
-def pairs(D: int) -> list[tuple[int, int]]:
-    """(a, b), a <= b: the components of a symmetric tensor."""
-    return list(combinations_with_replacement(range(D), 2))
-
-
-def expanded(value):
-    """A sum of products where symbolic, so that equal terms cancel; numbers as they are."""
-    return value.expand() if hasattr(value, "expand") else value
-
-
-def one_way(c: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """(1, c) or (-1, -c), so that c and -c give the same vector and opposite signs."""
-    back = tuple(-a for a in c)
-    return (1, c) if c >= back else (-1, back)

@@ -1,6 +1,7 @@
 """The usual second-order equilibrium."""
 
-from mpilbm.physics.equilibria import Equilibrium, dot, one_way, pairs, with_moments
+from mpilbm.physics.algebra import dot, one_way, pairs
+from mpilbm.physics.equilibria import Equilibrium, with_moments
 from mpilbm.registry import register
 
 

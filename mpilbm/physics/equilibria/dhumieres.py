@@ -2,7 +2,8 @@
 
 from fractions import Fraction
 
-from mpilbm.physics.equilibria import Equilibrium, dot
+from mpilbm.physics.algebra import dot
+from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.lattices.basis import basis
 from mpilbm.registry import register
 

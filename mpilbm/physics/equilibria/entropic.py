@@ -7,7 +7,8 @@ from math import prod
 from typing import Any
 
 from mpilbm.formulas.functions import sqrt, unnamed
-from mpilbm.physics.equilibria import Equilibrium, dot, one_way
+from mpilbm.physics.algebra import dot, one_way
+from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.registry import register
 
 

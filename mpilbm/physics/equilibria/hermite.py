@@ -2,7 +2,8 @@
 
 from fractions import Fraction
 
-from mpilbm.physics.equilibria import Equilibrium, dot, one_way
+from mpilbm.physics.algebra import dot, one_way
+from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.equilibria.compressible import Compressible
 from mpilbm.registry import register
 

@@ -1,6 +1,7 @@
 """The second-order force term without lattice artefacts."""
 
-from mpilbm.physics.equilibria import dot, one_way, pairs, with_moments
+from mpilbm.physics.algebra import dot, one_way, pairs
+from mpilbm.physics.equilibria import with_moments
 from mpilbm.physics.forcing import Forcing
 from mpilbm.registry import register
 

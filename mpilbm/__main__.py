@@ -1,8 +1,8 @@
 """`python -m mpilbm` is the command `mpilbm`.
 
-Python then imports modules from the current folder first, until the lines below forbid it. Before
-them it may already have executed a file of that folder: one called mpilbm.py, or like a module of
-Python's own. In a folder of unknown origin use `mpilbm` or `python -P -m mpilbm`.
+`python -m` imports modules from the current folder first. The lines below remove that folder from
+the search path, but Python may already have executed a file in it: mpilbm.py, or one with the name
+of a standard module. In a folder from an unknown source use `mpilbm` or `python -P -m mpilbm`.
 """
 
 import os

@@ -1,34 +1,39 @@
-"""Type of a field whose table names a registered class: `collision = {name = "bgk", …}`."""
+"""Type of a field whose table selects a registered class: `collision = {name = "bgk", …}`."""
 
 import json
 from typing import Annotated, Any
 
-from pydantic_core import core_schema
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from mpilbm.registry import UnknownName, find, names
 from mpilbm.system.toml_text import shown
 
-NESTED = 1  # so deep does the schema describe a kind within itself, as shapes made of shapes
-_described: list[str] = []  # the kinds that are being described
+NESTED = 1  # how often the schema describes a kind within itself, such as shapes made of shapes
+_described: list[str] = []  # the kinds whose description is in progress
 
 
 class Choice:
-    """Annotation of a field that holds an object of one kind of the registry.
+    """Annotation of a field that holds an object of one kind: Annotated[Shape, Choice("shapes")].
 
-    A table is checked by the class that its `name` picks, with strict types: "3" or true is no
-    number. Errors carry the key path of the whole file, and the JSON schema lists every class.
+    The class that `name` selects validates the table with strict types: "3" and true are not
+    numbers. Errors contain the key path in the whole file. The JSON schema lists every class.
     """
 
     def __init__(self, kind: str):
         self.kind = kind
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"one of the {self.kind}"
 
-    def __get_pydantic_core_schema__(self, source, handler):
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.make)
 
-    def __get_pydantic_json_schema__(self, schema, handler):
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict:
         if _described.count(self.kind) > NESTED:
             return {"type": "object", "required": ["name"]}
         _described.append(self.kind)
@@ -37,8 +42,8 @@ class Choice:
         finally:
             _described.pop()
 
-    def _branches(self, handler):
-        branches = []
+    def _branches(self, handler: GetJsonSchemaHandler) -> dict:
+        branches: list[dict] = []
         for name in names(self.kind):
             branch = handler.resolve_ref_schema(
                 handler(find(self.kind, name).__pydantic_core_schema__)
@@ -46,8 +51,11 @@ class Choice:
             branches.append(branch | {"required": ["name", *branch.get("required", ())]})
         return {"oneOf": branches} if len(branches) != 1 else branches[0]
 
-    def make(self, table):
-        """The object that the table {name = …, …} describes; ValueError, UnknownName if none."""
+    def make(self, table: object) -> Any:
+        """The object described by the table {name = …, …}.
+
+        Raises ValueError if it is not such a table, UnknownName if its name is not registered.
+        """
         allowed = names(self.kind)
         example = f'{{name = "{allowed[0] if allowed else ""}"}}'
         if not isinstance(table, dict):
@@ -56,15 +64,15 @@ class Choice:
             raise ValueError(f"has no name; allowed: {', '.join(allowed)}; write {example}")
         if not isinstance(table["name"], str):
             raise UnknownName(self.kind, table["name"], allowed)
-        # as JSON: there the strict mode takes lists for tuples
+        # as JSON, for which the strict mode accepts lists as tuples
         return find(self.kind, table["name"]).model_validate_json(as_json(table), strict=True)
 
 
-def choice(kind: str):
+def choice(kind: str) -> Any:
     """The type Annotated[Any, Choice(kind)]."""
     return Annotated[Any, Choice(kind)]
 
 
 def as_json(table: dict) -> str:
-    """JSON of what a TOML file holds; dates become strings."""
+    """JSON of the values of a TOML file; dates become strings."""
     return json.dumps(table, default=str)

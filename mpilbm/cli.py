@@ -158,7 +158,8 @@ def run(case, overrides, output, restart, overwrite):
 def check(case, overrides, ranks, gpu_memory):
     """Validate a case and plan its run, without running it."""
     from mpilbm.case.case import load_case
-    from mpilbm.preflight.plan import plan, show
+    from mpilbm.preflight.plan import plan
+    from mpilbm.preflight.report import show
 
     report = plan(load_case(case, overrides), ranks, gpu_memory)
     show(report)

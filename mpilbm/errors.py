@@ -1,13 +1,13 @@
-"""What a user can get wrong or a machine can fail at, with the exit code that each ends in."""
+"""Errors for the user and the exit code of each: wrong input, and failures of the machine."""
 
 from mpilbm.printable import one_line
 
-# Exit code of a process that Ctrl-C has ended, as shells have it: 128 + SIGINT.
+# Exit code of a process that Ctrl-C ended, as in shells: 128 + SIGINT.
 INTERRUPTED = 130
 
 
 class Terminated(KeyboardInterrupt):
-    """A signal other than Ctrl-C ends the process where there is nothing to save."""
+    """A signal other than Ctrl-C ends the process before there is anything to save."""
 
     def __init__(self, name: str, number: int):
         super().__init__(f"ended by {name} before the first step")
@@ -15,10 +15,10 @@ class Terminated(KeyboardInterrupt):
 
 
 class MpilbmError(Exception):
-    """A message for the user: where, found, allowed, fix. Never shown as a traceback.
+    """A message for the user: where, value found, allowed values, fix. Shown without a traceback.
 
-    `problem` is a line or a list of lines; a line break or other control character within a line,
-    as a name may hold, becomes an escape. `failed` is False where the run ends as intended.
+    `problem` is a line or a list of lines. Control characters within a line, such as a line break
+    in a name, become escapes. `failed` is False if the run ended as intended.
     """
 
     exit_code = 1
@@ -34,7 +34,7 @@ class MpilbmError(Exception):
 
 
 class CaseError(MpilbmError):
-    """The case is wrong: one line a problem, `file: key path: what was found; what to do`."""
+    """The case is wrong: one line per problem, `file: key path: value found; fix`."""
 
     exit_code = 2
 
@@ -51,19 +51,19 @@ class CommandError(MpilbmError):
 
 
 class PluginError(MpilbmError):
-    """A file of the user's that registers names is wrong; the cause is Python's own error."""
+    """A plug-in of the user is wrong; the cause is the error that Python raised."""
 
     exit_code = 2
 
 
 class NonFiniteError(MpilbmError):
-    """The flow became infinite, not a number or faster than sound."""
+    """The flow became infinite, not a number, or faster than sound."""
 
     exit_code = 3
 
 
 class StoppedEarly(MpilbmError):
-    """A signal or the wall-time limit ended the run, which left a whole checkpoint."""
+    """A signal or the wall-time limit ended the run after it wrote a complete checkpoint."""
 
     exit_code = 4
     failed = False

@@ -1,4 +1,4 @@
-"""The public names for plug-ins: base classes, `register`, and the types that their methods use.
+"""The public names for plug-ins: base classes, `register`, and the types that methods use.
 
     from mpilbm.plugin import Collision, register
 

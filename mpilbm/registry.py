@@ -1,8 +1,8 @@
-"""One rule for the whole TOML: a `name` picks a registered class, the other keys are its fields.
+"""The registry: in each table of a case `name` selects a class, the other keys are its fields.
 
-Adding a lattice, collision, force, boundary, layout, backend, halo or output is one file in the
-folder of its kind with one `@register(kind, name)`. A user's own file is found through the
-entry-point group `mpilbm` or `--plugin FILE.py`.
+To add a lattice, collision, force, boundary, layout, backend, halo or output, add a file with one
+`@register(kind, name)` to the folder of that kind. Plug-ins are found through the entry-point group
+`mpilbm` or `--plugin FILE.py`.
 """
 
 import difflib
@@ -10,12 +10,14 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 from traceback import walk_tb
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
@@ -38,38 +40,53 @@ PACKAGES = {  # kind -> the package whose modules register its classes
 }
 KINDS = tuple(PACKAGES)
 
-_classes: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}
+AnyClass = TypeVar("AnyClass", bound=BaseModel)
+
+_classes: dict[str, dict[str, type[Any]]] = {kind: {} for kind in KINDS}
 
 
 class UnknownName(ValueError):
-    """A name that no class of its kind carries; says which do and which is nearest."""
+    """A name that is not registered; the message lists those that are and the nearest one.
 
-    def __init__(self, kind: str, name: str, allowed: tuple[str, ...], mend: str = ""):
+    `hint` ends the message if no name is near.
+    """
+
+    def __init__(self, kind: str, name: object, allowed: tuple[str, ...], hint: str = ""):
         near = difflib.get_close_matches(str(name), allowed, 1, 0.5)
-        hint = f"; did you mean '{near[0]}'?" if near else mend
+        hint = f"; did you mean '{near[0]}'?" if near else hint
         super().__init__(f"'{name}' is none of the {kind}: {', '.join(allowed)}{hint}")
         self.kind, self.name, self.allowed = kind, name, allowed
 
 
 class Parameters(BaseModel):
-    """Base of every table of a case: frozen, typed, unknown keys refused."""
+    """Base class of all tables of a case: frozen and typed; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    if TYPE_CHECKING:
 
-def register(kind: str, name: str):
-    """Class decorator: `name = "<name>"` in a table of this kind picks the class."""
+        @property
+        def name(self) -> str:
+            """The name of a registered class; `register` makes it a field."""
 
+
+def register(kind: str, name: str) -> Callable[[type[AnyClass]], type[AnyClass]]:
+    """Class decorator: `name = "<name>"` in a table of this kind selects the class.
+
+    Raises UnknownName for an unknown kind, ValueError if another class has this name.
+    """
     if kind not in KINDS:
         raise UnknownName("kinds", kind, KINDS)
 
-    def add(cls):
-        if cls.__module__.partition(".")[0] != "mpilbm":
-            _load_own(kind)  # so that a name of ours is not taken before it is there
+    def add(cls: type[AnyClass]) -> type[AnyClass]:
+        if not _is_ours(cls.__module__):
+            _load_own(kind)  # first, so that a plug-in cannot take a name of this package
         if name in _classes[kind] and _classes[kind][name].__module__ != cls.__module__:
             raise ValueError(f"two classes of {kind} are called '{name}': {cls.__module__} and "
                              f"{_classes[kind][name].__module__}")  # fmt: skip
-        cls.__pydantic_fields__["name"] = FieldInfo(annotation=Literal[name], default=name)
+        # mypy has no type for a Literal of a variable
+        only: Any = Literal[name]  # type: ignore[valid-type]
+        cls.__pydantic_fields__["name"] = FieldInfo(annotation=only, default=name)
         cls.model_rebuild(force=True)
         _classes[kind][name] = cls
         return cls
@@ -79,7 +96,7 @@ def register(kind: str, name: str):
 
 @cache
 def _load(kind: str) -> None:
-    """Import the files of one kind, and the installed plugins of all kinds."""
+    """Import the modules of one kind and the installed plug-ins of all kinds."""
     _load_own(kind)
     _load_entry_points()
 
@@ -98,12 +115,15 @@ def _load_entry_points() -> None:
 
 
 def load_plugin(path: str | Path) -> None:
-    """Import a user's file, whose `@register` lines then count like our own; else PluginError."""
+    """Import a file of the user, whose `@register` lines add names; PluginError if that fails."""
     path = Path(path)
-    spec = importlib.util.spec_from_file_location(f"mpilbm_plugin_{path.stem}", path)
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    name = f"mpilbm_plugin_{path.stem}"
+    loader = SourceFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None  # a loader was given
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except Exception as error:
         lines = [n for frame, n in walk_tb(error.__traceback__) if frame.f_globals is vars(module)]
         lines += [error.lineno] if isinstance(error, SyntaxError) and error.lineno else []
@@ -111,28 +131,32 @@ def load_plugin(path: str | Path) -> None:
 
 
 @contextmanager
-def plugin_errors():
-    """Turns what a plug-in's code raises into a PluginError that names the place in it.
+def plugin_errors() -> Iterator[None]:
+    """Turns an error raised by the code of a plug-in into a PluginError that names its line.
 
-    Also what one of our methods raises for an object of a plug-in's class, such as a method that
-    the class should have overridden. All other errors pass.
+    Also an error that a method of ours raises for an object of a plug-in's class, such as the
+    NotImplementedError of a method that the class must override. All other errors pass.
     """
     try:
         yield
     except MpilbmError:
         raise
     except Exception as error:
-        own = {cls.__module__ for kind in _classes.values() for cls in kind.values()}
-        own = {name for name in own if name.partition(".")[0] != "mpilbm"}
+        modules = {cls.__module__ for kind in _classes.values() for cls in kind.values()}
+        plugins = {name for name in modules if not _is_ours(name)}
         for frame, line in reversed(list(walk_tb(error.__traceback__))):
-            file, of = frame.f_code.co_filename, type(frame.f_locals.get("self"))
-            if frame.f_globals.get("__name__") in own:
+            file, cls = frame.f_code.co_filename, type(frame.f_locals.get("self"))
+            if frame.f_globals.get("__name__") in plugins:
                 raise _plugin_error(f"{file}, line {line}", error) from error
-            if of.__module__ in own:
-                file = getattr(sys.modules.get(of.__module__), "__file__", of.__module__)
-                where = f"{file}: {of.__name__}.{frame.f_code.co_name}"
+            if cls.__module__ in plugins:
+                file = getattr(sys.modules.get(cls.__module__), "__file__", cls.__module__)
+                where = f"{file}: {cls.__name__}.{frame.f_code.co_name}"
                 raise _plugin_error(where, error) from error
         raise
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "mpilbm"
 
 
 def _plugin_error(where: str, error: Exception) -> PluginError:
@@ -143,25 +167,25 @@ def _plugin_error(where: str, error: Exception) -> PluginError:
 
 
 def names(kind: str) -> tuple[str, ...]:
-    """All names of a kind, sorted."""
+    """All names of a kind, in alphabetical order."""
     _load(kind)
     return tuple(sorted(_classes[kind]))
 
 
 def registered() -> frozenset[tuple[str, str, type]]:
-    """All (kind, name, class) of now: what is derived from them is valid while this is the same."""
+    """All (kind, name, class) at present; results derived from them are valid while it is equal."""
     return frozenset((kind, name, find(kind, name)) for kind in KINDS for name in names(kind))
 
 
-def find(kind: str, name: str) -> type:
-    """The class of this kind and name; raises UnknownName with those that exist."""
+def find(kind: str, name: str) -> type[Any]:
+    """The class of this kind and name; raises UnknownName with the names that exist."""
     _load(kind)
     if name not in _classes[kind]:
-        raise UnknownName(kind, name, names(kind), "; one of your own needs --plugin FILE")
+        raise UnknownName(kind, name, names(kind), "; a name of your own needs --plugin FILE")
     return _classes[kind][name]
 
 
-def make(kind: str, table: dict | str):
-    """The object that a table {name = …, …} (or a bare name) describes."""
+def make(kind: str, table: dict | str) -> Any:
+    """The object described by a table {name = …, …}, or by a name alone."""
     table = {"name": table} if isinstance(table, str) else table
     return find(kind, table.get("name", "")).model_validate(table)

@@ -24,21 +24,21 @@ def test_mach():
     assert units.mach(1.0, Fraction(1, 3)) == pytest.approx(3**0.5)
 
 
-SCALES = units.Scales(cell=2.5e-4, step=1.3e-5, density=998.0)
-DIMENSIONS = {name: value for name, value in vars(units).items() if name.isupper()}
+UNITS = units.Units(cell=2.5e-4, step=1.3e-5, density=998.0)
+DIMENSIONS = {name: value for name, value in vars(units).items() if isinstance(value, tuple)}
 
 
 @pytest.mark.parametrize("name", DIMENSIONS)
 def test_there_and_back_from_si(name):
     for value in (1e-9, 0.37, 4e5):
-        there = SCALES.to_lattice(value, DIMENSIONS[name])
-        assert SCALES.to_si(there, DIMENSIONS[name]) == pytest.approx(value, rel=1e-14)
+        there = UNITS.to_lattice(value, DIMENSIONS[name])
+        assert UNITS.to_si(there, DIMENSIONS[name]) == pytest.approx(value, rel=1e-14)
 
 
 def test_numbers_without_a_dimension_are_the_same_in_si():
     """Reynolds number, drag coefficient: force / (rho u^2 A), and the pressure of rho and u."""
     nu, u, length, force, rho = 0.02, 0.05, 40.0, 1.7, 1.1
-    si = SCALES.to_si
+    si = UNITS.to_si
     re = si(u, units.VELOCITY) * si(length, units.LENGTH) / si(nu, units.VISCOSITY)
     assert re == pytest.approx(units.reynolds(nu, length, u))
     stress = si(rho, units.DENSITY) * si(u, units.VELOCITY) ** 2

@@ -1,5 +1,6 @@
-"""The case file: tables, checks, messages, units and input files; the result is a `Case`.
+"""The case file: tables, checks, messages, units and input files. The result is a `Case`.
 
-Imports no solver and no device, so a case is checked on any computer. Words that users read are in
-`tables` and `messages`. Add a key of the case file to `tables` and its checks to `checks`.
+`case` reads a file: `overrides` -> `quantities` -> `tables` (`messages` if they are invalid) ->
+`value_files` -> `checks` -> `model.Case`. Imports no solver and opens no device, so a case can be
+checked on any computer. Add a key of the case file to `tables`, and its checks to `checks`.
 """

@@ -1,30 +1,36 @@
-"""Findings that need no cell of the box: in the numbers and formulas of a case.
+"""Findings from the numbers and formulas of a case, without its cells.
 
-Each function of CHECKS takes a case without problems and returns its findings.
+Each function in CHECKS takes a case without problems and returns findings.
 """
 
 from math import pi, prod
 
 from mpilbm.case.checks import from_objects, given_speeds, norm
-from mpilbm.case.velocity_bounds import gained, leaving
+from mpilbm.case.model import Case
+from mpilbm.case.velocity_bounds import net_inflow, outward_speed
 from mpilbm.units import mach
-from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
+from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding, in_order
 from mpilbm.verdicts.limits import SEVERITY, judge_mach
 
-LOST = 2**12  # a relative change per step below 1 / LOST does not change a number of 11 bits
-USUAL_SPEED = 0.05  # where a case gives none
-GROWTH = 0.1  # relative change of the mass over a run from which the flow is another one
+LOST = 2**12  # a relative change per step below 1 / LOST does not change a number with 11 bits
+USUAL_SPEED = 0.05  # if the case gives none
+GROWTH = 0.1  # relative change of the mass during a run above which the result is wrong
 
 
-def of_case(case) -> list[Finding]:
+def of_case(case: Case) -> list[Finding]:
     """The findings of all CHECKS."""
     return [found for check in CHECKS for found in check(case)]
 
 
-def speeds(case) -> list[Finding]:
-    """Velocities with a large Mach number; `fluid.velocity` alone where no other is as large.
+def warnings_of(case: Case) -> tuple[str, ...]:
+    """The findings of all CHECKS as sentences, the most serious first."""
+    return tuple(map(str, in_order(of_case(case))))
 
-    Without initial fields that differ from cell to cell, see inspection.initial_speeds.
+
+def speeds(case: Case) -> list[Finding]:
+    """Velocities with a large Mach number; `fluid.velocity` only if no other is as large.
+
+    Initial fields that differ from cell to cell are checked by inspection.initial_speeds.
     """
     fields = {f"{fluid.initial.where}.u" for fluid in case.fluids if not fluid.initial.uniform}
     found = [each for each in given_speeds(case) if each[0] not in fields]
@@ -38,8 +44,8 @@ def speeds(case) -> list[Finding]:
     ]
 
 
-def fast_flow(case, key: str, speed: float, when: str = "") -> list[Finding]:
-    """The finding of a velocity, or none."""
+def fast_flow(case: Case, key: str, speed: float, when: str = "") -> list[Finding]:
+    """The finding for one velocity, if it is too fast."""
     number = mach(speed, case.lattice.cs2)
     sentence, level = judge_mach(number)
     if level not in SEVERITY:
@@ -48,35 +54,35 @@ def fast_flow(case, key: str, speed: float, when: str = "") -> list[Finding]:
     return [Finding(SEVERITY[level], key, f"{what} {sentence}")]
 
 
-def mass(case) -> list[Finding]:
-    """Velocities on all faces that fill or empty the box; outflows that let the mass grow."""
+def mass(case: Case) -> list[Finding]:
+    """Velocities at the faces that fill or empty the box; outflows with which the mass drifts."""
     held = any(getattr(boundary, "rho", None) is not None for boundary in case.boundaries)
     drifting = [b.name for b in case.boundaries if getattr(b, "drifts", False)]
     if drifting and not held:
         return [Finding(
             WARNING, "boundary",
-            f"no face holds the density, and with '{drifting[0]}' the mass may grow without bound; "
+            f"no face fixes the density, and with '{drifting[0]}' the mass may grow without bound; "
             "give it rho, or use characteristic",
         )]  # fmt: skip
-    inflow = gained(case)
+    inflow = net_inflow(case)
     if inflow is None:
         return []
     growth = inflow.mean * case.run.steps / prod(case.domain.size)
     change = f"the mass changes by {growth:+,.1%} during the run" if growth else "the mass varies"
     return [Finding(
         SERIOUS if abs(growth) > GROWTH else WARNING, "boundary",
-        f"the velocities of the faces bring in {inflow.net:.4g} cells a step at t = "
-        f"{inflow.t}, and no face lets the same volume out or in: {change}; give rho instead of "
-        "the velocity at one of the faces, or add an outflow",
+        f"the velocities at the faces add {inflow.net:.4g} cells per step at t = {inflow.t}, and "
+        f"no face lets this volume out: {change}; give rho instead of the velocity at one of the "
+        "faces, or add an outflow",
     )]  # fmt: skip
 
 
-def flow_through_walls(case) -> list[Finding]:
-    """Walls through which a flow leaves faster than their cells can slow it down.
+def flow_through_walls(case: Case) -> list[Finding]:
+    """Walls through which the flow leaves so fast that they are unstable.
 
-    Such a wall sets no velocity along itself, as one at rest does. The odd-even wave along it
-    grows from u_n = 2 sqrt(3) nu on, a little earlier below nu = 0.002; on D3Q13 from 2 nu.
-    Boundaries that set whole cells are left out: tamm_mott_smith is stable up to some 7 nu.
+    Such a wall does not fix the tangential velocity. The odd-even wave along it grows if
+    u_n > 2 sqrt(3) nu, slightly earlier for nu < 0.002; on D3Q13 if u_n > 2 nu. Boundaries that
+    set whole cells are not checked: tamm_mott_smith is stable up to about 7 nu.
     [Linear analysis of bgk, trt and regularized on D2Q9; runs of trt on D3Q19, mrt on D3Q13]
     """
     nu, found = min(fluid.viscosity for fluid in case.fluids), []
@@ -84,7 +90,7 @@ def flow_through_walls(case) -> list[Finding]:
     for k, boundary in enumerate(case.boundaries):
         wall = boundary.wall_at == "half" and not boundary.whole
         for face in boundary.where if wall and getattr(boundary, "velocity", None) else ():
-            out, when = leaving(case, boundary, face)
+            out, when = outward_speed(case, boundary, face)
             if out > limit:
                 found.append(Finding(
                     SERIOUS, f"boundary.{k}.velocity",
@@ -95,45 +101,45 @@ def flow_through_walls(case) -> list[Finding]:
     return found
 
 
-def sixteen_bits(case) -> list[Finding]:
-    """Changes per step that are below half a unit of the 11 bits that are stored."""
+def sixteen_bits(case: Case) -> list[Finding]:
+    """Changes per step below half a unit of the last of the 11 bits that float16 stores."""
     if case.precision.storage != "float16":
         return []
     found = []
     speed = max((speed for _, speed, _ in given_speeds(case)), default=0) or USUAL_SPEED
     length = min(case.domain.size)
-    fix = 'use storage = "float32", or measure with tools/precision_table what it costs'
+    fix = 'use storage = "float32", or measure the error with tools/precision_table'
     for fluid in case.fluids:
         force = norm(fluid.force.value) if fluid.force else 0
         if 0 < force < speed / LOST:
             found.append(
-                f"16 bits lose the force: it adds {force:.2g} a step to a speed of {speed:.2g}, "
-                f"which is stored in steps of {2 * speed / LOST:.2g}; {fix}"
+                f"16 bits lose the force: it adds {force:.2g} per step to a speed of {speed:.2g}, "
+                f"which is stored in units of {2 * speed / LOST:.2g}; {fix}"
             )
         change = fluid.viscosity * (pi / length) ** 2
         if change < 1 / LOST:
             found.append(
-                f"16 bits may lose the viscosity: across {length} cells it changes a slow flow by "
-                f"{change:.2g} of itself a step, less than half a unit of what is stored, "
+                f"16 bits may lose the viscosity: across {length} cells the relative change of a "
+                f"slow flow is {change:.2g} per step, less than half a stored unit, "
                 f"{1 / LOST:.2g}; {fix}"
             )
     return [Finding(WARNING, "precision.storage", sentence) for sentence in found]
 
 
-def intrinsics(case) -> list[Finding]:
-    """Functions of GPUs on a CPU."""
+def intrinsics(case: Case) -> list[Finding]:
+    """Fast functions of GPUs on a CPU."""
     if not (case.precision.intrinsics and case.backend.name == "cpu"):
         return []
     return [Finding(NOTE, "precision.intrinsics", "has no effect on a CPU; remove it")]
 
 
-def distances(case) -> list[Finding]:
-    """Boundaries that use the distance of the wall at masks, which have none."""
+def distances(case: Case) -> list[Finding]:
+    """Boundaries that use wall distances, at bodies from masks, which have none."""
     return [
         Finding(
             WARNING, f"body.{body.label}.boundary",
             f"'{body.boundary.name}' uses the distance of the wall along each link, but a mask has "
-            "no distances: the wall lies half-way along each link there, of first order where it "
+            "no distances: the wall is half-way along each link, which is of first order where it "
             "is curved; give the body a shape, or use bounce_back",
         )
         for body in case.bodies
@@ -141,8 +147,8 @@ def distances(case) -> list[Finding]:
     ]  # fmt: skip
 
 
-def from_registered(case) -> list[Finding]:
-    """What `warnings(case)` of registered objects returns: findings, or sentences of warnings."""
+def from_registered(case: Case) -> list[Finding]:
+    """The findings and warnings (sentences) that `warnings(case)` of registered objects returns."""
     found = []
     for sentence, item in from_objects(case, "warnings"):
         severity = item.severity if isinstance(item, Finding) else WARNING

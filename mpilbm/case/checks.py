@@ -1,21 +1,25 @@
-"""What must fit together in a case: dimensions, formulas, speeds, labels."""
+"""Checks of a whole case: dimensions, formulas, speeds, labels. Each returns problems."""
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from math import hypot, sqrt
 from typing import Any
 
 import numpy as np
 
+from mpilbm.case.model import Case, Fluid
+from mpilbm.case.tables import Body
 from mpilbm.case.velocity_bounds import fastest, wrong_values
 from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.formulas.values import names_in
+from mpilbm.physics.boundaries import Boundary
 from mpilbm.units import counted, tau_from_viscosity
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
-def check(case, tables: dict) -> list[str]:
-    """Problems of a typed case and of the tables of its file, which refuse it."""
+def check(case: Case, tables: dict) -> list[str]:
+    """The problems of a typed case and of the tables of its file; any of them refuses the case."""
     problems = _fluids(case, tables) + _labels(case) + _outputs(case)
     if case.dimensions != case.lattice.D:
         axes = ", ".join("xyz"[: case.lattice.D])
@@ -34,16 +38,16 @@ def check(case, tables: dict) -> list[str]:
     for key, speed, when in given_speeds(case, formulas=not problems):
         if speed > cs:
             problems.append(
-                f"{key}: found the speed {speed:.4g}{when}; allowed: below that of sound, "
+                f"{key}: found the speed {speed:.4g}{when}; allowed: below the speed of sound, "
                 f"{cs:.4g}; lower it, and the viscosity with it to keep the Reynolds number"
             )
     return problems
 
 
-def _fluids(case, tables) -> list[str]:
-    """Tables of one fluid beside [[fluid]], several fluids without a coupling, tau <= 1/2."""
+def _fluids(case: Case, tables: dict) -> list[str]:
+    """Top-level tables of a fluid together with [[fluid]], missing coupling, tau <= 1/2."""
     problems = [
-        f"{key}: stands beside [[fluid]], where each fluid has its own; move it into [[fluid]]"
+        f"{key}: found together with [[fluid]]; allowed: one in each [[fluid]]; move it there"
         for key in ("collision", "force", "initial")
         if key in tables and isinstance(tables["fluid"], list)
     ]
@@ -54,7 +58,7 @@ def _fluids(case, tables) -> list[str]:
         )
     for fluid in case.fluids:
         if tau_from_viscosity(fluid.viscosity, case.lattice.cs2) <= 0.5:
-            key = case.key(fluid, "viscosity") if fluid.label else "fluid.viscosity"
+            key = case.fluid_key(fluid, "viscosity")
             problems.append(
                 f"{key}: found {fluid.viscosity:g}, tau = viscosity/cs2 + 1/2 is 1/2; "
                 "allowed: tau > 1/2; raise the viscosity"
@@ -62,43 +66,44 @@ def _fluids(case, tables) -> list[str]:
     return problems
 
 
-def _rates(case) -> list[str]:
-    """Relaxation rates that kernels would hold as 0, 2 or beyond, in their own precision."""
+def _rates(case: Case) -> list[str]:
+    """Relaxation rates that are not between 0 and 2 after rounding to the precision of kernels."""
     compute, problems = case.precision.compute, []
     for fluid in case.fluids:
         for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
-            held = float(np.dtype(compute).type(rate))
-            if not 0 < held < 2:
+            rounded = float(np.dtype(compute).type(rate))
+            if not 0 < rounded < 2:
                 problems.append(
-                    f"{case.key(fluid, 'collision')}: {name} is {held:g} in {compute} with the "
+                    f"{case.key(fluid, 'collision')}: {name} is {rounded:g} in {compute} with the "
                     f"viscosity {fluid.viscosity:g}; allowed: between 0 and 2; change the "
                     f"viscosity or the parameters of {fluid.collision.name}"
                 )
     return problems
 
 
-def _labels(case) -> list[str]:
-    """Labels that two fluids or two bodies share."""
-    kinds = {"fluid": case.fluids, "body": case.bodies}
+def _labels(case: Case) -> list[str]:
+    """Labels of two fluids or two bodies."""
+    kinds: dict[str, tuple[Fluid | Body, ...]] = {"fluid": case.fluids, "body": case.bodies}
     return [
-        f"{kind}: the label '{label}' stands twice; give each its own"
+        f"{kind}: found the label '{label}' twice; give each {kind} its own label"
         for kind, entries in kinds.items()
         for label, count in Counter(entry.label for entry in entries).items()
         if count > 1
     ]
 
 
-def _outputs(case) -> list[str]:
+def _outputs(case: Case) -> list[str]:
     """Outputs that would write the same files."""
     return [
-        f"output: '{name}' stands {count} times, and each would write the same files; keep one"
+        f"output: found '{name}' {count} times; allowed: once, as each writes the same files; "
+        "keep one"
         for name, count in Counter(each.name for each in case.outputs if not each.several).items()
         if count > 1
     ]
 
 
-def _walls(case) -> list[str]:
-    """Faces that are not there, stand twice in one entry, or are missing."""
+def _walls(case: Case) -> list[str]:
+    """Entries of [[boundary]] with unknown, repeated or no faces."""
     problems = []
     for index, boundary in enumerate(case.boundaries):
         faces = [f"{axis}{side}" for axis in "xyz"[: case.dimensions] for side in "-+"]
@@ -110,24 +115,24 @@ def _walls(case) -> list[str]:
                 found = f"found '{face}' in {case.dimensions}D"
                 problems.append(f"{key}: {found}; allowed: {', '.join(faces)}")
             elif count > 1:
-                problems.append(f"{key}: '{face}' stands twice; remove one")
+                problems.append(f"{key}: found '{face}' twice; remove one")
     return problems
 
 
-def _initial(case) -> list[str]:
-    """Wrong number of components, formulas that cannot be read, a density that is none."""
+def _initial(case: Case) -> list[str]:
+    """Initial fields: number of components, formulas, density, settings that are not defined."""
     problems = []
     for fluid in case.fluids:
         initial, key = fluid.initial, fluid.initial.where
         if initial.non_equilibrium and case.lattice.isotropy < 4:
             problems.append(
-                f"{key}.non_equilibrium: is not defined on {case.lattice.name}, whose stress needs "
-                "more than weights; allowed: lattices isotropic to order 4; use iterate"
+                f"{key}.non_equilibrium: is not defined on {case.lattice.name}; allowed: lattices "
+                "that are isotropic to order 4; use iterate"
             )
         if initial.iterate and not case.layout.populations and (case.boundaries or case.bodies):
             problems.append(
                 f"{key}.iterate: found {initial.iterate}; the layout '{case.layout.name}' cannot "
-                "hold the velocity at walls; choose the layout 'ab' or 'esopull'"
+                "keep the velocity fixed at walls; use the layout 'ab' or 'esopull'"
             )
         if len(initial.u) != case.dimensions:
             axes = ", ".join("xyz"[: case.dimensions])
@@ -138,7 +143,9 @@ def _initial(case) -> list[str]:
         allowed = LEAST_DENSITY, LARGEST_DENSITY
         if not isinstance(initial.rho, str) and not allowed[0] <= initial.rho <= allowed[1]:
             problems.append(f"{key}.rho: found {initial.rho:g}; allowed: {DENSITIES}; 1 is usual")
-        values = {"rho": initial.rho} | {f"u.{axis}": u for axis, u in enumerate(initial.u)}
+        values: dict[str, float | str] = {"rho": initial.rho} | {
+            f"u.{axis}": u for axis, u in enumerate(initial.u)
+        }
         for name, value in values.items():
             try:
                 if isinstance(value, str):
@@ -148,40 +155,42 @@ def _initial(case) -> list[str]:
     return problems
 
 
-def from_objects(case, what: str) -> list[tuple[str, Any]]:
-    """(key path and sentence, item) of each item of `what(case)` of the registered objects.
+def from_objects(case: Case, method: str) -> list[tuple[str, Any]]:
+    """(sentence with key path, item) for each item of `method(case)` of all registered objects.
 
-    An item is a sentence, or a finding with one; it may begin with a key of its object.
+    An item is a sentence or a finding. It may begin with a key of its object.
     """
     found = []
     for where, thing in case.objects():
-        for item in getattr(thing, what)(case) if hasattr(thing, what) else ():
+        for item in getattr(thing, method)(case) if hasattr(thing, method) else ():
             begins = re.match(r"\w+", str(item))
             is_key = begins and begins[0] in type(thing).model_fields
             found.append((f"{where}{'.' if is_key else ': '}{item}", item))
     return found
 
 
-def given_speeds(case, formulas: bool = True):
-    """(key path, |u|, when it is reached) of every velocity; `formulas`: all of these are right."""
+def given_speeds(case: Case, formulas: bool = True) -> Iterator[tuple[str, float, str]]:
+    """(key path, |u|, text with the time at which it is reached) of each velocity in the case.
+
+    `formulas`: also evaluate formulas; without it they count as 0.
+    """
     for fluid in case.fluids:
         if fluid.velocity is not None:
-            key = case.key(fluid, "velocity") if fluid.label else "fluid.velocity"
-            yield key, fluid.velocity, ""
+            yield case.fluid_key(fluid, "velocity"), fluid.velocity, ""
         yield f"{fluid.initial.where}.u", norm(fluid.initial.u), ""
     for key, boundary, shape in owners(case):
         numbers = norm(getattr(boundary, "velocity", None) or ()), ""
         yield f"{key}.velocity", *(fastest(case, boundary, shape) if formulas else numbers)
 
 
-def owners(case):
-    """(key path, boundary, shape) of all boundaries; the shape of bodies that have one."""
+def owners(case: Case) -> Iterator[tuple[str, Boundary, Any]]:
+    """(key path, boundary, shape) of all boundaries; the shape of a body, or None."""
     for index, boundary in enumerate(case.boundaries):
         yield f"boundary.{index}", boundary, None
     for body in case.bodies:
         yield f"body.{body.label}.boundary", body.boundary, body.shape
 
 
-def norm(vector) -> float:
-    """|vector|; components that are formulas count as 0."""
+def norm(vector: Iterable) -> float:
+    """|vector|; components given by formulas count as 0."""
     return hypot(*(value for value in vector if isinstance(value, int | float)))

@@ -1,11 +1,13 @@
-"""The initial fields of a fluid, from numbers and formulas or from a snapshot."""
+"""The initial fields of a fluid: from numbers and formulas, or from a snapshot."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
 
-from mpilbm.case.input_fields import check_snapshot, load_snapshot, stored
+from mpilbm.case.input_fields import Shape, check_snapshot, load_snapshot, stored
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import names_in
@@ -13,52 +15,56 @@ from mpilbm.physics.lattices import x_of
 from mpilbm.registry import Parameters
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
-BLOCK_CELLS = 2**14  # evaluated at a time
+BLOCK_CELLS = 2**14  # evaluated together
 
 
-class Initial(Parameters):
+class InitialFields(Parameters):
     """Density and velocity at t = 0: numbers or formulas, one u per dimension, or a `file`.
 
-    `where` and `path` are the key path and the file, for messages; no cell may be faster than
-    `max_speed`. `staggered`: as the lattice has it.
+    The first five fields are those of InitialTable. `periodic` is of the box, `staggered` of the
+    lattice; no cell may be faster than `max_speed`. `where` and `path` are the key path and the
+    case file, for messages.
     """
 
     rho: float | str
     u: tuple[float | str, ...]
-    where: str = "initial"
-    path: Path | None = None
-    max_speed: float = 1e300
-    staggered: bool = False
-    file: Path | None = None
-    non_equilibrium: bool = False
-    iterate: int = 0
-    periodic: tuple[bool, ...] = ()
+    file: Path | None
+    non_equilibrium: bool
+    iterate: int
+    periodic: tuple[bool, ...]
+    staggered: bool
+    max_speed: float
+    where: str
+    path: Path
 
     @property
     def uniform(self) -> bool:
-        """Whether all cells are alike."""
+        """Whether all cells have the same values."""
         return not (self.file or any(isinstance(value, str) for value in (self.rho, *self.u)))
 
     def require(self) -> None:
-        """CaseError unless the file, if there is one, is a snapshot of as many dimensions."""
+        """CaseError if `file` is given but is not a snapshot with the same number of dimensions."""
         if self.file:
-            self._told(check_snapshot, self.file, len(self.u))
+            with self._case_errors():
+                check_snapshot(self.file, len(self.u))
 
-    def _told(self, read, *arguments):
-        """What a reader returns; its ValueError as CaseError."""
+    @contextmanager
+    def _case_errors(self) -> Iterator[None]:
+        """Turns the ValueError of a reader into a CaseError that names the file."""
         try:
-            return read(*arguments)
+            yield
         except ValueError as error:
             raise CaseError(f"'{self.file}' {error}", f"{self.where}.file", self.path) from None
 
-    def evaluate(self, shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rho (n, rows, nx) and u (n, rows, nx, D), float64, of the n planes begin … end - 1.
+    def evaluate(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rho (n, rows, nx) and u (n, rows, nx, D), float64, in the n planes begin … end - 1.
 
-        `shape` = (planes, rows, nx) of the whole box as stored; centres are 0.5, 1.5, … Blocks that
-        depend on this shape alone are evaluated, so that no bit depends on how the box is cut.
-        Raises CaseError where a value is not finite, a density not positive, or a cell too fast.
+        `shape` is (planes, rows, nx), the stored cells of the whole box; cell centres are at 0.5,
+        1.5, … Formulas are evaluated in blocks that depend on `shape` alone, so that results do
+        not depend on the number of ranks. Raises CaseError if a value is not finite, a density is
+        out of range, or a cell is too fast.
         """
-        rho, u = self._read(shape, begin, end) if self.file else self._made(shape, begin, end)
+        rho, u = self._read(shape, begin, end) if self.file else self._computed(shape, begin, end)
         wrong = (rho < LEAST_DENSITY) | (rho > LARGEST_DENSITY)
         self._refuse(
             wrong, rho, "rho", begin, f"is outside the range of densities; allowed: {DENSITIES}"
@@ -70,21 +76,23 @@ class Initial(Parameters):
             self._refuse(speed > self.max_speed, speed, "u", begin, sentence)
         return rho, u
 
-    def _read(self, shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """The planes of a snapshot."""
+    def _read(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """The planes from the snapshot."""
+        assert self.file is not None
         full = (*shape[:2], shape[2] * (2 if self.staggered else 1))
-        fields = self._told(load_snapshot, self.file, full, self.periodic, begin, end)
+        with self._case_errors():
+            fields = load_snapshot(self.file, full, self.periodic, begin, end)
         rho, u = (stored(self.staggered, field, begin) for field in fields)
         total = rho + u.sum(axis=-1)
         self._refuse(~np.isfinite(total), total, "file", begin, "is not finite")
         return rho, u
 
-    def _made(self, shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """The planes by numbers and formulas."""
+    def _computed(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """The planes from numbers and formulas."""
         _, rows, nx = shape
         rho = np.empty((end - begin, rows, nx))
         u = np.empty((end - begin, rows, nx, len(self.u)))
-        targets = {"rho": (self.rho, rho)}
+        targets: dict[str, tuple[float | str, np.ndarray]] = {"rho": (self.rho, rho)}
         targets |= {f"u.{axis}": (value, u[..., axis]) for axis, value in enumerate(self.u)}
         for key, (value, target) in targets.items():
             if not isinstance(value, str):
@@ -102,11 +110,11 @@ class Initial(Parameters):
                 self._refuse(~np.isfinite(target), target, key, begin, "is not finite")
         return rho, u
 
-    def strain(self, shape, begin: int, end: int) -> np.ndarray:
-        """S_ab = (du_a/dx_b + du_b/dx_a) / 2 of planes, (n, rows, nx, D (D + 1) / 2): xx, xy, ….
+    def strain(self, shape: Shape, begin: int, end: int) -> np.ndarray:
+        """S_ab = (du_a/dx_b + du_b/dx_a) / 2 in planes, (n, rows, nx, D (D + 1) / 2): xx, xy, ….
 
-        Central differences, one-sided at faces that are not periodic; each plane from its own and
-        its neighbours alone, so that no bit depends on how the box is cut.
+        Central differences, one-sided at faces that are not periodic. The values of a plane need
+        only its two neighbours, so that results do not depend on the number of ranks.
         """
         D = len(self.u)
         inner = self.evaluate(shape, max(begin - 1, 0), min(end + 1, shape[0]))[1]
@@ -119,8 +127,8 @@ class Initial(Parameters):
         pairs = combinations_with_replacement(range(D), 2)
         return np.stack([(slopes[b][..., a] + slopes[a][..., b]) / 2 for a, b in pairs], axis=-1)
 
-    def _beyond(self, shape, plane: int) -> np.ndarray:
-        """u of the plane (1, rows, nx, D) before or behind the box: wrapped, or extrapolated."""
+    def _beyond(self, shape: Shape, plane: int) -> np.ndarray:
+        """u (1, rows, nx, D) of the plane before or after the box: periodic or extrapolated."""
         count = shape[0]
         if self.periodic[-1] or count == 1:
             plane %= count
@@ -129,7 +137,9 @@ class Initial(Parameters):
         near, far = (self.evaluate(shape, k, k + 1)[1] for k in (edge, inner))
         return 2 * near - far
 
-    def _refuse(self, bad, values, key: str, begin: int, sentence: str) -> None:
+    def _refuse(
+        self, bad: np.ndarray, values: np.ndarray, key: str, begin: int, sentence: str
+    ) -> None:
         """CaseError that names the first bad cell."""
         if not bad.any():
             return
@@ -140,16 +150,16 @@ class Initial(Parameters):
         cell = f"x={x}, y={y}" + ("" if z is None else f", z={z}")
         raise CaseError(
             f"{value:g} in cell {cell} (counted from 0) {sentence}; "
-            + ("take another file" if self.file else "change the formula"),
+            + ("use another file" if self.file else "change the formula"),
             f"{self.where}.{'file' if self.file else key}",
             self.path,
         )
 
-    def _cells(self, shape, first: int, last: int) -> dict:
+    def _cells(self, shape: Shape, first: int, last: int) -> dict[str, float | np.ndarray]:
         """The values of a formula's names in planes first … last - 1, arrays that broadcast.
 
-        So what depends on one coordinate alone is computed once, not in every cell. Staggered
-        rows have an x of their own.
+        Parts of a formula with one coordinate are therefore computed once, not in every cell. On a
+        staggered lattice x differs from row to row.
         """
         planes, rows, nx = shape
         plane, row, k = np.ogrid[first:last, :rows, :nx]
@@ -161,8 +171,8 @@ class Initial(Parameters):
         return {"x": x, "y": y, "z": z, "nx": nx, "ny": rows, "nz": planes, "t": 0.0}
 
 
-def _blocks(shape, begin: int, end: int):
-    """(first, last) of the blocks of planes of a box, equal but for the last, that hold a slab."""
+def _blocks(shape: Shape, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """(first, last) of the equal blocks of planes of the box that cover planes begin … end - 1."""
     planes, rows, nx = shape
     step = max(1, BLOCK_CELLS // (rows * nx))
     for first in range(begin // step * step, end, step):
@@ -170,7 +180,7 @@ def _blocks(shape, begin: int, end: int):
 
 
 def _slope(u: np.ndarray, axis: int, periodic: bool) -> np.ndarray:
-    """du/dx along an axis of the array; central, wrapped or one-sided at the ends."""
+    """du/dx along an axis of the array: central, at the ends periodic or one-sided."""
     if u.shape[axis] == 1:
         return np.zeros_like(u)
     if periodic:

@@ -1,14 +1,19 @@
-"""What pydantic finds wrong with a case file, as sentences with key paths of the TOML."""
+"""Turns the validation errors of pydantic into messages with the key paths of the case file."""
 
 import difflib
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from mpilbm.case.tables import LABEL, schema
 from mpilbm.registry import UnknownName
+from mpilbm.system.input_text import is_number
 from mpilbm.system.toml_text import shown
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 WANTED = {
     "greater_than": "> {gt}",
@@ -41,20 +46,21 @@ EXAMPLES = {
     ("units", "cell"): "cell = 0.001, metres",
     ("units", "density"): "density = 1000, kg/m^3 of rho = 1",
 }
-MOST_PROBLEMS = 50  # that are reported at a time
+MOST_PROBLEMS = 50  # reported together
+FORMS: dict[str, type] = {"array": list, "object": dict}
 PLACEHOLDERS = {"number": "1.0", "integer": "1", "string": '"…"', "array": "[…]", "boolean": "true"}
 
 
 def sentences(error: ValidationError, tables: dict) -> list[str]:
-    """One line a problem: key path, what was found, what is allowed."""
-    _whole_schema.cache_clear()  # a plug-in may have registered more since
+    """One line per problem: key path, value found, allowed values."""
+    _whole_schema.cache_clear()  # a plug-in may have registered more names
     lines, items = [], error.errors()
     for item in items[:MOST_PROBLEMS]:
-        # a tag that pydantic adds for a choice between two forms is no key
+        # a tag that pydantic adds for one of two forms is not a key
         keys = tuple(k for k in item["loc"] if not (isinstance(k, str) and k.startswith("<")))
         kind, context = item["type"], item.get("ctx", {})
         if kind == "too_short" and len(item["input"]) >= context["min_length"]:
-            continue  # only counts what was right; the wrong entries are reported
+            continue  # it counts valid entries only; the invalid ones are reported
         if isinstance(context.get("error"), UnknownName):
             keys = (*keys, "name")
         lines.append(
@@ -66,8 +72,9 @@ def sentences(error: ValidationError, tables: dict) -> list[str]:
 
 
 def key_path(tables: dict, keys: tuple) -> str:
-    """`body.ball.shape.radius`: a list entry goes by its label if it has one, else its index."""
-    parts, here = [], tables
+    """`body.ball.shape.radius`: entries of lists are named by label, or else by index."""
+    parts: list[str] = []
+    here: Any = tables
     for key in keys:
         here = _get(here, key)
         label = here.get("label") if isinstance(here, dict) and isinstance(key, int) else None
@@ -75,7 +82,7 @@ def key_path(tables: dict, keys: tuple) -> str:
     return ".".join(parts)
 
 
-def _sentence(item: dict, keys: tuple, tables: dict) -> str:
+def _sentence(item: "ErrorDetails", keys: tuple, tables: dict) -> str:
     kind, context, found = item["type"], item.get("ctx", {}), item["input"]
     limits = {key: _whole(value) for key, value in context.items()}
     if kind == "extra_forbidden":
@@ -88,18 +95,18 @@ def _sentence(item: dict, keys: tuple, tables: dict) -> str:
         wanted = "letters, digits, _ and -, a letter first"
     else:
         wanted = WANTED.get(kind, item["msg"].removeprefix("Input should be ")).format(**limits)
-    mend = ""
-    if kind in ("int_type", "float_type") and isinstance(found, str) and _is_number(found):
-        mend = "; remove the quotes"
+    fix = ""
+    if kind in ("int_type", "float_type") and isinstance(found, str) and is_number(found):
+        fix = "; remove the quotes"
     if kind == "int_type" and isinstance(found, float) and found.is_integer():
-        mend = f"; write {int(found)}"
+        fix = f"; write {int(found)}"
     if kind == "greater_than" and keys[-1] == "viscosity":
-        mend = "; tau = viscosity/cs2 + 1/2 must be above 1/2"
-    return f"found {shown(found)}; allowed: {wanted}{mend}"
+        fix = "; tau = viscosity/cs2 + 1/2 must be above 1/2"
+    return f"found {shown(found)}; allowed: {wanted}{fix}"
 
 
 def _unknown_key(keys: tuple, tables: dict) -> str:
-    """The sentence on a key that its table does not have."""
+    """The sentence for a key that does not exist in its table."""
     allowed = sorted(_schema_at(keys[:-1], tables).get("properties", ()))
     if not allowed:
         return "unknown key; remove it"
@@ -116,12 +123,13 @@ def _example(keys: tuple, tables: dict) -> str:
 
 
 def _schema_at(keys: tuple, tables: dict) -> dict:
-    """The part of the JSON schema that belongs to a key path of these tables."""
+    """The part of the JSON schema at a key path of these tables."""
     try:
         whole = _whole_schema()
-    except PydanticInvalidForJsonSchema:  # a plugin's class has a field of an odd type
+    except PydanticInvalidForJsonSchema:  # the class of a plug-in has a field without a JSON type
         return {}
-    here, data = whole, tables
+    here: dict = whole
+    data: Any = tables
     for key in keys:
         here = here.get("items", {}) if isinstance(key, int) else here["properties"].get(key, {})
         data = _get(data, key)
@@ -131,38 +139,31 @@ def _schema_at(keys: tuple, tables: dict) -> dict:
 
 @cache
 def _whole_schema() -> dict:
-    """The schema, which takes long to make, for all problems of a case."""
+    """The schema, kept for all problems of a case because it takes long to create."""
     return schema()
 
 
-def _variant(here: dict, definitions: dict, data) -> dict:
-    """Follow references, and among alternatives take that of the form or name of the data."""
+def _variant(here: dict, definitions: dict, data: Any) -> dict:
+    """Follow references, and select the alternative with the form or name of the data."""
     if "$ref" in here:
         return _variant(definitions[here["$ref"].rpartition("/")[2]], definitions, data)
     for alternative in here.get("oneOf", here.get("anyOf", ())):
         branch = _variant(alternative, definitions, data)
-        form = {"array": list, "object": dict}.get(branch.get("type"), ())
+        form = FORMS.get(branch.get("type", ""), ())
         name = branch.get("properties", {}).get("name", {}).get("const")
         if isinstance(data, form) and name in (None, _get(data, "name")):
             return branch
     return here
 
 
-def _get(data, key):
+def _get(data: Any, key: str | int) -> Any:
     try:
         return data[key]
     except (KeyError, IndexError, TypeError):
         return None
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _whole(value):
+def _whole(value: Any) -> Any:
+    """The value, as an integer if it is a whole number."""
     whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
     return int(value) if whole else value

@@ -1,17 +1,18 @@
-"""`--set a.1.b=value`: keys of a case given on the command line."""
+"""`--set a.1.b=value`: values of keys given on the command line."""
 
 import copy
 import tomllib
 from collections.abc import Sequence
+from typing import Any
 
 
 def override(tables: dict, settings: Sequence[str]) -> tuple[dict, list[str]]:
-    """A copy of the tables with the settings applied in order, and what is wrong with them.
+    """A copy of the tables with the settings applied in order, and the problems of the settings.
 
-    A list entry goes by its index from 0, or by the label of its table; the index after the last
-    appends. Missing tables are made.
+    An entry of a list is named by its index from 0 or by its label; the index after the last one
+    appends an entry. Missing tables are created.
     """
-    tables, problems = copy.deepcopy(tables), []
+    tables, problems = copy.deepcopy(tables), list[str]()
     for setting in settings:
         try:
             path, equals, text = setting.partition("=")
@@ -23,8 +24,8 @@ def override(tables: dict, settings: Sequence[str]) -> tuple[dict, list[str]]:
     return tables, problems
 
 
-def _value(text: str):
-    """The text as TOML, or as a plain string if it is none."""
+def _value(text: str) -> Any:
+    """The value of a TOML text; the text itself if it is not TOML."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -36,29 +37,30 @@ def _value(text: str):
     return parsed["value"] if set(parsed) == {"value"} else text
 
 
-def _set(tables: dict, parts: list[str], value) -> None:
-    """Walk to the table or list that holds the last part, making what is missing."""
-    here = tables
+def _set(tables: dict, parts: list[str], value: Any) -> None:
+    """Set a value in the table or list at the path `parts`; creates missing tables and lists."""
+    here: Any = tables
     for depth, part in enumerate(parts):
         last = depth + 1 == len(parts)
-        made = [] if not last and parts[depth + 1].isdigit() else {}
+        new: list | dict = [] if not last and parts[depth + 1].isdigit() else {}
+        key: str | int = part
         if not part:
             raise ValueError("a part of the path is empty; write a.b.c=value")
         if isinstance(here, list):
-            part = _index(here, part, ".".join(parts[:depth]))
-            if part == len(here):
-                here.append(made)
+            key = _index(here, part, ".".join(parts[:depth]))
+            if key == len(here):
+                here.append(new)
         elif not isinstance(here, dict):
             found = ".".join(parts[:depth])
             raise ValueError(f"'{found}' is {here!r}, not a table or list; set '{found}' itself")
         if last:
-            here[part] = value
+            here[key] = value
         else:
-            here = here.setdefault(part, made) if isinstance(here, dict) else here[part]
+            here = here.setdefault(key, new) if isinstance(here, dict) else here[key]
 
 
 def _index(entries: list, part: str, path: str) -> int:
-    """The place of a list entry: a number up to the length of the list, or a label in it."""
+    """The index of an entry, given as an index up to the length of the list or as a label."""
     labels = [entry.get("label") if isinstance(entry, dict) else None for entry in entries]
     if part in labels:
         return labels.index(part)

@@ -1,20 +1,31 @@
-"""The tables of a case file and their keys: what pydantic checks of them one by one."""
+"""The tables of a case file: their keys, types and limits, which pydantic checks one by one.
+
+The names of tables that have a checked counterpart end in `Table` or `File`: FluidTable and Fluid,
+InitialTable and InitialFields, UnitsTable and Units, CaseFile and Case.
+"""
 
 from functools import lru_cache
 from math import isfinite
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from mpilbm.choice import choice
+from mpilbm.backends import Backend
+from mpilbm.choice import Choice
 from mpilbm.formulas.values import Value
+from mpilbm.layouts import Layout
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.collisions import Collision
+from mpilbm.physics.couplings import Coupling
+from mpilbm.physics.forcing import Forcing
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters, find, registered
-from mpilbm.units import Scales, viscosity_from_reynolds
+from mpilbm.units import Units, viscosity_from_reynolds
 
-UNKNOWN_STEPS = 2**53 - 1  # while the other tables are checked of a case whose steps are wrong
+MOST_STEPS = 2**53 - 1
 Size = Annotated[int, Field(gt=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
-# of SI, so that no product of powers in units.py overflows: that of a torque has the cell's fifth
+# a value in SI; within these limits no unit overflows, not even torque with its cell^5
 Scale = Annotated[float, Field(ge=1e-30, le=1e30)]
 LABEL = r"^[A-Za-z][A-Za-z0-9_-]*$"
 Label = Annotated[str, Field(pattern=LABEL, max_length=64)]
@@ -23,13 +34,13 @@ Title = Annotated[str, Field(max_length=MOST_TITLE)]
 Type = Literal["float32", "float64"]
 
 
-def _default(kind: str, name: str, description: str):
-    """A field that holds an object of this kind, by default that of the name with no other keys."""
+def _default(kind: str, name: str, description: str) -> Any:
+    """A field for an object of this kind; the default is the class `name` without parameters."""
     return Field(default_factory=lambda: find(kind, name)(), description=description)
 
 
 class Domain(Parameters):
-    """The box: cells of fluid along x, y (and z), and the directions that close on themselves."""
+    """The box: fluid cells along x, y (and z), and the periodic directions."""
 
     size: tuple[Size, ...] = Field(
         min_length=2,
@@ -44,8 +55,8 @@ class Domain(Parameters):
     )
 
     @model_validator(mode="after")
-    def _as_long(self):
-        """One entry of periodic per dimension; none given: no direction is periodic."""
+    def _as_long(self) -> Self:
+        """One entry of periodic per dimension; by default no direction is periodic."""
         if not self.periodic:
             object.__setattr__(self, "periodic", (False,) * len(self.size))
         if len(self.periodic) != len(self.size):
@@ -57,9 +68,10 @@ class Domain(Parameters):
 
 
 class Precision(Parameters):
-    """Types of arithmetic and of memory; `offset`: populations are stored as deviations.
+    """Number types in arithmetic and in memory.
 
-    `intrinsics`: GPUs take their quick quotients and logarithms, of fewer digits.
+    `offset` stores populations as deviations from the fluid at rest, which keeps more digits.
+    `intrinsics` selects fast division and logarithm of a GPU, with fewer digits.
     """
 
     compute: Type = Field("float32", description="type of the arithmetic")
@@ -72,22 +84,22 @@ class Precision(Parameters):
     )
 
     @model_validator(mode="after")
-    def _enough_digits(self):
+    def _enough_digits(self) -> Self:
         if self.storage == "float16" and not (self.offset and self.compute == "float32"):
             raise ValueError(
-                'storage = "float16" has digits for small deviations alone; it needs '
+                'storage = "float16" has digits for small deviations only; it requires '
                 'offset = true and compute = "float32"'
             )
         if self.intrinsics and self.compute != "float32":
             raise ValueError(
-                'intrinsics = true needs compute = "float32": GPUs have no quick functions of '
+                'intrinsics = true requires compute = "float32": GPUs have no fast functions with '
                 "more digits; remove it"
             )
         return self
 
 
 class Steady(Parameters):
-    """Stop when |u - u_before| / |u|, taken every so many steps, is below the tolerance."""
+    """Stop when |u - u_previous| / |u|, compared every so many steps, is below the tolerance."""
 
     every: Size = Field(description="steps from one comparison to the next", examples=[1000])
     tolerance: Positive = Field(
@@ -96,11 +108,11 @@ class Steady(Parameters):
 
 
 class Run(Parameters):
-    """How long: steps in all, `walltime` in seconds."""
+    """Duration of the run in steps, and limits: `walltime` in seconds, and a steady flow."""
 
     steps: int = Field(
         ge=0,
-        lt=UNKNOWN_STEPS + 1,
+        lt=MOST_STEPS + 1,
         description="last step of the run, counted from the first start",
         examples=[10000],
     )
@@ -118,15 +130,26 @@ class Run(Parameters):
     @property
     def last(self) -> int:
         """The step up to which values that change with time are checked."""
-        return 0 if self.steps == UNKNOWN_STEPS else self.steps
+        return self.steps
 
 
-class InitialFields(Parameters):
+class UnreadRun(Run):
+    """Replaces a [run] table that has errors while the other tables are checked."""
+
+    steps: int = MOST_STEPS
+
+    @property
+    def last(self) -> int:
+        """Values that change with time are checked at t = 0 only."""
+        return 0
+
+
+class InitialTable(Parameters):
     """Density and velocity at t = 0: numbers, or formulas of x y z nx ny nz pi.
 
-    Or those of `file`, an earlier snapshot, resampled if its size differs. `non_equilibrium` adds
-    the stress of the velocity gradient; `iterate`: so many steps at this velocity in which the
-    density settles to the pressure that belongs to it.
+    Or the fields of `file`, a snapshot of an earlier run, resampled if its size differs.
+    `non_equilibrium` adds the stress of the velocity gradient to the populations. `iterate` is a
+    number of steps at fixed velocity, in which the density adapts to the pressure of this flow.
     """
 
     rho: Value = Field(1.0, description="density", examples=["1 + 0.01*cos(2*pi*x/nx)"])
@@ -152,16 +175,18 @@ class InitialFields(Parameters):
     )
 
     @model_validator(mode="after")
-    def _one_source(self):
+    def _one_source(self) -> Self:
         """Either a file, or rho and u."""
         given = [key for key in ("rho", "u") if key in self.model_fields_set]
         if self.file is not None and given:
-            raise ValueError(f"has file and {', '.join(given)}; a snapshot holds both; remove one")
+            raise ValueError(
+                f"has file and {', '.join(given)}; a snapshot contains both; remove one"
+            )
         return self
 
 
 class Viscosity(Parameters):
-    """The kinematic viscosity in lattice units, as such or as velocity * length / reynolds."""
+    """The kinematic viscosity in lattice units: a number, or velocity * length / reynolds."""
 
     viscosity: Positive | None = Field(
         None, description="kinematic viscosity, cs2 (tau - 1/2)", examples=[0.0256]
@@ -177,8 +202,8 @@ class Viscosity(Parameters):
     )
 
     @model_validator(mode="after")
-    def _one_way(self):
-        """Either `viscosity`, or all of the other three."""
+    def _one_way(self) -> Self:
+        """Either `viscosity`, or all three other keys."""
         three = ("reynolds", "length", "velocity")
         given = [key for key in three if getattr(self, key) is not None]
         missing = [key for key in three if key not in given]
@@ -198,16 +223,17 @@ class Viscosity(Parameters):
         return self
 
     def value(self) -> float:
-        """The viscosity, however it is given."""
+        """The viscosity, as given or from the Reynolds number."""
         if self.viscosity is not None:
             return self.viscosity
-        return viscosity_from_reynolds(self.reynolds, self.length, self.velocity)
+        given = self.reynolds, self.length, self.velocity
+        return viscosity_from_reynolds(*(each for each in given if each is not None))
 
 
-class Units(Parameters):
-    """What lattice units are in SI: a cell's side in m, a step in s, rho = 1 in kg/m^3.
+class UnitsTable(Parameters):
+    """SI values of the lattice units: side of a cell in m, step in s, rho = 1 in kg/m^3.
 
-    In place of `step` the `velocity` in m/s of one cell a step.
+    `velocity`, the speed of one cell per step in m/s, may be given in place of `step`.
     """
 
     cell: Scale = Field(description="side of a cell", examples=[0.001])
@@ -220,20 +246,22 @@ class Units(Parameters):
     density: Scale = Field(description="density of rho = 1", examples=[998])
 
     @model_validator(mode="after")
-    def _one_way(self):
+    def _one_way(self) -> Self:
         """Either step or velocity."""
         if (self.step is None) == (self.velocity is None):
             found = "neither" if self.step is None else "both"
             raise ValueError(
-                f"has {found} of step and velocity; give one: the seconds of a step, or the m/s "
-                "that one cell a step stands for"
+                f"has {found} of step and velocity; give one: the duration of a step in s, or the "
+                "speed of one cell per step in m/s"
             )
         return self
 
-    def scales(self) -> Scales:
-        """The same for conversions."""
-        step = self.cell / self.velocity if self.step is None else self.step
-        return Scales(self.cell, step, self.density)
+    def checked(self) -> Units:
+        """The units, whichever of `step` and `velocity` is given."""
+        if self.step is not None:
+            return Units(self.cell, self.step, self.density)
+        assert self.velocity is not None  # by _one_way
+        return Units(self.cell, self.cell / self.velocity, self.density)
 
 
 class FluidTable(Viscosity):
@@ -242,32 +270,38 @@ class FluidTable(Viscosity):
     label: Label = Field(
         description="name of the fluid in the keys of other tables and in files", examples=["oil"]
     )
-    collision: choice("collisions") = _default(
+    collision: Annotated[Collision, Choice("collisions")] = _default(
         "collisions", "bgk", "collision operator of this fluid"
     )
-    force: choice("forcing") = Field(None, description="force on this fluid")
-    initial: InitialFields = Field(
-        InitialFields(), description="initial fields of this fluid", examples=[{"rho": 0.5}]
+    force: Annotated[Forcing | None, Choice("forcing")] = Field(
+        None, description="force on this fluid"
+    )
+    initial: InitialTable = Field(
+        InitialTable(), description="initial fields of this fluid", examples=[{"rho": 0.5}]
     )
 
 
 class Body(Parameters):
-    """A solid in the flow: a shape, or the cells of a mask file, with its own boundary."""
+    """A solid in the flow: a shape or the solid cells of a mask file, with its own boundary."""
 
     label: Label = Field(
         "", description="name of the body in files and outputs; none: its index", examples=["ball"]
     )
-    shape: choice("shapes") = Field(None, description="shape of the body; or give mask")
+    shape: Annotated[Any, Choice("shapes")] = Field(
+        None, description="shape of the body; or give mask"
+    )
     mask: str | None = Field(
         None,
         description="file of the solid cells, 1 in solid and 0 in fluid; or give shape",
         examples=["rock.npy"],
     )
-    boundary: choice("boundaries") = Field(description="condition on the surface")
+    boundary: Annotated[Boundary, Choice("boundaries")] = Field(
+        description="condition on the surface"
+    )
 
     @model_validator(mode="after")
-    def _one_solid(self):
-        """Exactly one of shape and mask; the boundary of a body has no faces."""
+    def _one_solid(self) -> Self:
+        """Exactly one of shape and mask; no `where` in the boundary."""
         if (self.shape is None) == (self.mask is None):
             found = "neither" if self.shape is None else "both"
             raise ValueError(f"has {found} of shape and mask; give exactly one")
@@ -279,17 +313,17 @@ class Body(Parameters):
         return self
 
 
-def _table_or_array(value) -> str:
+def _table_or_array(value: object) -> str:
     return "<array>" if isinstance(value, list | tuple) else "<table>"
 
 
 class CaseFile(Parameters):
-    """A case as it stands in the file."""
+    """A case as it is in the file."""
 
     title: Title = Field(
         "", description="name of the case in reports and files", examples=["Lid-driven cavity"]
     )
-    lattice: choice("lattices") = Field(description="velocity set")
+    lattice: Annotated[Lattice, Choice("lattices")] = Field(description="velocity set")
     domain: Domain = Field(
         description="size of the box and its periodic directions", examples=[{"size": [64, 64]}]
     )
@@ -301,13 +335,19 @@ class CaseFile(Parameters):
         description="viscosity; an array of tables describes several fluids",
         examples=[{"viscosity": 0.01}],
     )
-    collision: choice("collisions") = _default("collisions", "bgk", "collision operator")
-    force: choice("forcing") = Field(None, description="force per volume on the fluid")
-    initial: InitialFields = Field(
-        InitialFields(), description="density and velocity at the start", examples=[{"rho": 1.0}]
+    collision: Annotated[Collision, Choice("collisions")] = _default(
+        "collisions", "bgk", "collision operator"
     )
-    coupling: choice("couplings") = Field(None, description="how several fluids interact")
-    units: Units | None = Field(
+    force: Annotated[Forcing | None, Choice("forcing")] = Field(
+        None, description="force per volume on the fluid"
+    )
+    initial: InitialTable = Field(
+        InitialTable(), description="density and velocity at the start", examples=[{"rho": 1.0}]
+    )
+    coupling: Annotated[Coupling | None, Choice("couplings")] = Field(
+        None, description="how several fluids interact"
+    )
+    units: UnitsTable | None = Field(
         None,
         description="SI values of the lattice units",
         examples=[{"cell": 0.001, "step": 5e-5, "density": 998}],
@@ -315,10 +355,16 @@ class CaseFile(Parameters):
     precision: Precision = Field(
         Precision(), description="number types", examples=[{"compute": "float64"}]
     )
-    layout: choice("layouts") = _default("layouts", "ab", "memory layout of the populations")
-    backend: choice("backends") = _default("backends", "auto", "device that runs the kernels")
-    halo: choice("halo") = _default("halo", "auto", "how neighbouring ranks exchange planes")
-    boundary: tuple[choice("boundaries"), ...] = Field(
+    layout: Annotated[Layout, Choice("layouts")] = _default(
+        "layouts", "ab", "memory layout of the populations"
+    )
+    backend: Annotated[Backend, Choice("backends")] = _default(
+        "backends", "auto", "device that runs the kernels"
+    )
+    halo: Annotated[Any, Choice("halo")] = _default(
+        "halo", "auto", "how neighbouring ranks exchange planes"
+    )
+    boundary: tuple[Annotated[Boundary, Choice("boundaries")], ...] = Field(
         (), description="conditions on the faces that are not periodic; on edges the last one wins"
     )
     body: tuple[Body, ...] = Field(
@@ -334,15 +380,17 @@ class CaseFile(Parameters):
         ],
     )
     run: Run = Field(description="duration of the run", examples=[{"steps": 1000}])
-    output: tuple[choice("outputs"), ...] = Field((), description="files that the run writes")
+    output: tuple[Annotated[Any, Choice("outputs")], ...] = Field(
+        (), description="files that the run writes"
+    )
 
 
 def schema() -> dict[str, Any]:
-    """JSON schema of a case file, with everything registered by now; not to be changed."""
+    """JSON schema of a case file, with all classes registered at present; do not modify it."""
     return _schema(registered())
 
 
 @lru_cache(maxsize=1)
 def _schema(_: frozenset) -> dict[str, Any]:
-    """Takes some 0.3 s, and each unknown key needs it."""
+    """Kept, because it takes 0.3 s and the message for each unknown key needs it."""
     return CaseFile.model_json_schema() | {"title": "mpilbm case"}

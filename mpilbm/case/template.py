@@ -8,28 +8,28 @@ from mpilbm.errors import CommandError, FileSystemError
 TEXT = """\
 # {name}: flow in a box under a sliding lid. Check it with `mpilbm check {file}`,
 # run it with `mpilbm run {file}` or `mpirun -n 2 mpilbm run {file}`,
-# look at it with `mpilbm plot {name}.out`. All numbers are in lattice units: a cell is 1 long, a
-# step takes 1. `mpilbm list` names everything that a `name` can be; `--set run.steps=100` on the
-# command line overrides any key.
+# plot it with `mpilbm plot {name}.out`. All numbers are in lattice units: the side of a cell is 1,
+# and a step takes 1. `mpilbm list` shows all values of the keys `name`. `--set run.steps=100` on
+# the command line overrides a key.
 
 title = "Lid-driven cavity, Re = 100"
 
 [lattice]
-{lattice:<34} # velocities of a cell
+{lattice:<34} # velocity set
 
 [domain]
 {size:<34} # fluid cells along {axes}
-{periodic:<34} # directions that close on themselves
+{periodic:<34} # periodic directions
 
 [fluid]
 reynolds = 100                     # velocity * length / viscosity; or give viscosity itself
 {length:<34} # cells
-velocity = 0.1                     # cells per step; errors grow with its square, 0.1 is usual
+velocity = 0.1                     # cells per step; errors grow with its square; 0.1 is usual
 
 [collision]
-{collision:<34} # stable on coarse grids; "trt" places walls better on fine ones
+{collision:<34} # stable on coarse grids; on fine grids "trt" places walls better
 
-# [force]                          # a force on the fluid, per volume
+# [force]                          # force per volume on the fluid
 # name = "guo"
 # value = {force}
 
@@ -38,46 +38,46 @@ compute = "float32"                # arithmetic: "float32" or "float64"
 storage = "float32"                # memory
 
 [layout]
-name = "ab"                        # two arrays; "aa" needs one, half the memory
+name = "ab"                        # two arrays; "aa" has one and needs half the memory
 
 [initial]
 rho = 1.0                          # numbers, or formulas of x, y, z (cell centres), nx, ny, nz:
 {u:<34} # e.g. "0.05*sin(2*pi*x/nx)"
 
-# Each face that is not periodic belongs to one [[boundary]]; on edges the later one wins.
+# Each face that is not periodic belongs to one [[boundary]]; edges belong to the last one.
 [[boundary]]
-name = "bounce_back"               # a wall at rest, half a cell outside the last cells
+name = "bounce_back"               # wall at rest, half a cell outside the last cells
 where = {walls}
 
 [[boundary]]
-name = "bounce_back"               # a wall that moves in its plane
+name = "bounce_back"               # wall that moves in its plane
 where = ["{lid}"]
 velocity = {velocity}
 
-# [[body]]                         # a solid in the flow
+# [[body]]                         # solid in the flow
 # label = "obstacle"
 # shape = {{name = "{shape}", centre = {centre}, radius = 6.5}}
 # boundary = {{name = "bounce_back"}}
 
 [run]
 steps = {steps}
-steady = {{every = 500, tolerance = 1e-6}}   # stop early if the flow changes less
+steady = {{every = 500, tolerance = 1e-6}}   # stop when the flow is steady
 
 [[output]]
 name = "snapshot"                  # rho and u, for ParaView, PyVista and `mpilbm plot`
 every = {every}
 
 [[output]]
-name = "monitor"                   # mass, energy, largest speed: monitor.csv
+name = "monitor"                   # mass, energy and largest speed in monitor.csv
 every = 100
 
 [[output]]
-name = "checkpoint"                # to go on from: mpilbm run {file} --restart auto
+name = "checkpoint"                # continue with: mpilbm run {file} --restart auto
 every = {every}
 keep = 2
 """
 
-VARIANTS = {
+VARIANTS: dict[int, dict[str, str | int]] = {
     2: {
         "lattice": 'name = "D2Q9"',
         "collision": 'name = "central_moment"',
@@ -116,9 +116,9 @@ VARIANTS = {
 
 
 def write(name: Path, dimensions: int) -> Path:
-    """Write NAME.toml; CommandError if there is such a file."""
+    """Write NAME.toml; CommandError if the file exists."""
     if not name.name or not str(name).isprintable():
-        raise CommandError(f"new {name}: is no name for a file; try: mpilbm new cavity")
+        raise CommandError(f"new {name}: is not a name for a file; try: mpilbm new cavity")
     path = name if name.suffix == ".toml" else name.with_name(name.name + ".toml")
     text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions])
     try:
@@ -128,6 +128,8 @@ def write(name: Path, dimensions: int) -> Path:
         raise CommandError(f"{path}: exists; choose another name or remove it first") from error
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            raise CommandError(f"{path}: no folder {path.parent}; make it first") from error
+            raise CommandError(
+                f"{path}: there is no folder {path.parent}; create it first"
+            ) from error
         raise FileSystemError(f"{path}: {error.strerror}; choose another place") from error
     return path

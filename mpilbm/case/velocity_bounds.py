@@ -1,36 +1,39 @@
-"""What the numbers and formulas of boundaries reach during a run, known before it."""
+"""Bounds of velocities and densities during a run, from the numbers and formulas of a case."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot, prod, sqrt
+from typing import Any
 
 import numpy as np
 
+from mpilbm.case.model import Case, Fluid
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import CellValue, Plane, Series
-from mpilbm.physics.boundaries import key_of
+from mpilbm.physics.boundaries import Boundary, key_of
 from mpilbm.verdicts.limits import DENSITIES, FAST, LARGEST_DENSITY, LEAST_DENSITY
 
 ALONG = 33  # points along each side of a face or body at which formulas are evaluated
-TIMES = 9  # steps of a run at which what flows in and out is compared
-EVALUATIONS = 10**5  # of a formula; where there are more steps some are left out
+TIMES = 9  # steps of a run at which inflow and outflow are compared
+EVALUATIONS = 10**5  # of a formula at most; if a run has more steps, some are left out
 BLOCK_CELLS = 2**16  # evaluated together
-LOOKED_AT = 2**22  # cells whose initial fields are evaluated
+SAMPLED_CELLS = 2**22  # at most, of the initial fields
 PLACE = {"x", "y", "z"}
 
 
-def fastest(case, boundary, shape=None) -> tuple[float, str]:
-    """The largest |velocity| of a boundary between t = 0 and the last step, and when it is reached.
+def fastest(case: Case, boundary: Boundary, shape: Any = None) -> tuple[float, str]:
+    """The largest |velocity| of a boundary during the run, and a text with its time.
 
-    And, in words too, from when on it is above the speed of sound, or else above FAST times it,
-    where that is later than t = 0. Formulas of t alone are evaluated at every step, others at some
-    points of the face, or within the shape of a body (of the whole box for a mask).
+    If the speed exceeds a limit only after t = 0, the text also says when: the speed of sound or,
+    if that is never exceeded, FAST times it. Formulas of t alone are evaluated at every step,
+    others at some points of the face or in the shape of a body (for a mask, of the whole box).
     """
     velocity = getattr(boundary, "velocity", None) or ()
     if not any(isinstance(v, str | Series | Plane) for v in velocity):
         return hypot(*velocity), ""
-    t, components = reached(case, boundary, shape, velocity)
-    with np.errstate(over="ignore"):  # an infinite speed is refused as any other
+    t, components = sampled(case, boundary, shape, velocity)
+    with np.errstate(over="ignore"):  # an infinite speed is refused like other speeds
         speed = np.sqrt(sum(np.square(v) for v in components))
     if not speed.size:
         return 0.0, ""
@@ -44,20 +47,22 @@ def fastest(case, boundary, shape=None) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class InitialRange:
-    """The largest |u|, and the least and largest density, of a fluid at t = 0."""
+    """The largest |u|, and the smallest and largest density, of a fluid at t = 0."""
 
     speed: float
     least: float
     largest: float
 
 
-def initial_range(case, fluid) -> InitialRange:
-    """Of all cells or, in a box of more than LOOKED_AT, of evenly spaced planes.
+def initial_range(case: Case, fluid: Fluid) -> InitialRange:
+    """The range over all cells; in a box of more than SAMPLED_CELLS, over evenly spaced planes.
 
-    Raises CaseError as Initial.evaluate does.
+    Raises CaseError like InitialFields.evaluate.
     """
     planes, initial = case.shape[0], fluid.initial
-    count = 1 if initial.uniform else max(1, min(planes, LOOKED_AT * planes // prod(case.shape)))
+    count = (
+        1 if initial.uniform else max(1, min(planes, SAMPLED_CELLS * planes // prod(case.shape)))
+    )
     middles = ((2 * k + 1) * planes // (2 * count) for k in range(count))
     pieces = ((plane, plane + 1) for plane in middles)
     found = []
@@ -68,16 +73,16 @@ def initial_range(case, fluid) -> InitialRange:
     return InitialRange(sqrt(max(squares)), min(least), max(largest))
 
 
-def largest_speed(case, initial=()) -> float:
-    """The largest |u| that the case gives to a fluid, boundary or body; `initial`: the ranges."""
+def largest_speed(case: Case, initial: Sequence[InitialRange] = ()) -> float:
+    """The largest |u| of fluids, boundaries, bodies and the `initial` fields in a case."""
     speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
     speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
     speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
     return max(speeds + [each.speed for each in initial])
 
 
-def require_forces(case, begin: int, end: int) -> None:
-    """CaseError unless the forces on all fluids are finite in planes begin … end - 1 at t = 0."""
+def require_forces(case: Case, begin: int, end: int) -> None:
+    """CaseError if a force on a fluid is not finite in planes begin … end - 1 at t = 0."""
     for number, fluid in enumerate(case.fluids):
         for k, value in enumerate(case.force_on(number)):
             for block in _blocks(case.shape, begin, end) if value.coordinates else ():
@@ -86,20 +91,20 @@ def require_forces(case, begin: int, end: int) -> None:
                     raise CaseError(problem, where, case.path)
 
 
-def _blocks(shape, begin: int, end: int):
-    """(first, last) of pieces of these planes."""
+def _blocks(shape: tuple[int, int, int], begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """(first, last) of blocks of these planes."""
     step = max(1, BLOCK_CELLS // (shape[1] * shape[2]))
     for first in range(begin, end, step):
         yield first, min(first + step, end)
 
 
-def wrong_values(case, boundary, shape=None) -> list[str]:
-    """Formulas that are infinite or not a number somewhere, and densities that are none."""
+def wrong_values(case: Case, boundary: Boundary, shape: Any = None) -> list[str]:
+    """Formulas with values that are not finite, and densities out of range."""
     found = []
     for name, value in boundary.values().items():
         if not isinstance(value, str):
             continue
-        t, (values,) = reached(case, boundary, shape, (value,))
+        t, (values,) = sampled(case, boundary, shape, (value,))
         density = (values >= LEAST_DENSITY) & (values <= LARGEST_DENSITY)
         allowed = np.isfinite(values) & (density | (name != "rho"))
         for k, point in np.argwhere(~allowed)[:1]:
@@ -116,20 +121,21 @@ def wrong_values(case, boundary, shape=None) -> list[str]:
     return found
 
 
-def leaving(case, boundary, face: str) -> tuple[float, str]:
-    """The largest velocity out of the box that is given at a face, and when, where it varies."""
+def outward_speed(case: Case, boundary: Boundary, face: str) -> tuple[float, str]:
+    """The largest given velocity out of the box at a face, and a text with its time, if any."""
     axis = "xyz".index(face[0])
     alone = boundary.model_copy(update={"where": (face,)})
-    t, (through,) = reached(case, alone, None, boundary.velocity[axis : axis + 1])
+    velocity = getattr(boundary, "velocity", ())
+    t, (through,) = sampled(case, alone, None, velocity[axis : axis + 1])
     most = (through if face[1] == "+" else -through).max(axis=1)
     return float(most.max()), f" at t = {t[most.argmax()]}" if t.size > 1 else ""
 
 
 @dataclass(frozen=True)
 class Inflow:
-    """The volume a step that velocities on faces bring in, `net`, at time t.
+    """The volume `net` that the velocities at the faces add per step, at time t.
 
-    mean: that of `net` over the run, or 0 where it changes its sign.
+    `mean` is the mean of `net` over the run, or 0 if `net` changes its sign.
     """
 
     net: float
@@ -137,22 +143,24 @@ class Inflow:
     mean: float
 
 
-def gained(case) -> Inflow | None:
-    """The inflow at the one of some steps of the run at which it is largest.
+def net_inflow(case: Case) -> Inflow | None:
+    """The largest net inflow at TIMES steps of the run.
 
-    None where some face leaves the velocity open, and where as much flows out.
+    None if inflow and outflow are equal, or if the velocity at some face is not given.
     """
-    # the golden section, so that no period falls in with them
+    # steps by the golden section, which no period of a formula matches
     t = np.unique((case.run.last * (0.618034 * np.arange(TIMES) % 1)).astype(np.int64))
     net, gross = np.zeros(t.size), np.zeros(t.size)
     for boundary in case.boundaries:
         velocity = getattr(boundary, "velocity", None)
         if velocity is None and hasattr(boundary, "rho"):
             return None
-        for face in boundary.where if velocity is not None else ():
+        if velocity is None:
+            continue
+        for face in boundary.where:
             alone = boundary.model_copy(update={"where": (face,)})
             axis = "xyz".index(face[0])
-            _, (through,) = reached(case, alone, None, velocity[axis : axis + 1], None, t)
+            _, (through,) = sampled(case, alone, None, velocity[axis : axis + 1], None, t)
             area = case.shape[0] * case.shape[1] * case.domain.size[0] / case.domain.size[axis]
             net = net + (1 if face[1] == "-" else -1) * through.mean(axis=1) * area
             gross = gross + np.abs(through).mean(axis=1) * area
@@ -163,8 +171,18 @@ def gained(case) -> Inflow | None:
     return Inflow(float(net[most]), int(t[most]), mean)
 
 
-def reached(case, boundary, shape, values, along: int | None = ALONG, t=None):
-    """Times, and each value at (times, points); `along` None: at all cells of a face."""
+def sampled(
+    case: Case,
+    boundary: Boundary,
+    shape: Any,
+    values: Sequence,
+    along: int | None = ALONG,
+    t: np.ndarray | None = None,
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Times t, and each value at (times, points); all cells of a face if `along` is None.
+
+    `values` are numbers, formulas, Series or Planes; `shape` is that of a body, or None.
+    """
     if isinstance(values[0], Plane):
         return np.zeros(1), [each.values.reshape(1, -1) for each in values]
     formulas = [Formula(v) if isinstance(v, str) else None for v in values]
@@ -177,22 +195,22 @@ def reached(case, boundary, shape, values, along: int | None = ALONG, t=None):
     if t is None or not steps:
         every = np.linspace(0, steps, min(steps + 1, most))
         t = np.unique(every.astype(np.int64))
-    known = dict(zip(("nx", "ny", "nz"), case.domain.size, strict=False))
-    known |= places | {"t": t[:, None].astype(np.float64)}
+    times = t[:, None].astype(np.float64)
+    known = dict(zip(("nx", "ny", "nz"), case.domain.size, strict=False)) | places | {"t": times}
     found = [
-        formula.evaluate(**known) if formula else _number(value, known["t"])
+        formula.evaluate(**known) if formula else _number(value, times)
         for formula, value in zip(formulas, values, strict=True)
     ]
     return t, [np.broadcast_to(each, (t.size, points)) for each in found]
 
 
-def _number(value, t):
-    """A number, or those of a series at times t."""
-    return value.at(t) if isinstance(value, Series) else np.float64(value)
+def _number(value: float | Series, t: np.ndarray) -> float | np.ndarray:
+    """A number, or the values of a series at times t."""
+    return value.at(t) if isinstance(value, Series) else value
 
 
-def _places(case, boundary, shape, along) -> dict:
-    """Coordinates of points where a boundary is, by axis, each (1, points)."""
+def _places(case: Case, boundary: Boundary, shape: Any, along: int | None) -> dict[str, np.ndarray]:
+    """Coordinates of points of a boundary by axis, each (1, points)."""
     size = case.domain.size
     lower, upper = np.clip(shape.bounds(), 0, size) if shape else ((0,) * len(size), size)
     found = []

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.case.input_fields import load_mask
+from mpilbm.case.masks import load_mask
 from mpilbm.parallel.slabs import Slab
 
 POINTS = 1 << 20  # cell centres given to a shape at a time

@@ -1,14 +1,19 @@
-"""What the program knows, as text: names with their parameters, and the kernels of a case."""
+"""The text of `mpilbm list` and `mpilbm source`: registered names, and the kernels of a case."""
 
 import inspect
 import json
 import re
 import sys
 from types import UnionType
-from typing import Annotated, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import click
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
+from mpilbm.case.model import Case
+from mpilbm.codegen import generate
+from mpilbm.codegen.program import Program
 from mpilbm.errors import CommandError
 from mpilbm.registry import KINDS, UnknownName, find, names
 
@@ -16,7 +21,7 @@ LIMITS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "multiple_of": "multiple
 
 
 def describe(kind: str | None = None) -> dict[str, list[dict]]:
-    """Each registered name of one kind, or of all, with one line and its parameters."""
+    """The names of one kind or of all kinds, each with its summary and its parameters."""
     if kind not in (None, *KINDS):
         raise CommandError(f"list {UnknownName('kinds', kind, KINDS)}")
     return {
@@ -34,9 +39,7 @@ def _entry(kind: str, name: str) -> dict:
     }
 
 
-def _parameter(key: str, field) -> dict:
-    from pydantic_core import to_jsonable_python
-
+def _parameter(key: str, field: FieldInfo) -> dict:
     limits = [
         f"{sign} {getattr(note, word)}"
         for note in field.metadata
@@ -52,30 +55,32 @@ def _parameter(key: str, field) -> dict:
     return parameter
 
 
-def _type_text(field) -> str:
+def _type_text(field: FieldInfo) -> str:
     """`int`, `tuple[float, ...]`, `one of the equilibria`: the annotation without module names."""
     for note in field.metadata:
         if hasattr(note, "kind"):
             return f"one of the {note.kind}"
-    return _in_words(field.annotation)
+    return _annotation_text(field.annotation)
 
 
-def _in_words(of) -> str:
-    """A type as it is written in a signature, without what only tells apart its forms."""
-    origin, inner = get_origin(of), get_args(of)
+def _annotation_text(annotation: Any) -> str:
+    """A type as in a signature, without the tags that distinguish its forms."""
+    origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         chosen = [str(note) for note in inner[1:] if hasattr(note, "kind")]
-        return chosen[0] if chosen else _in_words(inner[0])
+        return chosen[0] if chosen else _annotation_text(inner[0])
     if origin in (Union, UnionType):
-        return " | ".join(map(_in_words, inner))
+        return " | ".join(map(_annotation_text, inner))
     if origin is tuple:
-        return f"tuple[{', '.join('...' if each is ... else _in_words(each) for each in inner)}]"
-    text = of.__name__ if isinstance(of, type) and not inner else str(of)
+        entries = ("..." if each is ... else _annotation_text(each) for each in inner)
+        return f"tuple[{', '.join(entries)}]"
+    plain = isinstance(annotation, type) and not inner
+    text = annotation.__name__ if plain else str(annotation)
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text).replace("NoneType", "None")
 
 
 def show(kinds: dict[str, list[dict]], as_json: bool = False) -> None:
-    """Print what `describe` found."""
+    """Print the result of `describe`."""
     if as_json:
         click.echo(json.dumps(kinds, indent=2))
         return
@@ -103,8 +108,8 @@ def _parameter_line(parameter: dict) -> str:
     return f"{parameter['name']}: {parameter['type']}{limits}{end}{what}"
 
 
-def kernel_text(program, kernel: str | None) -> str:
-    """The whole text, or from it one kernel: from the comment with its equation to its end."""
+def kernel_text(program: Program, kernel: str | None) -> str:
+    """The whole text, or the part of one kernel: from the comment with its equation to its end."""
     if kernel is None:
         return program.text
     if kernel not in program.kernels:
@@ -116,10 +121,8 @@ def kernel_text(program, kernel: str | None) -> str:
     return "\n".join(lines[start : end + 1])
 
 
-def show_source(case, kernel: str | None = None) -> None:
-    """Print the generated text of a case; in colours on a terminal."""
-    from mpilbm.codegen import generate
-
+def show_source(case: Case, kernel: str | None = None) -> None:
+    """Print the generated text of a case, in colours on a terminal."""
     text = kernel_text(generate(case), kernel)
     if not sys.stdout.isatty():
         click.echo(text)

@@ -1,8 +1,7 @@
-"""All findings of a case in one list, as `check` and the start of a run report it.
+"""All findings of a case in one list, as reported by `check` and at the start of a run.
 
-A check is a function in the CHECKS of one of three modules: case_findings (of the numbers and
-formulas alone), geometry_findings (of solids and links), or this one (of both, and of initial
-fields).
+A check is a function in the CHECKS of one of three modules: case_findings (numbers and formulas),
+geometry_findings (solids and links), or this one (both, and initial fields).
 """
 
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from mpilbm.case import case_findings
 from mpilbm.case.checks import given_speeds
+from mpilbm.case.model import Case
 from mpilbm.case.velocity_bounds import InitialRange, initial_range, largest_speed
 from mpilbm.geometry import geometry_findings
 from mpilbm.preflight import driven_flow
@@ -21,28 +21,28 @@ from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding, in_order
 from mpilbm.verdicts.fluids import of_fluid
 from mpilbm.verdicts.limits import FAST, SEVERITY
 
-# relative differences of the density: of weak compressibility, and of another flow altogether
+# relative differences of the density: noticeable compressibility, and a wrong flow
 COMPRESSED, STRONGLY = 0.1, 0.5
 TARGET = 0.1  # a Mach number with errors of one percent
-# The largest velocity of a profile is 1.5 times (channel) to 2.25 times (duct) its mean; a Reynolds
-# number may use either.
+# The largest velocity of a profile is 1.5 times (channel) to 2.25 times (duct) its mean, and a
+# Reynolds number may use either of them.
 RATIO = 2.5
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What checks look at: the case, what was found in its slabs, its initial fields.
+class Inspected:
+    """The input of a check: the case, the parts that diagnose.find returned, the initial fields.
 
-    initial: a range for each fluid, none where a checkpoint replaces the initial fields.
+    `initial` has a range for each fluid; it is empty if a checkpoint replaces the initial fields.
     """
 
-    case: object
+    case: Case
     parts: list
     initial: tuple[InitialRange, ...]
 
     @cached_property
     def pushes(self) -> list[tuple[driven_flow.Push, float]]:
-        """What drives the flow, and the speed that it reaches."""
+        """The accelerations of the flow, each with the estimated speed."""
         return [
             (push, driven_flow.speed(self.case, push, self.radius))
             for push in driven_flow.pushes(self.case)
@@ -52,39 +52,39 @@ class Seen:
     def radius(self) -> float:
         """The hydraulic radius: fluid volume over wall area."""
         links = sum(part.wall_links for part in self.parts)
-        across = sum(c[0] > 0 for c in self.case.lattice.c)  # links of a cell to a plane wall
+        across = sum(c[0] > 0 for c in self.case.lattice.c)  # links of a cell across a plane wall
         return sum(part.fluid for part in self.parts) * across / links if links else inf
 
     @cached_property
     def given(self) -> float:
-        """The largest speed that is given."""
+        """The largest speed given in the case."""
         return largest_speed(self.case, self.initial)
 
     @cached_property
     def speed(self) -> float:
-        """The largest speed that is given or, without one, that a force or pressure reaches.
+        """The largest given speed or, if none is given, the estimate for forces and pressures.
 
-        0 where that estimate is above the speed of sound, which driven_speeds reports.
+        0 if this estimate is above the speed of sound, which driven_speeds reports.
         """
         estimate = max((speed for _, speed in self.pushes), default=0.0)
         return self.given or (estimate if estimate < sqrt(self.case.lattice.cs2) else 0.0)
 
 
-def initial_ranges(case) -> tuple[InitialRange, ...]:
-    """Those of all fluids; raises CaseError where Initial.evaluate does."""
+def initial_ranges(case: Case) -> tuple[InitialRange, ...]:
+    """The ranges of all fluids; raises CaseError like InitialFields.evaluate."""
     return tuple(initial_range(case, fluid) for fluid in case.fluids)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # an infinite estimate is reported as any other
-def inspect(case, parts, initial=()) -> list[Finding]:
-    """All findings of a case, the most serious first; see Seen."""
-    seen = Seen(case, parts, initial)
+@np.errstate(over="ignore", invalid="ignore")  # infinite estimates are reported like others
+def inspect(case: Case, parts: list, initial: tuple[InitialRange, ...] = ()) -> list[Finding]:
+    """All findings of a case, the most serious first; see Inspected."""
+    seen = Inspected(case, parts, initial)
     found = [finding for check in CHECKS for finding in check(seen)]
     found += case_findings.of_case(case)
     return in_order(found + geometry_findings.findings(case, parts))
 
 
-def driven_speeds(seen: Seen) -> list[Finding]:
+def driven_speeds(seen: Inspected) -> list[Finding]:
     """Forces and pressure differences that accelerate the flow too much."""
     case, found, cs = seen.case, [], sqrt(seen.case.lattice.cs2)
     for push, speed in seen.pushes:
@@ -92,9 +92,9 @@ def driven_speeds(seen: Seen) -> list[Finding]:
         if number > FAST:
             found.append(Finding(
                 SERIOUS if number > 1 else WARNING, " and ".join(push.keys),
-                f"accelerates the flow along {'xyz'[push.axis]} to about {speed:.3g} cells a step "
+                f"accelerates the flow along {'xyz'[push.axis]} to about {speed:.3g} cells/step "
                 f"in {case.run.steps:,} steps (estimate), the Mach number {_plain(number)}; the "
-                f"method is accurate below {TARGET:g} ({TARGET * cs:.2g} cells a step) and fails "
+                f"method is accurate below {TARGET:g} ({TARGET * cs:.2g} cells/step) and fails "
                 f"near 1; reduce it by a factor of about {_plain(number / TARGET)}, or raise the "
                 "viscosity",
             ))  # fmt: skip
@@ -102,11 +102,11 @@ def driven_speeds(seen: Seen) -> list[Finding]:
 
 
 def _plain(number: float) -> str:
-    """Two digits without an exponent, below a million."""
+    """The number with two digits, without an exponent."""
     return f"{float(f'{number:.2g}'):,g}"
 
 
-def pressure_heads(seen: Seen) -> list[Finding]:
+def pressure_heads(seen: Inspected) -> list[Finding]:
     """Forces towards a wall, whose pressure compresses the fluid."""
     case, found = seen.case, []
     for push, _ in seen.pushes:
@@ -122,8 +122,8 @@ def pressure_heads(seen: Seen) -> list[Finding]:
     return found
 
 
-def densities(seen: Seen) -> list[Finding]:
-    """Densities that differ too much, or that are far from 1."""
+def densities(seen: Inspected) -> list[Finding]:
+    """Densities that differ too much, or are far from 1."""
     case = seen.case
     if case.coupling:
         return []
@@ -148,22 +148,23 @@ def densities(seen: Seen) -> list[Finding]:
             found.append(Finding(
                 WARNING, key,
                 f"found {low if low == high else (low + high) / 2:.4g}; moving walls and "
-                "rounding assume densities near 1 in lattice units; give 1, or with [units] a text "
-                'with its unit, as "998 kg/m^3"',
+                "rounding assume densities near 1 in lattice units; give 1, or with [units] a "
+                'text with its unit, such as "998 kg/m^3"',
             ))  # fmt: skip
     return found
 
 
-def verdicts(seen: Seen) -> list[Finding]:
-    """Grid Reynolds number as judged in the plan, a warning at an estimated speed; else tau.
+def verdicts(seen: Inspected) -> list[Finding]:
+    """The verdicts on the grid Reynolds number and on tau.
 
-    Where it is known, a tau near 1/2 of an uncoupled fluid adds nothing. Mach numbers are judged
-    for each key that gives a velocity.
+    At an estimated speed they are at most warnings. If the speed is known, the grid Reynolds number
+    replaces the verdict on a small tau of an uncoupled fluid. Mach numbers are checked for each key
+    that gives a velocity.
     """
     found = []
     at = "" if seen.given else f" at the estimated speed {seen.speed:.3g}"
     for fluid in seen.case.fluids:
-        where = seen.case.key(fluid, "viscosity") if fluid.label else "fluid.viscosity"
+        where = seen.case.fluid_key(fluid, "viscosity")
         for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed):
             decided = what == "tau" and seen.speed and float(value) < 1 and not seen.case.coupling
             if level in SEVERITY and what != "Mach" and not decided:
@@ -173,8 +174,8 @@ def verdicts(seen: Seen) -> list[Finding]:
     return found
 
 
-def initial_speeds(seen: Seen) -> list[Finding]:
-    """Initial velocities by formulas or from a file with a large Mach number."""
+def initial_speeds(seen: Inspected) -> list[Finding]:
+    """Initial velocities from formulas or a file with a large Mach number."""
     pairs = zip(seen.case.fluids, seen.initial, strict=False)
     return [
         found
@@ -186,11 +187,11 @@ def initial_speeds(seen: Seen) -> list[Finding]:
     ]
 
 
-def reference_velocities(seen: Seen) -> list[Finding]:
-    """A `fluid.velocity` far from the velocities of the boundaries.
+def reference_velocities(seen: Inspected) -> list[Finding]:
+    """A `fluid.velocity` that differs much from the velocities of the boundaries.
 
-    Without any, far from the initial ones. Where a force or a pressure drives the flow, only what
-    is faster counts.
+    Without these, from the initial velocities. If a force or a pressure drives the flow, only
+    larger velocities are reported.
     """
     case, found = seen.case, []
     flow = {key: speed for key, speed, _ in given_speeds(case) if "boundary" in key and speed}
@@ -203,8 +204,10 @@ def reference_velocities(seen: Seen) -> list[Finding]:
     key, speed = max(flow.items(), key=lambda item: item[1])
     for fluid in case.fluids:
         least = 0 if driven else 1 / RATIO
-        if fluid.velocity and not least <= speed / fluid.velocity <= RATIO:
-            where = case.key(fluid, "velocity") if fluid.label else "fluid.velocity"
+        if not fluid.velocity or not fluid.length:
+            continue
+        if not least <= speed / fluid.velocity <= RATIO:
+            where = case.fluid_key(fluid, "velocity")
             number = reynolds(fluid.viscosity, fluid.length, speed)
             found.append(Finding(
                 WARNING, where,

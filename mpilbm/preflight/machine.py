@@ -1,6 +1,6 @@
-"""What this installation consists of, what is missing, and the command that mends it.
+"""Describes this installation: what it consists of, what is missing, and how to fix it.
 
-Libraries that may crash or hang when loaded (MPI, HDF5, CUDA) are asked in child processes.
+Libraries that may crash or hang when loaded (MPI, HDF5, CUDA) are queried in child processes.
 """
 
 import os
@@ -19,7 +19,7 @@ from mpilbm.system import processes
 from mpilbm.units import counted
 
 SECONDS = 30  # for a child process to answer
-NODE_GPUS = Path("/proc/driver/nvidia/gpus")  # a folder for each, visible to this process or not
+NODE_GPUS = Path("/proc/driver/nvidia/gpus")  # one folder per GPU, visible to this process or not
 
 MPI_QUESTION = """
 import mpi4py
@@ -59,23 +59,23 @@ print("NVRTC %d.%d" % cupy.cuda.nvrtc.getVersion())
 
 @dataclass(frozen=True)
 class Fact:
-    """A line of the report; `mend`: the command that makes it better."""
+    """A line of the report; `fix` is what to do about a problem."""
 
     section: str
     name: str
     value: str
-    mend: str = ""
+    fix: str = ""
 
 
 def collect(probe: bool = False) -> list[Fact]:
-    """All facts, section by section."""
+    """All facts, in the order of their sections."""
     return [*versions(), *mpi(), *hdf5(), *devices(probe), *compilers(), *caches()]
 
 
 def ask(question: str) -> tuple[list[str], str]:
-    """Lines that a child Python prints, or [] and the last line of its complaint.
+    """The lines that a child Python prints, or [] and the last line of its error.
 
-    The child is no rank of a launcher that may have started this process.
+    The child is not a rank of the launcher that may have started this process.
     """
     from mpilbm.parallel.launcher import without_launcher
 
@@ -86,12 +86,12 @@ def ask(question: str) -> tuple[list[str], str]:
         return [], f"no answer within {SECONDS} s"
     if done.returncode == 0:
         return done.stdout.split("\n")[:-1], ""
-    complaint = done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"]
-    return [], complaint[-1]
+    error = done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"]
+    return [], error[-1]
 
 
 def version(*distributions: str) -> str | None:
-    """Version of the first of these distributions that is installed."""
+    """The version of the first of these distributions that is installed."""
     for name in distributions:
         try:
             return metadata.version(name)
@@ -101,18 +101,18 @@ def version(*distributions: str) -> str | None:
 
 
 def versions() -> list[Fact]:
-    """Python and the packages, each with the pip command where it is missing."""
+    """Python and the packages, with the pip command for those that are missing."""
     facts = [
         Fact("versions", "mpilbm", __version__),
         Fact("versions", "python", f"{platform.python_version()} ({sys.executable})"),
     ]
     for name in ("numpy", "sympy", "pydantic", "mpi4py", "h5py"):
         found = version(name)
-        mend = "" if found else f"pip install {name}"
-        facts.append(Fact("versions", name, found or "missing", mend))
+        fix = "" if found else f"pip install {name}"
+        facts.append(Fact("versions", name, found or "missing", fix))
     found = version("matplotlib")
-    mend = "" if found else "pip install 'mpilbm[plot]'"
-    facts.append(Fact("versions", "matplotlib", found or "missing (for `mpilbm plot`)", mend))
+    fix = "" if found else "pip install 'mpilbm[plot]'"
+    facts.append(Fact("versions", "matplotlib", found or "missing (for `mpilbm plot`)", fix))
     return facts
 
 
@@ -127,23 +127,25 @@ def mpi() -> list[Fact]:
 
 
 def launcher(library: str) -> Fact:
-    """The mpirun in PATH, and whether it belongs to the library."""
+    """The mpirun in PATH, and whether it belongs to the MPI library."""
     path = processes.locate("mpirun") or processes.locate("mpiexec")
     beside = shutil.which("mpirun", path=os.path.dirname(sys.executable))
-    mend = f"use {beside}" if beside else "put the folder of the library's own mpirun first in PATH"
+    fix = (
+        f"use {beside}" if beside else "put the folder of the mpirun of this library first in PATH"
+    )
     if path is None:
-        return Fact("MPI", "launcher", "no mpirun in PATH", mend)
+        return Fact("MPI", "launcher", "no mpirun in PATH", fix)
     own = "Open MPI" in "".join(_first_lines([path, "--version"]))
     if own != ("Open MPI" in library):
         text = f"{path} is {'Open MPI' if own else 'not Open MPI'}, the library is another MPI"
-        return Fact("MPI", "launcher", text, mend)
+        return Fact("MPI", "launcher", text, fix)
     if beside and os.path.realpath(beside) != os.path.realpath(path):
-        return Fact("MPI", "launcher", f"{path}, not the one installed beside Python", mend)
+        return Fact("MPI", "launcher", f"{path}, not the one installed beside Python", fix)
     return Fact("MPI", "launcher", path)
 
 
 def hdf5() -> list[Fact]:
-    """The HDF5 library, and who writes the files of a run in this directory."""
+    """The HDF5 library, and which ranks write the files of a run in this directory."""
     answer, problem = ask(HDF5_QUESTION)
     if not answer:
         return [Fact("HDF5", "h5py", f"none: {problem}", "pip install h5py")]
@@ -153,7 +155,7 @@ def hdf5() -> list[Fact]:
 
 
 def writers(parallel: bool) -> Fact:
-    """Who writes in this directory if all ranks are on one node, and if they are on several."""
+    """Which ranks write in this directory, with all ranks on one node and on several nodes."""
     from mpilbm.storage import file_system
 
     here = file_system.kind(Path())
@@ -163,25 +165,27 @@ def writers(parallel: bool) -> Fact:
         for one_node in (True, False)
     )
     text = one if one == several else f"{one}; on several nodes {several}"
-    mend = (
+    fix = (
         "write to a parallel file system, or install an h5py with MPI: apt-get install "
         "python3-h5py-mpi (reported as serial here, parallel under mpirun), or "
         "HDF5_MPI=ON CC=mpicc pip install --no-build-isolation --no-binary=h5py h5py"
     )
     slow = one == fallback and not parallel
-    return Fact("HDF5", "writers", f"{here or 'unknown'} file system: {text}", mend if slow else "")
+    return Fact("HDF5", "writers", f"{here or 'unknown'} file system: {text}", fix if slow else "")
 
 
 def devices(probe: bool) -> list[Fact]:
-    """GPUs as driver and CuPy see them, and whether MPI takes their memory."""
-    facts = [Fact("devices", "cpu", f"{counted(os.cpu_count(), 'core')}, {platform.machine()}")]
+    """GPUs as reported by the driver and CuPy, and whether MPI can use their memory."""
+    facts = [
+        Fact("devices", "cpu", f"{counted(os.cpu_count() or 1, 'core')}, {platform.machine()}")
+    ]
     answer, problem = ask(DRIVER_QUESTION)
     if answer == ["none"]:
         return [*facts, Fact("devices", "nvidia", "no driver, or no device")]
     if not answer or answer[0]:
-        mend = "see what nvidia-smi says; give a container access to the GPUs"
+        fix = "check the output of nvidia-smi; give a container access to the GPUs"
         text = f"cannot be used: {problem or answer[0]}"
-        return [*facts, Fact("devices", "nvidia", text, mend)]
+        return [*facts, Fact("devices", "nvidia", text, fix)]
     _, text, install = answer
     facts.append(visible(text, int(text.split()[0])))
     answer, problem = ask(DEVICE_QUESTION)
@@ -193,7 +197,7 @@ def devices(probe: bool) -> list[Fact]:
 
 
 def visible(text: str, devices: int) -> Fact:
-    """The driver, and how many GPUs of this node are hidden from this process."""
+    """The driver, and the number of GPUs of this node that are hidden from this process."""
     every = len(list(NODE_GPUS.iterdir())) if NODE_GPUS.is_dir() else 0
     if devices >= every:
         return Fact("devices", "nvidia", text)
@@ -204,21 +208,21 @@ def visible(text: str, devices: int) -> Fact:
 
 
 def device_memory(probe: bool) -> Fact:
-    """Whether MPI takes device memory, and why we think so."""
+    """Whether MPI can use device memory, and the reason."""
     from mpilbm.parallel import gpu_aware
 
-    said = gpu_aware.forced() or (gpu_aware.verdict() if probe else None)
-    if said:
-        text = f"{'yes' if said.answer else 'no'}: {said.reason}"
+    verdict = gpu_aware.forced() or (gpu_aware.verdict() if probe else None)
+    if verdict:
+        text = f"{'yes' if verdict.answer else 'no'}: {verdict.reason}"
     else:
         answer, problem = ask(SUPPORT_QUESTION)
-        text = f"{answer[-1]}, says the library" if answer else f"not known: {problem}"
+        text = f"{answer[-1]}, according to the library" if answer else f"not known: {problem}"
         text += "; `mpilbm info --probe` tests it"
     return Fact("devices", "MPI takes GPU memory", text)
 
 
 def compilers() -> list[Fact]:
-    """The C compiler that the cpu backend takes, and nvcc for the curious."""
+    """The C compiler that the cpu backend uses, and the ziglang wheel."""
     from mpilbm.backends import compiler
     from mpilbm.errors import MpilbmError
 
@@ -233,7 +237,7 @@ def compilers() -> list[Fact]:
 
 
 def caches() -> list[Fact]:
-    """Where kernels are kept, and how much."""
+    """The cache of kernels: folder and size."""
     from mpilbm.system import cache
 
     folder = cache.directory()
@@ -252,12 +256,12 @@ def _first_lines(command: list[str]) -> list[str]:
 
 
 def show(facts: list[Fact]) -> None:
-    """Print the facts by section, and below each how to fix it."""
+    """Print the facts by section, each with its fix."""
     section = ""
     for fact in facts:
         if fact.section != section:
             section = fact.section
             click.secho(section, bold=True)
         click.echo(f"  {fact.name:<12} {fact.value}")
-        if fact.mend:
-            click.echo(f"  {'':<12} " + click.style(f"-> {fact.mend}", fg="yellow"))
+        if fact.fix:
+            click.echo(f"  {'':<12} " + click.style(f"-> {fact.fix}", fg="yellow"))

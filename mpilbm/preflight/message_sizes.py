@@ -1,4 +1,4 @@
-"""What a slab sends in a step, known before there is a solver."""
+"""The bytes that a slab sends in a step, computed without a solver."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from mpilbm.solver.exchange_plan import exchange_plan
 
 
 def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
-    """Bytes and messages that a slab sends in a step, the largest of all parities.
+    """Bytes and number of messages that a slab sends in a step, the largest of all parities.
 
-    `fluid`: fluid cells of its planes, as Geometry.around; `kernels`: those of the case's program,
-    which are made where they are needed and not given.
+    `fluid`: fluid cells of its planes, as Geometry.around. `kernels`: those of the program of the
+    case; they are generated if they are needed and not given.
     """
     lattice, layout = case.lattice, case.layout
     grid = layout.grid(lattice, slab.planes, *slab.shape[1:], fluid, case.ghost)
@@ -43,7 +43,7 @@ def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
 
 
 def _behind(case, parity: int, kernels) -> list[Access]:
-    """What boundaries read that look two cells behind their links, in a step of this parity."""
+    """Reads of boundaries that use cells two planes away, in a step of this parity."""
     if case.ghost == 1:
         return []
     if kernels is None:

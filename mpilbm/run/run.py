@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm import backends, codegen
-from mpilbm.case.input_fields import require_masks
+from mpilbm.case.masks import require_masks
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly

@@ -8,6 +8,7 @@ from mpilbm.errors import FileSystemError
 from mpilbm.storage.files import sync, whole
 from mpilbm.storage.planes import system_errors
 from mpilbm.system import terminal
+from mpilbm.system.input_text import is_number
 
 
 def lines(content: bytes) -> list[str]:
@@ -27,7 +28,7 @@ def up_to(last: int, rows: list[str], columns: int, path) -> list[str]:
             break  # what follows is not needed, and a power failure may have damaged it
         values = row.split(",")
         step = int(values[0]) if re.fullmatch("[0-9]{1,18}", values[0]) else -1
-        if len(values) != columns or step <= before or not all(map(_is_number, values)):
+        if len(values) != columns or step <= before or not all(map(is_number, values)):
             raise FileSystemError(
                 f"{path}: line {number} is damaged: found {row[:80]!r}, allowed: {columns} "
                 f"numbers, the first a step above {before}; correct or remove it, or move the "
@@ -38,14 +39,6 @@ def up_to(last: int, rows: list[str], columns: int, path) -> list[str]:
         before = step
         kept.append(row)
     return kept
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 class Rows:

@@ -1,59 +1,73 @@
-"""Reads HDF5 files that others may have written: nothing is read before it was checked.
+"""Reads HDF5 files from any source; everything is checked before it is read.
 
-A file can be damaged, declare any size, hold any type, and take its values from other files. All
-problems are a ValueError, whose text follows the name of the file. Files of mpilbm end with a
+A file can be damaged, declare any size, contain any type, and refer to values in other files. All
+problems raise a ValueError whose text follows the name of the file. Files of mpilbm end with a
 digest, which is verified before HDF5 opens them.
 """
 
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
 from mpilbm.system import file_digest
 from mpilbm.system.file_digest import DamagedFileError
 
-# An all but empty dataset can declare any size; deflate makes a byte of at most 1032.
+if TYPE_CHECKING:
+    import h5py
+
+Hdf5File: TypeAlias = "h5py.File"
+Attribute = TypeVar("Attribute")
+
+# A nearly empty dataset can declare any size; deflate compresses at most 1032 bytes to one.
 MOST_PER_STORED_BYTE = 1032
 KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float"}
 
 
 class Hdf5InputError(ValueError):
-    """A file, or a part of it, that cannot be used."""
+    """A file, or a part of a file, cannot be used."""
 
 
 class Values:
-    """A dataset of numbers; indexing reads from the file. `shape`, `dtype` and `chunks` as h5py."""
+    """A dataset of numbers; indexing reads from the file.
 
-    def __init__(self, dataset):
+    `shape`, `dtype` and `chunks` are those of the h5py dataset.
+    """
+
+    def __init__(self, dataset: "h5py.Dataset"):
         self._dataset = dataset
-        self.shape, self.dtype, self.chunks = dataset.shape, dataset.dtype, dataset.chunks
+        self.shape: tuple[int, ...] = dataset.shape
+        self.dtype: np.dtype = dataset.dtype
+        self.chunks: tuple[int, ...] | None = dataset.chunks
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.shape)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> np.ndarray:
         with _as_hdf5():
             return self._dataset[index]
 
     def require_stored(self) -> None:
-        """Refuse a shape whose values cannot all be in the file, for callers with any shape."""
+        """Refuse a shape with more values than the file can contain."""
         declared = int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
         with _as_hdf5():
             stored = self._dataset.id.get_storage_size()
         if declared > MOST_PER_STORED_BYTE * stored:
             raise Hdf5InputError(
-                f"declares {declared} bytes in {self._dataset.name}, but holds {stored}; write "
+                f"declares {declared} bytes in {self._dataset.name}, but contains {stored}; write "
                 "all of its values"
             )
 
 
 @contextmanager
-def opened(path):
-    """A file opened by h5py. The digest is verified by `require_intact`, which reads all of it."""
+def opened(path: str | Path) -> Iterator[Hdf5File]:
+    """A file opened by h5py, for reading. Only `require_intact` verifies its digest."""
     import h5py
 
     _require_regular(path)
@@ -66,8 +80,11 @@ def opened(path):
             file.close()
 
 
-def require_intact(path) -> None:
-    """Verify the digest of a file, if it ends with one; once for each state of the file."""
+def require_intact(path: str | Path) -> None:
+    """Verify the digest of a file, if it ends with one; once for each state of the file.
+
+    Reads the whole file.
+    """
     state = _require_regular(path)
     try:
         _verify(path, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
@@ -78,12 +95,12 @@ def require_intact(path) -> None:
 
 
 @lru_cache(16)
-def _verify(path, *state) -> None:
+def _verify(path: str | Path, *state: int) -> None:
     if file_digest.has_digest(path):
         file_digest.verify(path)
 
 
-def _require_regular(path) -> os.stat_result:
+def _require_regular(path: str | Path) -> os.stat_result:
     try:
         with file_digest.opened(path) as number:
             return os.fstat(number)
@@ -93,10 +110,10 @@ def _require_regular(path) -> os.stat_result:
         raise Hdf5InputError(f"cannot be read: {error.strerror}") from None
 
 
-def values(file, name: str, kinds: str = "biuf") -> Values | None:
-    """The dataset of a name, None if there is no such dataset.
+def values(file: Hdf5File, name: str, kinds: str = "biuf") -> Values | None:
+    """The dataset of this name; None if there is none.
 
-    Refuses types other than `kinds` (as numpy's dtype.kind), and values that are in another file.
+    Refuses types whose dtype.kind is not in `kinds`, and values that are in another file.
     """
     import h5py
 
@@ -113,15 +130,15 @@ def values(file, name: str, kinds: str = "biuf") -> Values | None:
         raise Hdf5InputError(f"has no values in '{name}'; write all of them")
     if dtype.kind not in kinds:
         allowed = ", ".join(KINDS[kind] for kind in kinds)
-        raise Hdf5InputError(f"has type {dtype} in '{name}', allowed: {allowed}; convert it")
+        raise Hdf5InputError(f"has type {dtype} in '{name}'; allowed: {allowed}; convert it")
     return checked
 
 
-def dataset_names(file, most: int = 10) -> list[str]:
-    """Names of datasets, one more than `most` if there are that many; links are not followed."""
-    found = []
+def dataset_names(file: Hdf5File, most: int = 10) -> list[str]:
+    """Names of datasets, at most `most` + 1; links are not followed."""
+    found: list[str] = []
 
-    def visit(name, item):
+    def visit(name: str, item: object) -> bool | None:
         if hasattr(item, "shape"):
             found.append(str(name))
         return len(found) > most or None
@@ -131,22 +148,22 @@ def dataset_names(file, most: int = 10) -> list[str]:
     return found
 
 
-def attribute(file, group: str, name: str, kind: type):
-    """An attribute of a group that must be an instance of `kind`."""
+def attribute(file: Hdf5File, group: str, name: str, kind: type[Attribute]) -> Attribute:
+    """An attribute of a group, which must be an instance of `kind`."""
     with _as_hdf5():
         place = _find(file, group)
         value = None if place is None else place.attrs.get(name)
     if not isinstance(value, kind):
         found = "missing" if value is None else f"of type {type(value).__name__}"
         raise Hdf5InputError(
-            f"is no snapshot of mpilbm: its attribute '{name}' of '{group}' is {found}; take "
+            f"is not a snapshot of mpilbm: its attribute '{name}' of '{group}' is {found}; use "
             "another file"
         )
     return value
 
 
-def _find(file, name: str, links: int = 16):
-    """What a name leads to within the file by hard and soft links; None if it leads nowhere."""
+def _find(file: "h5py.Group", name: str, links: int = 16) -> Any:
+    """The item of a name within the file, by hard and soft links; None if there is none."""
     import h5py
 
     item = file
@@ -166,15 +183,16 @@ def _find(file, name: str, links: int = 16):
     return item
 
 
-def _refuse_other_file(what: str):
+def _refuse_other_file(what: str) -> NoReturn:
     raise Hdf5InputError(
-        f"takes values from another file: {what}; name that file, or copy the values into this one"
+        f"refers to values in another file: {what}; name that file, or copy the values into "
+        "this one"
     )
 
 
 @contextmanager
-def _as_hdf5():
-    """Whatever h5py raises for a damaged file, as Hdf5InputError: it has no classes of its own."""
+def _as_hdf5() -> Iterator[None]:
+    """Turns all errors of h5py into Hdf5InputError; h5py has no error class for damaged files."""
     try:
         yield
     except Hdf5InputError:

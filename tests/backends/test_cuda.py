@@ -156,8 +156,8 @@ def test_info_reports_gpus_that_are_not_visible(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     found = machine.visible("1 devices, driver for CUDA 13", 1)
     assert found.value.endswith("CUDA 13 (2 GPUs on this node, CUDA_VISIBLE_DEVICES=1)")
-    assert "--gpu-bind=none" in found.mend
-    assert machine.visible("2 devices, driver for CUDA 13", 2).mend == ""
+    assert "--gpu-bind=none" in found.fix
+    assert machine.visible("2 devices, driver for CUDA 13", 2).fix == ""
     monkeypatch.setattr(machine, "NODE_GPUS", tmp_path / "missing")
     assert machine.visible("1 devices", 1).value == "1 devices"
 

@@ -7,6 +7,7 @@ from support.case_tables import BASE, OIL, PLANE, WATER, stand_ins, tables, writ
 
 from mpilbm import registry
 from mpilbm.case.case import load_case, parse_case, schema
+from mpilbm.case.case_findings import warnings_of
 
 
 def test_a_whole_case(tmp_path):
@@ -19,7 +20,7 @@ def test_a_whole_case(tmp_path):
     assert case.bodies[0].label == "ball"
     assert case.bodies[0].shape.radius == 1.5
     assert case.outputs[0].every == 10
-    assert case.warnings == ()
+    assert warnings_of(case) == ()
     (fluid,) = case.fluids
     assert (fluid.label, fluid.viscosity, fluid.force) == ("", 0.02, None)
     assert (fluid.initial.rho, fluid.initial.u) == (1, (0, 0, 0))

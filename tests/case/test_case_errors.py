@@ -12,6 +12,7 @@ from support.case_tables import (  # noqa: F401
 )
 
 from mpilbm.case.case import load_case, parse_case
+from mpilbm.case.case_findings import warnings_of
 from mpilbm.errors import CaseError
 
 # key path, wrong value, what the message must say, in 3D
@@ -75,10 +76,10 @@ WRONG = [
     ("initial.u", [0, 0, "y^2"], "initial.u.2: 'y . 2' is not allowed.*; write a power"),
     ("initial.u", [0, 0], "initial.u: found 2 entries; allowed: 3 .x, y, z. in 3D"),
     ("initial.u", 0, "initial.u: found 0; allowed: a list"),
-    ("initial.u", [0.5, 0, 0.5], "initial.u: found the speed 0.7071; allowed: below that of sound"),
+    ("initial.u", [0.5, 0, 0.5], "initial.u: found the speed 0.7071; allowed: below the speed"),
     ("boundary.0.where", ["top"], "boundary.0.where.0: found \"top\"; allowed: 'x-'"),
     ("boundary.0.where", [], "boundary.0.where: missing; name its faces"),
-    ("boundary.0.where", ["z-", "z-"], "boundary.0.where: 'z-' stands twice"),
+    ("boundary.0.where", ["z-", "z-"], "boundary.0.where: found 'z-' twice"),
     ("boundary.1.velocity", [0, 0], "boundary.1.velocity: found 2 components; allowed: 3"),
     ("boundary.1.velocity", [0, 2, 0], "boundary.1.velocity: found the speed 2; allowed: below"),
     ("boundary.1.velocity", ["a", 0, 0], "boundary.1.velocity.0: unknown name 'a'; allowed: x"),
@@ -209,21 +210,23 @@ def test_fluids_that_do_not_fit():
         initial={"rho": 1},
     )
     assert found == [
-        "collision: stands beside [[fluid]], where each fluid has its own; move it into [[fluid]]",
-        "initial: stands beside [[fluid]], where each fluid has its own; move it into [[fluid]]",
-        "fluid: the label 'water' stands twice; give each its own",
+        "collision: found together with [[fluid]]; allowed: one in each [[fluid]]; move it there",
+        "initial: found together with [[fluid]]; allowed: one in each [[fluid]]; move it there",
+        "fluid: found the label 'water' twice; give each fluid its own label",
     ]
 
 
 def test_two_bodies_of_one_label():
     body = tables()["body"][0]
-    assert problems(body=[body, body]) == ["body: the label 'ball' stands twice; give each its own"]
+    assert problems(body=[body, body]) == [
+        "body: found the label 'ball' twice; give each body its own label"
+    ]
 
 
 def test_high_speed_is_a_warning():
     case = parse_case(tables(initial={"u": [0, 0.3, 0]}))
-    assert len(case.warnings) == 1
-    assert case.warnings[0].startswith("initial.u: the speed 0.3, Mach number 0.52, is too fast")
+    (found,) = warnings_of(case)
+    assert found.startswith("initial.u: the speed 0.3, Mach number 0.52, is too fast")
 
 
 @pytest.mark.parametrize(
@@ -252,14 +255,14 @@ def test_file_that_cannot_be_read(tmp_path):
 
 @pytest.mark.parametrize(
     ("force", "viscosity", "expected"),
-    [(1e-7, 0.1, "lose the force: it adds 1e-07 a step"), (1e-3, 1e-6, "may lose the viscosity")],
+    [(1e-7, 0.1, "lose the force: it adds 1e-07 per step"), (1e-3, 1e-6, "may lose the viscosity")],
 )
 def test_what_sixteen_bits_lose_is_told(force, viscosity, expected):
     """A force or a viscosity whose change a step is below half a unit of what is stored."""
     more = {"fluid": {"viscosity": viscosity}, "force": {"name": "guo", "value": [force, 0, 0]}}
     half = {"precision": {"compute": "float32", "storage": "float16"}}
     case = parse_case(tables(**more, **half))
-    (told,) = [w for w in case.warnings if w.startswith("precision.storage")]
+    (told,) = [w for w in warnings_of(case) if w.startswith("precision.storage")]
     assert expected in told
     single = parse_case(tables(**more))
-    assert not [w for w in single.warnings if w.startswith("precision.storage")]
+    assert not [w for w in warnings_of(single) if w.startswith("precision.storage")]

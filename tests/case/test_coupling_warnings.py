@@ -4,6 +4,7 @@ import pytest
 from support.coupled import box_of, two
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.case_findings import warnings_of
 
 
 @pytest.mark.parametrize(
@@ -14,7 +15,7 @@ def test_a_uniform_fluid_that_falls_apart_is_told(G, rho, warned):
     """The critical point of psi = 1 - exp(-rho): G = -4 at rho = ln 2."""
     coupling = {"name": "shan_chen", "G": G}
     case = parse_case(box_of("D2Q9", [4, 4], coupling=coupling, initial={"rho": rho}), "a.toml")
-    assert any("is unstable" in warning for warning in case.warnings) == warned
+    assert any("is unstable" in warning for warning in warnings_of(case)) == warned
 
 
 def interface(G, low, high, tau=1.0):
@@ -22,7 +23,7 @@ def interface(G, low, high, tau=1.0):
     rho = f"{low} + {high - low}*(1 + tanh(x - nx/2))/2"
     tables = box_of("D2Q9", [32, 4], initial={"rho": rho}, fluid={"viscosity": (tau - 0.5) / 3})
     case = parse_case(tables | {"coupling": {"name": "shan_chen", "G": G}}, "a.toml")
-    return " ".join(case.warnings)
+    return " ".join(warnings_of(case))
 
 
 def test_two_phases_that_mix_are_told():
@@ -37,10 +38,10 @@ def test_two_phases_that_mix_are_told():
         fluid["initial"] = {"rho": f"0.5 {sign} 0.45*tanh(y - ny/2)"}
     pair["coupling"]["G"] = 0.9  # they part where G^2 rho_1 rho_2 > 1, here at most 0.45^2
     assert "the densities 0.05 and 0.95 do not stay apart" in " ".join(
-        parse_case(pair, "a").warnings
+        warnings_of(parse_case(pair, "a"))
     )
     pair["coupling"]["G"] = 2.2
-    assert not parse_case(pair, "a.toml").warnings
+    assert not warnings_of(parse_case(pair, "a.toml"))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_tau_near_its_limit_is_told_of_any_psi_and_of_two_fluids(psi, G, low, hi
     else:
         tables = box_of("D2Q9", [32, 4], fluid=fluids)
     tables["coupling"] = {"name": "shan_chen", "G": G, "psi": psi}
-    found = " ".join(parse_case(tables, "a.toml").warnings)
+    found = " ".join(warnings_of(parse_case(tables, "a.toml")))
     assert ("too near 1/2 for densities that differ" in found) == warned
     assert "raise" in found or not warned
 
@@ -98,7 +99,7 @@ def test_a_fluid_without_a_liquid_is_told(psi, G, rho, told):
     """Rho = 0.8 to 1.2 of the first ended in NaN before step 500."""
     coupling = {"name": "shan_chen", "G": G, "psi": psi}
     tables = box_of("D2Q9", [8, 4], coupling=coupling, initial={"rho": rho})
-    found = " ".join(parse_case(tables, "a.toml").warnings)
+    found = " ".join(warnings_of(parse_case(tables, "a.toml")))
     assert ("coupling.psi: found 'rho', by which 'fluid' has no liquid" in found) == told
 
 
@@ -113,5 +114,5 @@ def test_two_fluids_of_trt_may_be_thinner(name, tau, told):
     ]  # fmt: skip
     tables = box_of("D2Q9", [32, 4], fluid=fluids)
     tables["coupling"] = {"name": "shan_chen", "G": 3.6, "psi": "rho"}
-    found = " ".join(parse_case(tables, "a.toml").warnings)
+    found = " ".join(warnings_of(parse_case(tables, "a.toml")))
     assert ("too near 1/2 for densities that differ" in found) == told

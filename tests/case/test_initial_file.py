@@ -119,10 +119,10 @@ def test_a_damaged_snapshot_is_refused_before_hdf5_opens_it(tmp_path):
             file["mpilbm"].attrs["case"] = text
         return refused(tmp_path, path)
 
-    assert "its attribute 'case' of 'mpilbm' is of type int64; take" in case(3)
+    assert "its attribute 'case' of 'mpilbm' is of type int64; use" in case(3)
     for text in ("title =", "", "[domain]\nsize = 7", "[domain]\nsize = ['a', 3]"):
         assert "its case has no domain.size" in case(text)
-    assert "'rho' has shape (1, 13, 4), its box wants" in case("[domain]\nsize = [3, 10]")
+    assert "'rho' has shape (1, 13, 4), its box requires" in case("[domain]\nsize = [3, 10]")
 
 
 def test_a_snapshot_that_declares_more_than_it_holds_is_refused(tmp_path):
@@ -132,6 +132,6 @@ def test_a_snapshot_that_declares_more_than_it_holds_is_refused(tmp_path):
             kind = {"dtype": "f4", "chunks": (1, 100, 100, *more)}
             file.create_dataset(f"VTKHDF/CellData/{name}", (1, 200000, 200000, *more), **kind)
         file.create_group("mpilbm").attrs["case"] = "[domain]\nsize = [200000, 200000]"
-    assert "declares 160000000000 bytes in /VTKHDF/CellData/rho, but holds 0" in refused(
+    assert "declares 160000000000 bytes in /VTKHDF/CellData/rho, but contains 0" in refused(
         tmp_path, tmp_path / "large.vtkhdf"
     )

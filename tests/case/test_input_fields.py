@@ -6,8 +6,8 @@ import h5py
 import numpy as np
 import pytest
 
-from mpilbm.case import input_fields
-from mpilbm.case.input_fields import load_mask
+from mpilbm.case import masks
+from mpilbm.case.masks import load_mask
 from mpilbm.errors import CaseError
 from mpilbm.registry import make
 
@@ -39,14 +39,14 @@ def test_nan_is_neither_solid_nor_fluid(case, tmp_path):
     mask = MASK.astype(float)
     mask[0, 1, 2] = np.nan
     np.save(tmp_path / "rock.npy", mask)
-    assert "nan within planes 0 to" in problem(case, "rock.npy")
+    assert "nan in planes 0 to" in problem(case, "rock.npy")
 
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 @pytest.mark.parametrize("dtype", [bool, np.int16, np.uint8, ">f4"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_npy(case, monkeypatch, block, dtype, order):
-    monkeypatch.setattr(input_fields, "BLOCK", block)
+    monkeypatch.setattr(masks, "BLOCK", block)
     np.save(case.directory / "rock.npy", np.asarray(MASK * 7, dtype, order=order))
     for begin, end in ((0, 13), (12, 13), (3, 8)):
         solid = load_mask("rock.npy", case, begin, end)
@@ -57,7 +57,7 @@ def test_npy(case, monkeypatch, block, dtype, order):
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 @pytest.mark.parametrize("chunks", [None, (4, 2, 5), (13, 4, 5)])
 def test_hdf5(case, monkeypatch, block, chunks):
-    monkeypatch.setattr(input_fields, "BLOCK", block)
+    monkeypatch.setattr(masks, "BLOCK", block)
     with h5py.File(case.directory / "a:b.h5", "w") as file:
         file.create_dataset("scans/dry", data=MASK * 0.5, chunks=chunks)
     for begin, end in ((0, 13), (12, 13), (3, 8)):
@@ -93,9 +93,9 @@ def test_missing_dataset_lists_those_that_are_there(case):
 
 def test_wrong_shape(case):
     np.save(case.directory / "rock.npy", MASK.T)
-    assert "has shape (5, 4, 13), the box wants (13, 4, 5)" in problem(case, "rock.npy")
+    assert "has shape (5, 4, 13); allowed: (13, 4, 5)" in problem(case, "rock.npy")
     case.shape, case.dimensions = (13, 1, 5), 2
-    assert "wants (13, 5) or (1, 13, 5)" in problem(case, "rock.npy")
+    assert "allowed: (13, 5) or (1, 13, 5)" in problem(case, "rock.npy")
     with h5py.File(case.directory / "rock.h5", "w") as file:
         file["mask"] = h5py.Empty("f4")
     assert "has no values" in problem(case, "rock.h5:mask")
@@ -108,7 +108,7 @@ def test_wrong_type(case):
     assert "has type <U5; save it as bool or uint8" in problem(case, "rock.npy")
     with h5py.File(case.directory / "rock.h5", "w") as file:
         file["mask"] = np.full(SHAPE, "solid", object)
-    assert "has type object in 'mask', allowed: bool, int, uint, float; convert" in problem(
+    assert "has type object in 'mask'; allowed: bool, int, uint, float; convert" in problem(
         case, "rock.h5:mask"
     )
 

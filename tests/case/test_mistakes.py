@@ -13,6 +13,7 @@ from support.fuzz_cases import bases
 from mpilbm import codegen
 from mpilbm.case import velocity_bounds
 from mpilbm.case.case import DEPTH, parse_case, schema
+from mpilbm.case.case_findings import warnings_of
 from mpilbm.errors import CaseError
 from mpilbm.formulas import parser
 from mpilbm.formulas.parser import Formula, FormulaError
@@ -72,7 +73,9 @@ def test_a_potential_that_is_not_finite_is_a_warning():
     fluids = [WATER, OIL | {"initial": {"rho": 1}}]
     coupling = {"name": "shan_chen", "G": [[0, 2.4], [2.4, 0]], "psi": "1/(rho - 1)"}
     walls = [{"name": "bounce_back", "where": ["z-", "z+"]}]
-    found = parse_case(tables(fluid=fluids, coupling=coupling, boundary=walls, output=[])).warnings
+    found = warnings_of(
+        parse_case(tables(fluid=fluids, coupling=coupling, boundary=walls, output=[]))
+    )
     assert any("psi: found '1/(rho - 1)', which is not finite at some" in line for line in found)
 
 
@@ -153,13 +156,13 @@ def test_a_formula_is_parsed_once_and_evaluated_in_blocks(monkeypatch):
 
 def test_an_invalid_run_table_costs_no_evaluation_in_time(monkeypatch):
     """And nothing is said of a time at which the run has long ended."""
-    times, reached = [], velocity_bounds.reached
+    times, sampled = [], velocity_bounds.sampled
 
     def reaching(*of, **more):
-        times.append(reached(*of, **more)[0])
-        return reached(*of, **more)
+        times.append(sampled(*of, **more)[0])
+        return sampled(*of, **more)
 
-    monkeypatch.setattr(velocity_bounds, "reached", reaching)
+    monkeypatch.setattr(velocity_bounds, "sampled", reaching)
     lid = {"name": "bounce_back", "where": ["z+"], "velocity": ["0.001*t", 0, 0]}
     walls = {"name": "bounce_back", "where": ["z-"]}
     assert problems(run={}, boundary=[lid, walls]) == ["run.steps: missing; write steps = 1000"]
@@ -170,7 +173,7 @@ def test_an_invalid_run_table_costs_no_evaluation_in_time(monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "words"), [
-    ("strings", "has type object in 'strings', allowed: "),
+    ("strings", "has type object in 'strings'; allowed: "),
     ("empty", "has no values in 'empty'"),
     ("huge", "has shape "),
 ])  # fmt: skip

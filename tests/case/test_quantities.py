@@ -163,7 +163,7 @@ WRONG = {
     "density = 1000": ("", "units.density: missing; write density = 1000"),
     "500 mm^2/s": ("500 mm/s", r"fluid.viscosity: found \"500 mm/s\"; allowed: .*m\^2/s"),
     "25 cm/s": ("25 kn", "boundary.0.velocity.0: .*unknown unit 'kn'; allowed: m, cm"),
-    "0.003 m": ("0.003 m^", r"body.0.shape.radius: .*'m\^' is no unit"),
+    "0.003 m": ("0.003 m^", r"body.0.shape.radius: .*'m\^' is not a unit"),
 }
 
 
@@ -191,4 +191,4 @@ def test_the_schema_allows_a_unit_where_a_case_does():
     assert not re.fullmatch(json.loads(pattern), "0.1*x")
     assert json.dumps(whole).count(pattern) > 10
     assert pattern not in json.dumps(whole["$defs"]["Run"])
-    assert pattern not in json.dumps(whole["$defs"]["Units"])
+    assert pattern not in json.dumps(whole["$defs"]["UnitsTable"])

@@ -10,6 +10,7 @@ from support.slabs import Cluster
 
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
+from mpilbm.case.case_findings import warnings_of
 from mpilbm.errors import CaseError
 from mpilbm.registry import make
 
@@ -77,7 +78,7 @@ def test_speeds_are_held_against_that_of_sound_before_the_run(text):
     tables = pipe("ab", run={"steps": 900})
     tables["boundary"][1]["velocity"] = [0.0, text]
     if LIMITS[text] is None:
-        assert parse_case(tables, "test.toml").warnings == ()
+        assert warnings_of(parse_case(tables, "test.toml")) == ()
         return
     with pytest.raises(CaseError) as told:
         parse_case(tables, "test.toml")
@@ -87,7 +88,7 @@ def test_speeds_are_held_against_that_of_sound_before_the_run(text):
 def test_a_fast_flow_is_warned_of():
     tables = pipe("ab", run={"steps": 100})
     tables["boundary"][1]["velocity"] = [0.0, "0.003*t"]
-    (warning,) = parse_case(tables, "test.toml").warnings
+    (warning,) = warnings_of(parse_case(tables, "test.toml"))
     since = r"\(above the limit first at t = 58\)"
     assert re.match(rf"boundary.1.velocity: the speed 0.3 at t = 100 {since}, Mach", warning)
 
@@ -98,25 +99,25 @@ def test_faces_that_fill_the_box_only_later_are_warned_of():
         end["velocity"] = [0.0, f"0.05{more}"]
     walls = table("bounce_back", "x-", "x+", D=2)
     tables = closed("D2Q9", [8, 5], [walls, *ends], run={"steps": 800})
-    (warning,) = parse_case(tables, "test.toml").warnings
-    assert re.search(r"bring in -?0\.\d+ cells a step at t = [1-9]", warning)
+    (warning,) = warnings_of(parse_case(tables, "test.toml"))
+    assert re.search(r"add -?0\.\d+ cells per step at t = [1-9]", warning)
 
 
 def test_the_speed_of_a_body_is_taken_within_its_shape():
     ball = {"name": "sphere", "centre": [4, 6], "radius": 2}
     turning = {"name": "bounce_back", "velocity": ["-0.2*(y - 6)", "0.2*(x - 4)"]}
     tables = pipe("ab", body=[{"shape": ball, "boundary": turning}])
-    (warning,) = parse_case(tables, "test.toml").warnings
+    (warning,) = warnings_of(parse_case(tables, "test.toml"))
     assert "boundary.velocity: the speed 0.3" in warning
 
 
 def test_faces_that_fill_the_box_are_warned_of():
     inlet = {"name": "zou_he", "where": ["y-"], "velocity": [0.0, "0.05*sin(pi*x/nx)"]}
-    for out, warned in ((0.05, ()), (0.04, ("bring in 0.051",)), (None, ("no face holds",))):
+    for out, warned in ((0.05, ()), (0.04, ("add 0.051",)), (None, ("no face fixes",))):
         far = {"name": "guo", "where": ["y+"], "velocity": [0.0, f"{out}*sin(pi*x/nx)"]}
         far = far if out else {"name": "copy", "where": ["y+"]}
         walls = table("bounce_back", "x-", "x+", D=2)
-        found = parse_case(closed("D2Q9", [8, 5], [walls, inlet, far]), "test.toml").warnings
+        found = warnings_of(parse_case(closed("D2Q9", [8, 5], [walls, inlet, far]), "test.toml"))
         assert len(found) == len(warned)
         assert all(text in line for text, line in zip(warned, found, strict=True))
 
@@ -189,14 +190,14 @@ def fails(at, velocity, sentence):
 
 def test_files_that_do_not_fit(at):
     fails(at, "none.csv", r"boundary.0.velocity: 'none.csv' is missing")
-    fails(at, "0.1*x", r"boundary.0.velocity: '0.1\*x' is no list and no file; allowed")
+    fails(at, "0.1*x", r"boundary.0.velocity: '0.1\*x' is neither a list nor a file; allowed")
     for text in ("1,2,3\n0,2,3\n", "1,2\n", "1,2,3,4\n"):
         (at / "a.csv").write_text(text)
-        fails(at, "a.csv", "is no series; allowed: rows of 3 numbers")
+        fails(at, "a.csv", "is not a time series; allowed: rows of 3 numbers")
     (at / "a.csv").write_text("t,u,v\n1,two,3\n")
     fails(at, "a.csv", "cannot be read as rows of numbers")
     np.save(at / "u.npy", np.zeros((3, 2)))
-    fails(at, "u.npy", r"has shape \(3, 2\), the face y- wants \(4, 2\): slowest axis first")
+    fails(at, "u.npy", r"has shape \(3, 2\); allowed for the face y-: \(4, 2\), slowest axis first")
     np.save(at / "u.npy", np.full((4, 2), np.nan))
     fails(at, "u.npy", "not finite")
     np.save(at / "u.npy", np.full((4, 2), 0.6))

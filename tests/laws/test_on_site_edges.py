@@ -6,6 +6,7 @@ from support.faces import closed, on_faces, table
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.case_findings import warnings_of
 from mpilbm.geometry import build
 from mpilbm.parallel import slabs
 from mpilbm.registry import find, make, names
@@ -95,12 +96,12 @@ def test_uniform_flow_passes_between_walls_that_move_with_it(name, lattice, wall
 def test_a_wall_that_sets_the_cells_of_an_inlet_says_what_it_does_not_know():
     """tamm_mott_smith; not where it stands opposite."""
     tables = between("zou_he", "D2Q9", {"rho": 1.0}, True, "tamm_mott_smith")
-    (text,) = parse_case(tables, "test.toml").warnings
+    (text,) = warnings_of(parse_case(tables, "test.toml"))
     assert text.startswith("boundary.0.where: stands beside 'zou_he' at y-, 'zou_he' at y+, ")
     tables["boundary"][0]["where"], tables["boundary"][2]["where"] = ["y+"], ["x-", "x+"]
     tables["boundary"][1]["name"] = tables["boundary"][2]["name"] = "bounce_back"
     tables["boundary"][2].pop("rho")
-    assert not [t for t in parse_case(tables, "test.toml").warnings if "stands beside" in t]
+    assert not [t for t in warnings_of(parse_case(tables, "test.toml")) if "stands beside" in t]
 
 
 SPELLED = {

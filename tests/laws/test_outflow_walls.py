@@ -6,6 +6,7 @@ from support.slabs import Cluster
 from support.waves import Waves
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.case_findings import warnings_of
 
 
 def leaving(out, nu, lattice="D3Q19", wall="bounce_back", length=32):
@@ -32,7 +33,9 @@ def leaving(out, nu, lattice="D3Q19", wall="bounce_back", length=32):
 )
 def test_a_wall_through_which_too_much_leaves_is_told_and_is_unstable(lattice, ratio, told):
     case = leaving(0.04, 0.04 / ratio, lattice)
-    found = [text for text in parse_case(case, "test.toml").warnings if "leaves through" in text]
+    found = [
+        text for text in warnings_of(parse_case(case, "test.toml")) if "leaves through" in text
+    ]
     assert bool(found) == told
     assert all("boundary.1.velocity" in text and "z+ at 0.04" in text for text in found)
     across = np.abs(Cluster(case).start().run(1500).fields("u")["u"][..., :2]).max()
@@ -42,7 +45,7 @@ def test_a_wall_through_which_too_much_leaves_is_told_and_is_unstable(lattice, r
 def test_what_leaves_by_an_outflow_or_comes_in_by_a_wall_is_not_told():
     steady = leaving(0.04, 0.008, wall="tamm_mott_smith")  # stable there, too
     for case in (leaving(0.04, 0.004, wall="equilibrium"), leaving(-0.04, 0.004), steady):
-        assert not any("leaves" in text for text in parse_case(case, "test.toml").warnings)
+        assert not any("leaves" in text for text in warnings_of(parse_case(case, "test.toml")))
 
 
 FORMULA, TIMED = "0.04*sin(pi*x/nx)", "where(t > 600, 0.04, -0.04)"
@@ -59,7 +62,7 @@ def test_walls_whose_velocity_varies_are_asked_where_and_when_it_is_most(given, 
     case["boundary"][1] |= {"where": [face], "velocity": velocity}
     case["boundary"][0]["where"] = ["z-" if face == "z+" else "z+"]
     case["run"]["steps"] = 1000
-    found = [text for text in parse_case(case, "test.toml").warnings if "leaves" in text]
+    found = [text for text in warnings_of(parse_case(case, "test.toml")) if "leaves" in text]
     when = {TIMED: "601" if face == "z+" else "0", "u.csv": "900"}
     told = f"{face} at 0.04 at t = {when[given]};" if given in when else f"{face} at 0.0"
     assert [told in text for text in found] == [True] * (face == "z+" or given == TIMED)

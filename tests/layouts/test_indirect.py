@@ -15,7 +15,7 @@ from mpilbm.errors import CaseError
 from mpilbm.geometry import build
 from mpilbm.parallel import slabs as domain
 from mpilbm.physics.boundaries import Boundary
-from mpilbm.preflight import plan
+from mpilbm.preflight import rank_memory
 from mpilbm.registry import find, make, names
 
 STREAMINGS = [n for n in names("layouts") if make("layouts", n).populations and n != "indirect"]
@@ -211,8 +211,8 @@ def test_memory_follows_the_fluid(streaming, tmp_path):
         tables_bytes = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
         assert tables_bytes == grid.table_bytes
         survey = build.survey(case)
-        assert plan.around(slab, survey, case.ghost) == shape.around.tolist()
-        needs = plan.memory(case, slab, survey)
+        assert rank_memory.around(slab, survey, case.ghost) == shape.around.tolist()
+        needs = rank_memory.memory(case, slab, survey)
         assert needs["populations"] == case.layout.buffers * 4 * grid.count
         assert needs["neighbours"] == grid.table_bytes
         found.append(needs["populations"] + needs["neighbours"])

@@ -7,7 +7,7 @@ from support.slabs import PRECISIONS
 from test_last_good import pushed
 from test_slabs_and_layouts import tables
 
-from mpilbm.case import input_fields
+from mpilbm.case import masks
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError, NonFiniteError
 from mpilbm.parallel.ranks import Serial, world
@@ -162,7 +162,7 @@ def test_no_rank_opens_a_damaged_mask(mpi_tmp_path, comm, monkeypatch):
         path.write_bytes(content + trailer([Extent(0, 1, len(content))], [0]))
     comm.Barrier()
     seen = []
-    monkeypatch.setattr(input_fields, "opened", seen.append)
+    monkeypatch.setattr(masks, "opened", seen.append)
     tables = {
         "lattice": {"name": "D2Q9"},
         "domain": {"size": [12, 10], "periodic": [True, True]},

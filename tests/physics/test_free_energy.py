@@ -6,6 +6,7 @@ from support.coupled import box_of, raw, restored, solid, state, walled
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.case_findings import warnings_of
 from mpilbm.errors import CaseError
 from mpilbm.physics.couplings.free_energy import moved, stressed, wetting_potential
 from mpilbm.registry import make, names
@@ -157,7 +158,7 @@ def test_what_is_refused():
 
 def warned(**changes) -> str:
     coupling = {"name": "free_energy", "a": A, "kappa": KAPPA} | changes
-    return " ".join(parse_case(waves("D2Q9") | {"coupling": coupling}, "a.toml").warnings)
+    return " ".join(warnings_of(parse_case(waves("D2Q9") | {"coupling": coupling}, "a.toml")))
 
 
 def test_thin_interfaces_and_stiff_mobilities_are_told():
@@ -176,7 +177,7 @@ def test_a_viscosity_too_low_for_kappa_is_told():
     tables["coupling"] = {"name": "free_energy", "a": 0.02, "kappa": 0.08}
     for viscosity, told in ((0.02, True), (0.045, False)):
         tables["fluid"][1]["viscosity"] = viscosity
-        found = " ".join(parse_case(tables, "a.toml").warnings)
+        found = " ".join(warnings_of(parse_case(tables, "a.toml")))
         assert ("end in NaN at a viscosity below 0.04, found 0.02" in found) == told
 
 

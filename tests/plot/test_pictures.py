@@ -229,7 +229,7 @@ def test_damaged_snapshot(tmp_path, content):
 def test_foreign_snapshot(tmp_path):
     with h5py.File(tmp_path / "snapshot_000000001.vtkhdf", "w") as file:
         file["VTKHDF/CellData/u"] = np.zeros(3)
-    assert "is no snapshot of mpilbm" in plot(tmp_path).output
+    assert "is not a snapshot of mpilbm" in plot(tmp_path).output
 
 
 def test_damaged_monitor(square):

@@ -45,7 +45,7 @@ def test_a_force_on_one_of_coupled_fluids(periodic):
     more |= {"fluid": fluids, "coupling": {"name": "shan_chen", "G": [[0, 2.4], [2.4, 0]]}}
     case = tables(**more)
     del case["collision"]
-    line = "serious: fluid.b.force.value: accelerates the flow along y to about 20 cells a step"
+    line = "serious: fluid.b.force.value: accelerates the flow along y to about 20 cells/step"
     assert any(text.startswith(line) for text in lines(parse_case(case))) == periodic
 
 

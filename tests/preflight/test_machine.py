@@ -9,7 +9,7 @@ OWN, ROOT, MPIO = "each rank writes its own planes", "rank 0 writes for all", "M
 
 
 @pytest.mark.parametrize(
-    ("name", "parallel", "one", "several", "mend"),
+    ("name", "parallel", "one", "several", "fix"),
     [
         ("ext4", False, OWN, ROOT, False),
         ("ext4", True, OWN, MPIO, False),
@@ -19,11 +19,11 @@ OWN, ROOT, MPIO = "each rank writes its own planes", "rank 0 writes for all", "M
         ("", False, ROOT, ROOT, True),
     ],
 )
-def test_the_writers_are_those_of_a_run(monkeypatch, name, parallel, one, several, mend):
+def test_the_writers_are_those_of_a_run(monkeypatch, name, parallel, one, several, fix):
     monkeypatch.setattr(file_system, "kind", lambda directory: name)
     found = machine.writers(parallel)
     on_one_node, _, on_several = found.value.partition("; on several nodes ")
     assert one in on_one_node
     assert several in (on_several or on_one_node)
     assert (name or "unknown") in found.value
-    assert bool(found.mend) == mend
+    assert bool(found.fix) == fix

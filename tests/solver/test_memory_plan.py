@@ -83,7 +83,7 @@ def test_check_knows_the_ghosts_of_boundaries_that_look_behind(layout):
     tables["body"] = [{"shape": disc, "boundary": {"name": "interpolated", "order": 2}}]
     lines = plan(parse_case(tables, "test.toml"), 3).sections["ranks"]
     (halo,) = (line for line in lines if line.what == "halo")
-    assert halo.verdict.startswith("sent a step")
+    assert halo.verdict.startswith("sent per step")
 
 
 @pytest.mark.parametrize(("name", "split"), [("interpolated", False), ("tamm_mott_smith", True)])

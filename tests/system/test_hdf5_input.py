@@ -62,7 +62,7 @@ def test_what_is_no_dataset_is_none(path, name):
         ("by way", "is a link to '/u' in other.h5"),
         ("stored outside", "is a dataset with external storage"),
         ("virtual", "is a dataset with virtual storage"),
-        ("text", "has type object in 'text', allowed: bool, int, uint, float"),
+        ("text", "has type object in 'text'; allowed: bool, int, uint, float"),
         ("pairs", "has type"),
         ("complex", "has type complex128"),
     ],

@@ -33,8 +33,8 @@ def call(*arguments):
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        (PIPE, "is no regular file; allowed: a text file on a disk; name a case file"),
-        (DEVICE, "is no regular file; allowed: a text file on a disk; name a case file"),
+        (PIPE, "is not a regular file; allowed: a text file on a disk; name a case file"),
+        (DEVICE, "is not a regular file; allowed: a text file on a disk; name a case file"),
         (LARGE, "is too large; allowed: at most 16 MiB; name a case file"),
         (".", "cannot be read: Is a directory; name a case file"),
     ],

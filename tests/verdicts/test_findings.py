@@ -61,18 +61,18 @@ def reynolds(velocity):
 DISC = {"name": "cylinder", "centre": [20.3, 12.1], "radius": 3}
 SUSPICIOUS = {
     "force": (PERIODIC | force(0.01, 0), "serious: force.value: accelerates the flow along x to ab"
-              "out 200 cells a step in 20,000 steps (estimate), the Mach number 350; the me"),
+              "out 200 cells/step in 20,000 steps (estimate), the Mach number 350; the me"),
     "force in a duct": (DUCT | force(3e-4, 0),
                         "warning: force.value: accelerates the flow along x to about 0.216"),
     "force by a formula": (PERIODIC | force("5e-3*sin(2*pi*y/ny)", 0),
                            "warning: force.value: accelerates the flow along x to about 0.488"),
     "force on a wall": (DUCT | force(0, 1e-2), "serious: force.value: acts along y, where walls"),
     "no outlet": ({"boundary": [INLET, SIDES | {"where": ["x+", "y-", "y+"]}]},
-                  "serious: boundary: the velocities of the faces bring in 1.2 cells a step at t ="
-                  " 0, and no face lets the same volume out or in: the mass changes by +2,500"),
+                  "serious: boundary: the velocities at the faces add 1.2 cells per step at t"
+                  " 0, and no face lets this volume out: the mass changes by +2,500"),
     "piston": ({"boundary": [INLET | {"velocity": ["0.01*sin(t/9)", 0]},
                              SIDES | {"where": ["x+", "y-", "y+"]}]},
-               "warning: boundary: the velocities of the faces bring in "),
+               "warning: boundary: the velocities at the faces add "),
     "no way to the outlet": (CHANNEL | {"body": [block([20, 0], [25, 24])]},
                              "serious: boundary: a velocity is given at a face of 480 fluid cells "
                              "that are cut off from every face that lets the fluid out"),
@@ -264,7 +264,7 @@ def test_a_large_box_is_looked_at_in_part(monkeypatch):
 
     monkeypatch.setattr(kind, "evaluate", evaluate)
     initial_ranges(case)
-    monkeypatch.setattr("mpilbm.case.velocity_bounds.LOOKED_AT", 40 * 6)
+    monkeypatch.setattr("mpilbm.case.velocity_bounds.SAMPLED_CELLS", 40 * 6)
     initial_ranges(case)
     assert seen == [(0, 24), *((k, k + 1) for k in (2, 6, 10, 14, 18, 22))]
 

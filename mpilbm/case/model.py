@@ -1,0 +1,134 @@
+"""The checked case: the object that all later parts of the program use."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import SkipValidation
+
+from mpilbm.backends import Backend
+from mpilbm.case.initial_fields import InitialFields
+from mpilbm.case.tables import Body, Domain, Precision, Run
+from mpilbm.codegen.program import OF
+from mpilbm.formulas.values import CellValue
+from mpilbm.layouts import Layout
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.collisions import Collision
+from mpilbm.physics.couplings import Coupling
+from mpilbm.physics.forcing import Forcing
+from mpilbm.physics.lattices import Lattice
+from mpilbm.registry import Parameters
+from mpilbm.units import Units
+
+
+class Fluid(Parameters):
+    """One fluid: viscosity in lattice units, collision, force and initial fields.
+
+    `label` is empty in a case with one fluid. `force` is None without a force or if all of its
+    components are 0. `reynolds`, `length` and `velocity` are set if they gave the viscosity.
+    """
+
+    label: str = ""
+    viscosity: float
+    reynolds: float | None = None
+    length: float | None = None
+    velocity: float | None = None
+    collision: SkipValidation[Collision]
+    force: SkipValidation[Forcing | None] = None
+    initial: InitialFields
+
+
+class Case(Parameters):
+    """All that a run needs; lattice, coupling, layout, … are objects of registered classes.
+
+    `path` is the file of the case, `toml` its text including the overrides of the command line.
+    """
+
+    title: str = ""
+    lattice: SkipValidation[Lattice]
+    domain: Domain
+    fluids: tuple[Fluid, ...]
+    coupling: SkipValidation[Coupling | None] = None
+    units: Units | None = None
+    precision: Precision
+    layout: SkipValidation[Layout]
+    backend: SkipValidation[Backend]
+    halo: Any  # halo.Halo and outputs.Output are in higher layers
+    boundaries: tuple[SkipValidation[Boundary], ...]
+    bodies: tuple[Body, ...]
+    run: Run
+    outputs: tuple[Any, ...]
+    path: Path
+    toml: str
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the case file, to which paths in the case are relative."""
+        return self.path.parent
+
+    @property
+    def dimensions(self) -> int:
+        """2 or 3."""
+        return len(self.domain.size)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Stored cells (planes, rows, nx): (nz, ny, nx) in 3D, (ny, 1, nx) in 2D.
+
+        (nz, ny, nx / 2) on a staggered lattice, which stores every other node.
+        """
+        nx, *rest = self.domain.size
+        nx //= self.lattice.volume
+        return (rest[1], rest[0], nx) if len(rest) == 2 else (rest[0], 1, nx)
+
+    @property
+    def ghost(self) -> int:
+        """Planes beyond each end of a slab that it holds: as many as its cells read."""
+        boundaries = (*self.boundaries, *(body.boundary for body in self.bodies))
+        return max([1, *(boundary.behind for boundary in boundaries)])
+
+    @property
+    def weighed(self) -> tuple[int, ...]:
+        """Numbers of the bodies whose forces an output needs."""
+        return tuple(sorted({k for output in self.outputs for k in output.bodies(self)}))
+
+    @property
+    def split(self) -> bool:
+        """Whether an output needs the pressure and viscous parts of these forces."""
+        return any(output.splits for output in self.outputs)
+
+    def key(self, fluid: Fluid, name: str) -> str:
+        """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
+        return f"fluid.{fluid.label}.{name}" if len(self.fluids) > 1 else name
+
+    def fluid_key(self, fluid: Fluid, name: str) -> str:
+        """Key path of a number of a fluid: `fluid.viscosity`, or `fluid.water.viscosity`."""
+        return self.key(fluid, name) if fluid.label else f"fluid.{name}"
+
+    def force_on(self, number: int) -> list[CellValue]:
+        """The components of the force on a fluid; the names of coupled fluids' forces differ."""
+        force = self.fluids[number].force
+        return force.components(OF.format(number) if self.coupling else "") if force else []
+
+    def objects(self) -> Iterator[tuple[str, Parameters]]:
+        """All objects of registered classes in this case, with their key paths."""
+        names = ("lattice", "coupling", "layout", "backend", "halo")
+        found: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in names]
+        for fluid in self.fluids:
+            found.append((self.key(fluid, "collision"), fluid.collision))
+            found.append((self.key(fluid, "force"), fluid.force))
+        found += [(f"boundary.{index}", thing) for index, thing in enumerate(self.boundaries)]
+        for body in self.bodies:
+            found.append((f"body.{body.label}.shape", body.shape))
+            found.append((f"body.{body.label}.boundary", body.boundary))
+        found += [(f"output.{index}", thing) for index, thing in enumerate(self.outputs)]
+        for where, thing in found:
+            yield from _with_parts(where, thing)
+
+
+def _with_parts(where: str, thing: object) -> Iterator[tuple[str, Parameters]]:
+    """An object and those in its fields, such as a collision's equilibrium; nothing for None."""
+    if isinstance(thing, Parameters):
+        yield where, thing
+        for name in type(thing).model_fields:
+            yield from _with_parts(f"{where}.{name}", getattr(thing, name))

@@ -1,0 +1,86 @@
+"""The memory that each rank of a run needs, and the bytes that it sends in a step."""
+
+from math import ceil
+
+import numpy as np
+
+from mpilbm.case.model import Case
+from mpilbm.geometry.build import Survey
+from mpilbm.parallel.slabs import Slab
+from mpilbm.preflight.message_sizes import halo_bytes
+from mpilbm.preflight.report import Line
+from mpilbm.solver.memory_plan import bytes_needed
+from mpilbm.units import counted, in_words
+
+
+def rank_lines(
+    case: Case,
+    slabs: tuple[Slab, ...],
+    survey: Survey,
+    more: np.ndarray,
+    gpu_memory: float | None,
+    problems: list[str],
+) -> list[Line]:
+    """Planes and bytes of the largest slab, the bytes it sends in a step, and whether it fits."""
+    planes = [slab.planes for slab in slabs]
+    spread = counted(max(planes), "plane")
+    spread = spread if len(set(planes)) == 1 else f"{min(planes)} to {spread}"
+    needs = [memory(case, slab, survey, more) for slab in slabs]
+    need = max(needs, key=lambda each: sum(each.values()))
+    across = f"{spread} across {'xyz'[case.dimensions - 1]}"
+    *arrays, total = memory_lines(case, len(slabs), need, gpu_memory, problems)
+    middle = slabs[len(slabs) // 2]
+    sends, messages = halo_bytes(case, middle, around(middle, survey, case.ghost))
+    halo = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
+    return [Line("slabs", f"{len(slabs)}", across), *arrays, halo, total]
+
+
+def memory_lines(
+    case: Case, ranks: int, need: dict[str, int], gpu_memory: float | None, problems: list[str]
+) -> list[Line]:
+    """Bytes of a rank by content, and their sum: does it fit `gpu_memory` GB, or this machine?"""
+    total = sum(need.values())
+    room: float | None
+    if gpu_memory is not None:
+        room, verdict, level = gpu_memory * 1e9, f"fits {gpu_memory:g} GB", "good"
+        has, elsewhere = f"of {gpu_memory:g} GB", ""
+    else:
+        room, verdict, level = case.backend.room(), "", ""
+        has = f"of {in_words(room)} that this machine has" if room is not None else ""
+        elsewhere = "; --gpu-memory GB plans for another one"
+    if room is not None and total > room:
+        verdict, level = "does not fit", "poor"
+        enough = ceil(total / room) * ranks
+        more = f"{enough} ranks or more, " if enough <= case.shape[0] else ""
+        problems.append(
+            f"{case.path}: domain.size: a rank needs {in_words(total)} {has}; use {more}the "
+            f"layout 'aa', or a smaller box{elsewhere}"
+        )
+    lines = [Line(what, in_words(count), "per rank at most") for what, count in need.items()]
+    return [*lines, Line("memory", in_words(total), verdict, level)]
+
+
+def memory(
+    case: Case, slab: Slab, survey: Survey, more: np.ndarray | None = None
+) -> dict[str, int]:
+    """Bytes of a rank's arrays by content.
+
+    `more` is memory_plan.more_bytes of all planes of the box; without it the arrays of boundaries
+    are left out.
+    """
+    need = bytes_needed(case, slab, around(slab, survey, case.ghost))
+    if more is not None:
+        lists, forces, walls = (int(n) for n in more[slab.begin : slab.end].sum(axis=0))
+        need["boundary lists"] = lists
+        need |= {"wall cells": walls} if case.coupling else {}
+        need |= {"forces on bodies": forces} if case.weighed else {}
+    for output in case.outputs:
+        if count := output.device_bytes(case, slab.planes):
+            need[output.name] = need.get(output.name, 0) + count
+    return need
+
+
+def around(slab: Slab, survey: Survey, ghost: int) -> list[int]:
+    """Fluid cells of each plane of a slab and of its neighbouring planes, as Geometry.around."""
+    planes = [slab.global_plane(local) for local in range(-ghost - 1, slab.planes + ghost + 1)]
+    return [0 if plane is None else int(survey.fluid_cells[plane]) for plane in planes]

@@ -1,17 +1,35 @@
-"""An option for other flags: `CC="clang -Werror" python -m pytest --kernel-flags=-O0 tests/…`.
+"""Kernels in C are compiled with -O0 here: optimising them takes five times as long.
 
+Their results do not depend on it (backends/test_compilers.py), and commands that tests start use
+the flags of the package. For others: `CC="clang -Werror" pytest --kernel-flags=-O1 tests`.
 They follow the flags of kernels in C; those that precede them are words of $CC, and of $CXX for the
-CUDA text that is compiled as C++ (see support/emulated_device.py).
+CUDA text that is compiled as C++ (see support/emulated_device.py). The full product of options
+(MPILBM_TEST_ALL) uses the flags of the package alone.
 """
+
+import os
+
+import pytest
 
 from mpilbm.backends import compiler
 
 pytest_plugins = ["support.quick", "support.reporting"]
+pytest.register_assert_rewrite("support")
+FLAGS = compiler.FLAGS
 
 
 def pytest_addoption(parser):
-    parser.addoption("--kernel-flags", default="", help="further flags of kernels in C, e.g. -O0")
+    default = "" if os.environ.get("MPILBM_TEST_ALL") else "-O0"
+    parser.addoption(
+        "--kernel-flags", default=default, help=f"further flags of kernels in C; now {default}"
+    )
 
 
 def pytest_configure(config):
-    compiler.FLAGS += tuple(config.getoption("--kernel-flags").split())
+    compiler.FLAGS = FLAGS + tuple(config.getoption("--kernel-flags").split())
+
+
+@pytest.fixture
+def optimised(monkeypatch):
+    """The flags of the package, for flows of many steps."""
+    monkeypatch.setattr(compiler, "FLAGS", FLAGS)

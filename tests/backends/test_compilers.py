@@ -6,8 +6,10 @@ import sys
 from functools import cache
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 from support.flows import first_lattice
+from support.slabs import Cluster
 from test_slabs_and_layouts import tables
 
 from mpilbm import codegen
@@ -120,6 +122,26 @@ def test_a_compiler_that_is_killed_did_not_refuse_the_text(tmp_path, monkeypatch
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     with pytest.raises(FileSystemError, match="TMPDIR"):
         compiler.find().build("int y;")
+
+
+OPTIMISED = [
+    ("D2Q9", "aa", "trt", "walls", "single"),
+    ("D3Q19", "ab", "regularized", "forced", "half"),
+    ("D3Q27", "indirect", "cumulant", "forced", "mixed"),
+    ("D3Q19", "moments", "regularized", "through", "double"),
+    ("D2Q9", "esopull", "entropic", "through", "single"),
+]
+
+
+@pytest.mark.parametrize("choice", OPTIMISED, ids="-".join)
+def test_optimising_changes_no_bit(choice, monkeypatch):
+    """Hence the other tests may compile their kernels with -O0 (tests/conftest.py)."""
+    flags = [flag for flag in compiler.FLAGS if flag != "-O0"]
+    states = []
+    for last in ("-O0", "-O3"):
+        monkeypatch.setattr(compiler, "FLAGS", (*flags, last))
+        states.append(Cluster(tables(*choice)).start().run(9).state())
+    assert np.array_equal(*states)
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.emulated_device import C_FLAGS, EmulatedDevice, Module, build, command
+from support.emulated_device import EmulatedDevice, Module, build, command
 from support.faces import closed
 from support.pairs import all_pairs, label
 from support.slabs import PRECISIONS, Cluster
@@ -27,9 +27,8 @@ pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Little time in the C compiler; launches of few planes."""
-    monkeypatch.setattr(compiler, "FLAGS", C_FLAGS)
+def few_planes(monkeypatch):
+    """Launches of few planes."""
     monkeypatch.setattr(cuda_launch, "GRID_LIMIT", 8)
 
 

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.emulated_device import C_FLAGS, EmulatedDevice, command, encode_tiled
+from support.emulated_device import EmulatedDevice, command, encode_tiled
 from support.pairs import all_pairs, label
 from support.slabs import Cluster
 from test_slabs_and_layouts import MODELS, OPTIONS, defined, tables, with_model
 
-from mpilbm.backends import compiler, tiles
+from mpilbm.backends import tiles
 from mpilbm.backends.tiles import Tile
 from mpilbm.registry import names
 
@@ -29,7 +29,6 @@ def driver(monkeypatch):
     """Small tiles, and a driver that knows tensor maps alone."""
     load, library = ctypes.CDLL, SimpleNamespace(cuTensorMapEncodeTiled=encode_tiled)
     monkeypatch.setattr(ctypes, "CDLL", lambda n: library if n == "libcuda.so.1" else load(n))
-    monkeypatch.setattr(compiler, "FLAGS", C_FLAGS)
     use(monkeypatch, Tile(8, 4, 2, 1, planes=3), Tile(16, 1, 2, 1, planes=3))
 
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from support.case_tables import PLANE, changed, stand_ins, tables  # noqa: F401
-from support.emulated_device import EmulatedDevice, command, quick_compiler  # noqa: F401
+from support.emulated_device import EmulatedDevice, command
 from support.slabs import PRECISIONS, Cluster, box
 from sympy import Symbol, lambdify
 from test_slabs_and_layouts import SETTINGS
@@ -20,7 +20,6 @@ from mpilbm.formulas.parser import FUNCTIONS, Formula
 from mpilbm.formulas.values import CellValue
 from mpilbm.registry import find, make, names
 
-pytestmark = pytest.mark.usefixtures("quick_compiler")
 FORCES, LAYOUTS = names("forcing"), names("layouts")
 BOX = {"nx": 5, "ny": 4, "nz": 13, "t": 3}
 CELL = {"x": 2.5, "y": 1.5, "z": 7.5}

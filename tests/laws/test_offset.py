@@ -3,7 +3,6 @@
 import h5py
 import numpy as np
 import pytest
-from support.emulated_device import quick_compiler  # noqa: F401
 from support.faces import closed, on_faces, table
 from support.outputs_cases import make_case
 from support.slabs import PRECISIONS, Cluster, box
@@ -13,7 +12,6 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, names
 from mpilbm.run.run import run
 
-pytestmark = pytest.mark.usefixtures("quick_compiler")
 WHOLE = {"offset": False}
 
 

@@ -16,15 +16,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from mpilbm.backends import compiler, cpu, cuda
 from mpilbm.system import cache
+from support import TESTS
 
-HEADER = Path(__file__).with_name("emulation") / "cuda_emulation.h"
-FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread")
-# Of the C text that serves for comparison: optimising it would take the longest.
-C_FLAGS = ("-O0", *(flag for flag in compiler.FLAGS if flag not in ("-O3", "-march=native")))
+HEADER = TESTS / "emulation" / "cuda_emulation.h"
+LAUNCHER = HEADER.with_suffix(".cpp")
+FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-fPIC", "-pthread")
 KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([^)]*\)\n{\n  (\w+)")
 # In which no thread waits for another:
 ALONE = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
@@ -50,21 +49,42 @@ def build(text: str, *defined: str) -> Path:
     ends = "".join(f"LAUNCH({name})\n" for name, _ in KERNEL.findall(text))
     text = DYNAMIC.sub(r"DYNAMIC_SHARED(\1, \2);", text)
     text = f"{HEADER.read_text()}\n{text}\n{ends}"
-    flags = (*FLAGS, *defined)
-    key = cache.digest(text, *flags, *command(), *compiler._version(command()))
-    return cache.path("emulated.so", key) or _compile(text, key, flags)
+    key = digest(text, LAUNCHER.read_text(), *defined)
+    if found := cache.path("emulated.so", key):
+        return found
+    return cache.put("emulated.so", key, compiled(text, ("-shared", *defined), launcher()))
 
 
-def _compile(text: str, key: str, flags) -> Path:
+def digest(*parts: str) -> str:
+    return cache.digest(*parts, *FLAGS, *command(), *compiler._version(command()))
+
+
+@once
+def launcher() -> bytes:
+    """The object file of what all texts share, from the cache or compiled."""
+    text = LAUNCHER.read_text().replace(f'#include "{HEADER.name}"', HEADER.read_text())
+    key = digest(text)
+    found = cache.get("emulated.o", key)
+    if found is None:
+        found = compiled(text, ("-c",))
+        cache.put("emulated.o", key, found)
+    return found
+
+
+def compiled(text: str, flags, *objects: bytes) -> bytes:
+    """What the compiler makes of a text and of object files."""
     with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
+        source, target = Path(folder, "kernels.cpp"), Path(folder, "kernels.out")
         source.write_text(text, encoding="utf-8")
-        words = [*command(), *flags, str(source), "-o", str(target)]
+        sources = [source, *(Path(folder, f"{k}.o") for k in range(len(objects)))]
+        for path, data in zip(sources[1:], objects, strict=True):
+            path.write_bytes(data)
+        words = [*command(), *FLAGS, *flags, *sources, "-o", target]
         done = subprocess.run(words, capture_output=True, text=True, env=compiler.environment())
         if done.returncode:
-            kept = cache.put("cpp", key, text.encode()).resolve()
+            kept = cache.put("cpp", digest(text), text.encode()).resolve()
             raise AssertionError("\n".join([f"see {kept}", *done.stderr.splitlines()[:12]]))
-        return cache.put("emulated.so", key, target.read_bytes())
+        return target.read_bytes()
 
 
 class Stream(cpu.Stream):
@@ -113,12 +133,6 @@ class Function:
 
     def _run(self, shape, addresses, held) -> None:
         assert self._launch(shape, addresses), f"kernel {self._name} failed, see stderr"
-
-
-@pytest.fixture
-def quick_compiler(monkeypatch):
-    """Little time in the C compiler."""
-    monkeypatch.setattr(compiler, "FLAGS", C_FLAGS)
 
 
 class Array(np.ndarray):

@@ -1,0 +1,161 @@
+/* The words of CUDA for a C++20 compiler on a CPU: goes before a generated text, LAUNCH(kernel) of
+   each kernel behind it; cuda_emulation.cpp is compiled once and linked to each of them. One launch
+   at a time, one block after another, the last one first.
+
+   Threads of a block either run one after another, the last one first (kernels in which no thread
+   waits for another), or are std::threads that meet at a std::barrier in __syncthreads(). Shared
+   memory is full of NaN when a block begins.
+
+   Inline PTX has no meaning here. The texts keep all of it between #ifndef EMULATED and its #endif,
+   in functions and macros which this header defines in C++ under the same names. Headers of the
+   standard library are few here, because parsing them takes longer than the texts. */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* as in prelude_c.h */
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <math.h>
+
+#define __CUDACC__
+#define EMULATED
+#define __global__
+#define __device__
+#define __forceinline__ inline __attribute__((unused))
+#define __align__(bytes) alignas(bytes)
+#define __launch_bounds__(...)
+#define __shared__ static __attribute__((section("emulated_shared")))
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+namespace emulation {
+
+struct Shape {
+  dim3 grid, block;
+  unsigned dynamic_bytes;
+  unsigned together; /* whether its threads wait for one another */
+};
+
+using Call = void (*)(void** arguments);
+
+extern dim3 grid_size, block_size;
+extern thread_local constinit dim3 block_index, thread_index;
+extern void* dynamic; /* shared memory whose size the launch gives */
+
+bool launch(const Shape& shape, Call call, void** arguments);
+
+/* The arguments are pointers to the values, as cuLaunchKernel takes them. */
+template <std::size_t...> struct Indices {};
+template <std::size_t N, std::size_t... I> struct Count : Count<N - 1, N - 1, I...> {};
+template <std::size_t... I> struct Count<0, I...> {
+  using All = Indices<I...>;
+};
+
+template <class... T, std::size_t... I>
+void apply(void (*kernel)(T...), void** arguments, Indices<I...>)
+{
+  kernel(*static_cast<T*>(arguments[I])...);
+}
+
+template <class... T> void apply(void (*kernel)(T...), void** arguments)
+{
+  apply(kernel, arguments, typename Count<sizeof...(T)>::All());
+}
+
+}  // namespace emulation
+
+#define LAUNCH(kernel)                                                                       \
+  extern "C" bool launch_##kernel(const emulation::Shape* shape, void** arguments)           \
+  {                                                                                          \
+    const auto call = [](void** arguments) { emulation::apply(kernel, arguments); };         \
+    return emulation::launch(*shape, call, arguments);                                       \
+  }
+
+#define gridDim emulation::grid_size
+#define blockDim emulation::block_size
+#define blockIdx emulation::block_index
+#define threadIdx emulation::thread_index
+
+void __syncthreads();
+
+template <class T> struct alignas(2 * sizeof(T)) Vector2 {
+  T x, y;
+};
+using ushort2 = Vector2<unsigned short>;
+using float2 = Vector2<float>;
+using double2 = Vector2<double>;
+using ulonglong2 = Vector2<unsigned long long>;
+inline ushort2 make_ushort2(unsigned short x, unsigned short y) { return {x, y}; }
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline double2 make_double2(double x, double y) { return {x, y}; }
+
+inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+template <class T> T atomicAdd(T* address, T value)
+{
+  return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
+}
+
+template <class T> void __stcs(T* address, T value) { *address = value; }
+template <class T> T __ldg(const T* address) { return *address; }
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+
+/* In CUDA: extern __shared__ type name[]; */
+#define DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(emulation::dynamic)
+
+/* In PTX: */
+#define FORGET_ADDRESSES
+
+#if defined(__clang__) && __clang_major__ < 15 /* which have no _Float16 on x86 */
+#define _Float16 __fp16
+#endif
+inline float half_to_float(unsigned short bits)
+{
+  _Float16 value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+inline unsigned short float_to_half(float number)
+{
+  const _Float16 value = number;
+  unsigned short bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+inline float quick_ratio(float a, float b) { return a / b; }
+inline float quick_log2(float x) { return std::log2(x); }
+
+template <class T> T reciprocal(T value) { return 1 / value; }
+
+/* Words that another device reads and writes. */
+using Word = unsigned long long;
+inline void tell(Word* flag, Word value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
+Word told(const Word* flag);
+Word nanoseconds();
+[[noreturn]] void give_up();
+
+/* A barrier that counts one arrival and bytes, a word: bytes due, whether it was arrived at, and the
+   parity of the phase that runs. */
+using Barrier = unsigned long long;
+
+void barrier_init(Barrier* barrier);
+void barrier_expect(Barrier* barrier, unsigned bytes);
+void barrier_wait(Barrier* barrier, unsigned phase);
+
+/* A tensor map of rank three; sizes and box in values, strides of rows and slots in bytes. */
+struct TensorMap {
+  const char* data;
+  std::uint64_t sizes[3], strides[2];
+  std::uint32_t box[3], value_bytes;
+};
+
+/* The box is copied at once; cells outside the tensor become zero. */
+void copy_box(void* to, const void* of, Barrier* barrier, int x, int row, int slot);
+
+/* Every other thread copies at once, the others as late as they may. */
+void copy_async16(void* to, const void* from);
+void copy_commit();
+void copy_wait_for_all_but(std::size_t later);
+template <std::size_t later> void copy_wait() { copy_wait_for_all_but(later); }

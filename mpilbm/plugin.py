@@ -14,6 +14,14 @@ from mpilbm.halo.plan import incoming, outgoing
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.outputs import Context, Output
 from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries.capabilities import (
+    Behind,
+    Beyond,
+    Capabilities,
+    LinkValue,
+    PerLink,
+    Reads,
+)
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.closures import Closure
@@ -27,7 +35,10 @@ from mpilbm.registry import register
 __all__ = [
     "HERE",
     "Backend",
+    "Behind",
+    "Beyond",
     "Boundary",
+    "Capabilities",
     "CaseError",
     "Closure",
     "Collision",
@@ -42,9 +53,12 @@ __all__ = [
     "Halo",
     "Lattice",
     "Layout",
+    "LinkValue",
     "MpilbmError",
     "Output",
+    "PerLink",
     "Place",
+    "Reads",
     "Shape",
     "Value",
     "Vector",

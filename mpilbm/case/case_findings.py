@@ -82,7 +82,7 @@ def flow_through_walls(case) -> list[Finding]:
     nu, found = min(fluid.viscosity for fluid in case.fluids), []
     limit = (2 if case.lattice.staggered else 2.9) * nu
     for k, boundary in enumerate(case.boundaries):
-        wall = boundary.wall_at == "half" and not boundary.whole
+        wall = boundary.wall_at == "half" and not boundary.capabilities.whole_cell
         for face in boundary.where if wall and getattr(boundary, "velocity", None) else ():
             out, when = leaving(case, boundary, face)
             if out > limit:
@@ -137,7 +137,7 @@ def distances(case) -> list[Finding]:
             "is curved; give the body a shape, or use bounce_back",
         )
         for body in case.bodies
-        if body.shape is None and body.boundary.per_link in ("distance", "second", "next")
+        if body.shape is None and body.boundary.capabilities.uses_distance
     ]  # fmt: skip
 
 

@@ -132,8 +132,8 @@ def density_ranges(case) -> list[tuple[str, float, float]]:
 def is_closed(case, axis: int) -> bool:
     """Whether no fluid can pass the faces of an axis."""
     name = "xyz"[axis]
-    at = [b for b in case.boundaries for face in b.where if face[0] == name and not b.across]
-    resting = (b.slips or (isinstance(b, Wall) and b.velocity is None) for b in at)
+    at = [b for b in case.boundaries for face in b.where if face[0] == name and not b.joins_faces]
+    resting = (b.mirrors or (isinstance(b, Wall) and b.velocity is None) for b in at)
     return not case.domain.periodic[axis] and any(resting)
 
 

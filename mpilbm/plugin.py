@@ -15,6 +15,14 @@ from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.outputs import Context, Output
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries.capabilities import (
+    Behind,
+    Beyond,
+    Capabilities,
+    LinkValue,
+    PerLink,
+    Reads,
+)
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.closures import Closure
@@ -28,7 +36,10 @@ from mpilbm.registry import register
 __all__ = [
     "HERE",
     "Backend",
+    "Behind",
+    "Beyond",
     "Boundary",
+    "Capabilities",
     "CaseError",
     "Closure",
     "Collision",
@@ -43,9 +54,12 @@ __all__ = [
     "Halo",
     "Lattice",
     "Layout",
+    "LinkValue",
     "MpilbmError",
     "Output",
+    "PerLink",
     "Place",
+    "Reads",
     "Shape",
     "Value",
     "Vector",

@@ -88,7 +88,7 @@ def flow_through_walls(case: Case) -> list[Finding]:
     nu, found = min(fluid.viscosity for fluid in case.fluids), []
     limit = (2 if case.lattice.staggered else 2.9) * nu
     for k, boundary in enumerate(case.boundaries):
-        wall = boundary.wall_at == "half" and not boundary.whole
+        wall = boundary.wall_at == "half" and not boundary.capabilities.whole_cell
         for face in boundary.where if wall and getattr(boundary, "velocity", None) else ():
             out, when = outward_speed(case, boundary, face)
             if out > limit:
@@ -143,7 +143,7 @@ def distances(case: Case) -> list[Finding]:
             "is curved; give the body a shape, or use bounce_back",
         )
         for body in case.bodies
-        if body.shape is None and body.boundary.per_link in ("distance", "second", "next")
+        if body.shape is None and body.boundary.capabilities.uses_distance
     ]  # fmt: skip
 
 

@@ -85,7 +85,7 @@ class Case(Parameters):
     def ghost(self) -> int:
         """Planes beyond each end of a slab that it holds: as many as its cells read."""
         boundaries = (*self.boundaries, *(body.boundary for body in self.bodies))
-        return max([1, *(boundary.behind for boundary in boundaries)])
+        return max([1, *(boundary.capabilities.planes_behind for boundary in boundaries)])
 
     @property
     def weighed(self) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from mpilbm.codegen.program import Program
 from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.physics.boundaries import one_face_each
+from mpilbm.physics.boundaries.capabilities import Behind, Reads
 from mpilbm.physics.couplings import solids
 from mpilbm.registry import plugin_errors
 from mpilbm.system import cache
@@ -80,7 +81,7 @@ def boundaries(case) -> list:
 
 def weighed_whole(case) -> bool:
     """Whether a boundary of a body whose force is asked for sets whole cells."""
-    return any(case.bodies[k].boundary.whole for k in case.weighed)
+    return any(case.bodies[k].boundary.capabilities.whole_cell for k in case.weighed)
 
 
 def boundary_structures(case) -> list[dict]:
@@ -91,7 +92,10 @@ def boundary_structures(case) -> list[dict]:
 def beside(case) -> list[str]:
     """What some walls do beside which other boundaries may stand: "move" half-way, "slip"."""
     walls = (*case.boundaries, *(body.boundary for body in case.bodies))
-    does = {"move": [w.moves_half_way for w in walls], "slip": [w.slips for w in walls]}
+    does = {
+        "move": [wall.wall_velocity is not None for wall in walls],
+        "slip": [wall.mirrors for wall in walls],
+    }
     return [name for name, found in does.items() if any(found)]
 
 
@@ -169,16 +173,16 @@ def _list_kernels(case, kernels, parity: int) -> list:
     from mpilbm.codegen import boundary_kernels
     from mpilbm.codegen.stress import stress_kernel
 
-    lowest = 0 if any(boundary.whole for boundary in boundaries(case)) else 1
+    lowest = 0 if any(boundary.capabilities.whole_cell for boundary in boundaries(case)) else 1
     found, walls = [], beside(case)
     for boundary in boundaries(case):
         name = list_name(case, boundary)
         found.append(boundary_kernels.stage_kernel(kernels, boundary, name, parity, walls))
-        if boundary.turns_back and case.layout.dense:
+        if boundary.capabilities.reads is Reads.SAME_LINK and case.layout.dense:
             found.append(boundary_kernels.at_once_kernel(kernels, boundary, name, parity))
-            if boundary.returns:
+            if boundary.reflects:
                 found.append(boundary_kernels.exchange_kernel(kernels, boundary, name, parity))
-        if boundary.beside:
+        if boundary.capabilities.behind is Behind.VELOCITY:
             found.append(boundary_kernels.near_kernel(kernels, name, parity))
         if boundary.state(case.lattice):
             found.append(boundary_kernels.begin_kernel(kernels, boundary, name, parity, walls))

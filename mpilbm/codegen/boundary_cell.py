@@ -222,9 +222,12 @@ class BoundaryCell(CellView):
 
     def inward(self, k: int) -> CellView:
         """The k-th cell inwards along the normal; the nearest to it where it is no fluid."""
-        if not 0 < k <= self._boundary.reach:
-            raise ValueError(f"{self._boundary.name} looks {k} cells inwards, its reach is "
-                             f"{self._boundary.reach}")  # fmt: skip
+        declared = self._boundary.capabilities.inward
+        if not 0 < k <= declared:
+            raise ValueError(
+                f"{self._boundary.name} reads {k} cells inwards, but its capabilities declare "
+                f"inward = {declared}"
+            )
         if k not in self._inwards:
             kernel = InwardText(self._kernel, k)
             self._inwards[k] = CellView(kernel, self._fluid, self._parity, self._beside)

@@ -1,62 +1,65 @@
 """Detects suspicious or invalid geometry in each slab; geometry_findings reports it."""
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.geometry import isolated_fluid, narrow_channels, wall_motion
+from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
 from mpilbm.geometry.solids import neighbours
+from mpilbm.links.boundary_links import EntryList
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries.capabilities import FaceFlow
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.lattices import AXES
 
 
-@dataclass(frozen=True)
-class Flaws:
-    """Counts of some planes: fluid cells; cells of each body; links to walls that drag the fluid.
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What was found in a slab.
 
-    gaps: fluid cells between two solids or faces, and the first of them (-1: none); narrow: the
-    same of narrow_channels; overlaps: cells that body k takes from body j, by (j, k); faces: cells
-    of body k in the layer next to a face, by (face, k); fallbacks: links for which a boundary uses
-    something else, by its (name, fallback); through: see surfaces.through; part: see
-    pockets.labelled. Cells are counted through the whole box, (plane * rows + row) * nx + x.
+    fluid: fluid cells; bodies: cells of each body; wall_links: links to walls that drag the fluid;
+    gaps: fluid cells between two solids or faces; narrow: see narrow_channels; overlaps: cells that
+    body k takes from body j, by (j, k); faces: cells of body k in the layer next to a face, by
+    (face, k); fallbacks: links for which a boundary uses something else, by its (name, fallback);
+    through: see wall_motion.through; part: see isolated_fluid.labelled.
     """
 
     fluid: int
     bodies: tuple[int, ...] = ()
     wall_links: int = 0
-    gaps: int = 0
-    first_gap: int = -1
-    narrow: int = 0
-    first_narrow: int = -1
+    gaps: CellCount = NO_CELLS
+    narrow: CellCount = NO_CELLS
     overlaps: dict[tuple[int, int], int] = field(default_factory=dict)
     faces: dict[tuple[str, int], int] = field(default_factory=dict)
     fallbacks: dict[tuple[str, str], int] = field(default_factory=dict)
-    through: dict[int, tuple] = field(default_factory=dict)
+    through: dict[int, tuple[int, str]] = field(default_factory=dict)
     part: isolated_fluid.Part | None = None
 
 
-def find(case, slab, ids, lists, overlaps) -> Flaws:
-    """Those of a slab; ids (planes + 2, rows, nx), see solids.padded_ids, and its entry lists."""
+def find(case, slab, ids: NDArray[Any], lists: Sequence[EntryList], overlaps: dict) -> Diagnosis:
+    """Diagnose a slab; ids (planes + 2, rows, nx), see solids.padded_ids, and its entry lists."""
     solid = ids[1:-1]
-    known = {
-        "fluid": int(solid.size - np.count_nonzero(solid)),
-        "wall_links": sum(_wall_links(each) for each in lists),
-        "fallbacks": _fallbacks(lists),
-    }
-    narrow = min(case.domain.size) == 1
-    gaps = _gaps(case, slab, ids, narrow) if case.bodies or narrow else (0, -1)
-    channels = narrow_channels.count(case, slab, ids)
-    names = "gaps", "first_gap", "narrow", "first_narrow"
-    known |= zip(names, gaps + channels, strict=True)
+    thin = min(case.domain.size) == 1
+    found = Diagnosis(
+        fluid=int(solid.size - np.count_nonzero(solid)),
+        wall_links=sum(_wall_links(each) for each in lists),
+        fallbacks=_fallbacks(lists),
+        gaps=_gaps(case, slab, ids, thin) if case.bodies or thin else NO_CELLS,
+        narrow=narrow_channels.count(case, slab, ids),
+    )
     if not case.bodies:
-        return Flaws(**known)
+        return found
     ids_of_plane = (
         np.bincount(plane.reshape(-1), minlength=1 + len(case.bodies)) for plane in solid
     )
-    cells = sum(ids_of_plane)[1:]
-    return Flaws(
-        **known,
-        bodies=tuple(cells.tolist()),
+    return replace(
+        found,
+        bodies=tuple(np.sum(list(ids_of_plane), axis=0)[1:].tolist()),
         overlaps=dict(overlaps),
         faces=_faces(case, slab, solid),
         through=wall_motion.through(case, slab, lists),
@@ -64,75 +67,60 @@ def find(case, slab, ids, lists, overlaps) -> Flaws:
     )
 
 
-def _wall_links(entries) -> int:
-    """Links of a list to walls that drag the fluid; of boundaries that set whole cells all."""
-    drags = np.array([isinstance(each, Wall) for each in entries.members], bool)
-    links = entries.blocked if entries.boundary.whole else entries.missing
-    links = links[drags[entries.member]] & ~np.uint32(1)
-    return int(np.unpackbits(links.view(np.uint8)).sum())
+def _wall_links(entries: EntryList) -> int:
+    """Links of a list to walls that drag the fluid; for boundaries that set whole cells all."""
+    drags = np.array([isinstance(each, Wall) for each in entries.boundaries], bool)
+    whole = entries.boundary.capabilities.whole_cell
+    links = entries.blocked if whole else entries.links
+    return links[drags[entries.member]].moving().total()
 
 
-def _fallbacks(lists) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
+def _fallbacks(lists: Sequence[EntryList]) -> dict[tuple[str, str], int]:
+    """By name and fallback the number of links or cells for which a boundary falls back."""
+    found: Counter[tuple[str, str]] = Counter()
     for each in lists:
-        for fallback, links in zip(each.boundary.fallbacks, each.fell_back, strict=False):
-            if links:
-                key = each.boundary.name, fallback
-                found[key] = found.get(key, 0) + links
+        for fallback, count in each.fallbacks.items():
+            if count:
+                found[each.boundary.name, fallback] += count
+    return dict(found)
+
+
+def _marked(lists: Sequence[EntryList]) -> dict[str, NDArray[np.int64]]:
+    """Cells at boundaries by what these do.
+
+    driven: they may drive the fluid; given: they give a velocity through a face; free: the velocity
+    through a face follows the flow.
+    """
+    conditions: dict[str, Callable[[Boundary], bool]] = {
+        "driven": _drives,
+        "given": lambda boundary: boundary.face_flow is FaceFlow.GIVEN,
+        "free": lambda boundary: boundary.face_flow is FaceFlow.FREE,
+    }
+    found = {}
+    for name, holds in conditions.items():
+        cells = [np.empty(0, np.int64)]
+        for each in lists:
+            mine = np.array([holds(boundary) for boundary in each.boundaries], bool)
+            cells.append(each.cells[mine[each.member]])
+        found[name] = np.unique(np.concatenate(cells))
     return found
 
 
-def _marked(lists) -> dict[str, np.ndarray]:
-    """Cells at boundaries by what these do.
-
-    driven: they may drive the fluid; fed: they give a velocity through a face; open: they leave
-    the velocity open.
-    """
-    return {
-        name: np.unique(np.concatenate([
-            np.empty(0, np.int64),
-            *(each.cells[of(each)[each.member]] for each in lists),
-        ]))
-        for name, of in (("driven", _drives), ("fed", _feeds), ("open", _opens))
-    }  # fmt: skip
+def _drives(boundary: Boundary) -> bool:
+    """Whether a boundary may drive the fluid: all except mirrors and walls at rest."""
+    resting = isinstance(boundary, Wall) and boundary.wall_velocity is None
+    return not (boundary.mirrors or resting)
 
 
-def _feeds(entries) -> np.ndarray:
-    """Of each member of a list whether it is at a face with a velocity through that."""
-
-    def through(boundary) -> bool:
-        velocity = getattr(boundary, "velocity", None)
-        axes = {AXES.index(face[0]) for face in boundary.where} if velocity else ()
-        return any(not isinstance(velocity[a], int | float) or velocity[a] != 0 for a in axes)
-
-    return np.array([through(each) for each in entries.members], bool)
-
-
-def _opens(entries) -> np.ndarray:
-    """Of each member of a list whether it is at a face that leaves the velocity open."""
-    return np.array([is_open(each) for each in entries.members], bool)
-
-
-def is_open(boundary) -> bool:
-    """Whether a boundary lets as much fluid in or out as the flow has it."""
-    return hasattr(boundary, "rho") and getattr(boundary, "velocity", None) is None
-
-
-def _drives(entries) -> np.ndarray:
-    """Of each member of a list whether it may drive the fluid: all but walls at rest."""
-    resting = [b.slips or (isinstance(b, Wall) and b.velocity is None) for b in entries.members]
-    return ~np.array(resting, bool)
-
-
-def _gaps(case, slab, ids, narrow: bool) -> tuple[int, int]:
-    """Fluid cells with none on either side along an axis, and the first of them."""
-    fluid, found, first = ids == 0, 0, -1
+def _gaps(case, slab, ids: NDArray[Any], thin: bool) -> CellCount:
+    """Fluid cells with no fluid on either side along an axis."""
+    fluid, found = ids == 0, NO_CELLS
     for local in (-1, slab.planes):
         if slab.global_plane(local) is None:
             fluid[local + 1] = False
     for local in range(slab.planes):
         around = fluid[local : local + 3]
-        if not narrow and around.all():
+        if not thin and around.all():
             continue
         gap = np.zeros(around[1].shape, bool)
         for axis in range(case.lattice.D):
@@ -142,14 +130,11 @@ def _gaps(case, slab, ids, narrow: bool) -> tuple[int, int]:
                 for sign in (-1, 1)
             ]  # fmt: skip
             gap |= around[1] & ~open_on[0] & ~open_on[1]
-        cells = np.flatnonzero(gap)
-        if cells.size and first < 0:
-            first = int(cells[0]) + (slab.begin + local) * gap.size
-        found += cells.size
-    return found, first
+        found += CellCount.of_plane(gap, slab.begin + local)
+    return found
 
 
-def _faces(case, slab, solid) -> dict[tuple[str, int], int]:
+def _faces(case, slab, solid: NDArray[Any]) -> dict[tuple[str, int], int]:
     """Cells of each body in the layer next to each face that is not periodic."""
     layers = {"x-": solid[:, :, :1], "x+": solid[:, :, -1:]}
     if case.dimensions == 3:

@@ -1,26 +1,32 @@
-"""Findings in the geometry of the whole box, from what each slab has found (see flaws).
+"""Findings in the geometry of the whole box, from the diagnoses of all slabs (see diagnose).
 
-Each function of CHECKS takes a case and the parts of all slabs, from the first on, and returns its
-findings. They are the same on any number of ranks, but for those of `idle`.
+Each function of CHECKS takes a case and the diagnoses of all slabs in order, and returns its
+findings. They are the same on any number of ranks, except those of `idle`.
 """
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from mpilbm.errors import CaseError
-from mpilbm.geometry import isolated_fluid as pockets
+from mpilbm.geometry import isolated_fluid as regions
 from mpilbm.geometry import narrow_channels
-from mpilbm.geometry.diagnose import is_open
-from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
+from mpilbm.geometry.diagnose import Diagnosis
+from mpilbm.physics.boundaries.capabilities import FaceFlow
 from mpilbm.physics.lattices import AXES
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
+
+Parts = Sequence[Diagnosis]
 
 # shares of the fluid cells in channels of few cells: below the first they are not reported
 NEGLIGIBLE, MANY = 0.001, 0.1
 
 
-def refuse(case, parts) -> None:
-    """CaseError for bodies that would move over cells; `parts` of all slabs, from the first on."""
+def refuse(case, parts: Parts) -> None:
+    """CaseError for bodies that would move over cells; parts: of all slabs, in order."""
     first: dict[int, str] = {}
     for part in parts:
         for number, (_, sentence) in sorted(part.through.items()):
@@ -32,16 +38,17 @@ def refuse(case, parts) -> None:
         raise CaseError(lines, path=case.path)
 
 
-def findings(case, parts) -> list[Finding]:
-    """The findings of all CHECKS; `parts` of all slabs, from the first on."""
+def findings(case, parts: Parts) -> list[Finding]:
+    """The findings of all CHECKS; parts: of all slabs, in order."""
     return [found for check in CHECKS for found in check(case, parts)]
 
 
-def lost_bodies(case, parts) -> list[Finding]:
+def lost_bodies(case, parts: Parts) -> list[Finding]:
     """Bodies without cells."""
     if not case.bodies:
         return []
-    cells, covered = np.sum([part.bodies for part in parts], axis=0), {}
+    cells = np.sum([part.bodies for part in parts], axis=0)
+    covered: dict[int, int] = {}
     for (below, _), taken in _summed(part.overlaps for part in parts):
         covered[below] = covered.get(below, 0) + taken
     return [
@@ -58,7 +65,7 @@ def lost_bodies(case, parts) -> list[Finding]:
     ]  # fmt: skip
 
 
-def overlaps(case, parts) -> list[Finding]:
+def overlaps(case, parts: Parts) -> list[Finding]:
     """Bodies that share cells."""
     labels = [body.label for body in case.bodies]
     return [
@@ -71,9 +78,11 @@ def overlaps(case, parts) -> list[Finding]:
     ]  # fmt: skip
 
 
-def bodies_at_faces(case, parts) -> list[Finding]:
+def bodies_at_faces(case, parts: Parts) -> list[Finding]:
     """Bodies beside faces; serious where they cover a face through which the fluid flows."""
-    found, covered, beside = [], {}, {}
+    found: list[Finding] = []
+    covered: dict[str, int] = {}
+    beside: dict[int, list[str]] = {}
     for (face, number), count in _summed(part.faces for part in parts):
         covered[face] = covered.get(face, 0) + count
         beside.setdefault(number, []).append(f"{counted(count, 'cell')} next to the face {face}")
@@ -81,11 +90,10 @@ def bodies_at_faces(case, parts) -> list[Finding]:
         label = case.bodies[number].label
         found.append(Finding(
             NOTE, f"body.{label}",
-            f"has {', '.join(cells)}: the condition of a face holds in its fluid cells alone",
+            f"has {', '.join(cells)}: the condition of a face holds in its fluid cells only",
         ))  # fmt: skip
     for index, boundary in enumerate(case.boundaries):
-        flows = not (isinstance(boundary, Wall) or boundary.slips or boundary.across)
-        for face in boundary.where if flows else ():
+        for face in boundary.where if boundary.face_flow.crosses else ():
             cells = face_cells(case, face)
             if covered.get(face) == cells:
                 found.append(Finding(
@@ -103,61 +111,56 @@ def face_cells(case, face: str) -> int:
     return layer[face[0]]
 
 
-def gaps(case, parts) -> list[Finding]:
-    """Gaps of one cell, with their number and the first place."""
-    cells = sum(part.gaps for part in parts)
-    if not cells:
-        return []
-    first = min(part.first_gap for part in parts if part.gaps)
+def narrow_passages(case, parts: Parts) -> list[Finding]:
+    """Channels of few cells, with their share of the fluid, and gaps of one cell: one finding."""
+    gaps = sum((part.gaps for part in parts), NO_CELLS)
+    narrow = sum((part.narrow for part in parts), NO_CELLS)
+    fluid = sum(part.fluid for part in parts)
+    gap = f"{counted(gaps.cells, 'fluid cell')} between two solids or faces, {_first(case, gaps)}"
+    if narrow.cells <= NEGLIGIBLE * fluid:
+        if not gaps.cells:
+            return []
+        return [Finding(
+            WARNING, "gaps",
+            f"{gap}: in a gap of one cell no flow is resolved; refine the box, or move or close "
+            "what lies beside it",
+        )]  # fmt: skip
+    unresolved = f"; {gap}, where no flow is resolved" if gaps.cells else ""
     return [Finding(
-        WARNING, "gaps",
-        f"{counted(cells, 'fluid cell')} between two solids or faces, the first at "
-        f"{place(case, first)}: in a gap of one cell no flow is resolved; refine the box, or "
-        "move or close what lies beside it",
+        SERIOUS if narrow.cells > MANY * fluid else WARNING, "channels",
+        f"{counted(narrow.cells, 'fluid cell')} ({narrow.cells / fluid:.1%} of the fluid) in "
+        f"channels 1 to {narrow_channels.WIDEST} cells wide, {_first(case, narrow)}{unresolved}: "
+        "where the flow must pass them, errors of tens of percent are usual; refine the box until "
+        "channels are 5 cells wide or more",
     )]  # fmt: skip
 
 
-def channels(case, parts) -> list[Finding]:
-    """Channels of few cells, with their share of the fluid."""
-    cells, fluid = (sum(getattr(part, name) for part in parts) for name in ("narrow", "fluid"))
-    if cells <= NEGLIGIBLE * fluid:
-        return []
-    first = min(part.first_narrow for part in parts if part.narrow)
-    widest = narrow_channels.WIDEST
-    return [Finding(
-        SERIOUS if cells > MANY * fluid else WARNING, "channels",
-        f"{counted(cells, 'fluid cell')} ({cells / fluid:.1%} of the fluid) in channels 1 to "
-        f"{widest} cells wide, the first at {place(case, first)}: where the flow must pass them, "
-        "errors of tens of percent are usual; refine the box until channels are 5 cells wide or "
-        "more",
-    )]  # fmt: skip
-
-
-def isolated_fluid(case, parts) -> list[Finding]:
+def isolated_fluid(case, parts: Parts) -> list[Finding]:
     """Fluid that nothing drives, and fluid that an inlet fills but no outlet empties."""
-    if any(part.part is None for part in parts):
+    known = [part.part for part in parts if part.part is not None]
+    if len(known) < len(parts):
         return []
-    pieces, found = pockets.joined(case, [part.part for part in parts]), []
-    count, cells, first = pockets.blocked(pieces)
-    if count and any(is_open(boundary) for boundary in case.boundaries):
+    pieces, found = regions.joined(case, known), []
+    count, cells = regions.blocked(pieces)
+    if count and any(boundary.face_flow is FaceFlow.FREE for boundary in case.boundaries):
         found.append(Finding(
             SERIOUS, "boundary",
-            f"a velocity is given at a face of {counted(cells, 'fluid cell')} that are cut off "
-            f"from every face that lets the fluid out, the first at {place(case, first)}: the mass "
-            "there grows or falls without bound; open a passage between the bodies",
+            f"a velocity is given at a face of {counted(cells.cells, 'fluid cell')} without a "
+            f"connection to a face that lets the fluid out, {_first(case, cells)}: the mass there "
+            "grows or falls without bound; open a passage between the bodies",
         ))  # fmt: skip
-    count, cells, first = pockets.isolated(pieces)
+    count, cells = regions.isolated(pieces)
     if count and not _moves_anywhere(case):
         found.append(Finding(
             WARNING, "isolated fluid",
-            f"{counted(count, 'region')}, {counted(cells, 'cell')} in all, without a link to the "
-            f"flow, the first at {place(case, first)}: nothing moves there; fill them with a "
-            "solid, or open them",
+            f"{counted(count, 'region')}, {counted(cells.cells, 'cell')} in all, without a link to "
+            f"the flow, {_first(case, cells)}: nothing moves there; fill them with a solid, or "
+            "open them",
         ))  # fmt: skip
     return found
 
 
-def fallbacks(case, parts) -> list[Finding]:
+def fallbacks(case, parts: Parts) -> list[Finding]:
     """Links for which a boundary uses something else than its name says."""
     return [
         Finding(WARNING, f"'{name}' in {counted(count, 'place')}", fallback)
@@ -165,7 +168,7 @@ def fallbacks(case, parts) -> list[Finding]:
     ]
 
 
-CHECKS = (lost_bodies, bodies_at_faces, isolated_fluid, channels, gaps, fallbacks, overlaps)
+CHECKS = (lost_bodies, bodies_at_faces, isolated_fluid, narrow_passages, fallbacks, overlaps)
 
 
 def _moves_anywhere(case) -> bool:
@@ -174,8 +177,8 @@ def _moves_anywhere(case) -> bool:
     return case.coupling is not None or any(isinstance(value, str) for value in forces)
 
 
-def idle(fluid_cells) -> list[Finding]:
-    """Ranks without fluid; `fluid_cells` of each."""
+def idle(fluid_cells: Sequence[int]) -> list[Finding]:
+    """Ranks without fluid; fluid_cells: of each rank."""
     ranks = [str(rank) for rank, count in enumerate(fluid_cells) if not count]
     if not ranks or len(ranks) == len(fluid_cells):
         return []
@@ -187,6 +190,11 @@ def idle(fluid_cells) -> list[Finding]:
     )]  # fmt: skip
 
 
+def _first(case, count: CellCount) -> str:
+    """The first cell of a count in words."""
+    return "" if count.first is None else f"the first at {place(case, count.first)}"
+
+
 def place(case, cell: int) -> str:
     """A cell of the box in words."""
     plane, row, k = (int(n) for n in np.unravel_index(cell, case.shape))
@@ -195,7 +203,7 @@ def place(case, cell: int) -> str:
     return ", ".join(f"{a}={n}" for a, n in zip(AXES, at, strict=False)) + " (counted from 0)"
 
 
-def _summed(counts) -> list:
+def _summed(counts: Iterable[Mapping[Any, int]]) -> list[tuple[Any, int]]:
     """Items of dicts of counts, added and sorted."""
     total: dict = {}
     for each in counts:

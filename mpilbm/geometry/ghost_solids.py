@@ -1,34 +1,38 @@
-"""The cells beside the fluid that are none, for fields whose neighbours are read."""
+"""Cells next to the fluid that are not fluid, for fields whose neighbours are read."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilbm.geometry.build import Geometry, face_owners
-from mpilbm.physics.boundaries import one_face_each
+from mpilbm.geometry.build import Geometry
+from mpilbm.links.owners import NOBODY, beyond, face_owners, owners_of
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class WallCells:
-    """Solid cells of a slab, and cells beyond faces of the box, with fluid beside them.
+    """Solid cells of a slab, and cells beyond faces of the box, with fluid next to them.
 
     at: int64 (n,), their places in the field (value 0), plane after plane, those beyond the first
-    or last plane with it; ends: where the cells of each plane end in `at`, from 0 on. owner: int32
-    (n,), of the face (its place in `one_face_each`) or, counted on, of the body. source: int64,
-    the places of the fluid cells around, weight: w_i over their sum, those of cell k from start[k]
-    to start[k + 1], in the order of directions, so that no bit depends on the cut.
+    or last plane together with it; ends: where the cells of each plane end in `at`, starting with
+    0. owner: int32 (n,), the place of the owner, see links.owners. source: int64, the places of the
+    fluid cells around, weight: w_i over their sum; those of cell k from start[k] to start[k + 1],
+    in the order of directions, so that no bit depends on the partition.
     """
 
-    at: np.ndarray
-    ends: np.ndarray
-    owner: np.ndarray
-    start: np.ndarray
-    source: np.ndarray
-    weight: np.ndarray
+    at: Ints
+    ends: Ints
+    owner: NDArray[np.int32]
+    start: Ints
+    source: Ints
+    weight: Floats
 
 
 def wall_cells(case, slab, geometry: Geometry, grid) -> WallCells:
-    """Those of a slab, their places by a FieldGrid; all from global coordinates."""
+    """The wall cells of a slab, with places of a FieldGrid; all from global coordinates."""
     finder = _Finder(case, slab, geometry, grid)
     found = [[finder.plane(local)] for local in range(slab.planes)]
     found[0].insert(0, finder.plane(-1))
@@ -42,18 +46,21 @@ def wall_cells(case, slab, geometry: Geometry, grid) -> WallCells:
     return WallCells(at, ends, owner.astype(np.int32), start, source, weight)
 
 
+Cells = tuple[Ints, Ints, Ints, Ints, Floats]  # at, owner, number of sources, sources, weights
+
+
 class _Finder:
     """Finds the wall cells of one plane after another; equal planes without bodies only once."""
 
-    def __init__(self, case, slab, geometry, grid):
+    def __init__(self, case, slab, geometry: Geometry, grid):
         self.case, self.slab, self.geometry, self.grid = case, slab, geometry, grid
-        walls = one_face_each(case.boundaries)
-        self.faces, self.first_body = face_owners(case, walls, False), len(walls)
+        owners = owners_of(case)
+        self.faces, self.first_body = face_owners(case, owners), len(owners) - len(case.bodies)
         self.planes, (self.rows, self.nx) = slab.planes, slab.shape[1:]
-        self.known: dict = {}
+        self.known: dict[tuple[str, ...], Cells] = {}
 
-    def plane(self, local: int):
-        """(at, owner, number of sources, sources, weights) of the cells of a local plane."""
+    def plane(self, local: int) -> Cells:
+        """The cells of a local plane."""
         key = tuple(self._kind(local + step) for step in (-1, 0, 1))
         if "mixed" in key:
             return self._moved(self._plane(local), local)
@@ -69,20 +76,20 @@ class _Finder:
             return "above" if local > 0 else "below"
         return "fluid" if self.geometry.fluid(local).all() else "mixed"
 
-    def _moved(self, cells, local: int):
-        """Places in the field, from those counted from the plane itself."""
+    def _moved(self, cells: Cells, local: int) -> Cells:
+        """With places in the field instead of places relative to the plane."""
         at, owner, around, source, weight = cells
         shift = (local + self.grid.ghost) * self.grid.plane_stride
         return at + shift, owner, around, source + shift, weight
 
-    def _fluid(self, local: int) -> np.ndarray:
+    def _fluid(self, local: int) -> NDArray[np.bool_]:
         """Bool (rows, nx), with a frame of cells where the box ends."""
         inside = np.zeros((self.rows, self.nx), bool)
         if -1 <= local <= self.planes:
             inside = self.geometry.fluid(local)
         return np.pad(inside, [(int(w), int(w)) for w in self.grid.walled])
 
-    def _plane(self, local: int):
+    def _plane(self, local: int) -> Cells:
         lattice, here = self.case.lattice, self._fluid(local)
         planes = {step: self._fluid(local + step) for step in (-1, 0, 1)}
         beyond = self.slab.global_plane(local) is None
@@ -106,15 +113,13 @@ class _Finder:
         at, around = self.grid.index(0, row, x), beside.sum(axis=1, dtype=np.int64)
         return at, self._owners(local, row, x), around, there, weights / total[entry]
 
-    def _owners(self, local: int, row, x) -> np.ndarray:
-        """As in geometry: of the faces crossed the latest in the file, else the body."""
+    def _owners(self, local: int, row: Ints, x: Ints) -> Ints:
+        """Places of owners: of the faces crossed the latest in the file, else the body."""
         place = np.full(row.size, self.slab.begin + local), row, x
-        face = np.full(row.size, -1)
-        sizes = zip(place, self.slab.shape, self.faces, strict=True)
-        for at, size, (lower, upper) in sizes:
-            face = np.maximum(face, np.where(at < 0, lower, np.where(at >= size, upper, -1)))
+        sides = zip(place, self.slab.shape, self.faces, strict=True)
+        face = np.maximum.reduce([beyond(at, size, pair) for at, size, pair in sides])
         body = np.zeros(row.size, np.int64)
+        inside = face == NOBODY
         if 0 <= local < self.planes:
-            inside = face < 0
             body[inside] = self.geometry.solid[local][row[inside], x[inside]]
-        return np.where(face >= 0, face, body - 1 + self.first_body)
+        return np.where(inside, body - 1 + self.first_body, face)

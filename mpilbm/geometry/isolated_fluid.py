@@ -1,50 +1,62 @@
-"""Fluid that nothing can reach: pieces of fluid cells that hang together, found in slabs.
+"""Isolated fluid: connected pieces of fluid cells, found in slabs and joined for the box.
 
-The fluid cells of a row that lie side by side are one run. Runs of neighbouring rows and planes
-hang together where a link leads from one to the other; on lattices whose links leave out a cell
-between two that they reach (D3Q13, D3Q15), also where one leads past.
+Consecutive fluid cells of a row are a run. Runs of neighbouring rows and planes are connected where
+a link leads from one to the other; on lattices whose links skip a cell between two that they reach
+(D3Q13, D3Q15), also where a link leads past.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Pair = tuple[Ints, Ints]  # labels of pieces that are connected
+Step = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Runs:
     """Runs of a plane: begin and end in rows of nx + 2 places, and the label of each."""
 
-    begin: np.ndarray
-    end: np.ndarray
-    label: np.ndarray
+    begin: Ints
+    end: Ints
+    label: Ints
 
 
 @dataclass(frozen=True)
 class Part:
-    """The pieces of a slab: cells and first cell of each, and what it touches.
+    """The pieces of a slab: number of cells and first cell of each, and what it touches.
 
-    `first`, `last`: the runs of its outermost planes, whose pieces go on in other slabs. Cells are
-    counted through the whole box, (plane * rows + row) * nx + x. marks: by name, the pieces that
-    have one of the cells marked; "periodic": those at periodic faces.
+    first, last: the runs of its outermost planes, whose pieces continue in other slabs. place:
+    cells (plane * rows + row) * nx + x of the whole box. marks: by name, whether a piece has one of
+    the marked cells; "periodic": whether it lies at a periodic face.
     """
 
     first: Runs
     last: Runs
-    cells: np.ndarray
-    place: np.ndarray
-    marks: dict[str, np.ndarray]
+    cells: Ints
+    place: Ints
+    marks: dict[str, Flags]
 
 
-def labelled(case, slab, solid, marked: dict) -> Part:
-    """The pieces of a slab; solid (planes, rows, nx), marked: ascending cells of it by name.
+def labelled(case, slab, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
+    """The pieces of a slab; solid (planes, rows, nx), marked: by name, ascending cells of it.
 
     Pieces are not joined across periodic faces.
     """
     steps, nx = _steps(case.lattice), slab.shape[2]
-    planes, joins, count = [], [], 0
+    planes: list[Runs] = []
+    joins: list[Pair] = []
+    count = 0
     for local, here in enumerate(solid):
         runs = _runs(here == 0)
-        inside = [_meeting(runs, runs, nx, *step) for step in steps if step[0] == 0]
+        inside = [_connected(runs, runs, nx, step) for step in steps if step[0] == 0]
         root = _components(runs.begin.size, _stacked(inside))
         once, own = np.unique(root, return_inverse=True)
         runs = Runs(runs.begin, runs.end, own + count)
@@ -71,21 +83,24 @@ def labelled(case, slab, solid, marked: dict) -> Part:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of the whole box, see Part; the same however the box is cut."""
+    """The pieces of the whole box, see Part; independent of the partition."""
 
-    cells: np.ndarray
-    place: np.ndarray
-    marks: dict[str, np.ndarray]
+    cells: Ints
+    place: Ints
+    marks: dict[str, Flags]
 
-    def counted(self, which) -> tuple[int, int, int]:
-        """Of some pieces (bool of each) the number, the cells, and the first cell, or -1."""
-        first = int(self.place[which].min()) if which.any() else -1
-        return int(which.sum()), int(self.cells[which].sum()), first
+    def count(self, which: Flags) -> tuple[int, CellCount]:
+        """The number of some pieces (bool for each), and their cells."""
+        if not which.any():
+            return 0, NO_CELLS
+        cells = CellCount(int(self.cells[which].sum()), int(self.place[which].min()))
+        return int(which.sum()), cells
 
 
-def joined(case, parts) -> Pieces:
+def joined(case, parts: Sequence[Part]) -> Pieces:
     """The pieces of the box from those of all slabs, in their order."""
-    steps, joins, count = _steps(case.lattice), [], 0
+    steps, count = _steps(case.lattice), 0
+    joins: list[Pair] = []
     before = None
     for part in parts:
         first, last = (Runs(r.begin, r.end, r.label + count) for r in (part.first, part.last))
@@ -102,36 +117,37 @@ def joined(case, parts) -> Pieces:
     return Pieces(cells, place, marks)
 
 
-def isolated(pieces: Pieces) -> tuple[int, int, int]:
-    """Pieces but the largest that nothing drives and that touch no periodic face, see `counted`."""
+def isolated(pieces: Pieces) -> tuple[int, CellCount]:
+    """Pieces, except the largest, that nothing drives and that touch no periodic face."""
     driven = pieces.marks["driven"] | pieces.marks["periodic"]
-    return pieces.counted(~driven & (pieces.cells < pieces.cells.max(initial=0)))
+    return pieces.count(~driven & (pieces.cells < pieces.cells.max(initial=0)))
 
 
-def blocked(pieces: Pieces) -> tuple[int, int, int]:
-    """Pieces that a velocity fills or empties through a face, and that no open face is part of."""
+def blocked(pieces: Pieces) -> tuple[int, CellCount]:
+    """Pieces with a face at which a velocity is given, and with no face at which it is free."""
     marks = pieces.marks
-    return pieces.counted(marks["fed"] & ~marks["open"] & ~marks["periodic"])
+    return pieces.count(marks["given"] & ~marks["free"] & ~marks["periodic"])
 
 
-def _steps(lattice) -> list[tuple[int, int, int]]:
-    """(planes, rows, cells) from a run to those that it meets further on: the latter at most."""
-    found = {}
+def _steps(lattice) -> list[Step]:
+    """Planes, rows and at most cells from a run to later ones with which links connect it."""
+    found: dict[tuple[int, int], int] = {}
     for plane, row, x in map(lattice.offset, range(1, lattice.Q)):
         if (plane, row) > (0, 0):
             found[plane, row] = max(found.get((plane, row), 0), abs(x))
     return [(*step, reach) for step, reach in found.items()]
 
 
-def _runs(fluid) -> Runs:
-    """The runs of a plane (rows, nx), a place without fluid on either side of each row."""
+def _runs(fluid: Flags) -> Runs:
+    """The runs of a plane (rows, nx), with a solid place on either side of each row."""
     places = np.pad(fluid, ((0, 0), (1, 1))).reshape(-1)
     change = np.flatnonzero(places[1:] != places[:-1]) + 1
     return Runs(change[::2], change[1::2], np.arange(change.size // 2))
 
 
-def _meeting(a: Runs, b: Runs, nx: int, _, row: int, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of the runs of `a`, and of those of `b` some rows further on that they meet."""
+def _connected(a: Runs, b: Runs, nx: int, step: Step) -> Pair:
+    """Labels of runs of `a`, and of the runs of `b` with which links connect them."""
+    _, row, reach = step
     shift = row * (nx + 2)
     first = np.searchsorted(b.end, a.begin + shift - reach, side="right")
     last = np.searchsorted(b.begin, a.end + shift + reach, side="left")
@@ -141,18 +157,19 @@ def _meeting(a: Runs, b: Runs, nx: int, _, row: int, reach: int) -> tuple[np.nda
     return np.repeat(a.label, counts), b.label[met]
 
 
-def _between(below: Runs, above: Runs, nx: int, steps) -> list:
-    """The same of the runs of a plane and of the next one, for all links that lead there."""
-    return [_meeting(below, above, nx, *step) for step in steps if step[0]]
+def _between(below: Runs, above: Runs, nx: int, steps: list[Step]) -> list[Pair]:
+    """The same for the runs of a plane and of the next one, and all links that lead there."""
+    return [_connected(below, above, nx, step) for step in steps if step[0]]
 
 
-def _stacked(pairs) -> tuple[np.ndarray, np.ndarray]:
+def _stacked(pairs: list[Pair]) -> Pair:
     none = np.empty(0, np.int64)
-    return tuple(np.concatenate(side) for side in zip(*pairs, (none, none), strict=True))
+    first, second = zip(*pairs, (none, none), strict=True)
+    return np.concatenate(first), np.concatenate(second)
 
 
-def _components(count: int, pairs) -> np.ndarray:
-    """The least number that each of `count` hangs together with, by pairs of them."""
+def _components(count: int, pairs: Pair) -> Ints:
+    """For each of `count` numbers the least one of its component, by pairs of connected ones."""
     root, (a, b) = np.arange(count), pairs
     while a.size:
         low, high = np.minimum(root[a], root[b]), np.maximum(root[a], root[b])
@@ -164,17 +181,17 @@ def _components(count: int, pairs) -> np.ndarray:
     return root
 
 
-def _places(cells, nx: int):
+def _places(cells: Ints, nx: int) -> Ints:
     """Places of a plane's cells, row * nx + x, in rows of nx + 2."""
     return cells + 2 * (cells // nx) + 1
 
 
-def _flat(places, nx: int):
+def _flat(places: Ints, nx: int) -> Ints:
     """The inverse."""
     return places - 2 * (places // (nx + 2)) - 1
 
 
-def _at_periodic(case, slab, runs: Runs, plane: int):
+def _at_periodic(case, slab, runs: Runs, plane: int) -> Flags:
     """Which runs of a plane touch a periodic face."""
     (planes, rows, nx), closed = slab.shape, case.domain.periodic
     row, x = np.divmod(runs.begin, nx + 2)

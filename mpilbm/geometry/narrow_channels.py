@@ -1,41 +1,45 @@
-"""Fluid cells in channels of few cells between solids, counted in slabs.
+"""Fluid cells in channels 1 to 3 cells wide between solids, counted in slabs.
 
-A cell lies in a channel of w cells if, along one axis, w fluid cells follow each other between
-two solid cells or walls. Neighbour planes are looked up, so that the count is the same however the
-box is cut. Lattices without nodes at all places (D3Q13) are left out.
+A cell lies in a channel of w cells if, along one axis, there are w consecutive fluid cells between
+two solid cells or walls. Planes of other slabs are computed where needed, so the count does not
+depend on the partition. Lattices without nodes at all places (D3Q13) are left out.
 """
 
 from functools import reduce
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilbm.geometry.solids import fluid_plane
+from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
+from mpilbm.geometry.solids import fluid_planes
+from mpilbm.links.wall_distance import FluidPlane
 from mpilbm.physics.boundaries.wall import Wall
+
+Plane = NDArray[np.bool_]
+Padding = Literal["wrap"] | tuple[bool, bool]  # periodic, or whether each side is a wall
 
 WIDEST = 3  # cells
 STEPS = range(-WIDEST, WIDEST + 1)
 
 
-def count(case, slab, ids) -> tuple[int, int]:
-    """Such cells of a slab, and the first of them (-1: none); ids: see solids.padded_ids."""
-    thin = min(case.domain.size) <= WIDEST
+def count(case, slab, ids: NDArray[Any]) -> CellCount:
+    """The cells of a slab that lie in such channels; ids: see solids.padded_ids."""
+    thin, found = min(case.domain.size) <= WIDEST, NO_CELLS
     if case.lattice.staggered or not (thin or ids.any()):
-        return 0, -1
+        return found
     walls, (lower, upper) = _walls(case)
-    window = [_solid(case, slab, ids, local, lower, upper) for local in range(-WIDEST, WIDEST + 1)]
-    found, first, size = 0, -1, slab.shape[1] * slab.shape[2]
+    fluid = fluid_planes(case, slab, ids)
+    window = [_solid(slab, fluid, local, lower, upper) for local in range(-WIDEST, WIDEST + 1)]
     for local in range(slab.planes):
         if thin or any(plane.any() for plane in window):
-            cells = np.flatnonzero(_narrow(window, walls, case.dimensions))
-            if cells.size and first < 0:
-                first = int(cells[0]) + (slab.begin + local) * size
-            found += cells.size
-        window = [*window[1:], _solid(case, slab, ids, local + 1 + WIDEST, lower, upper)]
-    return found, first
+            found += CellCount.of_plane(_narrow(window, walls, case.dimensions), slab.begin + local)
+        window = [*window[1:], _solid(slab, fluid, local + 1 + WIDEST, lower, upper)]
+    return found
 
 
-def _walls(case) -> tuple[list, tuple[bool, bool]]:
-    """Of rows and x how to pad: "wrap", or whether each side is a wall; the same of planes."""
+def _walls(case) -> tuple[list[Padding], tuple[bool, bool]]:
+    """How to pad rows and x, and whether each side of the slowest axis is a wall."""
     faces = {f for b in case.boundaries if isinstance(b, Wall) for f in b.where}
     sides = {axis: (f"{axis}-" in faces, f"{axis}+" in faces) for axis in "xyz"}
     periodic = dict(zip("xyz", case.domain.periodic, strict=False))
@@ -43,16 +47,14 @@ def _walls(case) -> tuple[list, tuple[bool, bool]]:
     return inner, sides["xyz"[case.dimensions - 1]]
 
 
-def _solid(case, slab, ids, local: int, lower: bool, upper: bool) -> np.ndarray:
+def _solid(slab, fluid: FluidPlane, local: int, lower: bool, upper: bool) -> Plane:
     """Bool (rows, nx): the solid cells of a local plane; beyond a face whether it is a wall."""
     if slab.global_plane(local) is None:
         return np.full(slab.shape[1:], lower if local < 0 else upper)
-    if -1 <= local <= slab.planes:
-        return ids[local + 1] != 0
-    return ~fluid_plane(case, slab, local)
+    return ~fluid(local)
 
 
-def _narrow(window, walls, dimensions: int) -> np.ndarray:
+def _narrow(window: list[Plane], walls: list[Padding], dimensions: int) -> Plane:
     """Bool (rows, nx) of the plane in the middle of 2 WIDEST + 1 planes of solid cells."""
     solid = window[WIDEST]
     found = _between({step: window[WIDEST + step] for step in STEPS})
@@ -69,14 +71,18 @@ def _narrow(window, walls, dimensions: int) -> np.ndarray:
     return found & ~solid
 
 
-def _between(shifted: dict) -> np.ndarray:
-    """Where solid cells follow on both sides, `shifted`: by step the solid cells so far along."""
+def _between(shifted: dict[int, Plane]) -> Plane:
+    """Where solid cells are on both sides at most WIDEST cells apart.
+
+    shifted: for each step along the axis the solid cells, shifted by it.
+    """
     below, above = (_within(shifted, sign) for sign in (-1, 1))
     pairs = zip(below, reversed(above), strict=True)  # steps a and WIDEST + 1 - a
-    return reduce(np.logical_or, [a & b for a, b in pairs])
+    found: Plane = reduce(np.logical_or, [a & b for a, b in pairs])
+    return found
 
 
-def _within(shifted, sign: int) -> list[np.ndarray]:
+def _within(shifted: dict[int, Plane], sign: int) -> list[Plane]:
     """Where there is a solid cell within 1, 2, … WIDEST steps."""
     found = [shifted[sign]]
     for k in range(2, WIDEST + 1):

@@ -57,7 +57,7 @@ def _cell_bytes(case) -> int:
 def _in_list(case) -> np.ndarray:
     """Bool (bodies + 1,) by id of a cell: a link to it is in a list. Others come back unlisted."""
     grid = case.layout.grid(case.lattice, 1, *case.shape[1:])
-    return np.array([False, *(not (grid.turned and b.boundary.returns) for b in case.bodies)])
+    return np.array([False, *(not (grid.turned and b.boundary.reflects) for b in case.bodies)])
 
 
 def _links(lattice, fluid, listed) -> np.ndarray:

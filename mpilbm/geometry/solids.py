@@ -1,6 +1,10 @@
 """Which cells are solid: shapes and masks of the bodies, painted one over another."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.case.masks import load_mask
 from mpilbm.parallel.slabs import Slab
@@ -28,6 +32,19 @@ def fluid_plane(case, slab: Slab, local: int) -> np.ndarray:
         _paint(case, plane, plane + 1, ids)
         fluid = ids == 0
     return fluid[0]
+
+
+def fluid_planes(case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], NDArray[np.bool_]]:
+    """The function that returns where a local plane of the slab, or beyond it, is fluid.
+
+    ids: see `padded_ids`; planes further out are computed on demand.
+    """
+
+    def plane(local: int) -> NDArray[np.bool_]:
+        near = -1 <= local <= slab.planes
+        return ids[local + 1] == 0 if near else fluid_plane(case, slab, local)
+
+    return plane
 
 
 def surroundings(case, slab: Slab, fluid_cells) -> dict:

@@ -1,49 +1,55 @@
-"""Where the velocity of a body's wall leads through its own surface: bodies stay where they are."""
+"""Detects bodies whose wall velocity leads through their own surface: bodies do not move."""
+
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.formulas.parser import numeric
 from mpilbm.formulas.values import CellValue
-from mpilbm.links.wall_distance import links_of
-from mpilbm.physics.boundaries import one_face_each
-from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.links.boundary_links import EntryList
+from mpilbm.links.link_set import LinkSet
+from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.lattices import AXES
 
-ASIDE = 1e-4  # cells from a point of the surface to those by which its slope is found
-ALONG = 1e-2  # cells before and behind the surface between which it is looked for there
-STRAIGHT = 1e-3  # slopes on both sides differ by more at an edge, where there is no normal
-ALLOWED = 0.01  # of the speed: what rounded numbers in formulas may lead through the surface
-TIMES = 16  # between the beginning and the last step at which formulas of t are looked at
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+ASIDE = 1e-4  # distance in cells to the points on either side that give the slope of the surface
+ALONG = 1e-2  # the surface is searched so many cells before and behind these points
+STRAIGHT = 1e-3  # at an edge the slopes on both sides differ by more: there is no normal
+ALLOWED = 0.01  # share of the speed through the surface, for rounded numbers in formulas
+TIMES = 16  # number of times in the run at which formulas of t are checked
 
 
-def through(case, slab, lists) -> dict[int, tuple[int, str]]:
-    """By body the first cell of the slab beside a place where its wall moves through its surface.
+def through(case, slab, lists: Sequence[EntryList]) -> dict[int, tuple[int, str]]:
+    """By body the first cell next to a place where its wall moves through its surface.
 
-    With a sentence on it. The velocity is taken at the surface of the shape, one link a cell.
-    Masks have no surface but their staircase; they are not looked at.
+    With a sentence on it. The velocity is evaluated at the surface of the shape, at one link of
+    each cell. Masks have no smooth surface; they are not checked.
     """
-    own, found = len(one_face_each(case.boundaries)), {}
+    found = {}
     for each in lists:
         for member, owner in enumerate(each.owners):
-            body = case.bodies[owner - own] if owner >= own else None
-            if body is None or body.shape is None or not isinstance(body.boundary, Wall):
+            if owner.body is None or not any(owner.boundary.wall_velocity or ()):
                 continue
-            if body.boundary.velocity is None or not any(body.boundary.velocity):
+            body, links = case.bodies[owner.body], each.links.moving()
+            if body.shape is None:
                 continue
-            links = each.missing & ~np.uint32(1)  # what rests crosses no surface
-            mine = np.flatnonzero((each.member == member) & (links > 0))
-            wrong = _first_wrong(case, slab, body, each.cells[mine], links[mine])
+            mine = np.flatnonzero((each.member == member) & links.any())
+            wrong = _first_wrong(case, slab, body, each.cells[mine], links[mine].first())
             if wrong:
-                found[owner - own] = wrong
+                found[owner.body] = wrong
     return found
 
 
-def _first_wrong(case, slab, body, cells, missing) -> tuple[int, str] | None:
-    """The first cell, and what is wrong beside it."""
-    lowest = missing & (~missing + np.uint32(1))
-    zeros = np.zeros(cells.size, np.int64)
-    links = links_of(case, slab, None, cells, zeros, lowest, zeros.astype(np.uint32))
-    points, n = surface(case, body.shape, links)
+def _first_wrong(case, slab, body, cells: Ints, links: LinkSet) -> tuple[int, str] | None:
+    """The first cell where the wall leads through the surface, and a sentence on it.
+
+    links: one link of each cell.
+    """
+    start, step = links_out(case, slab, cells, links)
+    points, n = surface(case, body.shape, start, step)
     for t in _times(case, body.boundary):
         u = _velocity(case, body.boundary, points, t)
         across, speed = (u * n).sum(axis=0), np.sqrt((u * u).sum(axis=0))
@@ -54,21 +60,30 @@ def _first_wrong(case, slab, body, cells, missing) -> tuple[int, str] | None:
             return int(cells[k] + slab.begin * np.prod(slab.shape[1:])), (
                 f"at the surface point {at} it is {_vector(u[:, k])} at t = {t}, of which "
                 f"{across[k]:.4g} lead through the surface, along the normal {_vector(n[:, k])}; "
-                "allowed: along the surface alone, since bodies do not move over cells; take a "
+                "allowed: along the surface only, since bodies do not move over cells; use a "
                 "rotation about the body's axis, or a frame in which the body rests"
             )
     return None
 
 
-def surface(case, shape, links) -> tuple[np.ndarray, np.ndarray]:
-    """Where links meet a shape, (D, n), and the unit normals there, out of it.
+def links_out(case, slab, cells: Ints, links: LinkSet) -> tuple[Floats, Floats]:
+    """The centres of cells, and the vectors -c_i from there along their links, (D, n) each."""
+    lattice, (cell, i) = case.lattice, links.unpack()
+    plane, row, k = np.unravel_index(cells[cell], (slab.planes, *slab.shape[1:]))
+    at = slab.begin + plane
+    x = lattice.x(at, row, k)
+    node = np.stack([x, row, at] if lattice.D == 3 else [x, at])
+    return node + 0.5, -np.array(lattice.c, np.float64)[i].T
 
-    nan at edges, and for links round a periodic face, where a shape ends without a surface. From
-    the heights s of the surface along lines beside the link, e being its direction and t across
-    it, n = -(e - sum_t ds/dt t) / |…|, by differences.
+
+def surface(case, shape, start: Floats, step: Floats) -> tuple[Floats, Floats]:
+    """Where links start + q step meet a shape, (D, n), and its outward unit normals there.
+
+    nan at edges, and for links across a periodic face, where a shape ends without a surface. From
+    the heights s of the surface along lines beside the link, e being its direction and t a unit
+    vector across it, n = -(e - sum_t ds/dt t) / |…|, by differences.
     """
-    size, step = np.reshape(case.domain.size, (-1, 1)), -links.c.T.astype(float)
-    start = links.at.T + 0.5
+    size = np.reshape(case.domain.size, (-1, 1))
     point = start + shape.distance(start, step, case.domain.size) * step
     e = step / np.sqrt((step * step).sum(axis=0))
     crosses = ((start + step < 0) | (start + step > size)).any(axis=0)
@@ -82,16 +97,16 @@ def surface(case, shape, links) -> tuple[np.ndarray, np.ndarray]:
     return point % size, -normal / np.sqrt((normal * normal).sum(axis=0))
 
 
-def _height(shape, point, e, size) -> np.ndarray:
-    """How far behind a point, along e, the surface lies; nan unless between -ALONG and ALONG."""
+def _height(shape, point: Floats, e: Floats, size: Ints) -> Floats:
+    """Distance along e from a point to the surface; nan unless between -ALONG and ALONG."""
     before, behind = point - ALONG * e, point + ALONG * e
     crosses = ~shape.inside(*(before % size)) & shape.inside(*(behind % size))
     share = shape.distance(before, 2 * ALONG * e, size)
     return np.where(crosses, (2 * share - 1) * ALONG, np.nan)
 
 
-def _across(e) -> list[np.ndarray]:
-    """Unit vectors across e (D, n) and each other."""
+def _across(e: Floats) -> list[Floats]:
+    """Unit vectors perpendicular to e (D, n) and to each other."""
     if len(e) == 2:
         return [np.array([-e[1], e[0]])]
     least = np.abs(e).argmin(axis=0)
@@ -101,7 +116,7 @@ def _across(e) -> list[np.ndarray]:
     return [first, np.cross(e, first, axis=0)]
 
 
-def _velocity(case, boundary, points, t: float) -> np.ndarray:
+def _velocity(case, boundary: Boundary, points: Floats, t: float) -> Floats:
     """The velocity of a wall at points (D, n)."""
     found = np.zeros_like(points)
     for k, (name, value) in enumerate(boundary.values().items()):
@@ -111,12 +126,12 @@ def _velocity(case, boundary, points, t: float) -> np.ndarray:
     return found
 
 
-def _times(case, boundary) -> list[int]:
-    """Some steps of the run if the velocity changes, the first alone otherwise."""
+def _times(case, boundary: Boundary) -> list[int]:
+    """Some steps of the run if the velocity changes with time, else only the first."""
     values = (CellValue(n, v, case.dimensions) for n, v in boundary.values().items())
     last = case.run.steps if any(value.timed for value in values) else 0
     return np.unique(np.linspace(0, last, min(last + 1, TIMES)).astype(int)).tolist()
 
 
-def _vector(u) -> str:
+def _vector(u: Floats) -> str:
     return f"[{', '.join(f'{round(v, 12) + 0:.4g}' for v in u)}]"

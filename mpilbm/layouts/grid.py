@@ -11,6 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from mpilbm.layouts.packed_cells import PackedCells
+
 LINE = 32  # values; a row's first cell starts at a multiple of 128 bytes for 4-byte values
 CACHE_SET = 32  # lines; slots a multiple of this apart would fall on the same cache sets
 
@@ -142,11 +144,11 @@ class Grid:
         """Entry lists without the links that need none: all are needed."""
         return list(entries)
 
-    def packed(self, cells, geometry) -> np.ndarray:
-        """Cells (plane * rows + row) * nx + x as plane << 42 | row << 21 | x: no division."""
+    def packed(self, cells, geometry) -> PackedCells:
+        """Cells (plane * rows + row) * nx + x, packed as rows."""
         planes, within = np.divmod(cells, self.rows * self.nx)
         row, x = np.divmod(within, self.nx)
-        return planes << 42 | row << 21 | x
+        return PackedCells.of_rows(planes, row, x)
 
     def arguments(self) -> dict[str, int]:
         """Numbers that a kernel needs to find a value."""

@@ -9,13 +9,14 @@ place for the opposite direction is such a one, and what left the cell comes bac
 itself: half-way bounce back without a list. Planes that other slabs write to are left out of that.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from mpilbm.layouts.grid import CELL, LINE, CellNames
+from mpilbm.layouts.packed_cells import PackedCells
 
 TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
 
@@ -124,22 +125,22 @@ class NodeGrid:
         """Number of the table of neighbours at an offset; None for the cell itself."""
         return self.offsets.index(offset) if any(offset) else None
 
-    def packed(self, cells, geometry) -> np.ndarray:
-        """Cells (plane * rows + row) * nx + x as plane << 42 | node; ghost planes count, too."""
+    def packed(self, cells, geometry) -> PackedCells:
+        """Cells (plane * rows + row) * nx + x of owned and ghost planes, packed as nodes."""
         below, plane = geometry.beside[: self.ghost], self.rows * self.nx
         above = geometry.beside[self.ghost :]
         fluid = np.concatenate([*below, *(geometry.solid == 0), *above]).reshape(-1)
         planes = cells // plane
         nodes = np.searchsorted(np.flatnonzero(fluid), cells + self.ghost * plane)
         before = np.cumsum(self.count_of) - self.count_of
-        return planes << 42 | (nodes - before[planes + self.ghost])
+        return PackedCells.of_nodes(planes, nodes - before[planes + self.ghost])
 
-    def places_of(self, cells, slot: int, offset, following) -> np.ndarray:
-        """Where in the array a value of `packed` cells lies, or of their neighbours at an offset.
+    def places_of(self, cells: PackedCells, slot: int, offset, following) -> np.ndarray:
+        """Where in the array a value of packed cells lies, or of their neighbours at an offset.
 
         following: node_next of `tables`.
         """
-        plane, node = (cells >> 42) + self.ghost, cells & 0x3FFFFFFFFFF
+        plane, node = cells.plane + self.ghost, cells.node
         number, there = self.table(offset), plane + offset[0]
         if number is not None:
             first = len(self.offsets) * self.start[plane] + number * self.stride[plane]
@@ -221,16 +222,12 @@ class NodeGrid:
         """Entry lists without the links whose populations come back by themselves."""
         if not self.turned:
             return list(entries)
-        kept = np.zeros(self.planes, np.uint32)
-        for i in range(1, lattice.Q):
-            source = np.arange(*self.interior) - lattice.offset(i)[0]
-            kept |= (~self.keeps(source)).astype(np.uint32) << np.uint32(i)
-        return [self._without(each, kept) for each in entries]
-
-    def _without(self, entries, kept: np.ndarray):
-        """Entries with the links that are kept in their plane."""
-        if not entries.boundary.returns:
-            return entries
-        missing = entries.missing & kept[entries.cells // (self.rows * self.nx)]
-        left = np.flatnonzero(missing)
-        return replace(entries.only(left), missing=missing[left])
+        planes = np.arange(*self.interior)
+        elsewhere = {i: ~self.keeps(planes - lattice.offset(i)[0]) for i in range(1, lattice.Q)}
+        size = self.rows * self.nx
+        return [
+            each.limited(self.planes, elsewhere, each.cells // size)
+            if each.boundary.reflects
+            else each
+            for each in entries
+        ]

@@ -1,273 +1,331 @@
-"""Entries of boundaries, a list for each kernel: the cells, and what else the kernel must know."""
+"""Boundary entries by kernel: the cells, their links, and what else the kernel reads."""
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.errors import CaseError
 from mpilbm.formulas.values import CellValue, Plane, of_cells
-from mpilbm.links.mirrors import overruled
-from mpilbm.links.moving_walls import MovingLinks, with_moving
-from mpilbm.links.wall_distance import link_values, links_of, mirrored
-from mpilbm.physics.boundaries import one_face_each
+from mpilbm.links.link_set import LinkSet
+from mpilbm.links.moving_walls import MovingLinks, WallMotion
+from mpilbm.links.owners import Owner, Ownership, Why
+from mpilbm.links.wall_distance import FluidPlane, LinkData, fluid_at, link_data, links_of
+from mpilbm.physics.boundaries import Boundary, one_face_each
+from mpilbm.physics.boundaries.capabilities import INWARD_FALLBACK, Reads
 from mpilbm.units import counted
 
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
-@dataclass(frozen=True)
+
+class Writes(Enum):
+    """How incoming populations reach their places; the value ends the name of the kernel."""
+
+    STAGED = ""  # computed by one kernel, written by another
+    DIRECT = "_at_once"  # written by the kernel that computes them
+    EXCHANGED = "_exchange"  # one entry exchanges the populations at both ends of a link
+
+
+@dataclass(frozen=True, eq=False)
+class GivenValues:
+    """Numbers that a kernel reads.
+
+    rows: float64 (m, V) at t = 0: a row for each face or body or, where values vary from cell to
+    cell, for each entry; a column for each number (one column of zeros if there are none). row:
+    int32 (n,), the row of each entry. of_cells: by column the values of each entry, (n,), from
+    files; nan for entries that have none.
+    """
+
+    rows: NDArray[np.float64]
+    row: NDArray[np.int32]
+    of_cells: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    def only(self, mine: Any) -> "GivenValues":
+        """Those of some entries."""
+        if not self.of_cells:
+            return GivenValues(self.rows, self.row[mine])
+        columns = {column: values[mine] for column, values in self.of_cells.items()}
+        return GivenValues(self.rows[mine], np.arange(mine.size, dtype=np.int32), columns)
+
+
+@dataclass(frozen=True, eq=False)
+class InwardCells:
+    """The k-th cells inwards of entries, int64 (n,), and their blocked links.
+
+    A cell that is no fluid is replaced by the nearest one before it.
+    """
+
+    cells: Ints
+    blocked: LinkSet
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class EntryList:
-    """The cells that boundaries of one structure act on; one kernel handles them all.
+    """The entries of boundaries of one structure, which one kernel handles; n entries.
 
-    cells: int64 (n,), (plane * rows + row) * nx + x, plane local, ascending; a cell has one entry
-    for each boundary that it touches, in the order of the file. missing: uint32 (n,), bit i set
-    if this entry supplies the population entering along c_i. value: int32 (n,), row of values;
-    values: float64 (m, V), a row per face or body (`members`) at t = 0, a column for each number
-    that the kernel reads (one of zeros if there are none); where `fields` has values of each cell
-    for a column, a row per entry. member: int32 (n,), whose entry it is. owners: the places of the
-    members in `one_face_each` of the [[boundary]]s or, counted on, among the bodies.
+    structure, owners: what the boundaries have in common, and their owners. cells: int64 (n,),
+    (plane * rows + row) * nx + x, plane local, ascending; a cell has an entry for each owner of its
+    links, in the order of the file. member: int32 (n,), which of `owners` an entry belongs to.
+    links: those that the entries supply. blocked: links of the cells along which nothing streams
+    in. meeting: bool (n,), see Ownership.meeting. given: the numbers that the kernel reads.
 
-    blocked: uint32 (n,), bit i set if nothing streams into the cell along c_i, nor comes from a
-    mirror, bit 0 as in `_meeting`. inward: for k = 1 to the boundary's reach, the k-th cells
-    inwards, int64 (n,), with their blocked, those that are no fluid replaced by the nearest before
-    them. links: float64, the number of each link, where the boundary asks for one. behind: for
-    k = 1, 2 where it asks for them, the cells x + k c_i of each link, which may be of ghost planes.
-    mirrored: where the layout lists cells and the links have mirrors, see link_values.mirrored.
-    moved: if walls move, int32 (n,), the row that each cell has in what `moving` knows of their
-    motion, and then of the cells inwards; none where the boundary is such a wall itself.
-    fell_back: how often for each of the boundary's `fallbacks`. ending: of the name of the kernel
-    that handles the list: see at_once. overruled: staged but not taken in, see slipping_links.
+    inward: for each step inwards that the boundary reads. per_link: what it knows of each link.
+    motion: how walls move beside its cells, if any move and it reads that. fallbacks: how often it
+    does what each sentence of `Capabilities.fallbacks` says. writes: how its incoming populations
+    are written. overruled: see Ownership.overruled.
     """
 
     structure: dict
-    members: tuple
-    owners: tuple[int, ...]
-    cells: np.ndarray
-    missing: np.ndarray
-    value: np.ndarray
-    values: np.ndarray
-    blocked: np.ndarray
-    member: np.ndarray
-    fields: dict[int, np.ndarray]
-    inward: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-    fell_back: tuple[int, ...] = (0,)
-    links: np.ndarray | None = None
-    behind: tuple[np.ndarray, ...] = ()
-    mirrored: tuple[np.ndarray, ...] = ()
-    moved: tuple[np.ndarray, ...] = ()
-    moving: MovingLinks | None = None
-    ending: str = ""
+    owners: tuple[Owner, ...]
+    cells: Ints
+    member: NDArray[np.int32]
+    links: LinkSet
+    blocked: LinkSet
+    meeting: Flags
+    given: GivenValues
+    inward: tuple[InwardCells, ...] = ()
+    per_link: LinkData | None = None
+    motion: WallMotion | None = None
+    fallbacks: dict[str, int] = field(default_factory=dict)
+    writes: Writes = Writes.STAGED
     overruled: bool = False
 
     @property
-    def boundary(self):
-        """One of the members."""
-        return self.members[0]
+    def boundary(self) -> Boundary:
+        """One of the boundaries."""
+        return self.owners[0].boundary
 
-    def only(self, mine) -> "EntryList":
+    @property
+    def boundaries(self) -> tuple[Boundary, ...]:
+        """All of them."""
+        return tuple(owner.boundary for owner in self.owners)
+
+    @property
+    def looked_at(self) -> tuple[Ints, ...]:
+        """The cells of the entries, and those inwards."""
+        return self.cells, *(inward.cells for inward in self.inward)
+
+    @property
+    def own_walls(self) -> LinkSet:
+        """The links that cross a wall of the entry itself: not all of a whole cell."""
+        return (self.links & self.blocked).moving()
+
+    def of_bodies(self, numbers: Iterable[int]) -> Flags:
+        """Bool (n,): whether an entry belongs to one of some bodies."""
+        return np.array([owner.body in set(numbers) for owner in self.owners], bool)[self.member]
+
+    def only(self, mine: Any) -> "EntryList":
         """Some of the entries, by their numbers."""
+        kept = self.links.of_cells(mine) if self.per_link else None
         return replace(
             self,
             cells=self.cells[mine],
-            missing=self.missing[mine],
-            value=np.arange(mine.size, dtype=np.int32) if self.fields else self.value[mine],
-            values=self.values[mine] if self.fields else self.values,
-            blocked=self.blocked[mine],
             member=self.member[mine],
-            fields={column: values[mine] for column, values in self.fields.items()},
-            links=self._of_links(self.links, mine),
-            behind=tuple(self._of_links(cells, mine) for cells in self.behind),
-            mirrored=tuple(self._of_links(each, mine) for each in self.mirrored),
-            inward=tuple((there[mine], links[mine]) for there, links in self.inward),
-            moved=tuple(rows[mine] for rows in self.moved),
+            links=self.links[mine],
+            blocked=self.blocked[mine],
+            meeting=self.meeting[mine],
+            given=self.given.only(mine),
+            inward=tuple(InwardCells(at.cells[mine], at.blocked[mine]) for at in self.inward),
+            per_link=None if self.per_link is None else self.per_link.only(kept),
+            motion=self.motion and self.motion.only(mine),
         )
 
-    def _of_links(self, values, mine):
-        """Values of all links -> those of the links of some entries."""
-        if values is None:
-            return None
-        bits = np.unpackbits(self.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=int)
-        return values[np.isin(np.repeat(np.arange(bits.size), bits), mine)]
+    def with_links(self, links: LinkSet, writes: Writes = Writes.STAGED) -> "EntryList":
+        """The entries that have any of some links, with these alone."""
+        left = np.flatnonzero(links.any())
+        data = self.per_link and self.per_link.only(links.contains(*self.links.unpack()))
+        return replace(self.only(left), links=links[left], per_link=data, writes=writes)
+
+    def limited(self, groups: int, by_direction: dict[int, Any], group: Ints) -> "EntryList":
+        """With the links whose direction is allowed in the group of their entry.
+
+        by_direction: for each i the groups, or a mask of them, that keep the link along c_i; group:
+        that of each entry.
+        """
+        return self.with_links(self.links & LinkSet.collect(groups, by_direction)[group])
 
     @property
     def replaced(self) -> int:
-        """How often the boundary takes something else than it asks for."""
-        return sum(self.fell_back)
+        """How often the boundary uses something else than it asks for."""
+        return sum(self.fallbacks.values())
 
     @cached_property
-    def _given(self) -> list[list[CellValue]]:
-        """What is given to each member."""
-        return [[CellValue(n, v, 3) for n, v in each.values().items()] for each in self.members]
+    def _values(self) -> list[list[CellValue]]:
+        """The given values of each boundary."""
+        return [[CellValue(n, v, 3) for n, v in one.values().items()] for one in self.boundaries]
 
-    def rows(self, size, t: float) -> np.ndarray:
-        """`values` at time t, in a box of `size` cells."""
-        found = ([v.evaluate(size, t).values() for v in values] for values in self._given)
+    def rows(self, size: tuple[int, ...], t: float) -> NDArray[np.float64]:
+        """`given.rows` at time t, in a box of `size` cells."""
+        found = ([v.evaluate(size, t).values() for v in values] for values in self._values)
         rows = np.array([[n for each in of for n in each] or [0.0] for of in found], np.float64)
-        if not self.fields:
+        if not self.given.of_cells:
             return rows
         rows = rows[self.member]
-        for column, values in self.fields.items():
+        for column, values in self.given.of_cells.items():
             rows[:, column] = np.where(np.isnan(values), rows[:, column], values)
         return rows
 
 
-def entry_lists(case, slab, ids, cells, owner, missing) -> tuple[EntryList, ...]:
-    """Sort the entries by the structure of their boundary, in the order of the file.
+def entry_lists(case, slab, fluid: FluidPlane, ownership: Ownership) -> tuple[EntryList, ...]:
+    """Sort the entries of a slab by the structure of their boundary, in the order of the file.
 
-    ids: (planes + 2, rows, nx), see solids.padded_ids; cells, owner, missing: sorted by cell, then
-    owner.
+    fluid: where a plane of the slab, or beyond it, is fluid.
     """
-    owners = (*one_face_each(case.boundaries), *(body.boundary for body in case.bodies))
-    hard = ~np.array([each.slips for each in owners], bool)[owner]
-    blocked, solid = _Blocked(cells[hard], missing[hard]), ids[1:-1]
-    missing = _completed(case.lattice, owners, cells, owner, missing, blocked)
-    meeting = _meeting(owners, cells, owner)
-    lists = []
-    for members in _groups(owners):
-        boundary = owners[members[0]]
-        row_of = np.full(len(owners), -1, np.int32)
-        row_of[members] = np.arange(len(members))
-        mine = np.flatnonzero(row_of[owner] >= 0)
-        inward, replaced = _inward(case.lattice, solid, cells[mine], boundary)
-        of, member = tuple(owners[m] for m in members), row_of[owner[mine]]
-        fields = _fields(case, slab, cells[mine], of, member)
-        each = EntryList(
-            boundary.structure(),
-            of,
-            tuple(members),
-            cells[mine],
-            missing[mine],
-            np.arange(mine.size, dtype=np.int32) if fields else member,
-            np.empty(0),
-            blocked.of(cells[mine]) | np.isin(cells[mine], meeting),
-            member,
-            fields,
-            tuple((there, blocked.of(there)) for there in inward),
-            (replaced,),
-        )
-        if boundary.per_link:
-            body = owner[mine] - (len(owners) - len(case.bodies))
-            each = _with_links(case, slab, ids, each, body)
-        lists.append(replace(each, values=each.rows(case.domain.size, 0)))
-    lists = with_moving(case, slab, owners, lists, cells, owner, missing)
-    return overruled(lists, owners)
+    lists = [_entries(case, slab, fluid, ownership, owners) for owners in _groups(ownership.owners)]
+    return _overruled_first(_with_motion(case, slab, lists, ownership), ownership)
 
 
-def _meeting(owners, cells, owner) -> np.ndarray:
-    """The cells in which faces meet that set values there, or one and what sets whole cells."""
-    on_site = [(each.oriented and each.wall_at == "node") or each.whole for each in owners]
-    found, count = np.unique(cells[np.array(on_site, bool)[owner]], return_counts=True)
-    return found[count > 1]
+def _entries(
+    case, slab, fluid: FluidPlane, ownership: Ownership, owners: tuple[Owner, ...]
+) -> EntryList:
+    """The entries of some owners, without what moves beside them."""
+    boundary = owners[0].boundary
+    row_of = np.full(len(ownership.owners), -1, np.int32)
+    row_of[[owner.place for owner in owners]] = np.arange(len(owners))
+    mine = np.flatnonzero(row_of[ownership.owner] >= 0)
+    cells, member = ownership.cells[mine], row_of[ownership.owner[mine]]
+    inward, fallbacks = _inward(case.lattice, slab, fluid, cells, boundary)
+    varying = _of_cells(case, slab, cells, owners, member)
+    row = np.arange(mine.size, dtype=np.int32) if varying else member
+    links, blocked = ownership.supplied[mine], ownership.blocked(cells)
+    data, per_link = None, boundary.capabilities.per_link
+    if per_link:
+        found = links_of(case, slab, fluid, cells, ownership.owner[mine], links, blocked)
+        data = link_data(case, slab, per_link, owners, found, case.layout.listed)
+        fallbacks |= data.fallbacks
+    each = EntryList(
+        structure=boundary.structure(),
+        owners=owners,
+        cells=cells,
+        member=member,
+        links=links,
+        blocked=blocked,
+        meeting=ownership.meeting[mine],
+        given=GivenValues(np.empty(0), row, varying),
+        inward=tuple(InwardCells(there, ownership.blocked(there)) for there in inward),
+        per_link=data,
+        fallbacks=fallbacks,
+    )
+    return replace(each, given=replace(each.given, rows=each.rows(case.domain.size, 0)))
 
 
-def _with_links(case, slab, ids, entries: EntryList, body) -> EntryList:
-    """A list with what its boundary must know of each link; body: (n,), that of each entry."""
-    around = entries.cells, body, entries.missing, entries.blocked
-    links, boundary = links_of(case, slab, ids, *around), entries.boundary
-    found, fell_back = link_values(case, boundary, links)
-    behind = tuple(links.along(k)[0] for k in range(1, 1 + boundary.behind))
-    mirror = boundary.per_link == "mirror" and case.layout.listed
-    sources = mirrored(case, slab, links, found) if mirror else ()
-    more = {"links": found, "fell_back": fell_back, "behind": behind, "mirrored": sources}
-    return replace(entries, **more)
+def _groups(owners: tuple[Owner, ...]) -> list[tuple[Owner, ...]]:
+    """The owners whose boundaries have one structure, for each structure."""
+    groups: dict[str, list[Owner]] = {}
+    for owner in owners:
+        key = json.dumps(owner.boundary.structure(), sort_keys=True)
+        groups.setdefault(key, []).append(owner)
+    return [tuple(group) for group in groups.values()]
 
 
-def _groups(owners) -> list[list[int]]:
-    """The places of boundaries of one structure, a list each."""
-    groups: dict[str, list[int]] = {}
-    for index, boundary in enumerate(owners):
-        groups.setdefault(json.dumps(boundary.structure(), sort_keys=True), []).append(index)
-    return list(groups.values())
-
-
-def _fields(case, slab, cells, members, member) -> dict[int, np.ndarray]:
-    """By column the values (n,) of each cell, from planes of the members; nan for all others."""
-    found = {}
-    for number, boundary in enumerate(members):
-        for column, plane in enumerate(boundary.values().values()):
+def _of_cells(
+    case, slab, cells: Ints, owners: tuple[Owner, ...], member: NDArray[np.int32]
+) -> dict[int, NDArray[np.float64]]:
+    """By column the values of each cell, (n,), from planes of the owners; nan for all others."""
+    found: dict[int, NDArray[np.float64]] = {}
+    for number, owner in enumerate(owners):
+        for column, plane in enumerate(owner.boundary.values().values()):
             if isinstance(plane, Plane):
                 mine = np.flatnonzero(member == number)
                 values = found.setdefault(column, np.full(cells.size, np.nan))
-                values[mine] = of_cells(plane, boundary.where[0], case, slab, cells[mine])
+                values[mine] = of_cells(plane, owner.boundary.where[0], case, slab, cells[mine])
     return found
 
 
-class _Blocked:
-    """All links of cells along which nothing streams in."""
-
-    def __init__(self, cells, missing):
-        self.cells, first = np.unique(cells, return_index=True)
-        self.links = np.bitwise_or.reduceat(missing, first) if cells.size else missing
-
-    def of(self, cells) -> np.ndarray:
-        """uint32 (n,) of any cells, 0 where everything streams in."""
-        if not self.cells.size:
-            return np.zeros(cells.size, np.uint32)
-        place = np.minimum(np.searchsorted(self.cells, cells), self.cells.size - 1)
-        return np.where(self.cells[place] == cells, self.links[place], np.uint32(0))
-
-
-def _completed(lattice, owners, cells, owner, missing, blocked):
-    """With all that streams in added to the last entry of each cell that sets the whole of it."""
-    whole = np.flatnonzero(np.array([each.whole for each in owners], bool)[owner])
-    last = whole[np.append(cells[whole][1:] != cells[whole][:-1], True)[: whole.size]]
-    missing = missing.copy()
-    missing[last] |= ~blocked.of(cells[last]) & np.uint32(2**lattice.Q - 1)
-    return missing
-
-
-def _inward(lattice, solid, cells, boundary) -> tuple[list[np.ndarray], int]:
-    """The cells inwards of others along the boundary's normal, and how many had to be replaced."""
-    if not boundary.reach:
-        return [], 0
-    place = np.array(np.unravel_index(cells, solid.shape)).reshape(3, -1)
+def _inward(
+    lattice, slab, fluid: FluidPlane, cells: Ints, boundary: Boundary
+) -> tuple[list[Ints], dict[str, int]]:
+    """The cells inwards of others along the normal, and how many had to be replaced."""
+    steps = boundary.capabilities.inward
+    if not steps:
+        return [], {}
+    shape = (slab.planes, *slab.shape[1:])
+    place = np.array(np.unravel_index(cells, shape)).reshape(3, -1)
     step = np.reshape(_steps(lattice, boundary), (3, 1))
     found, before, replaced = [], cells, 0
-    for k in range(1, boundary.reach + 1):
+    for k in range(1, steps + 1):
         there = place + k * step
-        inside = (there >= 0).all(axis=0) & (there < np.reshape(solid.shape, (3, 1))).all(axis=0)
-        there = np.ravel_multi_index(np.where(inside, there, place), solid.shape)
-        fluid = inside & (solid.reshape(-1)[there] == 0)
-        before = np.where(fluid, there, before)
-        replaced += int(np.count_nonzero(~fluid))
+        inside = (there >= 0).all(axis=0) & (there < np.reshape(shape, (3, 1))).all(axis=0)
+        at = np.ravel_multi_index(tuple(np.where(inside, there, place)), shape)
+        usable = inside & fluid_at(fluid, *np.divmod(at, shape[1] * shape[2]))
+        before = np.where(usable, at, before)
+        replaced += int(np.count_nonzero(~usable))
         found.append(before)
-    return found, replaced
+    return found, {INWARD_FALLBACK: replaced}
 
 
-def _steps(lattice, boundary) -> tuple[int, int, int]:
+def _steps(lattice, boundary: Boundary) -> tuple[int, int, int]:
     """Planes, rows and cells of a row to the next cell along the normal: two where staggered."""
     plane, row, x = lattice.offset_of(boundary.normal(lattice.D))
     return lattice.volume * plane, lattice.volume * row, x
+
+
+def _with_motion(case, slab, lists: list[EntryList], ownership: Ownership) -> list[EntryList]:
+    """The lists with how walls move beside the cells that their boundaries look at."""
+    if not any(owner.boundary.wall_velocity is not None for owner in ownership.owners):
+        return lists
+    reads = [each.boundary.capabilities.reads is Reads.CELL for each in lists]
+    cells = ownership.cells
+    shared = cells[1:][cells[1:] == cells[:-1]]  # a wall knows the motion of its own links
+    inwards = (at.cells for each, of in zip(lists, reads, strict=True) if of for at in each.inward)
+    moving = MovingLinks.find(case, slab, ownership, np.concatenate([shared, *inwards]))
+    return [
+        replace(each, motion=WallMotion.of(moving, each.looked_at)) if of else each
+        for each, of in zip(lists, reads, strict=True)
+    ]
+
+
+def _overruled_first(lists: list[EntryList], ownership: Ownership) -> tuple[EntryList, ...]:
+    """The lists, those entries of mirrors first that others overrule."""
+    if not any(owner.boundary.capabilities.whole_cell for owner in ownership.owners):
+        return tuple(lists)
+    overruled = np.unique(ownership.cells[ownership.overruled])
+    first, others = [], []
+    for each in lists:
+        if each.owners[0].why is Why.MIRROR:
+            mine = np.isin(each.cells, overruled)
+            first.append(replace(each.only(np.flatnonzero(mine)), overruled=True))
+            each = each.only(np.flatnonzero(~mine))
+        others.append(each)
+    return (*first, *others)
 
 
 def planes_needed(case) -> tuple[int, int, int]:
     """Planes that the first slab, those between, and the last need for what boundaries read."""
     slowest, needed = "xyz"[case.dimensions - 1], {"-": case.ghost, "+": case.ghost}
     for boundary in one_face_each(case.boundaries):
-        axis, side = boundary.where[0]
-        if boundary.reach and axis == slowest:
+        inward = boundary.capabilities.inward
+        if inward and boundary.where[0][0] == slowest:
+            side = boundary.where[0][1]
             planes = max(map(abs, _steps(case.lattice, boundary)))
-            needed[side] = max(needed[side], min(1 + boundary.reach * planes, case.shape[0]))
+            needed[side] = max(needed[side], min(1 + inward * planes, case.shape[0]))
     return needed["-"], case.ghost, needed["+"]
 
 
 def require_planes(case, slab) -> None:
-    """CaseError where a boundary looks further than the slabs reach.
+    """CaseError where a boundary reads cells that its rank does not hold.
 
-    Inwards of a face it looks into its own rank's planes alone, along links also into the next
-    rank's, but no further.
+    Inwards of a face it reads its own rank's planes only; along links also the next rank's, but no
+    further ones.
     """
     _require_behind(case, slab)
     slowest = "xyz"[case.dimensions - 1]
     for boundary in one_face_each(case.boundaries):
-        if not boundary.reach or boundary.where[0][0] != slowest:
+        inward = boundary.capabilities.inward
+        if not inward or boundary.where[0][0] != slowest:
             continue
         planes = max(map(abs, _steps(case.lattice, boundary)))
-        needed = min(1 + boundary.reach * planes, case.shape[0])
+        needed = min(1 + inward * planes, case.shape[0])
         face = slab.begin == 0 if boundary.where[0][1] == "-" else slab.end == case.shape[0]
         if face and slab.planes < needed:
             raise CaseError(
-                f"'{boundary.name}' at {boundary.where[0]} looks {counted(needed - 1, 'cell')} "
+                f"'{boundary.name}' at {boundary.where[0]} reads {counted(needed - 1, 'cell')} "
                 f"inwards, and the rank there owns {counted(slab.planes, 'plane')} of "
                 f"{case.shape[0]}; needed: {needed}; start at most "
                 f"{counted(case.shape[0] // needed, 'rank')}",
@@ -277,17 +335,18 @@ def require_planes(case, slab) -> None:
 
 
 def _require_behind(case, slab) -> None:
-    """CaseError where the smallest slab has fewer planes than a boundary looks behind its links."""
+    """CaseError where the smallest slab has fewer planes than a boundary reads behind its links."""
     everywhere = (*case.boundaries, *(body.boundary for body in case.bodies))
     for boundary in everywhere:
         planes, fewest = case.shape[0], case.shape[0] // slab.ranks
-        if fewest >= boundary.behind:
+        behind = boundary.capabilities.planes_behind
+        if fewest >= behind:
             continue
-        mend = f"start at most {counted(planes // boundary.behind, 'rank')}"
+        fix = f"start at most {counted(planes // behind, 'rank')}"
         raise CaseError(
-            f"'{boundary.name}' looks {counted(boundary.behind, 'cell')} behind its links, and a "
-            f"rank owns {counted(fewest, 'plane')} of {planes}; needed: {boundary.behind}; "
-            f"{mend if planes >= boundary.behind else 'enlarge the box along that axis'}",
+            f"'{boundary.name}' reads {counted(behind, 'cell')} behind its links, and a "
+            f"rank owns {counted(fewest, 'plane')} of {planes}; needed: {behind}; "
+            f"{fix if planes >= behind else 'enlarge the box along that axis'}",
             "boundary",
             case.path,
         )

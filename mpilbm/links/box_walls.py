@@ -1,13 +1,19 @@
 """Half-way walls on faces of the box, for a bulk kernel that applies them by itself."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilbm.physics.boundaries import one_face_each
+from mpilbm.links.boundary_links import EntryList
+from mpilbm.links.owners import owners_of
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries.capabilities import Reads
 
 FACES = 6  # x-, x+, row-, row+, plane-, plane+
-FAR = 2**62
+FAR = 2**62  # a plane that no slab has: there is no wall
 DTYPE = np.dtype(
     [
         ("faces", "i4"),
@@ -20,32 +26,33 @@ DTYPE = np.dtype(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BoxWalls:
-    """Which faces are such walls, and which boundaries of the case they are.
+    """Which faces are such walls, and who owns their links.
 
-    table: () of DTYPE. faces: bit k set for face k; later[k]: the faces to which a link that
-    crosses them and face k belongs rather than to k; moving: bit k set if it moves; planes: the
-    first and last owned plane of the array, where they lie at a wall, else far off; u[k]: the
-    wall's velocity (x, y, z).
-    owners: places in `one_face_each` of the case's [[boundary]]s.
+    table: () of DTYPE, as the kernel reads it. faces: bit k is set for face k; later[k]: the faces
+    that own a link which crosses them and face k; moving: bit k is set if face k moves; planes: the
+    first and last owned plane of the array if they lie at a wall, else -FAR and FAR; u[k]: the
+    wall's velocity (x, y, z). owners: their places.
     """
 
-    table: np.ndarray
+    table: NDArray[Any]
     owners: frozenset[int]
 
     @classmethod
     def of(cls, case, slab, grid) -> "BoxWalls":
-        """The walls of a slab that move with a constant velocity, or none."""
-        table, owners, rank = np.zeros((), DTYPE), {}, {}
-        for place, boundary in enumerate(one_face_each(case.boundaries)):
-            velocity = boundary.half_way_velocity
+        """The walls of a slab that rest or move with a constant velocity."""
+        table = np.zeros((), DTYPE)
+        places: set[int] = set()
+        rank: dict[int, tuple[int, int]] = {}
+        for owner in owners_of(case):
+            velocity = _constant_velocity(owner.boundary) if owner.body is None else None
             if velocity is None:
                 continue
-            owners[place] = boundary
-            for face in boundary.where:
+            places.add(owner.place)
+            for face in owner.boundary.where:
                 k = _number(face, case.dimensions)
-                rank[k] = place, k
+                rank[k] = owner.place, k
                 table["u"][k][: case.dimensions] = velocity or 0
                 table["moving"] |= bool(velocity) << k
         first, end = grid.interior
@@ -56,19 +63,29 @@ class BoxWalls:
         for k in rank:
             table["faces"] |= 1 << k
             table["later"][k] = sum(1 << other for other in rank if rank[other] > rank[k])
-        return cls(table, frozenset(owners))
+        return cls(table, frozenset(places))
 
-    def others(self, lists) -> tuple:
+    def others(self, lists: Sequence[EntryList]) -> tuple[EntryList, ...]:
         """Entry lists without the cells that touch nothing but these walls."""
         held = [self._held(each) for each in lists]
         touched = [each.cells[~mine] for each, mine in zip(lists, held, strict=True)]
-        touched = np.unique(np.concatenate([*touched, np.empty(0, np.int64)]))
-        return tuple(each.only(np.flatnonzero(np.isin(each.cells, touched))) for each in lists)
+        cells = np.unique(np.concatenate([*touched, np.empty(0, np.int64)]))
+        return tuple(each.only(np.flatnonzero(np.isin(each.cells, cells))) for each in lists)
 
-    def _held(self, entries) -> np.ndarray:
+    def _held(self, entries: EntryList) -> NDArray[np.bool_]:
         """Whether each entry belongs to one of these walls."""
-        mine = np.isin(entries.owners, list(self.owners))
+        mine = np.array([owner.place in self.owners for owner in entries.owners], bool)
         return mine[entries.member]
+
+
+def _constant_velocity(boundary: Boundary) -> tuple[float, ...] | None:
+    """The velocity of a half-way bounce-back wall, () at rest; None if it varies, or for others."""
+    if boundary.reflects:
+        return ()
+    u = boundary.wall_velocity
+    if boundary.capabilities.reads is not Reads.SAME_LINK or not isinstance(u, tuple):
+        return None
+    return u if all(isinstance(value, int | float) for value in u) else None
 
 
 def _number(face: str, dimensions: int) -> int:

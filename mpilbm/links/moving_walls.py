@@ -1,67 +1,77 @@
-"""Links of half-way walls that move, for the other boundaries in the cells beside them."""
+"""Motion of half-way walls, for the other boundaries in the cells beside them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.formulas.parser import numeric
 from mpilbm.formulas.values import CellValue, Plane, of_cells
+from mpilbm.links.owners import Ownership
+from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.lattices import AXES
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int32]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class MovingLinks:
     """Which links of which cells cross a half-way wall that moves, and how it moves there.
 
-    cells: int64 (n,), ascending; row: int32 (n,), of the table that `motions` makes, whose row 0 is
-    of all other cells; one row serves all cells beside walls that move alike. first: int64 (rows,),
-    the first cell of each row. Of each link of a row: link: int (k, 2), the row and i; wall: int
-    (k,), of `walls`; place: float64 (k, D), half a link out of the cell; given: a dict for each
-    wall, of components that come from a Plane their values (k,).
+    cells: int64 (n,), ascending; row: int32 (n,), of the table that `motions` computes, whose row 0
+    is for all other cells; cells beside walls that move alike share a row. first: int64 (rows,),
+    the first cell of each row. For each link of a row: link: int (k, 2), the row and i; wall: int
+    (k,), of `walls`; place: float64 (k, D), half a link outside the cell; given: a dict for each
+    wall, with the values (k,) of components from a Plane.
     """
 
-    cells: np.ndarray
-    row: np.ndarray
-    first: np.ndarray
-    link: np.ndarray
-    wall: np.ndarray
-    place: np.ndarray
-    walls: tuple
-    given: tuple[dict, ...]
+    cells: Ints
+    row: Rows
+    first: Ints
+    link: Ints
+    wall: Ints
+    place: Floats
+    walls: tuple[Boundary, ...]
+    given: tuple[dict[str, Floats], ...]
 
     @classmethod
-    def find(cls, case, slab, owners, wanted, cells, owner, missing) -> "MovingLinks":
-        """Those of the cells that are `wanted`; owners, cells, owner, missing: see entry_lists."""
-        lattice = case.lattice
-        mine = np.flatnonzero(np.array([each.moves_half_way for each in owners], bool)[owner])
-        mine = mine[np.isin(cells[mine], wanted)]
-        found, at = np.unique(cells[mine], return_inverse=True)
+    def find(cls, case, slab, ownership: Ownership, wanted: Ints) -> "MovingLinks":
+        """The links of some cells."""
+        lattice, walls = case.lattice, tuple(owner.boundary for owner in ownership.owners)
+        mine = np.flatnonzero(
+            ownership.owned_by(lambda owner: owner.boundary.wall_velocity is not None)
+        )
+        mine = mine[np.isin(ownership.cells[mine], wanted)]
+        found, at = np.unique(ownership.cells[mine], return_inverse=True)
         crossed = np.zeros((1 + found.size, lattice.Q + 1), np.int64)  # 1 + the place of the wall
-        for i in range(lattice.Q):
-            crosses = np.flatnonzero(missing[mine] >> np.uint32(i) & 1)
-            crossed[1 + at[crosses], i] = 1 + owner[mine[crosses]]
-        varies = np.array([False, *map(_varies, owners)])[crossed[1:, :-1]].any(axis=1)
+        entry, i = ownership.supplied[mine].unpack()
+        crossed[1 + at[entry], i] = 1 + ownership.owner[mine[entry]]
+        varies = np.array([False, *map(_varies, walls)])[crossed[1:, :-1]].any(axis=1)
         crossed[1:, -1] = np.where(varies, 1 + found, 0)  # each such cell has a row of its own
         rows, first, row = np.unique(crossed, axis=0, return_index=True, return_inverse=True)
         first = np.append(0, found)[first]
         link = np.argwhere(rows[:, :-1])
         wall, cell = rows[tuple(link.T)] - 1, first[link[:, 0]]
         plane, line, k = np.unravel_index(cell, (slab.planes, *slab.shape[1:]))
-        at = lattice.x(plane + slab.begin, line, k), line, plane + slab.begin
-        node = np.stack(at if lattice.D == 3 else at[::2], 1)
+        height = plane + slab.begin
+        x = lattice.x(height, line, k)
+        node = np.stack([x, line, height] if lattice.D == 3 else [x, height], 1)
         place = node + 0.5 - np.array(lattice.c, np.float64)[link[:, 1]] / 2
         given = tuple(
             {n: of_cells(value, each.where[0], case, slab, cell)
              for n, value in each.values().items() if isinstance(value, Plane)}
-            for each in owners
+            for each in walls
         )  # fmt: skip
         row = row.reshape(-1)[1:].astype(np.int32)
-        return cls(found, row, first, link, wall, place, tuple(owners), given)
+        return cls(found, row, first, link, wall, place, walls, given)
 
-    def of(self, cells) -> np.ndarray:
+    def rows_of(self, cells: Ints) -> Rows:
         """The rows of any cells, int32 (n,)."""
         if not self.cells.size:
             return np.zeros(cells.size, np.int32)
@@ -78,8 +88,8 @@ class MovingLinks:
         """Whether a wall's velocity changes with time."""
         return any(value.timed for values in self._values.values() for value in values)
 
-    def velocity(self, size, t: float) -> np.ndarray:
-        """That of the wall at each link, (k, D), in a box of `size` cells."""
+    def velocity(self, size: tuple[int, ...], t: float) -> Floats:
+        """The velocity of the wall at each link, (k, D), in a box of `size` cells."""
         u = np.zeros_like(self.place)
         for wall, values in self._values.items():
             mine = self.wall == wall
@@ -90,7 +100,7 @@ class MovingLinks:
                     u[mine, k] = self.given[wall][value.name][mine]
         return u
 
-    def motions(self, collision, lattice, size, t: float) -> np.ndarray:
+    def motions(self, collision, lattice, size: tuple[int, ...], t: float) -> Floats:
         """feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall), rho_0 = 1, (rows, Q)."""
         found, (row, i) = np.zeros((self.first.size, lattice.Q)), self.link.T
         u = [column.view(_Column) for column in self.velocity(size, t).T.copy()]
@@ -101,18 +111,42 @@ class MovingLinks:
         return found
 
 
-class _Column(np.ndarray):
-    """Numbers that equations take for one: none is left out as zero, fractions become floats."""
+@dataclass(frozen=True, eq=False)
+class WallMotion:
+    """How walls move beside some cells.
 
-    def __ne__(self, other):
+    table: one for all entry lists. rows: for the cells of the entries, and then for the cells
+    inwards, int32 (n,), the row of each in the table.
+    """
+
+    table: MovingLinks
+    rows: tuple[Rows, ...]
+
+    @classmethod
+    def of(cls, table: MovingLinks, looked_at: tuple[Ints, ...]) -> "WallMotion":
+        """For some cells, (n,) each."""
+        return cls(table, tuple(table.rows_of(cells) for cells in looked_at))
+
+    def only(self, mine: Any) -> "WallMotion":
+        """For some of the entries."""
+        return WallMotion(self.table, tuple(rows[mine] for rows in self.rows))
+
+
+class _Column(np.ndarray):
+    """An array that symbolic equations treat as one number.
+
+    It never equals zero, so no term is left out, and fractions become floats.
+    """
+
+    def __ne__(self, other: Any) -> Any:
         return True
 
-    def __pow__(self, n):
+    def __pow__(self, n: Any, modulo: Any = None) -> Any:
         return prod([self] * (n - 1), start=self)
 
 
-def _with_fractions(operate):
-    def of_floats(self, other):
+def _with_fractions(operate: Any) -> Any:
+    def of_floats(self: Any, other: Any) -> Any:
         return operate(self, float(other) if type(other) is Fraction else other)
 
     return of_floats
@@ -122,29 +156,12 @@ for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv"
     setattr(_Column, f"__{_name}__", _with_fractions(getattr(np.ndarray, f"__{_name}__")))
 
 
-def _components(boundary) -> tuple[CellValue, ...]:
+def _components(boundary: Boundary) -> tuple[CellValue, ...]:
     return tuple(CellValue(name, value, 3) for name, value in boundary.values().items())
 
 
-def _varies(boundary) -> bool:
+def _varies(boundary: Boundary) -> bool:
     """Whether a half-way wall moves differently at each cell."""
-    values = boundary.values() if boundary.moves_half_way else {}
+    values = boundary.values() if boundary.wall_velocity is not None else {}
     planes = any(isinstance(value, Plane) for value in values.values())
     return planes or any(CellValue(n, value, 3).coordinates for n, value in values.items())
-
-
-def with_moving(case, slab, owners, lists, cells, owner, missing) -> tuple:
-    """The EntryLists with what moves beside their cells; the others as entry_lists has them."""
-    if not any(each.moves_half_way for each in owners):
-        return tuple(lists)
-    looked_at = [
-        () if each.boundary.plain else (each.cells, *(at for at, _ in each.inward))
-        for each in lists
-    ]
-    shared = cells[1:][cells[1:] == cells[:-1]]  # of its own links a wall knows the motion
-    wanted = np.concatenate([shared, *(at for each in looked_at for at in each[1:])])
-    moving = MovingLinks.find(case, slab, owners, wanted, cells, owner, missing)
-    return tuple(
-        replace(each, moved=tuple(moving.of(at) for at in there), moving=moving if there else None)
-        for each, there in zip(lists, looked_at, strict=True)
-    )

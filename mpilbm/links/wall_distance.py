@@ -1,108 +1,197 @@
-"""Numbers that a boundary must know of each of its links, from the solids and faces around."""
+"""What a boundary knows of each of its links: the distance of the wall, cells along the link."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilbm.geometry.solids import fluid_plane
+from mpilbm.links.link_set import LinkSet
+from mpilbm.links.owners import Owner
+from mpilbm.physics.boundaries.capabilities import Behind, LinkValue, PerLink
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+FluidPlane = Callable[[int], Flags]  # a plane of the slab, or beyond it: where it is fluid
 
 
-@dataclass(frozen=True)
+def fluid_at(fluid: FluidPlane, planes: Ints, numbers: Ints) -> Flags:
+    """Whether cells are fluid, given by local plane and number row * nx + x in the plane."""
+    found = np.zeros(planes.size, bool)
+    for local in np.unique(planes):
+        mine = np.flatnonzero(planes == local)
+        found[mine] = fluid(int(local)).reshape(-1)[numbers[mine]]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
 class Links:
-    """Links of entries, one after another as they are staged: by entry, then direction.
+    """Some links of a slab, in the order in which their populations are staged.
 
-    at: int (n, D), the cells' (x, y[, z]) in the full lattice; c: int (n, D), the c_i of what
-    enters; behind, missing: bool (n,), nothing streams into the cell along -c_i, and along c_i, as
-    it may where a boundary sets the whole cell; body: int (n,), the body whose link it is, < 0 for
-    faces; along: k -> int64 (n,), bool (n,): the cells x + k c_i, and whether these are fluid;
-    where they are not, x itself.
+    at: int (n, D), the cells' (x, y[, z]) in the full lattice; c: int (n, D), the c_i of the
+    incoming populations; owner: (n,), places of the owners. blocked: bool (n,), whether nothing
+    streams into the cell along c_i; it may where a boundary sets the whole cell. blocked_behind:
+    the same along -c_i. along: for k the cells x + k c_i, int64 (n,), and whether these are fluid,
+    bool (n,); where they are not, the cell x itself.
     """
 
-    at: np.ndarray
-    c: np.ndarray
-    behind: np.ndarray
-    missing: np.ndarray
-    body: np.ndarray
-    along: Callable
+    at: Ints
+    c: Ints
+    owner: Ints
+    blocked: Flags
+    blocked_behind: Flags
+    along: Callable[[int], tuple[Ints, Flags]]
 
 
-def links_of(case, slab, ids, cells, body, missing, blocked) -> Links:
-    """The links of entries; ids (planes + 2, rows, nx) with the planes around the slab."""
+@dataclass(frozen=True, eq=False)
+class MirrorSource:
+    """Where the populations of mirrored links come from: cells, int64 (n,), and directions (n,).
+
+    The cells x - c_i + m and r with c_r = c_i - 2 m, m being the part of c_i along mirrored axes.
+    Cells count as in lists, also those of ghost planes.
+    """
+
+    cells: Ints
+    direction: Ints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinkData:
+    """What a boundary knows of each of its links; arrays have a row for each link.
+
+    distance: float64 (n,), q from the cell to the wall in links. linear: bool (n,), whether a
+    parabola lacks a cell. mirrored_axes: bool (n, D), the axes along which a link is mirrored.
+    behind: for k = 1, 2 the cells x + k c_i, int64 (n,), also of ghost planes. mirror: where the
+    layout lists cells. fallbacks: how often the boundary does what each sentence says.
+    """
+
+    distance: Floats | None = None
+    linear: Flags | None = None
+    mirrored_axes: Flags | None = None
+    behind: tuple[Ints, ...] = ()
+    mirror: MirrorSource | None = None
+    fallbacks: dict[str, int] = field(default_factory=dict)
+
+    def only(self, mine: Flags) -> "LinkData":
+        """Some of the links."""
+        mirror = self.mirror and MirrorSource(self.mirror.cells[mine], self.mirror.direction[mine])
+        return replace(
+            self,
+            distance=None if self.distance is None else self.distance[mine],
+            linear=None if self.linear is None else self.linear[mine],
+            mirrored_axes=None if self.mirrored_axes is None else self.mirrored_axes[mine],
+            behind=tuple(cells[mine] for cells in self.behind),
+            mirror=mirror,
+        )
+
+
+def links_of(
+    case, slab, fluid: FluidPlane, cells: Ints, owner: Any, links: LinkSet, blocked: LinkSet
+) -> Links:
+    """The links of entries; owner: places of their owners; blocked: see Ownership.blocked."""
     lattice = case.lattice
-    bits = np.unpackbits(missing.view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
-    entry, i = np.nonzero(bits)
+    entry, i = links.unpack()
     plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
     x = lattice.x(plane + slab.begin, row, k)
     at = np.stack([x, row, plane + slab.begin] if lattice.D == 3 else [x, plane + slab.begin], 1)
-    behind = blocked[entry] >> np.array(lattice.opp, np.uint32)[i] & 1
-
     c = np.array(lattice.c, np.int64)[i]
     size, periodic = np.array(case.domain.size), np.array(case.domain.periodic)
 
-    def along(k):
-        """Where the k-th cell along each link lies, and whether it is fluid."""
+    def along(k: int) -> tuple[Ints, Flags]:
         there = at + k * c
         inside = (((there >= 0) & (there < size)) | periodic).all(axis=1)
         planes = there[:, -1] - slab.begin
         row, x = there[:, 1] * (lattice.D == 3) % slab.shape[1], there[:, 0] % size[0]
         number = np.where(inside, row, 0) * slab.shape[2] + np.where(inside, x, 0) // lattice.volume
         found = np.zeros(len(there), bool)
-        for local in np.unique(planes[inside]):
-            mine = np.flatnonzero(inside & (planes == local))
-            found[mine] = plane_of(int(local)).reshape(-1)[number[mine]]
+        found[inside] = fluid_at(fluid, planes[inside], number[inside])
         there = planes * slab.shape[1] * slab.shape[2] + number
         return np.where(found, there, cells[entry]), found
 
-    def plane_of(local):
-        near = -1 <= local <= slab.planes
-        return ids[local + 1] == 0 if near else fluid_plane(case, slab, local)
-
-    alone = (blocked[entry] >> i.astype(np.uint32) & 1) > 0
-    return Links(at, c, behind > 0, alone, body[entry], along)
+    behind = blocked.contains(entry, np.array(lattice.opp)[i])
+    return Links(at, c, owner[entry], blocked.contains(entry, i), behind, along)
 
 
-def link_values(case, boundary, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The value of each link that the boundary asks for, and how often it had to fall back."""
-    found = {"distance": distances, "second": seconds, "next": nexts, "mirror": mirrors}
-    return found[boundary.per_link](case, links)
+def link_data(
+    case, slab, per_link: PerLink, owners: tuple[Owner, ...], links: Links, listed: bool
+) -> LinkData:
+    """What a boundary asks for; listed: whether the layout finds cells by lists only."""
+    find = {
+        LinkValue.DISTANCE: distances,
+        LinkValue.DISTANCE_QUADRATIC: distances_for_parabola,
+        LinkValue.DISTANCE_ONLY: plain_distances,
+        LinkValue.MIRROR_AXES: mirror_axes,
+    }[per_link.value]
+    found, counts = find(case, owners, links)
+    mirror = None
+    if found.mirrored_axes is not None and listed:
+        mirror = mirrored(case, slab, links, found.mirrored_axes)
+    planes = 0 if per_link.behind is Behind.NOTHING else 2
+    behind = tuple(links.along(k)[0] for k in range(1, 1 + planes))
+    fallbacks = dict(zip(per_link.fallbacks, counts, strict=True))
+    return replace(found, behind=behind, mirror=mirror, fallbacks=fallbacks)
 
 
-def distances(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
-    """q: from the cell to the wall along a link, in links; 1/2 where no shape says it.
+Found = tuple[LinkData, tuple[int, ...]]  # and how often each fallback applies
 
-    So it is at masks and faces; also, counted, where q < 1/2 and nothing streams in from the other
+
+def distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """q: from the cell to the wall along a link, in links; 1/2 where no shape defines it.
+
+    That is at masks and faces. Also, counted, where q < 1/2 and nothing streams in from the other
     side of the cell.
     """
-    q = _of_shapes(case, links)
-    replaced = (q < 0.5) & links.behind
+    q = _of_shapes(case, owners, links)
+    replaced = (q < 0.5) & links.blocked_behind
     q[replaced] = 0.5
-    return q, (int(np.count_nonzero(replaced)),)
+    return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
 
 
-def nexts(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
+def plain_distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
     """q; counted where the next cell on the other side of the cell is no fluid."""
-    lacks = links.missing & ~links.along(1)[1]
-    return _of_shapes(case, links), (int(np.count_nonzero(lacks)),)
+    lacks = links.blocked & ~links.along(1)[1]
+    q = _of_shapes(case, owners, links)
+    return LinkData(distance=q), (int(np.count_nonzero(lacks)),)
 
 
-def _of_shapes(case, links: Links) -> np.ndarray:
-    """q where a shape says it, else 1/2."""
+def distances_for_parabola(case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """As `distances`; linear where one of the next two cells on the other side is no fluid.
+
+    Also beyond a pressure jump, where the density differs. Counted separately where the result is
+    not a half-way wall anyway.
+    """
+    found, (replaced,) = distances(case, owners, links)
+    q = found.distance
+    inside = links.along(1)[1] & links.along(2)[1]
+    linear = links.blocked_behind | ~inside | _beyond_jumps(case, links)
+    return replace(found, linear=linear), (replaced, int(np.count_nonzero(linear & (q != 0.5))))
+
+
+def mirror_axes(case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """The axes along which links are mirrored: see FreeSlip."""
+    return LinkData(mirrored_axes=_crossed(case, links)), ()
+
+
+def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
+    """q where a shape defines it, else 1/2."""
     q = np.full(len(links.at), 0.5)
     size = np.array(case.domain.size)
-    for number, body in enumerate(case.bodies):
-        mine = np.flatnonzero(links.body == number)
-        if body.shape is None or not mine.size:
+    for owner in owners:
+        shape = None if owner.body is None else case.bodies[owner.body].shape
+        mine = np.flatnonzero(links.owner == owner.place)
+        if shape is None or not mine.size:
             continue
         start, step = links.at[mine].T + 0.5, -links.c[mine].T
-        q[mine] = body.shape.distance(start, step, size)
+        q[mine] = shape.distance(start, step, size)
         turned = np.flatnonzero(_crossed(case, links)[mine].any(axis=1))
-        q[mine[turned]] = _off_mirrors(case, body.shape, links, mine[turned])
+        q[mine[turned]] = _off_mirrors(case, shape, links, mine[turned])
     return q
 
 
-def _off_mirrors(case, shape, links: Links, mine) -> np.ndarray:
-    """q of links that a face which slips turns half-way towards a shape."""
+def _off_mirrors(case, shape, links: Links, mine: Ints) -> Floats:
+    """q of links that a mirror at a face reflects half-way towards a shape."""
     c, size = links.c[mine], np.array(case.domain.size)
     start, at_face = links.at[mine] + 0.5, links.at[mine] + 0.5 - c / 2
     after = np.where(_crossed(case, links)[mine], c, -c)
@@ -112,51 +201,30 @@ def _off_mirrors(case, shape, links: Links, mine) -> np.ndarray:
     return np.where(shape.inside(*at_face.T), before, 0.5 + behind)
 
 
-def _crossed(case, links: Links) -> np.ndarray:
+def _crossed(case, links: Links) -> Flags:
     """Bool (n, D): the axes along which links leave the box."""
     there, size = links.at - links.c, np.array(case.domain.size)
     return ((there < 0) | (there >= size)) & ~np.array(case.domain.periodic)
 
 
-def seconds(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The same, -q where one of the two next cells on the other side of the cell is no fluid.
-
-    So it is beyond a pressure jump, where the density is another. Counted apart, if more than
-    half-way walls follow from it.
-    """
-    q, replaced = distances(case, links)
-    lacks = links.behind | ~(links.along(1)[1] & links.along(2)[1]) | _beyond_jumps(case, links)
-    return np.where(lacks, -q, q), (*replaced, int(np.count_nonzero(lacks & (q != 0.5))))
-
-
-def _beyond_jumps(case, links: Links) -> np.ndarray:
-    """Bool (n,): whether a face across which a boundary acts lies before the cell two links on."""
-    across = {face[0] for each in case.boundaries if each.across for face in each.where}
-    jumps = np.array([axis in across for axis in "xyz"[: case.dimensions]])
+def _beyond_jumps(case, links: Links) -> Flags:
+    """Bool (n,): whether a pressure jump lies between the cell and the one two links behind it."""
+    joined = {face[0] for each in case.boundaries if each.joins_faces for face in each.where}
+    jumps = np.array([axis in joined for axis in "xyz"[: case.dimensions]])
     there = links.at + 2 * links.c
     return (((there < 0) | (there >= np.array(case.domain.size))) & jumps).any(axis=1)
 
 
-def mirrors(case, links: Links) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The sum of 2^axis over the axes along which a link is mirrored: see FreeSlip."""
-    axes = _crossed(case, links)
-    return (axes << np.arange(case.dimensions)).sum(axis=1).astype(np.float64), (0,)
-
-
-def mirrored(case, slab, links: Links, axes) -> tuple[np.ndarray, np.ndarray]:
-    """Where what enters comes from, given the values of `mirrors`: cells x - c_i + m, and c_r.
-
-    m is the part of c_i along the axes, c_r = c_i - 2 m. Cells int64 (n,), as they are listed, also
-    of ghost planes; r int (n,).
-    """
+def mirrored(case, slab, links: Links, axes: Flags) -> MirrorSource:
+    """Where the incoming populations of links come from that are mirrored along some axes."""
     lattice = case.lattice
-    m = links.c * (axes.astype(np.int64)[:, None] >> np.arange(lattice.D) & 1)
+    m = links.c * axes
     each = 3 ** np.arange(lattice.D)  # of these c_a = -1, 0, 1 make a number
     number = np.zeros(3**lattice.D, np.int64)
     number[(np.array(lattice.c) + 1) @ each] = np.arange(lattice.Q)
-    r = number[(links.c - 2 * m + 1) @ each]
+    direction = number[(links.c - 2 * m + 1) @ each]
     *inner, last = (links.at - links.c + m).T
     inner = [n % size for n, size in zip(inner, case.domain.size, strict=False)]
     row = inner[1] if lattice.D == 3 else 0
     plane = last - slab.begin
-    return (plane * slab.shape[1] + row) * slab.shape[2] + inner[0], r
+    return MirrorSource((plane * slab.shape[1] + row) * slab.shape[2] + inner[0], direction)

@@ -137,8 +137,8 @@ def density_ranges(case: Case) -> list[tuple[str, float, float]]:
 def is_closed(case: Case, axis: int) -> bool:
     """Whether walls close the faces of an axis."""
     name = "xyz"[axis]
-    at = [b for b in case.boundaries for face in b.where if face[0] == name and not b.across]
-    resting = (b.slips or (isinstance(b, Wall) and b.velocity is None) for b in at)
+    at = [b for b in case.boundaries for face in b.where if face[0] == name and not b.joins_faces]
+    resting = (b.mirrors or (isinstance(b, Wall) and b.velocity is None) for b in at)
     return not case.domain.periodic[axis] and any(resting)
 
 

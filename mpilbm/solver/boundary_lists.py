@@ -1,184 +1,221 @@
-"""The boundary lists of a slab: all of a step's entries are computed, then all are taken in.
+"""The boundary lists of a slab: all entries of a step are computed, then all are taken in.
 
-No entry sees what another one writes, so neither their order nor the layout can be seen in the
-result. Populations that enter are written to where the step will read them, at once where no other
-entry could see it (see at_once; not in layouts that keep tables of neighbours); where the layout
-stores moments, the listed cells are computed anew, right after the planes they lie in.
+No entry sees what another one writes, so the result depends neither on their order nor on the
+layout. Incoming populations are written to the places from which the step reads them: directly
+where no other entry could see it (see links/direct_writes.py; not in layouts with tables of
+neighbours), else after all have been staged. Where the layout stores moments, the listed cells are
+computed a second time, right after the planes in which they lie.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm import codegen
-from mpilbm.links.direct_writes import parted
-from mpilbm.links.mirrors import SlippingLinks
+from mpilbm.backends import Device
+from mpilbm.layouts.packed_cells import PackedCells
+from mpilbm.links.boundary_links import EntryList, Writes
+from mpilbm.links.direct_writes import split_by_writes
+from mpilbm.links.link_set import LinkSet, joined
+from mpilbm.links.mirrors import MirroredLinks
+from mpilbm.links.moving_walls import MovingLinks, WallMotion
+from mpilbm.links.wall_distance import LinkData, MirrorSource
+from mpilbm.physics.boundaries.capabilities import Behind
 from mpilbm.solver.timed_arrays import Told
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Arrays = dict[str, Any]  # arrays and numbers that kernels take, by name
+INWARD = ("", "_in1", "_in2")  # ends of the names of arrays of the cells, and of those inwards
+HALF_WAY = 0.5  # links to a wall that no shape defines
 
 
 @dataclass(frozen=True)
 class State:
-    """What the entries of a list keep from step to step: (entries, names) values on the device.
+    """The values that the entries of a list keep from step to step: (entries, names) on the device.
 
     `cells`: int64 (entries,), their cells in the whole box, (plane * rows + row) * nx + x,
-    ascending, a cell's entries in the order of the file; so all slabs together hold what one would.
+    ascending, a cell's entries in the order of the file; so all slabs together hold the same as
+    one slab would.
     """
 
     label: str
     names: tuple[str, ...]
-    cells: np.ndarray
-    values: object
-    device: object
+    cells: Ints
+    values: Any
+    device: Device
 
-    def read(self) -> np.ndarray:
+    def read(self) -> NDArray[Any]:
         """The values, (entries, names)."""
         return self.device.download(self.values).reshape(-1, len(self.names))
 
-    def write(self, values: np.ndarray) -> None:
+    def write(self, values: NDArray[Any]) -> None:
         """The inverse of `read`, once the solver has resumed; in any precision."""
         self.device.copy(self.values, self.device.upload(values.astype(self.values.dtype)))
+
+
+@dataclass(frozen=True)
+class NearCells:
+    """The cells next to those of a list along its own links, and the array of their velocities."""
+
+    cells: Any
+    velocities: Any
+    count: int
 
 
 class Lists:
     """Entries of all boundaries of a fluid, one after another in the arrays, and their kernels.
 
-    `solver` is the fluid's Populations. `start` is where the links of an entry begin in the staging
-    array. Some arrays are of one list: there entry k stands at k - own_first. `chained`: kernels
-    over each listed cell once find its entries, also where the step does not need that. `staged`:
-    nothing is written at once, for kernels that look at what was staged.
+    `solver` is the fluid's Populations. Array `start` holds where the links of an entry begin in
+    the staging array. Some arrays belong to one list: entry k is at k - own_first there. `chained`:
+    kernels over each listed cell once find its entries, even if the step does not need that.
+    `staged`: nothing is written directly, for kernels that read what was staged.
     """
 
-    def __init__(self, solver, geometry, chained=False, staged=False):
+    def __init__(self, solver, geometry, chained: bool = False, staged: bool = False):
         self._solver, self._geometry = solver, geometry
-        case, device, entries = solver.case, solver.device, geometry.lists
+        case, device, entries = solver.case, solver.device, list(geometry.lists)
         if case.layout.dense and not staged:
-            entries = parted(case, solver.slab, entries)
+            entries = split_by_writes(case, solver.slab, entries)
         cells = np.concatenate([e.cells for e in entries] or [np.empty(0, np.int64)])
-        missing = np.concatenate([e.missing for e in entries] or [np.empty(0, np.uint32)])
-        bits = np.unpackbits(missing.view(np.uint8)).reshape(-1, 32)
-        links = bits.sum(axis=1, dtype=np.int64)
+        links = joined([e.links for e in entries])
+        in_staging = [e for e in entries if e.writes is Writes.STAGED]
         self.stream, self.count = device.stream("bulk"), cells.size
-        self._staged = sum(e.cells.size for e in entries if not e.ending)
+        self._staged = sum(e.cells.size for e in in_staging)
         self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
         self.populations = case.layout.populations
         self._first = solver.grid.ghost
-        self._timed: list[tuple[Told, float]] = []  # what follows the time, and how far ahead
+        self._timed: list[tuple[Told, float]] = []  # arrays that follow the time, how far ahead
         self._launches: dict[int, list] = {}
         self._begins: dict[int, list] = {}
-        self._again: dict[int, object] = {}
+        self._again: dict[int, Callable] = {}
         self.states = [state for e in entries for state in self._state(e)]
         if not self.count:
             return
+        staged_links = links[: self._staged]
+        start = staged_links.starts()
         precision = case.precision
-        links = links[: self._staged]
         stored = precision.storage if self.populations else precision.compute
-        self._arrays = {
-            "missing": device.upload(missing),
-            "value": device.upload(np.concatenate([e.value for e in entries])),
-            "start": device.upload(start := np.cumsum(links) - links),
-            "staging": device.allocate(int(links.sum()), stored),
+        self._arrays: Arrays = {
+            "missing": device.upload(links.bits),
+            "value": device.upload(np.concatenate([e.given.row for e in entries])),
+            "start": device.upload(start),
+            "staging": device.allocate(staged_links.total(), stored),
         }
-        self._cells = device.upload(solver.grid.packed(cells, geometry))
-        self._motions: tuple = ()  # (array,) once a list takes it
-        staged = [e for e in entries if not e.ending]
-        self._slipping = SlippingLinks.find(staged, start, solver.lattice.Q)
+        self._cells = self._upload_cells(cells)
+        self._motions: Any = None  # the array of `motions`, once a list takes it
+        self._mirrored_links = MirroredLinks.find(in_staging, start, solver.lattice.Q)
         if "slip" in codegen.beside(case):
-            self._arrays["mirrors"] = device.upload(self._slipping.places)
-        self._ranges: list[tuple] = []
-        self._nears: dict[str, tuple] = {}  # (cells, their velocities, how many) of a list
+            self._arrays["mirrors"] = device.upload(self._mirrored_links.places)
+        self._ranges: list[tuple[str, int, int, Arrays]] = []
+        self._nears: dict[str, NearCells] = {}
         begin = 0
         for e in entries:
-            name = codegen.list_name(case, e.boundary) + e.ending
-            own = {"own_first": begin, "own_link": int(start[begin]) if begin < start.size else 0}
+            name = codegen.list_name(case, e.boundary) + e.writes.value
+            first_link = int(start[begin]) if begin < start.size else 0
+            own: Arrays = {"own_first": begin, "own_link": first_link}
             end = begin + e.cells.size
             self._ranges.append((name, begin, end, own | self._own(name, e)))
             begin = end
         if chained or not self.populations:
-            self._chain(cells, geometry, device, solver.grid)
+            self._chain(cells, geometry)
 
-    def _own(self, name: str, entries) -> dict:
+    def _own(self, name: str, entries: EntryList) -> Arrays:
         """The arrays of one list, those that its kernels take."""
         solver, upload = self._solver, self._solver.device.upload
         wanted = {a.name for a in solver.program.kernels[f"{name}_0"].arguments}
-        arrays = {"values": upload(entries.values.astype(solver.program.compute))}
+        arrays: Arrays = {"values": upload(entries.given.rows.astype(solver.program.compute))}
         size = solver.case.domain.size
-        if any(value.timed for member in entries.members for value in member.given()):
+        if any(value.timed for boundary in entries.boundaries for value in boundary.given()):
             ahead = 0.5 if entries.boundary.wall_at == "half" else 1
             self._follow(arrays["values"], lambda t: entries.rows(size, t), ahead)
-        if "link" in wanted:
-            # where a direction is not listed the place after the last may be looked at
-            arrays["link"] = upload(np.append(entries.links, 0.5).astype(solver.program.compute))
+        if "link" in wanted and entries.per_link:
+            arrays["link"] = upload(encoded_links(entries.per_link).astype(solver.program.compute))
         if "blocked" in wanted:
-            arrays["blocked"] = upload(entries.blocked)
-        if "motions" in wanted:
-            self._motions = self._motions or self._moving(entries.moving)
-            arrays["motions"] = self._motions[0]
-            for end, rows in zip(("", "_in1", "_in2"), entries.moved, strict=False):
-                arrays[f"moved{end}"] = upload(rows)
-        looked_at = entries.cells, *(there for there, _ in entries.inward)
-        for end, there in zip(("", "_in1", "_in2"), looked_at, strict=False):
+            arrays["blocked"] = upload(encoded_blocked(entries))
+        if "motions" in wanted and entries.motion:
+            arrays |= self._moving(entries.motion)
+        for end, there in zip(INWARD, entries.looked_at, strict=False):
             if f"slipped{end}" in wanted:
                 arrays[f"slipped{end}"] = self.slipped(there)
-        if entries.boundary.beside:
-            arrays |= self._near(name, entries)
-        for k, there in enumerate(entries.behind, 1):
-            if f"cells_behind{k}" in wanted:
-                packed = solver.grid.packed(there, self._geometry)
-                arrays[f"cells_behind{k}"] = upload(packed)
-        if entries.mirrored:
-            arrays |= self._mirrored(*entries.mirrored)
-        for k, (there, blocked) in enumerate(entries.inward, 1):
-            if f"cells_in{k}" in wanted:
-                packed = solver.grid.packed(there, self._geometry)
-                arrays |= {f"cells_in{k}": upload(packed), f"blocked_in{k}": upload(blocked)}
+        if entries.per_link:
+            arrays |= self._along_links(name, entries, entries.per_link, wanted)
+        for end, inward in zip(INWARD[1:], entries.inward, strict=False):
+            if f"cells{end}" in wanted:
+                arrays[f"cells{end}"] = self._upload_cells(inward.cells)
+                arrays[f"blocked{end}"] = upload(inward.blocked.bits)
         label = name + solver.suffix
         kept = [state.values for state in self.states if state.label == label]
         return arrays | dict(zip(("state",), kept, strict=False))
 
-    def slipped(self, cells):
-        """The rows of cells in what is known of links that slip."""
-        return self._solver.device.upload(self._slipping.of(cells))
+    def _along_links(
+        self, name: str, entries: EntryList, data: LinkData, wanted: set[str]
+    ) -> Arrays:
+        """The arrays of cells along the links of a list."""
+        found: Arrays = {}
+        if entries.boundary.capabilities.behind is Behind.VELOCITY:
+            found |= self._near(name, entries, data.behind[0])
+        for k, there in enumerate(data.behind, 1):
+            if f"cells_behind{k}" in wanted:
+                found[f"cells_behind{k}"] = self._upload_cells(there)
+        return found | (self._mirror_sources(data.mirror) if data.mirror else {})
 
-    def _moving(self, moving) -> tuple:
-        """The array of how walls move beside cells, one for all lists."""
+    def _packed(self, cells: Ints) -> PackedCells:
+        return self._solver.grid.packed(cells, self._geometry)
+
+    def _upload_cells(self, cells: Ints) -> Any:
+        """The array of packed cells."""
+        return self._solver.device.upload(self._packed(cells).words)
+
+    def slipped(self, cells: Ints) -> Any:
+        """The array of rows of cells in the table of mirrored links."""
+        return self._solver.device.upload(self._mirrored_links.rows_of(cells))
+
+    def _moving(self, motion: WallMotion) -> Arrays:
+        """The array of how walls move beside cells, one for all lists, and the rows of one list."""
+        if self._motions is None:
+            self._motions = self._motions_of(motion.table)
+        upload = self._solver.device.upload
+        rows = {f"moved{end}": upload(rows) for end, rows in zip(INWARD, motion.rows, strict=False)}
+        return {"motions": self._motions, **rows}
+
+    def _motions_of(self, moving: MovingLinks) -> Any:
+        """The array `motions`, kept up to date."""
         solver = self._solver
         of = solver.fluid.collision, solver.lattice, solver.case.domain.size
         array = solver.device.upload(moving.motions(*of, 0).astype(solver.program.compute))
         if moving.timed:
             self._follow(array, lambda t: moving.motions(*of, t), 0.5)
-        return (array,)
+        return array
 
-    def _mirrored(self, cells, r) -> dict:
-        """Where in the array lies what left cells along c_r, in steps of each parity."""
+    def _mirror_sources(self, mirror: MirrorSource) -> Arrays:
+        """Where in the array the mirrored populations lie, in steps of each parity."""
         solver = self._solver
-        packed = solver.grid.packed(cells, self._geometry)
+        packed = self._packed(mirror.cells)
         following = solver.device.download(solver.solver.tables["node_next"])
         found = {}
         for parity in range(solver.layout.parities):
-            there = np.zeros(cells.size + 1, np.int64)  # one more, as of `link`
-            for j in np.unique(r):
-                place, mine = solver.layout.f_out(solver.lattice, j, parity), np.flatnonzero(r == j)
+            there = np.zeros(mirror.cells.size + 1, np.int64)  # one more, as of `link`
+            for j in np.unique(mirror.direction):
+                place = solver.layout.f_out(solver.lattice, j, parity)
+                mine = np.flatnonzero(mirror.direction == j)
                 there[mine] = solver.grid.places_of(packed[mine], *place, following)
             found[f"from_{parity}"] = solver.device.upload(there)
         return found
 
-    def _near(self, name: str, entries) -> dict:
-        """The cells next to those of a list, along the links that are missing."""
-        device, grid = self._solver.device, self._solver.grid
-        listed, missing = (
-            np.unpackbits(bits.view(np.uint8), bitorder="little").reshape(-1, 32).astype(bool)
-            for bits in (entries.missing, entries.missing & entries.blocked & ~np.uint32(1))
-        )
-        cells = entries.behind[0][missing[listed]]
-        count = missing.sum(axis=1, dtype=np.int64)
-        near = device.allocate(
-            (cells.size + 1) * self._solver.lattice.D, self._solver.program.compute
-        )
-        packed = device.upload(grid.packed(cells, self._geometry))
-        self._nears[name] = packed, near, cells.size
-        return {"near": near, "near_start": device.upload(np.cumsum(count) - count)}
+    def _near(self, name: str, entries: EntryList, next_cells: Ints) -> Arrays:
+        """The cells next to those of a list, along the links that cross its walls."""
+        solver, walls = self._solver, entries.own_walls
+        cells = next_cells[walls.contains(*entries.links.unpack())]
+        size = (cells.size + 1) * solver.lattice.D
+        near = solver.device.allocate(size, solver.program.compute)
+        self._nears[name] = NearCells(self._upload_cells(cells), near, cells.size)
+        return {"near": near, "near_start": solver.device.upload(walls.starts())}
 
-    def _state(self, entries):
+    def _state(self, entries: EntryList) -> Iterator[State]:
         """The state of one list, if it keeps any."""
         solver, names = self._solver, entries.boundary.state(self._solver.lattice)
         if names:
@@ -187,11 +224,12 @@ class Lists:
             label = codegen.list_name(solver.case, entries.boundary) + solver.suffix
             yield State(label, names, entries.cells + below, values, solver.device)
 
-    def _chain(self, cells, geometry, device, grid) -> None:
+    def _chain(self, cells: Ints, geometry) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
+        device = self._solver.device
         order = np.argsort(cells, kind="stable")
         once, first = np.unique(cells[order], return_index=True)
-        following = np.full(cells.size, -1, np.int32)
+        following = np.full(cells.size, -1, np.int32)  # the kernel stops at a negative number
         same = cells[order][1:] == cells[order][:-1]
         following[order[:-1][same]] = order[1:][same]
         box = geometry.solid.shape
@@ -199,9 +237,9 @@ class Lists:
         self._arrays["head"] = device.upload(order[first].astype(np.int32))
         self._arrays["following"] = device.upload(following)
         self.once = once.size
-        self._once = device.upload(grid.packed(once, geometry))
+        self._once = self._upload_cells(once)
 
-    def prepare(self, key: int, parity: int, **arrays) -> None:
+    def prepare(self, key: int, parity: int, **arrays: Any) -> None:
         """Bind the kernels for steps of this parity to the arrays that they read and write."""
         self._launches[key], self._begins[key] = [], []
         if not self.count:
@@ -210,9 +248,9 @@ class Lists:
         bind = self._solver.bind_step
         for name, begin, end, own in (each for each in self._ranges if each[1] < each[2]):
             if name in self._nears:
-                cells, near, count = self._nears[name]
-                launch = bind(f"{name}_near_{parity}", **(arrays | {"cells": cells, "near": near}))
-                self._launches[key].append((launch, 0, count))
+                near = self._nears[name]
+                launch = bind(f"{name}_near_{parity}", **(arrays | _arguments(near)))
+                self._launches[key].append((launch, 0, near.count))
             launch = bind(f"{name}_{parity}", cells=self._cells, **own, **arrays)
             self._launches[key].append((launch, begin, end))
             if "state" in own:
@@ -224,41 +262,41 @@ class Lists:
         if not self.populations:
             self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
 
-    def _follow(self, array, values, ahead: float) -> None:
-        """Have an array hold values(t) in each step."""
-        if array.size:  # a list of values of cells may have none here
+    def _follow(self, array: Any, values: Callable[[float], Floats], ahead: float) -> None:
+        """Let an array hold values(t) in each step."""
+        if array.size:  # a list with values for each cell may have none here
             self._timed.append((Told(self._solver.device, self.stream, array, values), ahead))
 
     def _tell_time(self) -> None:
-        """What is given at the time of the populations that enter; before the beginning at t = 0.
+        """Update the values to the time of the incoming populations; before the beginning t = 0.
 
-        They cross a wall half a cell out half a step before they arrive.
+        Populations cross a wall half a link outside the cell half a step before they arrive.
         """
         steps = self._solver.steps
         for told, ahead in self._timed:
             told.tell(steps + ahead if steps >= 0 else 0)
 
     def begin(self, key: int) -> None:
-        """The state of all entries before the first step, once that of the fluid is there."""
+        """Set the state of all entries before the first step, after that of the fluid."""
         for launch, begin, end in self._begins[key]:
             launch(self.stream, begin, end)
 
-    def stage(self) -> dict:
-        """Stage now what enters in the next step; the arrays that kernels over all entries take."""
+    def stage(self) -> Arrays:
+        """Stage the incoming populations of the next step; returns the arrays of all entries."""
         solver = self._solver
         arrays = self._arrays | solver.current() | {"cells": self._cells}
         self._tell_time()
         for name, begin, end, own in self._ranges:
             parity = solver.steps % solver.layout.parities
             if name in self._nears:
-                cells, near, count = self._nears[name]
-                more = {"cells": cells, "near": near}
-                solver.bind(f"{name}_near_{parity}", **(arrays | more))(self.stream, 0, count)
+                near = self._nears[name]
+                launch = solver.bind(f"{name}_near_{parity}", **(arrays | _arguments(near)))
+                launch(self.stream, 0, near.count)
             solver.bind(f"{name}_{parity}", **(arrays | own))(self.stream, begin, end)
         return arrays
 
-    def over_cells(self, name: str, arrays: dict) -> None:
-        """Run a kernel over each listed cell once, given what `stage` returned, and wait."""
+    def over_cells(self, name: str, arrays: Arrays) -> None:
+        """Run a kernel over each listed cell once, with the result of `stage`, and wait."""
         launch = self._solver.bind(name, **(arrays | {"cells": self._once}))
         launch(self.stream, 0, self.once)
         self._solver.device.synchronize()
@@ -269,16 +307,45 @@ class Lists:
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
 
-    def followed(self, launch, key: int):
-        """A launch over planes, and after it that of the listed cells in the same planes."""
+    def followed(self, launch: Callable, key: int) -> Callable:
+        """A launch over planes, followed by that of the listed cells in the same planes."""
         if key not in self._again:
             return launch
         again, ends, first = self._again[key], self._plane_ends, self._first
 
-        def both(stream, begin, end, stride=1):
+        def both(stream: Any, begin: int, end: int, stride: int = 1) -> None:
             launch(stream, begin, end, stride)
             alone = [(plane, plane + 1) for plane in range(begin, end, stride)]
             for lower, upper in [(begin, end)] if stride == 1 else alone:
                 again(stream, ends[lower - first], ends[upper - first])
 
         return both
+
+
+def _arguments(near: NearCells) -> Arrays:
+    """The arrays that the kernel over near cells takes."""
+    return {"cells": near.cells, "near": near.velocities}
+
+
+def encoded_links(data: LinkData) -> Floats:
+    """The value of each link as kernels read it (`cell.link`), see LinkValue.
+
+    A distance is negative where the interpolation is linear instead of quadratic; mirrored axes are
+    the sum of 2^axis. One value more than links: where a direction is not listed, a kernel may read
+    the place after the last.
+    """
+    if data.mirrored_axes is not None:
+        found = data.mirrored_axes @ np.exp2(np.arange(data.mirrored_axes.shape[1]))
+    elif data.distance is None:
+        raise ValueError("the boundary declares per_link, but its links have no value")
+    elif data.linear is not None:
+        found = np.where(data.linear, -data.distance, data.distance)
+    else:
+        found = data.distance
+    return np.append(found, HALF_WAY)
+
+
+def encoded_blocked(entries: EntryList) -> NDArray[np.uint32]:
+    """The blocked links as kernels read them: bit 0, along which nothing moves, says `meeting`."""
+    meeting = LinkSet.collect(len(entries.blocked), {0: entries.meeting})
+    return (entries.blocked | meeting).bits

@@ -6,12 +6,12 @@ from mpilbm.codegen import averaged, beside
 from mpilbm.errors import CaseError
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
-from mpilbm.links.direct_writes import parted
+from mpilbm.layouts.packed_cells import LONGEST_SIDE
+from mpilbm.links.boundary_links import Writes
+from mpilbm.links.direct_writes import split_by_writes
 from mpilbm.links.mirrors import looked_at
-from mpilbm.physics.boundaries import one_face_each
+from mpilbm.physics.boundaries.capabilities import Behind, Reads
 
-# of a box in cells: the lists pack plane, row and x into 64 bits
-LONGEST_SIDE = 2**21
 # cell int64, missing uint32, value int32; where its links are staged int64
 ENTRY_BYTES, START_BYTES = 16, 8
 # where cells are computed anew: cell int64, its first entry int32, the following one int32
@@ -55,12 +55,12 @@ def list_bytes(case, slab, lists, staged: bool = False) -> np.ndarray:
     links that slip.
     """
     found, value = np.zeros(slab.planes, np.int64), np.dtype(case.precision.compute).itemsize
-    for each in parted(case, slab, lists) if case.layout.dense and not staged else lists:
+    for each in split_by_writes(case, slab, lists) if case.layout.dense and not staged else lists:
         an_entry, a_link = _rates(case, each)
         plane, links = _links(slab, each)
         found += an_entry * np.bincount(plane, minlength=slab.planes)
         found += a_link * np.bincount(plane, links, slab.planes).astype(np.int64)
-    tables = [each.moving.first.size for each in lists if each.moving and each.cells.size]
+    tables = [each.motion.table.first.size for each in lists if each.motion and each.cells.size]
     found[0] += value * case.lattice.Q * max(tables, default=0)
     found[0] += 8 * case.lattice.Q * looked_at(lists).size
     return found
@@ -68,25 +68,28 @@ def list_bytes(case, slab, lists, staged: bool = False) -> np.ndarray:
 
 def _links(slab, entries) -> tuple[np.ndarray, np.ndarray]:
     """The plane of each entry, and how many links it has."""
-    bits = np.unpackbits(entries.missing.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=int)
-    return entries.cells // (slab.shape[1] * slab.shape[2]), bits
+    return entries.cells // (slab.shape[1] * slab.shape[2]), entries.links.counts()
 
 
 def _rates(case, entries) -> tuple[int, int]:
     """Bytes of the arrays of a list an entry, and a link."""
     value, again = np.dtype(case.precision.compute).itemsize, not case.layout.populations
     staging = value if again else np.dtype(case.precision.storage).itemsize
-    staged, boundary = not entries.ending, entries.boundary
+    staged, boundary, data = entries.writes is Writes.STAGED, entries.boundary, entries.per_link
+    near = boundary.capabilities.behind is Behind.VELOCITY
     kept = value * len(boundary.state(case.lattice))
-    behind = 8 + case.lattice.D * value if boundary.beside else 8 * len(entries.behind)
-    a_link = staging * staged + value * (entries.links is not None) + behind
-    a_link += 8 * case.layout.parities * bool(entries.mirrored)
-    cells = 4 * (not boundary.plain) + 12 * len(entries.inward) + 4 * len(entries.moved)
-    if "slip" in beside(case) and not (boundary.plain or boundary.slips):
+    a_link = staging * staged
+    if data:
+        behind = 8 + case.lattice.D * value if near else 8 * len(data.behind)
+        a_link += value + behind + 8 * case.layout.parities * (data.mirror is not None)
+    reads_cell = boundary.capabilities.reads is Reads.CELL
+    moved = len(entries.motion.rows) if entries.motion else 0
+    cells = 4 * reads_cell + 12 * len(entries.inward) + 4 * moved
+    if "slip" in beside(case) and reads_cell and not boundary.mirrors:
         cells += 4 * (1 + len(entries.inward))
-    given = value * entries.values.shape[-1] * bool(entries.fields)  # else some rows for all
+    given = value * entries.given.rows.shape[-1] * bool(entries.given.of_cells)  # else few rows
     an_entry = ENTRY_BYTES + START_BYTES * staged + AGAIN_BYTES * again
-    return an_entry + cells + 8 * boundary.beside + kept + given, a_link
+    return an_entry + cells + 8 * near + kept + given, a_link
 
 
 def more_bytes(case, slab, lists) -> np.ndarray:
@@ -97,19 +100,17 @@ def more_bytes(case, slab, lists) -> np.ndarray:
     where the sweep of a GPU applies them and has no lists of them: only an open GPU knows its tile.
     """
     returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
-    listed = [each for each in lists if not (returning and each.boundary.returns)]
+    listed = [each for each in lists if not (returning and each.boundary.reflects)]
     steps = len(case.fluids) * list_bytes(case, slab, listed)
     return np.stack([steps, _weighed_bytes(case, slab, lists), wall_bytes(case, slab, lists)], 1)
 
 
 def _weighed_bytes(case, slab, lists) -> np.ndarray:
     """By plane; bodies are weighed in the first fluid."""
-    found, faces = np.zeros(slab.planes, np.int64), len(one_face_each(case.boundaries))
+    found = np.zeros(slab.planes, np.int64)
     if not case.weighed:
         return found
-    owners = [np.array(each.owners, np.int64)[each.member] - faces for each in lists]
-    mine = [np.flatnonzero(np.isin(of, case.weighed)) for of in owners]
-    weighed = [each.only(some) for each, some in zip(lists, mine, strict=True)]
+    weighed = [each.only(np.flatnonzero(each.of_bodies(case.weighed))) for each in lists]
     for each in weighed:
         plane, links = _links(slab, each)
         found += (SPLIT_BYTES * case.split + WALL_BYTES) * np.bincount(plane, minlength=found.size)
@@ -133,7 +134,7 @@ def wall_bytes(case, slab, lists) -> np.ndarray:
     for each in lists:
         plane, row, x = np.unravel_index(each.cells, (slab.planes, *slab.shape[1:]))
         for i in range(1, case.lattice.Q):
-            mine = np.flatnonzero(each.missing >> np.uint32(i) & 1)
+            mine = np.flatnonzero(each.links.has(i))
             up, along, right = case.lattice.offset(i)
             there = (row[mine] - along) % rows, (x[mine] - right) % nx
             seen[plane[mine] - up + 1, *there] = True

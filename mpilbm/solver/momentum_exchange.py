@@ -1,53 +1,60 @@
 """Forces on bodies: the momentum that their links take from the fluid in a step."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.codegen import beside
 from mpilbm.formulas.parser import numeric
 from mpilbm.formulas.values import CellValue
-from mpilbm.physics.boundaries import one_face_each
+from mpilbm.links.boundary_links import EntryList
+from mpilbm.links.link_set import LinkSet, joined
+from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.boundary_lists import Lists
 from mpilbm.solver.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, list_bytes
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
 
 class MomentumExchange:
-    """The bodies of `case.weighed`, and what crosses the links from the fluid cells beside them.
+    """The bodies of `case.weighed`, and the links that cross from fluid cells to them.
 
         F = sum over links of -c_i (f_i_in + f_opp_out) - u_wall (f_opp_out - f_i_in)
 
-    over the step from t to t + 1, where f_opp left the cell at t and f_i enters it. The second
-    part makes it the same in all uniformly moving frames. Where a boundary changes what streams in,
-    too, so much comes in besides. Populations count from their values at
-    rest, so the pressure is that above cs2 rho_0: on closed bodies this makes no difference.
+    over the step from t to t + 1; f_opp_out leaves the cell at t, f_i_in enters it. With the second
+    term F is the same in all uniformly moving frames. Where a boundary also changes populations
+    that stream in, the change counts in the same way. Populations count from their values at rest,
+    so the pressure is that above cs2 rho_0: on closed bodies this makes no difference.
     [Toelke & Krafczyk 2008, eqs. 10-11; Wen et al. 2014, J. Comput. Phys. 266, 161]
 
-    Where a case asks for the parts (`case.split`), each link stands for a piece of the surface, out
-    of the body a_i = 2 w_i c_i / cs2: over all links that cross a plane they sum to its area. Then
+    If a case asks for the parts (`case.split`), each link represents a piece of the surface, with
+    the outward normal times the area a_i = 2 w_i c_i / cs2: over all links that cross a plane they
+    sum to its area. Then
 
         pressure = sum of -cs2 (rho - 1) a_i = sum of -c_i (feq_i(rho, 0) + feq_opp(rho, 0))
         stress   = sum of sigma a_i
 
-    with rho and sigma of the link's cell in the middle of the step. The first is what momentum
-    exchange finds in a fluid at rest, F - pressure the viscous part (method A of the source); the
-    second is an integral over the surface (method B, with links for elements of the shape, so that
+    with rho and sigma of the link's cell in the middle of the step. The first is the momentum
+    exchange in a fluid at rest, F - pressure the viscous part (method A of the source); the second
+    is an integral over the surface (method B, with links instead of elements of the shape, so that
     the pressure of both is the same). [Toelke & Krafczyk 2008, section 6.2]
 
-    A link that a face which slips turns towards a body counts as its mirror image, which meets the
+    A link that a mirror at a face turns towards a body counts as its mirror image, which meets the
     body itself: so the force is that on the part of the body in the box.
 
-    Bodies have lists of their own here, with the links also that a layout has no need to list, and
-    stage what enters in arrays of their own: the step finds nothing changed.
+    Bodies have lists of their own here, including the links that a layout does not need to list,
+    and arrays of their own for staging: the step is not affected.
     """
 
     def __init__(self, solver, geometry):
         self.solver, case = solver, solver.case
         self.bodies, self.D = case.weighed, solver.lattice.D
         self.planes = solver.slab.planes
-        self._after = len(one_face_each(case.boundaries))
         found = self._found(geometry.lists)
         lists = tuple(each.only(mine) for each, mine in found)
         walls = self._links(lists)
@@ -57,8 +64,8 @@ class MomentumExchange:
         solver.device.require(needed, "the forces on bodies")
         self.exchanged = solver.device.allocate(2 * self._links_of_all, "float64")
         self.lists = Lists(solver, replace(geometry, lists=lists), chained=case.split, staged=True)
-        self._more = {"walls": solver.device.upload(walls)} if walls.size else {}
-        if walls.size and "slip" in beside(case):
+        self._more = {"walls": solver.device.upload(walls.bits)} if len(walls) else {}
+        if len(walls) and "slip" in beside(case):
             self._more["slipped"] = self.lists.slipped(np.concatenate([e.cells for e in lists]))
         if case.split and self.lists.count:
             self.stress = solver.device.allocate(self.lists.once * self.parts, "float64")
@@ -69,39 +76,36 @@ class MomentumExchange:
         """Numbers of a cell: rho - 1 and the stresses."""
         return 1 + self.D * (self.D + 1) // 2
 
-    def _found(self, lists) -> list:
-        """Each list with those of its entries that are of bodies; also, to know what streams into
-        a cell, those of faces that slip in the same cells, and to know all of it, of any others."""
-        found = [(each, np.isin(self._body(each), self.bodies)) for each in lists]
+    def _found(self, lists: Sequence[EntryList]) -> list[tuple[EntryList, Ints]]:
+        """Each list with the numbers of its entries that are needed.
+
+        These are the entries of bodies; the entries of mirrors in the same cells, to know which
+        populations arrive; with `split` all others in these cells, to know all populations.
+        """
+        found = [(each, each.of_bodies(self.bodies)) for each in lists]
         cells = np.concatenate([each.cells[mine] for each, mine in found])
         for k, each in enumerate(lists):
-            if self.solver.case.split or each.boundary.slips:
+            if self.solver.case.split or each.boundary.mirrors:
                 found[k] = each, np.isin(each.cells, cells)
         return [(each, np.flatnonzero(mine)) for each, mine in found]
 
-    def _body(self, entries) -> np.ndarray:
-        """Number of each entry's body; negative where it is of a face."""
-        return np.array(entries.owners, np.int64)[entries.member] - self._after
-
-    def _links(self, lists) -> np.ndarray:
-        """What the host must know of the bodies' links, in the order in which they are staged.
+    def _links(self, lists: Sequence[EntryList]) -> LinkSet:
+        """Set what the host must know of the bodies' links, in the order in which they are staged.
 
         place: (links, D), where they leave the body, half a link from its last node, or the cell
-        where what streams in is changed; it does not jump where a body reaches a periodic face.
-        wall: (links, D), where the body's boundary has its velocity, as its kernel takes it.
-        Returns, bit by bit, which links of the entries cross a wall.
+        where an arriving population is changed; it is continuous where a body crosses a periodic
+        face. wall: (links, D), where the body's boundary evaluates its velocity, as its kernel
+        does. Returns which links of the entries cross a wall.
         """
         slab, lattice, size = self.solver.slab, self.solver.lattice, self.solver.case.domain.size
         cells = np.concatenate([each.cells for each in lists])
-        missing = np.concatenate([each.missing for each in lists])
-        body = np.concatenate([self._body(each) for each in lists])
-        bits = np.unpackbits(missing.view(np.uint8), bitorder="little").reshape(-1, 32)
-        entry, i = np.nonzero(bits)
-        self._links_of_all, self._mine = entry.size, np.isin(body[entry], self.bodies)
-        entry, i = entry[self._mine], i[self._mine]
-        walls = missing & np.concatenate([each.blocked for each in lists]) & ~np.uint32(1)
-        crossing = np.unpackbits(walls.view(np.uint8), bitorder="little").reshape(-1, 32)
-        crosses = crossing[entry, i][:, None] > 0
+        links, walls = joined([e.links for e in lists]), joined([e.own_walls for e in lists])
+        entry, i = links.unpack()
+        weighed = np.concatenate([each.of_bodies(self.bodies) for each in lists])[entry]
+        body = np.concatenate([_bodies(each) for each in lists])
+        self._links_of_all, self._mine = entry.size, weighed
+        entry, i = entry[weighed], i[weighed]
+        crosses = walls.contains(entry, i)[:, None]
         self.c = np.array(lattice.c, np.float64)[i]
         area = 2 / float(lattice.cs2) * np.array(lattice.w, np.float64)[i, None] * crosses
         self._area = area * self.c
@@ -109,7 +113,7 @@ class MomentumExchange:
         plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
         x = lattice.x(plane + slab.begin, row, k)
         node = np.stack([x, plane + slab.begin] if self.D == 2 else [x, row, plane + slab.begin], 1)
-        c = np.array(lattice.c, np.float64)[crossing.argmax(axis=1)[entry]]
+        c = np.array(lattice.c, np.float64)[walls.lowest_direction()[entry]]
         c = np.where(crosses, self.c, c)
         there = np.where(self.solver.case.domain.periodic, (node - c) % np.array(size), node - c)
         self.place = there + 0.5 + np.where(crosses, c / 2, c)
@@ -120,10 +124,10 @@ class MomentumExchange:
         self._group = np.searchsorted(self.bodies, self.body) * slab.planes + plane
         return walls
 
-    def sample(self) -> np.ndarray:
-        """F (D) and torque about the origin (3, in 2D 1) in the step to come.
+    def sample(self) -> Floats:
+        """F (D) and torque about the origin (3, in 2D 1) in the next step.
 
-        And, where a case asks for them, pressure (D) and stress (D). Sums over the links in each
+        And, if a case asks for them, pressure (D) and stress (D). Sums over the links in each
         plane of the slab, (planes, bodies, columns), in double.
         """
         both, less = self._exchanged()
@@ -143,7 +147,7 @@ class MomentumExchange:
         sums = np.stack(columns, axis=-1).reshape(len(self.bodies), self.planes, -1)
         return self.solver.lattice.volume * sums.transpose(1, 0, 2)
 
-    def _exchanged(self) -> np.ndarray:
+    def _exchanged(self) -> Floats:
         """f_i_in + f_opp_out and f_opp_out - f_i_in of all links, (2, links)."""
         solver, lists = self.solver, self.lists
         if lists.count:
@@ -158,8 +162,8 @@ class MomentumExchange:
                 lists.over_cells(name, arrays | {"stress": self.stress})
         return solver.device.download(self.exchanged).reshape(-1, 2)[self._mine].T
 
-    def _parts(self) -> list[np.ndarray]:
-        """What pressure and stress do to each link, (links, D) each; call after `_exchanged`."""
+    def _parts(self) -> list[Floats]:
+        """Pressure and stress force of each link, (links, D) each; call after `_exchanged`."""
         if not self.lists.count:
             return [self.c, self.c]  # no links
         values = self.solver.device.download(self.stress).reshape(-1, self.parts)[self._at]
@@ -170,8 +174,8 @@ class MomentumExchange:
         stress = np.einsum("abn,nb->na", stress, self._area)
         return [-pressure * self._area * self._mirror, stress * self._mirror]
 
-    def _velocity(self, boundary, place) -> np.ndarray:
-        """The wall's velocity at places (n, D), when what enters crosses it."""
+    def _velocity(self, boundary: Boundary, place: Floats) -> Floats:
+        """The wall's velocity at places (n, D) when the incoming populations cross it."""
         velocity, size = boundary.values(), self.solver.case.domain.size
         t = self.solver.steps + (0.5 if boundary.wall_at == "half" else 1)
         at = dict(zip(AXES, place.T, strict=False))
@@ -182,9 +186,15 @@ class MomentumExchange:
         return found
 
 
-def _to_the_wall(entries) -> np.ndarray:
+def _bodies(entries: EntryList) -> Ints:
+    """The body of each entry; arbitrary for entries of faces, which are not selected."""
+    numbers = [0 if owner.body is None else owner.body for owner in entries.owners]
+    return np.array(numbers, np.int64)[entries.member]
+
+
+def _to_the_wall(entries: EntryList) -> Floats:
     """How far from the cell the wall of each link of a list is, in links."""
-    if entries.boundary.per_link in ("distance", "second", "next"):
-        return np.abs(entries.links)
-    links = np.unpackbits(entries.missing.view(np.uint8)).sum(dtype=int)
-    return np.full(links, 0.5 if entries.boundary.wall_at == "half" else 0.0)
+    if entries.per_link and entries.per_link.distance is not None:
+        return entries.per_link.distance
+    at = 0.5 if entries.boundary.wall_at == "half" else 0.0
+    return np.full(entries.links.total(), at)

@@ -53,14 +53,33 @@ def judge_mach(number: float) -> tuple[str, str]:
 
 
 def judge_stability(
-    number: float, mach: float, lattice: str, collision: str, flows: tuple[str, ...] = ("vortex",)
+    number: float,
+    mach: float,
+    lattice: str,
+    collision: str,
+    flows: tuple[str, ...] = ("vortex",),
+    end: tuple[str, float] | None = None,
 ) -> tuple[str, str]:
     """Verdict and level of a grid Reynolds number u / nu.
 
     `collision` is its registered name, with a closure "trt+smagorinsky". `flows` are the measured
     flows that are like this one; the least stable of them counts. "walls", for walls at rest
-    without inlet, is less than `cavity`: what fails there alone is fair, not poor.
+    without inlet, is less than `cavity`: what fails there alone is fair, not poor. `end`: the name
+    of an inlet or outlet and the number from which on measured flows failed with it.
     """
+    verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows)
+    if end is not None and number > MARGIN * end[1]:
+        verdict = "possibly unstable" if verdict == "fine" else verdict
+        sentence += (f"; measured with 'equilibrium' as inlet and outlet: with '{end[0]}' flows "
+                     f"failed from {end[1]:g} on, on D2Q9")  # fmt: skip
+        level = "fair" if level == "good" else level
+    return f"{verdict}: {sentence}" if verdict else sentence, level
+
+
+def _judge_measured(
+    number: float, mach: float, lattice: str, collision: str, flows: tuple[str, ...]
+) -> tuple[str, str, str]:
+    """Verdict in a word or two, what was measured, and level, from the table of limits."""
     walls = "walls" in flows
     found = [
         (limit(lattice, collision, flow, mach), flow)
@@ -70,23 +89,22 @@ def judge_stability(
     found = [(*known, flow) for known, flow in found if known is not None]
     if not found:
         level = "good" if number <= UNMEASURED else "fair"
-        return f"the stability of {collision} on {lattice} has not been measured", level
+        return "", f"the stability of {collision} on {lattice} has not been measured", level
     most, failed, flow = min(found, key=lambda one: one[0])
     bound = f"{collision} was stable up to {most:g}"
     if failed is None:
-        if number <= most:
-            return f"fine: {bound} {FLOWS[flow]}, the largest measured", "good"
-        return f"not measured: {bound} {FLOWS[flow]}, the largest measured", "fair"
+        verdict, level = ("fine", "good") if number <= most else ("not measured", "fair")
+        return verdict, f"{bound} {FLOWS[flow]}, the largest measured", level
     bound += f" and failed at {failed:g} {FLOWS[flow]}"
     if number <= MARGIN * most:
-        return f"fine: {bound}", "good"
+        return "fine", bound, "good"
     if number < sqrt(most * failed):
-        return f"near the limit: {bound}", "fair"
+        return "near the limit", bound, "fair"
     way = _way_out(number, mach, lattice, [one[-1] for one in found])
     there = f"{bound} at Mach {_nearest(lattice, mach):.2g}; {way}"
     if walls and judge_stability(number, mach, lattice, collision)[1] != "poor":
-        return f"possibly unstable: {there}", "fair"
-    return f"likely unstable: {there}", "poor"
+        return "possibly unstable", there, "fair"
+    return "likely unstable", there, "poor"
 
 
 def limit(lattice: str, collision: str, flow: str, mach: float) -> list | None:

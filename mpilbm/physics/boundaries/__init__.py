@@ -1,46 +1,43 @@
-"""Boundary conditions: what enters a cell, in terms of what left it."""
+"""Boundary conditions: incoming populations of a cell as functions of outgoing ones.
 
-from math import inf
-from typing import ClassVar, Literal
+One file for each condition. A boundary passes through four stages: it is declared here, owns links
+(links/), is printed as a kernel (codegen/boundary_kernels.py) and runs (solver/boundary_lists.py).
+"""
+
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from mpilbm.formulas.parser import FormulaError
 from mpilbm.formulas.values import CellValue
+from mpilbm.physics.boundaries.capabilities import Beyond, Capabilities, FaceFlow, Reads
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
+Position = Literal["half", "node"]
 
 VELOCITY = "velocity, one entry per dimension: numbers, or formulas of x, y, z, t; or a file"
 DENSITY = "density: number, formula of x, y, z, t, or a file"
 
 
 class Boundary(Parameters):
-    """The populations that enter a cell along links which come from outside the fluid.
+    """The incoming populations of a cell along links that do not start in a fluid cell.
 
-    `where` names faces of the box; a body's own boundary has none. A subclass says where its wall
-    is (`wall_at`), on which lattices it is defined (None: all), and `incoming`. Further facts:
+    `where` names faces of the box; the boundary of a body has none. A subclass defines `incoming`
+    and three facts: where its wall lies (`wall_at`: half a link outside the cell, or at the cell's
+    node), the lattices on which it is defined (`lattices`, None: all), and what it needs
+    (`declares`, see Capabilities).
 
-    oriented   it knows the inward normal, and so stands on faces of the box alone
-    whole      it sets all populations of the cell, but for those along links of other boundaries
-    reach      how many cells it looks inwards along the normal (`cell.inward`): 0, 1 or 2
-    per_link   what it must know of each link (`cell.link`): "" (nothing), "distance", "second",
-               "next" or "mirror", see link_values; `fallbacks` say what it does where that cannot
-               be had
-    behind     how many planes away what it reads along its links may lie (`cell.behind`): 0 or 2
-    beside     it asks for the velocity of the next cell along each link (`cell.u_behind`); with
-               behind = 2
-    slips      nothing is dragged along its wall
-    across     it stands on two periodic faces, and acts on what streams from one to the other
-    plain      it speaks of populations that left alone, not of rho, u or a force
-    turns_back what enters along a link is what left along it, and what is given
-    fails_from the grid Reynolds number u/nu from which on it, as an inlet or outlet, made flows
-               fail that are stable with `equilibrium`
-
-    `wetting`: what the wall shows of the fluids that a coupling lets act on each other.
+    `wetting`: the values that the wall shows to coupled fluids.
     """
+
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str:
+            """The name under which the class is registered."""
 
     where: tuple[Face, ...] = Field(
         (), description="faces of the box; not for a body", examples=[["x-", "x+"]]
@@ -52,63 +49,70 @@ class Boundary(Parameters):
         examples=[{"angle": 60}],
     )
 
-    wall_at: ClassVar[Literal["half", "node"]] = "half"
+    wall_at: ClassVar[Position] = "half"
     lattices: ClassVar[tuple[str, ...] | None] = None
-    oriented: ClassVar[bool] = False
-    whole: ClassVar[bool] = False
-    reach: ClassVar[int] = 0
-    per_link: ClassVar[str] = ""
-    fallbacks: ClassVar[tuple[str, ...]] = (
-        "cells to which it looks inwards are no fluid; it takes the nearest before them",
-    )
-    behind: ClassVar[int] = 0
-    beside: ClassVar[bool] = False
-    slips: ClassVar[bool] = False
-    across: ClassVar[bool] = False
-    plain: ClassVar[bool] = False
-    turns_back: ClassVar[bool] = False
-    fails_from: ClassVar[float] = inf
+    declares: ClassVar[Capabilities] = Capabilities()
 
     @property
-    def half_way_velocity(self) -> tuple[float, ...] | None:
-        """u_wall, () at rest, where what left comes back with 2 w_i c_i . u_wall / cs2, else None.
+    def capabilities(self) -> Capabilities:
+        """What the class declares; a subclass changes it where it depends on parameters."""
+        return self.declares
 
-        A wall half a cell out that moves with a velocity constant in space and time.
+    @property
+    def wall_velocity(self) -> tuple | str | None:
+        """The velocity of a moving no-slip wall as the case gives it; None at rest or elsewhere.
+
+        Other boundaries in cells beside such a wall add its motion to what it returns.
         """
         return None
 
     @property
-    def moves_half_way(self) -> bool:
-        """Whether it moves, and what stands beside it takes it for such a wall."""
-        return False
+    def reflects(self) -> bool:
+        """Whether each incoming population is the outgoing one of the same link, unchanged."""
+        return self.capabilities.reads is Reads.SAME_LINK and not self.values()
 
     @property
-    def returns(self) -> bool:
-        """Whether what enters is what left along the same link, and nothing else."""
-        return False
+    def mirrors(self) -> bool:
+        """Whether the fluid goes on beyond its faces as its mirror image."""
+        return self.capabilities.beyond is Beyond.MIRROR
+
+    @property
+    def joins_faces(self) -> bool:
+        """Whether it acts on populations that stream from one periodic face to the opposite one."""
+        return self.capabilities.beyond is Beyond.OPPOSITE_FACE
+
+    @property
+    def face_flow(self) -> FaceFlow:
+        """How fluid passes the faces that `where` names; CLOSED for bodies."""
+        velocity = getattr(self, "velocity", None)
+        if velocity is None:
+            free = self.where and self.wall_at == "node"
+            return FaceFlow.FREE if free else FaceFlow.CLOSED
+        normal = [velocity["xyz".index(face[0])] for face in self.where]
+        return FaceFlow.GIVEN if any(normal) else FaceFlow.CLOSED
 
     def structure(self) -> dict:
-        """What shapes the kernel text; entries of equal structure share a kernel and a list.
+        """What shapes the kernel text; boundaries of equal structure share a kernel and a list.
 
-        All fields but those that `values` hands over and the places, of these the face where the
-        normal is known, and the form of formulas of x, y and z; a subclass adds which of its values
-        are given, if that changes the text.
+        All fields except given values and places; in addition the face where the normal is needed,
+        and the form of formulas of x, y and z. A subclass adds which of its values are given if
+        that changes the text.
         """
-        found = {"face": "".join(self.where[:1])} if self.oriented else {}
+        found: dict = {"face": "".join(self.where[:1])} if self.declares.normal else {}
         forms = {value.name: value.structure() for value in self.given() if value.coordinates}
         found |= {"formulas": forms} if forms else {}
         return self.model_dump(exclude={"where", "wetting", "velocity", "rho"}) | found
 
     def values(self) -> dict[str, float | str]:
-        """Numbers and formulas that are given, by the names `incoming` uses."""
+        """Given numbers and formulas, by the names that `incoming` uses."""
         return {}
 
     def given(self, D: int = 3) -> list[CellValue]:
-        """The values, parted into what kernels compute and numbers; raises FormulaError."""
+        """The values, split into formulas for kernels and numbers; raises FormulaError."""
         return [CellValue(f"given_{name}", value, D) for name, value in self.values().items()]
 
     def normal(self, D: int) -> tuple[int, ...]:
-        """The normal of its face, inwards."""
+        """The inward normal of its face."""
         axis, side = self.where[0]
         return tuple((1 if side == "-" else -1) * (axis == a) for a in "xyz"[:D])
 
@@ -117,68 +121,70 @@ class Boundary(Parameters):
         return ()
 
     def begin(self, cell) -> dict:
-        """{name: expression} of the state before the first step, from what left the cells then."""
+        """{name: expression} of the state before the first step, from the outgoing populations."""
         return {}
 
     def follow(self, cell, enters: dict) -> dict:
-        """{name: expression} of the state that the next step finds; `enters`: see `incoming`."""
+        """{name: expression} of the state for the next step; `enters`: result of `incoming`."""
         return {}
 
     def incoming(self, cell) -> dict:
-        """{i: expression} of what enters along each c_i that may be listed.
+        """{i: expression} of the incoming population along each c_i that may be missing.
 
-        These are all i > 0; with a normal those with c_i . normal > 0; where `whole`, all i.
+        These are all i > 0; with a normal those with c_i . normal > 0; for a whole cell all i.
 
-        `cell` offers, each computed when it is named,
+        `cell` has these members, each computed when it is used:
 
-        lattice, cs                   the speed of sound
-        values                        what is given, by name, at the cell's centre
-        at_wall(i, expression, q)     the expression with these at the wall, x - q c_i, or without
-                                      q half a link out
-        link(i)                       the number of the link along c_i, where declared
-        behind(i, k, j)               what left x + k c_i along c_j: c_i itself for k = 1, c_opp(i)
-                                      for k = 2; where declared
-        u_behind(i)                   u of what left x + c_i, where declared; zero unless c_i is its
-                                      own
-        owns(i, yes, no)              one of two values: whether the link along c_i is missing and
-                                      this entry's
-        left[j]                       the population that left the cell along c_j
-        rho, density, u               of what left; density as it is stored
-        arrives[j]                    the one that streams in, or comes from the mirror of a face
-                                      that slips; along another missing link, what left against
-                                      it, changed by the wall there if it `moves_half_way`
-        streams(offset, j)            the one along c_j that streams to x + offset, also where that
-                                      lies beyond a face; it must come from a cell next to x
-        mirrored(i, offset, j)        the same if that is the "mirror" of the link along c_i, which
-                                      knows it where layouts store nothing beyond faces
-        normal, inward(k), state      where declared; inward(k) is another cell: left, arrives, …
-        feq(density, rho, u)          of the collision
-        stored(rho), rest(density)    the density that goes with a rho, and the inverse
-        macroscopic(f)                density, rho and u of Q populations that stream in
-        momentum(rho, u)              their sum_i c_i f_i: rho u less half of the force
+        lattice, cs                   cs: the speed of sound
+        values                        given values by name, at the cell's centre
+        at_wall(i, expression, q)     the expression with these values at the wall, x - q c_i;
+                                      without q half a link outside the cell
+        link(i)                       the value of the link along c_i (`per_link`)
+        behind(i, k, j)               the outgoing population along c_j of the cell x + k c_i: with
+                                      j = i for k = 1, j = opp(i) for k = 2 (Behind.POPULATIONS)
+        u_behind(i)                   u of the outgoing populations of x + c_i, zero unless the link
+                                      along c_i is the entry's own (Behind.VELOCITY)
+        owns(i, yes, no)              yes if the link along c_i is missing and the entry's own,
+                                      else no
+        left[j]                       the outgoing population of the cell along c_j
+        rho, density, u               of the outgoing populations; density as it is stored
+        arrives[j]                    the arriving population: the one that streams in, or that of
+                                      the mirror image at a free-slip face; along another missing
+                                      link the outgoing one of the opposite direction, plus the
+                                      motion of a moving wall there
+        streams(offset, j)            the population along c_j that streams to x + offset, also
+                                      beyond a face; it must come from a cell next to x
+        mirrored(i, offset, j)        the same, where it is the mirror image for the link along
+                                      c_i; works in layouts that store nothing beyond faces
+        normal, inward(k), state      where declared; inward(k) is another cell, with left, arrives,
+                                      rho, density and u
+        feq(density, rho, u)          the equilibrium of the collision
+        stored(rho), rest(density)    the stored density of a rho, and the inverse
+        macroscopic(f)                density, rho and u of Q arriving populations
+        momentum(rho, u)              their sum_i c_i f_i: rho u minus half of the force
         velocity(momentum, rho)       the inverse
         force                         per volume
-        below(a, b, yes, no)          one of two values: whether a < b
+        below(a, b, yes, no)          yes if a < b, else no
         let(name, expression)         a name for a value
         """
         raise NotImplementedError
 
     def problems(self, case) -> list[str]:
-        """Refuse lattices without this boundary, and values of another dimension."""
+        """Refuse lattices on which it is not defined, and values of another dimension."""
         found = []
         for name, value in self.values().items():
             try:
                 CellValue(name, value, case.dimensions)
             except FormulaError as error:
                 found.append(f"{key_of(name)}: {error}")
-        if self.oriented and not self.where:
+        if self.declares.normal and not self.where:
             found.append(f"{self.name} needs a face of the box, bodies have none; allowed here: "
                          f"boundaries without a normal, like bounce_back")  # fmt: skip
         if self.lattices and case.lattice.name not in self.lattices:
             found.append(f"{self.name} is not defined on {case.lattice.name}; "
                          f"allowed: {', '.join(self.lattices)}")  # fmt: skip
         if self.wetting is not None and case.coupling is None:
-            found.append("wetting: is of fluids that are coupled; add [coupling] or remove it")
+            found.append("wetting: needs coupled fluids; add [coupling] or remove it")
         rho = getattr(self, "rho", None)
         if isinstance(rho, float) and not LEAST_DENSITY <= rho <= LARGEST_DENSITY:
             found.append(f"rho: found {rho:g}; allowed: {DENSITIES}; 1 is usual")
@@ -190,24 +196,24 @@ class Boundary(Parameters):
 
 
 def key_of(name: str) -> str:
-    """The key of a value: velocity_x is velocity.0."""
+    """The key path of a value in the case file: velocity.0 for velocity_x."""
     key, _, axis = name.partition("_")
     return f"{key}.{'xyz'.index(axis)}" if axis in tuple("xyz") else name
 
 
-def by_axis(name: str, vector: tuple) -> dict[str, float | str]:
+def by_axis(name: str, vector: tuple | str) -> dict[str, float | str]:
     """{name_x: …, name_y: …} of the components of a vector."""
     return {f"{name}_{axis}": value for axis, value in zip("xyz", vector, strict=False)}
 
 
-def one_face_each(boundaries) -> tuple:
-    """The [[boundary]]s of a case, those that know their normal once for each face they name.
+def one_face_each(boundaries) -> tuple[Boundary, ...]:
+    """The [[boundary]]s of a case; those that need a normal once for each face of `where`.
 
-    Those that slip come first: where they meet others a link is the others'.
+    Mirrors come first: a link that also crosses a face of another boundary belongs to that one.
     """
     faces = (
         boundary.model_copy(update={"where": (face,)}) if face else boundary
         for boundary in boundaries
-        for face in (boundary.where if boundary.oriented else (None,))
+        for face in (boundary.where if boundary.capabilities.normal else (None,))
     )
-    return tuple(sorted(faces, key=lambda boundary: not boundary.slips))
+    return tuple(sorted(faces, key=lambda boundary: not boundary.mirrors))

@@ -1,5 +1,6 @@
-"""Half-way bounce back: a wall half a cell outside the last fluid cell, at rest or moving."""
+"""Half-way bounce-back: a wall half a cell outside the last fluid cell, at rest or moving."""
 
+from mpilbm.physics.boundaries.capabilities import Capabilities, Reads
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.registry import register
 
@@ -15,21 +16,9 @@ class BounceBack(Wall):
     [Ladd 1994, J. Fluid Mech. 271, 285]
     """
 
-    plain = True
-    turns_back = True
-
-    @property
-    def half_way_velocity(self):
-        """Unless a component is a formula or comes from a file."""
-        u = self.velocity or ()
-        return tuple(u) if all(isinstance(value, int | float) for value in u) else None
-
-    @property
-    def returns(self):
-        """Off a wall at rest."""
-        return self.velocity is None
+    declares = Capabilities(reads=Reads.SAME_LINK)
 
     def incoming(self, cell):
-        """What left comes back, changed by the wall's motion."""
+        """The outgoing population of the same link, plus the motion of the wall."""
         motion, opp = self.motion(cell), cell.lattice.opp
         return {i: cell.left[opp[i]] + cell.at_wall(i, motion[i]) for i in range(1, cell.lattice.Q)}

@@ -1,7 +1,8 @@
-"""Outflow that lets sound pass."""
+"""Non-reflecting outflow: sound leaves the box."""
 
 from pydantic import Field
 
+from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
@@ -26,22 +27,21 @@ class Characteristic(FromInside):
     104]
     """
 
-    whole = True
-    reach = 2
+    declares = Capabilities(normal=True, whole_cell=True, inward=2)
     relaxation: float = Field(
         0.001, ge=0, lt=1, description="rate at which the density of the face returns to `rho`"
     )
 
     def structure(self):
-        """The relaxation is a number that the kernel reads."""
+        """Without the relaxation, which is a number that the kernel reads."""
         return {key: value for key, value in super().structure().items() if key != "relaxation"}
 
     def values(self):
-        """Where the density is drawn to, and how fast."""
+        """The density to which the cells relax, and the rate."""
         return super().values() | ({} if self.rho is None else {"relaxation": self.relaxation})
 
     def incoming(self, cell):
-        """The equilibrium after a step of the equations above, the rest from inside."""
+        """Equilibrium after a step of the equations above, non-equilibrium from the next cell."""
         lattice, rho, u, n = cell.lattice, cell.rho, cell.u, cell.normal
         one, two = cell.inward(1), cell.inward(2)
         slope = [cell.let(f"slope_{k}", (3 * a - 4 * b + c) / (2 * lattice.volume))

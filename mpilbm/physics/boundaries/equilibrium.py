@@ -13,7 +13,7 @@ class Equilibrium(Given):
     """
 
     def incoming(self, cell):
-        """The equilibrium, whatever left."""
+        """The equilibrium, independent of the outgoing populations."""
         given = list(cell.values.values())
         if self.velocity is None:
             rho, u, density = given[0], cell.u, cell.stored(given[0])

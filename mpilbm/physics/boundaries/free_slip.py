@@ -1,9 +1,10 @@
-"""Free slip: a face of the box that holds nothing back along itself."""
+"""Free slip: a face of the box without drag."""
 
 from fractions import Fraction
 from itertools import combinations
 
 from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries.capabilities import Beyond, Capabilities, LinkValue, PerLink
 from mpilbm.registry import register
 
 
@@ -19,14 +20,15 @@ class FreeSlip(Boundary):
     [Succi 2001, The Lattice Boltzmann Equation, 6.3]
     """
 
-    oriented = True
-    per_link = "mirror"
-    slips = True
+    declares = Capabilities(
+        normal=True, per_link=PerLink(value=LinkValue.MIRROR_AXES), beyond=Beyond.MIRROR
+    )
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
 
     def incoming(self, cell):
-        """From the cell whose population meets the face between the two."""
-        lattice, n, incoming = cell.lattice, cell.normal, {}
+        """From the cell whose population crosses the face between the two."""
+        lattice, n = cell.lattice, cell.normal
+        incoming: dict = {}
         for i, c in enumerate(lattice.c):
             if sum(a * b for a, b in zip(c, n, strict=True)) <= 0:
                 continue

@@ -1,5 +1,6 @@
-"""Full-way bounce back: the wall is a layer of cells, in which populations stay for a step."""
+"""Full-way bounce-back: the wall is a layer of cells in which populations stay for a step."""
 
+from mpilbm.physics.boundaries.capabilities import Capabilities, Reads
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.registry import register
 
@@ -14,22 +15,22 @@ class FullWay(Wall):
     rho_0 = 1. All lattices. [Sukop & Thorne 2006, Lattice Boltzmann Modeling, 4.4]
     """
 
-    plain = True
+    declares = Capabilities(reads=Reads.OUTGOING)
 
     def state(self, lattice):
-        """What left at the step before."""
+        """The outgoing populations of the previous step."""
         return tuple(f"left_{i}" for i in range(1, lattice.Q))
 
     def begin(self, cell):
-        """As if it had left twice."""
+        """As if the previous step had the same outgoing populations."""
         return {f"left_{i}": cell.left[i] for i in range(1, cell.lattice.Q)}
 
     def follow(self, cell, enters):
-        """What left now."""
+        """The outgoing populations of this step."""
         return self.begin(cell)
 
     def incoming(self, cell):
-        """What left a step ago comes back, changed by the wall's motion."""
+        """The outgoing populations of the previous step, plus the motion of the wall."""
         motion, opp = self.motion(cell), cell.lattice.opp
         return {
             i: cell.state[f"left_{opp[i]}"] + cell.at_wall(i, motion[i])

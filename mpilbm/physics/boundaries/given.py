@@ -1,14 +1,15 @@
-"""What conditions with a given velocity or density have in common."""
+"""Base classes of conditions with a given velocity or density."""
 
 from pydantic import Field, model_validator
 
 from mpilbm.formulas.values import Value, Vector
 from mpilbm.physics.boundaries import DENSITY, VELOCITY, Boundary, by_axis
+from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 
 
 class Given(Boundary):
-    """A velocity or a density is given, at the cell next to the face."""
+    """The case gives a velocity or a density, which the cell next to the face takes."""
 
     wall_at = "node"
     velocity: Vector | None = Field(None, description=VELOCITY, examples=[[0.05, 0]])
@@ -21,7 +22,7 @@ class Given(Boundary):
         return self
 
     def structure(self):
-        """A given velocity and a given density are two kernels."""
+        """With a given velocity the kernel differs from that with a given density."""
         return super().structure() | {"given": "rho" if self.velocity is None else "velocity"}
 
     def values(self):
@@ -30,14 +31,14 @@ class Given(Boundary):
 
 
 class OnSite(Given):
-    """The other one follows from what streams in.
+    """Density or velocity, whichever is not given, follows from the arriving populations.
 
-    Of c . n > 0 nothing is known, but the sums over the others give, n being the inward normal,
+    Populations with c . n > 0 are unknown, n being the inward normal. The others give
     rho - rho u . n = sum_(c.n = 0) f + 2 sum_(c.n < 0) f. The velocity along a face with a given
     density is zero. [Zou & He 1997, Phys. Fluids 9, 1591]
     """
 
-    oriented = True
+    declares = Capabilities(normal=True)
 
     def macroscopic(self, cell):
         """density, rho and u of the cell."""
@@ -54,7 +55,7 @@ class OnSite(Given):
         def found(density):
             return known + dot(n, cell.momentum(cell.rest(density), given))
 
-        # found is linear in density, which is its fixed point; rho = 1 and 2, so that u exists
+        # the density is the fixed point of `found`, which is linear; at rho = 1 and 2 u exists
         one = cell.stored(1)
         grows = found(one + 1) - found(one)
         density = cell.let("density_given", (found(one) - grows * one) / (1 - grows))
@@ -63,9 +64,9 @@ class OnSite(Given):
     def returned(self, cell) -> dict:
         """f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u), rho_0 = 1, for edges.
 
-        Where two faces meet too little streams in to find rho or u, and what each of them adds to
-        mend the momentum would be added twice, and grow. With a given rho u is what left across the
-        face. A lid that slides along itself adds no mass.
+        Where two faces meet, too few populations stream in to find rho or u, and the correction of
+        the momentum would be added by both faces and grow. With a given rho, u is the velocity of
+        the outgoing populations across the face. A lid that slides along itself adds no mass.
         """
         u = list(cell.values.values())
         if self.velocity is None:
@@ -77,7 +78,7 @@ class OnSite(Given):
     def bounced(self, cell, feq) -> dict:
         """f_i - feq_i = f_opp(i) - feq_opp(i) where c_i . n > 0.
 
-        Where half of a force is still to come, of f_i + w_i c_i . F / (2 cs2).
+        With a force, the same for f_i + w_i c_i . F / (2 cs2).
         """
         lattice, opp, n = cell.lattice, cell.lattice.opp, cell.normal
         return {

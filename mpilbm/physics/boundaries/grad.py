@@ -1,9 +1,11 @@
 """Outflow by Grad's approximation."""
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
+from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.outflow import FromInside
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.registry import register
@@ -25,26 +27,26 @@ class Grad(FromInside):
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
 
     @property
-    def reach(self):
-        """Two cells, where these are the source."""
-        return 2 if self.source == "neighbours" else 0
+    def capabilities(self) -> Capabilities:
+        """It reads two cells inwards if these are the source."""
+        return replace(self.declares, inward=2 if self.source == "neighbours" else 0)
 
     @property
-    def drifts(self):
-        """From the cells inwards alone."""
-        return bool(self.reach)
+    def drifts(self) -> bool:
+        """If it reads only cells inwards."""
+        return self.source == "neighbours"
 
     def state(self, lattice):
-        """The second moments of what streamed in; density and momentum are those of what left."""
+        """Second moments of the arriving populations; the outgoing ones have the other moments."""
         count = lattice.D * (lattice.D + 1) // 2
-        return () if self.reach else tuple(f"second_{k}" for k in range(count))
+        return () if self.drifts else tuple(f"second_{k}" for k in range(count))
 
     def begin(self, cell):
-        """Those of what left."""
+        """Those of the outgoing populations."""
         return self._named(moments_of(cell.lattice, cell.left)[2])
 
     def follow(self, cell, enters):
-        """Those of what streams in now."""
+        """Those of the populations that arrive in this step."""
         f = [enters.get(i, f_i) for i, f_i in enumerate(cell.arrives)]
         return self._named(moments_of(cell.lattice, f)[2])
 
@@ -52,8 +54,8 @@ class Grad(FromInside):
         return {f"second_{k}": value for k, value in enumerate(second)}
 
     def found(self, cell):
-        """Those with three moments."""
-        if not self.reach:
+        """Populations with given moments up to the second."""
+        if not self.drifts:
             momentum = cell.momentum(cell.rho, cell.u)
             return populations(cell.lattice, cell.density, momentum, list(cell.state.values()))
         one, two = (moments_of(cell.lattice, cell.inward(k).arrives) for k in (1, 2))

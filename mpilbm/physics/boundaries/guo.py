@@ -1,5 +1,6 @@
 """On-site velocity and pressure by extrapolation of the non-equilibrium."""
 
+from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.given import Given
 from mpilbm.registry import register
 
@@ -13,12 +14,10 @@ class Guo(Given):
     sound. All lattices. [Guo, Zheng & Shi 2002, Phys. Fluids 14, 2007]
     """
 
-    oriented = True
-    whole = True
-    reach = 1
+    declares = Capabilities(normal=True, whole_cell=True, inward=1)
 
     def incoming(self, cell):
-        """Equilibrium at the given value, non-equilibrium from inside."""
+        """Equilibrium at the given value, non-equilibrium from the next cell."""
         f, given = cell.inward(1).arrives, list(cell.values.values())
         density, rho, u = cell.macroscopic(f)
         density = cell.let("density_inside", density)

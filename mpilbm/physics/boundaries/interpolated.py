@@ -1,14 +1,17 @@
-"""Interpolated bounce back: a wall where the shape of the body has it."""
+"""Interpolated bounce-back: the wall lies where the shape of the body is."""
 
 from fractions import Fraction
 from typing import Literal
 
 from pydantic import Field
 
+from mpilbm.physics.boundaries.capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.registry import register
 
 HALF = Fraction(1, 2)
+HALF_WAY_FALLBACK = "links have no fluid behind their cell; there the wall lies half-way"
+LINEAR_FALLBACK = "links lack one of two fluid cells behind their cell; linear there"
 
 
 @register("boundaries", "interpolated")
@@ -35,26 +38,28 @@ class Interpolated(Wall):
 
     order: Literal[1, 2] = Field(1, description="1 linear, 2 quadratic")
 
-    @property
-    def fallbacks(self):
-        """Where a neighbour is missing."""
-        return (
-            "links have no fluid behind their cell; there the wall lies half-way",
-            "links lack one of two fluid cells behind their cell; linear there",
-        )[: self.order]
+    declares = Capabilities(
+        per_link=PerLink(value=LinkValue.DISTANCE, fallbacks=(HALF_WAY_FALLBACK,))
+    )
 
     @property
-    def per_link(self):
-        """The distance."""
-        return "distance" if self.order == 1 else "second"
-
-    @property
-    def behind(self):
-        """Two cells for a parabola."""
-        return 0 if self.order == 1 else 2
+    def capabilities(self) -> Capabilities:
+        """A parabola reads two more cells on the other side of the cell."""
+        if self.order == 1:
+            return self.declares
+        return Capabilities(
+            per_link=PerLink(
+                value=LinkValue.DISTANCE_QUADRATIC,
+                behind=Behind.POPULATIONS,
+                fallbacks=(HALF_WAY_FALLBACK, LINEAR_FALLBACK),
+            )
+        )
 
     def incoming(self, cell):
-        """Between populations before the wall, or behind it."""
+        """Interpolated between outgoing populations of the cell and those of cells behind it.
+
+        The kernel reads a negative distance where the parabola lacks a cell.
+        """
         incoming, motion = {}, self.motion(cell)
         for i in range(1, cell.lattice.Q):
             q = cell.link(i)
@@ -68,14 +73,14 @@ class Interpolated(Wall):
         return incoming
 
     def _linear(self, cell, i, q, change):
-        """Of two populations."""
+        """Between two populations."""
         j = cell.lattice.opp[i]
         near = 2 * q * cell.left[j] + (1 - 2 * q) * cell.arrives[j] + change
         far = (cell.left[j] + (2 * q - 1) * cell.left[i] + change) / (2 * q)
         return cell.below(q, HALF, near, far)
 
     def _quadratic(self, cell, i, q, change):
-        """Of three."""
+        """Between three populations."""
         j = cell.lattice.opp[i]
         near = (
             q * (2 * q + 1) * cell.left[j]

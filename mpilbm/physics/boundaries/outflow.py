@@ -1,4 +1,4 @@
-"""Outflow: populations from the cells inwards of a face, or from the past."""
+"""Outflow: populations from cells inwards of a face, or from the previous step."""
 
 from typing import ClassVar
 
@@ -6,26 +6,27 @@ from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.boundaries import DENSITY, Boundary
+from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 
 
 class FromInside(Boundary):
-    """What enters is found from cells inwards, or from the past.
+    """Incoming populations f from cells inwards, or from the previous step.
 
-    With a `rho` f_i(x) = f_i + feq_i(rho, u) - feq_i(rho_f, u), rho_f and u being those of the f
-    found; the density then is held, and sound reflected. Without it an inlet that gives a velocity
-    leaves nothing that holds the mass: it may drift, and where it `drifts` grow without bound.
+    With a `rho` f_i(x) = f_i + feq_i(rho, u) - feq_i(rho_f, u), rho_f and u being those of f; the
+    density is then fixed, and sound is reflected. Without it, and with an inlet that gives a
+    velocity, the mass is not fixed: it may drift, and where the class `drifts` grow without bound.
     """
 
     drifts: ClassVar[bool] = False
 
     wall_at = "node"
-    oriented = True
+    declares = Capabilities(normal=True)
     rho: Value | None = Field(None, description=DENSITY, examples=[1.0])
 
     def structure(self):
-        """A given density is another kernel."""
+        """With a given density the kernel differs."""
         return super().structure() | {"given": self.rho is not None}
 
     def values(self):
@@ -37,7 +38,7 @@ class FromInside(Boundary):
         raise NotImplementedError
 
     def incoming(self, cell):
-        """Those that lead inwards."""
+        """The populations whose directions lead inwards."""
         f = self.found(cell)
         if self.rho is not None:
             f = [cell.let(f"found_{i}", f_i) for i, f_i in enumerate(f)]
@@ -62,11 +63,11 @@ class Copy(FromInside):
     [paper 2: nearest-neighbour copy]
     """
 
+    declares = Capabilities(normal=True, inward=1)
     drifts = True
-    reach = 1
 
     def found(self, cell):
-        """Those of the next cell."""
+        """The populations that arrive in the next cell."""
         return cell.inward(1).arrives
 
 
@@ -79,11 +80,11 @@ class Neumann(FromInside):
     [Junk & Yang 2008, Prog. Comput. Fluid Dyn. 8, 38]
     """
 
+    declares = Capabilities(normal=True, inward=2)
     drifts = True
-    reach = 2
 
     def found(self, cell):
-        """Those at which the derivative vanishes."""
+        """The populations for which the normal derivative vanishes."""
         one, two = cell.inward(1).arrives, cell.inward(2).arrives
         return [(4 * a - b) / 3 for a, b in zip(one, two, strict=True)]
 
@@ -97,7 +98,7 @@ class Yu(FromInside):
     [Yu, Mei & Shyy 2005, Prog. Comput. Fluid Dyn. 5, 3]
     """
 
-    reach = 2
+    declares = Capabilities(normal=True, inward=2)
 
     def found(self, cell):
         """Extrapolated along the normal."""
@@ -114,5 +115,5 @@ class DoNothing(FromInside):
     """
 
     def found(self, cell):
-        """Those that left."""
+        """The outgoing populations."""
         return cell.left

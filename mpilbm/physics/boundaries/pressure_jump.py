@@ -1,9 +1,10 @@
-"""A jump of the pressure from a periodic face to the one opposite: what drives a flow in a duct."""
+"""A pressure jump between opposite periodic faces, which drives a flow in a duct."""
 
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries.capabilities import Beyond, Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 
@@ -20,22 +21,21 @@ class PressureJump(Boundary):
     or a body beyond the face are theirs. All lattices. [Kim & Pitsch 2007, Phys. Fluids 19, 108101]
     """
 
-    oriented = True
-    across = True
+    declares = Capabilities(normal=True, beyond=Beyond.OPPOSITE_FACE)
     rho_jump: Value = Field(
         description="number, or formula of x, y, z, t; pressure is cs2 rho", examples=[0.001]
     )
 
     def structure(self):
-        """The jump is a number to the kernel."""
+        """Without the jump, which is a number that the kernel reads."""
         return {key: v for key, v in super().structure().items() if key != "rho_jump"}
 
     def values(self):
-        """The jump."""
+        """The density jump."""
         return {"rho_jump": self.rho_jump}
 
     def incoming(self, cell):
-        """What comes from the other face, at the pressure of this one."""
+        """Populations from the opposite face, at the pressure of this one."""
         lattice, n = cell.lattice, cell.normal
         jump = sum(n) * cell.values["rho_jump"]
         step = cell.feq(jump, jump, [0] * lattice.D)
@@ -47,20 +47,20 @@ class PressureJump(Boundary):
         }
 
     def problems(self, case):
-        """Refuse other faces than a pair, two jumps, and faces that are no plain walls."""
+        """Refuse faces that are not a pair, two jumps, and other faces without no-slip walls."""
         found = super().problems(case)
         if isinstance(self.rho_jump, int | float) and abs(self.rho_jump) >= 1:
             found.append(f"rho_jump: found {self.rho_jump}; allowed: less than the density of the "
                          "fluid, 1, and for errors below a percent 0.01 of it")  # fmt: skip
-        faces = {tuple(sorted(b.where)) for b in case.boundaries if b.across}
+        faces = {tuple(sorted(b.where)) for b in case.boundaries if b.joins_faces}
         if any(len(where) != 2 or where[0][0] != where[1][0] for where in faces):
             found.append(f'where: found {list(self.where)}; allowed: two opposite faces, as '
                          f'["x-", "x+"]')  # fmt: skip
-        if sum(b.across for b in case.boundaries) > 1:
+        if sum(b.joins_faces for b in case.boundaries) > 1:
             found.append("pressure_jump stands twice; keep one, and drive the flow along the other "
                          "axis by a force")  # fmt: skip
         for b in case.boundaries:
-            if not b.across and (b.wall_at != "half" or b.slips):
+            if not b.joins_faces and (b.wall_at != "half" or b.mirrors):
                 found.append(f"stands beside '{b.name}' at {', '.join(b.where)}, but needs walls "
                              "there, like bounce_back; take a force instead")  # fmt: skip
         return found

@@ -1,5 +1,6 @@
-"""On-site velocity and pressure: all populations anew, from density, velocity and stress."""
+"""On-site velocity and pressure: all populations from density, velocity and stress."""
 
+from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.given import OnSite
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.registry import register
@@ -15,11 +16,11 @@ class Regularized(OnSite):
     [Latt et al. 2008, Phys. Rev. E 77, 056703]
     """
 
-    whole = True
+    declares = Capabilities(normal=True, whole_cell=True)
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
 
     def incoming(self, cell):
-        """The equilibrium with the stress of what streams in; with a force, less half of it."""
+        """Equilibrium plus the stress of the arriving populations, minus half of a force."""
         lattice = cell.lattice
         density, rho, u = self.macroscopic(cell)
         feq = cell.feq(density, rho, u)

@@ -1,5 +1,6 @@
-"""Tamm-Mott-Smith: equilibria at the velocity that the wall and the flow beside it lead to."""
+"""Tamm-Mott-Smith: equilibria at a velocity interpolated between the wall and the flow."""
 
+from mpilbm.physics.boundaries.capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
@@ -22,14 +23,19 @@ class TammMottSmith(Wall):
     All lattices. [Chikatamarla & Karlin 2013, Physica A 392, 1925]
     """
 
-    whole = True
-    behind = 2
-    beside = True
-    per_link = "next"
-    fallbacks = ("links have no fluid behind their cell; it takes the cell's own velocity there",)
+    declares = Capabilities(
+        whole_cell=True,
+        per_link=PerLink(
+            value=LinkValue.DISTANCE_ONLY,
+            behind=Behind.VELOCITY,
+            fallbacks=(
+                "links have no fluid behind their cell; it takes the cell's own velocity there",
+            ),
+        ),
+    )
 
     def warnings(self, case):
-        """Faces that set values in cells of this one: of their links only what left is known."""
+        """Faces with values in cells of this one: it reads only the outgoing populations there."""
         axes = {face[0] for face in self.where}
         on_site = ((b, face) for b in case.boundaries if b.wall_at == "node" for face in b.where)
         beside = [f"'{b.name}' at {face}" for b, face in on_site if axes - {face[0]}]
@@ -42,7 +48,7 @@ class TammMottSmith(Wall):
         ]
 
     def incoming(self, cell):
-        """All populations, moved to the target."""
+        """All populations, with the moments moved to the target."""
         lattice, each = cell.lattice, range(1, cell.lattice.Q)
         motion, u_wall = self.motion(cell), list(cell.values.values()) or [0] * lattice.D
         count, density, total = 0, cell.arrives[0], [0] * lattice.D

@@ -1,4 +1,4 @@
-"""What walls that move have in common."""
+"""Base class of no-slip walls, at rest or moving."""
 
 from pydantic import Field
 
@@ -14,7 +14,7 @@ class Wall(Boundary):
     )
 
     def structure(self):
-        """A wall at rest reads less."""
+        """A wall at rest has a shorter kernel."""
         return super().structure() | {"moving": self.velocity is not None}
 
     def values(self):
@@ -22,9 +22,9 @@ class Wall(Boundary):
         return by_axis("velocity", self.velocity or ())
 
     @property
-    def moves_half_way(self):
-        """With a velocity of any kind."""
-        return self.velocity is not None
+    def wall_velocity(self) -> tuple | str | None:
+        """The velocity, of any kind."""
+        return self.velocity
 
     def motion(self, cell) -> list:
         """Q expressions feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall); zeros at rest."""

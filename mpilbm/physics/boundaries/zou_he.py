@@ -1,8 +1,8 @@
-"""On-site velocity and pressure: bounce back of the non-equilibrium."""
+"""On-site velocity and pressure: bounce-back of the non-equilibrium."""
 
 from fractions import Fraction
-from typing import ClassVar
 
+from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.given import OnSite
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
@@ -21,10 +21,11 @@ class ZouHe(OnSite):
     [Zou & He 1997, Phys. Fluids 9, 1591; Hecht & Harting 2010, J. Stat. Mech. P01018]
     """
 
-    fails_from: ClassVar[float] = 8  # D2Q9, bgk and mrt at Mach 0.17: verdicts/test_stability.py
+    # D2Q9, bgk and mrt at Mach 0.17: verdicts/test_stability.py
+    declares = Capabilities(normal=True, fails_from=8)
 
     def incoming(self, cell):
-        """Bounce back of the non-equilibrium, with the momentum of the given velocity."""
+        """Bounce-back of the non-equilibrium, with the momentum of the given velocity."""
         lattice, n = cell.lattice, cell.normal
         density, rho, u = self.macroscopic(cell)
         enters = self.bounced(cell, cell.feq(density, rho, u))
@@ -33,7 +34,7 @@ class ZouHe(OnSite):
         more = dict.fromkeys(enters, 0)
         for a in range(lattice.D):
             lack = cell.let(f"lack_{a}", momentum[a] - dot([c[a] for c in lattice.c], f))
-            # across the face all take part alike, along it those with c_a
+            # across the face all populations share the correction, along it those with c_a != 0
             share = {i: lattice.w[i] * (n[a] or lattice.c[i][a]) for i in enters}
             whole = sum(share[i] * lattice.c[i][a] for i in enters)
             more = {i: more[i] + share[i] / whole * lack for i in enters}

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from mpilbm.physics.boundaries.capabilities import Reads
 from mpilbm.registry import Parameters, find, names
 
 
@@ -140,15 +141,21 @@ class Coupling(Parameters):
     def _of_solids(self, case) -> list[str]:
         found = []
         for key, boundary in solids(case):
-            if not boundary.plain or getattr(boundary, "velocity", None) is not None:
-                allowed = ", ".join(n for n in names("boundaries") if find("boundaries", n).plain)
-                found.append(f"{key}: {self.name} takes walls at rest that speak of populations "
-                             f"alone, not a moving one or '{boundary.name}'; allowed: {allowed}, "
+            if _reads_cell(boundary) or getattr(boundary, "velocity", None) is not None:
+                kinds = {name: find("boundaries", name) for name in names("boundaries")}
+                allowed = ", ".join(name for name, one in kinds.items() if not _reads_cell(one))
+                found.append(f"{key}: {self.name} takes walls at rest that read populations "
+                             f"only, not a moving one or '{boundary.name}'; allowed: {allowed}, "
                              "without velocity")  # fmt: skip
         if case.weighed:
             found.append("forces on bodies are not known here: a wall also attracts; remove the "
                          "output body_forces")  # fmt: skip
         return found
+
+
+def _reads_cell(boundary) -> bool:
+    """Whether a boundary, or a class of it, reads more than outgoing populations."""
+    return boundary.declares.reads is Reads.CELL
 
 
 def solids(case) -> list[tuple[str, object]]:

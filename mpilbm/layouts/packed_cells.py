@@ -1,0 +1,54 @@
+"""Indices of cells as kernels over boundary entries read them: several numbers in 64 bits.
+
+    plane << 42 | row << 21 | x     in layouts that store all cells
+    plane << 42 | node              in layouts that store fluid cells only
+
+Planes count from the first owned plane; those of the lower ghost layer are negative. A kernel needs
+no division to find the parts.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROW, PLANE = 21, 42  # lowest bit of the row and of the plane
+LONGEST_SIDE = 2**ROW  # cells along x and y
+_PART, _NODE = 2**ROW - 1, 2**PLANE - 1
+
+# C text of the parts of a packed cell; {} is the cell
+C_X = f"(int)({{}} & {_PART:#x})"
+C_ROW = f"(int)({{}} >> {ROW} & {_PART:#x})"
+C_NODE = f"(int)({{}} & {_NODE:#x})"
+C_PLANE = f"({{}} >> {PLANE}) + first"
+
+
+@dataclass(frozen=True, eq=False)
+class PackedCells:
+    """Packed indices of n cells; words: int64 (n,)."""
+
+    words: NDArray[np.int64]
+
+    @classmethod
+    def of_rows(cls, plane: NDArray[Any], row: NDArray[Any], x: NDArray[Any]) -> "PackedCells":
+        """Cells by plane, row and number in the row."""
+        return cls(plane << PLANE | row << ROW | x)
+
+    @classmethod
+    def of_nodes(cls, plane: NDArray[Any], node: NDArray[Any]) -> "PackedCells":
+        """Fluid cells by plane and number in the plane."""
+        return cls(plane << PLANE | node)
+
+    def __getitem__(self, mine: Any) -> "PackedCells":
+        return PackedCells(self.words[mine])
+
+    @property
+    def plane(self) -> NDArray[np.int64]:
+        """The plane of each cell."""
+        return self.words >> PLANE
+
+    @property
+    def node(self) -> NDArray[np.int64]:
+        """The number of each cell in its plane."""
+        return self.words & _NODE

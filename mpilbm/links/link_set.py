@@ -1,0 +1,130 @@
+"""Sets of links: some of the directions c_i of each of n cells."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BITS = 32  # of a word: at least Q
+
+
+@dataclass(frozen=True, eq=False)
+class LinkSet:
+    """Some of the links of each of n cells.
+
+    bits: uint32 (n,), as kernels read it; bit i is set if the link along c_i is in the set. The
+    links of a set have an order: cell after cell, in each cell by direction.
+    """
+
+    bits: NDArray[np.uint32]
+
+    @classmethod
+    def empty(cls, cells: int) -> "LinkSet":
+        """No link of any cell."""
+        return cls(np.zeros(cells, np.uint32))
+
+    @classmethod
+    def all_of(cls, Q: int) -> "LinkSet":
+        """All directions of a lattice, for one cell; combines with sets of any size."""
+        return cls(np.array([2**Q - 1], np.uint32))
+
+    @classmethod
+    def rest(cls) -> "LinkSet":
+        """Direction 0 alone, for one cell; combines with sets of any size."""
+        return cls(np.array([1], np.uint32))
+
+    @classmethod
+    def collect(cls, cells: int, by_direction: dict[int, Any]) -> "LinkSet":
+        """From the numbers of the cells, or a mask of them, whose link along each c_i is in it."""
+        bits = np.zeros(cells, np.uint32)
+        for i, mine in by_direction.items():
+            bits[mine] |= np.uint32(1 << i)
+        return cls(bits)
+
+    @classmethod
+    def summed(cls, group: NDArray[Any], direction: NDArray[Any], cells: int) -> "LinkSet":
+        """From pairs of a cell's number and a direction, each pair once."""
+        # sums of different powers of two, exact below 2^53
+        return cls(np.bincount(group, np.exp2(direction), cells).astype(np.uint32))
+
+    def __len__(self) -> int:
+        return self.bits.size
+
+    def __getitem__(self, cells: Any) -> "LinkSet":
+        return LinkSet(self.bits[cells])
+
+    def __or__(self, other: "LinkSet") -> "LinkSet":
+        return LinkSet(self.bits | other.bits)
+
+    def __and__(self, other: "LinkSet") -> "LinkSet":
+        return LinkSet(self.bits & other.bits)
+
+    def without(self, other: "LinkSet") -> "LinkSet":
+        """The links that are not in another set."""
+        return LinkSet(self.bits & ~other.bits)
+
+    def moving(self) -> "LinkSet":
+        """The links along which populations move: without direction 0."""
+        return self.without(LinkSet.rest())
+
+    def first(self) -> "LinkSet":
+        """The first link of each cell that has any."""
+        return LinkSet(self.bits & (~self.bits + np.uint32(1)))
+
+    def has(self, i: int) -> NDArray[np.bool_]:
+        """Bool (n,): whether the link along c_i is in the set."""
+        return (self.bits >> np.uint32(i) & 1).astype(bool)
+
+    def contains(self, cells: NDArray[Any], directions: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each of some links, given as cell and direction, is in the set."""
+        return (self.bits[cells] >> directions.astype(np.uint32) & 1).astype(bool)
+
+    def any(self) -> NDArray[np.bool_]:
+        """Bool (n,): whether a cell has a link in the set."""
+        return self.bits > 0
+
+    def flags(self) -> NDArray[np.bool_]:
+        """Bool (n, 32): the same for each direction."""
+        words = self.bits.astype("<u4").view(np.uint8).reshape(-1, BITS // 8)
+        return np.unpackbits(words, axis=1, bitorder="little").view(bool)
+
+    def unpack(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Cell and direction of each link, in order."""
+        cell, direction = np.nonzero(self.flags())
+        return cell, direction
+
+    def counts(self) -> NDArray[np.int64]:
+        """int64 (n,): links of each cell."""
+        return self.flags().sum(axis=1, dtype=np.int64)
+
+    def total(self) -> int:
+        """Links of all cells."""
+        return int(self.counts().sum())
+
+    def starts(self) -> NDArray[np.int64]:
+        """int64 (n,): the place of each cell's first link in the order of all links."""
+        counts = self.counts()
+        return np.cumsum(counts) - counts
+
+    def of_cells(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
+        """Bool, one for each link of the set: whether it belongs to one of some cells."""
+        wanted = np.zeros(len(self), bool)
+        wanted[cells] = True
+        return np.repeat(wanted, self.counts())
+
+    def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+        """Cell and direction of each link, and how many links of the cell come before it."""
+        flags = self.flags()
+        cell, direction = np.nonzero(flags)
+        before = (flags.cumsum(axis=1) - flags)[cell, direction]
+        return cell, direction, before
+
+    def lowest_direction(self) -> NDArray[np.intp]:
+        """The first direction of each cell; 0 where there is none."""
+        return self.flags().argmax(axis=1)
+
+
+def joined(sets: list[LinkSet]) -> LinkSet:
+    """Sets of the cells of several lists, one after another."""
+    return LinkSet(np.concatenate([each.bits for each in sets] or [np.empty(0, np.uint32)]))

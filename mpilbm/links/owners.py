@@ -1,0 +1,260 @@
+"""Which boundary supplies each missing link, and why: decided here, in one pass over a slab.
+
+A population that streams into cell x along c_i comes from x - c_i. If no fluid cell is there, the
+link is missing and exactly one boundary owns it:
+
+1. Beyond faces that are not periodic: the [[boundary]] latest in the file among the faces crossed
+   (for one entry with a normal, the face that it names last). If these are all mirrors, only where
+   the mirror image of x - c_i is a fluid cell.
+2. Else, in a solid cell (periodic faces wrap, mirrors reflect): the body there.
+3. Else the boundary that joins the periodic faces crossed, if there is one.
+
+The rest follows from it: which entry supplies the whole cell, where on-site boundaries meet, which
+entries of mirrors are overruled. Direct writes depend on the layout as well, see direct_writes.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.links.link_set import LinkSet
+from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundaries import Boundary, one_face_each
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Sides = tuple[int, int]  # the places of the owners of the lower and the upper face of an axis
+
+NOBODY = -1  # in arrays of places of owners: the link has none
+
+
+class Why(Enum):
+    """Why a link belongs to an owner."""
+
+    FACE = "it crosses a face of the box"
+    MIRROR = "it crosses a face at which the fluid is mirrored"
+    OPPOSITE_FACE = "it crosses a periodic face with a condition"
+    BODY = "it starts in a cell of a body"
+
+
+@dataclass(frozen=True, eq=False)
+class Owner:
+    """A boundary of a case, once for each face if it has a normal, and why it owns links.
+
+    place: its number among all owners: faces first, then bodies. body: the number of its body.
+    """
+
+    place: int
+    boundary: Boundary
+    why: Why
+    body: int | None = None
+
+
+def owners_of(case) -> tuple[Owner, ...]:
+    """All owners of a case, by place."""
+    faces = one_face_each(case.boundaries)
+    found = [Owner(place, each, _why(each)) for place, each in enumerate(faces)]
+    return *found, *(
+        Owner(len(faces) + number, body.boundary, Why.BODY, number)
+        for number, body in enumerate(case.bodies)
+    )
+
+
+def _why(boundary: Boundary) -> Why:
+    if boundary.mirrors:
+        return Why.MIRROR
+    return Why.OPPOSITE_FACE if boundary.joins_faces else Why.FACE
+
+
+@dataclass(frozen=True, eq=False)
+class Ownership:
+    """The entries of a slab: pairs of a cell and an owner of some of its missing links.
+
+    cells: int64 (n,), (plane * rows + row) * nx + x of owned planes; owner: int64 (n,), the place
+    of the owner; entries are sorted by cell, then owner. missing: the missing links.
+    """
+
+    owners: tuple[Owner, ...]
+    cells: Ints
+    owner: Ints
+    missing: LinkSet
+    Q: int
+
+    def owned_by(self, which: Callable[[Owner], Any]) -> Flags:
+        """Bool (n,): whether the owner of an entry fulfils a condition."""
+        return np.array([bool(which(each)) for each in self.owners], bool)[self.owner]
+
+    def blocked(self, cells: Ints) -> LinkSet:
+        """Links of any cells along which nothing streams in, not even from a mirror image."""
+        known, links = self._blocked
+        if not known.size:
+            return LinkSet.empty(cells.size)
+        place = np.minimum(np.searchsorted(known, cells), known.size - 1)
+        return LinkSet(np.where(known[place] == cells, links[place], np.uint32(0)))
+
+    @cached_property
+    def _blocked(self) -> tuple[Ints, NDArray[np.uint32]]:
+        """The cells with such links, ascending, and their links."""
+        mine = self.owned_by(lambda owner: owner.why is not Why.MIRROR)
+        cells, first = np.unique(self.cells[mine], return_index=True)
+        links = self.missing.bits[mine]
+        return cells, np.bitwise_or.reduceat(links, first) if cells.size else links
+
+    @cached_property
+    def supplied(self) -> LinkSet:
+        """The links that each entry supplies.
+
+        Its missing ones; in addition, for the last entry of a cell that supplies the whole cell,
+        all along which populations stream in.
+        """
+        whole = np.flatnonzero(self.owned_by(lambda owner: _whole_cell(owner.boundary)))
+        cells = self.cells[whole]
+        last = whole[np.append(cells[1:] != cells[:-1], True)[: whole.size]]
+        bits = self.missing.bits.copy()
+        bits[last] |= LinkSet.all_of(self.Q).without(self.blocked(self.cells[last])).bits
+        return LinkSet(bits)
+
+    @cached_property
+    def meeting(self) -> Flags:
+        """Bool (n,): whether several owners of the entry's cell set values or the whole of it.
+
+        These are faces with a normal and values at the node, and boundaries of whole cells.
+        """
+        mine = self.owned_by(lambda owner: _sets_values(owner.boundary))
+        found, count = np.unique(self.cells[mine], return_counts=True)
+        return np.isin(self.cells, found[count > 1])
+
+    @cached_property
+    def overruled(self) -> Flags:
+        """Bool (n,): whether the entry is of a mirror in a cell of which another sets the whole.
+
+        What it supplies is computed for that other one and not taken in.
+        """
+        whole = self.owned_by(lambda owner: _whole_cell(owner.boundary))
+        mirrors = self.owned_by(lambda owner: owner.why is Why.MIRROR)
+        return mirrors & np.isin(self.cells, self.cells[whole])
+
+
+def _whole_cell(boundary: Boundary) -> bool:
+    return boundary.capabilities.whole_cell
+
+
+def _sets_values(boundary: Boundary) -> bool:
+    on_site = boundary.capabilities.normal and boundary.wall_at == "node"
+    return on_site or _whole_cell(boundary)
+
+
+def owned_links(case, slab: Slab, ids: NDArray[Any]) -> Ownership:
+    """The missing links of a slab and their owners.
+
+    ids: (planes + 2, rows, nx), 0 for fluid, k + 1 for body k, of the slab's planes and of one on
+    either side. All is computed from global coordinates: the partition changes nothing.
+    """
+    finder = _Finder(case)
+    has_solids = [plane.any() for plane in ids]
+    templates: dict[tuple, tuple] = {}  # of planes without solids near them
+    found = []
+    for local in range(slab.planes):
+        plane, around = slab.begin + local, ids[local : local + 3]
+        if any(has_solids[local : local + 3]):
+            entries = finder.plane(plane, around)
+        else:
+            key = plane == 0, plane == slab.shape[0] - 1, plane % case.lattice.volume
+            if key not in templates:
+                templates[key] = finder.plane(plane, around)
+            entries = templates[key]
+        cells, owner, missing = entries
+        found.append((cells + local * ids[0].size, owner, missing))
+    cells, owner, missing = (np.concatenate(part) for part in zip(*found, strict=True))
+    return Ownership(finder.owners, cells, owner, LinkSet(missing), case.lattice.Q)
+
+
+def face_owners(case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[Sides, ...]:
+    """Per axis (plane, row, x) the places of the owners of its lower and upper face.
+
+    joined: of the faces that are periodic; else of the others. NOBODY for the rest.
+    """
+    place = {face: each.place for each in owners for face in each.boundary.where}
+    names = {2: ("y", None, "x"), 3: ("z", "y", "x")}[case.dimensions]
+    periodic = dict(zip("xyz", case.domain.periodic, strict=False)) | {None: True}
+
+    def sides(name: str | None) -> Sides:
+        if periodic[name] != joined:
+            return NOBODY, NOBODY
+        return place.get(f"{name}-", NOBODY), place.get(f"{name}+", NOBODY)
+
+    return tuple(sides(name) for name in names)
+
+
+def beyond(position: Any, size: int, sides: Sides) -> NDArray[Any]:
+    """The place of the owner of the face between a position on an axis and the box, or NOBODY."""
+    return np.where(position < 0, sides[0], np.where(position >= size, sides[1], NOBODY))
+
+
+class _Finder:
+    """Finds the owners of the missing links of one plane after another."""
+
+    def __init__(self, case):
+        self.case, self.owners = case, owners_of(case)
+        self.faces = face_owners(case, self.owners)
+        self.joined = face_owners(case, self.owners, joined=True)
+        self.first_body = len(self.owners) - len(case.bodies)
+        self.mirrors = sum(owner.why is Why.MIRROR for owner in self.owners)
+
+    def plane(self, plane: int, ids: NDArray[Any]) -> tuple[Ints, Ints, NDArray[np.uint32]]:
+        """Cell in the plane, owner and missing links of each entry; ids (3, rows, nx) around it."""
+        shape, lattice = self.case.shape, self.case.lattice
+        cells = np.flatnonzero(self._candidates(plane, ids))
+        row, k = np.divmod(cells, shape[2])
+        x, nx = lattice.x(plane, row, k), self.case.domain.size[0]
+        places = (np.array(plane), row, x)
+        sizes = (*shape[:2], nx)
+        crossed, wrapped = (
+            [{step: beyond(at - step, size, sides) for step in (-1, 0, 1)}
+             for at, size, sides in zip(places, sizes, of, strict=True)]
+            for of in (self.faces, self.joined)
+        )  # fmt: skip
+        keys, directions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for i in range(lattice.Q):
+            step = lattice.offset(i)
+            sides = [crossed[axis][step[axis]] for axis in range(3)]
+            face = np.maximum.reduce(np.broadcast_arrays(*sides))
+            joins = (wrapped[axis][step[axis]] for axis in range(3))
+            joint = np.maximum.reduce(np.broadcast_arrays(*joins))
+            # beyond a mirror lies the mirror image of the cells before it
+            dplane, drow, dx = (
+                np.where(side == NOBODY, d, 0) for side, d in zip(sides, step, strict=True)
+            )
+            body = ids[1 - dplane, (row - drow) % shape[1], (x - dx) % nx // lattice.volume]
+            inside = np.where(body > 0, body.astype(np.int64) - 1 + self.first_body, joint)
+            of_face = (face >= self.mirrors) | (face != NOBODY) & (body == 0)
+            owner = np.where(of_face, face, inside)
+            mine = owner != NOBODY
+            keys.append(cells[mine] * len(self.owners) + owner[mine])
+            directions.append(np.full(np.count_nonzero(mine), i))
+        key, group = np.unique(np.concatenate(keys), return_inverse=True)
+        missing = LinkSet.summed(group.reshape(-1), np.concatenate(directions), key.size)
+        return *np.divmod(key, max(1, len(self.owners))), missing.bits
+
+    def _candidates(self, plane: int, ids: NDArray[Any]) -> Flags:
+        """Bool (rows, nx): the fluid cells of the middle plane that may have missing links."""
+        near = (ids != 0).any(axis=0)
+        if near.any():
+            # wraps at walls too: too many candidates do no harm
+            for axis in (0, 1):
+                near = near | np.roll(near, 1, axis) | np.roll(near, -1, axis)
+        (below, above), (south, north), (west, east) = (
+            [max(pair) != NOBODY for pair in zip(*both, strict=True)]
+            for both in zip(self.faces, self.joined, strict=True)
+        )
+        near |= (plane == 0 and below) or (plane == self.case.shape[0] - 1 and above)
+        near[:1] |= south
+        near[-1:] |= north
+        near[:, :1] |= west
+        near[:, -1:] |= east
+        return near & (ids[1] == 0)

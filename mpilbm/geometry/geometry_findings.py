@@ -14,7 +14,7 @@ from mpilbm.geometry import isolated_fluid as regions
 from mpilbm.geometry import narrow_channels
 from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
 from mpilbm.geometry.diagnose import Diagnosis
-from mpilbm.physics.boundaries.capabilities import FaceFlow
+from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.lattices import AXES
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding

@@ -17,7 +17,7 @@ from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.owners import Owner, Ownership, Why
 from mpilbm.links.wall_distance import FluidPlane, LinkData, fluid_at, link_data, links_of
 from mpilbm.physics.boundaries import Boundary, one_face_each
-from mpilbm.physics.boundaries.capabilities import INWARD_FALLBACK, Reads
+from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, Reads
 from mpilbm.units import counted
 
 Ints = NDArray[np.int64]

@@ -23,7 +23,7 @@ from mpilbm.links.link_set import LinkSet, joined
 from mpilbm.links.mirrors import MirroredLinks
 from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.wall_distance import LinkData, MirrorSource
-from mpilbm.physics.boundaries.capabilities import Behind
+from mpilbm.physics.boundary_capabilities import Behind
 from mpilbm.solver.timed_arrays import Told
 
 Ints = NDArray[np.int64]

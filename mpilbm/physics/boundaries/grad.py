@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.outflow import FromInside
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.registry import register
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.boundaries import DENSITY, Boundary
-from mpilbm.physics.boundaries.capabilities import Capabilities
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 

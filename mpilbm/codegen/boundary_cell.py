@@ -86,7 +86,8 @@ class BoundaryCell(CellView):
 
     def __init__(self, kernel, fluid: FluidKernels, boundary, parity: int, beside):
         super().__init__(kernel, fluid, parity, beside)
-        self._boundary, self._inwards = boundary, {}
+        self._boundary = boundary
+        self._inwards: dict[int, CellView] = {}
         self._given = boundary.given()
         self._columns = [name for value in self._given for name in value.numbers]
         given_here = (given(kernel, value, self.lattice, self._number) for value in self._given)

@@ -94,11 +94,11 @@ def bodies_at_faces(case, parts: Parts) -> list[Finding]:
         ))  # fmt: skip
     for index, boundary in enumerate(case.boundaries):
         for face in boundary.where if boundary.face_flow.crosses else ():
-            cells = face_cells(case, face)
-            if covered.get(face) == cells:
+            layer = face_cells(case, face)
+            if covered.get(face) == layer:
                 found.append(Finding(
                     SERIOUS, f"boundary.{index}.where",
-                    f"bodies cover all {counted(cells, 'cell')} next to the face {face}: no fluid "
+                    f"bodies cover all {counted(layer, 'cell')} next to the face {face}: no fluid "
                     f"passes there; leave fluid between the body and the face",
                 ))  # fmt: skip
     return found

@@ -122,7 +122,6 @@ class EntryList:
 
     def only(self, mine: Any) -> "EntryList":
         """Some of the entries, by their numbers."""
-        kept = self.links.of_cells(mine) if self.per_link else None
         return replace(
             self,
             cells=self.cells[mine],
@@ -132,7 +131,7 @@ class EntryList:
             meeting=self.meeting[mine],
             given=self.given.only(mine),
             inward=tuple(InwardCells(at.cells[mine], at.blocked[mine]) for at in self.inward),
-            per_link=None if self.per_link is None else self.per_link.only(kept),
+            per_link=self.per_link and self.per_link.only(self.links.of_cells(mine)),
             motion=self.motion and self.motion.only(mine),
         )
 

@@ -15,7 +15,9 @@ from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.outputs import Context, Output
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.boundaries import Boundary
-from mpilbm.physics.boundaries.capabilities import (
+from mpilbm.physics.boundaries.outflow import FromInside
+from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.boundary_capabilities import (
     Behind,
     Beyond,
     Capabilities,
@@ -23,8 +25,6 @@ from mpilbm.physics.boundaries.capabilities import (
     PerLink,
     Reads,
 )
-from mpilbm.physics.boundaries.outflow import FromInside
-from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.closures import Closure
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling

@@ -1,6 +1,7 @@
 """Flows that tools/gpu_check compares between GPU and CPU."""
 
 from mpilbm.bench.boxes import box
+from mpilbm.physics.boundary_capabilities import Beyond
 from mpilbm.registry import find, make, names
 
 
@@ -40,10 +41,10 @@ def flows():
             {"name": "zou_he", "where": ["z-"], "velocity": inlet},
             {"name": name, "where": ["z+"]} | ({"velocity": [0, 0, 0.02]} if given else {}),
         ]
-        if find("boundaries", name).across:
+        if find("boundaries", name).declares.beyond is Beyond.OPPOSITE_FACE:
             case["domain"]["periodic"][2] = True
             ends = [{"name": name, "where": ["z-", "z+"], "rho_jump": "1e-3*(1 + sin(t/9))"}]
-        if not find("boundaries", name).oriented:
+        if not find("boundaries", name).declares.normal:
             wall = {"name": name} | ({"velocity": spin} if given else {})
             case["body"] = [body | {"boundary": wall} for body in case["body"]]
         yield f"boundary {name} {layout}", case | {"boundary": ends}

@@ -57,7 +57,7 @@ def fast_flow(case: Case, key: str, speed: float, when: str = "") -> list[Findin
 def mass(case: Case) -> list[Finding]:
     """Velocities at the faces that fill or empty the box; outflows with which the mass drifts."""
     held = any(getattr(boundary, "rho", None) is not None for boundary in case.boundaries)
-    drifting = [b.name for b in case.boundaries if getattr(b, "drifts", False)]
+    drifting = [b.name for b in case.boundaries if b.capabilities.drifts]
     if drifting and not held:
         return [Finding(
             WARNING, "boundary",

@@ -11,7 +11,7 @@ from pathlib import Path
 from mpilbm.codegen.program import Program
 from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.physics.boundaries import one_face_each
-from mpilbm.physics.boundaries.capabilities import Behind, Reads
+from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.physics.couplings import solids
 from mpilbm.registry import plugin_errors
 from mpilbm.system import cache

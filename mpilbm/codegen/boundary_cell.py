@@ -1,4 +1,4 @@
-"""What a boundary may speak of: values of a listed cell, and of the cells inwards of it."""
+"""What `Boundary.incoming` can use: values of a listed cell, and of the cells inwards of it."""
 
 from functools import cached_property
 
@@ -18,12 +18,12 @@ HALF = Rational(1, 2)
 
 
 def staged(i: int) -> str:
-    """C text: where what enters along direction i is staged, after the links before it."""
+    """C text: place of direction i in the staging array, after those of the links before it."""
     return f"staged + POPCOUNT(links & {(1 << i) - 1}u)"
 
 
 def mirror_of(kernel, fluid: FluidKernels, i: int, slipped: str) -> tuple:
-    """What comes along c_i from the mirror of a face that slips, and the condition that it does."""
+    """The population from the mirror image along c_i, and the condition that there is one."""
     place = f"mirrors[{slipped} * {fluid.lattice.Q} + {i}]"
     value = f"{'LOAD' if fluid.layout.populations else 'LOAD_REAL'}(staging, {place})"
     mirror = kernel.load(f"mirror_{i}", f"{place} < 0 ? R(0) : {value}")
@@ -31,7 +31,7 @@ def mirror_of(kernel, fluid: FluidKernels, i: int, slipped: str) -> tuple:
 
 
 class CellView:
-    """Values of a cell of a list's kernel; each is read when it is named."""
+    """Values of a cell of a list's kernel; each is read when it is used."""
 
     def __init__(self, kernel, fluid: FluidKernels, parity: int, beside):
         self._kernel, self._fluid, self._parity, self._beside = kernel, fluid, parity, beside
@@ -39,14 +39,15 @@ class CellView:
 
     @cached_property
     def left(self) -> list:
-        """The populations that left the cell in the last step."""
+        """The outgoing populations of the cell."""
         return self._fluid.left(self._kernel, self._parity)
 
     @cached_property
     def arrives(self) -> list:
-        """The populations that stream into the cell, or come from a mirror.
+        """The arriving populations: those that stream in or come from a mirror image.
 
-        Along another missing link what left against it, with the motion of a half-way wall.
+        Along another missing link the outgoing one of the opposite direction, plus the motion of a
+        half-way wall there.
         """
         f = self._fluid.arriving(self._kernel, self._parity, "f", "streams")
         self._kernel.per_entry("blocked", "uint32*")
@@ -86,19 +87,20 @@ class BoundaryCell(CellView):
 
     def __init__(self, kernel, fluid: FluidKernels, boundary, parity: int, beside):
         super().__init__(kernel, fluid, parity, beside)
-        self._boundary, self._inwards = boundary, {}
+        self._boundary = boundary
+        self._inwards: dict[int, CellView] = {}
         self._given = boundary.given()
         self._columns = [name for value in self._given for name in value.numbers]
         given_here = (given(kernel, value, self.lattice, self._number) for value in self._given)
         self.values = dict(zip(boundary.values(), given_here, strict=True))
 
     def _number(self, name: str):
-        """A number that is given, from its column."""
+        """A given number, from its column."""
         column = f"value[entry] * {len(self._columns)} + {self._columns.index(name)}"
         return self._kernel.load(name, f"(real)values[{column}]")
 
     def at_wall(self, i: int, expression, q=HALF):
-        """An expression with the values that are given at the wall, x - q c_i."""
+        """An expression with the given values at the wall, x - q c_i."""
         moved = {}
         for known, value in zip(self.values.values(), self._given, strict=True):
             if value.coordinates:
@@ -111,18 +113,18 @@ class BoundaryCell(CellView):
 
     @cached_property
     def meeting(self):
-        """1 where another face with values in its cells meets this one, else 0."""
+        """1 in cells where several boundaries set values, else 0."""
         self._kernel.per_entry("blocked", "uint32*")
         return self._kernel.load("meeting", f"(real)(blocked[{OWN}] & 1)")
 
     def link(self, i: int):
-        """The number of the link along c_i."""
+        """The value of the link along c_i."""
         self._kernel.per_entry("link", "real*")
         self._kernel.argument("own_link", "int64")
         return self._kernel.load(f"link_{i}", f"link[{staged(i)} - own_link]")
 
     def behind(self, i: int, k: int, j: int):
-        """What left x + k c_i along c_j, from that cell or from one of the two behind x."""
+        """The outgoing population of x + k c_i along c_j."""
         step, fluid, places = self.lattice.offset(i), self._fluid, {}
 
         def read(name, place):
@@ -144,7 +146,7 @@ class BoundaryCell(CellView):
         return Piecewise((yes, own > 0), (no, True))
 
     def u_behind(self, i: int) -> list:
-        """u of what left x + c_i; zeros where the link is not the entry's own."""
+        """u of the outgoing populations of x + c_i; zeros where the link is not the entry's own."""
         kernel, D = self._kernel, self.lattice.D
         kernel.per_entry("near_start", "int64*")
         kernel.argument("near", "real*")
@@ -166,9 +168,10 @@ class BoundaryCell(CellView):
         kernel.reads.append(Access(grid.name, slot, offset))
 
     def streams(self, offset, j: int):
-        """What streams along c_j to x + offset, also where that lies beyond a face.
+        """The population that streams along c_j to x + offset, also beyond a face.
 
-        It counts as if it streamed into the cell, as what comes through the same planes.
+        For the exchange between slabs it counts as one that streams into the cell: it crosses the
+        same planes.
         """
         steps = self.lattice.offset_of(offset)
         end = "_to_" + "".join("mop"[1 + step] for step in steps)
@@ -189,7 +192,7 @@ class BoundaryCell(CellView):
         return f
 
     def mirrored(self, i: int, offset, j: int):
-        """As `streams`; where cells are listed, from where the list says that the link finds it."""
+        """As `streams`; in layouts that list cells, from the place in the list."""
         kernel, fluid, parity = self._kernel, self._fluid, self._parity
         if not fluid.layout.listed:
             return self.streams(offset, j)
@@ -213,7 +216,7 @@ class BoundaryCell(CellView):
 
     @cached_property
     def state(self) -> dict:
-        """What the entry has kept from the step before, by name."""
+        """The state of the entry from the previous step, by name."""
         names = self._boundary.state(self.lattice)
         return {
             name: self._kernel.load(f"state_{name}", f"state[{self._kernel.state(k, len(names))}]")
@@ -221,7 +224,7 @@ class BoundaryCell(CellView):
         }
 
     def inward(self, k: int) -> CellView:
-        """The k-th cell inwards along the normal; the nearest to it where it is no fluid."""
+        """The k-th cell inwards along the normal; the nearest before it where it is no fluid."""
         declared = self._boundary.capabilities.inward
         if not 0 < k <= declared:
             raise ValueError(
@@ -238,13 +241,13 @@ class BoundaryCell(CellView):
         return self._fluid.model.collision.feq(self.lattice, density, rho, u)
 
     def stored(self, rho):
-        """A density of the kind that is stored, from rho."""
+        """The stored density of a rho."""
         if not self._fluid.model.offset:
             return rho
         return 0 if rho == 1 else self._kernel.let("stored", rho - 1)
 
     def macroscopic(self, f) -> tuple:
-        """density, rho and u of populations that stream in."""
+        """density, rho and u of arriving populations."""
         density, rho = sum(f), self.rest(sum(f))
         momentum = [dot([c[a] for c in self.lattice.c], f) for a in range(self.lattice.D)]
         return density, rho, self.velocity(momentum, rho)
@@ -255,7 +258,7 @@ class BoundaryCell(CellView):
         return self._fluid.model.force(self._kernel)
 
     def velocity(self, momentum, rho) -> list:
-        """u from sum_i c_i f_i of what streams in: half of the force is added."""
+        """u from sum_i c_i f_i of arriving populations: half of the force is added."""
         whole = [j + F / 2 for j, F in zip(momentum, self.force, strict=True)]
         return self._fluid.model.collision.velocity(whole, rho)
 
@@ -265,7 +268,7 @@ class BoundaryCell(CellView):
         return [v / inverse - F / 2 for v, F in zip(u, self.force, strict=True)]
 
     def rest(self, density):
-        """rho from the density that is stored."""
+        """rho from a stored density."""
         return self._fluid.model.rest(density)
 
     def below(self, a, b, yes, no):

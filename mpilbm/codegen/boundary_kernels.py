@@ -1,6 +1,6 @@
-"""Kernels over the list entries of boundaries: what enters is staged, then all of it taken in.
+"""Kernels over boundary entries: they stage the incoming populations, then write all of them.
 
-Or, where no two entries share a place, written at once.
+Or, where no two entries share a place, they write them directly.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "in
 
 
 def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
-    """Compute what enters each entry of a list into the staging array; see codegen.beside."""
+    """Compute the incoming populations of a list into the staging array; see codegen.beside."""
     kernel = EntryText(name, f"{boundary.name}: {type(boundary).__doc__}", fluid, parity)
     array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
     kernel.argument("staging", array)
@@ -31,7 +31,7 @@ def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) ->
 
 
 def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
-    """Write what enters along links that turn back to where the next step gathers it."""
+    """Write the incoming populations directly to where the next step gathers them."""
     kernel = EntryText(f"{name}_at_once", f"{boundary.name}: what left comes back", fluid, parity)
     kernel.unstaged()
     kernel.argument("f", "store*")
@@ -45,7 +45,7 @@ def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryTe
 
 
 def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
-    """Exchange what left a link's cell for what left that at the link's other end."""
+    """Exchange the outgoing populations of the cells at both ends of a link."""
     text = f"{boundary.name}: what left comes back at both ends of a link that wraps around"
     kernel = EntryText(f"{name}_exchange", text, fluid, parity)
     kernel.unstaged()
@@ -62,7 +62,7 @@ def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryT
 
 
 def _incoming(kernel: "EntryText", fluid: FluidKernels, boundary, parity, beside) -> "EntryText":
-    """Let a kernel compute what enters, and what the entry keeps."""
+    """Let a kernel compute the incoming populations, and the state for the next step."""
     kernel.argument("values", "real*")
     kernel.argument("value", "int32*")
     cell = BoundaryCell(kernel, fluid, boundary, parity, beside)
@@ -75,7 +75,7 @@ def _incoming(kernel: "EntryText", fluid: FluidKernels, boundary, parity, beside
 
 
 def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
-    """The velocity of what left some cells, which may lie in the next plane of another slab."""
+    """u of the outgoing populations of cells, which may lie in the next plane of another slab."""
     kernel = EntryText(f"{name}_near", "u of what left the cells behind links", fluid, parity)
     kernel.links = ""
     kernel.argument("near", "real*")
@@ -83,7 +83,7 @@ def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
     for a, u_a in enumerate(u):
         kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a, writes="near")
     seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == fluid.grid.name]
-    if fluid.grid.turned:  # what left towards a solid lies there
+    if fluid.grid.turned:  # populations that left towards a solid lie there
         seen += [(fluid.lattice.opp[slot], HERE) for slot, _ in seen]
     kernel.reads += [
         Access(fluid.grid.name, slot, (plane + side, row, x))
@@ -94,7 +94,7 @@ def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
 
 
 def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
-    """The state of each entry of a list before the first step, from what left the cells."""
+    """The state of a list before the first step, from the outgoing populations of the cells."""
     text = f"{boundary.name}: the state before the first step"
     kernel = EntryText(f"{name}_begin", text, fluid, parity)
     kernel.links = ""
@@ -109,7 +109,7 @@ def begin_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) ->
 
 
 def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelText:
-    """Write what was staged, of directions from `lowest` on, to where the step will read it."""
+    """Write staged populations, of directions from `lowest` on, to where the step reads them."""
     text = "the population that enters -> where the next step gathers it"
     kernel = EntryText("enter", text, fluid, parity)
     kernel.argument("staging", "store*")
@@ -123,7 +123,7 @@ def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
 
 
 def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelText:
-    """Compute listed cells anew, where what enters has no place of its own to be written to."""
+    """Compute listed cells a second time, in layouts without places for incoming populations."""
     text = "as collide_stream, with the populations that enter at boundaries"
     kernel = EntryText("again", text, fluid, parity, "collide")
     kernel.links = ""
@@ -137,11 +137,11 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
 
 
 def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) -> KernelText:
-    """For each staged link, f_i + f_opp and f_opp - f_i, where f_opp left and f_i enters.
+    """For each staged link f_i + f_opp and f_opp - f_i, f_opp outgoing and f_i incoming.
 
-    Their values at rest, feq(rho = 1, u = 0), are left out: gauge pressure. With `whole` some of
-    what is staged stands for what streams in, g_i, or where walls `slip` comes from a mirror:
-    f_i - g_i and g_i - f_i.
+    Minus their values at rest, feq(rho = 1, u = 0): gauge pressure. With `whole` some staged
+    populations replace arriving ones g_i (with `slip` maybe from a mirror image): f_i - g_i and
+    g_i - f_i.
     """
     model, lattice = fluid.model, fluid.lattice
     text = "f_opp_out + f_i_in - 2 feq_i(1, 0), f_opp_out - f_i_in"
@@ -177,12 +177,12 @@ def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) 
 
 
 def _listed(i: int) -> str:
-    """C text: the link of direction i is missing."""
+    """C text: whether the entry supplies direction i."""
     return f"(links >> {i} & 1)"
 
 
 class EntryText(KernelText):
-    """A kernel over entries; `incoming` of a direction is computed only if its link is missing."""
+    """A kernel over entries; it computes `incoming` of a direction only if its link is listed."""
 
     def __init__(
         self, role: str, equations: str, fluid: FluidKernels, parity: int,
@@ -197,18 +197,18 @@ class EntryText(KernelText):
         self.incoming: dict = {}
         self.put: dict[int, str] = {}  # C text that stores an incoming population, {} its name
         self.target = ""  # the array that `put` writes
-        self.following: dict = {}  # index of a value of the state: what the next step finds there
+        self.following: dict = {}  # index of a value of the state: its value for the next step
         self.links = LINKS.format("entry")
         for argument, type in LIST.items():
             self.argument(argument, type)
 
     def unstaged(self) -> None:
-        """Entries have no places in the staging array."""
+        """For entries without places in the staging array."""
         self.links = "const uint32 links = missing[entry];"
         del self.arguments["start"]
 
     def enter_all(self, lowest: int, value: str) -> None:
-        """Take in what all entries of a cell have staged: arrives_i of directions from `lowest`."""
+        """Read what all entries of a cell have staged: arrives_i of directions from `lowest` on."""
         self.argument("head", "int32*")
         self.argument("following", "int32*")
         self.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")
@@ -231,7 +231,7 @@ class EntryText(KernelText):
         return f"{OWN} * {count} + {k}"
 
     def body(self):
-        """Values that one direction alone uses are computed inside its own block."""
+        """Values that only one direction uses are computed inside its block."""
         lines = [*self.entry.splitlines(), self.links]
         if not self.incoming:
             return lines + super().body()
@@ -258,7 +258,7 @@ class EntryText(KernelText):
         return lines + [f"STORE_REAL(state, {k}, {c_text(value)});" for k, value in stores]
 
     def wrap(self, body):
-        """What enters is written when there is any."""
+        """Declare the writes of incoming populations and of the state."""
         self.written |= {self.target} if self.incoming else set()
         self.written |= {"state"} if self.following else set()
         return super().wrap(body)

@@ -10,6 +10,7 @@ from mpilbm.codegen.cse import share
 from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.codegen.program import OF, Access, Argument, Kernel, Phase
 from mpilbm.layouts.grid import CELL, CellNames, Grid
+from mpilbm.layouts.packed_cells import packed_node, packed_plane, packed_row, packed_x
 
 CELL_HEAD = "int64 plane, int row, int row_m, int row_p, int x, int x_m, int x_p"
 HEAD = {
@@ -337,14 +338,14 @@ def entry_place(over: str, cell: CellNames, packed: str) -> str:
     """
     if over == "nodes":
         return (
-            f"const int {cell.node} = (int)({packed} & 0x3ffffffffff);\n"
-            f"const int64 {cell.plane} = ({packed} >> 42) + first;"
+            f"const int {cell.node} = {packed_node(packed)};\n"
+            f"const int64 {cell.plane} = {packed_plane(packed)};"
         )
     place, row, x = cell.cell, cell.row, cell.x
     return (
         f"const int64 {place} = {packed};\n"
-        f"const int {x} = (int)({place} & 0x1fffff), {row} = (int)({place} >> 21 & 0x1fffff);\n"
-        f"const int64 {cell.plane} = ({place} >> 42) + first;\n"
+        f"const int {x} = {packed_x(place)}, {row} = {packed_row(place)};\n"
+        f"const int64 {cell.plane} = {packed_plane(place)};\n"
         f"MAYBE_UNUSED const int {cell.x_m} = X_BEFORE({x}), {cell.x_p} = X_AFTER({x});\n"
         f"MAYBE_UNUSED const int {cell.row_m} = BEFORE({row}, rows), "
         f"{cell.row_p} = AFTER({row}, rows);"

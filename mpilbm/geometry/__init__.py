@@ -1,4 +1,4 @@
-"""Geometry: bodies and masks to solid cells and boundary links, shapes, and their diagnosis.
+"""Bodies and masks to solid cells and boundary entries; shapes; diagnosis of the geometry.
 
-Imports links, physics and lower layers. Newcomers add a shape: one file in `shapes/`.
+Imports case, links, physics and lower layers. Add a shape here: one file in `shapes/`.
 """

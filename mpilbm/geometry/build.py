@@ -205,11 +205,6 @@ def bodies_problems(case) -> list[str]:
     return problems
 
 
-def _fluid_cells(solid) -> np.ndarray:
-    counts = [plane.size - np.count_nonzero(plane) for plane in solid]
-    return np.array(counts, np.int64)
-
-
 def _fluid_cells(solid: NDArray[Any]) -> NDArray[np.int64]:
     """int64 (planes,): the fluid cells of each plane."""
     counts = [plane.size - np.count_nonzero(plane) for plane in solid]

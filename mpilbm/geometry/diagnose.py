@@ -13,8 +13,8 @@ from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
 from mpilbm.geometry.solids import neighbours
 from mpilbm.links.boundary_links import EntryList
 from mpilbm.physics.boundaries import Boundary
-from mpilbm.physics.boundaries.capabilities import FaceFlow
 from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.lattices import AXES
 
 

@@ -14,7 +14,7 @@ from mpilbm.geometry import isolated_fluid as regions
 from mpilbm.geometry import narrow_channels
 from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
 from mpilbm.geometry.diagnose import Diagnosis
-from mpilbm.physics.boundaries.capabilities import FaceFlow
+from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.lattices import AXES
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
@@ -94,11 +94,11 @@ def bodies_at_faces(case, parts: Parts) -> list[Finding]:
         ))  # fmt: skip
     for index, boundary in enumerate(case.boundaries):
         for face in boundary.where if boundary.face_flow.crosses else ():
-            cells = face_cells(case, face)
-            if covered.get(face) == cells:
+            layer = face_cells(case, face)
+            if covered.get(face) == layer:
                 found.append(Finding(
                     SERIOUS, f"boundary.{index}.where",
-                    f"bodies cover all {counted(cells, 'cell')} next to the face {face}: no fluid "
+                    f"bodies cover all {counted(layer, 'cell')} next to the face {face}: no fluid "
                     f"passes there; leave fluid between the body and the face",
                 ))  # fmt: skip
     return found

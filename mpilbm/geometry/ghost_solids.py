@@ -50,7 +50,7 @@ Cells = tuple[Ints, Ints, Ints, Ints, Floats]  # at, owner, number of sources, s
 
 
 class _Finder:
-    """Finds the wall cells of one plane after another; equal planes without bodies only once."""
+    """Finds the wall cells plane by plane; equal planes without bodies only once."""
 
     def __init__(self, case, slab, geometry: Geometry, grid):
         self.case, self.slab, self.geometry, self.grid = case, slab, geometry, grid
@@ -69,7 +69,7 @@ class _Finder:
         return self._moved(self.known[key], local)
 
     def _kind(self, local: int) -> str:
-        """Whether a plane is all fluid, lies beyond a wall, is of no interest, or has solids."""
+        """Whether a plane is all fluid, contains solids, lies outside a face, or is not needed."""
         if not -1 <= local <= self.planes:
             return "beyond"
         if self.slab.global_plane(local) is None:
@@ -92,23 +92,23 @@ class _Finder:
     def _plane(self, local: int) -> Cells:
         lattice, here = self.case.lattice, self._fluid(local)
         planes = {step: self._fluid(local + step) for step in (-1, 0, 1)}
-        beyond = self.slab.global_plane(local) is None
-        own = 0 <= local < self.planes or (beyond and local in (-1, self.planes))
+        outside = self.slab.global_plane(local) is None
+        own = 0 <= local < self.planes or (outside and local in (-1, self.planes))
         mask = np.zeros((lattice.Q, *here.shape), bool)
         for i in range(1, lattice.Q) if own else ():
-            plane, row, x = lattice.offset(i)
-            mask[i] = np.roll(planes[plane], (-row, -x), (0, 1)) & ~here
-        cells = np.argwhere(mask.any(axis=0))
+            plane, *within = lattice.offset(i)
+            mask[i] = np.roll(planes[plane], [-step for step in within], (0, 1)) & ~here
+        cells: Ints = np.argwhere(mask.any(axis=0))
         beside = mask[:, cells[:, 0], cells[:, 1]].T  # (cells, Q)
         row, x = (cells - np.array(self.grid.walled, int)).T
-        entry, i = np.nonzero(beside)
-        offsets = np.array([lattice.offset(k) for k in range(lattice.Q)])[i]
+        entry, direction = np.nonzero(beside)
+        offsets = np.array([lattice.offset(k) for k in range(lattice.Q)])[direction]
         there = self.grid.index(
             offsets[:, 0],
             (row[entry] + offsets[:, 1]) % self.rows,
             (x[entry] + offsets[:, 2]) % self.nx,
         )
-        weights = np.array(lattice.w, np.float64)[i]
+        weights = np.array(lattice.w, np.float64)[direction]
         total = np.bincount(entry, weights, len(cells))
         at, around = self.grid.index(0, row, x), beside.sum(axis=1, dtype=np.int64)
         return at, self._owners(local, row, x), around, there, weights / total[entry]

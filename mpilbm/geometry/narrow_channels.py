@@ -43,7 +43,9 @@ def _walls(case) -> tuple[list[Padding], tuple[bool, bool]]:
     faces = {f for b in case.boundaries if isinstance(b, Wall) for f in b.where}
     sides = {axis: (f"{axis}-" in faces, f"{axis}+" in faces) for axis in "xyz"}
     periodic = dict(zip("xyz", case.domain.periodic, strict=False))
-    inner = ["wrap" if periodic[axis] else sides[axis] for axis in "yx"[3 - case.dimensions :]]
+    inner: list[Padding] = [
+        "wrap" if periodic[axis] else sides[axis] for axis in "yx"[3 - case.dimensions :]
+    ]
     return inner, sides["xyz"[case.dimensions - 1]]
 
 

@@ -1,30 +1,34 @@
-"""What the planes of a box cost in a step, so that slabs of equal cost can be cut."""
+"""Cost of each plane of a box in a step, for a partition into slabs of equal cost."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.geometry.solids import padded_ids
 from mpilbm.links.boundary_links import planes_needed
 from mpilbm.parallel.slabs import Slab, split
 
-# Bytes of traffic that take as long as one link of a list: of populations, and of moments, which
-# are computed anew for it. From four H200 with equal slabs, two of a rock of porosity 0.3, two of
-# 0.9, float32, 2026-11-22: the step less that of as many free cells, ab 130, moments 200.
+Flags = NDArray[np.bool_]
+
+# Bytes of traffic that take as long as one link of a list: with populations, and with moments,
+# where the cell is computed a second time. From four H200 with equal slabs, two of a rock of
+# porosity 0.3, two of 0.9, float32, 2026-11-22: the step minus that of as many cells without links,
+# ab 130, moments 200.
 LINK_BYTES, MOMENTS_LINK_BYTES = 130, 200
-PLANES = 16  # looked at together
+PLANES = 16  # evaluated together
 
 
-def slabs(case, ranks: int, costs=None) -> tuple[Slab, ...]:
-    """One slab a rank, of equal cost if the costs of all planes are given (None: equal size)."""
+def slabs(case, ranks: int, costs: NDArray[np.int64] | None = None) -> tuple[Slab, ...]:
+    """One slab for each rank, of equal cost; of equal size if costs is None."""
     periodic = case.domain.periodic[-1]
     return split(case.shape, ranks, periodic, costs, planes_needed(case))
 
 
-def plane_costs(case, begin: int, end: int) -> np.ndarray | None:
-    """Bytes, int64 (end - begin,), that stand for the time of each plane; None if all are alike.
+def plane_costs(case, begin: int, end: int) -> NDArray[np.int64] | None:
+    """Bytes, int64 (end - begin,), as a measure of each plane's time; None if all are equal.
 
-    That is the traffic of its cells (of the fluid ones, where no others are stored) and that of the
-    links to bodies that are in a list. Faces of the box are left out: on all planes but the
-    first and last they are alike. Computed from global coordinates, so any rank may do any part.
+    That is the traffic of its cells (only fluid cells, if the layout stores no others) and of its
+    listed links to bodies. Faces of the box do not count: they are equal on all planes except the
+    first and last. Computed from global coordinates, so any rank can compute any part.
     """
     if not case.bodies:
         return None
@@ -38,13 +42,13 @@ def plane_costs(case, begin: int, end: int) -> np.ndarray | None:
         ids = padded_ids(case, part)
         cells = np.count_nonzero(ids[1:-1] == 0, axis=(1, 2)) if layout.listed else rows * nx
         links = _links(case.lattice, ids == 0, in_list[ids])
-        # one byte a cell for what does look at solids too: planes without fluid have a cost
+        # one byte per cell for kernels that also read solid cells: a plane without fluid has a cost
         costs[first - begin : last - begin] = cells * cell + links * link + rows * nx
     return costs
 
 
 def _cell_bytes(case) -> int:
-    """Bytes that the update of a cell moves: its values and, where neighbours are looked up, 4."""
+    """Bytes that the update of a cell moves: its values and, with tables of neighbours, 4 each."""
     layout, lattice = case.layout, case.lattice
     size = np.dtype(case.precision.storage).itemsize
     places = {place for p in range(layout.parities) for place in layout.reads(lattice, p)}
@@ -54,16 +58,16 @@ def _cell_bytes(case) -> int:
     return values * size + (4 * away // layout.parities if layout.listed else 0)
 
 
-def _in_list(case) -> np.ndarray:
-    """Bool (bodies + 1,) by id of a cell: a link to it is in a list. Others come back unlisted."""
+def _in_list(case) -> Flags:
+    """Bool (bodies + 1,) by id of a cell: whether a link to it is listed; others need no list."""
     grid = case.layout.grid(case.lattice, 1, *case.shape[1:])
     return np.array([False, *(not (grid.turned and b.boundary.reflects) for b in case.bodies)])
 
 
-def _links(lattice, fluid, listed) -> np.ndarray:
+def _links(lattice, fluid: Flags, listed: Flags) -> NDArray[np.int64]:
     """Links from fluid to listed cells of each plane, of (planes + 2, rows, nx) cells.
 
-    Rows are taken as unstaggered and closed on themselves: it is an estimate.
+    An estimate: rows count as periodic and not staggered.
     """
     found = np.zeros(len(fluid) - 2, np.int64)
     if not listed.any():

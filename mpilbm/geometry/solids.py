@@ -1,19 +1,24 @@
-"""Which cells are solid: shapes and masks of the bodies, painted one over another."""
+"""Which cells are solid, from shapes and masks of the bodies; later bodies replace earlier ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.case.masks import load_mask
+from mpilbm.geometry.shapes import Shape
 from mpilbm.parallel.slabs import Slab
 
-POINTS = 1 << 20  # cell centres given to a shape at a time
+POINTS = 2**20  # cell centres that a shape evaluates at a time
 
 
 def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
-    """Ids (planes + 2, rows, nx) of the slab and its two neighbour planes; 0 beyond walls."""
+    """Ids (planes + 2, rows, nx) of the slab and its two neighbour planes.
+
+    0 for fluid and beyond faces, k + 1 for body k. overlaps: cells that body j loses to body k are
+    added to it, by (j, k). Raises CaseError for invalid masks.
+    """
     dtype = np.uint8 if len(case.bodies) < 255 else np.uint16
     ids = np.zeros((slab.planes + 2, *slab.shape[1:]), dtype)
     _paint(case, slab.begin, slab.end, ids[1:-1], overlaps)
@@ -24,8 +29,11 @@ def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
     return ids
 
 
-def fluid_plane(case, slab: Slab, local: int) -> np.ndarray:
-    """Where a local plane of the slab, or beyond it, is fluid: bool (rows, nx); never in a wall."""
+def fluid_plane(case, slab: Slab, local: int) -> NDArray[np.bool_]:
+    """Where a local plane of the slab, or beyond it, is fluid: bool (rows, nx).
+
+    False beyond faces of the box.
+    """
     plane, fluid = slab.global_plane(local), np.zeros((1, *slab.shape[1:]), bool)
     if plane is not None:
         ids = np.zeros(fluid.shape, np.uint16)
@@ -47,12 +55,12 @@ def fluid_planes(case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], NDArray
     return plane
 
 
-def surroundings(case, slab: Slab, fluid_cells) -> dict:
-    """What a slab must know of the planes next to it to number the fluid cells.
+def surroundings(case, slab: Slab, fluid_cells: NDArray[np.int64]) -> dict[str, Any]:
+    """Data on the planes next to a slab that are needed to number the fluid cells.
 
     around: int64 (ghost + 1 + planes + ghost + 1,), the fluid cells of each plane and of those on
-    either side, 0 beyond a wall; beside: bool (rows, nx) of each ghost plane, those below the slab
-    and those above, where it is fluid; wraps: whether rows, and x, are periodic.
+    either side, 0 beyond a face; beside: bool (rows, nx) for each ghost plane below the slab and
+    above it, where it is fluid; wraps: whether rows, and x, are periodic.
     """
     periodic, beyond = case.domain.periodic, case.ghost + 1
     places = (*range(-beyond, 0), *range(slab.planes, slab.planes + beyond))
@@ -64,7 +72,7 @@ def surroundings(case, slab: Slab, fluid_cells) -> dict:
     }
 
 
-def neighbour_flags(case, slab: Slab, ids) -> np.ndarray:
+def neighbour_flags(case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
     """Flags of Geometry from the ids (planes + 2, rows, nx) of a slab and its neighbour planes."""
     fluid, lattice = ids == 0, case.lattice
     for local in (-1, slab.planes):
@@ -78,10 +86,12 @@ def neighbour_flags(case, slab: Slab, ids) -> np.ndarray:
     return flags
 
 
-def neighbours(case, plane: int, around, c) -> np.ndarray:
+def neighbours(
+    case, plane: int, around: NDArray[np.bool_], c: tuple[int, ...]
+) -> NDArray[np.bool_]:
     """Bool (rows, nx): whether the neighbours at c of the cells of a plane are fluid.
 
-    `around` (3, rows, nx) are the fluid cells of the plane and of those beside it.
+    around: (3, rows, nx), the fluid cells of the plane and of the planes next to it.
     """
     dplane, drow, dx = case.lattice.offset_of(c)
     found, periodic = around[1 + dplane], case.domain.periodic
@@ -89,23 +99,23 @@ def neighbours(case, plane: int, around, c) -> np.ndarray:
         found = _moved(found, drow, 0, periodic[1])
     if dx:
         moved = _moved(found, dx, 1, periodic[0])
-        if case.lattice.staggered:  # in every other row it has the cell's number
+        if case.lattice.staggered:  # in every other row it has the same number as the cell
             odd = (plane + np.arange(len(found))[:, None]) % 2
             moved = np.where(odd == (dx < 0), found, moved)
         found = moved
     return found
 
 
-def _moved(fluid, step: int, axis: int, periodic: bool) -> np.ndarray:
-    """What lies a step along an axis; no fluid beyond walls."""
+def _moved(fluid: NDArray[np.bool_], step: int, axis: int, periodic: bool) -> NDArray[np.bool_]:
+    """The values one step along an axis; no fluid beyond faces."""
     moved = np.roll(fluid, -step, axis)
     if not periodic:
         np.moveaxis(moved, axis, 0)[-1 if step > 0 else 0] = False
     return moved
 
 
-def _paint(case, begin: int, end: int, ids, overlaps: dict | None = None) -> None:
-    """Write k + 1 where body k is into ids (end - begin, rows, nx), one body after another."""
+def _paint(case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None = None) -> None:
+    """Set ids (end - begin, rows, nx) to k + 1 where body k is, one body after another."""
     for k, body in enumerate(case.bodies):
         if body.shape is None:
             solid = load_mask(body.mask, case, begin, end, f"body.{k}.mask")
@@ -120,7 +130,7 @@ def _paint(case, begin: int, end: int, ids, overlaps: dict | None = None) -> Non
             np.copyto(ids[where], k + 1, where=solid)
 
 
-def _pieces(shape, case, begin: int, end: int):
+def _pieces(shape: Shape, case, begin: int, end: int) -> Iterator[tuple[tuple[slice, ...], Any]]:
     """Yield (slices into planes begin..end, bool array there) that cover a shape's bounds."""
     (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()
@@ -128,7 +138,7 @@ def _pieces(shape, case, begin: int, end: int):
     limits = ((begin, end), (0, all_rows), (0, nx))
     apart = (1, 1, lattice.volume)  # nodes of the box from a cell to the next
     ranges = [
-        # one cell more on each side: rounding must not lose a cell
+        # one more cell on each side, in case of rounding errors
         limit if axis is None else tuple(int(cell) for cell in np.clip(
             (np.floor((lower[axis] - 0.5) / n) - n + 1, np.ceil((upper[axis] - 0.5) / n) + 1),
             *limit))

@@ -1,4 +1,4 @@
-"""Detects bodies whose wall velocity leads through their own surface: bodies do not move."""
+"""Detects bodies whose wall velocity leads through their own surface."""
 
 from collections.abc import Sequence
 

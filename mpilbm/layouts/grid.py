@@ -11,7 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpilbm.layouts.packed_cells import PackedCells
+from mpilbm.layouts.packed_cells import (
+    PackedCells,
+    packed_node,
+    packed_plane,
+    packed_row,
+    packed_x,
+)
 
 LINE = 32  # values; a row's first cell starts at a multiple of 128 bytes for 4-byte values
 CACHE_SET = 32  # lines; slots a multiple of this apart would fall on the same cache sets
@@ -46,10 +52,10 @@ class CellNames:
     def packed(cls, cell: str) -> "CellNames":
         """The place of a packed cell index; its neighbours have none."""
         return cls(
-            plane=f"(({cell} >> 42) + first)",
-            row=f"(int)({cell} >> 21 & 0x1fffff)",
-            x=f"(int)({cell} & 0x1fffff)",
-            node=f"(int)({cell} & 0x3ffffffffff)",
+            plane=f"({packed_plane(cell)})",
+            row=packed_row(cell),
+            x=packed_x(cell),
+            node=packed_node(cell),
             cell=cell,
         )
 

@@ -17,12 +17,6 @@ ROW, PLANE = 21, 42  # lowest bit of the row and of the plane
 LONGEST_SIDE = 2**ROW  # cells along x and y
 _PART, _NODE = 2**ROW - 1, 2**PLANE - 1
 
-# C text of the parts of a packed cell; {} is the cell
-C_X = f"(int)({{}} & {_PART:#x})"
-C_ROW = f"(int)({{}} >> {ROW} & {_PART:#x})"
-C_NODE = f"(int)({{}} & {_NODE:#x})"
-C_PLANE = f"({{}} >> {PLANE}) + first"
-
 
 @dataclass(frozen=True, eq=False)
 class PackedCells:
@@ -52,3 +46,23 @@ class PackedCells:
     def node(self) -> NDArray[np.int64]:
         """The number of each cell in its plane."""
         return self.words & _NODE
+
+
+def packed_plane(cell: str) -> str:
+    """C text of the plane, in the array, of a packed cell."""
+    return f"({cell} >> {PLANE}) + first"
+
+
+def packed_row(cell: str) -> str:
+    """C text of the row of a packed cell."""
+    return f"(int)({cell} >> {ROW} & {_PART:#x})"
+
+
+def packed_x(cell: str) -> str:
+    """C text of the number of a packed cell in its row."""
+    return f"(int)({cell} & {_PART:#x})"
+
+
+def packed_node(cell: str) -> str:
+    """C text of the number of a packed fluid cell in its plane."""
+    return f"(int)({cell} & {_NODE:#x})"

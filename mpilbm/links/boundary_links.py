@@ -17,7 +17,7 @@ from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.owners import Owner, Ownership, Why
 from mpilbm.links.wall_distance import FluidPlane, LinkData, fluid_at, link_data, links_of
 from mpilbm.physics.boundaries import Boundary, one_face_each
-from mpilbm.physics.boundaries.capabilities import INWARD_FALLBACK, Reads
+from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, Reads
 from mpilbm.units import counted
 
 Ints = NDArray[np.int64]
@@ -122,7 +122,6 @@ class EntryList:
 
     def only(self, mine: Any) -> "EntryList":
         """Some of the entries, by their numbers."""
-        kept = self.links.of_cells(mine) if self.per_link else None
         return replace(
             self,
             cells=self.cells[mine],
@@ -132,7 +131,7 @@ class EntryList:
             meeting=self.meeting[mine],
             given=self.given.only(mine),
             inward=tuple(InwardCells(at.cells[mine], at.blocked[mine]) for at in self.inward),
-            per_link=None if self.per_link is None else self.per_link.only(kept),
+            per_link=self.per_link and self.per_link.only(self.links.of_cells(mine)),
             motion=self.motion and self.motion.only(mine),
         )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mpilbm.links.boundary_links import EntryList
 from mpilbm.links.owners import owners_of
 from mpilbm.physics.boundaries import Boundary
-from mpilbm.physics.boundaries.capabilities import Reads
+from mpilbm.physics.boundary_capabilities import Reads
 
 FACES = 6  # x-, x+, row-, row+, plane-, plane+
 FAR = 2**62  # a plane that no slab has: there is no wall

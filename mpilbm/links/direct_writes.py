@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mpilbm.links.boundary_links import EntryList, Writes
 from mpilbm.links.link_set import LinkSet
 from mpilbm.links.row_ends import beyond, rows_end_in_walls
-from mpilbm.physics.boundaries.capabilities import Reads
+from mpilbm.physics.boundary_capabilities import Reads
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

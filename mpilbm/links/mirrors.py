@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mpilbm.links.boundary_links import EntryList
 from mpilbm.links.link_set import joined
-from mpilbm.physics.boundaries.capabilities import Reads
+from mpilbm.physics.boundary_capabilities import Reads
 
 Ints = NDArray[np.int64]
 NOT_STAGED = -1  # kernels compare places with 0

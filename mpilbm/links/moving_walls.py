@@ -68,8 +68,8 @@ class MovingLinks:
              for n, value in each.values().items() if isinstance(value, Plane)}
             for each in walls
         )  # fmt: skip
-        row = row.reshape(-1)[1:].astype(np.int32)
-        return cls(found, row, first, link, wall, place, walls, given)
+        row = row.reshape(-1)[1:]
+        return cls(found, row.astype(np.int32), first, link, wall, place, walls, given)
 
     def rows_of(self, cells: Ints) -> Rows:
         """The rows of any cells, int32 (n,)."""

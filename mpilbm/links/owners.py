@@ -179,14 +179,15 @@ def face_owners(case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[
 
     joined: of the faces that are periodic; else of the others. NOBODY for the rest.
     """
-    place = {face: each.place for each in owners for face in each.boundary.where}
+    place: dict[str, int] = {face: each.place for each in owners for face in each.boundary.where}
     names = {2: ("y", None, "x"), 3: ("z", "y", "x")}[case.dimensions]
     periodic = dict(zip("xyz", case.domain.periodic, strict=False)) | {None: True}
 
     def sides(name: str | None) -> Sides:
         if periodic[name] != joined:
             return NOBODY, NOBODY
-        return place.get(f"{name}-", NOBODY), place.get(f"{name}+", NOBODY)
+        lower, upper = (place.get(face, NOBODY) for face in (f"{name}-", f"{name}+"))
+        return lower, upper
 
     return tuple(sides(name) for name in names)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mpilbm.links.link_set import LinkSet
 from mpilbm.links.owners import Owner
-from mpilbm.physics.boundaries.capabilities import Behind, LinkValue, PerLink
+from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

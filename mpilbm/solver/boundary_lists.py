@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mpilbm import codegen
 from mpilbm.backends import Device
+from mpilbm.geometry.build import Geometry
 from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.links.boundary_links import EntryList, Writes
 from mpilbm.links.direct_writes import split_by_writes
@@ -23,7 +24,7 @@ from mpilbm.links.link_set import LinkSet, joined
 from mpilbm.links.mirrors import MirroredLinks
 from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.wall_distance import LinkData, MirrorSource
-from mpilbm.physics.boundaries.capabilities import Behind
+from mpilbm.physics.boundary_capabilities import Behind
 from mpilbm.solver.timed_arrays import Told
 
 Ints = NDArray[np.int64]
@@ -75,7 +76,9 @@ class Lists:
     `staged`: nothing is written directly, for kernels that read what was staged.
     """
 
-    def __init__(self, solver, geometry, chained: bool = False, staged: bool = False):
+    def __init__(
+        self, solver: Any, geometry: Geometry, chained: bool = False, staged: bool = False
+    ):
         self._solver, self._geometry = solver, geometry
         case, device, entries = solver.case, solver.device, list(geometry.lists)
         if case.layout.dense and not staged:
@@ -224,7 +227,7 @@ class Lists:
             label = codegen.list_name(solver.case, entries.boundary) + solver.suffix
             yield State(label, names, entries.cells + below, values, solver.device)
 
-    def _chain(self, cells: Ints, geometry) -> None:
+    def _chain(self, cells: Ints, geometry: Geometry) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
         device = self._solver.device
         order = np.argsort(cells, kind="stable")
@@ -334,8 +337,11 @@ def encoded_links(data: LinkData) -> Floats:
     the sum of 2^axis. One value more than links: where a direction is not listed, a kernel may read
     the place after the last.
     """
+    found: Floats
     if data.mirrored_axes is not None:
-        found = data.mirrored_axes @ np.exp2(np.arange(data.mirrored_axes.shape[1]))
+        found = data.mirrored_axes.astype(np.float64) @ np.exp2(
+            np.arange(data.mirrored_axes.shape[1])
+        )
     elif data.distance is None:
         raise ValueError("the boundary declares per_link, but its links have no value")
     elif data.linear is not None:

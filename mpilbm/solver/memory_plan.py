@@ -10,7 +10,7 @@ from mpilbm.layouts.packed_cells import LONGEST_SIDE
 from mpilbm.links.boundary_links import Writes
 from mpilbm.links.direct_writes import split_by_writes
 from mpilbm.links.mirrors import looked_at
-from mpilbm.physics.boundaries.capabilities import Behind, Reads
+from mpilbm.physics.boundary_capabilities import Behind, Reads
 
 # cell int64, missing uint32, value int32; where its links are staged int64
 ENTRY_BYTES, START_BYTES = 16, 8

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from mpilbm.codegen import beside
 from mpilbm.formulas.parser import numeric
 from mpilbm.formulas.values import CellValue
+from mpilbm.geometry.build import Geometry
 from mpilbm.links.boundary_links import EntryList
 from mpilbm.links.link_set import LinkSet, joined
 from mpilbm.physics.boundaries import Boundary
@@ -51,7 +53,7 @@ class MomentumExchange:
     and arrays of their own for staging: the step is not affected.
     """
 
-    def __init__(self, solver, geometry):
+    def __init__(self, solver: Any, geometry: Geometry):
         self.solver, case = solver, solver.case
         self.bodies, self.D = case.weighed, solver.lattice.D
         self.planes = solver.slab.planes

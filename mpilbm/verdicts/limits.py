@@ -81,12 +81,9 @@ def _judge_measured(
 ) -> tuple[str, str, str]:
     """Verdict in a word or two, what was measured, and level, from the table of limits."""
     walls = "walls" in flows
-    found = [
-        (limit(lattice, collision, flow, mach), flow)
-        for flow in FLOWS
-        if flow in flows or (walls and flow == "cavity")
-    ]
-    found = [(*known, flow) for known, flow in found if known is not None]
+    alike = [flow for flow in FLOWS if flow in flows or (walls and flow == "cavity")]
+    limits = ((limit(lattice, collision, flow, mach), flow) for flow in alike)
+    found = [(*known, flow) for known, flow in limits if known is not None]
     if not found:
         level = "good" if number <= UNMEASURED else "fair"
         return "", f"the stability of {collision} on {lattice} has not been measured", level
@@ -107,7 +104,9 @@ def _judge_measured(
     return "likely unstable", there, "poor"
 
 
-def limit(lattice: str, collision: str, flow: str, mach: float) -> list | None:
+def limit(
+    lattice: str, collision: str, flow: str, mach: float
+) -> tuple[float, float | None] | None:
     """The largest stable grid Reynolds number, and the least at which the flow failed, or None.
 
     At the nearest measured Mach number; None where nothing has been measured.
@@ -116,7 +115,8 @@ def limit(lattice: str, collision: str, flow: str, mach: float) -> list | None:
     limits = place["collisions"].get(collision, {}).get(flow)
     if limits is None:
         return None
-    return limits[place["mach"].index(_nearest(lattice, mach))]
+    stable, failed = limits[place["mach"].index(_nearest(lattice, mach))]
+    return stable, failed
 
 
 def _nearest(lattice: str, mach: float) -> float:

@@ -25,7 +25,7 @@ def collision(lattice):
     return {"name": "mrt" if lattice == "D3Q13" else "bgk"}
 
 
-def flaws_of(case, ranks=1):
+def diagnoses_of(case, ranks=1):
     parts = []
     for slab in split(case.shape, ranks, case.domain.periodic[-1]):
         build.build(case, slab, lambda *of: parts.append(diagnose.find(*of)))
@@ -33,7 +33,7 @@ def flaws_of(case, ranks=1):
 
 
 def found_in(case, ranks=1):
-    return [str(found) for found in geometry_findings.findings(case, flaws_of(case, ranks))]
+    return [str(found) for found in geometry_findings.findings(case, diagnoses_of(case, ranks))]
 
 
 def rock(tmp_path, lattice, periodic, share=0.6, **wall):
@@ -135,8 +135,9 @@ def test_gaps_are_cells_between_two_solids(tmp_path, lattice):
     assert found > 0
     at = ", ".join(f"{a}={n}" for a, n in zip("xyz", first, strict=False))
     for ranks in (1, 3):
-        (said,) = [w for w in found_in(case, ranks) if w.startswith("gaps")]
-        assert said.startswith(f"gaps: {found} fluid cells ")
+        (line,) = [w for w in found_in(case, ranks) if "between two solids or faces" in w]
+        said = re.search(r"\d+ fluid cells? between.*", line)[0]
+        assert said.startswith(f"{found} fluid cells ")
         assert f"first at {at} (counted" in said
 
 
@@ -202,17 +203,17 @@ def turning(lattice, shape, velocity, name="bounce_back"):
 
 @pytest.mark.parametrize(("lattice", "shape", "velocity"), ALONG)
 def test_a_body_may_slide_along_its_surface(lattice, shape, velocity):
-    geometry_findings.refuse(case := turning(lattice, shape, velocity), flaws_of(case))
+    geometry_findings.refuse(case := turning(lattice, shape, velocity), diagnoses_of(case))
 
 
 @pytest.mark.parametrize(("lattice", "shape", "velocity", "sentence"), THROUGH)
 def test_a_velocity_through_the_surface_is_refused(lattice, shape, velocity, sentence):
-    case, told = turning(lattice, shape, velocity, "interpolated"), set()
+    case, found = turning(lattice, shape, velocity, "interpolated"), set()
     for ranks in (1, 2, 3):
         with pytest.raises(CaseError) as error:
-            geometry_findings.refuse(case, flaws_of(case, ranks))
-        told.add(str(error.value))
-    (line,) = told
+            geometry_findings.refuse(case, diagnoses_of(case, ranks))
+        found.add(str(error.value))
+    (line,) = found
     assert line.startswith("case.toml: body.it.boundary.velocity: at the surface point x=")
     assert re.search(sentence, line), line
 
@@ -221,7 +222,7 @@ def test_so_it_is_where_a_boundary_sets_whole_cells():
     """Its entries hold what rests, too, which crosses no surface."""
     case = turning("D2Q9", DISC, [0.01, 0], "tamm_mott_smith")
     with pytest.raises(CaseError, match="lead through the surface"):
-        geometry_findings.refuse(case, flaws_of(case))
+        geometry_findings.refuse(case, diagnoses_of(case))
 
 
 # ------------------------------------------------------------------------------------ commands
@@ -259,9 +260,7 @@ def test_a_run_and_check_say_the_same(tmp_path, monkeypatch):
     check = CliRunner().invoke(cli, ["check", "post.toml", "--ranks", "4"])
     assert (run.exit_code, check.exit_code) == (0, 0), run.output + check.output
     for result in (run, check):
-        assert "gaps: 1 fluid cell between two solids or faces, the first at x=3, y=11" in (
-            result.output
-        )
+        assert "1 fluid cell between two solids or faces, the first at x=3, y=11" in (result.output)
         assert "body.post: shares 1 cell with body 'low': they belong to 'post'" in result.output
     assert "ranks: the slabs of 1 of 4 ranks (0) hold no fluid" in check.output
 

@@ -64,21 +64,21 @@ def links(case, slab, geometry):
     found = set()
     for entries in geometry.lists:
         owners, every = owners_of(case, entries)
-        assert (entries.cells.dtype, entries.missing.dtype) == (np.int64, np.uint32)
-        assert (entries.value.dtype, entries.values.dtype) == (np.int32, np.float64)
+        assert (entries.cells.dtype, entries.links.bits.dtype) == (np.int64, np.uint32)
+        assert (entries.given.row.dtype, entries.given.rows.dtype) == (np.int32, np.float64)
         wanted = [list(every[k].values().values()) or [0.0] for k in owners]
-        np.testing.assert_array_equal(entries.values, wanted)
-        order = list(zip(entries.cells, entries.value, strict=True))
+        np.testing.assert_array_equal(entries.given.rows, wanted)
+        order = list(zip(entries.cells, entries.given.row, strict=True))
         assert order == sorted(set(order))
-        for (number, value), missing in zip(order, entries.missing, strict=True):
-            assert missing
+        for (number, value), missing in zip(order, entries.links.flags(), strict=True):
+            assert missing.any()
             plane, rest = divmod(int(number), rows * nx)
             row, x = divmod(rest, nx)
             plane += slab.begin
             x = case.lattice.x(plane, row, x)
             place = (x, row, plane) if case.dimensions == 3 else (x, plane)
             for i in range(32):
-                if missing >> i & 1:
+                if missing[i]:
                     found.add((place, i, owners[value]))
     return found
 
@@ -101,9 +101,9 @@ def compare(case):
         assert sum(len(part) for part in found) == len(wanted)
         assert set().union(*found) == wanted
         for k, one in enumerate(whole):
-            for name in ("missing", "value"):
-                joined = np.concatenate([getattr(part.lists[k], name) for part in parts])
-                np.testing.assert_array_equal(joined, getattr(one, name))
+            for of in (lambda each: each.links.bits, lambda each: each.given.row):
+                joined = np.concatenate([of(part.lists[k]) for part in parts])
+                np.testing.assert_array_equal(joined, of(one))
     return ids, wanted
 
 

@@ -147,9 +147,9 @@ def test_a_moving_wall_is_known_where_and_when_it_moves(equilibrium):
     (slab,) = slabs.split(case.shape, 1, False)
     (each,) = (e for e in build.build(case, slab).lists if e.boundary.name == "equilibrium")
     collision, size, t = case.fluids[0].collision, case.domain.size, 2.5
-    motions, seen = each.moving.motions(collision, case.lattice, size, t), 0
-    assert each.moving.timed
-    for cell, row in zip(each.cells, each.moved[0], strict=True):
+    motions, seen = each.motion.table.motions(collision, case.lattice, size, t), 0
+    assert each.motion.table.timed
+    for cell, row in zip(each.cells, each.motion.rows[0], strict=True):
         plane, line, x = np.unravel_index(cell, case.shape)
         for i, c in enumerate(case.lattice.c):
             at = np.array([x, line, plane] if D == 3 else [x, plane]) + 0.5 - np.array(c) / 2

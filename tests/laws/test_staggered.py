@@ -250,8 +250,8 @@ def test_planes_of_both_parities_have_their_own_links(lattice):
     whole = build.build(case, *split(case.shape, 1, False))
     parts = [build.build(case, slab) for slab in split(case.shape, 4, False)]
     for k, entries in enumerate(whole.lists):
-        joined = np.concatenate([part.lists[k].missing for part in parts])
-        assert np.array_equal(joined, entries.missing)
+        joined = np.concatenate([part.lists[k].links.bits for part in parts])
+        assert np.array_equal(joined, entries.links.bits)
     for name in ("flags", "solid"):
         joined = np.concatenate([getattr(part, name) for part in parts])
         assert np.array_equal(joined, getattr(whole, name))

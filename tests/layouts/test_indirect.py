@@ -14,7 +14,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build
 from mpilbm.parallel import slabs as domain
-from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.preflight import rank_memory
 from mpilbm.registry import find, make, names
 
@@ -132,20 +132,20 @@ def test_walls_at_rest_need_lists_only_where_other_slabs_write(streaming, tmp_pa
     case = parse_case(tables(tmp_path, "D3Q19", indirect(streaming), "walls"), "test.toml")
     ((slab, shape),) = slabs_of(case, 1)
     left = grid_of(case, slab, shape).unlisted(shape.lists, case.lattice)
-    moving = [each for each in shape.lists if not each.boundary.returns]
-    assert [e for e in left if not e.boundary.returns] == moving != []
-    still = [each for each in left if each.boundary.returns]
-    whole = [each for each in shape.lists if each.boundary.returns]
+    moving = [each for each in shape.lists if not each.boundary.reflects]
+    assert [e for e in left if not e.boundary.reflects] == moving != []
+    still = [each for each in left if each.boundary.reflects]
+    whole = [each for each in shape.lists if each.boundary.reflects]
     if streaming not in TURNING:
         assert still == whole
         return
     plane = np.prod(case.shape[1:])
     for each in still:
         assert set(np.unique(each.cells // plane)) <= {0, case.shape[0] - 1}
-        assert each.missing.all()
+        assert each.links.any().all()
     for i, edge in product(range(case.lattice.Q), (0, case.shape[0] - 1)):
         beyond = not 0 <= edge - case.lattice.offset(i)[0] < case.shape[0]
-        listed = [sum((e.missing >> i & 1)[e.cells // plane == edge].sum() for e in lists)
+        listed = [sum(e.links.has(i)[e.cells // plane == edge].sum() for e in lists)
                   for lists in (still, whole)]  # fmt: skip
         assert listed[0] == (listed[1] if beyond else 0)
 
@@ -181,12 +181,12 @@ def test_a_boundary_says_rightly_whether_what_left_comes_back(table):
     boundary, lattice = make("boundaries", table), make("lattices", "D2Q9")
     cell = Cell(lattice, boundary.values())
     back = {i: cell.left[lattice.opp[i]] for i in range(1, lattice.Q)}
-    assert boundary.returns == (boundary.incoming(cell) == back)
+    assert boundary.reflects == (boundary.incoming(cell) == back)
 
 
 def test_every_boundary_that_may_return_is_looked_at():
     boundaries = {name: find("boundaries", name) for name in names("boundaries")}
-    some = {name for name, each in boundaries.items() if each.returns is not Boundary.returns}
+    some = {name for name, each in boundaries.items() if each.declares.reads is Reads.SAME_LINK}
     assert some <= {table["name"] for table in BOUNDARIES}
 
 

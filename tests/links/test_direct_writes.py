@@ -8,20 +8,25 @@ from support.slabs import Cluster
 from mpilbm.case.case import parse_case
 from mpilbm.geometry import build
 from mpilbm.links import direct_writes
+from mpilbm.links.boundary_links import Writes
 from mpilbm.links.row_ends import beyond
 from mpilbm.parallel import slabs
 from mpilbm.solver import boundary_lists
 
 ORDERS = {
     "staged": lambda case, slab, found: list(found),
-    "at once": direct_writes.parted,
-    "backwards": lambda case, slab, found: backwards(direct_writes.parted(case, slab, found)),
+    "at once": direct_writes.split_by_writes,
+    "backwards": lambda case, slab, found: backwards(
+        direct_writes.split_by_writes(case, slab, found)
+    ),
 }
 
 
 def backwards(found):
     """The entries of each list, and the lists that are not staged, from the last to the first."""
-    staged, rest = ([e for e in found if bool(e.ending) == ending] for ending in (False, True))
+    staged, rest = (
+        [e for e in found if (e.writes is Writes.STAGED) == own] for own in (True, False)
+    )
     turned = [each.only(np.arange(each.cells.size)[::-1]) for each in reversed(rest)]
     return staged + turned
 
@@ -52,7 +57,7 @@ def test_neither_order_nor_staging_shows(name, monkeypatch):
     layout, tables = CASES[name]
     found = {}
     for order, parted in ORDERS.items():
-        monkeypatch.setattr(boundary_lists, "parted", parted)
+        monkeypatch.setattr(boundary_lists, "split_by_writes", parted)
         cluster = Cluster(tables | {"layout": {"name": layout}}, 1 + (order == "at once")).start()
         found[order] = cluster.run(5).state()
         assert (order == "staged") != any(used(cluster))
@@ -77,22 +82,16 @@ def test_all_links_of_a_cavity_are_set_once(layout):
     case = parse_case(tables, "test.toml")
     (slab,) = slabs.split(case.shape, 1, False)
     whole = build.build(case, slab).lists
-    left = direct_writes.parted(case, slab, whole)
+    left = direct_writes.split_by_writes(case, slab, whole)
     count = {
-        ending: sum(links(each) for each in left if each.ending == ending)
-        for ending in ("", "_at_once", "_exchange")
+        writes: sum(each.links.total() for each in left if each.writes is writes)
+        for writes in Writes
     }
-    assert not count[""]
-    home = [beyond(case, slab, e.cells) & e.missing * e.boundary.returns for e in whole]
-    home = sum(map(count_bits, home)) * (layout == "ab")
+    assert not count[Writes.STAGED]
+    home = [(beyond(case, slab, e.cells) & e.links).total() for e in whole if e.boundary.reflects]
+    home = sum(home) * (layout == "ab")
     assert (home > 100) == (layout == "ab")
-    assert count["_at_once"] + 2 * count["_exchange"] + home == sum(map(links, whole))
-    assert count["_exchange"] > 50
-
-
-def count_bits(bits) -> int:
-    return int(np.unpackbits(bits.view(np.uint8)).sum())
-
-
-def links(each) -> int:
-    return count_bits(each.missing)
+    assert count[Writes.DIRECT] + 2 * count[Writes.EXCHANGED] + home == sum(
+        each.links.total() for each in whole
+    )
+    assert count[Writes.EXCHANGED] > 50

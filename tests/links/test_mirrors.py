@@ -9,7 +9,7 @@ from mpilbm.registry import find, names
 
 OTHERS = [
     name for name in on_faces()
-    if not (find("boundaries", name).slips or find("boundaries", name).behind)  # along links
+    if not find("boundaries", name).declares.per_link  # nor read along links
 ]  # fmt: skip
 WAYS = [(name, given) for name in OTHERS for given in ((), ("rho",))]
 WAYS = [(n, g) for n, g in WAYS if not g or g[0] in find("boundaries", n).model_fields]

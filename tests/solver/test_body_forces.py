@@ -24,7 +24,7 @@ STILL = {"name": "guo", "value": [0, 0]}
 def on_links() -> list[str]:
     """Boundaries of bodies."""
     found = {name: find("boundaries", name) for name in names("boundaries")}
-    return [name for name, one in found.items() if not one.oriented]
+    return [name for name, one in found.items() if not one.declares.normal]
 
 
 def bodies(D: int, boundary) -> list[dict]:

@@ -9,13 +9,13 @@ from support.slabs import Cluster, box
 from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case.case import parse_case
 from mpilbm.geometry.ghost_solids import wall_cells
+from mpilbm.layouts.packed_cells import LONGEST_SIDE
 from mpilbm.parallel.ranks import Serial
 from mpilbm.preflight.plan import plan
 from mpilbm.registry import names
 from mpilbm.run.run import run
 from mpilbm.solver.boundary_lists import Lists
 from mpilbm.solver.memory_plan import (
-    LONGEST_SIDE,
     bytes_needed,
     limits,
     list_bytes,

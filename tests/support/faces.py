@@ -2,14 +2,16 @@
 
 from pydantic import ValidationError
 
+from mpilbm.physics.boundary_capabilities import Beyond
 from mpilbm.registry import find, make, names
 from support.slabs import PRECISIONS, box
 
 
 def on_faces() -> list[str]:
     """All boundaries of a single face, those first that know their normal."""
-    alone = [name for name in names("boundaries") if not find("boundaries", name).across]
-    return sorted(alone, key=lambda n: not find("boundaries", n).oriented)
+    declares = {name: find("boundaries", name).declares for name in names("boundaries")}
+    alone = [name for name, one in declares.items() if one.beyond is not Beyond.OPPOSITE_FACE]
+    return sorted(alone, key=lambda name: not declares[name].normal)
 
 
 def table(name: str, *faces: str, D: int, **given) -> dict:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.registry import make
 from support.slabs import fitting
 
@@ -10,8 +11,8 @@ from support.slabs import fitting
 class Wall:
     """Stand-in for a boundary: `kind` is its structure, `values` its numbers."""
 
-    oriented, whole, reach, per_link, slips = False, False, 0, "", False
-    across, behind, beside, moves_half_way = False, 0, False, False
+    capabilities, wall_at, wall_velocity = Capabilities(), "half", None
+    mirrors, joins_faces, reflects = False, False, False
 
     def __init__(self, *where, kind="wall", **values):
         self.where, self.kind, self.numbers = where, kind, values

@@ -223,7 +223,7 @@ def test_channels_are_runs_of_cells_between_solids_on_any_cut(lattice, periodic,
                 break
     for slabs in (1, 2, 5, case.shape[0]):
         parts = parts_of(case, slabs)
-        assert sum(part.narrow for part in parts) == wanted > 0
+        assert sum(part.narrow.cells for part in parts) == wanted > 0
         assert inspect(case, parts, initial_ranges(case)) == plan(case).findings
 
 

@@ -1,29 +1,41 @@
-"""Solid shapes: what a [[body]] without a mask is made of."""
+"""Solid shapes, the other way to define a [[body]] than a mask.
+
+Imports physics and lower layers. Add a shape here: one file with a class that inherits from Shape.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 
-BISECTIONS = 52  # halvings of a step: to the rounding of its numbers
+BISECTIONS = 52  # halvings of a step: to rounding errors
+
+Corners = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper (x, y[, z])
 
 
 class Shape(Parameters):
-    """A set of points; a cell is solid if its centre is in it.
+    """A set of points; a cell is solid if its centre is in the set.
 
-    Lengths are in cells, the box reaches from 0 to nx, ny, nz, cell centres are 0.5, 1.5, …
-    A shape does not wrap at a periodic face: what reaches beyond the box is cut off.
+    Lengths are in cells, the box extends from 0 to nx, ny, nz, cell centres are 0.5, 1.5, …
+    A shape does not wrap at a periodic face: it is cut off where it extends beyond the box.
     """
 
-    def inside(self, x, y, z=None):
-        """Bool array: which of the points x, y, z (arrays that broadcast; z None in 2D) are in."""
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """Bool array: which of the points x, y, z are in the shape.
+
+        x, y, z: arrays that broadcast; z is None in 2D.
+        """
         raise NotImplementedError
 
-    def distance(self, points, step, size) -> np.ndarray:
-        """How many steps, 0 to 1, from points outside lead into the shape; points + step are in.
+    def distance(self, points: NDArray[Any], step: NDArray[Any], size: Any) -> NDArray[np.float64]:
+        """Distance in steps, 0 to 1, from points outside to the surface.
 
-        points, step: (D, n); what leaves a box of `size` cells comes in again on its other side. By
-        bisection; of several surfaces between the two it finds one.
+        points, step: (D, n); points + step are inside. Points beyond a box of `size` cells wrap
+        around. By bisection; of several surfaces between the two it finds one.
         """
         size = np.reshape(size, (-1, 1))
         outside, inside = np.zeros(points.shape[1]), np.ones(points.shape[1])
@@ -34,21 +46,16 @@ class Shape(Parameters):
             outside = np.where(within, outside, middle)
         return inside
 
-    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Lower and upper corner (x, y[, z]) of a box that holds the shape; may be infinite."""
+    def bounds(self) -> Corners:
+        """Lower and upper corner (x, y[, z]) of a box that contains the shape; may be infinite."""
         raise NotImplementedError
 
-    def around(self, half) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Lower and upper corner of the box `half` as long to either side of the centre."""
-        lower = tuple(c - h for c, h in zip(self.centre, half, strict=True))
-        return lower, tuple(c + h for c, h in zip(self.centre, half, strict=True))
-
     def problems(self, case) -> list[str]:
-        """What is wrong with the parameters in this case, a line each."""
+        """Errors in the parameters, one line each."""
         return []
 
     def wrong_lengths(self, case, *keys: str) -> list[str]:
-        """The vectors among the keys that have not one entry per dimension, a line each."""
+        """A line for each of the keys whose vector does not have one entry per dimension."""
         wanted = case.dimensions
         axes = ", ".join("xyz"[:wanted])
         return [
@@ -57,3 +64,16 @@ class Shape(Parameters):
             for key in keys
             if len(getattr(self, key)) != wanted
         ]
+
+
+def around(centre: Sequence[float], half: Sequence[float]) -> Corners:
+    """The corners of a box with a centre and half of its size along each axis."""
+    lower = tuple(c - h for c, h in zip(centre, half, strict=True))
+    return lower, tuple(c + h for c, h in zip(centre, half, strict=True))
+
+
+def number_of(axis: str | None) -> int:
+    """0, 1, 2 for x, y, z; ValueError for None, which `problems` refuses in 3D."""
+    if axis is None:
+        raise ValueError("a shape in 3D has no axis")
+    return "xyz".index(axis)

@@ -1,8 +1,10 @@
 """The box; in 2D the rectangle."""
 
+from typing import Any
+
 from pydantic import Field
 
-from mpilbm.geometry.shapes import Shape
+from mpilbm.geometry.shapes import Corners, Shape
 from mpilbm.registry import register
 
 
@@ -16,20 +18,20 @@ class Box(Shape):
     lower: tuple[float, ...] = Field(description="lower corner", examples=[[10, 0, 0]])
     upper: tuple[float, ...] = Field(description="upper corner", examples=[[20, 8, 8]])
 
-    def inside(self, x, y, z=None):
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Lower <= x < upper."""
-        result = True
+        result: Any = True
         points = (x, y) if z is None else (x, y, z)
         for point, lower, upper in zip(points, self.lower, self.upper, strict=True):
             result = result & (lower <= point) & (point < upper)
         return result
 
-    def bounds(self):
+    def bounds(self) -> Corners:
         """The two corners."""
         return self.lower, self.upper
 
-    def problems(self, case):
-        """Wrong number of entries, corners that hold nothing."""
+    def problems(self, case) -> list[str]:
+        """Wrong number of entries, corners with nothing between them."""
         problems = self.wrong_lengths(case, "lower", "upper")
         if not problems and any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):
             problems = [

@@ -1,16 +1,18 @@
-"""Shapes made of others: what is in any of them, what is in the first alone."""
+"""Shapes made of others: their union, or the first one without the others."""
+
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from mpilbm.choice import choice
-from mpilbm.geometry.shapes import Shape
+from mpilbm.choice import Choice
+from mpilbm.geometry.shapes import Corners, Shape
 from mpilbm.registry import register
 
 
 class Combined(Shape):
-    """Of several shapes."""
+    """Base class of shapes made of several shapes."""
 
-    of: tuple[choice("shapes"), ...] = Field(
+    of: tuple[Annotated[Shape, Choice("shapes")], ...] = Field(
         min_length=2,
         description="the shapes",
         examples=[
@@ -21,40 +23,40 @@ class Combined(Shape):
         ],
     )
 
-    def problems(self, case):
-        """Those of the parts."""
+    def problems(self, case) -> list[str]:
+        """The errors of the parts."""
         return [f"of.{k}: {each}" for k, part in enumerate(self.of) for each in part.problems(case)]
 
 
 @register("shapes", "union")
 class Union(Combined):
-    """What is in any of the shapes `of`; one body, with one boundary."""
+    """All points that are in any of the shapes `of`; one body, with one boundary."""
 
-    def inside(self, x, y, z=None):
-        """In any."""
-        result = False
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """In any of them."""
+        result: Any = False
         for part in self.of:
             result = result | part.inside(x, y, z)
         return result
 
-    def bounds(self):
-        """A box around those of the parts."""
+    def bounds(self) -> Corners:
+        """A box around the bounds of the parts."""
         lower, upper = zip(*(part.bounds() for part in self.of), strict=True)
         return tuple(map(min, zip(*lower, strict=True))), tuple(map(max, zip(*upper, strict=True)))
 
 
 @register("shapes", "difference")
 class Difference(Combined):
-    """What is in the first of the shapes `of`, and in none of the others."""
+    """All points in the first of the shapes `of` that are in none of the others."""
 
-    def inside(self, x, y, z=None):
-        """In the first alone."""
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """In the first only."""
         first, *others = self.of
         result = first.inside(x, y, z)
         for part in others:
             result = result & ~part.inside(x, y, z)
         return result
 
-    def bounds(self):
-        """Those of the first."""
+    def bounds(self) -> Corners:
+        """The bounds of the first."""
         return self.of[0].bounds()

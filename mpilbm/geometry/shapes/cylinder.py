@@ -1,11 +1,11 @@
 """The cylinder; in 2D the disc."""
 
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from mpilbm.geometry.shapes import Shape
+from mpilbm.geometry.shapes import Corners, Shape, around, number_of
 from mpilbm.registry import register
 
 
@@ -14,7 +14,7 @@ class Cylinder(Shape):
     """Circular cylinder along an axis, in 2D a disc. It does not wrap at periodic faces.
 
     `length` is measured along the axis, half of it on each side of `centre`; without it the
-    cylinder goes through the whole box. In 2D there is neither axis nor length.
+    cylinder extends through the whole box. In 2D there is neither axis nor length.
     """
 
     centre: tuple[float, ...] = Field(description="a point of the axis", examples=[[32, 32]])
@@ -24,22 +24,22 @@ class Cylinder(Shape):
         None, gt=0, description="length along the axis; none: through the box", examples=[20]
     )
 
-    def inside(self, x, y, z=None):
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Distance from the axis <= radius, distance along it from the centre <= length/2."""
         points = (x, y) if z is None else (x, y, z)
         offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
-        along = None if z is None else offsets.pop("xyz".index(self.axis))
+        along = 0 if z is None else offsets.pop(number_of(self.axis))
         result = sum(offset**2 for offset in offsets) <= self.radius * self.radius
         return result if self.length is None else result & (abs(along) <= self.length / 2)
 
-    def bounds(self):
+    def bounds(self) -> Corners:
         """centre ± radius, along the axis centre ± length/2."""
         half = [self.radius] * len(self.centre)
         if len(half) == 3:
-            half["xyz".index(self.axis)] = inf if self.length is None else self.length / 2
-        return self.around(half)
+            half[number_of(self.axis)] = inf if self.length is None else self.length / 2
+        return around(self.centre, half)
 
-    def problems(self, case):
+    def problems(self, case) -> list[str]:
         """Wrong number of entries, axis missing in 3D, axis or length given in 2D."""
         problems = self.wrong_lengths(case, "centre")
         if case.dimensions == 3 and self.axis is None:

@@ -1,10 +1,11 @@
 """The half space; in 2D the half plane."""
 
 from math import inf
+from typing import Any
 
 from pydantic import Field
 
-from mpilbm.geometry.shapes import Shape
+from mpilbm.geometry.shapes import Corners, Shape
 from mpilbm.registry import register
 
 
@@ -20,13 +21,13 @@ class HalfSpace(Shape):
         description="normal of the plane, from the solid to the fluid", examples=[[0, 1]]
     )
 
-    def inside(self, x, y, z=None):
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """(x - point) . normal <= 0."""
         points = (x, y) if z is None else (x, y, z)
         triples = zip(points, self.point, self.normal, strict=True)
         return sum((x - p) * n for x, p, n in triples) <= 0
 
-    def bounds(self):
+    def bounds(self) -> Corners:
         """Everything, but for planes across an axis."""
         lower, upper = [-inf] * len(self.point), [inf] * len(self.point)
         across = [a for a, n in enumerate(self.normal) if n]
@@ -35,7 +36,7 @@ class HalfSpace(Shape):
             (upper if self.normal[a] > 0 else lower)[a] = self.point[a]
         return tuple(lower), tuple(upper)
 
-    def problems(self, case):
+    def problems(self, case) -> list[str]:
         """Wrong number of entries, a normal that points nowhere."""
         problems = self.wrong_lengths(case, "point", "normal")
         if not any(self.normal):

@@ -1,8 +1,10 @@
 """The sphere; in 2D the disc."""
 
+from typing import Any
+
 from pydantic import Field
 
-from mpilbm.geometry.shapes import Shape
+from mpilbm.geometry.shapes import Corners, Shape, around
 from mpilbm.registry import register
 
 
@@ -13,16 +15,16 @@ class Sphere(Shape):
     centre: tuple[float, ...] = Field(description="centre", examples=[[32, 32, 32]])
     radius: float = Field(gt=0, description="radius", examples=[6.5])
 
-    def inside(self, x, y, z=None):
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """|x - centre|² <= radius²."""
         points = (x, y) if z is None else (x, y, z)
         squares = [(p - c) ** 2 for p, c in zip(points, self.centre, strict=True)]
         return sum(squares) <= self.radius * self.radius
 
-    def bounds(self):
+    def bounds(self) -> Corners:
         """centre ± radius."""
-        return self.around([self.radius] * len(self.centre))
+        return around(self.centre, [self.radius] * len(self.centre))
 
-    def problems(self, case):
+    def problems(self, case) -> list[str]:
         """Wrong number of entries."""
         return self.wrong_lengths(case, "centre")

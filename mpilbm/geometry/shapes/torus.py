@@ -1,10 +1,10 @@
 """The torus; in 2D the ring."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from mpilbm.geometry.shapes import Shape
+from mpilbm.geometry.shapes import Corners, Shape, around, number_of
 from mpilbm.registry import register
 
 
@@ -17,22 +17,22 @@ class Torus(Shape):
     tube: float = Field(gt=0, description="radius of the tube", examples=[4])
     axis: Literal["x", "y", "z"] | None = Field(None, description="axis of symmetry; 3D only")
 
-    def inside(self, x, y, z=None):
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """(distance from the axis - radius)² + (distance along it)² <= tube²."""
         points = (x, y) if z is None else (x, y, z)
         offsets = [p - c for p, c in zip(points, self.centre, strict=True)]
-        along = 0 if z is None else offsets.pop("xyz".index(self.axis))
+        along = 0 if z is None else offsets.pop(number_of(self.axis))
         around = sum(offset**2 for offset in offsets) ** 0.5
         return (around - self.radius) ** 2 + along**2 <= self.tube * self.tube
 
-    def bounds(self):
+    def bounds(self) -> Corners:
         """centre ± (radius + tube), along the axis ± tube."""
         half = [self.radius + self.tube] * len(self.centre)
         if len(half) == 3:
-            half["xyz".index(self.axis)] = self.tube
-        return self.around(half)
+            half[number_of(self.axis)] = self.tube
+        return around(self.centre, half)
 
-    def problems(self, case):
+    def problems(self, case) -> list[str]:
         """Wrong number of entries, axis missing in 3D, given in 2D."""
         problems = self.wrong_lengths(case, "centre")
         if case.dimensions == 3 and self.axis is None:

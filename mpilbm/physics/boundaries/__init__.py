@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mpilbm.formulas.parser import FormulaError
 from mpilbm.formulas.values import CellValue
-from mpilbm.physics.boundaries.capabilities import Beyond, Capabilities, FaceFlow, Reads
+from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, FaceFlow, Reads
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY

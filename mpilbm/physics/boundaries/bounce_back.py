@@ -1,7 +1,7 @@
 """Half-way bounce-back: a wall half a cell outside the last fluid cell, at rest or moving."""
 
-from mpilbm.physics.boundaries.capabilities import Capabilities, Reads
 from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.boundary_capabilities import Capabilities, Reads
 from mpilbm.registry import register
 
 

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.outflow import FromInside
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 

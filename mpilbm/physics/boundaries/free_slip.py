@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from mpilbm.physics.boundaries import Boundary
-from mpilbm.physics.boundaries.capabilities import Beyond, Capabilities, LinkValue, PerLink
+from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, LinkValue, PerLink
 from mpilbm.registry import register
 
 

@@ -1,7 +1,7 @@
 """Full-way bounce-back: the wall is a layer of cells in which populations stay for a step."""
 
-from mpilbm.physics.boundaries.capabilities import Capabilities, Reads
 from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.boundary_capabilities import Capabilities, Reads
 from mpilbm.registry import register
 
 

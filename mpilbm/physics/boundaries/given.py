@@ -4,7 +4,7 @@ from pydantic import Field, model_validator
 
 from mpilbm.formulas.values import Value, Vector
 from mpilbm.physics.boundaries import DENSITY, VELOCITY, Boundary, by_axis
-from mpilbm.physics.boundaries.capabilities import Capabilities
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 
 

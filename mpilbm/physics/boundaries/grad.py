@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.outflow import FromInside
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.registry import register
 
@@ -29,17 +29,13 @@ class Grad(FromInside):
     @property
     def capabilities(self) -> Capabilities:
         """It reads two cells inwards if these are the source."""
-        return replace(self.declares, inward=2 if self.source == "neighbours" else 0)
-
-    @property
-    def drifts(self) -> bool:
-        """If it reads only cells inwards."""
-        return self.source == "neighbours"
+        inwards = self.source == "neighbours"
+        return replace(self.declares, inward=2 * inwards, drifts=inwards)
 
     def state(self, lattice):
         """Second moments of the arriving populations; the outgoing ones have the other moments."""
         count = lattice.D * (lattice.D + 1) // 2
-        return () if self.drifts else tuple(f"second_{k}" for k in range(count))
+        return () if self.capabilities.inward else tuple(f"second_{k}" for k in range(count))
 
     def begin(self, cell):
         """Those of the outgoing populations."""
@@ -55,7 +51,7 @@ class Grad(FromInside):
 
     def found(self, cell):
         """Populations with given moments up to the second."""
-        if not self.drifts:
+        if not self.capabilities.inward:
             momentum = cell.momentum(cell.rho, cell.u)
             return populations(cell.lattice, cell.density, momentum, list(cell.state.values()))
         one, two = (moments_of(cell.lattice, cell.inward(k).arrives) for k in (1, 2))

@@ -1,7 +1,7 @@
 """On-site velocity and pressure by extrapolation of the non-equilibrium."""
 
-from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.given import Given
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.registry import register
 
 

@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from mpilbm.physics.boundaries.capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.boundary_capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.registry import register
 
 HALF = Fraction(1, 2)

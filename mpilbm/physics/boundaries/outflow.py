@@ -1,12 +1,10 @@
 """Outflow: populations from cells inwards of a face, or from the previous step."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.boundaries import DENSITY, Boundary
-from mpilbm.physics.boundaries.capabilities import Capabilities
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 
@@ -16,10 +14,9 @@ class FromInside(Boundary):
 
     With a `rho` f_i(x) = f_i + feq_i(rho, u) - feq_i(rho_f, u), rho_f and u being those of f; the
     density is then fixed, and sound is reflected. Without it, and with an inlet that gives a
-    velocity, the mass is not fixed: it may drift, and where the class `drifts` grow without bound.
+    velocity, the mass is not fixed: it may drift, and with the capability `drifts` grow without
+    bound.
     """
-
-    drifts: ClassVar[bool] = False
 
     wall_at = "node"
     declares = Capabilities(normal=True)
@@ -63,8 +60,7 @@ class Copy(FromInside):
     [paper 2: nearest-neighbour copy]
     """
 
-    declares = Capabilities(normal=True, inward=1)
-    drifts = True
+    declares = Capabilities(normal=True, inward=1, drifts=True)
 
     def found(self, cell):
         """The populations that arrive in the next cell."""
@@ -80,8 +76,7 @@ class Neumann(FromInside):
     [Junk & Yang 2008, Prog. Comput. Fluid Dyn. 8, 38]
     """
 
-    declares = Capabilities(normal=True, inward=2)
-    drifts = True
+    declares = Capabilities(normal=True, inward=2, drifts=True)
 
     def found(self, cell):
         """The populations for which the normal derivative vanishes."""

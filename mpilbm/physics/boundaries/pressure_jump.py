@@ -4,7 +4,7 @@ from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.boundaries import Boundary
-from mpilbm.physics.boundaries.capabilities import Beyond, Capabilities
+from mpilbm.physics.boundary_capabilities import Beyond, Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 

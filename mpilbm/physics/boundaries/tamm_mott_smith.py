@@ -1,7 +1,7 @@
 """Tamm-Mott-Smith: equilibria at a velocity interpolated between the wall and the flow."""
 
-from mpilbm.physics.boundaries.capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.physics.boundaries.wall import Wall
+from mpilbm.physics.boundary_capabilities import Behind, Capabilities, LinkValue, PerLink
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 

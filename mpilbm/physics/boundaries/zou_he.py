@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from mpilbm.physics.boundaries.capabilities import Capabilities
 from mpilbm.physics.boundaries.given import OnSite
+from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.registry import register
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from mpilbm.physics.boundaries.capabilities import Reads
+from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.registry import Parameters, find, names
 
 

@@ -62,6 +62,7 @@ class Capabilities:
     per_link      what it must know of each link; None: nothing
     beyond        what lies beyond its faces
     reads         what it reads of the fluid
+    drifts        without a given density the mass may grow without bound
     fails_from    grid Reynolds number u/nu from which on measured flows failed with it as inlet or
                   outlet although they are stable with `equilibrium`; None: not measured
     """
@@ -72,6 +73,7 @@ class Capabilities:
     per_link: PerLink | None = None
     beyond: Beyond = Beyond.WALL
     reads: Reads = Reads.CELL
+    drifts: bool = False
     fails_from: float | None = None
 
     @property

@@ -79,9 +79,9 @@ class Model:
     def collide(self, kernel, f, rates: dict) -> list:
         """The Q populations that leave a cell, from those that stream in."""
         density, rho, u = self.macroscopic(kernel, f, self.half)
-        return self.leaving(f, density, rho, u, self.force(kernel), rates, kernel.let)
+        return self.collide_at(f, density, rho, u, self.force(kernel), rates, kernel.let)
 
-    def leaving(self, f, density, rho, u, F, rates: dict, let=unnamed) -> list:
+    def collide_at(self, f, density, rho, u, F, rates: dict, let=unnamed) -> list:
         """The same at the velocity u that collides, with a force F; `let` as for Collision."""
         source = self.source(density, rho, u, F)
         inside = source if self.half else None
@@ -129,7 +129,7 @@ class Model:
             if source is not None and self.half:
                 f = _sum(f, [-F_i / 2 for F_i in source])
             f = [kernel.let(f"f_{i}", f_i) for i, f_i in enumerate(f)]
-            return self.leaving(f, density, rho, u, F, rates, kernel.let)
+            return self.collide_at(f, density, rho, u, F, rates, kernel.let)
         if source is None:
             return feq
         return _sum(feq, [F_i / 2 for F_i in source] if self.half else source)
@@ -158,7 +158,7 @@ class Model:
         directions = zip(self.lattice.w, self.lattice.c, strict=True)
         added = [w * dot(c, lack) / self.lattice.cs2 for w, c in directions]
         held = [kernel.let(f"held_{i}", f_i) for i, f_i in enumerate(_sum(f, added))]
-        f_star = self.leaving(held, density, rho, u, F, rates, kernel.let)
+        f_star = self.collide_at(held, density, rho, u, F, rates, kernel.let)
         return _sum(f_star, [(rate - 1) * each for each in added])
 
 

@@ -25,7 +25,7 @@ class FieldGrid(Grid):
         lines = (rows + 2 * walled[0]) * lines_a_row
         if lines >= CACHE_SET:
             lines += (10 - lines) % CACHE_SET
-        count = len(case.coupling.shown(case)) + len(case.coupling.kept(case))
+        count = len(case.coupling.neighbour_fields(case)) + len(case.coupling.local_fields(case))
         strides = lines_a_row * LINE, lines * LINE
         slots, ghost = tuple(range(count)), case.ghost
         return cls("field", planes, rows, nx, slots, ghost, *strides, walled=walled)

@@ -58,7 +58,7 @@ class CoupledCell:
         return [self.let(f"j_{axis}_{k}", dot(c, self.f(k)))
                 for axis, c in zip(self.axes, along, strict=True)]  # fmt: skip
 
-    def push(self, k: int) -> list:
+    def external_force(self, k: int) -> list:
         """The force per volume that the case gives."""
         values = self.kernels.case.force_on(k)
         if not values:
@@ -105,7 +105,7 @@ class CoupledCell:
         model = replace(fluid.model, acting=tuple(F))
         density, rho, own = model.macroscopic(self.kernel, f, model.half)
         u = own if u is None else u
-        f_star = model.leaving(f, density, rho, u, F, fluid.rates(self.kernel), self.let)
+        f_star = model.collide_at(f, density, rho, u, F, fluid.rates(self.kernel), self.let)
         return fluid.mass_kept(self.kernel, f_star)
 
     def relaxed(self, k: int, feq, rates: dict, u=None, F=None) -> list:

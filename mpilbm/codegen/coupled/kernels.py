@@ -27,7 +27,7 @@ class CoupledKernels:
         self.case, self.coupling, self.averaged = case, case.coupling, averaged
         self.lattice, self.layout = case.lattice, case.layout
         self.structure = self.coupling.structure(case)
-        self.names = self.coupling.shown(case) + self.coupling.kept(case)
+        self.names = self.coupling.neighbour_fields(case) + self.coupling.local_fields(case)
         self.grid = FieldGrid.of(case, 1, 1, 1)
         self.fluids, self.plain = [], []
         for fluid, offset in zip(case.fluids, self.coupling.offsets(case), strict=True):
@@ -65,7 +65,7 @@ class CoupledKernels:
         cell = CoupledCell(
             self, kernel, lambda _: fluid.arriving(kernel, parity, fluid.pointer("in"))
         )
-        return fluid.leave(kernel, parity, self.coupling.leaving(cell, k))
+        return fluid.leave(kernel, parity, self.coupling.collide(cell, k))
 
     def begin(self, k: int, parity: int) -> KernelText:
         """What left before the first step, from populations in equilibrium without a force."""
@@ -76,7 +76,7 @@ class CoupledKernels:
             self, kernel, lambda n: fluid.left(kernel, parity) if n == k else others(n)
         )
         before = (parity - 1) % self.layout.parities
-        fluid.keep(kernel, before, self.coupling.begin(cell, k), "f")
+        fluid.keep(kernel, before, self.coupling.initial_populations(cell, k), "f")
         return kernel
 
     def show(self, parity: int) -> KernelText:
@@ -93,11 +93,13 @@ class CoupledKernels:
     def look(self, parity: int) -> KernelText:
         """The fields that neighbours read, from what left the cell."""
         kernel = KernelText("look", "cells", self.coupling.__doc__, parity=parity)
-        return self._shown(kernel, self.left(kernel, parity), self.coupling.shown(self.case))
+        return self._shown(
+            kernel, self.left(kernel, parity), self.coupling.neighbour_fields(self.case)
+        )
 
     def _shown(self, kernel, populations, names) -> KernelText:
         cell = CoupledCell(self, kernel, self._apart(kernel, populations))
-        values = self.coupling.show(cell)
+        values = self.coupling.fields(cell)
         for name in names:
             slot = self.names.index(name)
             kernel.write("field", "real", self.grid, slot, HERE, values[name])
@@ -133,7 +135,7 @@ class CoupledKernels:
         for name, type in WALL.items() if self.averaged else LEAST.items():
             kernel.argument(name, type)
         kernel.sizes(self.grid)
-        count = len(self.coupling.shown(self.case))
+        count = len(self.coupling.neighbour_fields(self.case))
         kernel.do("const int64 at = wall_at[entry]; const int owner = wall_owner[entry];")
         for slot in range(count):
             value = f"wall_sum[owner * {count} + {slot}]"
@@ -189,7 +191,7 @@ class CoupledDiagnostics(Diagnostics):
         if self.coupling.masses(self.kernels.case):
             for mass in self.coupling.mass(self.cell):
                 kernel.add(mass, FLUID)
-        order = zip(self.coupling.order(self.cell), self.jumps, strict=True)
+        order = zip(self.coupling.order_parameters(self.cell), self.jumps, strict=True)
         for k, (value, jump) in enumerate(order):
             value = kernel.let(f"order_{k}", value)
             kernel.write("u", "real", self.grid, self.lattice.D + k, HERE, value)

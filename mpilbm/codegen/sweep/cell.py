@@ -144,7 +144,7 @@ def _leaving(model: Model, let) -> list:
     f = hermite.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
-    left = model.leaving(f, density, rho, u, force, rates, let)
+    left = model.collide_at(f, density, rho, u, force, rates, let)
     density, momentum, second = hermite.moments_of(lattice, left)
     stored = moments.compress(expand(density), [expand(j) for j in momentum],
                               [expand(m) for m in second], lambda _: rho)  # fmt: skip

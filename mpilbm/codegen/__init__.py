@@ -1,7 +1,9 @@
-"""Symbolic models and layouts -> kernel text, kept in the user's cache.
+"""Code generation: symbolic models and layouts to one kernel text, which the user's cache keeps.
 
-The text holds no size and no number of a case, so another viscosity, size or velocity finds its
-kernels ready. A hit imports no SymPy.
+The text contains no size and no number of a case, so a case with another viscosity, size or
+velocity finds its kernels in the cache, without importing SymPy. Imports only `physics`, `layouts`,
+`links` and lower layers. Newcomers rarely change this folder: a new model in `physics` or layout in
+`layouts` needs no change here. A new diagnostic field is a method of `diagnostics.Diagnostics`.
 """
 
 import hashlib
@@ -18,7 +20,7 @@ from mpilbm.system import cache
 
 
 def structure(case) -> dict:
-    """All of a case that shapes the kernel text, as plain data."""
+    """Everything in a case that changes the kernel text, as plain data."""
     if case.coupling:
         return _coupled_structure(case)
     (fluid,) = case.fluids
@@ -38,7 +40,7 @@ def structure(case) -> dict:
 
 
 def _coupled_structure(case) -> dict:
-    """The same of coupled fluids."""
+    """`structure` of coupled fluids."""
     forces = [case.coupling.forcing(fluid) for fluid in case.fluids]
     return {
         "lattice": case.lattice.model_dump(),
@@ -59,19 +61,19 @@ def _coupled_structure(case) -> dict:
 
 
 def averaged(case) -> bool:
-    """Whether walls show coupled fluids the mean of the fluid beside."""
+    """Whether the fields in some walls are means over the neighbouring fluid cells."""
     walls = (case.coupling.wall(case, boundary.wetting) for _, boundary in solids(case))
     return any(scale for wall in walls for scale, _ in wall.values())
 
 
 def start(fluid) -> dict:
-    """Which kernels begin a flow: with stresses, and those that hold its velocity."""
+    """Which kernels of the initial state are needed: with stresses; with a prescribed velocity."""
     initial = fluid.initial
     return {"stressed": initial.non_equilibrium, "held": initial.iterate > 0}
 
 
 def boundaries(case) -> list:
-    """One boundary of each structure of a case: the faces first, in the file's order."""
+    """One boundary of each structure in a case: faces first, in the order of the file."""
     found: dict[str, object] = {}
     faces = one_face_each(case.boundaries)
     for boundary in (*faces, *(body.boundary for body in case.bodies)):
@@ -80,17 +82,17 @@ def boundaries(case) -> list:
 
 
 def weighed_whole(case) -> bool:
-    """Whether a boundary of a body whose force is asked for sets whole cells."""
+    """Whether a boundary that sets whole cells belongs to a body whose force is measured."""
     return any(case.bodies[k].boundary.capabilities.whole_cell for k in case.weighed)
 
 
 def boundary_structures(case) -> list[dict]:
-    """The structures of all boundaries, each once."""
+    """The distinct structures of all boundaries."""
     return [boundary.structure() for boundary in boundaries(case)]
 
 
 def beside(case) -> list[str]:
-    """What some walls do beside which other boundaries may stand: "move" half-way, "slip"."""
+    """What some walls do that affects boundaries next to them: "move" (half-way), "slip"."""
     walls = (*case.boundaries, *(body.boundary for body in case.bodies))
     does = {
         "move": [wall.wall_velocity is not None for wall in walls],
@@ -100,12 +102,12 @@ def beside(case) -> list[str]:
 
 
 def list_name(case, boundary) -> str:
-    """Name of the kernel that stages what enters at boundaries of this structure."""
+    """Name of the kernel that stages the incoming populations of boundaries of this structure."""
     return f"enter_{boundary.name}_{boundary_structures(case).index(boundary.structure())}"
 
 
 def generate(case) -> Program:
-    """The kernels of a case, from the cache or made anew."""
+    """The kernels of a case, from the cache or generated."""
     key = json.dumps([structure(case), cache.package_digest()], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()
     found = cache.get("text", digest)
@@ -150,7 +152,7 @@ def build(case) -> Program:
 
 
 def _build_coupled(case) -> Program:
-    """The same of coupled fluids; the kernels of each end in its number."""
+    """`build` for coupled fluids; names of the kernels of a fluid end in its number."""
     from mpilbm.codegen.coupled.kernels import CoupledKernels
     from mpilbm.codegen.statistics import sample_columns, sample_rows
 
@@ -169,7 +171,7 @@ def _build_coupled(case) -> Program:
 
 
 def _list_kernels(case, kernels, parity: int) -> list:
-    """The kernels over the entries of boundaries, for steps of this parity."""
+    """The kernels over boundary lists, for steps of this parity."""
     from mpilbm.codegen import boundary_kernels
     from mpilbm.codegen.stress import stress_kernel
 
@@ -198,7 +200,7 @@ def _list_kernels(case, kernels, parity: int) -> list:
 
 
 def _head(case) -> str:
-    """What the prelude must know of a case."""
+    """Definitions at the beginning of the text that depend on the case."""
     precision = case.precision
     half = precision.storage == "float16"
     head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
@@ -208,11 +210,11 @@ def _head(case) -> str:
     return head + ("#define INTRINSICS\n" if precision.intrinsics else "")
 
 
-SCALE = 2**15  # of 16-bit values: populations are small deviations, and so use a half's whole range
+SCALE = 2**15  # factor of 16-bit values: with it small deviations use the whole range of a half
 
 
 def _prelude() -> str:
-    """The text before all kernels: macros, those of CUDA or of C, and functions."""
+    """The text before all kernels: macros, those of CUDA or C, and functions."""
     macros, cuda, c, functions = (
         Path(__file__).with_name(f"prelude{part}.h").read_text()
         for part in ("", "_cuda", "_c", "_functions")

@@ -1,4 +1,4 @@
-"""Values that differ from cell to cell, in the text of a kernel of any kind."""
+"""Values that depend on the coordinates of a cell, in the text of any kernel."""
 
 from mpilbm.codegen.kernel_text import Index
 from mpilbm.codegen.printer import symbol
@@ -6,10 +6,10 @@ from mpilbm.formulas.values import CellValue
 
 
 def given(kernel, value: CellValue, lattice, number=None):
-    """The symbol of a value: a number of the kernel, or what it computes in each cell.
+    """The symbol of a value: an argument of the kernel, or a formula that it computes in each cell.
 
-    `number(name)` is the symbol of a number, without it an argument. The value may be asked for
-    again.
+    `number(name)` returns the symbol of a number; by default an argument is declared. Repeated
+    calls with the same value return the same symbol.
     """
     symbols = {
         name: number(name) if number else kernel.argument(name, "real") for name in value.numbers
@@ -22,7 +22,7 @@ def given(kernel, value: CellValue, lattice, number=None):
 
 
 def centre_of(kernel, value: CellValue, lattice) -> dict:
-    """Symbols of the coordinates of the kernel's cell that a value is a formula of, by axis."""
+    """Symbols of the coordinates of the kernel's cell that a formula uses, by axis."""
     return {
         axis: kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice))
         for axis in value.coordinates
@@ -30,9 +30,10 @@ def centre_of(kernel, value: CellValue, lattice) -> dict:
 
 
 def index(kernel, axis: str, lattice) -> Index:
-    """The global number of a cell along an axis; its centre lies 1/2 further.
+    """A function that gives the C text of the global number of a cell along an axis.
 
-    `below`: how many planes of the box lie below the first of the array.
+    The centre of the cell is at this number plus 1/2. The argument `below` is the number of planes
+    of the box below the first plane of the array.
     """
     if axis == "xyz"[lattice.D - 1]:
         kernel.argument("below", "int64")

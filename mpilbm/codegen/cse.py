@@ -1,13 +1,13 @@
-"""Common parts of expressions, so chosen that a product which is added stays beside its sum."""
+"""Common subexpressions, chosen such that products stay next to the sums they are added to."""
 
 from sympy import Mul, cse, numbered_symbols
 
 
 def share(expressions: list) -> tuple[list, list]:
-    """(name, expression) of each common part, and what the expressions become.
+    """(name, expression) of each common part, and the expressions in terms of these names.
 
-    A common part a*(b + c) that is only ever added gives its name to b + c: a*name + d then costs
-    no more than an addition.
+    If a common part a*(b + c) occurs only as a term of sums, b + c gets the name instead: a*name +
+    d then costs no more than an addition.
     """
     names, wanted = cse(expressions, numbered_symbols("t", real=True))
     values = [*(value for _, value in names), *wanted]
@@ -31,7 +31,7 @@ def share(expressions: list) -> tuple[list, list]:
 
 
 def _adds(expression, name) -> bool:
-    """Whether a name is but a term of a sum."""
+    """Whether a name occurs only as a term of a sum."""
     terms = expression.args if expression.is_Add else ()
     return any(term in (name, -name) for term in terms) and all(
         term in (name, -name) or name not in term.free_symbols for term in terms

@@ -1,4 +1,4 @@
-"""The kernels that look at a fluid: rho and u, vorticity, sums over rows."""
+"""The kernels that compute fields and sums of a fluid: rho and u, vorticity, sums over rows."""
 
 from math import prod
 
@@ -12,7 +12,7 @@ from mpilbm.physics.algebra import dot
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.beside is fluid
 
-PLACE = "((plane - first) * rows + row) * nx + x"  # of a cell in the flags
+PLACE = "((plane - first) * rows + row) * nx + x"  # index of a cell in the flags
 
 
 class Diagnostics:
@@ -24,21 +24,21 @@ class Diagnostics:
         self.flags = flags_type(self.lattice)
 
     def all(self) -> list:
-        """Every kernel that only looks."""
+        """All kernels of this class."""
         parities = range(self.fluid.layout.parities)
         by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
         return [*by_parity, self.vorticity(), self.q_criterion(), self.enstrophy()]
 
     def seen(self, kernel, parity):
-        """density, rho, u and momentum of what left the cell."""
+        """density, rho, u and momentum of the outgoing populations of the previous step."""
         f = self.fluid.left(kernel, parity)
         return *self.model.macroscopic(kernel, f, -1), self.model.momentum(kernel, f, -1)
 
     def fields(self, parity):
-        """rho and u of what left the cells; 1 and 0 in solids."""
+        """rho and u after the collision; 1 and 0 in solids."""
         text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, of what left the cell"
         kernel = self.fluid.block_kernel("fields", text, parity)
-        rest = ["", ""]  # where there are nodes alone, who made the arrays filled in the solids
+        rest = ["", ""]  # over nodes the host has already set the values in solids
         if self.fluid.grid.over == "cells":
             self._solid(kernel)
             rest = ["solid ? R(1) : ", "solid ? R(0) : "]
@@ -53,7 +53,7 @@ class Diagnostics:
         return kernel
 
     def velocity(self, parity):
-        """u of all cells into its own field, and sums over the fluid cells of each row."""
+        """u of all cells into the velocity field, and sums over the fluid cells of each row."""
         text = "density, j, j.u / 2, largest u.u, cells that are not finite"
         kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), FLUID
         if self.fluid.grid.over == "nodes":
@@ -70,12 +70,12 @@ class Diagnostics:
         return kernel
 
     def vorticity(self):
-        """The curl of the velocity field by differences; 0 in solids."""
+        """The curl of the velocity field by finite differences; 0 in solids."""
         kernel = self._derived("vorticity", "omega = curl u, central differences")
         return self._stored(kernel, self._curl(kernel, PLACE))
 
     def q_criterion(self):
-        """Q = (Omega:Omega - S:S) / 2 of the velocity gradient, by differences; 0 in solids."""
+        """Q = (Omega:Omega - S:S) / 2 of the velocity gradient; 0 in solids."""
         kernel = self._derived("q_criterion", "Q = -(du_a/dx_b) (du_b/dx_a) / 2")
         axes = range(self.lattice.D)
         slope = {(a, b): kernel.let(f"slope_{a}_{b}", self._slope(kernel, a, b, PLACE))
@@ -83,7 +83,7 @@ class Diagnostics:
         return self._stored(kernel, [-dot(slope.values(), [slope[b, a] for a, b in slope]) / 2])
 
     def _derived(self, role: str, equations: str):
-        """A kernel that makes a field from the velocity of neighbours."""
+        """A kernel that computes a field from the velocities of neighbours."""
         kernel = self.fluid.block_kernel(role, equations, grid=self.grid)
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
@@ -105,7 +105,7 @@ class Diagnostics:
         return kernel
 
     def _sums(self, role: str, equations: str, over, parity=None) -> RowSums:
-        """Sums over the rows of what the grid `over` holds: cells with flags, or nodes."""
+        """A kernel of sums over rows: of cells with flags, or of nodes, depending on the grid."""
         if over.over == "nodes":
             kernel = RowSums(role, equations, "node_rows", parity=parity)
             kernel.argument("node_row", "int32*")
@@ -117,7 +117,7 @@ class Diagnostics:
         return kernel
 
     def _solid(self, kernel) -> None:
-        """`first` is the plane of the array at which the flags begin."""
+        """Declare `solid`. The flags begin at plane `first` of the array."""
         kernel.argument("flags", self.flags)
         kernel.argument("first", "int64")
         kernel.do(f"const int solid = !(flags[{PLACE}] & 1);")
@@ -128,11 +128,11 @@ class Diagnostics:
         return [kernel.let(f"omega_{k}", component) for k, component in enumerate(curl)]
 
     def _slope(self, kernel, axis: int, component: int, flag: str):
-        """du_component / dx_axis; one-sided beside a solid or a wall, zero between two.
+        """du_component / dx_axis; one-sided next to a solid or a wall, zero between two.
 
-        Where no node beside the cell along the axis is stored, of the slopes along the diagonals
-        v, w of each plane that it lies in, d_a u = (v_a v.grad u + w_a w.grad u) / 2, the mean
-        over the planes in which both diagonals have a slope.
+        On a staggered lattice the neighbours along the axis are not stored. There the slopes along
+        the diagonals v, w of each plane that contains the axis give d_a u = (v_a v.grad u + w_a
+        w.grad u) / 2, averaged over the planes in which both diagonals have a slope.
         """
         beside = self.lattice.beside[1::2]
         if not self.lattice.staggered:
@@ -147,7 +147,7 @@ class Diagnostics:
         return total * Piecewise((Rational(1, 2), planes > 1), (1, True))
 
     def _along(self, kernel, k: int, component: int, flag: str):
-        """v.grad u_component, v number 2 k + 1 of `beside`, and how many of its neighbours are."""
+        """v.grad u_component for v = stencil[2 k + 1], and the number of its fluid neighbours."""
         step = self.lattice.offset_of(self.lattice.beside[2 * k + 1])
 
         def value(sign):

@@ -1,15 +1,15 @@
-"""Kernel text of a boundary list for a cell inwards of the entry's cell."""
+"""Kernel text of a boundary list for a cell further inside than the cell of the entry."""
 
 from mpilbm.codegen.kernel_text import entry_place
 from mpilbm.layouts.grid import CellNames
 
-OWN = "own"  # the entry's place in the arrays of its own list
+OWN = "own"  # the position of the entry in the arrays of its own list
 
 
 class InwardText:
-    """The kernel of a boundary list, as seen from the k-th cell inwards along the normal.
+    """The kernel of a boundary list with the k-th cell inwards along the normal as its cell.
 
-    Values have the suffix `_in1` or `_in2`. Accesses are recorded at the entry's own cell: both
+    Values have the suffix `_in1` or `_in2`. Accesses are recorded at the cell of the entry: both
     cells belong to the same slab, so the same planes are exchanged for them.
     """
 
@@ -23,22 +23,22 @@ class InwardText:
         return getattr(self._kernel, name)
 
     def per_entry(self, name: str, type: str) -> str:
-        """Declare an array of the list's own; returns the C text of the entry's value."""
+        """Declare an array of the list; returns the C text of the value of this entry."""
         return self._kernel.per_entry(f"{name}{self._end}", type)
 
     def read(self, name, pointer, type, grid, slot, offset):
-        """Load a value of the cell inwards."""
+        """Load a value of the inner cell."""
         name = f"{name}{self._end}"
         return self._kernel.read(name, pointer, type, grid, slot, offset, self.cell)
 
     def load(self, name, text):
-        """Load a value from an array of the list's own."""
+        """Load a value from an array of the list."""
         return self._kernel.load(f"{name}{self._end}", text)
 
     def coordinate(self, name, index):
-        """The coordinate of the cell inwards."""
+        """The coordinate of the inner cell."""
         return self._kernel.coordinate(f"{name}{self._end}", index, self.cell)
 
     def let(self, name, expression):
-        """Name a value of the cell inwards."""
+        """Define a named value of the inner cell."""
         return self._kernel.let(f"{name}{self._end}", expression)

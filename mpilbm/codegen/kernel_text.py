@@ -1,4 +1,4 @@
-"""A kernel in the making: what it reads, the values it names, what it writes, and its text."""
+"""A kernel during generation: the values it reads, defines and writes, and its text."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,14 +48,14 @@ class Statement(NamedTuple):
 
 
 class KernelText:
-    """Collects reads, named values and statements; prints them in an order that C takes.
+    """Collects reads, named values and statements, and prints them in an order that is valid in C.
 
-    With `unit` other than 1 values are loaded and stored as they are, multiples of 1 / unit.
+    With `unit` other than 1, values are loaded and stored unscaled, as multiples of 1 / unit.
     """
 
-    line_parameters = "LINE_PARAMETERS"  # of a function that a CPU gives its lines
+    line_parameters = "LINE_PARAMETERS"  # of functions that use line buffers on a CPU
     parts: ClassVar[tuple[str, ...]] = ("at",)  # the functions that the driver calls
-    cell: ClassVar[CellNames] = CELL  # the cell that it is called for
+    cell: ClassVar[CellNames] = CELL  # the cell for which it is called
 
     def __init__(
         self, role: str, over: str, equations: str, unit: int = 1, *,
@@ -79,7 +79,7 @@ class KernelText:
 
     @property
     def name(self) -> str:
-        """The name of the C function: the role, the parity and the fluid, where it has these."""
+        """The name of the C function: the role, the parity and the fluid, if it has them."""
         parity = "" if self.parity is None else f"_{self.parity}"
         return f"{self.role}{parity}{'' if self.fluid is None else OF.format(self.fluid)}"
 
@@ -89,14 +89,14 @@ class KernelText:
         return symbol(name)
 
     def sizes(self, grid: Grid) -> None:
-        """Declare the numbers that addresses of this grid need."""
+        """Declare the arguments that addresses of this grid need."""
         for name, type in grid.types().items():
             self.argument(name, type)
 
     def address(self, grid: Grid, slot: int, offset, cell: CellNames | None = None) -> str:
-        """C text of the index of a value of a cell, by default of the kernel's own.
+        """C text of the index of a value of a cell, by default the kernel's own.
 
-        Declares the numbers and the table that the address needs.
+        Declares the arguments and the table that the address needs.
         """
         self.sizes(grid)
         number = grid.table(offset)
@@ -137,14 +137,14 @@ class KernelText:
         return value
 
     def _new(self, name: str):
-        """A symbol that no other value of this kernel has."""
+        """The symbol of a name that no other value of this kernel has; else ValueError."""
         value = symbol(name)
         if value in self.loads or value in self.definitions or name in self.arguments:
             raise ValueError(f"kernel {self.name}: two values are called '{name}'")
         return value
 
     def let(self, name: str, expression):
-        """Name a value, so that the text reads like the paper; returns its symbol."""
+        """Define a named value, so that the text reads like the paper; returns its symbol."""
         value = self._new(name)
         self.definitions[value] = sympify(expression)
         return value
@@ -161,8 +161,8 @@ class KernelText:
     def send(self, pointer: str, type: str, grid: Grid, slot: int, expression) -> None:
         """Store a value of the cell in an array that this kernel does not read.
 
-        A CPU collects such stores of a row and sends them past its caches, which would first read
-        what is overwritten.
+        A CPU collects such stores of a row and writes them past its caches, which would otherwise
+        first read the memory that is overwritten.
         """
         address = self.address(grid, slot, (0, 0, 0))
         self.argument(pointer, f"{type}*")
@@ -172,7 +172,7 @@ class KernelText:
         self.sent.append((pointer, address))
 
     def do(self, text: str, *expressions, writes: str = "") -> None:
-        """Add a statement; {0}, {1}, … in its text stand for the expressions.
+        """Add a statement; {0}, {1}, … in its text are replaced by the expressions.
 
         `writes`: the array that it writes. Such statements come after all others, since in-place
         layouts must read all values of a cell before they write any of them.
@@ -182,7 +182,7 @@ class KernelText:
             self.written.add(writes)
 
     def kernel(self) -> Kernel:
-        """The description that goes with the text."""
+        """The description of the kernel for its launchers."""
         arguments = tuple(Argument(name, self.arguments[name]) for name in self._sorted())
         return Kernel(
             name=self.name,
@@ -200,7 +200,7 @@ class KernelText:
         return self.wrap("\n".join(f"  {line}" for line in self.body()))
 
     def body(self) -> list[str]:
-        """Loads, values and statements, common subexpressions taken out."""
+        """Loads, values and statements, with common subexpressions as separate values."""
         wanted = [e for statement in self.statements for e in statement.expressions]
         names = list(self.definitions)
         temporaries, reduced = share([self.definitions[n] for n in names] + wanted)
@@ -216,7 +216,7 @@ class KernelText:
         return [*lines, *forget, *stores]
 
     def _define(self, expression, known, done, lines) -> None:
-        """Append definitions of all that an expression uses, each once, uses after definitions."""
+        """Append definitions of all values that an expression uses, in an order valid in C."""
         for name in sorted(expression.free_symbols, key=str):
             if name in done:
                 continue
@@ -235,7 +235,7 @@ class KernelText:
         return bool(self.touched[0] & self.touched[1])
 
     def wrap(self, body: str) -> str:
-        """The cell function around a body, and the driver that calls it."""
+        """The cell function with this body, and the driver that calls it."""
         names = self._sorted()
         declared = ", ".join(self._declare(name, name in self.written) for name in names)
         title = "\n   ".join(line.strip() for line in self.equations.strip().splitlines())
@@ -249,11 +249,11 @@ class KernelText:
         )
 
     def lines(self) -> int:
-        """How many values of a cell a CPU collects before it sends them."""
+        """The number of values per cell that a CPU collects before it stores them."""
         return len(self.sent)
 
     def functions(self, declared: str) -> str:
-        """What else the driver calls: on CPUs, what sends the stores collected of `count` cells."""
+        """Further functions for the driver: on CPUs, one that stores collected values of cells."""
         if not self.sent:
             return ""
         lines = "".join(
@@ -270,7 +270,7 @@ class KernelText:
         return f"#ifndef __CUDACC__\n{head}\n{{\n{lines}}}\n#endif\n"
 
     def driver(self, names: str) -> str:
-        """The prelude's loop over all that the kernel covers."""
+        """The prelude's loop over everything that the kernel covers."""
         functions = ", ".join(f"{self.name}_{part}" for part in self.parts)
         if self.sent:
             functions += f", {self.name}_send, {len(self.sent)}"
@@ -296,7 +296,7 @@ def centre(index: str) -> str:
 
 
 class RowSums(KernelText):
-    """A kernel over rows that adds (or takes the maximum of) values of the cells of a row."""
+    """A kernel over rows that computes sums (or maxima) of values of the cells of a row."""
 
     def __init__(self, role: str, equations: str, over: str = "rows", *, parity: int | None = None):
         super().__init__(role, over, equations, parity=parity)
@@ -306,12 +306,12 @@ class RowSums(KernelText):
         self.argument("origin", "int64")
 
     def add(self, expression, when: str = "1") -> None:
-        """Sum a value over the row, where `when` (C text) holds."""
+        """Sum of a value over the cells of the row for which `when` (C text) is true."""
         self.do(f"if ({when}) total[{self.columns}] += (double)({{0}});", expression)
         self.columns += 1
 
     def maximum(self, expression, when: str = "1") -> None:
-        """Largest value of the row, zero or positive."""
+        """Largest value in the row, at least zero."""
         k = self.columns
         self.do(f"if ({when} && (double)({{0}}) > total[{k}]) total[{k}] = (double)({{0}});",
                 expression)  # fmt: skip
@@ -319,7 +319,7 @@ class RowSums(KernelText):
         self.columns += 1
 
     def count(self, condition: str, expression, when: str = "1") -> None:
-        """Number of cells for which a condition on {0} (C text) holds."""
+        """Number of cells for which a condition on {0} (C text) is true."""
         self.do(f"if (({when}) && {condition}) total[{self.columns}] += 1;", expression)
         self.columns += 1
 
@@ -327,12 +327,12 @@ class RowSums(KernelText):
         return super()._declare(name, written or name == "sums")
 
     def driver(self, names):
-        """As for cells, with the number of columns and which of them are maxima."""
+        """As for cells, with the number of columns and a bit mask of the maxima."""
         return f"FOR_{self.over.upper()}({self.name}_at, {self.columns}, {self.maxima}, {names})"
 
 
 def entry_place(over: str, cell: CellNames, packed: str) -> str:
-    """C text that finds the place of a packed cell index: of cells, or of nodes.
+    """C text that computes the position of a packed cell index: of cells, or of nodes.
 
     `packed` is the C text of the index.
     """

@@ -1,4 +1,4 @@
-"""The kernels that change a fluid: collide-stream, initial state, state from a file."""
+"""The kernels that change a fluid: collide-stream, initial state, import of a state."""
 
 from dataclasses import replace
 
@@ -16,19 +16,20 @@ const int within = node_cell[node_start[plane] + node], row = within / nx, x = w
 
 
 def flags_type(lattice) -> str:
-    """C type of the flags of a cell: a bit for itself, one for each neighbour of `beside`."""
+    """C type of the flags of a cell: one bit for itself and one for each neighbour."""
     return "uint8*" if len(lattice.beside) < 8 else "uint16*"
 
 
 class FluidKernels:
     """Generates the kernels of a model in a layout, one for each parity of its places.
 
-    `paired`: GPUs update two cells a thread. `unit`: populations are stored as multiples of
-    1 / unit, in which the step computes too, without a product for each value read or stored; an
-    equilibrium with a rho_0 of its own takes them in units of one. `rounded`: storage rounds
-    populations so coarsely that the rest population has to keep the mass. `stressed`: the flow
-    begins with given stresses; `held`: there is a kernel that steps at a velocity that stays.
-    `walled`: rows end in walls, see Grid.returning.
+    paired    GPUs update two cells per thread
+    unit      populations are stored as multiples of 1 / unit, and the step computes with them
+              without scaling each value; an equilibrium with a fixed density rho_0 scales them
+    rounded   storage rounds populations so coarsely that the rest population must conserve the mass
+    stressed  the initial state has given stresses
+    held      there is a kernel for steps at a prescribed velocity
+    walled    rows end in walls, see Grid.returning
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class FluidKernels:
         self.model, self.layout, self.lattice = model, layout, model.lattice
         self.rounded = rounded and layout.populations
         self.unit = unit if layout.populations and model.collision.equilibrium.any_unit else 1
-        # two cells a thread are loaded and stored as they are, in the unit of the storage
+        # two cells per thread are loaded and stored unscaled, in the unit of the storage
         self.paired = paired and layout.populations and self.unit == unit
         layout.check_in_place(self.lattice)
         self.grid = layout.grid(self.lattice, 1, 1, 1)
@@ -47,17 +48,17 @@ class FluidKernels:
             self.grid = replace(self.grid, returning=layout.returning(self.lattice))
 
     def all(self) -> list[KernelText]:
-        """Every kernel that changes or saves the state."""
+        """All kernels that change or export the state."""
         makers = [self.collide_stream, self.initialise, self.export_state, self.import_state]
         makers += [self.hold] * self.held
         return [make(parity) for parity in range(self.layout.parities) for make in makers]
 
     def pointer(self, way: str) -> str:
-        """The array that a step reads ("in") or writes ("out"): one and the same in place."""
+        """The array that a step reads ("in") or writes ("out"); the same one in place."""
         return f"f_{way}" if self.layout.buffers > 1 else "f"
 
     def arriving(self, kernel, parity, pointer: str, prefix: str = "f") -> list:
-        """The populations that stream into the cell; values read are called `prefix`_…."""
+        """The incoming populations of the cell; names of values begin with `prefix`."""
         read = self.reader(kernel, pointer, prefix)
         f = self.layout.arriving(self.lattice, parity, read, self.model.rest)
         return [
@@ -65,12 +66,12 @@ class FluidKernels:
         ]
 
     def left(self, kernel, parity) -> list:
-        """The populations that left the cell in the step before one of this parity."""
+        """The outgoing populations of the step before one of this parity."""
         read = self.reader(kernel, "f", "f")
         return self.layout.left(self.lattice, parity, read, self.model.rest)
 
     def reader(self, kernel, pointer: str, prefix: str):
-        """What layouts read populations by."""
+        """The function with which layouts read populations."""
 
         def read(name, place):
             return kernel.read(f"{prefix}_{name}", pointer, "store", self.grid, *place)
@@ -78,21 +79,21 @@ class FluidKernels:
         return read
 
     def collide(self, kernel, f) -> list:
-        """The Q populations that leave, from those that stream in; declares the rates."""
+        """The Q outgoing populations from the incoming ones; declares the rates."""
         return replace(self.model, unit=kernel.unit).collide(kernel, f, self.rates(kernel))
 
     def rates(self, kernel) -> dict:
-        """Name -> argument of the kernel."""
+        """{name: argument of the kernel}."""
         names = self.model.collision.arguments(1.0, self.lattice)
         return {name: kernel.argument(name, "real") for name in names}
 
     def keep(self, kernel, parity, f, pointer: str) -> None:
-        """Store what a step keeps of the populations that leave."""
+        """Store what the layout stores of the outgoing populations."""
         for place, value in self.layout.kept(self.lattice, parity, f, self.model.rest):
             kernel.write(pointer, "store", self.grid, *place, value)
 
     def left_places(self, parity) -> list:
-        """Where each stored value lies that the step before one of this parity kept."""
+        """Places of the values that the step before one of this parity stored."""
         return self.layout.writes(self.lattice, (parity - 1) % self.layout.parities)
 
     def collide_stream(self, parity):
@@ -105,7 +106,7 @@ class FluidKernels:
         return self.leave(kernel, parity, f_star)
 
     def leave(self, kernel, parity, f_star) -> KernelText:
-        """Store what leaves a cell in a step."""
+        """Store the outgoing populations of a step."""
         if not self.apart():
             self.keep(kernel, parity, f_star, self.pointer("out"))
             return kernel
@@ -115,10 +116,10 @@ class FluidKernels:
         return kernel
 
     def mass_kept(self, kernel, f_star, density=None) -> list:
-        """f* with f*_0 = density - sum_{i>0} f*_i as they are stored.
+        """f* with f*_0 = density - sum_{i>0} f*_i, in terms of the values as they are stored.
 
-        Rounding to nearest is biased where a population's distribution is not even: a decaying
-        vortex lost 3e-5 of its density in 10^4 steps. What is left is the rounding of f*_0.
+        Rounding to nearest is biased where the distribution of a population is asymmetric: a
+        decaying vortex lost 3e-5 of its density in 10^4 steps. Only the rounding of f*_0 remains.
         """
         f = [kernel.let(f"leaves_{i}", f_i) for i, f_i in enumerate(f_star) if i]
         as_stored = AsStored if kernel.unit == 1 else AsStoredOwn
@@ -140,7 +141,7 @@ class FluidKernels:
         return self.layout.buffers > 1 and all(place.offset == HERE for place in places)
 
     def initialise(self, parity):
-        """What left each cell in step -1, from rho and u."""
+        """The outgoing populations of step -1, from rho and u."""
         text = "what leaves a cell in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
         kernel = self.block_kernel("initialise", text, parity)
         kernel.argument("rho_initial", "double*")
@@ -164,7 +165,7 @@ class FluidKernels:
         return kernel
 
     def hold(self, parity):
-        """One step in which the velocity stays what it is."""
+        """One step at a prescribed velocity."""
         kernel = self.block_kernel("hold", self.model.hold.__doc__.partition("\n")[0], parity)
         kernel.argument("u_held", "real*")
         f = self.arriving(kernel, parity, self.pointer("in"))
@@ -179,14 +180,14 @@ class FluidKernels:
         return kernel
 
     def export_state(self, parity):
-        """All stored values of each cell in their order, in the storage's own bits."""
+        """All stored values of each cell in canonical order, in the bits of the storage."""
         kernel = self._state_kernel("export", "state[plane, i, row, x] = f_out_i", parity)
         for canonical, address in self._addresses(kernel, parity):
             kernel.do(f"COPY(state, {canonical}, f[{address}]);", writes="state")
         return kernel
 
     def import_state(self, parity):
-        """The inverse of the export."""
+        """The inverse of `export_state`."""
         kernel = self._state_kernel("import", "f_out_i = state[plane, i, row, x]", parity)
         for canonical, address in self._addresses(kernel, parity):
             kernel.do(f"COPY(f, {address}, state[{canonical}]);", writes="f")
@@ -199,7 +200,7 @@ class FluidKernels:
         return kernel
 
     def _addresses(self, kernel, parity):
-        """C text, for each stored value, of its indices in the canonical state and in the field."""
+        """C text of the indices of each stored value in the canonical state and in the field."""
         places = self.left_places(parity)
         for i, place in enumerate(places):
             canonical = f"(((plane - origin) * {len(places)} + {i}) * rows + row) * nx + x"
@@ -208,14 +209,14 @@ class FluidKernels:
     def block_kernel(
         self, role: str, equations: str, parity: int | None = None, grid=None
     ) -> KernelText:
-        """A kernel that also touches plain arrays, which hold the planes from `origin` on."""
+        """A kernel that also uses plain arrays, which begin at plane `origin`."""
         grid = grid or self.grid
         kernel = KernelText(role, grid.over, equations, parity=parity)
         self.find_cell(kernel, grid)
         return kernel
 
     def find_cell(self, kernel: KernelText, grid) -> None:
-        """Declare `cell`, the place of the kernel's cell in plain arrays, and its row and x."""
+        """Declare `cell`, the index of the kernel's cell in plain arrays, and its row and x."""
         kernel.sizes(grid)
         kernel.argument("origin", "int64")
         if grid.over == "nodes":

@@ -1,4 +1,4 @@
-"""The equations of one fluid as symbols: rho and u of populations, collision, initial state."""
+"""The equations of one fluid as symbols: rho and u, collision, initial state."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from mpilbm.physics.lattices import AXES, Lattice
 
 @dataclass(frozen=True)
 class Model:
-    """A lattice with a collision, a force (or None) and the kind of storage.
+    """A lattice with a collision, a force (or None) and the form of storage.
 
-    With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0); `density` is what the
-    stored ones add up to: rho - 1, or rho without offset. Populations, densities and momenta are
-    multiples of 1 / `unit`, which is 1 unless the equilibrium is the same in any unit of mass.
+    With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0). `density` is the sum of the
+    stored ones: rho - 1, or rho without offset. Populations, densities and momenta are multiples of
+    1 / `unit`, which is 1 unless the equilibrium is the same in any unit of mass.
     """
 
     lattice: Lattice
@@ -26,7 +26,7 @@ class Model:
     unit: int = 1
 
     def structure(self) -> dict:
-        """All that shapes the kernel text, as plain data."""
+        """Everything that changes the kernel text, as plain data."""
         return {
             "lattice": self.lattice.name,
             "collision": self.collision.structure(),
@@ -47,13 +47,13 @@ class Model:
         return [self.unit * given(kernel, value, self.lattice) for value in values]
 
     def rest(self, density):
-        """rho from what the stored populations add up to."""
+        """rho from the sum of the stored populations."""
         return self.unit + density if self.offset else density
 
     def macroscopic(self, kernel, f, half: int):
         """density, rho, u of Q populations; u = (sum_i c_i f_i + half F/2) / rho, or over rho_0.
 
-        `half` is +1 for what streams in and -1 for what leaves the cell.
+        `half` is +1 for incoming and -1 for outgoing populations.
         """
         density = kernel.let("density", sum(f))
         rho = kernel.let("rho", self.rest(density))
@@ -67,22 +67,22 @@ class Model:
 
     @property
     def half(self) -> int:
-        """1 where the velocity that collides holds half of the force, else 0."""
+        """1 where the velocity of the collision includes half of the force, else 0."""
         return int(self.forcing is not None and self.forcing.inside)
 
     def source(self, density, rho, u, F):
-        """The force term F_i at the velocity that collides, or None."""
+        """The force term F_i at the velocity of the collision, or None."""
         if self.forcing is None:
             return None
         return self.forcing.source(self.lattice, self.collision, density, rho, u, F)
 
     def collide(self, kernel, f, rates: dict) -> list:
-        """The Q populations that leave a cell, from those that stream in."""
+        """The Q outgoing populations of a cell, from the incoming ones."""
         density, rho, u = self.macroscopic(kernel, f, self.half)
-        return self.leaving(f, density, rho, u, self.force(kernel), rates, kernel.let)
+        return self.collide_at(f, density, rho, u, self.force(kernel), rates, kernel.let)
 
-    def leaving(self, f, density, rho, u, F, rates: dict, let=unnamed) -> list:
-        """The same at the velocity u that collides, with a force F; `let` as for Collision."""
+    def collide_at(self, f, density, rho, u, F, rates: dict, let=unnamed) -> list:
+        """The outgoing populations at a given velocity u and force F; `let` as for Collision."""
         source = self.source(density, rho, u, F)
         inside = source if self.half else None
         if self.collision.closure:
@@ -103,7 +103,7 @@ class Model:
         return {(a, b): v - mean if a == b else v for (a, b), v in stress.items()}
 
     def local_rates(self, stress, rho, rates: dict, let) -> dict:
-        """The rates of a cell with this stress, from those of the fluid."""
+        """The rates in a cell with this stress, from those of the fluid."""
         closure, collision = self.collision.closure, self.collision
         own = {name: rates[name] for name in closure.arguments(self.lattice)}
         rates = {name: rate for name, rate in rates.items() if name not in own}
@@ -114,11 +114,11 @@ class Model:
         return collision.local_rates(rates, omega)
 
     def initial(self, kernel, density, u, stress=None, rates=None) -> list:
-        """What leaves a cell at rho and u in equilibrium: feq_i + F_i / 2.
+        """Outgoing populations of a cell at rho and u in equilibrium: feq_i + F_i / 2.
 
-        With the force outside the collision feq_i + F_i, at the velocity that collides. With
-        `stress`, the second moments sum_i c_i c_i (f_i - feq_i) of a flow, what a collision at
-        these `rates` makes of feq_i - F_i / 2 + w_i Q_i : stress / (2 cs4).
+        With the force outside the collision feq_i + F_i, at the velocity of the collision. With
+        `stress`, the second moments sum_i c_i c_i (f_i - feq_i) of a flow, the result of a
+        collision at these `rates` of feq_i - F_i / 2 + w_i Q_i : stress / (2 cs4).
         """
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
         u = self._colliding(kernel, rho, u, F)
@@ -129,13 +129,13 @@ class Model:
             if source is not None and self.half:
                 f = _sum(f, [-F_i / 2 for F_i in source])
             f = [kernel.let(f"f_{i}", f_i) for i, f_i in enumerate(f)]
-            return self.leaving(f, density, rho, u, F, rates, kernel.let)
+            return self.collide_at(f, density, rho, u, F, rates, kernel.let)
         if source is None:
             return feq
         return _sum(feq, [F_i / 2 for F_i in source] if self.half else source)
 
     def _colliding(self, kernel, rho, u, F) -> list:
-        """The velocity that collides, of a fluid that moves at u."""
+        """The velocity of the collision, of a fluid that moves at u."""
         if self.half or self.forcing is None:
             return u
         push = self.collision.velocity(F, rho)
@@ -158,7 +158,7 @@ class Model:
         directions = zip(self.lattice.w, self.lattice.c, strict=True)
         added = [w * dot(c, lack) / self.lattice.cs2 for w, c in directions]
         held = [kernel.let(f"held_{i}", f_i) for i, f_i in enumerate(_sum(f, added))]
-        f_star = self.leaving(held, density, rho, u, F, rates, kernel.let)
+        f_star = self.collide_at(held, density, rho, u, F, rates, kernel.let)
         return _sum(f_star, [(rate - 1) * each for each in added])
 
 

@@ -1,24 +1,24 @@
-"""Kernels over the fluid nodes of planes: neighbours' values go through lines on a CPU."""
+"""Kernels over the fluid nodes of planes: on a CPU neighbours are accessed through line buffers."""
 
 from mpilbm.codegen.kernel_text import HEAD, KernelText
 from mpilbm.layouts import HERE
 
 
 class NodeText(KernelText):
-    """A step of the nodes: on CPUs, what tables point to is fetched, and sent, line by line.
+    """A step of the nodes; a CPU gathers the values of neighbours into lines and scatters them.
 
-    So what is computed in between uses whole vectors. A GPU reads and writes at once.
+    The computation in between then uses whole vectors. A GPU reads and writes directly.
     """
 
     line_parameters = "NODE_LINE_PARAMETERS"
 
     def __init__(self, role: str, equations: str, unit: int, parity: int):
         super().__init__(role, "nodes", equations, unit, parity=parity, phase="collide")
-        self.fetched: list[str] = []  # C text of what fills line 0, 1, …
-        self.scattered: list[str] = []  # and of what sends them
+        self.fetched: list[str] = []  # C statements that fill line 0, 1, …
+        self.scattered: list[str] = []  # and that scatter them
 
     def read(self, name, pointer, type, grid, slot, offset, cell=None):
-        """Load a value, through its line if it is a neighbour's."""
+        """Load a value; through a line if it belongs to a neighbour."""
         value = super().read(name, pointer, type, grid, slot, offset, cell)
         if offset != HERE:
             line = len(self.fetched)
@@ -30,7 +30,7 @@ class NodeText(KernelText):
         return value
 
     def write(self, pointer, type, grid, slot, offset, expression):
-        """Store a value, through its line if it is a neighbour's."""
+        """Store a value; through a line if it belongs to a neighbour."""
         super().write(pointer, type, grid, slot, offset, expression)
         if offset != HERE:
             line, (_, expressions, _) = len(self.scattered), self.statements.pop()
@@ -40,11 +40,11 @@ class NodeText(KernelText):
             self.scattered.append(f"SCATTER({pointer}, {base}, {entry}, {line});")
 
     def lines(self):
-        """As many as are fetched, or as are sent."""
+        """The number of lines: as many as are gathered or scattered."""
         return max(map(len, (self.fetched, self.scattered, self.sent)))
 
     def functions(self, declared):
-        """On CPUs, what fetches the lines and what sends them, of `count` nodes."""
+        """On CPUs, the functions that gather and scatter the lines of `count` nodes."""
         if not self.lines():
             return ""
         sent = [
@@ -62,7 +62,7 @@ class NodeText(KernelText):
         return f"#ifndef __CUDACC__\n{''.join(texts)}#endif\n"
 
     def driver(self, names):
-        """Line by line where there is any."""
+        """A loop over lines of nodes, if there are any."""
         name, lines = self.name, self.lines()
         if not lines:
             return super().driver(names)

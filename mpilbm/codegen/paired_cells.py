@@ -7,13 +7,13 @@ from mpilbm.layouts.grid import CELL, CellNames, Grid
 class PairText(KernelText):
     """A kernel that only reads and writes places of one field, each value once.
 
-    On a GPU a thread updates the cells x and x + 1, x even: rows start at multiples of many
-    values, so the two values of a place are one access, unless the place lies beside the cell
-    along x. That halves the addresses and half of the accesses; with 16-bit storage they hold
-    back a kernel of one cell a thread. Both cells take the equations from one text, so that their
-    bits are those of single cells. Where rows are staggered, neighbours along x have the numbers
-    of the cells themselves in every other row, and are one access there, too; the threads of a
-    warp go the same way.
+    A GPU thread updates the cells x and x + 1, x even. Rows start at multiples of many values, so
+    the two values of a place are one access, unless the place is next to the cell along x. This
+    halves the number of addresses and reduces that of accesses; with 16-bit storage they limit a
+    kernel with one cell per thread. The equations are in one function for both cells, so their
+    results are those of single cells in every bit. In staggered rows, neighbours along x have the
+    number of the cell itself in every other row, and there they are one access, too; all threads of
+    a warp take the same branch.
     """
 
     parts = ("at", "pair")
@@ -23,7 +23,7 @@ class PairText(KernelText):
         self.grid = grid
 
     def functions(self, declared):
-        """The equations from array to array, and the function of two cells."""
+        """The equations from array to array, and the function for two cells."""
         reals = [name for name in self._sorted() if self.arguments[name] == "real"]
         numbers = "".join(f", real {name}" for name in (*reals, *self.coordinates))
         values = f"{self.name}_values(const real* RESTRICT arrives, real* RESTRICT leaves{numbers})"
@@ -39,7 +39,7 @@ class PairText(KernelText):
         return f"{super().functions(declared)}#ifdef __CUDACC__\n{text}#endif\n"
 
     def _values(self) -> list[str]:
-        """The body, with all that it reads in one array and all that it stores in another."""
+        """The body, with all values read from one array and stored in another."""
         inner = KernelText(self.name, self.over, self.equations)
         inner.definitions = self.definitions
         inner.loads = {value: f"arrives[{k}]" for k, value in enumerate(self.loads)}
@@ -55,7 +55,7 @@ class PairText(KernelText):
         return [centre(index(cell)) for index, _ in self.coordinates.values()]
 
     def _by_parity(self, access, places) -> list[str]:
-        """C lines that load or store all places, for both kinds of rows where there are two."""
+        """C lines that load or store all places, for both kinds of rows if there are two."""
         level = (-1, 1) if self.grid.staggered and any(p.offset[2] for p in places) else (0,)
         odd, *even = ([access(k, p, side) for k, p in enumerate(places)] for side in level)
         return ["if (ODD) {", *odd, "} else {", *even[0], "}"] if even else odd
@@ -82,9 +82,9 @@ class PairText(KernelText):
         )
 
     def _addresses(self, place, level: int) -> tuple[str, str | None]:
-        """Of the values of both cells, None for the second where it follows the first.
+        """The addresses for both cells; None for the second if it follows the first.
 
-        `level`: the step along x of the neighbours that have the numbers of the cells.
+        `level`: the step along x to the neighbours that have the numbers of the cells.
         """
         plane, row, beside = place.offset
         first = self.grid.address(place.slot, (plane, row, 0))

@@ -1,4 +1,4 @@
-"""SymPy expressions -> C text that a C compiler and NVRTC read alike."""
+"""SymPy expressions to C text that is valid for C compilers and for NVRTC."""
 
 from sympy import Function, Mul, Rational, Symbol, fraction
 from sympy.printing.c import C99CodePrinter
@@ -6,20 +6,20 @@ from sympy.printing.precedence import PRECEDENCE
 
 
 class AsStored(Function):
-    """What comes back of a value that is stored: narrowed and widened."""
+    """A value after storing and loading: narrowed and widened."""
 
 
 class AsStoredOwn(Function):
-    """The same of a multiple of 1 / unit."""
+    """AsStored of a multiple of 1 / unit."""
 
 
 class KernelPrinter(C99CodePrinter):
-    """Numbers in the kernel's precision, small integer powers as products.
+    """Numbers in the precision of the kernel, small integer powers as products.
 
-    `R(a.0 / b.0)` is a rational in type `real`, folded by the compiler. Where a product is added,
-    MAD(a, b, c) = c + a*b or NMAD(a, b, c) = c - a*b says what a GPU may round once: left to a
-    compiler, the same sum would be rounded otherwise in another kernel. DIVIDE, QUOTIENT and
-    LOG2_1P are what `[precision] intrinsics` makes quicker.
+    `R(a.0 / b.0)` is a fraction in type `real`, evaluated by the compiler. Where a product is
+    added, MAD(a, b, c) = c + a*b or NMAD(a, b, c) = c - a*b states what a GPU may round once.
+    Otherwise the compiler would decide, and could round the same sum differently in another kernel.
+    DIVIDE, QUOTIENT and LOG2_1P are the operations that `[precision] intrinsics` makes faster.
     """
 
     largest_product = 6
@@ -101,7 +101,7 @@ def _signed(term):
 
 
 def _product(term):
-    """The two factors of a term without sign, or None; a quotient is no product."""
+    """The two factors of a term without sign, or None; a quotient is not a product."""
     factors = term.as_ordered_factors()
     if any(f.is_Pow and f.exp.is_negative for f in factors):
         return None
@@ -119,5 +119,5 @@ def c_text(expression) -> str:
 
 
 def symbol(name: str) -> Symbol:
-    """A real symbol; kernels name all their values so."""
+    """A real symbol; all values of kernels have such symbols."""
     return Symbol(name, real=True)

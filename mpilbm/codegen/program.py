@@ -1,4 +1,4 @@
-"""The result of code generation: one kernel text and a description of each kernel in it."""
+"""The result of code generation: one kernel text and a description of each kernel."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -54,7 +54,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class SweepSizes:
-    """Sizes of the moment sweep: stored values a cell, deposits, and rows around a tile."""
+    """Sizes of the moment sweep: stored values per cell, deposits, and rows around a tile."""
 
     values: int
     deposits: int

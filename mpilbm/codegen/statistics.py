@@ -1,4 +1,4 @@
-"""The kernels that add a sample of rho and u to sums: one for each row, or one for each column."""
+"""The kernels that add a sample of rho and u to sums: one per row, or one per column."""
 
 from mpilbm.codegen.kernel_text import KernelText, RowSums
 from mpilbm.codegen.kernels import CELL, flags_type
@@ -9,7 +9,7 @@ EQUATIONS = "d = (rho, u) - shift; sums of d_rho, d_a and d_a d_b, in double"
 
 
 class ColumnSums(KernelText):
-    """A kernel that adds to sums at each x, the rows of a plane one after another."""
+    """A kernel that adds to sums at each x, over the rows of a plane in their order."""
 
     def __init__(self, role: str, equations: str):
         super().__init__(role, "columns", equations)
@@ -21,14 +21,14 @@ class ColumnSums(KernelText):
 
 
 def sample_rows(lattice) -> KernelText:
-    """sums[plane, row, k] += what the fluid cells of the row add."""
+    """sums[plane, row, k] += contributions of the fluid cells of the row."""
     kernel = RowSums("sample_rows", EQUATIONS)
     kernel.columns = _add(kernel, lattice, "(plane - origin) * rows + row", "total[{}]")
     return kernel
 
 
 def sample_columns(lattice) -> KernelText:
-    """sums[plane, row, x, k] += what a fluid cell adds; `kept_rows` is 1 or all rows."""
+    """sums[plane, row, x, k] += contributions of a fluid cell; `kept_rows` is 1 or all rows."""
     kernel = ColumnSums("sample_columns", EQUATIONS)
     kernel.argument("kept_rows", "int")
     row = "(kept_rows > 1 ? row : 0)"
@@ -39,7 +39,7 @@ def sample_columns(lattice) -> KernelText:
 
 
 def _add(kernel: KernelText, lattice, place: str, target: str) -> int:
-    """The statements; returns how many numbers they add to."""
+    """Add the statements; returns the number of sums."""
     D, flags = lattice.D, flags_type(lattice)
     arguments = {"nx": "int", "rows": "int", "first": "int64", "flags": flags}
     arguments |= {"odd": "int"} if lattice.staggered else {}

@@ -1,4 +1,4 @@
-"""A kernel over the cells beside bodies: pressure and viscous stress in the step to come."""
+"""A kernel over the cells next to bodies: pressure and viscous stress in the current step."""
 
 from mpilbm.codegen.boundary_kernels import EntryText
 from mpilbm.codegen.kernels import FluidKernels
@@ -6,11 +6,11 @@ from mpilbm.physics.algebra import dot, pairs
 
 
 def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
-    """rho - 1 and the stresses xx, xy, … of each listed cell once, with what was staged for it.
+    """rho - 1 and the stresses xx, xy, … of each listed cell, with the staged incoming populations.
 
-    sigma_ab = -sum_i c_a c_b (g_i - feq_i(rho, u)), g_i = (f_out_i + f_in_i) / 2, and rho and u are
-    those of g. Half of what a collision does to the moments is in g: whatever its rates, g holds
-    the momentum flux of the fluid, and half of the force.
+    sigma_ab = -sum_i c_a c_b (g_i - feq_i(rho, u)), g_i = (f_out_i + f_in_i) / 2, with rho and u of
+    g. g includes half of the change of the moments in a collision. At any relaxation rates it
+    therefore has the momentum flux of the fluid, and half of the force.
     """
     model, lattice = fluid.model, fluid.lattice
     text = "rho - 1, -sum c_a c_b (g - feq), g = (f_out + f_in) / 2"

@@ -1,16 +1,16 @@
-"""Memory layouts: what of a cell is stored, where it is read and written, and nothing else.
+"""Memory layouts: which values of a cell are stored, and where they are read and written.
 
-A layout of populations states three places, for direction i and the parity of the step
-(step % parities):
+Imports only `physics`, `registry` and lower layers. To add a layout, write one file with a class
+derived from `Layout` and `@register("layouts", name)`. A layout of populations defines two places,
+for direction i and the parity of the step (step % parities):
 
-    gather(i)    the population that streams into the cell at the beginning of the step
-    scatter(i)   what the step stores of the population that leaves along c_i
-    f_out(i)     the population that left the cell in the step before: its scatter
+    gather(i)    the incoming population f_i at the beginning of the step
+    scatter(i)   the outgoing population f*_i at its end
 
-A place is (slot, offset): the slot is a value's index, the offset a multiple of c_i. Ghost
-planes, messages, in-place safety and the addresses of boundaries are derived from these. What all
-others see is `arriving`, `left` and `kept`; a layout that stores other values than populations
-states these itself.
+A place is (slot, offset): the slot is the index of a stored value, the offset is (plane, row, x)
+from the cell. Ghost planes, messages, in-place safety and the addresses of boundaries are derived
+from these. Other modules use `arriving`, `left` and `kept`; a layout that stores other values than
+populations defines these three itself.
 """
 
 from collections.abc import Callable
@@ -34,12 +34,14 @@ Read = Callable[[int | str, Place], object]  # (name of the value, its place) ->
 
 
 class Layout(Parameters):
-    """A fluid's state in memory. `buffers` arrays; the places repeat every `parities` steps.
+    """How the state of a fluid lies in memory. The places repeat every `parities` steps.
 
-    `dense`: all cells of a row are stored, as populations that come from where c_i points.
-    `populations`: what is stored are populations, so that a boundary can write what enters to
-    where the step reads it; else the listed cells are computed anew. `sweep`: CUDA devices have a
-    kernel of its own for the bulk. `listed`: fluid cells alone are stored, and found in tables.
+    buffers      number of arrays; 1: in place
+    dense        all cells of a row are stored, so that neighbours are found by their offset
+    listed       only fluid cells are stored, and neighbours are found in tables
+    populations  the stored values are populations: a boundary can write incoming populations to
+                 where the step reads them; otherwise its cells are computed again
+    sweep        CUDA devices have a special kernel for the bulk
     """
 
     buffers: ClassVar[int] = 1
@@ -50,31 +52,31 @@ class Layout(Parameters):
     listed: ClassVar[bool] = False
 
     def gather(self, lattice, i: int, parity: int) -> Place:
-        """Where the population that streams into the cell along c_i is read."""
+        """Where the incoming population along c_i is read."""
         raise NotImplementedError
 
     def scatter(self, lattice, i: int, parity: int) -> Place:
-        """Where the population that leaves the cell along c_i is written."""
+        """Where the outgoing population along c_i is written."""
         raise NotImplementedError
 
     def f_out(self, lattice, i: int, parity: int) -> Place:
-        """Where, in a step of this parity, the population lies that left in the step before."""
+        """Where, in a step of this parity, the outgoing population of the previous step is."""
         return self.scatter(lattice, i, (parity - 1) % self.parities)
 
     def slots(self, lattice) -> tuple[int, ...]:
-        """Where in a plane of memory each stored value of a cell lies; as many as are stored."""
+        """The position in a plane of memory of each stored value of a cell."""
         return lattice.slots
 
     def arriving(self, lattice, parity: int, read: Read, rest) -> list:
-        """Q expressions: the populations that stream into the cell. `rest(density)` is rho."""
+        """Q expressions of the incoming populations of the cell. `rest(density)` is rho."""
         return [read(i, self.gather(lattice, i, parity)) for i in range(lattice.Q)]
 
     def left(self, lattice, parity: int, read: Read, rest) -> list:
-        """Q expressions: the populations that left the cell in the step before."""
+        """Q expressions of the outgoing populations of the cell in the previous step."""
         return [read(i, self.f_out(lattice, i, parity)) for i in range(lattice.Q)]
 
     def kept(self, lattice, parity: int, f, rest) -> list[tuple[Place, object]]:
-        """(place, expression) of all that a step stores, from the Q populations that leave."""
+        """(place, expression) of all values that a step stores, from the Q outgoing populations."""
         return [(self.scatter(lattice, i, parity), f_i) for i, f_i in enumerate(f)]
 
     def reads(self, lattice, parity: int) -> list[Place]:
@@ -88,24 +90,26 @@ class Layout(Parameters):
         return [place for place, _ in self.kept(lattice, parity, [0] * lattice.Q, _one)]
 
     def grid(self, lattice, planes: int, rows: int, nx: int, fluid=None, ghost: int = 1) -> Grid:
-        """Allocation, strides and neighbours of a slab with `ghost` planes on either side.
+        """Allocation, strides and neighbours of a slab with `ghost` planes on each side.
 
-        `fluid`: fluid cells of each plane, of the ghost planes, and of one more on either side.
+        `fluid`: number of fluid cells of each plane, of the ghost planes and of one more plane on
+        each side.
         """
         slots, staggered = self.slots(lattice), lattice.staggered
         return Grid.dense("f", planes, rows, nx, slots, ghost, staggered)
 
     def problems(self, case) -> list[str]:
-        """Refuse lattices that leave nodes out, where neighbours are not found by their offsets."""
+        """Errors: a staggered lattice in a layout that finds neighbours in tables."""
         if self.dense or not case.lattice.staggered:
             return []
         whole = ", ".join(name for name in names("layouts") if find("layouts", name).dense)
         return [f"{self.name} is not defined on {case.lattice.name}; allowed: {whole}"]
 
     def returning(self, lattice) -> tuple[int, ...]:
-        """For each slot that of what left a cell against it, if all that left lies at home.
+        """For each slot that of the population that left the same cell in the opposite direction.
 
-        Then a step can take what half-way walls return from there by itself. Empty otherwise.
+        A step can then perform half-way bounce-back from there without a boundary list. Empty
+        unless all outgoing populations are stored in their own cell.
         """
         if not self.dense or self.parities > 1 or lattice.staggered:
             return ()
@@ -116,11 +120,14 @@ class Layout(Parameters):
         return tuple(there[k] for k in range(lattice.Q))
 
     def structure(self) -> dict:
-        """What shapes the kernel text."""
+        """What changes the kernel text."""
         return self.model_dump()
 
     def check_in_place(self, lattice) -> None:
-        """Every location must be touched by one cell only, else threads race: raises ValueError."""
+        """Raise ValueError unless each location is used by one cell only: else threads race.
+
+        Applies to layouts with one buffer.
+        """
         if self.buffers > 1:
             return
         for parity in range(self.parities):

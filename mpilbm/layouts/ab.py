@@ -14,9 +14,9 @@ class AB(Layout):
     buffers = 2
 
     def gather(self, lattice, i, parity):
-        """From where it comes."""
+        """In the neighbour from which it comes."""
         return Place(i, against(lattice.offset(i)))
 
     def scatter(self, lattice, i, parity):
-        """Where the cell is."""
+        """In the cell."""
         return Place(i, HERE)

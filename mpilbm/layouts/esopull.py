@@ -1,4 +1,4 @@
-"""One array; each step reads half of a cell's populations at home and half from neighbours."""
+"""One array; each step reads half of the populations from the cell, half from neighbours."""
 
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.registry import register
@@ -6,26 +6,26 @@ from mpilbm.registry import register
 
 @register("layouts", "esopull")
 class EsoPull(Layout):
-    """In place, half the memory of `ab`; every step is alike. [Lehmann 2022, Computation 10, 92].
+    """In place, half the memory of `ab`; all steps are alike. [Lehmann 2022, Computation 10, 92].
 
-    Of each pair of opposite directions one, the forward one, is read at home and pushed to the
-    next cell, the other is fetched from there and stored at home; the two swap slots every step.
-    Forward points to higher planes, so that a slab has one message a face.
+    Of each pair of opposite directions the forward one is read from the cell and written to the
+    next cell; the other is read from there and written to the cell. The two swap slots every step.
+    Forward directions point to higher planes, so that a slab sends one message per face.
     """
 
     parities = 2
 
     def gather(self, lattice, i, parity):
-        """Forward at home, backward from where it comes."""
+        """Forward: in the cell. Backward: in the neighbour from which it comes."""
         slot = i if parity else lattice.opp[i]
         return Place(slot, HERE if _forward(lattice, i) else against(lattice.offset(i)))
 
     def scatter(self, lattice, i, parity):
-        """Forward into the next cell, backward at home, each in the other's slot."""
+        """Forward: in the next cell. Backward: in the cell. Each in the slot of the opposite."""
         slot = lattice.opp[i] if parity else i
         return Place(slot, lattice.offset(i) if _forward(lattice, i) else HERE)
 
 
 def _forward(lattice, i: int) -> bool:
-    """One of each pair: the one with the larger (plane, row, x); not the rest population."""
+    """Whether c_i is the one of its pair with the larger (plane, row, x); False for c_0 = 0."""
     return lattice.offset(i) > HERE

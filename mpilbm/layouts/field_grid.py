@@ -1,4 +1,4 @@
-"""Memory of the fields that cells show their neighbours, with the cells beyond walls."""
+"""Memory of the fields of a coupling, including cells beyond walls."""
 
 from dataclasses import dataclass
 
@@ -7,31 +7,32 @@ from mpilbm.layouts.grid import CACHE_SET, CELL, LINE, CellNames, Grid
 
 @dataclass(frozen=True)
 class FieldGrid(Grid):
-    """A dense field whose neighbours are read, and not only what crosses a link once.
+    """A dense field whose cells are read by several neighbours.
 
-    So where the box ends, the cells beyond have places of their own: `walled` says whether it ends
-    along rows, and along x; elsewhere these wrap around. A row starts a LINE late, which holds the
-    cell before the first. Planes have ghosts as ever.
+    Unlike a population, a value beyond the end of the box is read by several cells, so these cells
+    are stored. `walled`: whether the box ends in walls along rows and along x; otherwise these wrap
+    around. The first cell of a row is at position LINE; the cell before it is in the padding.
+    Planes have ghost layers as in `Grid`.
     """
 
     walled: tuple[bool, bool] = (False, False)
 
     @classmethod
     def of(cls, case, planes: int, rows: int, nx: int) -> "FieldGrid":
-        """The fields of the coupling of a case on a slab; its shown fields come first."""
+        """The fields of a case's coupling on a slab; fields that neighbours read come first."""
         rows_wrap = case.dimensions == 2 or case.domain.periodic[1]
         walled = not rows_wrap, not case.domain.periodic[0]
         lines_a_row = 1 - (-(nx + 1) // LINE)
         lines = (rows + 2 * walled[0]) * lines_a_row
         if lines >= CACHE_SET:
             lines += (10 - lines) % CACHE_SET
-        count = len(case.coupling.shown(case)) + len(case.coupling.kept(case))
+        count = len(case.coupling.neighbour_fields(case)) + len(case.coupling.local_fields(case))
         strides = lines_a_row * LINE, lines * LINE
         slots, ghost = tuple(range(count)), case.ghost
         return cls("field", planes, rows, nx, slots, ghost, *strides, walled=walled)
 
     def address(self, slot, offset, cell: CellNames = CELL):
-        """C text of the index of a value; cells beyond the box have places of their own."""
+        """C text of the index of a value, also in cells beyond the box."""
         row, x = cell.row_at(offset[1]), f"({cell.x_at(offset[2])} + {LINE})"
         if self.walled[0]:
             row = f"({cell.row} + {1 + offset[1]})"
@@ -41,5 +42,8 @@ class FieldGrid(Grid):
         return self._index(slot, cell.plane, row, x)
 
     def index(self, plane, row, x):
-        """The index of value 0 of cells; planes counted in the array, rows and x from -1 on."""
+        """The index of value 0 of cells.
+
+        `plane` counts from the first plane of the array; rows and x start at -1.
+        """
         return plane * self.plane_stride + (row + self.walled[0]) * self.row_stride + x + LINE

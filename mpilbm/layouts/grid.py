@@ -1,9 +1,10 @@
-"""Memory of a field over a slab: allocation, strides, and the address of a neighbour.
+"""Memory of a field over a slab: allocation, strides and addresses of neighbours.
 
     f[plane, slot, row, x]      x fastest; plane = z, row = y in 3D; plane = y, one row in 2D
 
-Planes have ghosts, rows and x wrap around. Wrapping loses nothing at walls: each location is read
-by exactly one cell, and where a link crosses a wall its boundary writes it before the step.
+Planes have ghost layers; rows and x wrap around. Wrapping is correct at walls, too: each location
+is read by exactly one cell, and where a link crosses a wall its boundary writes the location before
+the step.
 """
 
 from dataclasses import dataclass
@@ -19,13 +20,13 @@ from mpilbm.layouts.packed_cells import (
     packed_x,
 )
 
-LINE = 32  # values; a row's first cell starts at a multiple of 128 bytes for 4-byte values
-CACHE_SET = 32  # lines; slots a multiple of this apart would fall on the same cache sets
+LINE = 32  # values; rows start at multiples of 128 bytes for 4-byte values
+CACHE_SET = 32  # lines; slots at a multiple of this distance would share cache sets
 
 
 @dataclass(frozen=True)
 class CellNames:
-    """C expressions of the place of a cell, from which addresses are built.
+    """C expressions of the position of a cell, from which addresses are built.
 
     `row_m`, `row_p`, `x_m`, `x_p`: the neighbours at -1 and +1, wrapped around. `cell` is a packed
     cell index of a boundary list, see `packed`.
@@ -43,14 +44,14 @@ class CellNames:
 
     @classmethod
     def suffixed(cls, end: str) -> "CellNames":
-        """Variables of another cell of the same kernel: plane_in1, row_in1, row_in1_m, …"""
+        """Variables of another cell in the same kernel: plane_in1, row_in1, row_in1_m, …"""
         places = {name: name + end for name in ("plane", "row", "x", "node", "cell")}
         sides = {f"{name}_{side}": f"{name}{end}_{side}" for name in ("row", "x") for side in "mp"}
         return cls(**places, **sides)
 
     @classmethod
     def packed(cls, cell: str) -> "CellNames":
-        """The place of a packed cell index; its neighbours have none."""
+        """The position of a packed cell index; without neighbours."""
         return cls(
             plane=f"({packed_plane(cell)})",
             row=packed_row(cell),
@@ -64,24 +65,26 @@ class CellNames:
         return (self.row, self.row_p, self.row_m)[step]
 
     def x_at(self, step: int) -> str:
-        """The number within the row at -1, 0 or +1."""
+        """The number in the row at -1, 0 or +1."""
         return (self.x, self.x_p, self.x_m)[step]
 
 
-CELL = CellNames()  # the cell that a kernel is called for
+CELL = CellNames()  # the cell for which a kernel is called
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A dense field of `len(slots)` values a cell; `slots[k]` is where value k lies in a plane.
+    """A dense field of `len(slots)` values per cell; value k is slot `slots[k]` of a plane.
 
-    `staggered`: rows whose plane + row is odd lie a node further along x (see Lattice). The
-    neighbour at x - 1 then is, in even rows, the cell before, in odd ones the one with the same
-    number; that at x + 1 has the same number in even rows, in odd ones it is the cell after. The
-    prelude's x_m and x_p are these, by `odd`, the parity of the array's first plane in the box.
+    `staggered`: rows with odd plane + row are shifted by one node along x (see Lattice). The
+    neighbour at x - 1 is the previous cell in even rows and the cell with the same number in odd
+    rows; the neighbour at x + 1 has the same number in even rows and is the next cell in odd rows.
+    The prelude defines x_m and x_p accordingly, from `odd`, the parity of the array's first plane
+    in the box.
 
-    `returning`: rows end in walls, and what a cell would read from beyond an end lies at home:
-    returning[k] is the value that left the cell against value k. Empty: rows wrap around.
+    `returning`: rows end in walls, and a population that would come from beyond an end is read from
+    the cell itself: returning[k] is the value that left the cell in the direction opposite to value
+    k. Empty: rows wrap around.
     """
 
     name: str
@@ -101,7 +104,7 @@ class Grid:
 
     @classmethod
     def dense(cls, name, planes, rows, nx, slots, ghost, staggered=False) -> "Grid":
-        """Rows padded to whole lines, slots kept off large powers of two."""
+        """A grid with rows padded to whole lines and slots away from large powers of two."""
         lines_a_row = -(-nx // LINE)
         lines = rows * lines_a_row
         if lines >= CACHE_SET:
@@ -111,39 +114,39 @@ class Grid:
 
     @property
     def plane_stride(self) -> int:
-        """Values from a plane to the next."""
+        """Number of values from one plane to the next."""
         return len(self.slots) * self.slot_stride
 
     @property
     def count(self) -> int:
-        """Values to allocate, ghost planes included."""
+        """Number of values to allocate, including ghost planes."""
         return (self.planes + 2 * self.ghost) * self.plane_stride
 
     @property
     def interior(self) -> tuple[int, int]:
-        """First owned plane, and one past the last, in planes of the array."""
+        """First owned plane, and one past the last, as numbers in the array."""
         return self.ghost, self.ghost + self.planes
 
     @property
     def within(self) -> int:
-        """The largest number that an address within a plane holds."""
+        """The largest index within a plane."""
         return self.plane_stride
 
     def piece(self, plane: int, slot: int, count: int) -> tuple[int, int]:
-        """Start and length in the array of `count` slots of a plane, from `slot` on."""
+        """Start and length in the array of `count` slots of a plane, beginning at `slot`."""
         return plane * self.plane_stride + slot * self.slot_stride, count * self.slot_stride
 
     def types(self) -> dict[str, str]:
-        """What a kernel needs to find a value, with its type."""
+        """Arguments that a kernel needs for addresses, with their types."""
         strides = {name: "int64" if name.endswith("_plane") else "int" for name in self.arguments()}
         return {"nx": "int", "rows": "int"} | strides | ({"odd": "int"} if self.staggered else {})
 
     def tables(self, geometry) -> dict:
-        """Arrays that addresses read, once the solids are known: none."""
+        """Arrays that addresses use, once the solid cells are known: none."""
         return {}
 
     def table(self, offset) -> int | None:
-        """Number of the table in which the neighbour at this offset is found: none."""
+        """Number of the table with the neighbours at this offset: none."""
         return None
 
     def unlisted(self, entries, lattice) -> list:
@@ -157,7 +160,7 @@ class Grid:
         return PackedCells.of_rows(planes, row, x)
 
     def arguments(self) -> dict[str, int]:
-        """Numbers that a kernel needs to find a value."""
+        """Values of the arguments that a kernel needs for addresses."""
         strides = {"row": self.row_stride, "slot": self.slot_stride, "plane": self.plane_stride}
         return {f"{self.name}_{way}": stride for way, stride in strides.items()}
 
@@ -171,15 +174,18 @@ class Grid:
         return f"({x} {_BEYOND[offset[2]]} {cell.x} ? {returned} : {there})"
 
     def _index(self, slot: int, plane: str, row: str, x: str) -> str:
-        """The slot is a separate term: the rest is the same for all slots."""
+        """C text of an index. The slot is a separate term: the rest is the same for all slots."""
         cell = f"({plane} * {self.name}_plane + ({row} * {self.name}_row + {x}))"
         return f"(int64)({slot}) * {self.name}_slot + {cell}"
 
 
 def velocity_grid(lattice, ghost: int, planes: int, rows: int, nx: int, more: int = 0) -> Grid:
-    """Memory of the velocity field, and of `more` values a cell; ghost planes as of populations."""
+    """Memory of the velocity field and of `more` further values per cell.
+
+    `ghost`: ghost planes, as many as the populations have.
+    """
     slots = tuple(range(lattice.D + more))
     return Grid.dense("u", planes, rows, nx, slots, ghost, lattice.staggered)
 
 
-_BEYOND = {-1: ">=", 1: "<="}  # than its cell's, once it has wrapped
+_BEYOND = {-1: ">=", 1: "<="}  # comparison with the x of the cell that is true after wrapping

@@ -1,4 +1,4 @@
-"""Fluid cells alone, their neighbours found in a table: for porous media."""
+"""Only fluid cells are stored; neighbours are found in a table. For porous media."""
 
 from functools import cache
 
@@ -11,11 +11,12 @@ from mpilbm.registry import find, make, names, register
 
 @register("layouts", "indirect")
 class Indirect(Layout):
-    """Memory and time in proportion to the fluid cells; `streaming` is a layout of populations.
+    """Memory and time proportional to the number of fluid cells.
 
-    A table holds 4 bytes for each neighbour that a step looks for: half as much with esopull, which
-    looks forward only. Vorticity and its sums still take fields over all cells, made when asked
-    for. What enters at walls that move is staged.
+    `streaming` is a layout of populations. The table needs 4 bytes for each neighbour that a step
+    uses: half as much with esopull, which uses forward directions only. Vorticity and its sums
+    still need fields over all cells, which are allocated when an output requires them. Incoming
+    populations at moving walls are staged.
     """
 
     streaming: str = Field("aa", description="layout of the populations: ab, aa, esopull")
@@ -34,35 +35,35 @@ class Indirect(Layout):
 
     @property
     def buffers(self) -> int:
-        """As the streaming."""
+        """As in the layout `streaming`."""
         return _layout(self.streaming).buffers
 
     @property
     def parities(self) -> int:
-        """As the streaming."""
+        """As in the layout `streaming`."""
         return _layout(self.streaming).parities
 
     def gather(self, lattice, i, parity):
-        """As the streaming."""
+        """As in the layout `streaming`."""
         return _layout(self.streaming).gather(lattice, i, parity)
 
     def scatter(self, lattice, i, parity):
-        """As the streaming."""
+        """As in the layout `streaming`."""
         return _layout(self.streaming).scatter(lattice, i, parity)
 
     def f_out(self, lattice, i, parity):
-        """As the streaming."""
+        """As in the layout `streaming`."""
         return _layout(self.streaming).f_out(lattice, i, parity)
 
     def grid(self, lattice, planes, rows, nx, fluid=None, ghost=1):
-        """Memory of the fluid cells; without their number, of none."""
+        """The memory of the fluid cells; without `fluid`, of none."""
         offsets = tuple(sorted({place.offset for place in self._away(lattice)}))
         fluid = [0] * (planes + 2 * ghost + 2) if fluid is None else fluid
         turned = self._turned(lattice, offsets)
         return NodeGrid("f", planes, rows, nx, self.slots(lattice), offsets, turned, fluid, ghost)
 
     def _away(self, lattice) -> set[Place]:
-        """All places outside the cell that a step touches."""
+        """All places outside the cell that a step reads or writes."""
         touched = {
             place
             for parity in range(self.parities)
@@ -72,21 +73,22 @@ class Indirect(Layout):
         return {place for place in touched if place.offset != HERE}
 
     def _turned(self, lattice, offsets) -> tuple[tuple[int, int], ...]:
-        """For each offset the slot looked for there, and that of the opposite direction.
+        """For each offset, the slot that is used there and the slot of the opposite direction.
 
-        Empty unless, with the latter at home in place of the former in a missing neighbour, each
-        population is read from where the one that left against it was written.
+        With the opposite slot of the cell itself in place of a missing neighbour, each population
+        must be read from where the population in the opposite direction was written. Empty where
+        that is not so.
         """
         away = {place.offset: place.slot for place in self._away(lattice)}
 
-        def at_home(place):
+        def in_cell(place):
             return place if place.offset == HERE else Place(lattice.opp[place.slot], HERE)
 
         for i in range(1, lattice.Q):
             for parity in range(self.parities):
                 read = self.gather(lattice, i, parity)
                 left = self.f_out(lattice, lattice.opp[i], parity)
-                if at_home(read) != at_home(left):
+                if in_cell(read) != in_cell(left):
                     return ()
         slots = self.slots(lattice)
         return tuple((slots[away[o]], slots[lattice.opp[away[o]]]) for o in offsets)

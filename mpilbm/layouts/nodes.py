@@ -1,12 +1,13 @@
-"""Memory of a field over the fluid cells of a slab alone, and the tables that find a value.
+"""Memory of a field over the fluid cells of a slab, and the tables of neighbours.
 
-    f[plane][slot, node]      nodes: the fluid cells of a plane in order of row and x
+    f[plane][slot, node]      nodes: the fluid cells of a plane in the order of row and x
 
-A neighbour is found in a table. Where it is solid, or beyond a wall, the value lies in a place that
-no other cell reaches, since the neighbour of that place on the other side is missing as well: every
-missing link has a place of its own, and no memory is added. With some layouts the node's own
-place for the opposite direction is such a one, and what left the cell comes back from there by
-itself: half-way bounce back without a list. Planes that other slabs write to are left out of that.
+Neighbours are found in tables. Where a neighbour is solid or beyond a wall, the table points to a
+location that no other cell uses: the neighbour on the opposite side of that location's cell is
+missing as well. Every missing link thus has its own location, and no memory is added. With some
+layouts this can be the slot of the opposite direction of the node itself: the outgoing population
+then returns from there, which is half-way bounce-back without a boundary list. Planes to which
+other slabs write are excluded.
 """
 
 from dataclasses import dataclass
@@ -23,11 +24,13 @@ TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*
 
 @dataclass(frozen=True, eq=False)
 class NodeGrid:
-    """A field of `len(slots)` values a fluid cell; `slots[k]` is where value k lies in a plane.
+    """A field of `len(slots)` values per fluid cell; value k is slot `slots[k]` of a plane.
 
-    `fluid`: fluid cells of each plane, of the ghost planes and of one more on either side (0 beyond
-    a wall). `offsets`: those at which a kernel finds neighbours. `turned`: for each of them the
-    slots of a plane that hold what is found there and what comes back; empty if nothing does.
+    fluid    number of fluid cells of each plane, of the ghost planes and of one more plane on each
+             side (0 beyond a wall)
+    offsets  offsets at which a kernel uses neighbours
+    turned   for each offset the slots of the value that is read there and of the population that
+             returns; empty if none returns
     """
 
     name: str
@@ -44,12 +47,12 @@ class NodeGrid:
 
     @cached_property
     def count_of(self) -> np.ndarray:
-        """Nodes of each plane of the array, ghost planes included."""
+        """Number of nodes of each plane of the array, including ghost planes."""
         return np.asarray(self.fluid[1:-1], np.int64)
 
     @cached_property
     def stride(self) -> np.ndarray:
-        """Places of a slot in each plane of the array: whole lines, an odd number of them."""
+        """Number of locations of a slot in each plane: an odd number of whole lines."""
         fluid = np.asarray(self.fluid, np.int64)
         most = np.maximum(np.maximum(fluid[:-2], fluid[1:-1]), fluid[2:])
         lines = -(-most // LINE)
@@ -57,27 +60,27 @@ class NodeGrid:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """Places of a slot before each plane of the array."""
+        """Number of locations of a slot in all lower planes, for each plane."""
         return np.cumsum(self.stride) - self.stride
 
     @property
     def places(self) -> int:
-        """Places of a slot in all planes."""
+        """Number of locations of a slot in all planes."""
         return int(self.stride.sum())
 
     @property
     def count(self) -> int:
-        """Values to allocate, ghost planes included."""
+        """Number of values to allocate, including ghost planes."""
         return len(self.slots) * self.places
 
     @property
     def interior(self) -> tuple[int, int]:
-        """First owned plane, and one past the last, in planes of the array."""
+        """First owned plane, and one past the last, as numbers in the array."""
         return self.ghost, self.ghost + self.planes
 
     @property
     def within(self) -> int:
-        """The largest number that tables hold: from a place to one in the next plane."""
+        """The largest number in the tables: the distance to a location in the next plane."""
         return 2 * len(self.slots) * self.rows * self.nx
 
     @property
@@ -87,16 +90,16 @@ class NodeGrid:
         return 4 * tables + 20 * len(self.stride)
 
     def piece(self, plane: int, slot: int, count: int) -> tuple[int, int]:
-        """Start and length in the array of `count` slots of a plane, from `slot` on."""
+        """Start and length in the array of `count` slots of a plane, beginning at `slot`."""
         stride = int(self.stride[plane])
         return len(self.slots) * int(self.start[plane]) + slot * stride, count * stride
 
     def types(self) -> dict[str, str]:
-        """What every kernel over the field takes, with its type."""
+        """Arguments of every kernel over the field, with their types."""
         return TABLES | {"node_most": "int"}
 
     def arguments(self) -> dict:
-        """Values of `types`."""
+        """Values of the arguments in `types`."""
         return {
             "node_start": self.start,
             "node_stride": self.stride,
@@ -110,7 +113,7 @@ class NodeGrid:
         return f"{base} + {f'node_next[{entry}]' if any(offset) else cell.node}"
 
     def found(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL):
-        """C text of the begin of a slot in the neighbour plane, and of the entry of the table."""
+        """C text of the begin of a slot in the neighbour's plane, and of the entry in the table."""
         plane = f"{cell.plane} {'-+'[offset[0] > 0]} 1" if offset[0] else cell.plane
         base = (
             f"{len(self.slots)} * node_start[{plane}] + {self.slots[slot]} * node_stride[{plane}]"
@@ -148,12 +151,14 @@ class NodeGrid:
         return len(self.slots) * self.start[there] + self.slots[slot] * self.stride[there] + node
 
     def tables(self, geometry) -> dict[str, np.ndarray]:
-        """The numbers of neighbours, and the cells of nodes and rows, of all owned planes.
+        """Tables of the neighbours of nodes, of their cells, and of the nodes of rows.
 
-        Also of the ghost planes next to them, as the slab that owns these has them: but for those
-        of neighbours in planes that this slab does not hold.
-        node_next[plane][table, node]: place of the neighbour in its plane; node_cell[plane][node]:
-        row * nx + x; node_row[plane, row]: nodes of the plane before this row.
+        For owned planes and ghost planes. The ghost planes have the tables of the slab that owns
+        them, except for neighbours in planes that this slab does not hold.
+
+        node_next[plane][table, node]  location of the neighbour in its plane
+        node_cell[plane][node]         row * nx + x
+        node_row[plane, row]           number of nodes of the plane in lower rows
         """
         following = np.zeros(len(self.offsets) * self.places, np.int32)
         cell = np.zeros(self.places, np.int32)
@@ -169,30 +174,30 @@ class NodeGrid:
             for number, offset in enumerate(self.offsets):
                 if numbers[1 + offset[0]] is None:
                     continue
-                beside, inside = self._beside(here, offset, geometry.wraps)
-                there = np.where(inside, numbers[1 + offset[0]][beside], -1)
+                neighbours, inside = self._shifted(here, offset, geometry.wraps)
+                there = np.where(inside, numbers[1 + offset[0]][neighbours], -1)
                 first = len(self.offsets) * start + number * stride
                 following[first : first + here.size] = self._completed(plane, number, there)
         return {"node_next": following, "node_cell": cell, "node_row": row}
 
     def _numbers(self, geometry, local: int) -> np.ndarray | None:
-        """The node of each cell of a local plane, row after row; -1 in solids; None: not held."""
+        """The node of each cell of a local plane; -1 in solids. None: the plane is not held."""
         if not -self.ghost <= local < self.planes + self.ghost:
             return None
         fluid = geometry.fluid(local).reshape(-1)
         return np.where(fluid, np.cumsum(fluid, dtype=np.int32) - 1, -1)
 
-    def _beside(self, cells, offset, wraps):
-        """Cells of a plane moved by an offset, wrapped around; which of them are in the box."""
+    def _shifted(self, cells, offset, wraps):
+        """Cells of a plane shifted by an offset and wrapped, and which of them are in the box."""
         row, x = np.divmod(cells, self.nx)
         row, x = row + offset[1], x + offset[2]
         inside = (wraps[0] | (row >= 0) & (row < self.rows)) & (wraps[1] | (x >= 0) & (x < self.nx))
         return row % self.rows * self.nx + x % self.nx, inside
 
     def _completed(self, plane: int, table: int, there: np.ndarray) -> np.ndarray:
-        """Numbers of all nodes' neighbours, with a place of its own for each that is missing (-1).
+        """The neighbours `there` of all nodes, with a separate location for each missing one (-1).
 
-        Places are counted from the begin of the slot in the neighbour plane.
+        Locations count from the begin of the slot in the neighbour's plane.
         """
         target = plane + self.offsets[table][0]
         missing = np.flatnonzero(there < 0)
@@ -201,13 +206,15 @@ class NodeGrid:
             own = self.piece(plane, back, 1)[0] - self.piece(target, slot, 1)[0]
             there[missing] = own + missing
         else:
-            free = np.ones(there.size, bool)  # among so many places some are left for all
+            free = np.ones(
+                there.size, bool
+            )  # there are at least as many free locations as missing neighbours
             free[there[(there >= 0) & (there < there.size)]] = False
             there[missing] = np.flatnonzero(free)[: missing.size]
         return there
 
     def _together(self, plane: int, target: int) -> bool:
-        """Whether the slab that owns a plane owns this neighbour plane, too."""
+        """Whether the owner of a plane also owns this neighbouring plane."""
         first, end = self.interior
         if plane < first:
             return target <= plane

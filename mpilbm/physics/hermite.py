@@ -1,20 +1,27 @@
-"""Moments of populations up to the second order, and populations from such moments."""
+"""Moments of populations up to the second order, and populations with given moments."""
 
 from mpilbm.physics.algebra import dot, pairs
 
 
 def moments_of(lattice, f):
-    """density, momentum (D) and second moments sum_i Q_i f_i of Q populations."""
+    """Density (a scalar), momentum (D) and second moments of Q populations f.
+
+        density = sum_i f_i,   momentum = sum_i c_i f_i,   Pi_ab = sum_i H2_i,ab f_i
+
+    The components of Pi are in the order of `pairs`; see `hermite` for H2.
+    """
     momentum = [dot([c[a] for c in lattice.c], f) for a in range(lattice.D)]
     second = [dot([hermite(lattice, c, a, b) for c in lattice.c], f) for a, b in pairs(lattice.D)]
     return sum(f), momentum, second
 
 
 def populations(lattice, density, momentum, second, only=None) -> list:
-    """The populations whose Hermite moments above the second order are zero.
+    """Populations with these moments, whose Hermite moments above the second order are zero.
 
-    f_i = w_i (rho + rho c_i.u / cs2 + H2_i : Pi / (2 cs4)), of all directions, or of
-    those in `only`. `second` holds the components of Pi in the order of `pairs`.
+        f_i = w_i (density + c_i.momentum / cs2 + H2_i : Pi / (2 cs4))
+
+    `second` holds the components of Pi in the order of `pairs`. Returns the populations of all
+    directions, or of those in `only`.
     """
     f = []
     for i in range(lattice.Q) if only is None else only:
@@ -26,5 +33,5 @@ def populations(lattice, density, momentum, second, only=None) -> list:
 
 
 def hermite(lattice, c, a: int, b: int):
-    """H2_ab = c_a c_b - cs2 delta_ab, the second Hermite polynomial."""
+    """H2_ab(c) = c_a c_b - cs2 delta_ab, the second Hermite polynomial."""
     return c[a] * c[b] - (lattice.cs2 if a == b else 0)

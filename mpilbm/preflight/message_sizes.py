@@ -20,7 +20,7 @@ def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
     peers = {1: slab.upper, -1: slab.lower}
     fields = []
     if case.coupling:
-        shown, beside = range(len(case.coupling.shown(case))), range(1, lattice.Q)
+        shown, beside = range(len(case.coupling.neighbour_fields(case))), range(1, lattice.Q)
         field = FieldGrid.of(case, slab.planes, *slab.shape[1:])
         reads = [Access(field.name, slot, lattice.offset(i)) for slot in shown for i in beside]
         fields = [(exchange_plan(field, (), reads), compute)] * (1 + averaged(case))

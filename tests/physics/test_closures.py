@@ -193,7 +193,7 @@ def test_refused():
         f"closure: {', '.join(COLLISIONS)}"
     )
     (line,) = changed("lattice", {"name": "D3Q13"}, FCC)
-    assert line.startswith("collision.closure: D3Q13 has two rates for shear, a closure gives one;")
+    assert line.startswith("collision.closure: D3Q13 has two shear rates, a closure computes one;")
     (line,) = changed("collision", closed("trt", constant=0))
     assert line == "collision.closure.constant: found 0; allowed: > 0"
     (line,) = changed("collision", closed("trt", "smagorinski"))

@@ -118,7 +118,7 @@ class Fluid:
 
     def collide(self, f, let=None) -> list:
         state = (f, self.density, self.rho, self.u, self.F, self.rates)
-        return self.model.leaving(*state, let or self._let)
+        return self.model.collide_at(*state, let or self._let)
 
     def _let(self, name, value):
         if not self.rational:

@@ -257,7 +257,7 @@ def test_what_is_refused():
     wanted = "boundary.0.wetting: found water, mercury; allowed: a density for each of water, oil"
     assert wanted in refused(pair, **wall)
     wall["boundary"][0] = {"name": "bounce_back", "where": ["x-", "x+", "y-"], "velocity": [0, 0.1]}
-    assert "boundary.0: shan_chen takes walls at rest" in refused(pair, **wall)
+    assert "boundary.0: shan_chen needs walls at rest" in refused(pair, **wall)
     for layout in ("moments", "indirect"):
         assert f"layout '{layout}'; allowed: ab, aa" in refused(pair, layout={"name": layout})
     assert "16 bits" in refused(pair, precision=PRECISIONS["half"])
@@ -266,7 +266,7 @@ def test_what_is_refused():
     assert "'rho_mercury' is no field; choose from rho, u" in found
     assert "rho_water, rho_oil" in found
     pair["fluid"][0]["collision"] = {"name": "mrt"}
-    assert "fluid.water.collision: mrt does not relax the momentum" in refused(pair)
+    assert "fluid.water.collision: mrt does not relax momentum" in refused(pair)
 
 
 def test_wetting_is_of_coupled_fluids():

@@ -245,7 +245,8 @@ def test_what_is_not_defined_is_refused():
         "collision: entropic takes no force 'guo'; allowed: exact_difference"
     ]
     assert changed("collision.equilibrium", {"name": "compressible"}, ENTROPIC) == [
-        "collision.equilibrium: found 'compressible', which entropic cannot have; allowed: entropic"
+        "collision.equilibrium: found 'compressible', but entropic does not support it; "
+        "allowed: entropic"
     ]
     assert changed("layout", {"name": "moments"}, ENTROPIC)[0].startswith("layout.name: 'moments'")
     assert changed("collision.name", "kbc", ENTROPIC) == [

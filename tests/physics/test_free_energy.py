@@ -153,7 +153,7 @@ def test_what_is_refused():
     fluids[0]["force"]["name"] = "exact_difference"
     assert "fluid.oil.force: found 'exact_difference'" in refused(fluid=fluids)
     fluids[1]["collision"] = {"name": "trt"}
-    assert "fluid.water.collision: free_energy has equilibria of its own" in refused(fluid=fluids)
+    assert "fluid.water.collision: free_energy defines its own equilibria" in refused(fluid=fluids)
 
 
 def warned(**changes) -> str:

@@ -1,1 +1,1 @@
-"""Kernels of coupled fluids: the potentials of a cell and the collisions that use them."""
+"""Kernels of coupled fluids: the fields of a cell and the collisions that use them."""

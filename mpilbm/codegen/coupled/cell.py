@@ -1,4 +1,4 @@
-"""What a coupling may speak of in a cell, and the model of a fluid that others act on."""
+"""The cell that couplings use, and the model of a fluid under the force of others."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -11,19 +11,19 @@ from mpilbm.physics.algebra import dot
 
 @dataclass(frozen=True)
 class Acted(Model):
-    """A fluid under a force that is known: `acting`, D expressions."""
+    """A fluid under a given force: `acting`, D expressions."""
 
     acting: tuple | None = None
 
     def force(self, kernel):
-        """The force that acts; ValueError where nobody knows it, as in the lists of boundaries."""
+        """The force; ValueError where it is unknown, as in boundary lists."""
         if self.acting is None:
             raise ValueError(f"kernel {kernel.name} asks for the force between fluids")
         return list(self.acting)
 
 
 class CoupledCell:
-    """See Coupling. `populations(k)` are the Q of fluid k that the kernel is about."""
+    """See Coupling. `populations(k)` returns the Q populations of fluid k."""
 
     def __init__(self, kernels, kernel, populations):
         self.kernels, self.kernel, self.f = kernels, kernel, cache(populations)
@@ -34,7 +34,7 @@ class CoupledCell:
 
     @property
     def half(self) -> int:
-        """1 where half of a force belongs to the velocity that collides."""
+        """1 where half of a force is part of the velocity."""
         return self.kernels.fluids[0].model.half
 
     def number(self, name: str):
@@ -43,7 +43,7 @@ class CoupledCell:
 
     @cache  # noqa: B019
     def density(self, k: int):
-        """As it is stored."""
+        """The density as it is stored."""
         return self.let(f"density_{k}", sum(self.f(k)))
 
     @cache  # noqa: B019
@@ -58,7 +58,7 @@ class CoupledCell:
         return [self.let(f"j_{axis}_{k}", dot(c, self.f(k)))
                 for axis, c in zip(self.axes, along, strict=True)]  # fmt: skip
 
-    def push(self, k: int) -> list:
+    def external_force(self, k: int) -> list:
         """The force per volume that the case gives."""
         values = self.kernels.case.force_on(k)
         if not values:
@@ -96,22 +96,22 @@ class CoupledCell:
         return value
 
     def collided(self, k: int, F, u=None) -> list:
-        """What leaves under a force, at the velocity u or at the fluid's own.
+        """Outgoing populations under a force, at the velocity u or at the fluid's own.
 
-        The rest population keeps the mass: else rounding in float32 took 1e-4 of a drop of G = -5
-        in 8000 steps, and so 1e-7.
+        The rest population conserves the mass: otherwise rounding in float32 removed 1e-4 of a drop
+        of G = -5 in 8000 steps, with it 1e-7.
         """
         fluid, f = self.kernels.fluids[k], self.f(k)
         model = replace(fluid.model, acting=tuple(F))
         density, rho, own = model.macroscopic(self.kernel, f, model.half)
         u = own if u is None else u
-        f_star = model.leaving(f, density, rho, u, F, fluid.rates(self.kernel), self.let)
+        f_star = model.collide_at(f, density, rho, u, F, fluid.rates(self.kernel), self.let)
         return fluid.mass_kept(self.kernel, f_star)
 
     def relaxed(self, k: int, feq, rates: dict, u=None, F=None) -> list:
-        """What leaves of a fluid that relaxes towards feq; at u under a force F if they are given.
+        """Outgoing populations of a fluid that relaxes towards feq; at u under a force F if given.
 
-        `rates`: other values in place of some of the fluid's rates.
+        `rates`: values that replace some of the fluid's rates.
         """
         fluid, f, density = self.kernels.fluids[k], self.f(k), self.density(k)
         collision, source = fluid.model.collision, [0] * self.lattice.Q
@@ -124,7 +124,7 @@ class CoupledCell:
         return fluid.mass_kept(self.kernel, f_star, density)
 
     def initial(self, k: int, F) -> list:
-        """What leaves in equilibrium at the density and momentum of f, under a force."""
+        """Outgoing populations in equilibrium at the density and momentum of f, under a force."""
         model = replace(self.kernels.fluids[k].model, acting=tuple(F))
         density = self.density(k)
         v = model.collision.velocity(self.momentum(k), model.rest(density))

@@ -1,4 +1,4 @@
-"""The kernels of coupled fluids: what cells show, what walls show, and how each fluid collides."""
+"""The kernels of coupled fluids: fields of cells, fields of walls, and the collisions."""
 
 from dataclasses import replace
 
@@ -18,16 +18,16 @@ from mpilbm.physics.algebra import dot
 
 
 class CoupledKernels:
-    """Generates the kernels of fluids that a coupling lets act on each other.
+    """Generates the kernels of fluids that a coupling lets interact.
 
-    `structure`: that of the coupling; `averaged`: some walls show the mean of the fluid beside.
+    `structure`: that of the coupling; `averaged`: fields in some walls are means over fluid cells.
     """
 
     def __init__(self, case, averaged: bool):
         self.case, self.coupling, self.averaged = case, case.coupling, averaged
         self.lattice, self.layout = case.lattice, case.layout
         self.structure = self.coupling.structure(case)
-        self.names = self.coupling.shown(case) + self.coupling.kept(case)
+        self.names = self.coupling.neighbour_fields(case) + self.coupling.local_fields(case)
         self.grid = FieldGrid.of(case, 1, 1, 1)
         self.fluids, self.plain = [], []
         for fluid, offset in zip(case.fluids, self.coupling.offsets(case), strict=True):
@@ -44,7 +44,7 @@ class CoupledKernels:
         return [self.collide_stream(k, parity), self.begin(k, parity), *kept]
 
     def of_all(self, parity: int) -> list[KernelText]:
-        """The kernels that look at all fluids."""
+        """The kernels that read all fluids."""
         diagnostics = CoupledDiagnostics(self)
         looking = [diagnostics.fields(parity), diagnostics.velocity(parity)]
         outputs = range(len(self.coupling.outputs(self.case)))
@@ -52,12 +52,12 @@ class CoupledKernels:
         return [self.show(parity), self.look(parity), *looking]
 
     def once(self) -> list[KernelText]:
-        """What is the same in all steps."""
+        """Kernels that are the same in all steps."""
         one = CoupledDiagnostics(self)
         return [self.walls(), one.vorticity(), one.q_criterion(), one.enstrophy()]
 
     def collide_stream(self, k: int, parity: int) -> KernelText:
-        """One step of a fluid, which reads what the cells around show."""
+        """One step of a fluid, with the fields of neighbouring cells."""
         fluid = self.fluids[k]
         collision = fluid.model.collision
         text = f"{self.lattice.name}, layout {self.layout.name}: {collision.__doc__}"
@@ -65,10 +65,10 @@ class CoupledKernels:
         cell = CoupledCell(
             self, kernel, lambda _: fluid.arriving(kernel, parity, fluid.pointer("in"))
         )
-        return fluid.leave(kernel, parity, self.coupling.leaving(cell, k))
+        return fluid.leave(kernel, parity, self.coupling.collide(cell, k))
 
     def begin(self, k: int, parity: int) -> KernelText:
-        """What left before the first step, from populations in equilibrium without a force."""
+        """Initial outgoing populations, from populations in equilibrium without a force."""
         text, fluid = f"{self.coupling.name}: what left before the first step", self.fluids[k]
         kernel = KernelText("begin", "cells", text, parity=parity)
         others = self.left(kernel, parity)
@@ -76,11 +76,11 @@ class CoupledKernels:
             self, kernel, lambda n: fluid.left(kernel, parity) if n == k else others(n)
         )
         before = (parity - 1) % self.layout.parities
-        fluid.keep(kernel, before, self.coupling.begin(cell, k), "f")
+        fluid.keep(kernel, before, self.coupling.initial_populations(cell, k), "f")
         return kernel
 
     def show(self, parity: int) -> KernelText:
-        """All fields, from what streams into the cell."""
+        """All fields, from the incoming populations of the cell."""
         kernel = KernelText("show", "cells", self.coupling.__doc__, parity=parity)
 
         def arriving(k):
@@ -91,20 +91,22 @@ class CoupledKernels:
         return self._shown(kernel, arriving, self.names)
 
     def look(self, parity: int) -> KernelText:
-        """The fields that neighbours read, from what left the cell."""
+        """The fields that neighbours read, from the outgoing populations of the cell."""
         kernel = KernelText("look", "cells", self.coupling.__doc__, parity=parity)
-        return self._shown(kernel, self.left(kernel, parity), self.coupling.shown(self.case))
+        return self._shown(
+            kernel, self.left(kernel, parity), self.coupling.neighbour_fields(self.case)
+        )
 
     def _shown(self, kernel, populations, names) -> KernelText:
         cell = CoupledCell(self, kernel, self._apart(kernel, populations))
-        values = self.coupling.show(cell)
+        values = self.coupling.fields(cell)
         for name in names:
             slot = self.names.index(name)
             kernel.write("field", "real", self.grid, slot, HERE, values[name])
         return kernel
 
     def left(self, kernel, parity: int):
-        """A function of k: the populations of fluid k that left the cell in the last step."""
+        """A function of k: the outgoing populations of fluid k in the last step."""
 
         def populations(k):
             read = self.fluids[k].reader(kernel, f"f{OF.format(k)}", f"f_{k}")
@@ -114,7 +116,7 @@ class CoupledKernels:
 
     @staticmethod
     def _apart(kernel, populations):
-        """The same; what is read counts as of a field that carries the fluid's number."""
+        """The same function, with reads recorded for a field with the fluid's number."""
 
         def read(k):
             before = len(kernel.reads)
@@ -128,12 +130,12 @@ class CoupledKernels:
         return read
 
     def walls(self) -> KernelText:
-        """In each cell beside the fluid that is none: scale * mean of the fluid around + sum."""
+        """Fields in cells without fluid: scale * (mean over the fluid cells around) + sum."""
         kernel = KernelText("walls", "entries", "field = scale * sum_k weight_k field_k + sum")
         for name, type in WALL.items() if self.averaged else LEAST.items():
             kernel.argument(name, type)
         kernel.sizes(self.grid)
-        count = len(self.coupling.shown(self.case))
+        count = len(self.coupling.neighbour_fields(self.case))
         kernel.do("const int64 at = wall_at[entry]; const int owner = wall_owner[entry];")
         for slot in range(count):
             value = f"wall_sum[owner * {count} + {slot}]"
@@ -161,7 +163,7 @@ WALL = LEAST | {
 
 
 class CoupledDiagnostics(Diagnostics):
-    """The kernels that look at all fluids at once."""
+    """The diagnostic kernels that read all fluids."""
 
     def __init__(self, kernels: CoupledKernels):
         super().__init__(kernels.plain[0])
@@ -173,7 +175,7 @@ class CoupledDiagnostics(Diagnostics):
         return CoupledCell(self.kernels, kernel, self.kernels.left(kernel, parity))
 
     def seen(self, kernel, parity):
-        """Of the mixture."""
+        """density, rho, u and momentum of the mixture."""
         cell = self._cell(kernel, parity)
         density, rho, momentum = self.coupling.mixture(cell)
         rho = kernel.let("rho", rho)
@@ -184,12 +186,12 @@ class CoupledDiagnostics(Diagnostics):
         return density, rho, u, momentum
 
     def velocity(self, parity):
-        """Also the mass of each fluid, and what tells phases apart, behind the velocity."""
+        """Also the mass of each fluid and, after the velocity, the order parameters."""
         kernel = super().velocity(parity)
         if self.coupling.masses(self.kernels.case):
             for mass in self.coupling.mass(self.cell):
                 kernel.add(mass, FLUID)
-        order = zip(self.coupling.order(self.cell), self.jumps, strict=True)
+        order = zip(self.coupling.order_parameters(self.cell), self.jumps, strict=True)
         for k, (value, jump) in enumerate(order):
             value = kernel.let(f"order_{k}", value)
             kernel.write("u", "real", self.grid, self.lattice.D + k, HERE, value)
@@ -199,7 +201,7 @@ class CoupledDiagnostics(Diagnostics):
         return kernel
 
     def enstrophy(self):
-        """Also the sums of |grad phi| of what tells phases apart."""
+        """Also the sums of |grad phi| of the order parameters."""
         kernel, D = super().enstrophy(), self.lattice.D
         for k in range(D, D + len(self.jumps)):
             slope = [self._slope(kernel, axis, k, "cell") for axis in range(D)]
@@ -208,7 +210,7 @@ class CoupledDiagnostics(Diagnostics):
         return kernel
 
     def output(self, k: int, parity):
-        """Number k of the fields that the coupling has of its own; 0 in solids."""
+        """Field k of the coupling's own outputs; 0 in solids."""
         kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__, parity)
         self._solid(kernel)
         kernel.argument("derived_out", "real*")

@@ -1,7 +1,7 @@
 """The arithmetic of one cell in the moment sweep, as C lines: moments to populations, collision.
 
-All in the unit of what is stored (UNIT in sweep.h). Products that are added are written as fma, so
-that no compiler contracts them in a way of its own.
+All values are in the unit of the storage (UNIT in sweep.h). Products that are added are written as
+fma, so that all compilers round them alike.
 """
 
 from sympy import expand, factor_terms, sympify
@@ -21,16 +21,16 @@ def chain(terms: list[str]) -> str:
 
 
 def function(head: str, lines: list[str]) -> str:
-    """A C function of a device, from its head and the lines of its body."""
+    """A C device function, from its head and the lines of its body."""
     return f"INLINE void {head}\n{{\n" + "\n".join(f"  {line}" for line in lines) + "\n}"
 
 
 def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
-    """C lines that load the moments of a cell and give its populations `wanted` the names f_i.
+    """C lines that load the moments of a cell and compute its populations `wanted`, named f_i.
 
-    f_i = w_i (density - tr m / (2 cs2) + c_i c_i : m / (2 cs4) + c_i.j / cs2), all in the unit
-    of what is stored. The lines of a population are the same whichever others are wanted, so its
-    bits are, too.
+    f_i = w_i (density - tr m / (2 cs2) + c_i c_i : m / (2 cs4) + c_i.j / cs2), all in the unit of
+    the storage. The lines of a population do not depend on which others are wanted, and so neither
+    do its bits.
     """
     lattice, D = model.lattice, model.lattice.D
     axes, names = "xyz"[:D], moments.stored_names(D)
@@ -52,7 +52,7 @@ def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
 
 
 def _population(lattice, i: int) -> list[str]:
-    """Lines that end in f_i; those that several populations share come first."""
+    """Lines that end with f_i; lines that several populations share come first."""
     w, c, cs2 = lattice.w[i], lattice.c[i], lattice.cs2
     forward = c if c >= tuple(-a for a in c) else tuple(-a for a in c)
     moving = [a for a in range(lattice.D) if c[a]]
@@ -87,7 +87,7 @@ def _number(value) -> str:
 
 
 def cell_centres(model: Model) -> dict[str, str]:
-    """C text of the coordinates that the force is a formula of, where the frame updates a cell."""
+    """C text of the coordinates in the formulas of the force, in the frame of sweep.h."""
     values = model.forcing.components() if model.forcing else ()
     used = {axis for value in values for axis in value.coordinates}
     plane, row, x = "first - 2 + k + below", "tile.row + ty", "tile.x + tx + c"
@@ -96,7 +96,7 @@ def cell_centres(model: Model) -> dict[str, str]:
 
 
 def collision_lines(model: Model) -> list[str]:
-    """density, j and second moments -> those stored of what leaves, as the collision has it."""
+    """C lines from density, j and second moments to the stored values after the collision."""
     lattice, D = model.lattice, model.lattice.D
     axes, tensor = "xyz"[:D], pairs(D)
     lines = ["const real density = sum_;", f"const real rho = {_rest(model)};"]
@@ -127,11 +127,11 @@ def collision_lines(model: Model) -> list[str]:
 
 
 def _leaving(model: Model, let) -> list:
-    """What is stored of the populations that leave, in density, rho, u, a and the numbers.
+    """The stored values of the outgoing populations, in density, rho, u, a and the numbers.
 
-    `a` are the second moments less rho u u; all but rho and the rates in the unit of what is
-    stored. Exact, for collisions that know no other moment. Here u is momentum over rho, which
-    the equilibrium may see in another way.
+    `a` are the second moments minus rho u u; all but rho and the rates are in the unit of the
+    storage. Exact, for collisions without other moments. Here u is momentum over rho; the
+    equilibrium may define its velocity differently.
     """
     lattice, D = model.lattice, model.lattice.D
     axes, tensor = "xyz"[:D], pairs(D)
@@ -144,7 +144,7 @@ def _leaving(model: Model, let) -> list:
     f = hermite.populations(lattice, density, momentum, second)
     u = model.collision.velocity([rho * v for v in u], rho)
     rates = {name: symbol(name) for name in model.collision.arguments(1.0, lattice)}
-    left = model.leaving(f, density, rho, u, force, rates, let)
+    left = model.collide_at(f, density, rho, u, force, rates, let)
     density, momentum, second = hermite.moments_of(lattice, left)
     stored = moments.compress(expand(density), [expand(j) for j in momentum],
                               [expand(m) for m in second], lambda _: rho)  # fmt: skip
@@ -153,7 +153,7 @@ def _leaving(model: Model, let) -> list:
 
 
 def fused(expression) -> str:
-    """C text with each product that is added written as an fma, from left to right."""
+    """C text with each added product written as an fma, from left to right."""
     if isinstance(expression, Add):
         terms = expression.as_ordered_terms()
         text = fused(terms[0])

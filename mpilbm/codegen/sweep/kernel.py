@@ -1,7 +1,7 @@
 """The moment sweep: CUDA text that updates all cells of some planes from moments to moments.
 
-The frame (sweep.h) moves tiles through shared memory; here its arithmetic is made: moments to
-populations, populations to sums by the plane they go to, sums to moments through the collision.
+The frame (sweep.h) moves tiles through shared memory. This module generates its arithmetic: moments
+to populations, populations to sums by the plane they move to, sums to moments by the collision.
 """
 
 from pathlib import Path
@@ -21,9 +21,9 @@ from mpilbm.physics.algebra import pairs
 
 
 def sweep_text(model: Model, kernel) -> str:
-    """The text; the compiler is told TX, TY, CELLS, STAGES, BLOCKS and BULK (tiles.py), and WALLS.
+    """The text. The compiler sets TX, TY, CELLS, STAGES, BLOCKS, BULK (tiles.py) and WALLS.
 
-    `kernel` is the description of the generic kernel, whose arguments it shares.
+    `kernel` is the description of the generic kernel, whose arguments it has, too.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
     centres, parts = cell_centres(model), Parts(model.lattice)
@@ -58,7 +58,7 @@ def sweep_sizes(lattice) -> SweepSizes:
 
 
 def _constants(parts: "Parts", kernel) -> dict:
-    """What the frame must know of the lattice and of the kernel's arguments."""
+    """Constants of the lattice and of the kernel's arguments that the frame uses."""
     lattice, sizes = parts.lattice, sweep_sizes(parts.lattice)
     arguments = [
         f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
@@ -77,10 +77,10 @@ def _constants(parts: "Parts", kernel) -> dict:
 
 
 class Parts:
-    """Populations by the plane they go to, and the sums that each part adds to a cell.
+    """Populations by the plane they move to, and the sums that each part adds to a cell.
 
-    A cell's sums are 1, x, y, z, xx, xy, … over its populations, each the product of components
-    of c_i, named by the axes. A part's own sums are those of the axes within the plane.
+    The sums of a cell are 1, x, y, z, xx, xy, … over its populations: each is the product of
+    components of c_i, named by the axes. The sums of a part are those of the axes within the plane.
     """
 
     def __init__(self, lattice):
@@ -99,7 +99,7 @@ class Parts:
         return product
 
     def part(self, step: int) -> list[int]:
-        """Directions that step so many planes up."""
+        """Directions whose plane step is `step`."""
         return [i for i in range(self.lattice.Q) if self.lattice.offset(i)[0] == step]
 
     def in_plane(self, step: int) -> list[str]:
@@ -108,7 +108,7 @@ class Parts:
         return [axes for axes in wanted if any(self.weight(i, axes) for i in self.part(step))]
 
     def add(self, step: int, source: str, target) -> list[str]:
-        """C lines: for each in-plane sum of a part `target(axes)` gets the sum of `source`[i]."""
+        """C lines that define `target(axes)` as each in-plane sum of `source`[i] over a part."""
         lines, done, own = [], set(), self.part(step)
         plane = self.lattice.D - 1
         mirrored = []
@@ -141,7 +141,7 @@ def _rebuild(model: Model) -> str:
 
 
 def _deposit(parts: Parts) -> str:
-    """What leaves the cells of a thread; along x alone that is what its outermost cell lets go."""
+    """The outgoing populations of a thread's cells; along x only of its outermost cell."""
     lines = []
     for i, k in parts.moving.items():
         _, row, x = parts.lattice.offset(i)
@@ -154,7 +154,7 @@ def _deposit(parts: Parts) -> str:
 
 
 def _deposit_row(model: Model, parts: Parts) -> str:
-    """Cells below (way 0) or above (1) the tile leave what moves into it."""
+    """Cells below (way 0) or above (1) the tile deposit the populations that move into it."""
     lines = []
     for way, wanted in enumerate(_inwards(parts, axis=1)):
         block = population_lines(model, "values[c][{}]", wanted)
@@ -170,7 +170,7 @@ def _deposit_row(model: Model, parts: Parts) -> str:
 
 
 def _deposit_column(model: Model, parts: Parts) -> str:
-    """A cell beside the tile at its first (way 2) or last x (3) leaves what moves into it."""
+    """A cell next to the tile at its first (way 2) or last x (3) does the same."""
     lines = []
     for way, wanted in enumerate(_inwards(parts, axis=2)):
         block = population_lines(model, "LOAD_RAW(values, {} * step)", wanted)
@@ -186,7 +186,7 @@ def _inwards(parts: Parts, axis: int) -> list[list[int]]:
 
 
 def _gather(parts: Parts) -> str:
-    """What comes into the cells of a thread, from where it was deposited."""
+    """The incoming populations of a thread's cells, from where they were deposited."""
     lines = []
     for i, k in parts.moving.items():
         _, row, x = parts.lattice.offset(i)
@@ -205,7 +205,7 @@ def _gather(parts: Parts) -> str:
 
 
 def _advance(parts: Parts) -> str:
-    """sums of the next cell = what rose into it + what moves in its plane; keep what rises."""
+    """Sums of the next cell: populations from the plane below and from its own plane."""
     lines = parts.add(0, "f", lambda axes: f"mid_{axes}")
     middle, rising = parts.in_plane(0), parts.in_plane(1)
     for k, axes in enumerate(parts.sums):
@@ -220,7 +220,7 @@ def _advance(parts: Parts) -> str:
 
 
 def _finish(model: Model, parts: Parts, numbers: list[str]) -> str:
-    """The last part arrives: sums -> moments -> collision -> what is stored."""
+    """The last part arrives: sums to moments, collision, stored values."""
     down = parts.in_plane(-1)
     lines = parts.add(-1, "f", lambda axes: f"down_{axes}")
     for k, axes in enumerate(parts.sums):

@@ -1,4 +1,4 @@
-"""The part of half-way walls in the moment sweep: what they send back, as C functions."""
+"""Half-way walls in the moment sweep: the populations that they return, as C functions."""
 
 from sympy import sympify
 
@@ -10,10 +10,10 @@ FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
 
 
 def bounce(parts) -> str:
-    """Add what half-way walls send back into a cell: f_opp + 2 w_i c_i . u / cs2.
+    """Add the populations that half-way walls return to a cell: f_opp + 2 w_i c_i . u / cs2.
 
-    A link that crosses several walls belongs to the later one. What left the cell is `here`, where
-    it was deposited, or still in f, see _gather.
+    A link that crosses several walls belongs to the last of them. An outgoing population is in
+    `here`, where it was deposited, or still in f, see _gather.
     """
     lattice = parts.lattice
     lines = ["real sums[SUMS] = {};"]
@@ -44,7 +44,7 @@ def bounce(parts) -> str:
 
 
 def _left(parts, i: int) -> str:
-    """C text of what left cell c of a thread along c_i, once its neighbours' are gathered."""
+    """C text of the outgoing population of cell c along c_i, after its neighbours have gathered."""
     _, row, x = parts.lattice.offset(i)
     if i not in parts.moving:
         return f"f[c][{i}]"
@@ -56,7 +56,7 @@ def _left(parts, i: int) -> str:
 
 
 def _moved(lattice, face: int, entering: list[int]) -> list[str]:
-    """C lines that add what a wall's motion changes."""
+    """C lines that add the effect of a wall's motion."""
     axes = "xyz"[: lattice.D]
     lines = [f"if (walls->moving & {1 << face}) {{"]
     lines += [f"  const real u_{a} = (real)walls->u[{face}][{k}] * (R(1) / UNIT);"
@@ -69,13 +69,13 @@ def _moved(lattice, face: int, entering: list[int]) -> list[str]:
 
 
 def _signed(parts, entering: list[int], axes: str) -> tuple[str, ...]:
-    """The terms of a sum over the populations that enter."""
+    """The terms of a sum over incoming populations."""
     weights = {i: parts.weight(i, axes) for i in entering}
     return tuple(f"{'-' if weight < 0 else ''}f_{i}" for i, weight in weights.items() if weight)
 
 
 def clear(parts) -> str:
-    """Nothing comes through walls beside a cell, in none of the planes."""
+    """No populations come through walls next to a cell, in any of the planes."""
     lines = []
     for face in range(4):
         gone = " ".join(f"f[{i}] = R(0);" for i in _entering(parts.lattice, face))

@@ -1,31 +1,40 @@
-"""Closures: the relaxation rate of the shear stress in each cell, from the flow in it."""
+"""Closures (subgrid models): the relaxation rate of the shear stress in each cell.
+
+Imports only `registry` and lower layers. To add a closure, write one file with a class derived from
+`Closure` and `@register("closures", name)` that defines `arguments`, `omega` and `viscosity`.
+"""
 
 from mpilbm.registry import Parameters
 
 
 class Closure(Parameters):
-    """What flow too small for the cells does to that which they hold: a viscosity of their own.
+    """A model of the flow that the cells do not resolve: an eddy viscosity in each cell.
 
-    The Model asks for `omega` between rho, u and the collision, whose other rates then follow it as
-    the collision says (Collision.local_rates). Fields reach kernels through `arguments` alone.
+    The generated kernel computes `omega` after rho and u and before the collision. The collision
+    derives its other rates from it (Collision.local_rates). Parameters of the closure reach the
+    kernel only through `arguments`, so another value needs no other kernel.
     """
 
     def arguments(self, lattice) -> dict[str, float]:
-        """Numbers of the kernel by name, beside the collision's rates."""
+        """Numbers that the kernel receives in addition to the rates of the collision, by name."""
         raise NotImplementedError
 
     def omega(self, lattice, stress, rho, omega, let, **arguments):
-        """The rate in a cell; `omega` is that of the fluid's own viscosity.
+        """The relaxation rate of the shear stress in a cell.
 
-        `stress`: {(a, b): expression}, a <= b, the second moments of f - feq + F/2 without their
-        trace, -2 rho cs2 S_ab / rate; S the rate of strain. `rho` goes with the momentum: rho_0 for
-        an equilibrium that has one. `let` as for Collision.
+            stress_ab = sum_i c_ia c_ib (f_i - feq_i + F_i / 2), without its trace
+                      = -2 rho cs2 S_ab / omega_local,   S_ab the rate of strain
+
+        stress  {(a, b): expression} with a <= b
+        rho     density that belongs to the momentum: rho_0 for an equilibrium with a fixed density
+        omega   rate of the fluid's own viscosity
+        let     as in Collision.collide
         """
         raise NotImplementedError
 
     def viscosity(self, lattice, strain):
-        """What the flow adds to the fluid's viscosity in cells of a known rate of strain.
+        """The eddy viscosity in lattice units, in cells with a known rate of strain.
 
-        `strain`: {(a, b): S_ab}, a <= b, arrays over cells, the trace in them.
+        `strain`: {(a, b): S_ab} with a <= b, arrays over cells; the trace is included.
         """
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The eddy viscosity that grows with the local rate of strain."""
+"""The Smagorinsky model: an eddy viscosity proportional to the local rate of strain."""
 
 from fractions import Fraction
 from math import sqrt
@@ -11,32 +11,34 @@ from mpilbm.registry import register
 
 @register("closures", "smagorinsky")
 class Smagorinsky(Closure):
-    """nu_t = constant^2 |S|, |S| = sqrt(2 S_ab S_ab) of the traceless S, in units of the cell.
+    """nu_t = constant^2 |S|, |S| = sqrt(2 S_ab S_ab), S without its trace, in lattice units.
 
-    The local rate is the solution of tau = tau_0 + nu_t / cs2 with S = -stress / (2 rho cs2 tau):
+    The local relaxation time tau solves tau = tau_0 + nu_t / cs2 with S = -stress / (2 rho cs2
+    tau):
 
         tau = (tau_0 + sqrt(tau_0^2 + 2 sqrt(2) constant^2 |stress| / (rho cs4))) / 2
 
-    For turbulence that the cells cannot resolve; also damps what they do, and next to walls too
-    much. The factor is 18 sqrt(2) on all lattices here; paper 2 prints 36, which is the same model
-    with constant / 1.19. [Hou, Sterling, Chen & Doolen 1996; paper: Januszewski & Kostur 2014, (9)]
+    For turbulence that the cells do not resolve. It also damps resolved scales, and damps too much
+    near walls. The factor is 18 sqrt(2) on all lattices of this program; paper 2 prints 36, which
+    is the same model with constant / 1.19. [Hou, Sterling, Chen & Doolen 1996; paper: Januszewski &
+    Kostur 2014, (9)]
     """
 
     constant: float = Field(0.1, gt=0, description="C_S; 0.1 to 0.2 is usual")
 
     def arguments(self, lattice):
-        """What |stress| / rho is multiplied with."""
+        """The factor of |stress| / rho: 2 sqrt(2) constant^2 / cs4."""
         return {"eddy": 2 * sqrt(2) * self.constant**2 / float(lattice.cs2) ** 2}
 
     def omega(self, lattice, stress, rho, omega, let, eddy):
-        """1 / tau, in closed form."""
+        """1 / tau, by the closed form above."""
         squares = sum((1 if a == b else 2) * value**2 for (a, b), value in stress.items())
         size = let("stress_size", squares ** Fraction(1, 2))
         ratio = (1 + (1 + eddy * omega**2 * size / rho) ** Fraction(1, 2)) / 2
         return let("omega_local", omega / ratio)
 
     def viscosity(self, lattice, strain):
-        """constant^2 |S|."""
+        """nu_t = constant^2 |S|."""
         mean = sum(S for (a, b), S in strain.items() if a == b) / lattice.D
         squares = (((S - mean) if a == b else 2**0.5 * S) ** 2 for (a, b), S in strain.items())
         return self.constant**2 * (2 * sum(squares)) ** 0.5

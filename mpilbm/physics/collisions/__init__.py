@@ -1,4 +1,9 @@
-"""Collision operators: what happens to the populations of one cell."""
+"""Collision operators: the relaxation of the populations of one cell.
+
+Imports only `physics/equilibria`, `physics/lattices`, `formulas` and lower layers. To add an
+operator, write one file with a class derived from `Collision` and `@register("collisions", name)`
+that defines `rates` and `relax`, or `collide` where it is not linear.
+"""
 
 from typing import Any, ClassVar
 
@@ -13,10 +18,10 @@ from mpilbm.registry import Parameters, find, make, names
 class Collision(Parameters):
     """A collision f* = f - R(f - feq) + F - R(F)/2 with a linear relaxation R.
 
-    A subclass gives `rates` (numbers of a kernel, from the viscosity) and `relax` (the expressions
-    R(d), in its own basis). With d = f - feq + F/2 the force of Guo et al. (2002),
-    M^-1 (I - S/2) M F, and the collision are one relaxation: f* = f + F - R(d). An operator that
-    is not of this form overrides `collide`.
+    A subclass defines `rates` (numbers of the kernel, from the viscosity) and `relax` (the
+    expressions R(d), in its own basis). With d = f - feq + F/2 the force of Guo et al. (2002), M^-1
+    (I - S/2) M F, and the collision are one relaxation: f* = f + F - R(d). An operator of another
+    form overrides `collide` and sets `linear = False`.
     """
 
     equilibrium: choice("equilibria") = Field(
@@ -24,52 +29,55 @@ class Collision(Parameters):
     )
     closure: choice("closures") = Field(None, description="subgrid model; none: direct simulation")
 
-    shear_rate: ClassVar[str | None] = None  # the rate that a closure makes local; None: takes none
-    numbers: ClassVar[tuple[str, ...]] = ()
-    second_order: ClassVar[bool] = False  # what leaves the cell has no moments beyond the second
+    shear_rate: ClassVar[str | None] = (
+        None  # rate that a closure changes per cell; None: no closure
+    )
+    numbers: ClassVar[tuple[str, ...]] = ()  # fields that reach kernels as arguments
+    second_order: ClassVar[bool] = False  # f* has no moments above the second order
     needs_isotropy: ClassVar[int] = 4
-    linear: ClassVar[bool] = True  # f* = f + F - R(d) with `relax`; False: `collide` does otherwise
-    lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
-    equilibria: ClassVar[tuple[str, ...] | None] = None  # that it can have, first the usual one
-    forces: ClassVar[tuple[str, ...] | None] = None  # that it takes; None: all
+    linear: ClassVar[bool] = True  # whether f* = f + F - R(d) with R of `relax`
+    lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all lattices
+    equilibria: ClassVar[tuple[str, ...] | None] = None  # allowed ones, the default first
+    forces: ClassVar[tuple[str, ...] | None] = None  # allowed ones; None: all
 
     def model_post_init(self, _: Any) -> None:
-        """Take the usual equilibrium where none is named."""
+        """Use the default equilibrium if the case names none."""
         if self.equilibrium is None:
             usual = self.equilibria[0] if self.equilibria else "compressible"
             object.__setattr__(self, "equilibrium", make("equilibria", usual))
 
     def structure(self) -> dict:
-        """What shapes the kernel text: all fields but those that reach kernels as arguments."""
+        """Everything that changes the kernel text: all fields except the arguments of kernels."""
         fields = self.model_dump(exclude={*self.numbers, "equilibrium", "closure"})
         parts = {"equilibrium": self.equilibrium.model_dump()}
         parts["closure"] = self.closure and self.closure.name
         return fields | parts
 
     def problems(self, case) -> list[str]:
-        """Refuse lattices and equilibria on which it is not defined; a closure without a rate."""
+        """Errors: a lattice, equilibrium, closure or force that the operator does not support."""
         if self.closure and not self.shear_rate:
             allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
             return [f"closure: {self.name} has no rate that '{self.closure.name}' could change; "
                     f"allowed with a closure: {', '.join(allowed)}"]  # fmt: skip
         if self.closure and case.lattice.isotropy < 4:
             lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
-            return [f"closure: {case.lattice.name} has two rates for shear, a closure gives one; "
+            return [f"closure: {case.lattice.name} has two shear rates, a closure computes one; "
                     f"allowed with a closure: {', '.join(lattices)}"]  # fmt: skip
         if self.lattices and case.lattice.name not in self.lattices:
             return [f"{self.name} is not defined on {case.lattice.name}; "
                     f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
         if self.equilibria and self.equilibrium.name not in self.equilibria:
-            return [f"equilibrium: found '{self.equilibrium.name}', which {self.name} cannot have; "
-                    f"allowed: {', '.join(self.equilibria)}"]  # fmt: skip
+            return [f"equilibrium: found '{self.equilibrium.name}', but {self.name} does not "
+                    f"support it; allowed: {', '.join(self.equilibria)}"]  # fmt: skip
         found = case.lattice.isotropy
         if found >= self.needs_isotropy:
             return self._refused_forces(case)
         return [f"{self.name} needs a lattice isotropic to order {self.needs_isotropy}; "
-                f"{case.lattice.name} is so to order {found}; choose another lattice"]  # fmt: skip
+                f"{case.lattice.name} is isotropic to order {found}; "
+                "use another lattice"]  # fmt: skip
 
     def _refused_forces(self, case) -> list[str]:
-        """A sentence for a force beside this collision that it does not take."""
+        """An error for each force of this collision that is not in `forces`."""
         forces = (fluid.force for fluid in case.fluids if fluid.collision is self)
         return [
             f"{self.name} takes no force '{force.name}'; allowed: {', '.join(self.forces)}"
@@ -78,36 +86,42 @@ class Collision(Parameters):
         ]
 
     def rates(self, nu: float, lattice) -> dict[str, float]:
-        """The kernel's relaxation rates by name, from the kinematic viscosity in lattice units."""
+        """Relaxation rates by name; `nu` is the kinematic viscosity in lattice units."""
         raise NotImplementedError
 
     def arguments(self, nu: float, lattice) -> dict[str, float]:
-        """All numbers of the kernel: the rates, and those of the closure."""
+        """All numbers that the kernel receives: the rates, and the numbers of the closure."""
         closed = self.closure.arguments(lattice) if self.closure else {}
         return self.rates(nu, lattice) | closed
 
     def local_rates(self, rates: dict, omega) -> dict:
-        """The rates of a cell whose shear stress relaxes at omega; `rates` are the fluid's."""
+        """The rates in a cell whose shear stress relaxes at `omega`.
+
+        `rates`: those of the fluid's own viscosity.
+        """
         return rates | {self.shear_rate: omega}
 
     def relax(self, lattice, d, **rates) -> list:
-        """Q expressions R(d): what a collision takes off the deviations d (Q expressions)."""
+        """R(d): Q expressions that the collision subtracts, from Q deviations d = f - feq + F/2."""
         raise NotImplementedError
 
     def feq(self, lattice, density, rho, u) -> list:
-        """The equilibrium towards which this collision relaxes (see Equilibrium)."""
+        """Q expressions of the equilibrium towards which this collision relaxes."""
         equilibrium: Equilibrium = self.equilibrium
         return equilibrium.feq(lattice, density, rho, u)
 
     def velocity(self, momentum, rho) -> list:
-        """D expressions u from the momentum per volume, as the equilibrium has it."""
+        """D expressions of the velocity u; `momentum` is per volume."""
         return self.equilibrium.velocity(momentum, rho)
 
     def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
-        """Q expressions f* from f (Q), the force term F_i (Q, or None) and the rates by name.
+        """Q post-collision populations f* from Q populations f.
 
-        `let(name, expression)` gives an intermediate value a name in the kernel text and returns
-        its symbol; long chains of equations stay as short as on paper.
+        density  sum of the stored populations, see Equilibrium
+        source   Q expressions F_i of the force term, or None
+        rates    the relaxation rates by name
+        let      `let(name, expression)` defines a named value in the kernel text and returns its
+                 symbol, so that long chains of equations stay as short as in the paper
         """
         feq = self.feq(lattice, density, rho, u)
         if source is None:

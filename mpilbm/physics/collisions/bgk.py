@@ -14,9 +14,9 @@ class BGK(Collision):
     shear_rate = "omega"
 
     def rates(self, nu, lattice):
-        """Omega from the viscosity."""
+        """`omega` from the viscosity."""
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
 
     def relax(self, lattice, d, omega):
-        """Omega d_i."""
+        """omega d_i."""
         return [omega * d_i for d_i in d]

@@ -1,4 +1,4 @@
-"""Relaxation of the moments in the frame of the flow."""
+"""Relaxation of the moments in the frame that moves with the flow."""
 
 from math import prod
 from typing import Literal
@@ -36,7 +36,7 @@ class CentralMoment(InFrame):
     lattices = ("D2Q9", "D3Q27")
 
     def problems(self, case):
-        """Also rates of orders that the lattice does not have."""
+        """Also refuses rates of orders that the lattice does not have."""
         D = case.lattice.D
         return super().problems(case) + [
             f"{name}: found {getattr(self, name):g}, but {case.lattice.name} has no moments of "
@@ -45,7 +45,7 @@ class CentralMoment(InFrame):
             if order > 2 * D and getattr(self, name) != 1
         ]
 
-    def leaving(self, lattice, f, density, rho, u, rates, let):
+    def relaxed_populations(self, lattice, f, density, rho, u, rates, let):
         """k are deviations from those at rest, so that `density` is in their equilibrium."""
         sigma = lattice.cs2 if self.basis == "hermite" else 0
         frame = Frame(lattice, density, rho, u, let, sigma)

@@ -1,4 +1,4 @@
-"""Collisions in the frame of the flow: its moments and back, one axis after the other."""
+"""Central moments of populations and the inverse transform, one axis after the other."""
 
 from fractions import Fraction
 from itertools import product
@@ -7,16 +7,21 @@ from math import prod
 from mpilbm.physics.collisions import Collision, unnamed
 
 CS2 = Fraction(1, 3)
-ALONG = (-1, 0, 1)  # the velocities along an axis
-WEIGHT = {-1: CS2 / 2, 0: 1 - CS2, 1: CS2 / 2}  # and their weights: w_i is a product of these
+ALONG = (-1, 0, 1)  # the velocity components along an axis
+WEIGHT = {
+    -1: CS2 / 2,
+    0: 1 - CS2,
+    1: CS2 / 2,
+}  # and their weights: w_i is the product over the axes
 
 
 class InFrame(Collision):
-    """A collision of all moments; half of the force enters before it, half after.
+    """A collision of all central moments; half of the force acts before it and half after it.
 
-    Where the relaxation R is linear that is f* = f + F - R(f - feq + F/2), Guo's force in the
-    collision's own basis. A subclass gives `leaving`. Rates in `numbers` that are one are no
-    arguments of the kernel but ones: what they relax need not even be computed.
+    Where the relaxation R is linear this equals f* = f + F - R(f - feq + F/2), Guo's force in the
+    basis of the collision. A subclass defines `relaxed_populations`. Rates in `numbers` that are 1
+    are constants in the kernel text instead of arguments: moments that relax with rate 1 need not
+    be computed.
     """
 
     equilibria = ("hermite",)
@@ -24,25 +29,25 @@ class InFrame(Collision):
     linear = False
 
     def structure(self):
-        """Also the names of the rates that are one."""
+        """Also the names of the rates that are 1."""
         return super().structure() | {"one": [n for n in self.numbers if getattr(self, n) == 1]}
 
     def rates(self, nu, lattice):
-        """Omega from the viscosity, and the rates other than one."""
+        """`omega` from the viscosity, and the rates other than 1."""
         others = {name: getattr(self, name) for name in self.numbers if getattr(self, name) != 1}
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)} | others
 
     def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
-        """What leaves once half of the force is in, and the other half."""
+        """Add half of the force term, relax, and add the other half."""
         rates = dict.fromkeys(self.numbers, Fraction(1)) | rates
         if source is None:
-            return self.leaving(lattice, f, density, rho, u, rates, let)
+            return self.relaxed_populations(lattice, f, density, rho, u, rates, let)
         f = [a + F / 2 for a, F in zip(f, source, strict=True)]
-        left = self.leaving(lattice, f, density, rho, u, rates, let)
+        left = self.relaxed_populations(lattice, f, density, rho, u, rates, let)
         return [a + F / 2 for a, F in zip(left, source, strict=True)]
 
-    def leaving(self, lattice, f, density, rho, u, rates, let) -> list:
-        """Q expressions after the collision of f (Q), whose momentum is rho u."""
+    def relaxed_populations(self, lattice, f, density, rho, u, rates, let) -> list:
+        """Q post-collision populations of Q populations f with momentum rho u, without force."""
         raise NotImplementedError
 
 
@@ -50,18 +55,18 @@ class Frame:
     """k_n = sum_i f_i prod_a H_n_a(c_ia - u_a), n_a = 0, 1, 2, on D2Q9 and D3Q27.
 
     H_0 = 1, H_1(c) = c, H_2(c) = c^2 - sigma: central moments with sigma = 0, central Hermite
-    moments with sigma = cs2. `f` are deviations from `rest` w_i and `k` from the moments that those
-    have at u = 0, so that small values keep their digits; rest = rho - density. `let` names values.
-    [the chain of Geier et al. 2015, Comput. Math. Appl. 70, 507, appendix]
+    moments with sigma = cs2. The f are deviations from `rest` w_i, rest = rho - density, and the k
+    deviations from the moments that `rest` w_i has at u = 0: small values keep their digits.
+    `let` as in Collision.collide. [Geier et al. 2015, Comput. Math. Appl. 70, 507, appendix]
     """
 
     def __init__(self, lattice, density, rho, u, let, sigma=CS2):
         self.u, self.rest, self.sigma, self._let = u, let("rest", rho - density), sigma, let
         self.c, self.axes = lattice.c, range(lattice.D)
-        self.of_rest = (1, 0, CS2 - sigma)  # moments of the weights along an axis
+        self.of_rest = (1, 0, CS2 - sigma)  # moments of orders 0, 1, 2 of the weights along an axis
 
     def moments(self, f) -> dict:
-        """The moments of Q populations by their orders (n_x, n_y, …)."""
+        """The moments of Q populations, by their orders (n_x, n_y, …)."""
         values = dict(zip(self.c, f, strict=True))
         for axis in reversed(self.axes):
             done = {}
@@ -74,7 +79,7 @@ class Frame:
         return values
 
     def populations(self, moments: dict) -> list:
-        """The Q populations with these moments; those not given are zero."""
+        """The Q populations with these moments; moments that are not given are zero."""
         values = {n: moments.get(n, 0) for n in product(range(3), repeat=len(self.axes))}
         for axis in self.axes:
             done = {}
@@ -87,11 +92,15 @@ class Frame:
         return [values[c] for c in self.c]
 
     def named(self, name: str, value):
-        """A value by its name; zero needs none."""
+        """A named value of the kernel text; zero stays a number."""
         return value if value == 0 else self._let(name, value)
 
     def _lines(self, axis: int):
-        """c along the axes before this one, orders along those after it, and the line's rest."""
+        """The lines of cells of the moment array along an axis, as (before, after, rest).
+
+        `before`: velocity components along the axes before this one; `after`: orders along the axes
+        after it; `rest`: the moment of the populations at rest on this line.
+        """
         for before in product(ALONG, repeat=axis):
             for after in product(range(3), repeat=len(self.axes) - 1 - axis):
                 weight = prod(WEIGHT[c] for c in before) * prod(self.of_rest[n] for n in after)
@@ -107,7 +116,7 @@ class Frame:
         return [k_0, k_1, self.named(names[4], k_2)]
 
     def _to_populations(self, k, u, rest, names) -> list:
-        """The three populations of a line: the inverse."""
+        """The three populations of a line; the inverse of `_to_moments`."""
         odd = self.named(names[1], k[1] + u * (k[0] + rest))
         both = self.named(names[0], k[2] + self.sigma * k[0] + u * (k[1] + odd))
         low, here, high = (both - odd) / 2, k[0] - both, (both + odd) / 2
@@ -115,18 +124,18 @@ class Frame:
 
 
 def label(prefix: str, n) -> str:
-    """A name for the moment of orders n: k_2_1_0."""
+    """A name with the orders of a moment: label("k", (2, 1, 0)) is k_2_1_0."""
     return "_".join([prefix, *map(str, n)])
 
 
 def _name(prefix: str, before, key, after) -> str:
-    """k_m_both_2: a value of the line at c_x = -1, n_z = 2."""
+    """Name of a value on a line: k_m_both_2 belongs to c_x = -1 and n_z = 2."""
     letters = ["mop"[1 + c] for c in before]
     own = "mop"[1 + key] if prefix == "s" and key in ALONG else key
     return label(prefix, [*letters, own, *after])
 
 
 def split(values: list, deviator, trace) -> list:
-    """A diagonal with the mean times `trace` and the differences from it times `deviator`."""
+    """Multiply the mean of diagonal values by `trace`, their deviations from it by `deviator`."""
     mean = sum(values) / len(values)
     return [deviator * (value - mean) + trace * mean for value in values]

@@ -1,4 +1,4 @@
-"""Relaxation of the cumulants: what is statistically independent relaxes independently."""
+"""Relaxation of the cumulants, which are statistically independent."""
 
 from collections import Counter
 from functools import cache
@@ -9,7 +9,7 @@ from pydantic import Field
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
 from mpilbm.registry import register
 
-GROUPS = (  # cumulants, and the numbers of the rates of their differences and of their mean
+GROUPS = (  # (orders of cumulants, number k of omega_k of their differences, of their mean)
     ([(1, 2, 0), (1, 0, 2)], 4, 3),
     ([(2, 1, 0), (0, 1, 2)], 4, 3),
     ([(2, 0, 1), (0, 2, 1)], 4, 3),
@@ -26,7 +26,7 @@ GROUPS = (  # cumulants, and the numbers of the rates of their differences and o
 
 
 def rate(cumulants: str):
-    """A field: the rate of some cumulants."""
+    """A field for the relaxation rate of some cumulants."""
     return Field(1.0, gt=0, lt=2, description=cumulants)
 
 
@@ -54,10 +54,11 @@ class Cumulant(InFrame):
     numbers = tuple(f"omega_{k}" for k in range(2, 11))
     lattices = ("D3Q27",)
 
-    def leaving(self, lattice, f, density, rho, u, rates, let):
-        """By central Hermite moments k, which differ from central moments as f from a Maxwellian.
+    def relaxed_populations(self, lattice, f, density, rho, u, rates, let):
+        """Relax the cumulants of the central Hermite moments k.
 
-        Cumulants of k are those of f less the Maxwellian's: small, like all that makes them up.
+        The cumulants of k are those of f minus those of a Maxwellian. They and all their terms are
+        small, so no digits are lost.
         """
         frame = Frame(lattice, density, rho, u, let)
         k, inverse = frame.moments(f), let("inverse_rho", 1 / rho)
@@ -71,10 +72,11 @@ class Cumulant(InFrame):
 
 
 def _second(frame: Frame, k: dict, omega, bulk) -> dict:
-    """The second moments that leave, C* = C - omega (C - Ceq) - 3 rho (1 - omega/2) u_a^2 D_a u_a.
+    """Post-collision second moments, C* = C - omega (C - Ceq) - 3 rho (1 - omega/2) u_a^2 D_a u_a.
 
-    D_a u_a = -3 (omega (k_aa - mean) + bulk mean) / (2 rho) is the gradient along axis a; its
-    trace and the rest relax apart. What is added mends that c_a^3 = c_a. [eqs. with D_x u]
+    D_a u_a = -3 (omega (k_aa - mean) + bulk mean) / (2 rho) is the velocity gradient along axis a.
+    Its mean over the axes and the deviations from it relax separately. The last term corrects the
+    error from c_a^3 = c_a. [Geier et al. 2015, equations with D_x u]
     """
     left = {n: (1 - omega) * value for n, value in k.items() if sum(n) == 2}
     diagonal = sorted((n for n in left if 2 in n), reverse=True)  # along x, y, z
@@ -84,13 +86,13 @@ def _second(frame: Frame, k: dict, omega, bulk) -> dict:
         frame.named(f"error_{axis}", 9 * u**2 * part / 2)
         for axis, u, part in zip("xyz", frame.u, split(second, omega, bulk), strict=True)
     ]
-    mended = split(errors, 1 - omega / 2, 1 - bulk / 2)
-    left |= {n: a + b for n, a, b in zip(diagonal, relaxed, mended, strict=True)}
+    corrections = split(errors, 1 - omega / 2, 1 - bulk / 2)
+    left |= {n: a + b for n, a, b in zip(diagonal, relaxed, corrections, strict=True)}
     return {n: frame.named(label("left", n), value) for n, value in left.items()}
 
 
 def from_lower(k: dict, n: tuple, inverse):
-    """The part of the central moment of orders n that products of lower ones make up."""
+    """The part of the central moment of orders n that consists of products of lower moments."""
     total = 0
     for (count, blocks), factor in _partitions(n).items():
         total += factor * inverse ** (count - 1) * prod(k.get(block, 0) for block in blocks)
@@ -99,10 +101,12 @@ def from_lower(k: dict, n: tuple, inverse):
 
 @cache
 def _partitions(n: tuple) -> dict:
-    """{(number of blocks, blocks): factor} of the cumulant's products of two or more moments.
+    """Products of two or more moments in a cumulant: {(number of blocks, blocks): factor}.
 
-    C_n = rho sum_P (-1)^(p-1) (p-1)! prod_(B in P) k_B / rho, P all partitions into p blocks; the
-    moments of order one are zero.
+        C_n = rho sum_P (-1)^(p-1) (p-1)! prod_(B in P) k_B / rho
+
+    The sum is over all partitions P of the axes in n into p blocks B; moments of order one are
+    zero.
     """
     elements = [axis for axis, order in enumerate(n) for _ in range(order)]
     found = Counter()
@@ -114,7 +118,7 @@ def _partitions(n: tuple) -> dict:
 
 
 def _all_partitions(elements: list):
-    """All ways to put elements into blocks."""
+    """All ways to distribute elements over blocks."""
     if not elements:
         yield []
         return

@@ -1,4 +1,4 @@
-"""Relaxation as far beyond equilibrium as the H function is the same again."""
+"""Entropic relaxation: over-relax to the state beyond equilibrium with the same H."""
 
 from fractions import Fraction
 from math import log
@@ -9,9 +9,9 @@ from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.equilibria.entropic import Entropic as Minimiser
 from mpilbm.registry import register
 
-SMALL = Fraction(1, 40)  # largest |f - feq| / f at which alpha is taken from its series
-STEPS = 2  # of Newton's method elsewhere
-NEAR = Fraction(999, 1000)  # how near alpha may take a population to zero
+SMALL = Fraction(1, 40)  # largest |f - feq| / f for which alpha comes from its series
+STEPS = 2  # Newton steps elsewhere
+NEAR = Fraction(999, 1000)  # part of the alpha at which a population becomes zero
 HALF = Fraction(1, 2)
 TINY = Fraction(1, 10**30)
 
@@ -35,11 +35,11 @@ class Entropic(Collision):
     lattices = Minimiser.lattices
 
     def rates(self, nu, lattice):
-        """Beta from the viscosity."""
+        """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
     def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
-        """f - alpha beta (f - feq); `source` is None, as forces inside collisions are refused."""
+        """f - alpha beta (f - feq); `source` is None, since inside forces are refused."""
         rest = let("rest", rho - density)
         d = [a - b for a, b in zip(f, self.feq(lattice, density, rho, u), strict=True)]
         full = [
@@ -51,10 +51,13 @@ class Entropic(Collision):
 
 
 def relaxation(f, d, beta, let):
-    """Alpha beta of full populations f and d = f - feq; 1 where no alpha is found.
+    """alpha beta, from full populations f and d = f - feq; 1 if no alpha exists.
 
-    With x = d / f, H(f - alpha d) - H(f) = sum f P(alpha x) + alpha sum d ln(1 - x), P(y) =
-    (1 - y) ln(1 - y) + y: ln(feq / w) is a sum of what collisions keep, and d holds none of it.
+    With x = d / f and P(y) = (1 - y) ln(1 - y) + y,
+
+        H(f - alpha d) - H(f) = sum f P(alpha x) + alpha sum d ln(1 - x)
+
+    because ln(feq / w) is a sum of quantities that collisions conserve, which d does not change.
     """
     x = [let(f"x_{i}", a / b) for i, (a, b) in enumerate(zip(d, f, strict=True))]
     near = let("alpha_near", _by_series(d, x, let))
@@ -66,9 +69,9 @@ def relaxation(f, d, beta, let):
 
 
 def _by_series(d, x, let):
-    """Two Newton steps from alpha = 2 with sum d x^k, k = 1 to 3, relative to the first.
+    """alpha by two Newton steps from 2, from the sums of d x^k, k = 1 to 3, relative to the first.
 
-    sum_k (alpha^k / (k (k + 1)) - 1 / k) sum d x^k = 0.
+    sum_k (alpha^k / (k (k + 1)) - 1 / k) sum d x^k = 0
     """
     dx = [let(f"dx_{i}", a * b) for i, (a, b) in enumerate(zip(d, x, strict=True))]
     first = let("first", largest(sum(dx), TINY))
@@ -82,10 +85,11 @@ def _by_series(d, x, let):
 
 
 def _by_newton(f, d, x, alpha, limit, let):
-    """Steps for G(alpha) = (H(f - alpha d) - H(f)) / alpha, which grows with alpha, within bounds.
+    """alpha by Newton steps for G(alpha) = (H(f - alpha d) - H(f)) / alpha = 0, within bounds.
 
-    G' = -A / alpha^2, G = A / alpha - sum d ln(1 - alpha x) + sum d ln(1 - x), with
-    A = sum f ln(1 - alpha x) + alpha sum d; the last term is but the rounding error of a zero.
+    G increases with alpha. G' = -A / alpha^2 and G = A / alpha - sum d ln(1 - alpha x) + sum d
+    ln(1 - x), with A = sum f ln(1 - alpha x) + alpha sum d. The last term is zero except for
+    rounding errors.
     """
 
     def clipped(name, value):

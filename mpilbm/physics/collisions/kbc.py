@@ -1,4 +1,4 @@
-"""Relaxation of the shear at the rate of the viscosity, of the rest so that H is least."""
+"""Relaxation of the shear with the viscosity and of all other moments such that H is least."""
 
 from fractions import Fraction
 from math import prod
@@ -28,11 +28,11 @@ class KBC(Collision):
     lattices = ("D2Q9", "D3Q27")
 
     def rates(self, nu, lattice):
-        """Beta from the viscosity."""
+        """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
     def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
-        """f + F - beta (2 s + gamma h) of d = f - feq + F/2."""
+        """f + F - beta (2 s + gamma h), s + h = f - feq + F/2."""
         F, e = source or [0] * lattice.Q, excess(u, let)
         s, g = shear(lattice, f, rho, u, F, e, let), product(lattice, u, e)
         parts = zip(f, F, lattice.w, g, spread(lattice, s), strict=True)
@@ -50,8 +50,8 @@ class KBC(Collision):
 def _ratio(lattice, s: dict, h, g, let):
     """<s|h> / <h|h>, without a division by feq_i = w_i rho (1 + g_i).
 
-    That is a product over the axes, in which (1 + g_i) (1 + g_opp(i)) is the same for all i:
-    1 / feq_i is (1 + g_opp(i)) / w_i times a factor that both scalar products share.
+    feq_i is a product over the axes, in which (1 + g_i) (1 + g_opp(i)) is the same for all i:
+    1 / feq_i is (1 + g_opp(i)) / w_i times a factor that cancels in the ratio.
     """
     over = [let(f"over_{i}", h[i] + h[i] * g[j]) for i, j in enumerate(lattice.opp)]
     sums, squares = dict.fromkeys(s, 0), dict.fromkeys(lattice.w, 0)
@@ -66,9 +66,10 @@ def _ratio(lattice, s: dict, h, g, let):
 
 
 def shear(lattice, f, rho, u, F, e, let) -> dict:
-    """{axes of c: s_i, times `sign`}: moments c_a c_b and c_a^2 - c^2 / D as f - feq + F/2 has.
+    """{axes of c: s_i times `sign`}: the part of f - feq + F/2 with its shear stress alone.
 
-    Those of feq are rho u_a u_b and of sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
+    s has the moments c_a c_b and c_a^2 - c^2 / D of f - feq + F/2 and no others. Those of feq are
+    rho u_a u_b and the deviator of sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
     """
     p = {}
     for a, b in pairs(lattice.D):
@@ -84,15 +85,15 @@ def shear(lattice, f, rho, u, F, e, let) -> dict:
 
 
 def spread(lattice, s: dict) -> list:
-    """The Q populations of `shear`."""
+    """The Q populations s_i of `shear`."""
     return [sign(c) * s.get(axes(c), 0) for c in lattice.c]
 
 
 def axes(c) -> tuple[int, ...]:
-    """Those along which a velocity moves."""
+    """The axes along which a velocity c has a component."""
     return tuple(a for a, c_a in enumerate(c) if c_a)
 
 
 def sign(c) -> int:
-    """Of c_a c_b where a velocity moves along two axes."""
+    """The sign of c_a c_b for a velocity along two axes, otherwise 1."""
     return prod(c[a] for a in axes(c)) if len(axes(c)) == 2 else 1

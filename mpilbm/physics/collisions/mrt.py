@@ -1,4 +1,4 @@
-"""Relaxation of each group of moments at a rate of its own."""
+"""Relaxation of each group of moments with its own rate."""
 
 from fractions import Fraction
 
@@ -11,15 +11,16 @@ from mpilbm.registry import register
 
 
 def flux_rate(s_nu: float) -> float:
-    """s_q of D2Q9: 1.9 [Lallemand & Luo 2000], but (1/s_q - 1/2) >= (1/s_nu - 1/2) / 2.
+    """s_q on D2Q9: 1.9 [Lallemand & Luo 2000], but (1/s_q - 1/2) >= (1/s_nu - 1/2) / 2.
 
-    Shear waves of wave number k along an axis decay with nu (1 + k^2 (1/12 + L_nu (L_nu - 2 L_q) /
-    3)), L = 1/s - 1/2: so at most k^2 / 12 too fast, however viscous the fluid.
+    With L = 1/s - 1/2 a shear wave with wave number k along an axis decays with
+    nu (1 + k^2 (1/12 + L_nu (L_nu - 2 L_q) / 3)). The condition limits its error to k^2 / 12 at any
+    viscosity.
     """
     return min(1.9, 4 * s_nu / (s_nu + 2))
 
 
-DEFAULTS = {  # None: as s_nu; a function of s_nu
+DEFAULTS = {  # rates by lattice; None: s_nu; a function: of s_nu
     "D2Q9": {"s_e": 1.64, "s_eps": 1.54, "s_q": flux_rate},  # [Lallemand & Luo 2000]
     "D3Q13": {"s_e": 1.0, "s_m": 1.0},  # [Tölke & Krafczyk 2008]
     "D3Q15": {"s_e": 1.6, "s_eps": 1.2, "s_q": 1.6, "s_xyz": 1.2},  # [d'Humières et al. 2002]
@@ -30,7 +31,7 @@ DEFAULTS = {  # None: as s_nu; a function of s_nu
 
 
 def rate(moments: str):
-    """A field: the rate of some moments, None for that of the lattice in DEFAULTS."""
+    """A field for the rate of some moments; None: the default of the lattice in DEFAULTS."""
     return Field(None, gt=0, lt=2, description=moments, examples=[1.2])
 
 
@@ -72,7 +73,7 @@ class MRT(Collision):
     needs_isotropy = 2
 
     def problems(self, case):
-        """Refuse lattices without this collision, and rates that the lattice has no moments for."""
+        """Also refuses rates of moments that the lattice does not have."""
         found, allowed = super().problems(case), DEFAULTS.get(case.lattice.name, self.numbers)
         return found + [
             f"{name}: {case.lattice.name} has no such moments; allowed: {', '.join(allowed)}"
@@ -81,8 +82,10 @@ class MRT(Collision):
         ]
 
     def rates(self, nu, lattice):
-        """The shear rate from the viscosity, the others as given or by default."""
-        shear = lattice.moment(0, 0, 1, 1)  # the share of a stress that streams on as velocity
+        """The shear rate from the viscosity; the others as given, or the defaults."""
+        shear = lattice.moment(
+            0, 0, 1, 1
+        )  # sum_i w_i c_ix^2 c_iy^2: factor of the stress in the momentum flux
         normal = (lattice.moment(0, 0, 0, 0) - shear) / 2
         by_share = {"s_nu": normal} if normal == shear else {"s_nu": normal, "s_nu_xy": shear}
         cs2 = lattice.cs2
@@ -113,7 +116,7 @@ class MRT(Collision):
 
 
 def rate_of(moment: str, rates=()) -> str:
-    """Name of the rate of a moment, of those in `rates`; no collision has one for rho and j."""
+    """The name in `rates` of the rate of a moment. The conserved moments rho and j have none."""
     group, _, component = moment.partition("_")
     if group != "p":
         return f"s_{group}"

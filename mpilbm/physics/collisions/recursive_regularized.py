@@ -1,4 +1,4 @@
-"""Relaxation of the second moments; those beyond them follow by recursion."""
+"""Relaxation of the second moments; higher moments follow from them by recursion."""
 
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
@@ -19,8 +19,8 @@ class RecursiveRegularized(InFrame):
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
-    def leaving(self, lattice, f, density, rho, u, rates, let):
-        """By the moments in the frame of the flow, where the lattice is a product of axes."""
+    def relaxed_populations(self, lattice, f, density, rho, u, rates, let):
+        """With central moments on D2Q9 and D3Q27, directly on D3Q19."""
         kept = 1 - rates["omega"]
         if lattice.Q < 3**lattice.D:
             return self._to_third_order(lattice, f, density, rho, u, kept, let)

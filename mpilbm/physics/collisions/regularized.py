@@ -1,4 +1,4 @@
-"""Relaxation of the second moments; all that is beyond them is taken away."""
+"""Relaxation of the second moments; higher non-equilibrium moments are removed."""
 
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision
@@ -18,11 +18,11 @@ class Regularized(Collision):
     shear_rate = "omega"
 
     def rates(self, nu, lattice):
-        """Omega from the viscosity."""
+        """`omega` from the viscosity."""
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
 
     def relax(self, lattice, d, omega):
-        """d_i without what is kept of its second moments."""
+        """d_i minus the part (1 - omega) of its second moments that remains."""
         axes = range(lattice.D)
         kept = {(a, b): (1 - omega) * self._second(lattice, d, a, b) for a in axes for b in axes}
         relaxed = []
@@ -33,5 +33,5 @@ class Regularized(Collision):
         return relaxed
 
     def _second(self, lattice, d, a: int, b: int):
-        """sum_i Q_i,ab d_i; d holds no density, so that cs2 delta_ab drops out."""
+        """sum_i Q_i,ab d_i; d has no density, so the term cs2 delta_ab is zero."""
         return dot([c[a] * c[b] for c in lattice.c], d)

@@ -1,4 +1,4 @@
-"""Two relaxation rates: one for even moments, one for odd."""
+"""Two relaxation rates: one for the even moments, one for the odd moments."""
 
 from pydantic import Field
 
@@ -28,7 +28,7 @@ class TRT(Collision):
         return {"omega_plus": 1 / (even + 0.5), "omega_minus": 1 / (self.magic / even + 0.5)}
 
     def local_rates(self, rates, omega):
-        """omega_minus keeps the magic parameter: walls stay half-way whatever the closure does."""
+        """Keeps the magic parameter, so that walls stay half-way whatever the closure computes."""
         plus, minus = rates.values()
         magic, even = (2 - plus) * (2 - minus), 2 - omega  # 4 plus minus magic, 2 omega even
         return {
@@ -37,7 +37,7 @@ class TRT(Collision):
         }
 
     def relax(self, lattice, d, omega_plus, omega_minus):
-        """Even and odd parts of each pair relaxed apart."""
+        """The even and the odd part of each pair of opposite directions, relaxed separately."""
         relaxed = list(d)
         for i, j in enumerate(lattice.opp):
             if i <= j:

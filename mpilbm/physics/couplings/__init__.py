@@ -1,4 +1,8 @@
-"""Couplings between fluids: what cells show their neighbours, and how each fluid then collides."""
+"""Couplings between fluids: fields that neighbouring cells read, and the collisions that use them.
+
+Imports only the other folders of `physics`, `formulas`, `registry` and lower layers. To add a
+coupling, write one file with a class derived from `Coupling` and `@register("couplings", name)`.
+"""
 
 from typing import ClassVar
 
@@ -7,115 +11,123 @@ from mpilbm.registry import Parameters, find, names
 
 
 class Coupling(Parameters):
-    """How the fluids of a box act on each other.
+    """The interaction of the fluids of a box.
 
-    A step first computes `show` in every cell, from what streams in; then each fluid collides as
-    `leaving` says, which may look at the fields that the neighbours show. In solid cells and beyond
-    faces these are what `wall` makes of them. A subclass is all that another coupling takes; what
-    `cell` offers:
+    A step first computes `fields` in every cell, from the incoming populations; then each fluid
+    collides as `collide` defines, which may use the fields of neighbouring cells. In solid cells
+    and beyond faces `wall` defines these fields. A subclass is all that another coupling needs.
+    `cell` provides:
 
     lattice, cs2, axes, count     `count` is the number of fluids
-    density(k), rho(k)            of fluid k, the first as it is stored
+    density(k), rho(k)            density of fluid k, the first as it is stored
     momentum(k)                   sum_i c_i f_i
-    push(k)                       the force on fluid k that the case gives, D components
-    half                          1 where half of a force belongs to the velocity that collides
+    external_force(k)             the force on fluid k from the case, D components
+    half                          1 where half of a force is part of the velocity of the collision
     here(name), slope(name)       a field in the cell; sum_i w_i c_i field(x + c_i) / cs2
     laplacian(name)               2 sum_i w_i (field(x + c_i) - field(x)) / cs2
     number(name)                  one of `numbers`
-    let(name, expression)         a name for a value
-    collided(k, F, u)             what leaves under a force; at u, or at the fluid's own velocity
-    relaxed(k, feq, rates, u, F)  what leaves of a fluid that relaxes towards feq
-    initial(k, F)                 what leaves at rho(k), momentum(k) under a force, in equilibrium
+    let(name, expression)         defines a named value
+    collided(k, F, u)             f* under a force F; at u, or at the fluid's own velocity
+    relaxed(k, feq, rates, u, F)  f* of a fluid that relaxes towards feq
+    initial(k, F)                 f* in equilibrium at rho(k), momentum(k) under a force F
     """
 
-    fewest: ClassVar[int] = 1  # fluids
-    most: ClassVar[int | None] = None
+    fewest: ClassVar[int] = 1  # number of fluids
+    most: ClassVar[int | None] = None  # None: any number
 
     def structure(self, case) -> dict:
-        """What shapes the kernel text, beside the fluids."""
+        """What changes the kernel text, in addition to the fluids."""
         raise NotImplementedError
 
-    def shown(self, case) -> tuple[str, ...]:
-        """Names of the fields that neighbours read."""
+    def neighbour_fields(self, case) -> tuple[str, ...]:
+        """Names of the fields that neighbouring cells read."""
         raise NotImplementedError
 
-    def kept(self, case) -> tuple[str, ...]:
-        """Names of those that only the cell itself reads, once the fluids have collided."""
+    def local_fields(self, case) -> tuple[str, ...]:
+        """Names of further fields, which only the cell itself reads when its fluids collide."""
         return ()
 
     def numbers(self, case) -> dict[str, float]:
-        """Arguments of the kernels."""
+        """Arguments of the kernels by name."""
         return {}
 
     def forcing(self, fluid):
-        """The force of a fluid, by which the coupling acts too."""
+        """The force of a fluid, with the scheme by which the coupling also acts on it."""
         return fluid.force
 
-    def show(self, cell) -> dict:
-        """{name: expression} of all `shown` and `kept`."""
+    def fields(self, cell) -> dict:
+        """{name: expression} of all fields in `neighbour_fields` and `local_fields`."""
         raise NotImplementedError
 
-    def leaving(self, cell, k: int) -> list:
-        """The Q populations of fluid k that leave."""
+    def collide(self, cell, k: int) -> list:
+        """The Q post-collision populations of fluid k."""
         raise NotImplementedError
 
-    def begin(self, cell, k: int) -> list:
-        """What left before the first step, from populations in equilibrium.
+    def initial_populations(self, cell, k: int) -> list:
+        """The Q post-collision populations of fluid k of the step before the first one.
 
-        Fluids begin in turn: what is before k in the list has begun.
+        The cell holds equilibrium populations. Fluids are initialised in their order: those before
+        k already have their initial populations.
         """
         raise NotImplementedError
 
     def mixture(self, cell) -> tuple:
-        """density, rho and momentum (D) of all fluids, of what left; half of the force is off."""
+        """density, rho and momentum (D) of all fluids; half of the force is subtracted."""
         raise NotImplementedError
 
     def outputs(self, case) -> tuple[str, ...]:
-        """Names of fields of its own in snapshots, beside rho and u."""
+        """Names of further fields in snapshots, in addition to rho and u."""
         return ()
 
     def output(self, cell) -> dict:
-        """{name: expression} of these, of what left."""
+        """Expressions of these fields, from the post-collision populations."""
         return {}
 
     def offsets(self, case) -> tuple[bool, ...]:
-        """Of each fluid whether its populations are stored as deviations from those at rho = 1."""
+        """Whether the populations of each fluid are stored as deviations from rho = 1."""
         return (case.precision.offset,) * len(case.fluids)
 
     def rest(self, case) -> float:
-        """What `mixture` leaves out of the density, as it is stored."""
+        """The difference between the density rho of the mixture and its stored density."""
         return float(sum(self.offsets(case)))
 
     def masses(self, case) -> dict[str, float]:
-        """Columns of the monitor, the mass of each of several fluids; what `mass` leaves out."""
+        """Columns of the monitor: the mass of each fluid if there are several.
+
+        The values are the differences per cell between these masses and the sums of `mass`.
+        """
         several = zip(case.fluids, self.offsets(case), strict=True)
         return {f"mass_{fluid.label}": float(out) for fluid, out in several if fluid.label}
 
     def mass(self, cell) -> list:
-        """Expressions of these."""
+        """Expressions of the stored densities that add up to `masses`."""
         return [cell.density(k) for k in range(cell.count)]
 
     def jumps(self, case) -> tuple[float | None, ...]:
-        """By how much each field of `order` differs across an interface.
+        """The difference of each field of `order_parameters` across an interface.
 
-        None: by its range in the box; such a field is positive.
+        None: use the range of the field in the box; such a field is positive.
         """
         return ()
 
-    def order(self, cell) -> list:
-        """Expressions of fields that tell phases apart, of what left."""
+    def order_parameters(self, cell) -> list:
+        """Expressions of the fields that distinguish the phases, after the collision."""
         return []
 
     def wall(self, case, wetting: dict) -> dict[str, tuple[float, float]]:
-        """{name: (scale, sum)} of all `shown`: scale * mean of the fluid around + sum."""
+        """{name: (scale, sum)} of all `neighbour_fields` fields in solid cells.
+
+        A field is scale * (mean over the fluid cells around) + sum. `wetting` is that of the
+        boundary.
+        """
         raise NotImplementedError
 
     def warnings(self, case) -> list[str]:
-        """What is allowed but not wise."""
+        """Warnings: parameters that are allowed but probably a mistake."""
         return []
 
     def problems(self, case) -> list[str]:
-        """What is refused with any coupling."""
+        """Errors that all couplings have in common."""
         return [*self._of_fluids(case), *self._of_solids(case)]
 
     def _of_fluids(self, case) -> list[str]:
@@ -125,12 +137,12 @@ class Coupling(Parameters):
             found.append(f"{self.name} couples {allowed} fluids, found {count}")
         if case.lattice.isotropy < 4:
             found.append(f"{self.name} needs a lattice isotropic to order 4; {case.lattice.name} "
-                         "is not; choose another lattice")  # fmt: skip
+                         "is not; use another lattice")  # fmt: skip
         if not (case.layout.populations and case.layout.dense):
             found.append(f"{self.name} is not defined in the layout '{case.layout.name}'; "
                          "allowed: ab, aa, esopull")  # fmt: skip
         if case.precision.storage == "float16":
-            found.append(f"{self.name} has no small deviations that 16 bits could hold; take "
+            found.append(f"{self.name} stores no small deviations, which 16 bits require; set "
                          'precision.storage = "float32"')  # fmt: skip
         for fluid in case.fluids:
             if fluid.initial.iterate or fluid.initial.non_equilibrium:
@@ -144,12 +156,12 @@ class Coupling(Parameters):
             if _reads_cell(boundary) or getattr(boundary, "velocity", None) is not None:
                 kinds = {name: find("boundaries", name) for name in names("boundaries")}
                 allowed = ", ".join(name for name, one in kinds.items() if not _reads_cell(one))
-                found.append(f"{key}: {self.name} takes walls at rest that read populations "
-                             f"only, not a moving one or '{boundary.name}'; allowed: {allowed}, "
+                found.append(f"{key}: {self.name} needs walls at rest that read populations "
+                             f"only, found a moving one or '{boundary.name}'; allowed: {allowed}, "
                              "without velocity")  # fmt: skip
         if case.weighed:
-            found.append("forces on bodies are not known here: a wall also attracts; remove the "
-                         "output body_forces")  # fmt: skip
+            found.append(f"forces on bodies are not computed with {self.name}, whose walls also "
+                         "attract; remove the output body_forces")  # fmt: skip
         return found
 
 
@@ -159,11 +171,11 @@ def _reads_cell(boundary) -> bool:
 
 
 def solids(case) -> list[tuple[str, object]]:
-    """(key path, boundary) of all faces' and bodies' boundaries."""
+    """(key path, boundary) of the boundaries of all faces and bodies."""
     faces = [(f"boundary.{index}", each) for index, each in enumerate(case.boundaries)]
     return faces + [(f"body.{body.label}.boundary", body.boundary) for body in case.bodies]
 
 
 def fluid_names(case) -> list[str]:
-    """The labels of the fluids; "fluid" where there is but one."""
+    """The labels of the fluids; "fluid" if there is only one."""
     return [fluid.label or "fluid" for fluid in case.fluids]

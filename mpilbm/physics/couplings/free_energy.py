@@ -11,7 +11,8 @@ from mpilbm.physics.couplings import Coupling, solids
 from mpilbm.registry import make, register
 from mpilbm.units import tau_from_viscosity
 
-# w_i^aa of c_i along a and across, and of diagonal c_i with c_ia and without; w_i^ab is 1/4
+# w_i^aa of c_i along a, of c_i along another axis, of diagonal c_i with c_ia != 0 and with
+# c_ia = 0; w_i^ab is 1/4
 OPTIMISED = {
     "D2Q9": (Fraction(1, 3), Fraction(-1, 6), Fraction(-1, 24), 0),
     "D3Q19": (Fraction(5, 12), Fraction(-1, 3), Fraction(-1, 24), Fraction(1, 12)),
@@ -52,11 +53,11 @@ class FreeEnergy(Coupling):
         return sqrt(8 * self.kappa * self.a / 9)
 
     def structure(self, case):
-        """Its name: all else are numbers."""
+        """Only the name: all parameters are arguments of kernels."""
         return {"name": self.name}
 
     def offsets(self, case):
-        """Phi is about 1 as often as -1."""
+        """No offset for phi, whose values are around 1 and -1."""
         return case.precision.offset, False
 
     def masses(self, case):
@@ -64,34 +65,34 @@ class FreeEnergy(Coupling):
         return {f"mass_{fluid.label}": self.rest(case) / 2 for fluid in case.fluids}
 
     def mass(self, cell):
-        """The same."""
+        """(rho + phi) / 2 and (rho - phi) / 2."""
         return [(cell.density(0) + sign * cell.density(1)) / 2 for sign in (1, -1)]
 
-    def shown(self, case):
-        """The order parameter."""
+    def neighbour_fields(self, case):
+        """The order parameter phi."""
         return ("phi",)
 
-    def kept(self, case):
-        """The velocity, which cannot be known once the first lattice has collided."""
+    def local_fields(self, case):
+        """The velocity, which is no longer known once the first lattice has collided."""
         return tuple(f"velocity_{axis}" for axis in "xyz"[: case.lattice.D])
 
     def numbers(self, case):
-        """a, kappa, gamma, and the relaxation times."""
+        """a, kappa, gamma and the relaxation parameters."""
         taus = [tau_from_viscosity(fluid.viscosity, case.lattice.cs2) for fluid in case.fluids]
         found = {"a": self.a, "kappa": self.kappa, "gamma": self.gamma}
         return found | {"tau_0": taus[0], "tau_1": taus[1], "omega_phi": 1 / self.tau_phi}
 
     def forcing(self, fluid):
-        """What the case gives, or none by guo."""
+        """The force of the case, or none with the scheme `guo`."""
         return fluid.force or make("forcing", {"name": "guo", "value": (0.0, 0.0)})
 
     def force_on(self, cell, phi) -> list:
         """(1 + phi) F_1 / 2 + (1 - phi) F_2 / 2."""
-        both = zip(cell.push(0), cell.push(1), strict=True)
+        both = zip(cell.external_force(0), cell.external_force(1), strict=True)
         return [(1 + phi) * one / 2 + (1 - phi) * other / 2 for one, other in both]
 
-    def show(self, cell):
-        """Phi, and the velocity of the first lattice."""
+    def fields(self, cell):
+        """phi, and the velocity of the first lattice."""
         phi, rho = cell.rho(1), cell.rho(0)
         F = self.force_on(cell, phi)
         found = {"phi": phi}
@@ -100,12 +101,12 @@ class FreeEnergy(Coupling):
         return found
 
     def bulk(self, cell, phi):
-        """mu and p_0 - cs2 rho without derivatives."""
+        """mu and p_0 - cs2 rho, without terms in derivatives of phi."""
         a = cell.number("a")
         return a * (phi**3 - phi), a * (3 * phi**4 / 4 - phi**2 / 2)
 
-    def leaving(self, cell, k):
-        """The first lattice under the stress of phi, the second after the chemical potential."""
+    def collide(self, cell, k):
+        """First lattice: with the stress of phi. Second lattice: with the chemical potential."""
         phi, kappa = cell.here("phi"), cell.number("kappa")
         u = [cell.here(f"velocity_{axis}") for axis in cell.axes]
         curve, (mu, p) = cell.laplacian("phi"), self.bulk(cell, phi)
@@ -121,8 +122,8 @@ class FreeEnergy(Coupling):
         feq = [f + kappa * g for f, g in zip(feq, pull, strict=True)]
         return cell.relaxed(0, feq, {"omega": omega}, u, self.force_on(cell, phi))
 
-    def begin(self, cell, k):
-        """In equilibrium but for derivatives of phi; half of the force is in."""
+    def initial_populations(self, cell, k):
+        """Equilibrium without terms in derivatives of phi; includes half of the force."""
         first = k == 0
         both = zip(cell.momentum(0), cell.momentum(1), strict=True) if first else ()
         j = [sum(each) for each in both] if first else cell.momentum(0)
@@ -139,44 +140,44 @@ class FreeEnergy(Coupling):
         return [f + w * dot(c, push) / cell.cs2 for f, w, c in directions]
 
     def mixture(self, cell):
-        """Of the first lattice."""
+        """Density, rho and momentum of the first lattice."""
         F = self.force_on(cell, cell.rho(1))
         momentum = [j - F_a / 2 for j, F_a in zip(cell.momentum(0), F, strict=True)]
         return cell.density(0), cell.rho(0), momentum
 
     def outputs(self, case):
-        """Phi and p_0."""
+        """phi and the pressure p_0."""
         return "phi", "pressure"
 
     def output(self, cell):
-        """Phi and p_0."""
+        """phi and p_0."""
         phi = cell.rho(1)
         return [phi, cell.cs2 * cell.rho(0) + self.bulk(cell, phi)[1]]
 
     def jumps(self, case):
-        """Phi from -1 to 1."""
+        """2, from phi = -1 to phi = 1."""
         return (2.0,)
 
-    def order(self, cell):
-        """The order parameter."""
+    def order_parameters(self, cell):
+        """The order parameter phi."""
         return [cell.rho(1)]
 
     def wall(self, case, wetting):
-        """The mean of phi beside, raised by h / kappa for a contact angle."""
+        """The mean of phi around, plus h / kappa for a contact angle."""
         angle = (wetting or {}).get("angle", 90.0)
         return {"phi": (1.0, wetting_potential(angle) * sqrt(self.a / (2 * self.kappa)))}
 
     def problems(self, case):
-        """Collisions that know no other equilibrium, forces of another kind, angles."""
+        """Errors: collisions other than bgk, forces outside the collision, contact angles."""
         found = super().problems(case)
         for fluid in case.fluids:
             if fluid.collision.name != "bgk" or fluid.collision.closure:
-                found.append(f"{case.key(fluid, 'collision')}: {self.name} has equilibria of its "
-                             "own; allowed: bgk without closure")  # fmt: skip
+                found.append(f"{case.key(fluid, 'collision')}: {self.name} defines its own "
+                             "equilibria; allowed: bgk without closure")  # fmt: skip
             if fluid.force and not fluid.force.inside:
                 key, force = case.key(fluid, "force"), fluid.force.name
-                found.append(f"{key}: found '{force}'; the velocity that moves phi holds half of "
-                             "the force; allowed: guo")  # fmt: skip
+                found.append(f"{key}: found '{force}'; the velocity that moves phi includes "
+                             "half of the force; allowed: guo")  # fmt: skip
         for key, boundary in solids(case):
             wetting = boundary.wetting or {}
             if set(wetting) - {"angle"} or not 0 < wetting.get("angle", 90) < 180:
@@ -185,11 +186,11 @@ class FreeEnergy(Coupling):
         return found
 
     def warnings(self, case):
-        """Interfaces that cells do not resolve; phi that grows from cell to cell; tau near 1/2."""
+        """Warnings: unresolved interfaces, unstable phi, viscosities too low for kappa."""
         width, found = sqrt(2 * self.kappa / self.a), []
         if width < RESOLVED:
             found.append(f"kappa: the interface tanh(x/{width:.3g}) is thinner than cells "
-                         "resolve, its tension is not sqrt(8 kappa a/9); take kappa/a of 2 or more"
+                         "resolve, its tension is not sqrt(8 kappa a/9); use kappa/a of 2 or more"
                          )  # fmt: skip
         largest = stiffest(case.lattice)
         most = 4 / (largest * (2 * self.a + self.kappa * largest))
@@ -204,19 +205,21 @@ class FreeEnergy(Coupling):
         return found
 
 
-# viscosity / kappa. 3000 steps of a wave of 40 cells in 2D ended in NaN up to nu = 0.02 at kappa =
-# 0.08, a = 0.02 (0.03 at a = 0.04), to 0.006 at half of both (0.01), to 0.003 at a quarter
+# Smallest viscosity / kappa. 3000 steps of a wave of 40 cells in 2D ended in NaN up to nu = 0.02
+# with kappa = 0.08 and a = 0.02 (0.03 with a = 0.04), up to 0.006 with half of both (0.01), and up
+# to 0.003 with a quarter of both.
 LEAST = 0.5
-# cells; the stencils' next terms, lap lap phi / 12 and grad lap phi / 6, take a / (12 kappa) off
-# the tension: 4 % at a width of 2, 2 % at 2.83, 1 % at 4
+# Smallest width in cells. The next terms of the stencils, lap lap phi / 12 and grad lap phi / 6,
+# reduce the tension by a / (12 kappa): 4 % at a width of 2, 2 % at 2.83, 1 % at 4.
 RESOLVED = 1.9
 
 
 def stiffest(lattice) -> float:
-    """The largest eigenvalue of minus the Laplacian: of waves that change sign from cell to cell.
+    """The largest eigenvalue lambda of minus the Laplacian.
 
-    The second lattice multiplies them by 1 - gamma lambda (2 a + kappa lambda) / 2 in a step at
-    tau_phi = 1, and the limit -1 is the same at all tau_phi.
+    It belongs to waves that change sign from cell to cell. At tau_phi = 1 the second lattice
+    multiplies them by 1 - gamma lambda (2 a + kappa lambda) / 2 per step; the limit -1 is the same
+    for all tau_phi.
     """
     waves = product((0, 1), repeat=lattice.D)
     each = ([w * (dot(c, k) % 2) for w, c in zip(lattice.w, lattice.c, strict=True)] for k in waves)
@@ -224,9 +227,9 @@ def stiffest(lattice) -> float:
 
 
 def moved(lattice, density, rho, u, extra) -> list:
-    """Q expressions with the moments density, rho u, (cs2 density + extra) 1 + rho u u.
+    """Q expressions with the moments density, rho u and (cs2 density + extra) 1 + rho u u.
 
-    `density` as it is stored; the rest population takes what the others leave.
+    `density` is the stored one; the rest population is density minus the others.
     """
     cs2, uu, f = lattice.cs2, dot(u, u), []
     for w, c in zip(lattice.w, lattice.c, strict=True):
@@ -237,10 +240,10 @@ def moved(lattice, density, rho, u, extra) -> list:
 
 
 def stressed(lattice, slope) -> list:
-    """Q expressions with the second moments g g - g.g 1 / 2 of a slope g, and no lower ones.
+    """Q expressions with the second moments g g - g.g 1 / 2 of a gradient g, and no lower moments.
 
-    w_i^ab as in Pooley & Furtado 2008, which leave the least spurious velocity on D2Q9 and D3Q19;
-    elsewhere the second Hermite polynomials.
+    With the weights w_i^ab of Pooley & Furtado 2008 on D2Q9 and D3Q19, which give the smallest
+    spurious velocities there; on other lattices with the second Hermite polynomials.
     """
     if lattice.name in OPTIMISED:
         along, across, near, far = OPTIMISED[lattice.name]
@@ -266,7 +269,7 @@ def stressed(lattice, slope) -> list:
 
 
 def wetting_potential(angle: float) -> float:
-    """h / sqrt(kappa a / 2) of a contact angle in degrees; phi = 1 spreads where it is positive.
+    """h / sqrt(kappa a / 2) for a contact angle in degrees; positive where phi = 1 wets the wall.
 
     2 cos(theta) = (1 + w)^(3/2) - (1 - w)^(3/2). [Briant & Yeomans 2004, eq. 28]
     """

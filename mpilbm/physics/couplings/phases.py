@@ -1,4 +1,4 @@
-"""What densities a case of the pseudopotential model begins with, and whether they can stay."""
+"""Warnings about the initial densities of the pseudopotential model: can these phases coexist?"""
 
 import numpy as np
 
@@ -8,15 +8,18 @@ from mpilbm.physics.couplings import fluid_names
 from mpilbm.system.toml_text import shown
 from mpilbm.units import tau_from_viscosity
 
-SAMPLES = 64  # a side of the box at most
-APART = 2.0  # one density over another from which on a case asks for two phases
-STIFF = 300  # drops of one fluid, bgk, end in NaN below tau - 1/2 = (rho_l/rho_v) / STIFF or so
-PARTED = 0.0105  # drops of two, bgk, below PARTED (rho/rho_dissolved - 1)^(1/2); trt holds to half
-DENSEST = 1e3  # times the density given: so far a liquid is looked for
+SAMPLES = 64  # cells per side of the box at which initial densities are evaluated, at most
+APART = 2.0  # ratio of densities above which a case is meant to have two phases
+STIFF = 300  # drops of one fluid with bgk end in NaN below about tau - 1/2 = (rho_l/rho_v) / STIFF
+PARTED = 0.0105  # drops of two, bgk: below PARTED (rho/rho_dissolved - 1)^(1/2); trt: half of it
+DENSEST = 1e3  # a liquid is searched for up to DENSEST times the given density
 
 
 def phase_warnings(coupling, case) -> list[str]:
-    """A uniform state that falls apart or collapses, phases that mix, tau too near 1/2 for them."""
+    """Warnings: unstable uniform states, collapse, phases that mix, tau too close to 1/2.
+
+    Empty where the densities are not known before the run.
+    """
     ends = extremes(case)
     if ends is None:
         return []
@@ -34,13 +37,14 @@ def phase_warnings(coupling, case) -> list[str]:
         return found
     if lowest >= 0:
         found.append(_mixes(coupling, ends, lowest))
-    return found + _stiff(case, parted(coupling, ends))
+    return found + _stiff(case, density_ratio(coupling, ends))
 
 
 def extremes(case) -> np.ndarray | None:
-    """The densities (2, fluids) where the first fluid is thinnest and where it is densest.
+    """Initial densities (2, fluids) where the first fluid has its lowest and its highest density.
 
-    None where a file gives them. Looks at SAMPLES cells a side at most.
+    None if a file gives them, or if they are not positive. Evaluates at most SAMPLES cells per
+    side.
     """
     if any(fluid.initial.file for fluid in case.fluids):
         return None
@@ -72,11 +76,11 @@ def _mixes(coupling, ends, lowest: float) -> str:
             "need a range below 0; increase |G|")  # fmt: skip
 
 
-def parted(coupling, ends) -> float:
-    """How many times the densities of a fluid differ, of that which differs most.
+def density_ratio(coupling, ends) -> float:
+    """The largest ratio of the densities of a fluid.
 
-    Of several fluids not more than what G holds apart: F_k / rho_k = -cs2 (psi_k / rho_k) sum_l
-    G_kl grad psi_l balances cs2 grad log rho_k, whatever is given.
+    With several fluids it is limited to the ratio that G maintains: F_k / rho_k = -cs2 (psi_k /
+    rho_k) sum_l G_kl grad psi_l balances cs2 grad log rho_k, whatever the initial densities are.
     """
     ratio = ends.max(axis=0) / ends.min(axis=0)
     if ends.shape[1] > 1:
@@ -87,7 +91,7 @@ def parted(coupling, ends) -> float:
 
 
 def _collapses(coupling, case, ends) -> list[str]:
-    """Of fluids that attract themselves, whatever their density."""
+    """Warnings: fluids whose attraction leads to collapse at any density."""
     found, G = [], coupling.matrix(len(case.fluids))
     for k, name in enumerate(fluid_names(case)):
         rho = ends[:, k].max() * np.geomspace(1, DENSEST, 64)
@@ -96,13 +100,13 @@ def _collapses(coupling, case, ends) -> list[str]:
         if (slope < 0).all():
             found.append(f"psi: found '{coupling.psi}', by which '{name}' has no liquid: dp/drho "
                          f"is {slope[0]:.3g} cs2 at rho = {rho[0]:.3g} and below 0 up to "
-                         f"{rho[-1]:.3g}, so that drops collapse; take a psi that is bounded, "
+                         f"{rho[-1]:.3g}, so that drops collapse; use a bounded psi, "
                          "or weaken G")  # fmt: skip
     return found
 
 
 def _stiff(case, ratio: float) -> list[str]:
-    """Fluids share a velocity: one of them that is thick enough steadies all."""
+    """Warnings: tau too close to 1/2. Fluids share a velocity, so the most viscous one counts."""
     thickest = max(fluid.viscosity for fluid in case.fluids)
     tau = tau_from_viscosity(thickest, case.lattice.cs2)
     least = ratio / STIFF if len(case.fluids) == 1 else PARTED * (ratio - 1) ** 0.5
@@ -114,4 +118,4 @@ def _stiff(case, ratio: float) -> list[str]:
     whose = "viscosity" if len(case.fluids) == 1 else "the viscosity of one fluid"
     return [f"tau = {tau:.4g} is too near 1/2 for densities that differ {ratio:.3g} times: "
             f"drops end in NaN below {0.5 + least:.3g} or so; raise {whose} to {enough:.3g}, or "
-            "take densities closer together"]  # fmt: skip
+            "use densities closer together"]  # fmt: skip

@@ -8,9 +8,10 @@ from mpilbm.formulas.parser import Formula, Tree, names_of, numeric, symbolic
 
 
 class Potential:
-    """psi of a density, from the text of a formula of `rho`; raises FormulaError.
+    """psi as a function of the density, from the text of a formula of `rho`; raises FormulaError.
 
-    `tree`: the formula in rho and the names psi_0, psi_1, … of the `numbers`.
+    `tree`: the formula with its parts without rho replaced by the names psi_0, psi_1, … in
+    `numbers`.
     """
 
     def __init__(self, text: str):
@@ -36,11 +37,11 @@ class Potential:
 
     @cached_property
     def structure(self) -> str:
-        """What shapes the kernel text."""
+        """What changes the kernel text."""
         return repr(self.tree)
 
     def __call__(self, rho) -> np.ndarray:
-        """Psi of numbers."""
+        """psi of numbers or arrays."""
         return numeric(self.formula.tree, {"rho": rho})
 
     def slope(self, rho) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The pseudopotential model: fluids attract or repel each other, and themselves."""
+"""The pseudopotential model: fluids attract or repel each other and themselves."""
 
 import json
 from typing import Annotated
@@ -54,7 +54,7 @@ class ShanChen(Coupling):
         return Potential(self.psi)
 
     def matrix(self, count: int) -> np.ndarray:
-        """G as (count, count); ValueError where it has another form."""
+        """G as an array (count, count); raises ValueError if it has another shape."""
         if isinstance(self.G, tuple):
             found = np.array(self.G) if len({len(row) for row in self.G}) == 1 else np.empty(0)
         else:
@@ -67,24 +67,24 @@ class ShanChen(Coupling):
         return found
 
     def structure(self, case):
-        """Which fluids act on which, the form of psi, the kind of force."""
+        """The fluids that act on each other, the form of psi and the forcing scheme."""
         acts = (self.matrix(len(case.fluids)) != 0).tolist()
         kind = {"name": self.name, "force": self.force}
         return kind | {"acts": acts, "psi": self.potential.structure}
 
-    def shown(self, case):
-        """Psi of each fluid."""
+    def neighbour_fields(self, case):
+        """psi of each fluid."""
         return tuple(f"potential_{k}" for k in range(len(case.fluids)))
 
-    def kept(self, case):
-        """The common velocity; with force inside the collision also what adds the force to it."""
+    def local_fields(self, case):
+        """The common velocity and, with the force inside the collision, the weight of the force."""
         if len(case.fluids) == 1:
             return ()
         weight = ("weight",) if find("forcing", self.force).inside else ()
         return (*(f"common_{axis}" for axis in "xyz"[: case.lattice.D]), *weight)
 
     def numbers(self, case):
-        """G, the numbers of psi, the rates of momentum."""
+        """G, the numbers of psi, and the relaxation rates of momentum."""
         G = self.matrix(len(case.fluids))
         found = {f"G_{k}_{n}": G[k, n] for k, n in np.ndindex(G.shape)} | self.potential.numbers
         if len(case.fluids) > 1:
@@ -96,18 +96,21 @@ class ShanChen(Coupling):
         return found
 
     def forcing(self, fluid):
-        """Of the kind `force`, with what the case gives."""
+        """The force of the case, or a zero force, by the scheme `force`."""
         return fluid.force or make("forcing", {"name": self.force, "value": (0.0, 0.0)})
 
-    def show(self, cell):
-        """Psi_k, and the velocity at which all collide, but for the forces between the fluids."""
+    def fields(self, cell):
+        """psi_k, and the common velocity without the forces between the fluids."""
         found = {f"potential_{k}": self._psi(cell, k) for k in range(cell.count)}
         if cell.count == 1:
             return found
         rates = [cell.number(f"momentum_rate_{k}") for k in range(cell.count)]
         weight = cell.let("weight", 1 / dot(rates, [cell.rho(k) for k in range(cell.count)]))
         for a, axis in enumerate(cell.axes):
-            j = [cell.momentum(k)[a] + cell.half * cell.push(k)[a] / 2 for k in range(cell.count)]
+            j = [
+                cell.momentum(k)[a] + cell.half * cell.external_force(k)[a] / 2
+                for k in range(cell.count)
+            ]
             found[f"common_{axis}"] = dot(rates, j) * weight
         return found | ({"weight": weight} if cell.half else {})
 
@@ -115,7 +118,7 @@ class ShanChen(Coupling):
         return self.potential.expression(cell.rho(k), cell.number)
 
     def between(self, cell, k: int) -> list:
-        """F_k, D components."""
+        """The interaction force F_k, D components."""
         acting = [n for n in range(cell.count) if cell.acts[k][n]]
         slopes = {n: cell.slope(f"potential_{n}") for n in acting}
         psi, cs2 = cell.here(f"potential_{k}"), cell.cs2
@@ -126,12 +129,12 @@ class ShanChen(Coupling):
         ]  # fmt: skip
 
     def force_on(self, cell, k: int) -> list:
-        """All of the force on a fluid."""
-        whole = zip(cell.axes, self.between(cell, k), cell.push(k), strict=True)
+        """The total force on fluid k."""
+        whole = zip(cell.axes, self.between(cell, k), cell.external_force(k), strict=True)
         return [cell.let(f"F_{axis}_{k}", F + given) for axis, F, given in whole]
 
-    def leaving(self, cell, k):
-        """A collision under the force, at the common velocity."""
+    def collide(self, cell, k):
+        """A collision under the total force, at the common velocity."""
         F = self.force_on(cell, k)
         if cell.count == 1:
             return cell.collided(k, F)
@@ -144,8 +147,8 @@ class ShanChen(Coupling):
         u = [cell.let(f"common_u_{axis}", v) for axis, v in zip(cell.axes, u, strict=True)]
         return cell.collided(k, F, u)
 
-    def begin(self, cell, k):
-        """With the force between the fluids, of which outputs take half off."""
+    def initial_populations(self, cell, k):
+        """Equilibrium under the total force, of which outputs subtract half."""
         return cell.initial(k, self.force_on(cell, k))
 
     def mixture(self, cell):
@@ -157,7 +160,7 @@ class ShanChen(Coupling):
         return sum(cell.density(k) for k in fluids), sum(cell.rho(k) for k in fluids), momentum
 
     def outputs(self, case):
-        """The pressure, and the density of each of several fluids."""
+        """The pressure and, with several fluids, the density of each."""
         return ("pressure", *(f"rho_{fluid.label}" for fluid in case.fluids if fluid.label))
 
     def output(self, cell):
@@ -170,26 +173,26 @@ class ShanChen(Coupling):
         return [cell.cs2 * (sum(rho) + between / 2), *(rho if cell.count > 1 else ())]
 
     def jumps(self, case):
-        """What is in equilibrium is not known; of two fluids the share of one tells all."""
+        """Unknown before the run. With two fluids the share of one is enough."""
         count = len(case.fluids)
         return (None,) * (count if count > 2 else 1)
 
-    def order(self, cell):
-        """The density of one fluid, the shares rho_k / rho of several."""
+    def order_parameters(self, cell):
+        """The density of one fluid, or the shares rho_k / rho of several."""
         if cell.count == 1:
             return [cell.rho(0)]
         rho = [cell.rho(k) for k in range(cell.count)]
         return [each / sum(rho) for each in rho[: 1 if cell.count == 2 else None]]
 
     def wall(self, case, wetting):
-        """Psi of the densities that a wall shows."""
-        shown = zip(self.shown(case), fluid_names(case), strict=True)
+        """psi of the wetting densities, or the mean of psi in the fluid cells around."""
+        shown = zip(self.neighbour_fields(case), fluid_names(case), strict=True)
         if not wetting:
             return {name: (1.0, 0.0) for name, _ in shown}
         return {name: (0.0, float(self.potential(wetting[label]))) for name, label in shown}
 
     def problems(self, case):
-        """G of another form, psi that is no formula, what the walls show, the collisions."""
+        """Errors: the form of G, the formula psi, forces, wetting and collisions."""
         found = super().problems(case)
         try:
             self.matrix(len(case.fluids))
@@ -220,35 +223,38 @@ class ShanChen(Coupling):
             key, collision = case.key(fluid, "collision"), fluid.collision
             if fluid.force and fluid.force.name != self.force:
                 found.append(f"force: found '{self.force}', but {case.key(fluid, 'force')} is "
-                             f"'{fluid.force.name}'; take one for both")  # fmt: skip
+                             f"'{fluid.force.name}'; use the same for both")  # fmt: skip
             if collision.forces and self.force not in collision.forces:
                 found.append(f"{key}: {collision.name} takes no force '{self.force}'; allowed: "
                              f"{', '.join(collision.forces)}; change coupling.force")  # fmt: skip
             if not collision.equilibrium.any_unit:
                 equilibrium = collision.equilibrium.name
-                found.append(f"{key}.equilibrium: '{equilibrium}' has a density rho_0 of its own, "
-                             "but here densities change; take another")  # fmt: skip
+                found.append(f"{key}.equilibrium: '{equilibrium}' has a fixed density rho_0, but "
+                             "densities vary with this coupling; use another one")  # fmt: skip
             given = fluid.viscosity, case.lattice
             if len(case.fluids) > 1 and not momentum_rate(collision, *given):
                 every = (make("collisions", name) for name in names("collisions"))
                 allowed = ", ".join(one.name for one in every if momentum_rate(one, *given))
-                found.append(f"{key}: {collision.name} does not relax the momentum of a fluid at a "
-                             f"rate that is the same in all cells, as several need; allowed: "
-                             f"{allowed}, without closure")  # fmt: skip
+                found.append(f"{key}: {collision.name} does not relax momentum at the same rate in "
+                             f"all cells, which several fluids require; allowed: {allowed}, "
+                             "without closure")  # fmt: skip
         return found
 
     def warnings(self, case):
-        """What becomes of the densities that are given."""
+        """Warnings about the initial densities, see `phases`."""
         return phase_warnings(self, case)
 
     def stability(self, rho) -> np.ndarray:
-        """d(force per cs2 against a gradient)/drho: delta_kl + G_kl psi_k psi'_l."""
+        """d(force per cs2 against a gradient)/drho: delta_kl + G_kl psi_k psi_l'."""
         psi, slope = self.potential(rho), self.potential.slope(rho)
         return np.eye(len(rho)) + self.matrix(len(rho)) * np.outer(psi, slope)
 
 
 def momentum_rate(collision, viscosity: float, lattice) -> float:
-    """The rate at which a collision relaxes the first moments; 0 where it keeps or bends them."""
+    """The rate at which a collision relaxes the first moments.
+
+    0 where it conserves them, is not linear, or has a rate that changes from cell to cell.
+    """
     if not collision.linear or collision.closure:
         return 0.0
     if collision.lattices and lattice.name not in collision.lattices:

@@ -1,4 +1,8 @@
-"""Equilibrium distributions, written for stored deviations and full populations alike."""
+"""Equilibrium distributions, for stored deviations and for full populations.
+
+Imports only `physics/algebra`, `registry` and lower layers. To add an equilibrium, write one file
+with a class derived from `Equilibrium` and `@register("equilibria", name)` that defines `feq`.
+"""
 
 from fractions import Fraction
 from typing import ClassVar
@@ -10,35 +14,37 @@ from mpilbm.registry import Parameters
 class Equilibrium(Parameters):
     """feq_i(rho, u) of a lattice.
 
-    `density` is what the stored populations add up to: rho - 1 where they are deviations
-    f_i - feq_i(rho = 1, u = 0), rho where they are not. With density = rho the formula is feq
-    itself; so no digit of a small deviation is lost in a difference of two numbers near 1.
+    `density` is the sum of the stored populations: rho - 1 where they are deviations f_i -
+    feq_i(rho = 1, u = 0), otherwise rho. With density = rho the formulas give feq itself. Written
+    in this way no digit of a small deviation is lost in a difference of two numbers near 1.
     """
 
-    lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all
-    any_unit: ClassVar[bool] = True  # feq of c density, c rho and u is c feq; no rho_0 in it
-    second_order: ClassVar[bool] = False  # no moments of it go beyond the second Hermite tensor
-    stress_order: ClassVar[int | None] = None  # in u, to which the stress is j u; None: to all
+    lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all lattices
+    any_unit: ClassVar[bool] = True  # feq is linear in (density, rho): no fixed density rho_0
+    second_order: ClassVar[bool] = False  # Hermite moments above the second order are zero
+    stress_order: ClassVar[int | None] = (
+        None  # order in u to which the stress is j u; None: exactly
+    )
 
     def feq(self, lattice, density, rho, u) -> list:
-        """Q expressions; `u` holds D of them."""
+        """Q expressions feq_i; `u` holds D expressions."""
         raise NotImplementedError
 
     def jump(self, lattice, rho, u, push) -> list:
         """Q expressions feq_i(rho, u + push) - feq_i(rho, u).
 
-        Multiplied out: in the difference no digit of a small push is lost.
+        They are multiplied out: in the difference itself digits of a small push would be lost.
         """
         after = [v + p for v, p in zip(u, push, strict=True)]
         feq = (self.feq(lattice, 0, rho, v) for v in (after, u))
         return [expanded(a - b) for a, b in zip(*feq, strict=True)]
 
     def velocity(self, momentum, rho) -> list:
-        """The velocity of this equilibrium, from the momentum per volume."""
+        """The velocity from the momentum per volume, D expressions."""
         return [j / rho for j in momentum]
 
     def problems(self, case) -> list[str]:
-        """Refuse lattices on which it is not defined."""
+        """Errors: a lattice on which the equilibrium is not defined."""
         if self.lattices is None or case.lattice.name in self.lattices:
             return []
         return [f"{self.name} is not defined on {case.lattice.name}; "
@@ -46,11 +52,11 @@ class Equilibrium(Parameters):
 
 
 def with_moments(lattice, density, momentum, stress) -> list:
-    """Q populations with the moments 0 to 2 given and, as far as the lattice has more, no others.
+    """Q populations with given moments of orders 0 to 2 and, where the lattice has more, no others.
 
-    `stress` = sum_i c_i c_i f_i - cs2 density 1, by pairs of axes {(a, b): …}, a <= b. In Hermite
-    polynomials where the lattice is isotropic to order 4; with fewer velocities trace, deviator
-    and shear have weights of their own, with M = sum_i w_i c_i c_i c_i c_i:
+    `stress` = sum_i c_i c_i f_i - cs2 density 1, as {(a, b): expression} with a <= b. Where the
+    lattice is isotropic to order 4 these are Hermite polynomials. With fewer velocities the trace,
+    the deviator and the shear have their own weights, with M = sum_i w_i c_i c_i c_i c_i:
 
         f_i = w_i (density + c_i.j / cs2 + (c_i.c_i - D cs2) tr s / n
                    + sum_a (c_ia^2 - c_i.c_i / D) s_aa / (M_xxxx - M_xxyy)

@@ -1,4 +1,4 @@
-"""The usual second-order equilibrium."""
+"""The standard second-order equilibrium."""
 
 from mpilbm.physics.algebra import dot, one_way, pairs
 from mpilbm.physics.equilibria import Equilibrium, with_moments
@@ -9,14 +9,14 @@ from mpilbm.registry import register
 class Compressible(Equilibrium):
     """feq_i = w_i rho (1 + c_i.u / cs2 + (c_i.u)^2 / (2 cs4) - u.u / (2 cs2)).
 
-    On D3Q13 the same moments (rho, rho u, rho u u + cs2 rho 1) and none beyond: Tölke & Krafczyk
-    2008, (6). [Qian, d'Humières & Lallemand 1992]. Take this one if you don't know.
+    On D3Q13 it has the same moments (rho, rho u, rho u u + cs2 rho 1) and no others: Tölke &
+    Krafczyk 2008, (6). [Qian, d'Humières & Lallemand 1992]. The default choice.
     """
 
     second_order = True
 
     def feq(self, lattice, density, rho, u):
-        """Q expressions; the parts even and odd in c_i stand apart, as a pair shares them."""
+        """Q expressions; parts even and odd in c_i are separate, since c_i and -c_i share them."""
         if lattice.isotropy < 4:
             flux = {(a, b): rho * u[a] * u[b] for a, b in pairs(lattice.D)}
             return with_moments(lattice, density, [rho * v for v in u], flux)

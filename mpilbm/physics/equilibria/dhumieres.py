@@ -1,4 +1,4 @@
-"""The equilibrium moments that make D3Q19 with many rates most stable."""
+"""The equilibrium moments for which D3Q19 with multiple relaxation times is most stable."""
 
 from fractions import Fraction
 
@@ -12,17 +12,17 @@ from mpilbm.registry import register
 class DHumieres(Equilibrium):
     """feq = M^-1 m, m of d'Humières' D3Q19 model with w_eps = w_xx = 0, w_eps,j = -475/63.
 
-    e = -11 rho + 19 j.j, eps = -475/63 j.j, q = -2/3 j, p_ab that of j_a j_b, pi = m = 0, with
-    j = rho_0 u, rho_0 = 1. The state at rest is 4/21, 13/126, 1/63 rho and not the weights.
-    D3Q19 alone; made for the collision `mrt`.
-    [d'Humières et al. 2002, Phil. Trans. R. Soc. A 360, 437; paper: Obrecht et al. 2013, (6)-(13)]
+    e = -11 rho + 19 j.j, eps = -475/63 j.j, q = -2/3 j, p_ab that of j_a j_b, pi = m = 0, with j =
+    rho_0 u, rho_0 = 1. At rest the populations are rho times 4/21, 13/126 and 1/63, which are not
+    the weights of the lattice. D3Q19 only; for the collision `mrt`. [d'Humières et al. 2002, Phil.
+    Trans. R. Soc. A 360, 437; paper: Obrecht et al. 2013, (6)-(13)]
     """
 
     lattices = ("D3Q19",)
     any_unit = False
 
     def feq(self, lattice, density, rho, u):
-        """Q expressions, from the moments by name (see lattices/basis.py)."""
+        """Q expressions from the moments by name, see lattices/basis.py."""
         x, y, z = u
         jj = dot(u, u)
         m = {
@@ -35,5 +35,5 @@ class DHumieres(Equilibrium):
         return basis(lattice.c).populations(m)
 
     def velocity(self, momentum, rho):
-        """Momentum over rho_0."""
+        """Momentum over rho_0 = 1."""
         return list(momentum)

@@ -1,4 +1,4 @@
-"""The minimiser of the H function."""
+"""The equilibrium that minimises the H function."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,24 +14,24 @@ from mpilbm.registry import register
 
 @register("equilibria", "entropic")
 class Entropic(Equilibrium):
-    """feq minimises H = sum_i f_i ln(f_i / w_i) among all f with this rho and rho u.
+    """feq minimises H = sum_i f_i ln(f_i / w_i) among all f with the same rho and rho u.
 
-    D2Q9, D3Q27: feq_i = w_i rho prod_a (2 - s_a) ((2 u_a + s_a) / (1 - u_a))^c_ia, s_a =
-    sqrt(1 + 3 u_a^2). D3Q15, D3Q19, where that does not keep rho and u: the minimiser's series in u
-    to fourth order, which keeps them exactly. The stress is rho u u to third order in u.
-    [Ansumali, Karlin & Öttinger 2003, Europhys. Lett. 63, 798; Chikatamarla, Ansumali & Karlin
-    2006, Phys. Rev. Lett. 97, 010201; paper: Januszewski & Kostur 2014, (5)]
+    D2Q9, D3Q27: feq_i = w_i rho prod_a (2 - s_a) ((2 u_a + s_a) / (1 - u_a))^c_ia, s_a = sqrt(1 + 3
+    u_a^2). D3Q15, D3Q19, on which this product does not conserve rho and rho u: the series of the
+    minimiser in u to fourth order, which conserves both exactly. The stress is rho u u to third
+    order in u. [Ansumali, Karlin & Öttinger 2003, Europhys. Lett. 63, 798; Chikatamarla, Ansumali &
+    Karlin 2006, Phys. Rev. Lett. 97, 010201; paper: Januszewski & Kostur 2014, (5)]
     """
 
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
     stress_order = 3
 
     def feq(self, lattice, density, rho, u):
-        """Q expressions, without a difference of large numbers where `density` is small."""
+        """Q expressions without a difference of large numbers where `density` is small."""
         return [w * (density + rho * g) for w, g in zip(lattice.w, growth(lattice, u), strict=True)]
 
     def jump(self, lattice, rho, u, push):
-        """The same equations for what they grow by, so that no digit of a small push is lost."""
+        """The same equations for increments (see Changing): digits of a small push are kept."""
         pushed = [Changing(*pair) for pair in zip(u, push, strict=True)]
         changes = (g.change for g in growth(lattice, pushed))
         return [w * rho * g for w, g in zip(lattice.w, changes, strict=True)]
@@ -43,7 +43,11 @@ def growth(lattice, u) -> list:
 
 
 def product(lattice, u, e) -> list:
-    """prod_a (1 + A_a) - 1, A_a = e_a and its like relative to the factors at rest."""
+    """prod_a (1 + A_a) - 1 for each direction.
+
+    1 + A_a is the factor of axis a relative to its value at rest: A_a = -e_a for c_a = 0 and
+    2 e_a ± 3 u_a for c_a = ±1, see `excess`.
+    """
     factors = [
         {0: -1 * e_a, 1: 2 * e_a + 3 * u_a, -1: 2 * e_a + -3 * u_a}
         for u_a, e_a in zip(u, e, strict=True)
@@ -60,7 +64,7 @@ def product(lattice, u, e) -> list:
 def excess(u, let=unnamed) -> list:
     """e_a = s_a - 1 = 3 u_a^2 / (1 + s_a); sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
 
-    Where `let` names values, one division serves all axes.
+    Where `let` names values, all axes share one division.
     """
     if isinstance(u[0], Changing):
         return [3 * (u_a * u_a) * _inverse_of_1_and_root(1 + 3 * (u_a * u_a)) for u_a in u]
@@ -74,14 +78,14 @@ def excess(u, let=unnamed) -> list:
 
 
 def _inverse_of_1_and_root(square):
-    """1 / (1 + sqrt(square)) of what changes."""
+    """1 / (1 + sqrt(square)) of a Changing value."""
     before, after = (sqrt(part) for part in (square.value, square.value + square.change))
     fall = square.change / ((before + after) * (1 + before) * (1 + after))
     return Changing(1 / (1 + before), -fall)
 
 
 def _series(lattice, u) -> list:
-    """What all directions, those along an axis and those across axes have in addition."""
+    """The series in u: terms of all directions, of those along axes and of diagonals."""
     half, uu = Fraction(1, 2), dot(u, u)
     rest = uu * (Fraction(9, 8) * uu + -3 * half)
     found = []
@@ -106,7 +110,7 @@ def _series(lattice, u) -> list:
 
 @dataclass(frozen=True)
 class Changing:
-    """A value and what it grows by, through sums and products."""
+    """A value and its increment, with the increments of sums and products."""
 
     value: Any
     change: Any = 0

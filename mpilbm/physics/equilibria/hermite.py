@@ -1,4 +1,4 @@
-"""The equilibrium with all Hermite moments of a Maxwellian that a lattice can hold."""
+"""The equilibrium with all Hermite moments of a Maxwellian that a lattice can represent."""
 
 from fractions import Fraction
 
@@ -13,16 +13,16 @@ class Hermite(Equilibrium):
     """feq_i = w_i rho sum_n u^n : H^(n)(c_i) / (n! cs2^n), H^(n) the Hermite polynomials.
 
     D2Q9 (n to 4) and D3Q27 (n to 6): each product of polynomials of orders 0, 1, 2 along the axes,
-    so that feq_i = w_i rho prod_a (1 + 3 c_ia u_a + (9 c_ia^2 - 3) u_a^2 / 2), with the moments of
-    a Maxwellian about u. D3Q19: n to 3 (see `third_order`), the velocities of D3Q15 hold too few.
-    Errors of order u^2 in the viscosity go, but for those in u_a^3.
-    [Malaspinas 2015, arXiv:1505.06900; Coreixas et al. 2017, Phys. Rev. E 96, 033306]
+    so that feq_i = w_i rho prod_a (1 + 3 c_ia u_a + (9 c_ia^2 - 3) u_a^2 / 2), with the central
+    moments of a Maxwellian. D3Q19: n to 3 (see `third_order`); D3Q15 has too few velocities. Errors
+    of order u^2 in the viscosity vanish, except those in u_a^3. [Malaspinas 2015, arXiv:1505.06900;
+    Coreixas et al. 2017, Phys. Rev. E 96, 033306]
     """
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
     def feq(self, lattice, density, rho, u):
-        """Q expressions; of the product P, P - 1 is formed so that small u lose no digits."""
+        """Q expressions; the product P is computed as P - 1, so that small u lose no digits."""
         if lattice.Q < 3**lattice.D:
             second = Compressible().feq(lattice, density, rho, u)
             cubes = {(b, a): rho * u[b] ** 2 * u[a] for b, a in squares_and_others(lattice)}
@@ -37,7 +37,7 @@ class Hermite(Equilibrium):
 
 
 def _growths(lattice, u, push):
-    """w_i, and of the product P_i at u: P_i - 1, and by how much it grows with u + push."""
+    """(w_i, (P_i - 1, increment of P_i from u to u + push)) of the products P_i."""
     for w, c in zip(lattice.w, lattice.c, strict=True):
         excess = rise = 0
         for c_a, u_a, p in zip(c, u, push, strict=True):
@@ -50,17 +50,17 @@ def _growths(lattice, u, push):
 
 
 def squares_and_others(lattice) -> list[tuple[int, int]]:
-    """The axes (b, a) of all H_bba = (c_b^2 - cs2) c_a, b not a."""
+    """The axes (b, a) of all H_bba = (c_b^2 - cs2) c_a with b != a."""
     axes = range(lattice.D)
     return [(b, a) for a in axes for b in axes if b != a]
 
 
 def third_order(lattice, moments: dict) -> list:
-    """Q expressions with the third Hermite moments {(b, a): sum_i H_bba f_i} and none below.
+    """Q expressions with the third Hermite moments {(b, a): sum_i H_bba f_i} and no lower moments.
 
-    On D3Q19 c_x c_y c_z is zero everywhere, and H_bba overlaps with H_cca; their sum and their
-    difference do not: f_i = w_i / cs6 sum_a ((H_bba + H_cca) (m_bba + m_cca) / 2
-    + (H_bba - H_cca) (m_bba - m_cca) / 6). [Jacob, Malaspinas & Sagaut 2018, J. Turbul. 19, 1051]
+    On D3Q19 c_x c_y c_z is zero for all c_i, and H_bba is not orthogonal to H_cca; their sum and
+    their difference are: f_i = w_i / cs6 sum_a ((H_bba + H_cca) (m_bba + m_cca) / 2 + (H_bba -
+    H_cca) (m_bba - m_cca) / 6). [Jacob, Malaspinas & Sagaut 2018, J. Turbul. 19, 1051]
     """
     f = []
     for w, c in zip(lattice.w, lattice.c, strict=True):

@@ -1,4 +1,4 @@
-"""The second-order equilibrium of a fluid whose density hardly varies."""
+"""The second-order equilibrium of a fluid with nearly constant density."""
 
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.equilibria.compressible import Compressible
@@ -9,19 +9,19 @@ from mpilbm.registry import register
 class Incompressible(Equilibrium):
     """feq_i = w_i (rho + rho_0 (c_i.u / cs2 + (c_i.u)^2 / (2 cs4) - u.u / (2 cs2))), rho_0 = 1.
 
-    The momentum is rho_0 u, so that a steady flow has div u = 0 and no error of the order of
-    rho - 1 in it; rho is the pressure over cs2. For steady flows, and to compare with solutions of
-    the incompressible equations; sound is wrong in it. On D3Q13 with `mrt` the model of paper 1.
-    [He & Luo 1997, J. Stat. Phys. 88, 927]
+    The momentum is rho_0 u, so a steady flow has div u = 0 without an error of the order of rho -
+    1; rho is the pressure over cs2. For steady flows and comparisons with solutions of the
+    incompressible equations; it does not describe sound correctly. On D3Q13 with `mrt` it is the
+    model of paper 1. [He & Luo 1997, J. Stat. Phys. 88, 927]
     """
 
     any_unit = False
     second_order = True
 
     def feq(self, lattice, density, rho, u):
-        """Q expressions; the compressible ones with rho_0 but in the pressure."""
+        """The compressible expressions with rho_0 in place of rho, except in the pressure."""
         return Compressible().feq(lattice, density, 1, u)
 
     def velocity(self, momentum, rho):
-        """Momentum over rho_0."""
+        """Momentum over rho_0 = 1."""
         return list(momentum)

@@ -1,4 +1,9 @@
-"""Body forces: the source term F_i of a collision."""
+"""Body forces: the source term F_i of a collision.
+
+Imports only `physics/equilibria`, `formulas`, `units` and lower layers. To add a forcing scheme,
+write one file with a class derived from `Forcing` and `@register("forcing", name)` that defines
+`source`.
+"""
 
 from typing import ClassVar
 
@@ -13,13 +18,13 @@ from mpilbm.units import counted
 class Forcing(Parameters):
     """A force per volume; `value` in lattice units, D components, numbers or formulas.
 
-    The step from t to t + 1 collides with F at t + 1, and outputs after t steps take half of F at
-    t off the momentum: that of a box grows by the mean of F at t and at t + 1.
+    The step from t to t + 1 collides with F at t + 1. Outputs after t steps subtract half of F at t
+    from the momentum; the momentum of a box grows by the mean of F at t and at t + 1.
 
-    With a force the velocity is u = (sum_i c_i f_i + F/2) / rho from what streams in, and
-    (sum_i c_i f*_i - F/2) / rho from what leaves the cell. A force `inside` the collision collides
-    at u and is relaxed with f (see Collision); one outside lets the cell collide at
-    u - F/(2 rho) = (sum_i c_i f_i) / rho as if there were none, and adds F_i to what it leaves.
+    With a force the velocity is u = (sum_i c_i f_i + F/2) / rho of the incoming populations and
+    (sum_i c_i f*_i - F/2) / rho of the post-collision populations. A force `inside` the collision
+    collides at u and is relaxed together with f (see Collision). With a force outside, the cell
+    collides at u - F/(2 rho) = (sum_i c_i f_i) / rho as without a force, and F_i is added to f*_i.
     """
 
     value: tuple[Value, ...] = Field(
@@ -28,24 +33,26 @@ class Forcing(Parameters):
     )
 
     inside: ClassVar[bool] = True
-    second_order: ClassVar[bool] = False  # no moments of F_i go beyond the second Hermite tensor
+    second_order: ClassVar[bool] = False  # Hermite moments of F_i above the second order are zero
 
     @field_validator("value")
     @classmethod
     def _two_or_three(cls, value):
         if len(value) not in (2, 3):
-            raise ValueError(f"found {counted(len(value), 'component')}; allowed: one a dimension")
+            raise ValueError(
+                f"found {counted(len(value), 'component')}; allowed: one per dimension"
+            )
         return value
 
     def structure(self) -> dict:
-        """What shapes the kernel text: all fields, of the force the form of its formulas alone."""
+        """What changes the kernel text: all fields; of the value only the form of its formulas."""
         forms = [component.structure() for component in self.components()]
         return self.model_dump(exclude={"value"}) | {"formulas": forms}
 
     def components(self, end: str = "") -> list[CellValue]:
-        """The D components, parted into what kernels compute and numbers; raises FormulaError.
+        """The D components, split into formulas for the kernel and numbers; raises FormulaError.
 
-        `end` ends their names.
+        `end` is a suffix of their names.
         """
         names = (f"force_{axis}{end}" for axis in "xyz")
         return [
@@ -54,16 +61,16 @@ class Forcing(Parameters):
         ]
 
     def source(self, lattice, collision, density, rho, u, F) -> list:
-        """Q expressions F_i from the force F and the velocity u that collides (D each).
+        """Q expressions F_i from the force F and the velocity u of the collision (D each).
 
-        `collision` offers feq(lattice, density, rho, u) and velocity(momentum, rho).
+        `collision` provides feq(lattice, density, rho, u) and velocity(momentum, rho).
         """
         raise NotImplementedError
 
     def problems(self, case) -> list[str]:
-        """A force has as many components as the lattice has dimensions, and formulas it knows.
+        """Errors: a wrong number of components, or formulas that cannot be evaluated.
 
-        Those that differ from cell to cell are evaluated by speeds.require_forces.
+        Formulas of the coordinates are evaluated by velocity_bounds.require_forces.
         """
         if len(self.value) != case.lattice.D:
             return [f"value: found {len(self.value)} components; allowed: {case.lattice.D}"]

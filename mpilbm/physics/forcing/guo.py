@@ -8,16 +8,16 @@ from mpilbm.registry import register
 
 @register("forcing", "guo")
 class Guo(Forcing):
-    """F_i = w_i ((c_i - u) / cs2 + (c_i.u) c_i / cs4) . F; the collision adds its (1 - R/2).
+    """F_i = w_i ((c_i - u) / cs2 + (c_i.u) c_i / cs4) . F; the collision multiplies it by 1 - R/2.
 
-    On D3Q13 the same moments (0, F, u F + F u) and none beyond.
+    On D3Q13 it has the same moments (0, F, u F + F u) and no others.
     [Guo, Zheng & Shi 2002, Phys. Rev. E 65, 046308, eq. 20]
     """
 
     second_order = True
 
     def source(self, lattice, collision, density, rho, u, F):
-        """Q expressions; the parts odd and even in c_i stand apart, as a pair shares them."""
+        """Q expressions; parts even and odd in c_i are separate, since c_i and -c_i share them."""
         if lattice.isotropy < 4:
             gained = {(a, b): u[a] * F[b] + u[b] * F[a] for a, b in pairs(lattice.D)}
             return with_moments(lattice, 0, F, gained)

@@ -1,4 +1,8 @@
-"""Discrete velocity sets: `c` and `w` as exact data, the rest derived and checked."""
+"""Discrete velocity sets: `c` and `w` as exact data, everything else derived and checked.
+
+Imports only `registry` and lower layers. To add a lattice, write one file with a class derived from
+`Lattice` and `@register("lattices", name)` that states `c`, `w` and `isotropy`.
+"""
 
 from fractions import Fraction
 from itertools import product
@@ -10,15 +14,15 @@ AXES = "xyz"
 
 
 class Lattice(Parameters):
-    """A velocity set c_i (integers) with weights w_i (exact rationals).
+    """A velocity set c_i (integers) with weights w_i (exact fractions).
 
     A subclass states `c` (Q vectors of D integers, c_0 = 0), `w` (Q fractions) and `isotropy`, the
-    highest even order to which sum_i w_i c_ia c_ib … is isotropic. Derived: D, Q, opp (c_opp = -c)
-    and the speed of sound squared, sum_i w_i c_ia c_ib = cs2 delta_ab. Raises ValueError at class
-    creation when the data contradict each other.
+    highest even order to which sum_i w_i c_ia c_ib … is isotropic. Derived are D, Q, opp (c_opp(i)
+    = -c_i) and the square of the speed of sound, sum_i w_i c_ia c_ib = cs2 delta_ab. Raises
+    ValueError when the class is created if the data are inconsistent.
 
-    `staggered`: all |c_i|^2 are even, so that only the nodes with even x + y + z are stored. A row
-    holds nx / 2 of them, number k at x = 2 k + (y + z) % 2; see `x`.
+    `staggered`: all |c_i|^2 are even, so only the nodes with even x + y + z are stored. A row holds
+    nx / 2 of them; number k is at x = 2 k + (y + z) % 2, see `x`.
     """
 
     c: ClassVar[tuple[tuple[int, ...], ...]] = ()
@@ -41,7 +45,7 @@ class Lattice(Parameters):
 
     @classmethod
     def moment(cls, *axes: int) -> Fraction:
-        """sum_i w_i c_ia c_ib …, one factor for each axis given."""
+        """sum_i w_i c_ia c_ib …, with one factor for each axis given."""
         total = Fraction(0)
         for w, c in zip(cls.w, cls.c, strict=True):
             for axis in axes:
@@ -54,7 +58,7 @@ class Lattice(Parameters):
         if cls.moment() != 1 or any(w <= 0 for w in cls.w) or any(cls.c[0]):
             raise ValueError(f"{cls.__name__}: weights must be positive and add up to 1, c_0 = 0")
         if cls.staggered and (cls.D < 3 or any(sum(c) % 2 for c in cls.c)):
-            raise ValueError(f"{cls.__name__}: a link leads to a node that is not stored")
+            raise ValueError(f"{cls.__name__}: a link points to a node that is not stored")
         for order in range(1, cls.isotropy + 2):
             for axes in product(range(cls.D), repeat=order):
                 if cls.moment(*axes) != _isotropic(axes, cls.cs2):
@@ -63,11 +67,11 @@ class Lattice(Parameters):
                     )
 
     def offset(self, i: int) -> tuple[int, int, int]:
-        """c_i as steps in (plane, row, x); the plane axis is the slowest: z in 3D, y in 2D."""
+        """c_i as steps in (plane, row, x). Planes are along the slowest axis: z in 3D, y in 2D."""
         return self.offset_of(self.c[i])
 
     def offset_of(self, c) -> tuple[int, int, int]:
-        """The same of any vector."""
+        """Any vector as steps in (plane, row, x)."""
         return (c[2], c[1], c[0]) if self.D == 3 else (c[1], 0, c[0])
 
     @property
@@ -76,14 +80,14 @@ class Lattice(Parameters):
         return 2 if self.staggered else 1
 
     def x(self, plane, row, k):
-        """x, counted from 0, of stored cell `k` of a row; numbers, or arrays of them."""
+        """x, counted from 0, of stored cell `k` of a row; numbers or arrays."""
         return x_of(self.staggered, plane, row, k)
 
     @property
     def beside(self) -> tuple[tuple[int, ...], ...]:
-        """The neighbours that differences use, each followed by its opposite.
+        """Offsets of the neighbours that finite differences use, each followed by its opposite.
 
-        -x, +x, -y, … ; where these are not stored, all c_i but the first.
+        -x, +x, -y, +y, …; on a staggered lattice, which does not store these, all c_i except c_0.
         """
         if self.staggered:
             return self.c[1:]
@@ -94,7 +98,7 @@ class Lattice(Parameters):
         )
 
     def problems(self, case) -> list[str]:
-        """Refuse boxes whose rows do not meet their own kind when they close on themselves."""
+        """Errors: an odd size of a staggered lattice along x or a periodic axis."""
         if not self.staggered or case.dimensions != self.D:
             return []
         closed = zip(AXES, case.domain.size, case.domain.periodic, strict=True)
@@ -108,21 +112,21 @@ class Lattice(Parameters):
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """Place of each direction in a plane of memory: sorted by the plane component of c_i.
+        """Position of each direction in a plane of memory: sorted by the plane component of c_i.
 
-        What leaves a slab through one face is then one contiguous piece of one plane.
+        The populations that cross a face of a slab are then one contiguous piece of one plane.
         """
         order = sorted(range(self.Q), key=lambda i: (self.offset(i)[0], i))
         return tuple(order.index(i) for i in range(self.Q))
 
 
 def x_of(staggered: bool, plane, row, k):
-    """x of the k-th stored cell of a row (see Lattice); plane and row are those of the box."""
+    """x of the k-th stored cell of a row, see Lattice; plane and row are numbers in the box."""
     return 2 * k + (plane + row) % 2 if staggered else k
 
 
 def _isotropic(axes: tuple[int, ...], cs2: Fraction) -> Fraction:
-    """cs^n times the sum over all pairings of the axes of products of deltas (0 for odd n)."""
+    """cs^n times the sum over all pairings of the axes of products of deltas; 0 for odd n."""
     if len(axes) % 2:
         return Fraction(0)
     if not axes:
@@ -133,7 +137,7 @@ def _isotropic(axes: tuple[int, ...], cs2: Fraction) -> Fraction:
 
 
 def paired(*halves: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """The rest velocity, then each c_i given followed by its opposite."""
+    """The velocity 0, then each given c_i followed by its opposite."""
     rest = tuple(0 for _ in halves[0])
     return (rest, *(v for c in halves for v in (c, tuple(-a for a in c))))
 

@@ -1,4 +1,4 @@
-"""Orthogonal moments of a velocity set, derived: the bases of `mrt`."""
+"""Orthogonal moments of a velocity set, derived from polynomials: the bases of `mrt`."""
 
 from fractions import Fraction
 from functools import cache
@@ -7,7 +7,7 @@ from math import gcd, lcm, prod
 
 
 def polynomials(x: int, y: int, z: int) -> dict[str, int]:
-    """The moments of one velocity, in their order; a name is its group and its component."""
+    """The polynomials of one velocity in their order; a name is its group and its component."""
     xx, yy, zz = x * x, y * y, z * z
     cc = xx + yy + zz
     return {
@@ -31,13 +31,14 @@ def _plain(name: str, value):
 
 
 class Basis:
-    """Moments m_k = sum_i M_ki f_i with orthogonal rows M_k of integers without common factor.
+    """Moments m_k = sum_i M_ki f_i with orthogonal rows M_k of integers without a common factor.
 
-    Gram-Schmidt over the polynomials in their order, those left out that vanish on the lattice or
-    are given by earlier ones: on D2Q9 the matrix of Lallemand & Luo (2000), on D3Q15 and D3Q19
-    those of d'Humières et al. (2002), on D3Q27 the same continued to the sixth order. `rows` holds
-    M by name. Each row is even or odd in each axis (its `parity`), so that moments are taken from
-    sums and differences of f_i over reflections, which they share.
+    Gram-Schmidt orthogonalisation of the polynomials in their order, without those that vanish on
+    the lattice or depend on earlier ones: on D2Q9 the matrix of Lallemand & Luo (2000), on D3Q15
+    and D3Q19 those of d'Humières et al. (2002), on D3Q27 the same continued to the sixth order.
+    `rows` holds M by name. Each row is even or odd in each axis (its `parity`). Moments are
+    therefore computed from sums and differences of f_i over reflections, which several moments
+    share.
     """
 
     def __init__(self, c: tuple[tuple[int, ...], ...]):
@@ -60,7 +61,7 @@ class Basis:
         ]
 
     def _add(self, name: str, row: list[Fraction]) -> None:
-        """Append what is left of a row without its shares of those before it."""
+        """Append a row after subtracting its projections on the earlier rows, unless it is zero."""
         for other in self.rows.values():
             share = sum(a * b for a, b in zip(row, other, strict=True)) / sum(b * b for b in other)
             row = [a - share * b for a, b in zip(row, other, strict=True)]
@@ -81,7 +82,7 @@ class Basis:
         raise ValueError(f"{row} is neither even nor odd in one of the axes")
 
     def moments(self, f, let=_plain) -> dict:
-        """The moments by name, of Q expressions; `let` names the sums that they share."""
+        """The moments of Q expressions by name; `let` names the sums that moments share."""
         plus = {i: let(f"plus_{i}", f[i] + f[j]) if i != j else f[i] for i, j in self.pairs}
         minus = {i: let(f"minus_{i}", f[i] - f[j]) for i, j in self.pairs if i != j}
         m = dict.fromkeys(self.rows, 0)
@@ -95,7 +96,7 @@ class Basis:
         return m
 
     def populations(self, m: dict, let=_plain) -> list:
-        """Q expressions sum_k M_ki m_k / |M_k|^2: the f_i with these moments, others zero."""
+        """Q expressions sum_k M_ki m_k / |M_k|^2: the f_i with these moments, all others zero."""
         m = {k: let(f"n_{k}", v * Fraction(1, self.norm[k])) for k, v in m.items() if v != 0}
         even, odd = ({i: 0 for i, _ in self.pairs} for _ in "eo")
         for corner, parity, pairs in self.turns:
@@ -114,12 +115,12 @@ class Basis:
         return f
 
     def _of(self, corner: int, parity: tuple[int, ...]) -> list[str]:
-        """The moments of a parity in which the direction `corner` counts."""
+        """The moments with a parity to which the direction `corner` contributes."""
         return [k for k, row in self.rows.items() if self.parity[k] == parity and row[corner]]
 
 
 def sign(v: tuple[int, ...], parity: tuple[int, ...]) -> int:
-    """The product of v_a over the axes in which it is odd: 1 or -1, or 0."""
+    """The product of v_a over the axes in which `parity` is odd: 1, -1 or 0."""
     return prod(a**p for a, p in zip(v, parity, strict=True))
 
 
@@ -129,5 +130,5 @@ def _letters(v) -> str:
 
 @cache
 def basis(c: tuple[tuple[int, ...], ...]) -> Basis:
-    """The basis of these velocities, made once."""
+    """The basis of these velocities; computed once."""
     return Basis(c)

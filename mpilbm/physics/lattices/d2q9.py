@@ -1,4 +1,4 @@
-"""Nine velocities in the plane."""
+"""Nine velocities in two dimensions."""
 
 from mpilbm.physics.lattices import Lattice, by_speed, paired
 from mpilbm.registry import register

@@ -8,10 +8,10 @@ from mpilbm.registry import register
 class D3Q13(Lattice):
     """Thirteen velocities, the fewest in three dimensions, on the nodes with even x + y + z.
 
-    A face-centred cubic lattice: each cell is a rhombic dodecahedron of volume 2, so that a box
-    has half the cells and takes a third of the memory of D3Q19. Isotropic to order 2 only: its
-    collision is `mrt`. [d'Humières, Bouzidi & Lallemand 2001, Phys. Rev. E 63, 066702; paper:
-    Tölke & Krafczyk 2008]
+    A face-centred cubic lattice: each cell is a rhombic dodecahedron of volume 2, so a box has half
+    as many cells and needs a third of the memory of D3Q19. Isotropic to order 2 only; use the
+    collision `mrt`. [d'Humières, Bouzidi & Lallemand 2001, Phys. Rev. E 63, 066702; paper: Tölke &
+    Krafczyk 2008]
     """
 
     c = paired((1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1))

@@ -6,7 +6,7 @@ from mpilbm.registry import register
 
 @register("lattices", "D3Q19")
 class D3Q19(Lattice):
-    """Nineteen velocities in three dimensions; the usual choice in 3D. [Qian et al. 1992]."""
+    """Nineteen velocities in three dimensions; the default choice in 3D. [Qian et al. 1992]."""
 
     c = paired(
         (1, 0, 0), (0, 1, 0), (0, 0, 1),

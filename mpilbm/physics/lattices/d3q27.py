@@ -6,7 +6,7 @@ from mpilbm.registry import register
 
 @register("lattices", "D3Q27")
 class D3Q27(Lattice):
-    """Twenty-seven velocities in three dimensions, the most isotropic one here.
+    """Twenty-seven velocities in three dimensions, the most isotropic of these lattices.
 
     [He & Luo 1997, Phys. Rev. E 56, 6811].
     """

@@ -92,7 +92,9 @@ def test_the_table_is_that_of_the_measured_points(tmp_path, monkeypatch):
     tool = runpy.run_path(str(ROOT / "tools/stability_map"))
     with pytest.raises(SystemExit):
         tool["main"](["--known", str(RAW), "--table", str(tmp_path / "table.json")])
-    assert (tmp_path / "table.json").read_text() == (ROOT / "mpilbm/stability.json").read_text()
+    assert (tmp_path / "table.json").read_text() == (
+        ROOT / "mpilbm/verdicts/stability.json"
+    ).read_text()
 
 
 FLOWS = {

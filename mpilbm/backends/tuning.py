@@ -46,4 +46,4 @@ def _seconds(device, launch, planes: int) -> float:
 
 def forget() -> None:
     """Choose anew from now on."""
-    cache.forget("shape")
+    cache.remove("shape")

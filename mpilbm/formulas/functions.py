@@ -1,42 +1,43 @@
-"""What equations need beyond + - * /: of numbers their value, of symbols an expression."""
+"""Functions for equations: the value for numbers, an expression for symbols."""
 
 import math
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 
-def unnamed(name: str, expression):
-    """A `let` where there is no kernel: the expression itself."""
+def unnamed(name: str, expression: Any) -> Any:
+    """The expression itself; in place of a kernel's `let`, which gives an expression a name."""
     return expression
 
 
-def sqrt(x):
+def sqrt(x: Any) -> Any:
     """The square root."""
     if isinstance(x, np.ndarray):
         return np.sqrt(x)
     return math.sqrt(x) if isinstance(x, float) else _sympy().sqrt(x)
 
 
-def power(base, exponent: int):
-    """A power of an expression, whose base is kept whole.
+def power(base: Any, exponent: int) -> Any:
+    """A power of an expression whose base is not expanded.
 
-    SymPy makes a**18 / b**18 of (a/b)**18, also in the branches of a Piecewise, and in float32
-    384**18 is infinite. A power of a power is one power: as a base it would be printed over again.
+    SymPy converts (a/b)**18 to a**18 / b**18, also in the branches of a Piecewise, and 384**18 is
+    infinite in float32. A power of a power becomes one power, since a base is printed repeatedly.
     """
     whole = base.is_Atom or base.is_Add or (base.is_Pow and base.exp.is_Integer)
     return (base if whole else _held()(base)) ** exponent
 
 
-def quotient(a, b):
-    """a / b within a few units in the last place, b positive; on GPUs without a branch."""
+def quotient(a: Any, b: Any) -> Any:
+    """a / b for positive b, with an error of a few units in the last place; no branch on GPUs."""
     symbols = getattr(b, "free_symbols", ())
     return _sympy().Function("quotient", real=True)(a, b) if symbols else a / b
 
 
-def log2(x):
-    """The binary logarithm; of 1 + x kernels take it with the digits of a small x."""
+def log2(x: Any) -> Any:
+    """The binary logarithm; kernels compute that of 1 + x without losing digits of a small x."""
     if isinstance(x, float):
         return math.log2(x) if x > 0 else math.nan
     from sympy.codegen.cfunctions import log2
@@ -44,33 +45,34 @@ def log2(x):
     return log2(x)
 
 
-def largest(*values):
-    """The largest of some values."""
+def largest(*values: Any) -> Any:
+    """The largest value."""
     return max(values) if _numbers(*values) else _sympy().Max(*values)
 
 
-def smallest(*values):
-    """The smallest of some values."""
+def smallest(*values: Any) -> Any:
+    """The smallest value."""
     return min(values) if _numbers(*values) else _sympy().Min(*values)
 
 
-def where(less, more, then, otherwise):
-    """`then` where less < more, else `otherwise`: a select, both are computed."""
+def where(less: Any, more: Any, then: Any, otherwise: Any) -> Any:
+    """`then` where less < more, else `otherwise`; both are computed."""
     if _numbers(less, more):
         return then if less < more else otherwise
     return _sympy().Piecewise((then, less < more), (otherwise, True))
 
 
-def _numbers(*values) -> bool:
+def _numbers(*values: Any) -> bool:
     return all(isinstance(value, int | float | Fraction) for value in values)
 
 
 @cache
-def _held():
-    """The function f(x) = x, which SymPy does not look into."""
+def _held() -> Any:
+    """The function f(x) = x, inside of which SymPy does not simplify."""
+    function: Any = _sympy().Function
 
-    class held(_sympy().Function):  # noqa: N801
-        """Numbers go through."""
+    class held(function):  # noqa: N801
+        """The value of a number is the number itself."""
 
         @classmethod
         def eval(cls, x):
@@ -89,7 +91,7 @@ def _held():
     return held
 
 
-def _sympy():
+def _sympy() -> Any:
     import sympy
 
     return sympy

@@ -1,23 +1,24 @@
-"""Numbers and formulas of x, y, z and t in a case: what a kernel computes, what the host hands it.
+"""Numbers and formulas of x, y, z and t in a case, divided into parts for host and kernel.
 
-All parts of a formula that are the same in all cells are numbers, which the host evaluates in
-float64, every step if t is in them; so a kernel's text holds the formula's structure alone, and a
-formula without x, y, z is one number. What is left, in the cell's coordinates, the kernel evaluates
-in its own precision: 0.1*sin(2*pi*x/nx - 0.01*t) becomes n_0*sin(n_1*x/n_2 - n_3).
+Parts of a formula that are equal in all cells are numbers. The host evaluates them in float64, in
+every step if they depend on t. The kernel evaluates the rest, in the coordinates of the cell and in
+its own precision: 0.1*sin(2*pi*x/nx - 0.01*t) becomes n_0*sin(n_1*x/n_2 - n_3). The text of a
+kernel therefore has the structure of the formula only; a formula without x, y, z is one number.
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Discriminator, Tag
 
-from mpilbm.formulas.parser import NAMES, Formula, Tree, is_truth, names_of, numeric, symbolic
+from mpilbm.formulas.parser import NAMES, Formula
+from mpilbm.formulas.trees import Tree, is_comparison, names_of, numeric, symbolic
 
 AXES = ("x", "y", "z")
 
 
-def _number_or_formula(value) -> str:
+def _number_or_formula(value: object) -> str:
     return "<formula>" if isinstance(value, str) else "<number>"
 
 
@@ -27,7 +28,7 @@ Value = Annotated[
 ]
 
 
-def _list_or_file(value) -> str:
+def _list_or_file(value: object) -> str:
     return "<file>" if isinstance(value, str) else "<list>"
 
 
@@ -38,31 +39,31 @@ Vector = Annotated[
 
 
 def is_file(text: str) -> bool:
-    """Whether a text names a file, which no formula does."""
+    """Whether a text is the name of a file; no formula has such a form."""
     return text.endswith((".csv", ".npy")) or ".h5:" in text
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A number from a file that changes with time: linear between rows, constant beyond them."""
+    """A number that changes with time, from a file: linear between rows, constant beyond them."""
 
     t: np.ndarray
     values: np.ndarray
 
-    def at(self, t):
+    def at(self, t: float | np.ndarray) -> np.ndarray:
         """The number at time t."""
         return np.interp(t, self.t, self.values)
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A number from a file for each cell of a face, slowest axis first."""
+    """A number for each cell of a face, from a file; slowest axis first."""
 
     values: np.ndarray
 
 
-def of_cells(plane: Plane, face: str, case, slab, cells) -> np.ndarray:
-    """The numbers of cells (plane * rows + row) * nx + x of a slab, as of those next to a face."""
+def of_cells(plane: Plane, face: str, case, slab, cells: np.ndarray) -> np.ndarray:
+    """The numbers of cells of a slab next to a face; cells are (plane * rows + row) * nx + x."""
     at = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
     at = (at[0] + slab.begin, at[1], case.lattice.x(at[0] + slab.begin, *at[1:]))
     axes = {2: "y x", 3: "zyx"}[case.dimensions]
@@ -71,40 +72,48 @@ def of_cells(plane: Plane, face: str, case, slab, cells) -> np.ndarray:
 
 
 def names_in(dimensions: int) -> tuple[str, ...]:
-    """What a formula may name: no z and nz in two dimensions."""
+    """The names that a formula may use; in two dimensions not z and nz."""
     return NAMES if dimensions == 3 else tuple(name for name in NAMES if name not in ("z", "nz"))
 
 
 class CellValue:
-    """A number or formula by the name `name`, parted.
+    """A number or formula with the name `name`, divided into parts for kernel and host.
 
-    `tree`: the formula in x, y, z and the names of numbers; `numbers`: a tree for each of these, in
-    nx, ny, nz and t; `coordinates`: those that `tree` names. Raises FormulaError.
+    `tree`: the formula in x, y, z and the names of numbers. `numbers`: for each of these names a
+    tree in nx, ny, nz and t, or a Series or Plane. `coordinates`: the axes in `tree`. Raises
+    FormulaError.
     """
 
-    def __init__(self, name: str, value: float | str, dimensions: int):
+    def __init__(self, name: str, value: float | str | Series | Plane, dimensions: int):
         self.name, self.dimensions = name, dimensions
-        self.numbers: dict[str, Tree] = {}
+        self.numbers: dict[str, Tree | Series | Plane] = {}
+        self.coordinates: tuple[str, ...] = ()
+        self.tree: Tree = name
+        if isinstance(value, Series | Plane):
+            self.numbers[name] = value
+            return
         tree = Formula(value, names_in(dimensions)).tree if isinstance(value, str) else value
         used = set(names_of(tree))
         self.coordinates = tuple(axis for axis in AXES if axis in used)
-        self.tree = self._parted(tree) if self.coordinates else name
-        if not self.coordinates:
+        if self.coordinates:
+            self.tree = self._divided(tree)
+        else:
             self.numbers[name] = tree
 
-    def _parted(self, tree: Tree) -> Tree:
-        """The tree with names for its parts that are the same in all cells."""
+    def _divided(self, tree: Tree) -> Tree:
+        """The tree with names in place of its parts that are equal in all cells."""
         if not set(names_of(tree)) & set(AXES):
-            if is_truth(tree):
+            if is_comparison(tree):
                 return ">", self._number(("where", tree, 1, 0)), 0
             return self._number(tree)
         if not isinstance(tree, tuple):
             return tree
         if tree[0] == "**":
-            return "**", self._parted(tree[1]), tree[2]
-        return tree[0], *(self._parted(branch) for branch in tree[1:])
+            return "**", self._divided(tree[1]), tree[2]
+        return tree[0], *(self._divided(branch) for branch in tree[1:])
 
     def _number(self, tree: Tree) -> str:
+        """The name of a number, equal ones share a name."""
         found = [name for name, known in self.numbers.items() if known == tree]
         name = found[0] if found else f"{self.name}_{len(self.numbers)}"
         self.numbers[name] = tree
@@ -115,54 +124,59 @@ class CellValue:
         """The names of the numbers that change with time."""
         return frozenset(
             name
-            for name, tree in self.numbers.items()
-            if isinstance(tree, Series) or "t" in names_of(tree)
+            for name, number in self.numbers.items()
+            if isinstance(number, Series)
+            or (not isinstance(number, Plane) and "t" in names_of(number))
         )
 
     def structure(self) -> str:
-        """What shapes the kernel text; empty where that is a number and no more."""
+        """What the kernel text depends on; empty for a number."""
         return repr(self.tree) if self.coordinates else ""
 
     def evaluate(self, size: tuple[int, ...], t: float) -> dict[str, float]:
-        """The numbers by name, in a box of `size` cells at time t; 0 for those of a Plane."""
-        if isinstance(self.numbers.get(self.name), Series | Plane):
-            given = self.numbers[self.name]
-            return {self.name: float(given.at(t)) if isinstance(given, Series) else 0.0}
-        box = dict(zip(("nx", "ny", "nz"), size, strict=False)) | {"t": t}
-        return {name: float(numeric(tree, box)) for name, tree in self.numbers.items()}
+        """The numbers by name, in a box of `size` cells at time t; 0 for a Plane."""
+        box = {**dict(zip(("nx", "ny", "nz"), size, strict=False)), "t": t}
+        return {name: _value(number, box) for name, number in self.numbers.items()}
 
     def overflows(self, size: tuple[int, ...], places: dict, compute: str) -> str:
-        """What to say if it is finite at some places, but not as kernels compute it; "" if it is.
+        """The problem if kernels compute a value that is not finite at some places; else "".
 
-        `places`: coordinates by axis, arrays that broadcast.
+        The value in float64 must be finite there. `places`: coordinates by axis, arrays that
+        broadcast.
         """
         known = self.evaluate(size, 0) | places
         if compute != "float32" or np.isfinite(numeric(self.tree, known, np.float32)).all():
             return ""
         return (
-            "is not finite in float32, in which it is computed: a part of it is above 3.4e38, or "
-            "what divides or is under a root is rounded to 0 or less; divide before you raise to a "
+            "is not finite in float32, in which it is computed: a part of it is above 3.4e38, or a "
+            "divisor or the argument of a root is rounded to 0 or less; divide before raising to a "
             "power, as in (x/nx)**8, or set precision.compute = 'float64'"
         )
 
     def problem(self, size: tuple[int, ...], compute: str, begin: int, end: int) -> str:
-        """What is wrong with the value in a cell of planes begin … end - 1 at t = 0; "" if nothing.
+        """The problem if a value in planes begin … end - 1 is not finite at t = 0; else "".
 
-        A value without coordinates is that of all cells.
+        A value without coordinates is the same in all cells.
         """
         numbers, last = self.evaluate(size, 0), AXES[len(size) - 1]
         cells = {axis: (0, n) for axis, n in zip(AXES, size, strict=False)} | {last: (begin, end)}
         sides = [np.arange(*cells[a]) if a in self.coordinates else np.zeros(1) for a in cells]
-        places = [side + 0.5 for side in np.meshgrid(*sides, indexing="ij", sparse=True)]
-        places = dict(zip(cells, places, strict=True))
+        grids = np.meshgrid(*sides, indexing="ij", sparse=True)
+        places = {axis: grid + 0.5 for axis, grid in zip(cells, grids, strict=True)}
         bad = np.argwhere(~np.isfinite(numeric(self.tree, numbers | places)))
         if len(bad):
-            cell = zip(cells, bad[0], strict=False)
-            cell = [f"{a}={cells[a][0] + n}" for a, n in cell if a in self.coordinates]
+            places_of = zip(cells, bad[0], strict=False)
+            cell = [f"{a}={cells[a][0] + n}" for a, n in places_of if a in self.coordinates]
             where = f" in cell {', '.join(cell)} (counted from 0)" if cell else ""
             return f"is not finite{where} at t = 0; change the formula"
         return self.overflows(size, places, compute)
 
-    def expression(self, symbols: dict):
+    def expression(self, symbols: dict) -> Any:
         """The SymPy expression, from symbols of the coordinates and numbers."""
         return symbolic(self.tree, symbols)
+
+
+def _value(number: Tree | Series | Plane, box: dict[str, float]) -> float:
+    if isinstance(number, Series):
+        return float(number.at(box["t"]))
+    return 0.0 if isinstance(number, Plane) else float(numeric(number, box))

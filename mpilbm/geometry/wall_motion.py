@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.formulas.parser import numeric
+from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue
 from mpilbm.links.boundary_links import EntryList
 from mpilbm.links.link_set import LinkSet

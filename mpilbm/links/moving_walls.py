@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.formulas.parser import numeric
+from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue, Plane, of_cells
 from mpilbm.links.owners import Ownership
 from mpilbm.physics.boundaries import Boundary

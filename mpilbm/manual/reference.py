@@ -40,10 +40,10 @@ KIND_TITLES = {
 }
 # Unit of a key in lattice units: u is cells/step; 1: a pure number; "": no number.
 UNITS = {
-    "Units.cell": "m",
-    "Units.step": "s",
-    "Units.velocity": "m/s",
-    "Units.density": "kg/m^3",
+    "UnitsTable.cell": "m",
+    "UnitsTable.step": "s",
+    "UnitsTable.velocity": "m/s",
+    "UnitsTable.density": "kg/m^3",
     "Run.walltime": "s",
     "Steady.tolerance": "1",
     "ShanChen.psi": "",

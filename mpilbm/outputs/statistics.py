@@ -168,7 +168,7 @@ class StatisticsWriter:
     def _report_no_sums(self):
         first = self.context.first_step
         if self.comm.rank == 0 and first and first >= self.output.start:
-            terminal.say(
+            terminal.print_line(
                 f"warning: {self.context.checkpoint} holds no sums for {self.label}: its samples "
                 f"begin after step {first}, not at start = {self.output.start}"
             )

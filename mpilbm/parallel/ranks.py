@@ -131,7 +131,7 @@ def abort_on_error(comm=None):
             all_of = alike and comm.size > 1
             who = f"all {comm.size} ranks" if all_of else f"rank {comm.rank} of {comm.size}"
             known = isinstance(error, MpilbmError)
-            terminal.tell(error if known else text, "" if alike and known else f"{who}: ")
+            terminal.print_error(error if known else text, "" if alike and known else f"{who}: ")
         if marks is None:
             time.sleep(GRACE)
             comm.Abort(code)

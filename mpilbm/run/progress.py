@@ -12,7 +12,7 @@ LIVE_SECONDS = 0.2
 def say(comm, text: str):
     """A line for the user, from rank 0."""
     if comm.rank == 0:
-        terminal.say(text)
+        terminal.print_line(text)
 
 
 class Progress:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.codegen import beside
-from mpilbm.formulas.parser import numeric
+from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue
 from mpilbm.geometry.build import Geometry
 from mpilbm.links.boundary_links import EntryList

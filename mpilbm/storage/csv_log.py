@@ -61,7 +61,9 @@ class Rows:
             aside = self.path.with_stem(f"{self.path.stem}_before_{last:09d}")
             os.replace(self.path, aside)
             name = self.path.name
-            terminal.say(f"{name} starts again, with other columns; its previous rows: {aside}")
+            terminal.print_line(
+                f"{name} starts again, with other columns; its previous rows: {aside}"
+            )
             return []
         return up_to(last, rows, self.header.count(",") + 1, self.path)
 

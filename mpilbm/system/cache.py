@@ -1,10 +1,11 @@
-"""Kernel texts and binaries kept between runs, in a directory private to the user.
+"""The kernel cache: kernel texts and binaries kept between runs, in a private directory.
 
-The directory is `MPILBM_CACHE_DIR` or the platform's cache folder. It holds code that is executed,
-so one that others may write to is not used: a temporary one takes its place, with a warning. An
-entry of somebody else, or one that others may write to, is not used either: it may have been put
-there before the directory was made private. Every entry `<digest>.<name>` ends in a checksum of its
-name and content and is put in place by a rename: whoever reads finds a whole entry or none.
+The directory is `MPILBM_CACHE_DIR` or the cache folder of the platform. It contains code that is
+executed. A directory that other users can write to is therefore not used; a temporary one replaces
+it, with a warning. Entries of other users, or entries that they can write to, are not used either:
+they may be older than the permissions of the directory. Each entry `<digest>.<name>` ends with a
+checksum of its name and content. It is written under another name and renamed, so that readers find
+a complete entry or none.
 """
 
 import atexit
@@ -43,21 +44,21 @@ def digest(*parts: str | bytes) -> str:
 class _Folder(NamedTuple):
     """A directory and its open descriptor.
 
-    Entries are reached through the descriptor: once the directory is checked, nobody can put
-    another one in its place.
+    Entries are opened relative to the descriptor, so that nobody can replace the directory after it
+    was checked.
     """
 
     path: Path
     descriptor: int
 
     def entry(self, name: str) -> Path:
-        """The path of an entry, for a loader that opens it itself."""
+        """The path of an entry, for a library that opens it itself."""
         pinned = Path(f"/proc/self/fd/{self.descriptor}")
         return (pinned if pinned.exists() else self.path) / name
 
 
 def directory() -> Path:
-    """The cache directory, made if need be; a temporary one where it cannot be used."""
+    """The cache directory, created if necessary; a temporary one if it cannot be used."""
     return _folder().path
 
 
@@ -71,7 +72,7 @@ def _prepared(wanted: Path) -> _Folder:
     try:
         wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = _opened(wanted)
-        problem = _distrust(os.fstat(folder.descriptor))
+        problem = _why_unsafe(os.fstat(folder.descriptor))
         if os.fstatvfs(folder.descriptor).f_flag & os.ST_NOEXEC:
             problem = problem or "its file system is mounted with noexec"
         if problem is None and os.access(wanted, os.W_OK | os.X_OK):
@@ -88,13 +89,13 @@ def _opened(path: Path) -> _Folder:
     return _Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
-def _distrust(found: os.stat_result) -> str | None:
-    """Why code must not be loaded from a directory or file; None if it may be."""
+def _why_unsafe(found: os.stat_result) -> str | None:
+    """Why code must not be loaded from a directory or file; None if it is safe."""
     if found.st_uid != os.getuid():
         return f"it belongs to user {found.st_uid}, not to you ({os.getuid()})"
     if found.st_mode & 0o022:
         mode = 700 if stat.S_ISDIR(found.st_mode) else 600
-        return f"others may write to it (mode {found.st_mode & 0o777:o}); fix: chmod {mode}"
+        return f"other users can write to it (mode {found.st_mode & 0o777:o}); fix: chmod {mode}"
     return None
 
 
@@ -104,7 +105,7 @@ def _temporary(problem: str) -> _Folder:
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     warnings.warn(
         f"{problem}; kernels are kept in {path} for this run only. "
-        "Set MPILBM_CACHE_DIR to a directory of your own",
+        "Set MPILBM_CACHE_DIR to a private directory",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -112,17 +113,17 @@ def _temporary(problem: str) -> _Folder:
 
 
 def path(name: str, key: str) -> Path | None:
-    """The file of a whole entry, or None; for a loader that opens it itself.
+    """The file of a complete entry, or None; for a library that opens it itself.
 
-    The path is valid in this process only; `resolve()` makes one to show.
+    The path is valid in this process only; `resolve()` gives one to print.
     """
     return None if get(name, key) is None else _folder().entry(f"{key}.{name}")
 
 
 def get(name: str, key: str) -> bytes | None:
-    """The bytes put under this name and digest.
+    """The bytes stored with this name and digest.
 
-    None if there are none, if they are damaged, or if somebody else may have written them.
+    None if there are none, if they are damaged, or if another user may have written them.
     """
     folder, entry = _folder(), f"{key}.{name}"
     try:
@@ -136,22 +137,22 @@ def get(name: str, key: str) -> bytes | None:
 
 
 def _read(folder: _Folder, entry: str) -> bytes:
-    """All of an entry; b"" with a warning if it is not a file that this user alone may write to."""
+    """The content of an entry; b"" with a warning if another user can write to it."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(entry, flags, dir_fd=folder.descriptor), "rb") as file:
         found = os.fstat(file.fileno())
-        problem = _distrust(found) if stat.S_ISREG(found.st_mode) else "it is not a regular file"
+        problem = _why_unsafe(found) if stat.S_ISREG(found.st_mode) else "it is not a regular file"
         if problem is None:
             return file.read()
-    words = f"{folder.path / entry} of the cache is not used: {problem}. It is made again"
-    warnings.warn(words, RuntimeWarning, stacklevel=3)
+    text = f"{folder.path / entry} of the cache is not used: {problem}. It is created again"
+    warnings.warn(text, RuntimeWarning, stacklevel=3)
     return b""
 
 
 def put(name: str, key: str, data: bytes) -> Path:
-    """Keep bytes under a name and digest, at once or not at all; the path as `path` returns it.
+    """Store bytes with a name and digest, completely or not at all; returns `path(name, key)`.
 
-    Where the directory turns out to be unusable (full, read-only) a temporary one replaces it.
+    If the directory cannot be written (full, read-only), a temporary one replaces it.
     """
     entry = f"{key}.{name}"
     try:
@@ -163,9 +164,9 @@ def put(name: str, key: str, data: bytes) -> Path:
 
 
 def subfolder(name: str) -> Path:
-    """A folder of the cache for another library, without files that somebody else may have written.
+    """A folder of the cache for another library, without files that other users may have written.
 
-    Such a library loads code from there, but does not check who wrote it.
+    Such a library loads code from this folder without checking who wrote it.
     """
     folder = directory() / name
     try:
@@ -175,7 +176,7 @@ def subfolder(name: str) -> Path:
         refuse_if_exhausted(error, f"the cache {folder} cannot be used")
         return _temporary(f"{folder} is not used: {error.strerror}").path
     if of_others:
-        return _temporary(f"{of_others[0]} is not used: it belongs to somebody else").path
+        return _temporary(f"{of_others[0]} is not used: it belongs to another user").path
     return folder
 
 
@@ -189,14 +190,14 @@ def _folders_of_others(folder: Path) -> list[Path]:
         with contextlib.suppress(FileNotFoundError):  # removed by another process
             status = entry.lstat()
             if not stat.S_ISDIR(status.st_mode):
-                if stat.S_ISLNK(status.st_mode) or _distrust(status):
+                if stat.S_ISLNK(status.st_mode) or _why_unsafe(status):
                     entry.unlink()
             elif status.st_uid != os.getuid():
                 found.append(entry)
     return found
 
 
-def forget(name: str) -> None:
+def remove(name: str) -> None:
     """Remove all entries of this name."""
     folder = _folder()
     for entry in os.listdir(folder.descriptor):
@@ -206,9 +207,9 @@ def forget(name: str) -> None:
 
 
 def _checksum(entry: str, payload: bytes) -> bytes:
-    """What ends an entry: a comment in a text, ignored by the loader of a binary.
+    """The end of an entry: a comment in a text, ignored by the loader of a binary.
 
-    It depends on the entry's name too: an entry that is renamed is a damaged one.
+    It depends on the name of the entry, so that a renamed entry counts as damaged.
     """
     return f"\n// {digest(entry, payload)[:32]}\n".encode()
 
@@ -228,7 +229,7 @@ def _write(folder: _Folder, entry: str, data: bytes) -> Path:
 
 
 def package_digest() -> str:
-    """Digest of all that determines a kernel text besides the case: our sources, plugins, SymPy."""
+    """Digest of all that determines a kernel text except the case: sources, plug-ins, SymPy."""
     return digest(_own_sources(), *_plugin_sources())
 
 
@@ -251,17 +252,18 @@ def _sources(path: Path) -> list[Path]:
 
 
 def _plugin_sources() -> list[bytes]:
-    """Sources of the registered classes that are not ours, with the loaded modules they may use.
+    """Sources of plug-ins, including the loaded modules that they may use.
 
-    Those are the modules of their packages and, beside a single file, those of its folder.
+    These are the modules of their packages; for a single file, those of its folder.
     """
     ours = __name__.partition(".")[0]
     classes = [cls for kind in registry.KINDS for cls in registry._classes[kind].values()]
     roots = {cls.__module__.partition(".")[0] for cls in classes} - {ours}
+    files_of = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
     loaded = {
-        name: Path(module.__file__).absolute()
-        for name, module in list(sys.modules.items())
-        if name.partition(".")[0] != ours and getattr(module, "__file__", None)
+        name: Path(file).absolute()
+        for name, file in files_of.items()
+        if file and name.partition(".")[0] != ours
     }
     alone = {loaded[name].parent for name in roots & loaded.keys()}
     files = {
@@ -272,5 +274,5 @@ def _plugin_sources() -> list[bytes]:
     }
     sources = [file.read_bytes() for file in sorted(files)]
     if roots - {name.partition(".")[0] for name in sys.modules}:
-        sources.append(os.urandom(16))  # a plugin without a known file: never a hit
+        sources.append(os.urandom(16))  # a plug-in without a known file: never cached
     return sources

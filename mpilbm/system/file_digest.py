@@ -1,22 +1,24 @@
-"""A digest at the end of a file, which is verified before HDF5 opens the file.
+"""A digest at the end of a file, to verify the file before HDF5 opens it.
 
     | file | crc32 of each piece, uint32 | extents, 3 uint64 each: offset, pieces, bytes | tail |
 
-The extents divide the file without a gap, and each extent is divided into pieces of equal size: a
-dataset into its planes; what lies between datasets, the metadata, is one piece. The tail has a
-fixed length and ends with a BLAKE2b digest of all that follows the file. HDF5 ignores bytes behind
-its own end of file, and removes them when it opens the file for writing.
+The extents cover the file without a gap. Each extent is divided into pieces of equal size: a
+dataset into its planes; the metadata between datasets is one piece. The tail has a fixed length
+and ends with a BLAKE2b digest of everything after the file. HDF5 ignores bytes after its own end of
+the file, and removes them when it opens the file for writing.
 
-Several ranks share the verification: each takes the same part of every extent, so that of a
-dataset each reads the planes of its own slab, and the file is read once.
+Several ranks share the verification: each verifies the same part of every extent. Of a dataset it
+thus reads the planes of its own slab, and the file is read once in total.
 """
 
 import os
 import stat
 import struct
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +31,7 @@ BLOCK_BYTES = 8 << 20
 
 
 class DamagedFileError(Exception):
-    """The bytes of a file are not those that were written."""
+    """The bytes of a file differ from those that were written."""
 
 
 class NoDigestError(DamagedFileError):
@@ -45,7 +47,7 @@ class Extent(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The first byte behind it."""
+        """The first byte after it."""
         return self.offset + self.pieces * self.size
 
 
@@ -57,11 +59,11 @@ def trailer(extents: list[Extent], sums: np.ndarray) -> bytes:
     return table + tail + blake2b(table + tail, digest_size=32).digest()
 
 
-def verify(path, begin: int = 0, end: int = 1, of: int = 1) -> None:
-    """Read the pieces k with begin / of <= k / pieces < end / of, and compare them.
+def verify(path: str | Path, begin: int = 0, end: int = 1, of: int = 1) -> None:
+    """Read the pieces k with begin / of <= k / pieces < end / of, and compare their checksums.
 
-    Raises NoDigestError if the file does not end with a digest, DamagedFileError if it is not what
-    was written, OSError if it cannot be read.
+    Raises NoDigestError if the file does not end with a digest, DamagedFileError if its bytes
+    differ from those that were written, OSError if it cannot be read.
     """
     with opened(path) as number:
         extents, sums = _table(number)
@@ -72,7 +74,7 @@ def verify(path, begin: int = 0, end: int = 1, of: int = 1) -> None:
             first += extent.pieces
 
 
-def has_digest(path) -> bool:
+def has_digest(path: str | Path) -> bool:
     """Whether a file ends with the tail of a digest, intact or not."""
     with opened(path) as number:
         size = os.fstat(number).st_size
@@ -92,7 +94,7 @@ def piece_sums(number: int, extent: Extent, share: range) -> np.ndarray:
         while place < end:
             view = _read(number, buffer[: end - place], place)
             place += len(view)
-            while view:  # the rest of a piece, or whole ones
+            while view:  # the rest of a piece, or whole pieces
                 crc = zlib.crc32(view[:left], crc)
                 done = min(left, len(view))
                 view, left = view[done:], left - done
@@ -103,7 +105,7 @@ def piece_sums(number: int, extent: Extent, share: range) -> np.ndarray:
 
 
 @contextmanager
-def opened(path):
+def opened(path: str | Path) -> Iterator[int]:
     """The descriptor of a regular file; DamagedFileError for a folder, a pipe or a device."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -115,14 +117,14 @@ def opened(path):
 
 
 def _table(number: int) -> tuple[list[Extent], np.ndarray]:
-    """The extents and sums of an open file, themselves verified."""
+    """The extents and checksums of an open file, verified by the digest."""
     size = os.fstat(number).st_size
     tail = os.pread(number, TAIL.size, max(0, size - TAIL.size))
     if len(tail) < TAIL.size or not tail.startswith(MAGIC):
         raise NoDigestError("it does not end with a digest")
     _, version, count, pieces, body, digest = TAIL.unpack(tail)
     if body + 4 * pieces + 24 * count + TAIL.size != size:
-        raise DamagedFileError("its length is not the one that was written")
+        raise DamagedFileError("its length differs from that written")
     table = bytearray(4 * pieces + 24 * count)
     view, place = memoryview(table), body
     while view:
@@ -131,24 +133,24 @@ def _table(number: int) -> tuple[list[Extent], np.ndarray]:
     if blake2b(bytes(table) + tail[:SIGNED], digest_size=32).digest() != digest:
         raise DamagedFileError("its digest does not match")
     if version != VERSION:
-        raise DamagedFileError(f"its digest has version {version}; known: {VERSION}")
+        raise DamagedFileError(f"its digest has version {version}; allowed: {VERSION}")
     rows = np.frombuffer(table, "<u8", offset=4 * pieces).reshape(-1, 3).tolist()
     extents = [Extent(*row) for row in rows]
     begins = [0, *(extent.end for extent in extents)]
     if begins != [*(extent.offset for extent in extents), body] or any(e.size < 1 for e in extents):
-        raise DamagedFileError("its digest does not cover all of it")
+        raise DamagedFileError("its digest does not cover the whole file")
     return extents, np.frombuffer(table, "<u4", count=pieces)
 
 
-def _compare(number: int, extent: Extent, share: range, expected) -> None:
+def _compare(number: int, extent: Extent, share: range, expected: np.ndarray) -> None:
     wrong = np.flatnonzero(piece_sums(number, extent, share) != expected)
     if len(wrong):
         begin = extent.offset + (share.start + int(wrong[0])) * extent.size
         raise DamagedFileError(f"bytes {begin} to {begin + extent.size - 1} have a wrong checksum")
 
 
-def _read(number: int, buffer, place: int):
-    """What one read gives, at least a byte."""
+def _read(number: int, buffer: memoryview, place: int) -> memoryview:
+    """The bytes of one read, at least one; DamagedFileError at the end of the file."""
     done = os.preadv(number, [buffer], place)
     if not done:
         raise DamagedFileError(f"it ends at byte {place}")

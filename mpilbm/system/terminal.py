@@ -1,9 +1,9 @@
-"""Standard output and standard error: whatever happens to them, the program goes on.
+"""Standard output and standard error: a run continues even if they cannot be written.
 
-`guard` replaces both streams, so this holds for print, click, rich and Python's own messages alike.
-A closed stream discards its text. A text that cannot be written (a reader that has ended, a full
-disk, a terminal that is gone) is lost, and `require_written` reports it to the verbs whose result
-it is. Control characters in names are written as escapes, see printable.py.
+`guard` replaces both streams, for print, click, rich and the messages of Python itself. A closed
+stream discards its text. Text that cannot be written (the reader has ended, the disk is full, the
+terminal is closed) is lost, and `require_written` reports this for commands whose result is their
+output. Control characters in names are written as escapes, see printable.py.
 """
 
 import errno
@@ -12,6 +12,7 @@ import os
 import re
 import select
 import sys
+from typing import Any, TextIO
 
 from mpilbm.errors import FileSystemError, MpilbmError
 from mpilbm.printable import one_line, several_lines
@@ -20,10 +21,11 @@ COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 
 
 class _Descriptor(io.RawIOBase):
-    """A file descriptor to write to; `error` is the first that occurred."""
+    """A file descriptor to write to; `error` is the first error."""
 
     def __init__(self, number: int):
-        self.number, self.error = number, None
+        self.number = number
+        self.error: OSError | None = None
 
     def writable(self) -> bool:
         return True
@@ -34,7 +36,7 @@ class _Descriptor(io.RawIOBase):
     def isatty(self) -> bool:
         return os.isatty(self.number)
 
-    def write(self, data) -> int:
+    def write(self, data: Any) -> int:
         while True:
             try:
                 return os.write(self.number, data)
@@ -46,11 +48,11 @@ class _Descriptor(io.RawIOBase):
 
 
 class _Stream(io.TextIOWrapper):
-    """Text for a descriptor; on a terminal the colours of our own messages pass."""
+    """Text for a descriptor; escapes control characters, on a terminal except colours."""
 
-    def __init__(self, descriptor: _Descriptor, encoding: str, **buffering):
+    def __init__(self, descriptor: _Descriptor, encoding: str, line_buffering: bool = False):
         buffer = io.BufferedWriter(descriptor)
-        super().__init__(buffer, encoding, errors="backslashreplace", **buffering)
+        super().__init__(buffer, encoding, "backslashreplace", line_buffering=line_buffering)
         self.descriptor = descriptor
 
     def write(self, text: str) -> int:
@@ -62,7 +64,7 @@ class _Stream(io.TextIOWrapper):
 
 def guard() -> None:
     """Replace sys.stdout and sys.stderr; to be called before any file is opened."""
-    for number in range(3):  # or else the next file would get the number of a closed stream
+    for number in range(3):  # else the next opened file would get the number of a closed stream
         try:
             os.fstat(number)
         except OSError:
@@ -70,15 +72,15 @@ def guard() -> None:
     sys.stdout, sys.stderr = _guarded(1, sys.stdout), _guarded(2, sys.stderr)
 
 
-def _guarded(number: int, stream: io.TextIOWrapper | None) -> _Stream:
-    """A stream with the encoding and buffering of Python's own, which is None if it was closed."""
+def _guarded(number: int, stream: TextIO | None) -> _Stream:
+    """A stream with the encoding and buffering of Python's stream, which is None if closed."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     lines = any(getattr(stream, name, False) for name in ("line_buffering", "write_through"))
     return _Stream(_Descriptor(number), encoding, line_buffering=lines)
 
 
-def unfiltered() -> io.TextIOBase:
-    """sys.stdout for a library that moves the cursor; its caller escapes names."""
+def unfiltered() -> TextIO:
+    """sys.stdout for a library that moves the cursor; its caller must escape names."""
     if not isinstance(sys.stdout, _Stream):
         return sys.stdout
     sys.stdout.flush()
@@ -87,24 +89,24 @@ def unfiltered() -> io.TextIOBase:
 
 
 def require_written() -> None:
-    """End with an error if a part of the output was lost, unless its reader needed no more."""
+    """End with an error if a part of the output was lost, unless its reader closed the pipe."""
     if not isinstance(sys.stdout, _Stream):
         return
     sys.stdout.flush()
     error = sys.stdout.descriptor.error
     if error is not None and error.errno != errno.EPIPE:
-        text = f"standard output: {os.strerror(error.errno)}; the output is incomplete"
-        tell(FileSystemError(f"{text}: write it to another place"))
+        text = f"standard output: {error.strerror}; the output is incomplete"
+        print_error(FileSystemError(f"{text}: write it to another place"))
         sys.exit(FileSystemError.exit_code)
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Write a line for the user to stderr."""
     print(one_line(text), file=sys.stderr, flush=True)
 
 
-def tell(error: MpilbmError | str, who: str = "") -> None:
-    """Write each line of an error to stderr, in one go, so that those of ranks do not mix."""
+def print_error(error: MpilbmError | str, who: str = "") -> None:
+    """Write the lines of an error to stderr, in one call, so that lines of ranks do not mix."""
     lead = "error: " if getattr(error, "failed", True) else ""
     lines = several_lines(str(error)).split("\n")
     sys.stderr.write("".join(f"mpilbm: {lead}{who}{line}\n" for line in lines))

@@ -1,11 +1,12 @@
-"""Writes what tomllib reads: tables, arrays of tables, and inline values below them."""
+"""Writes TOML: tables, arrays of tables, and inline values in them."""
 
 import json
 import re
+from typing import Any
 
 
 def dumps(tables: dict) -> str:
-    """TOML text that tomllib reads back equal; a table in a table is written inline."""
+    """TOML text from which tomllib reads equal tables; tables in tables are written inline."""
     plain = {key: value for key, value in tables.items() if not _is_section(value)}
     parts = [_lines(plain)] if plain else []
     for key, value in tables.items():
@@ -16,7 +17,7 @@ def dumps(tables: dict) -> str:
     return "\n".join(parts)
 
 
-def inline(value) -> str:
+def inline(value: Any) -> str:
     """One value as TOML on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -31,14 +32,14 @@ def inline(value) -> str:
     return value.isoformat()  # dates and times
 
 
-def shown(value) -> str:
-    """One value for a message, cut where it is long."""
+def shown(value: Any) -> str:
+    """One value for a message, shortened if it is long."""
     text = inline(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _is_section(value) -> bool:
-    """A table, or a list of tables that is not empty."""
+def _is_section(value: Any) -> bool:
+    """Whether it is a table, or a list of tables that is not empty."""
     tables = value if isinstance(value, list) else [value]
     return bool(tables) and all(isinstance(table, dict) for table in tables)
 

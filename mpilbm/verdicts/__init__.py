@@ -1,6 +1,6 @@
-"""Findings and the measured limits of accuracy and stability from which they follow.
+"""Findings, and the measured limits of accuracy and stability on which they are based.
 
-Holds the stability map (`stability.json`, measured by tools/stability_map) and the limits of Mach
-number and relaxation time. Imports only lower layers. Add a limit here when a measurement shows
-where a model fails.
+Contains the stability map (`stability.json`, measured by tools/stability_map) and the limits of
+Mach number and relaxation time. Imports only lower layers. Add a limit here when a measurement
+shows where a model fails.
 """

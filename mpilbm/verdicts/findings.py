@@ -1,5 +1,6 @@
-"""Findings: what a case may do, but probably should not, the most serious first."""
+"""Findings: settings of a case that are allowed, but probably not intended."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 SERIOUS, WARNING, NOTE = SEVERITIES = ("serious", "warning", "note")
@@ -7,25 +8,25 @@ SERIOUS, WARNING, NOTE = SEVERITIES = ("serious", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """A severity of SEVERITIES, the key of the case that it concerns, and a sentence.
+    """One of SEVERITIES, the key of the case that it concerns, and a sentence.
 
-    serious: the result is wrong or missing; warning: it may be inaccurate or unstable; note: what
-    the program does with such input.
+    serious: the result is wrong or missing. warning: it may be inaccurate, or the run unstable.
+    note: how the program treats such input.
     """
 
     severity: str
     where: str
     message: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
 
     @property
     def line(self) -> str:
-        """The line that `check` and `run` print."""
+        """The line printed by `check` and `run`."""
         return f"{self.severity}: {self}"
 
 
-def in_order(findings) -> list[Finding]:
-    """The findings without duplicates, the most serious first, else in the order given."""
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings without duplicates, the most serious first, otherwise in the given order."""
     return sorted(dict.fromkeys(findings), key=lambda found: SEVERITIES.index(found.severity))

@@ -1,4 +1,4 @@
-"""The numbers of a fluid that tell whether a flow is accurate and stable, with verdicts."""
+"""The numbers of a fluid that determine accuracy and stability, with verdicts."""
 
 from mpilbm.units import mach, reynolds, tau_from_viscosity
 from mpilbm.verdicts.limits import judge_mach, judge_tau
@@ -6,7 +6,7 @@ from mpilbm.verdicts.stability import stability
 
 
 def of_fluid(case, fluid, speed: float) -> list[tuple[str, str, str, str]]:
-    """(name, value, verdict, level) of a fluid's numbers; without a speed of tau alone."""
+    """(name, value, verdict, level) of tau and, if `speed` is not 0, Mach and Reynolds number."""
     cs2, nu = float(case.lattice.cs2), fluid.viscosity
     tau = tau_from_viscosity(nu, cs2)
     found = [("tau", f"{tau:.6g}", *judge_tau(tau))]

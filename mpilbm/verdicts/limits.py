@@ -1,17 +1,19 @@
 """Verdicts on the relaxation time, the Mach number and the stability of a flow.
 
 Each function returns a sentence and a level: good, fair or poor. Stability is that of measured
-flows, `stability.json` beside this file:
+flows, in `stability.json` in this folder, which is written by
 
     tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
-        --table mpilbm/stability.json
+        --table mpilbm/verdicts/stability.json
 
-[lattice][collision][flow] holds, for each Mach number, the largest stable grid Reynolds number u/nu
-and the least at which the flow failed (null: at none). `vortex` is a periodic box, `cavity` a
-box under a sliding lid, `body` a sphere or cylinder between an inlet and an outlet.
+Its entries [lattice][collision][flow] have, for each Mach number, the largest stable grid Reynolds
+number u/nu and the smallest at which the flow failed (null: it never failed). `vortex` is a
+periodic box, `cavity` a box under a sliding lid, `body` a sphere or cylinder between an inlet and
+an outlet.
 """
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from math import log, sqrt
 from pathlib import Path
@@ -23,12 +25,12 @@ FLOWS = {
     "cavity": "in a lid-driven cavity",
     "body": "in the flow past a body between an inlet and an outlet",
 }
-MARGIN = 0.75  # of the largest stable value, from which on a flow is called near the limit
-UNMEASURED = 8  # grid Reynolds number up to which a collision that was not measured is called fine
+MARGIN = 0.75  # of the largest stable value, above which a flow is near the limit
+UNMEASURED = 8  # grid Reynolds number up to which an unmeasured collision is taken as stable
 SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # of the finding for a level; good: none
 FAST = 0.3  # Mach number
-# A density is near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. float32 holds the
-# inverse and the products of densities in this range.
+# A density is near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. In this range the
+# inverse and the products of densities are finite in float32.
 LEAST_DENSITY, LARGEST_DENSITY = 1e-30, 1e6
 DENSITIES = f"from {LEAST_DENSITY:g} to {LARGEST_DENSITY:g}"
 
@@ -45,7 +47,7 @@ def judge_tau(tau: float) -> tuple[str, str]:
 
 
 def judge_mach(number: float) -> tuple[str, str]:
-    """Verdict and level of a Mach number; the compressibility error goes with its square."""
+    """Verdict and level of a Mach number; the compressibility error is of the order Ma^2."""
     error = f"compressibility error about Ma^2 = {number**2:.1%}"
     if number > FAST:
         return f"too fast: {error}; lower the velocity, and the viscosity with it", "poor"
@@ -62,10 +64,10 @@ def judge_stability(
 ) -> tuple[str, str]:
     """Verdict and level of a grid Reynolds number u / nu.
 
-    `collision` is its registered name, with a closure "trt+smagorinsky". `flows` are the measured
-    flows that are like this one; the least stable of them counts. "walls", for walls at rest
-    without inlet, is less than `cavity`: what fails there alone is fair, not poor. `end`: the name
-    of an inlet or outlet and the number from which on measured flows failed with it.
+    `collision` is the registered name, with a closure such as "trt+smagorinsky". `flows` are the
+    measured flows that are similar to this one; the least stable of them counts. "walls" (walls at
+    rest, no inlet) is milder than `cavity`: instability in the cavity alone is fair, not poor. `end`:
+    the name of an inlet or outlet, and the number above which measured flows failed with it.
     """
     verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows)
     if end is not None and number > MARGIN * end[1]:
@@ -81,8 +83,8 @@ def _judge_measured(
 ) -> tuple[str, str, str]:
     """Verdict in a word or two, what was measured, and level, from the table of limits."""
     walls = "walls" in flows
-    alike = [flow for flow in FLOWS if flow in flows or (walls and flow == "cavity")]
-    limits = ((limit(lattice, collision, flow, mach), flow) for flow in alike)
+    similar = [flow for flow in FLOWS if flow in flows or (walls and flow == "cavity")]
+    limits = [(limit(lattice, collision, flow, mach), flow) for flow in similar]
     found = [(*known, flow) for known, flow in limits if known is not None]
     if not found:
         level = "good" if number <= UNMEASURED else "fair"
@@ -97,7 +99,7 @@ def _judge_measured(
         return "fine", bound, "good"
     if number < sqrt(most * failed):
         return "near the limit", bound, "fair"
-    way = _way_out(number, mach, lattice, [one[-1] for one in found])
+    way = _fix(number, mach, lattice, [one[-1] for one in found])
     there = f"{bound} at Mach {_nearest(lattice, mach):.2g}; {way}"
     if walls and judge_stability(number, mach, lattice, collision)[1] != "poor":
         return "possibly unstable", there, "fair"
@@ -107,9 +109,9 @@ def _judge_measured(
 def limit(
     lattice: str, collision: str, flow: str, mach: float
 ) -> tuple[float, float | None] | None:
-    """The largest stable grid Reynolds number, and the least at which the flow failed, or None.
+    """The largest stable grid Reynolds number, and the smallest at which the flow failed (or None).
 
-    At the nearest measured Mach number; None where nothing has been measured.
+    At the nearest measured Mach number. None if this collision and flow were not measured.
     """
     place = measured().get(lattice, {"mach": [], "collisions": {}})
     limits = place["collisions"].get(collision, {}).get(flow)
@@ -120,14 +122,16 @@ def limit(
 
 
 def _nearest(lattice: str, mach: float) -> float:
-    """The nearest Mach number that has been measured on a lattice."""
+    """The nearest Mach number that was measured on a lattice."""
     return min(measured()[lattice]["mach"], key=lambda one: abs(log(one / mach)))
 
 
-def stable_collisions(number: float, mach: float, lattice: str, flows, closed=False) -> list[str]:
+def stable_collisions(
+    number: float, mach: float, lattice: str, flows: Sequence[str], closed: bool = False
+) -> list[str]:
     """Collisions on a lattice that are stable in all these flows at a grid Reynolds number.
 
-    Those without a closure, or the `closed` ones.
+    Those without a closure, or with `closed` those with one.
     """
     names = measured().get(lattice, {}).get("collisions", {})
     known = {n: [limit(lattice, n, flow, mach) for flow in flows] for n in names}
@@ -135,17 +139,18 @@ def stable_collisions(number: float, mach: float, lattice: str, flows, closed=Fa
     return [name for name in stable if ("+" in name) == closed]
 
 
-def _way_out(number: float, mach: float, lattice: str, flows) -> str:
-    """What remains stable: collisions of this lattice, then of others of as many dimensions.
+def _fix(number: float, mach: float, lattice: str, flows: Sequence[str]) -> str:
+    """Names stable collisions on this lattice, then on others with the same dimensions.
 
-    At Mach numbers far above those measured the velocity is the problem.
+    At Mach numbers far above the measured ones, the velocity is too large.
     """
     if mach > 1.5 * (largest := max(measured()[lattice]["mach"])):
         return f"lower the velocity, nothing was measured above Mach {largest:.2g}"
     finer = "use a finer box or a lower Reynolds number"
     lattices = [lattice, *(one for one in measured() if one != lattice and one[:2] == lattice[:2])]
     for closed in (False, True):
-        named, parts = [], []
+        named: list[str] = []
+        parts: list[str] = []
         for one in lattices:
             stable = stable_collisions(number, mach, one, flows, closed)
             more = [name for name in stable if name not in named]
@@ -158,5 +163,5 @@ def _way_out(number: float, mach: float, lattice: str, flows) -> str:
 
 @cache
 def measured() -> dict:
-    """The table of limits."""
+    """The table of limits, stability.json."""
     return json.loads(Path(__file__).with_name("stability.json").read_text())

@@ -135,7 +135,7 @@ def test_source_prints_all_kernels_or_one(case):
 
 
 def test_info_writes_only_what_ranks_measure():
-    assert "is for what mpirun -n 2" in refused("info", "--probe", "--json", "a.json")
+    assert "use mpirun -n 2" in refused("info", "--probe", "--json", "a.json")
 
 
 def test_info_tells_versions_compiler_and_cache():
@@ -212,14 +212,14 @@ def test_several_problems_are_told_at_once(case):
         (("list", "collision"), ("'collision'", "did you mean 'collisions'")),
         (("source", "cavity.toml", "--kernel", "colide"), ("'colide'", "collide_stream")),
         (("new", "cavity"), ("cavity.toml", "exists", "another name")),
-        (("new", "no/folder"), ("no/folder.toml", "make it first")),
+        (("new", "no/folder"), ("no/folder.toml", "create it first")),
         (("new", "."), ("not a name", "mpilbm new cavity")),
         (("new", "a\nb"), ("not a name", "mpilbm new cavity")),
         (("new", "\udcff"), ("not a name", "mpilbm new cavity")),
         (("plot", "long" * 99), ("no such folder", "folder of a run")),
         (("report", "long" * 99), ("no such folder",)),
-        (("check", "cavity.toml", "--gpu-memory", "nan"), ("--gpu-memory", "no finite number")),
-        (("check", "cavity.toml", "--gpu-memory", "inf"), ("--gpu-memory", "no finite number")),
+        (("check", "cavity.toml", "--gpu-memory", "nan"), ("--gpu-memory", "not a finite number")),
+        (("check", "cavity.toml", "--gpu-memory", "inf"), ("--gpu-memory", "not a finite number")),
         (("run", "cavity.toml", "--restart", ""), ("--restart", "no such file", "--restart auto")),
         (("plot", "nowhere.out"), ("nowhere.out", "folder of a run")),
         (("plot", "."), ("snapshot_*.vtkhdf", "[[output]]")),

@@ -32,6 +32,7 @@ VERBS = {
     "source": ["source", "box.toml"],
     "schema": ["schema"],
     "info": ["info", "--probe"],
+    "manual": ["manual"],
     "bench": ["bench", *MODEL, *WEAK, "--json", "figures/weak.json"],
     "report": ["report", "figures"],
 }

@@ -91,7 +91,7 @@ WRONG = {
     "x + log(0)": "-inf",
     "sqrt(-1)": "nan",
     "x < 1": "is a comparison; write where",
-    "(x < 1)*2": "comparison where a number is wanted",
+    "(x < 1)*2": "comparison, but a number is required",
     "where(x, 1, 2)": "takes a comparison first",
     "where(x < 1, 2)": "3 arguments.*found 2",
     "min(x)": "2 or more, found 1",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.case_findings import warnings_of
 from mpilbm.cli import cli
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +42,7 @@ def test_it_is_short():
 
 def test_the_case_shown_is_a_case():
     (text,) = (text for language, text in BLOCK.findall(README) if language == "toml")
-    assert parse_case(tomllib.loads(text), ROOT / "README.md").warnings == ()
+    assert warnings_of(parse_case(tomllib.loads(text), ROOT / "README.md")) == ()
 
 
 def test_files_named_exist():

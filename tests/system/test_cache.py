@@ -94,7 +94,7 @@ def test_a_folder_for_another_library_holds_nothing_of_others(folder):
     assert [file.name for file in kept.iterdir()] == ["own"]
     assert kept.stat().st_mode & 0o777 == 0o700
     give_away(kept)
-    with pytest.warns(RuntimeWarning, match="belongs to somebody else"):
+    with pytest.warns(RuntimeWarning, match="belongs to another user"):
         assert cache.subfolder("cupy") != kept
 
 
@@ -104,7 +104,7 @@ def test_a_folder_for_another_library_that_holds_one_of_others_is_not_used(folde
     assert cache.subfolder("zig") == kept
     (kept / "planted").mkdir()
     give_away(kept / "planted")
-    with pytest.warns(RuntimeWarning, match="planted is not used: it belongs to somebody else"):
+    with pytest.warns(RuntimeWarning, match="planted is not used: it belongs to another user"):
         assert cache.subfolder("zig") != kept
 
 
@@ -130,7 +130,7 @@ def test_a_directory_that_others_may_write_to_is_not_used(folder):
     folder.mkdir()
     folder.chmod(0o777)
     cache._prepared.cache_clear()
-    with pytest.warns(RuntimeWarning, match=r"others may write.*MPILBM_CACHE_DIR"):
+    with pytest.warns(RuntimeWarning, match=r"other users can write.*MPILBM_CACHE_DIR"):
         found = cache.directory()
     assert found != folder
     assert found.stat().st_mode & 0o777 == 0o700

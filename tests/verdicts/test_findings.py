@@ -68,7 +68,7 @@ SUSPICIOUS = {
                            "warning: force.value: accelerates the flow along x to about 0.488"),
     "force on a wall": (DUCT | force(0, 1e-2), "serious: force.value: acts along y, where walls"),
     "no outlet": ({"boundary": [INLET, SIDES | {"where": ["x+", "y-", "y+"]}]},
-                  "serious: boundary: the velocities at the faces add 1.2 cells per step at t"
+                  "serious: boundary: the velocities at the faces add 1.2 cells per step at t ="
                   " 0, and no face lets this volume out: the mass changes by +2,500"),
     "piston": ({"boundary": [INLET | {"velocity": ["0.01*sin(t/9)", 0]},
                              SIDES | {"where": ["x+", "y-", "y+"]}]},

@@ -4,7 +4,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mpilbm.formulas.parser import Formula, Tree, names_of, numeric, symbolic
+from mpilbm.formulas.parser import Formula
+from mpilbm.formulas.trees import Tree, names_of, numeric, symbolic
 
 
 class Potential:

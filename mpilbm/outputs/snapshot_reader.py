@@ -65,7 +65,7 @@ def view(path: Path) -> Iterator[View]:
 def _view(path: Path, file: "h5py.File") -> View:
     case = snapshot_case(file)
     title = attribute(file, "mpilbm", "title", str)
-    step = attribute(file, "mpilbm", "step", np.integer)
+    step = attribute(file, "mpilbm", "step", np.int64)
     u, mask = (values(file, f"VTKHDF/CellData/{name}") for name in ("u", "solid"))
     if u is None:
         raise ValueError(

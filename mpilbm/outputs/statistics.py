@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm.outputs import Context, Output
+from mpilbm.outputs.statistics_writer import Sampling, StatisticsWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
 from mpilbm.solver.flow_statistics import bytes_needed, numbers, places
@@ -15,7 +16,6 @@ from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
-    from mpilbm.outputs.statistics_writer import StatisticsWriter
 
 
 @register("outputs", "statistics")
@@ -53,10 +53,6 @@ class RunningStatistics(Output):
     def axes(self, dimensions: int) -> str:
         """The directions that are not averaged, like "y"; "" if all are."""
         return "".join(axis for axis in AXES[:dimensions] if axis not in self.average)
-
-    def label(self, dimensions: int) -> str:
-        """These directions in names of files, "all" if there is none."""
-        return self.axes(dimensions) or "all"
 
     def problems(self, case: "Case") -> list[str]:
         """A direction that does not exist, two outputs of one name, files between samples."""
@@ -121,8 +117,14 @@ class RunningStatistics(Output):
         """Whether x and the rows of a plane are averaged; in 2D a plane has only one row."""
         return "x" in self.average, case.dimensions == 2 or "y" in self.average
 
-    def open(self, context: Context) -> "StatisticsWriter":
+    def open(self, context: Context) -> StatisticsWriter:
         """Continues with the sums of the checkpoint, if the run starts from one."""
-        from mpilbm.outputs.statistics_writer import StatisticsWriter
-
-        return StatisticsWriter(self, context)
+        sampling = Sampling(
+            average=self.average,
+            axes=self.axes(context.case.dimensions),
+            along=self.along(context.case),
+            every=self.every,
+            start=self.start,
+            write=self.write,
+        )
+        return StatisticsWriter(sampling, context)

@@ -1,5 +1,6 @@
 """The sums of the output `statistics` during a run, and the profiles computed from them."""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,6 @@ import numpy as np
 from mpilbm.outputs import Context
 from mpilbm.outputs.profile_files import Head, describe, write_table
 from mpilbm.outputs.restart import opened, read_planes
-from mpilbm.outputs.statistics import RunningStatistics
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.flow_statistics import Moments, Statistics, merged
@@ -19,15 +19,37 @@ if TYPE_CHECKING:
     import h5py
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """What is averaged, and when.
+
+    average, axes   directions that are averaged and, like "y", those that are not
+    along           whether x and the rows of a plane are averaged
+    every, start    steps between samples, and the first step that may be one
+    write           steps between files; None: only at the end
+    """
+
+    average: tuple[str, ...]
+    axes: str
+    along: tuple[bool, bool]
+    every: int
+    start: int
+    write: int | None
+
+    @property
+    def label(self) -> str:
+        """The axes in names of files; "all" if all directions are averaged."""
+        return self.axes or "all"
+
+
 class StatisticsWriter:
     """Samples, writes profiles, and adds its sums to checkpoints (see outputs.Kept)."""
 
-    def __init__(self, output: RunningStatistics, context: Context):
-        self.output, self.context, self.comm = output, context, context.comm
-        self.D = context.case.dimensions
-        self.axes = output.axes(self.D)
-        self.sums = Statistics(context.solver, *output.along(context.case))
-        self.label, self.values = f"statistics.{output.label(self.D)}", self.sums.values
+    def __init__(self, sampling: Sampling, context: Context):
+        self.sampling, self.context, self.comm = sampling, context, context.comm
+        self.D, self.axes = context.case.dimensions, sampling.axes
+        self.sums = Statistics(context.solver, *sampling.along)
+        self.label, self.values = f"statistics.{sampling.label}", self.sums.values
         self.first: int | None = None  # step of the first sample
         if context.checkpoint:
             together(self.comm, self._restore, context.checkpoint)
@@ -56,30 +78,30 @@ class StatisticsWriter:
 
     def _report_no_sums(self) -> None:
         first = self.context.first_step
-        if self.comm.rank == 0 and first and first >= self.output.start:
+        if self.comm.rank == 0 and first and first >= self.sampling.start:
             terminal.say(
                 f"warning: {self.context.checkpoint} holds no sums for {self.label}: its samples "
-                f"begin after step {first}, not at start = {self.output.start}"
+                f"begin after step {first}, not at start = {self.sampling.start}"
             )
 
     def write(self, step: int) -> None:
         """Sample the flow and write files, each if it is due at this step; collective."""
-        output = self.output
-        if step % output.every == 0 and step >= output.start:
+        of = self.sampling
+        if step % of.every == 0 and step >= of.start:
             together(self.comm, self.sums.sample)
             self.first = step if self.first is None else self.first
-        due = step == self.context.last_step or (output.write and step % output.write == 0)
+        due = step == self.context.last_step or (of.write and step % of.write == 0)
         if due and self.first is not None:
             self._write_files(step, self.first)
 
     def _write_files(self, step: int, first: int) -> None:
-        case, name = self.context.case, f"statistics_{self.output.label(self.D)}_{step:09d}"
+        case, name = self.context.case, f"statistics_{self.sampling.label}_{step:09d}"
         head = Head(
-            case=case, axes=self.axes, average=self.output.average, step=step, first=first,
+            case=case, axes=self.axes, average=self.sampling.average, step=step, first=first,
             samples=self.sums.samples,
         )  # fmt: skip
         # planes of the box are planes of the profile, unless they are averaged
-        averaged = self._averaged() if AXES[self.D - 1] in self.output.average else None
+        averaged = self._averaged() if AXES[self.D - 1] in self.sampling.average else None
         sample = self._profile(0, 1) if averaged is None else averaged
 
         def create(file: "h5py.File") -> None:

@@ -181,7 +181,7 @@ def report_findings(
     def found() -> list[Finding]:
         ranges = initial_ranges(case) if initial else ()
         idle = geometry_findings.idle([part.fluid for part in parts or ()])
-        return in_order(inspect(case, parts, ranges) + idle)
+        return in_order(inspect(case, parts or [], ranges) + idle)
 
     findings = on_root(comm, found)
     for each in findings:

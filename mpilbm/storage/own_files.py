@@ -10,16 +10,12 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from mpilbm import registry
 from mpilbm.case.tables import LABEL
 from mpilbm.errors import CommandError
 from mpilbm.storage.file_system import PROBE
 from mpilbm.storage.files import PARTIAL
-
-if TYPE_CHECKING:
-    from mpilbm.outputs import Output
 
 SUMMARY = "summary.json"
 REPLACED, DELETED = "mpilbm.replaced", "mpilbm.deleted"
@@ -36,7 +32,7 @@ def owned(directory: Path) -> list[Path]:
     """The files in a folder that mpilbm wrote, by their complete names; no links to folders."""
     names = [SUMMARY]
     for name in registry.names("outputs"):
-        names += cast("type[Output]", registry.find("outputs", name)).files
+        names += registry.find("outputs", name).files
     pattern = re.compile("|".join(map(_expression, names)))
     return sorted(
         path

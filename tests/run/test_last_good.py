@@ -213,7 +213,7 @@ def test_going_back_restores_all_that_the_next_steps_depend_on(tmp_path, name):
         solver.advance(5)
         expected = everything()
         solver.advance(3)
-        kept._go_back(start + 5)
+        kept._go_back(start, start + 5)
         assert solver.steps == start + 5
         for a, b in zip(everything(), expected, strict=True):
             np.testing.assert_array_equal(a, b)

@@ -199,7 +199,7 @@ def bench(case, overrides, tune, startup, file, weak, strong, **options):
 
     with abort_on_error() as comm:
         if tune:
-            report.tune_anew(comm)
+            report.tune_again(comm)
         if weak is not None or strong is not None:
             kinds = {"weak": weak, "strong": strong}
             others = {"CASE": case, "--size": options["size"], "--startup": startup}
@@ -240,7 +240,7 @@ def info(probe, file):
 
 def probe_ranks(file):
     """The facts by one rank, then a ping-pong; collective."""
-    from mpilbm.bench.pingpong import report
+    from mpilbm.bench.pingpong_report import report
     from mpilbm.bench.table import require_place
     from mpilbm.parallel.agree import on_root
     from mpilbm.parallel.ranks import abort_on_error

@@ -115,7 +115,7 @@ def bench(case, overrides, tune, startup, file, weak, strong, **options):
 
     with abort_on_error() as comm:
         if tune:
-            table.tune_anew(comm)
+            table.tune_again(comm)
         if weak is not None or strong is not None:
             kinds = {"weak": weak, "strong": strong}
             others = {"CASE": case, "--size": options["size"], "--startup": startup}
@@ -160,7 +160,7 @@ def info(probe, file):
 
 def probe_ranks(file):
     """Show the facts of one rank, then measure messages between ranks; collective."""
-    from mpilbm.bench.pingpong import report
+    from mpilbm.bench.pingpong_report import report
     from mpilbm.bench.table import require_place
     from mpilbm.parallel.agree import on_root
     from mpilbm.parallel.ranks import abort_on_error

@@ -1,5 +1,8 @@
 """The standard boxes of `mpilbm bench`, as tables of a case: periodic, cavity, porous, duct."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 SETTINGS = ("periodic", "cavity", "porous", "duct")
@@ -16,15 +19,22 @@ TILE = 64  # cells; a box is filled with copies of one rock of this size
 RADIUS = 7.0  # cells
 
 
-def box(setting, size, lattice, collision="trt", layout="ab", precision="single") -> dict:
-    """Tables of a box with waves: periodic, or a cavity whose last face moves, or a porous rock.
+def box(
+    setting: str,
+    size: Sequence[int],
+    lattice: str,
+    collision: str = "trt",
+    layout: str = "ab",
+    precision: str = "single",
+) -> dict[str, Any]:
+    """The tables of a case; initially the flow is a sum of waves.
 
-    Or a duct, periodic along its last axis, with a force along it [Januszewski & Kostur 2014, 4.2].
-
-    `size` holds the cells along x, y (and z); the rock is to be put beside the case as `MASK`.
+    Settings: a periodic box; a cavity whose last face moves; a porous rock, whose mask must be in
+    the folder of the case as `MASK`; a duct, periodic along its last axis, with a force along it
+    [Januszewski & Kostur 2014, 4.2]. `size` holds the cells along x, y (and z).
     """
     D = len(size)
-    tables = {
+    tables: dict[str, Any] = {
         "title": f"{setting} box",
         "lattice": {"name": lattice},
         "domain": {"size": list(size), "periodic": [setting not in ("cavity", "duct")] * D},
@@ -37,7 +47,7 @@ def box(setting, size, lattice, collision="trt", layout="ab", precision="single"
     }
     if setting == "cavity":
         *faces, last = [axis + side for axis in "xyz"[:D] for side in "-+"]
-        velocity = [0.05] + [0] * (D - 1)
+        velocity = [0.05, *[0] * (D - 1)]
         lid = {"name": "bounce_back", "where": [last], "velocity": velocity}
         tables["boundary"] = [{"name": "bounce_back", "where": faces}, lid]
     if setting == "duct":
@@ -52,10 +62,12 @@ def box(setting, size, lattice, collision="trt", layout="ab", precision="single"
     return tables
 
 
-def rock(shape, radius: float = RADIUS, porosity: float = 0.62, seed: int = 1) -> np.ndarray:
-    """Solid cells, bool of this shape: random spheres until `porosity` or less is free.
+def rock(
+    shape: Sequence[int], radius: float = RADIUS, porosity: float = 0.62, seed: int = 1
+) -> np.ndarray:
+    """A mask of solid cells: random spheres until the fluid fraction is `porosity` or less.
 
-    They overlap and wrap around at all faces; in 2D they are discs.
+    The spheres overlap and are periodic at all faces; in 2D they are discs.
     """
     random = np.random.default_rng(seed)
     solid = np.zeros(shape, bool)
@@ -70,7 +82,7 @@ def rock(shape, radius: float = RADIUS, porosity: float = 0.62, seed: int = 1) -
     return solid
 
 
-def tiled_rock(shape, porosity: float) -> np.ndarray:
-    """A rock of at most `TILE` cells a side, repeated over a box: pores of one size in any box."""
+def tiled_rock(shape: Sequence[int], porosity: float) -> np.ndarray:
+    """A rock of at most `TILE` cells a side, repeated over a box: the same pores in any box."""
     tile = rock(tuple(min(n, TILE) for n in shape), porosity=porosity)
     return tile[np.ix_(*(np.arange(n) % TILE for n in shape))]

@@ -1,47 +1,54 @@
-"""How fast a case runs on the ranks at hand, beside how fast their memory copies."""
+"""The speed of a case on the ranks of this run, and the bandwidth of copies in their memory."""
 
 import gc
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import number_of_cells
 from mpilbm.parallel.agree import on_root, together
+from mpilbm.parallel.communicator import Communicator
 from mpilbm.preflight.message_sizes import halo_bytes
 from mpilbm.run.run import build_solver
+
+if TYPE_CHECKING:
+    from mpilbm.backends import Device
+    from mpilbm.case.case import Case
+    from mpilbm.solver.solver import Solver
 
 REPEATS = 5
 SECONDS = 0.25  # of a repeat, if the number of steps is not given
 TIMED_STEPS = 6  # two of them with events on the device, two others on the host
-FIRST_STEPS = 4  # meet the memory's pages and the launches for the first time
+FIRST_STEPS = 4  # include first accesses to memory pages and first launches
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Speed:
     """Times of a case on some ranks; GLUPS are 10^9 updates of fluid cells a second.
 
-    `seconds` has one entry a repeat of `steps` steps, the slowest rank's. `copy_bandwidth`, in
-    bytes read and written a second, is that of all ranks together. `split`: mean seconds of a step
-    over the ranks, as StepTimes tells them, by edge, exchange, bulk and host.
+    `seconds` has one entry for each repeat of `steps` steps, of the slowest rank. `copy_bandwidth`,
+    in bytes read and written per second, is that of all ranks together. `split`: seconds of a step
+    by edge, exchange, bulk and host, as StepTimes reports them, the mean over the ranks.
     """
 
     ranks: int
     backend: str
     device: str
     compiler: str
-    halo: dict
+    halo: dict[str, Any]
     cells: int
     fluid_cells: int
     steps: int
     seconds: tuple[float, ...]
     bytes_per_update: int
     copy_bandwidth: float
-    split: dict
+    split: dict[str, float]
 
     def rate(self, seconds: float) -> float:
-        """GLUPS of a repeat that took so long."""
+        """GLUPS of a repeat of so many seconds."""
         return self.fluid_cells * self.steps / seconds / 1e9
 
     @property
@@ -56,21 +63,22 @@ class Speed:
 
     @property
     def achieved(self) -> float:
-        """Bytes a second that the updates had to move."""
+        """Bytes per second that the updates read and write."""
         return self.glups * 1e9 * self.bytes_per_update
 
     @property
     def share(self) -> float:
-        """Of the copy's bandwidth."""
+        """`achieved` relative to the bandwidth of a copy."""
         return self.achieved / self.copy_bandwidth
 
 
-def measure(case, comm, steps: int | None = None, repeats: int = REPEATS) -> Speed:
+def measure(
+    case: "Case", comm: Communicator, steps: int | None = None, repeats: int = REPEATS
+) -> Speed:
     """Run a case `repeats` times `steps` steps after a warm-up, then copy memory. Collective.
 
-    Without `steps` a repeat takes about a quarter of a second. Raises CaseError where the case
-    cannot run, NonFiniteError if its flow did not stay finite: such a figure would count for
-    nothing.
+    Without `steps` a repeat takes about SECONDS. Raises CaseError if the case cannot run,
+    NonFiniteError if its flow did not remain finite: the speed of such a run is meaningless.
     """
     for fluid in case.fluids:
         on_root(comm, fluid.initial.require)
@@ -99,7 +107,7 @@ def measure(case, comm, steps: int | None = None, repeats: int = REPEATS) -> Spe
     )
 
 
-def timed(solver, comm, steps: int) -> float:
+def timed(solver: "Solver", comm: Communicator, steps: int) -> float:
     """Seconds of some steps between two events of the device, on the slowest rank.
 
     On a CPU an event reads the clock.
@@ -113,10 +121,10 @@ def timed(solver, comm, steps: int) -> float:
     return max(comm.allgather(bulk.record(timed=True).seconds_since(start)))
 
 
-def worth_timing(solver, comm) -> int:
-    """An even number of steps that take about SECONDS: in-place layouts differ step by step.
+def worth_timing(solver: "Solver", comm: Communicator) -> int:
+    """An even number of steps that take about SECONDS; in-place layouts alternate two kernels.
 
-    Asked again of so many, as they may be enqueued many at a time then.
+    Measured again with that number, since many steps may be enqueued at once.
     """
     timed(solver, comm, steps := FIRST_STEPS)
     for _ in range(2):
@@ -125,35 +133,36 @@ def worth_timing(solver, comm) -> int:
     return steps
 
 
-def where_time_goes(solver, comm) -> tuple[dict[str, float], float | None]:
-    """Mean seconds of a step over the ranks, and the share of the exchange that is hidden.
+def where_time_goes(solver: "Solver", comm: Communicator) -> tuple[dict[str, float], float | None]:
+    """Seconds of a step by edge, exchange, bulk and host, and the hidden share of the exchange.
 
-    By edge, exchange, bulk and host; see StepTimes.
+    Means over the ranks; see StepTimes.
     """
     host = solver.times.host
     solver.times.every = 3
     timed(solver, comm, TIMED_STEPS)
     found = solver.times.split
+    assert found is not None, "steps were timed"
     ranks = comm.allgather(found if host is None else found | {"host": host})
     shares = [share for share in comm.allgather(solver.times.hidden) if share is not None]
     split = {name: sum(one[name] for one in ranks) / len(ranks) for name in ranks[0]}
     return split, sum(shares) / len(shares) if shares else None
 
 
-def copy_bandwidth(device, comm) -> float:
-    """Bytes read and written a second by all ranks together, which copy at the same time."""
+def copy_bandwidth(device: "Device", comm: Communicator) -> float:
+    """Bytes read and written per second by all ranks, which copy at the same time."""
     return sum(comm.allgather(device.copy_bandwidth(before=comm.barrier)))
 
 
-def require_finite(solver) -> None:
+def require_finite(solver: "Solver") -> None:
     """NonFiniteError unless the velocities of the slab's first plane are numbers."""
     u = solver.fields(("u",), 0, 1)["u"][~solver.solid(0, 1)]
     if not np.isfinite(u).all():
         raise NonFiniteError(f"the flow is not finite after {solver.steps} steps; lower its speed")
 
 
-def sent(solver, comm) -> dict:
-    """Bytes that each rank sends in a step, and the most messages of any."""
+def sent(solver: "Solver", comm: Communicator) -> dict[str, Any]:
+    """Bytes that each rank sends in a step, and the largest number of messages of a rank."""
     of = solver.case, solver.slab, solver.geometry.around
     each = halo_bytes(*of, solver.program.kernels)
     counts, messages = zip(*comm.allgather(each), strict=True)

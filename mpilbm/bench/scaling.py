@@ -1,42 +1,52 @@
-"""`mpilbm bench --weak` and `--strong`: a box on the ranks at hand, beside parts of it on one."""
+"""`mpilbm bench --weak` and `--strong`: a box on all ranks, compared with one rank alone."""
 
 import os
 import platform
 import shlex
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
-from mpilbm.bench import link
+from mpilbm.backends import Device
+from mpilbm.bench import exchange_time
 from mpilbm.bench.table import HEAD, facts, markdown, require_place, write_json
-from mpilbm.bench.variants import USUAL, Series, Variant, label, plan, size_text
+from mpilbm.bench.variants import DEFAULTS, Series, Variant, dimensions, label, plan, size_text
 from mpilbm.errors import CommandError
 from mpilbm.parallel import launcher
 from mpilbm.parallel.agree import on_root
+from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import Serial
-from mpilbm.registry import find
 from mpilbm.run.progress import say
 from mpilbm.run.run import open_device
 from mpilbm.system import cache
 
-BOX = USUAL | {"setting": "periodic"}
-TINY = 16  # cells a side: a step takes what its launches take
+BOX = DEFAULTS | {"setting": "periodic"}
+TINY = 16  # cells a side: the launches dominate the time of a step
 ENVIRONMENT = ("MPILBM_", "NCCL_", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
 
 
-def bench(comm, refused: list[str], overrides, options: dict, kinds: dict, file) -> None:
+def bench(
+    comm: Communicator,
+    refused: list[str],
+    overrides: Sequence[str],
+    options: dict[str, Any],
+    kinds: dict[str, str | None],
+    file: Path | None,
+) -> None:
     """Measure, print and write; exit code 2 if nothing could be measured. Collective.
 
-    `kinds`: the size by "weak" (cells of each rank) or by "strong" (cells in all), one of them
-    given. `options` are others of the command, `refused` such as it does not go with. Raises
-    CommandError before it measures.
+    `kinds`: the size for "weak" (cells of each rank) or "strong" (cells in all), exactly one of
+    them given. `options` are the other options of the command; `refused` are given options that
+    cannot be combined with it. Raises CommandError before it measures.
     """
     require_place(file)
     ((kind, size),) = _one_of(kinds, refused)
-    named = {option: options.pop(option) for option in USUAL} | {"size": size}
+    named = {option: options.pop(option) for option in DEFAULTS} | {"size": size}
     options.pop("size")
     series = plan(None, overrides, named, BOX, strong=kind == "strong", **options)
     known = everything(comm) | {"scaling": kind}
@@ -47,19 +57,19 @@ def bench(comm, refused: list[str], overrides, options: dict, kinds: dict, file)
         sys.exit(2)
 
 
-def _one_of(kinds: dict, refused: list[str]):
-    """The kind that is given, with its size; CommandError if it does not stand alone."""
+def _one_of(kinds: dict[str, str | None], refused: list[str]) -> list[tuple[str, str]]:
+    """The given kind with its size; CommandError if other options are given that exclude it."""
     given = {kind: size for kind, size in kinds.items() if size is not None}
     others = [*(f"--{kind}" for kind in list(given)[1:]), *refused]
     if others:
         raise CommandError(
             f"--{next(iter(given))} measures a standard box of its own size; leave out {others[0]}"
         )
-    return given.items()
+    return list(given.items())
 
 
-def everything(comm) -> dict:
-    """All that was at work, so that the measurement can be repeated. Collective."""
+def everything(comm: Communicator) -> dict[str, Any]:
+    """Everything needed to repeat the measurement: versions, hosts, environment. Collective."""
     MPI = launcher.library()
     hosts = comm.allgather(platform.node())
     package = sorted(
@@ -77,40 +87,48 @@ def everything(comm) -> dict:
 
 
 def name(kind: str, size: str, ranks: int) -> str:
-    """Of a file that no other run has."""
+    """A file name that no other run uses."""
     return f"{kind}_{size.replace(',', '_')}_{ranks}ranks_{datetime.now():%Y-%m-%dT%H%M%S}.json"
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """The variants of a series on all ranks and, by each rank for itself on its own device, alone.
+    """The variants of a series on all ranks and, on each rank's own device, without the others.
 
-    A row holds that of the series and `alone`: a slab as a box of its own; `whole` (strong): the
-    whole box; `overhead`: seconds of a step beyond its traffic, that of a tiny box; `efficiency`:
-    of all ranks, `against` the slowest rank that had the whole box, or if it did not fit, its slab;
-    `link`: see link.measure.
+    A row contains that of the series and
+
+    alone        one rank with a box of the size of its slab
+    whole        (strong) one rank with the whole box
+    overhead     seconds of a step beyond its memory traffic, of a tiny box
+    against      "whole", or "alone" if the whole box did not fit
+    efficiency   GLUPS per rank relative to the slowest rank of `against`
+    link         see exchange_time.link
     """
 
     kind: str
     series: Series
 
-    def rows(self, comm):
+    def rows(self, comm: Communicator) -> Iterator[dict[str, Any]]:
         """A row for each variant, as soon as it is measured; collective."""
         for variant in self.series.variants:
             (row,) = replace(self.series, variants=(variant,)).rows(comm)
             if "problem" not in row:
-                row |= self._beside(variant, row, comm)
+                row |= self._alone_and_link(variant, row, comm)
                 say(comm, f"{label(row)}: efficiency {percent(row['efficiency'])}")
             yield row
 
-    def _beside(self, variant: Variant, row: dict, comm) -> dict:
-        """What one rank does alone, and what lies between the ranks."""
+    def _alone_and_link(
+        self, variant: Variant, row: dict[str, Any], comm: Communicator
+    ) -> dict[str, Any]:
+        """The results of one rank alone, and of the link between the ranks."""
         case = self.series.typed(variant, Path("box.toml"), comm)
         _, device = open_device(case.backend, comm)
         own = self._own_device(row, device)
         *sides, last = row["size"]
-        tiny = (TINY,) * find("lattices", row["lattice"]).D
-        found = {"alone": self._alone(variant, (*sides, -(-last // comm.size)), own, comm)}
+        tiny = (TINY,) * dimensions(variant)
+        found: dict[str, Any] = {
+            "alone": self._alone(variant, (*sides, -(-last // comm.size)), own, comm)
+        }
         if self.kind == "strong" and comm.size > 1:
             found["whole"] = self._alone(variant, (*sides, last), own, comm)
         found["overhead"] = overhead(self._alone(variant, tiny, own, comm), row)
@@ -118,18 +136,20 @@ class Scaling:
         slowest = min(found[against]["glups"]) if against else None
         efficiency = row["glups"] / comm.size / slowest if against else None
         found |= {"against": against, "efficiency": efficiency}
-        way, _ = case.halo.resolve(comm, device)
-        return found | {"link": link.measure(way, comm, device)}
+        halo, _ = case.halo.resolve(comm, device)
+        return found | {"link": exchange_time.link(halo, comm, device)}
 
-    def _own_device(self, row: dict, device) -> Series:
-        """The series on the device that this rank has among all."""
+    def _own_device(self, row: dict[str, Any], device: Device) -> Series:
+        """The series on the device that this rank uses in a run of all ranks."""
         own = [f"backend.name='{row['backend']}'"]
         if device.index is not None:
             own.append(f"backend.device={device.index}")
         return replace(self.series, backend=None, overrides=(*self.series.overrides, *own))
 
-    def _alone(self, variant: Variant, size, series: Series, comm) -> dict:
-        """Figures of a box of that size on each rank, without the others; or its `problem`."""
+    def _alone(
+        self, variant: Variant, size: Sequence[int], series: Series, comm: Communicator
+    ) -> dict[str, Any]:
+        """Figures of a box of this size on each rank without the others, or its `problem`."""
         comm.barrier()
         mine = series.row(variant._replace(size=tuple(size)), Serial())
         every = comm.allgather(mine)
@@ -141,8 +161,8 @@ class Scaling:
         return cells | gathered | {"copy_bandwidth": [one["copy_bandwidth"] for one in every]}
 
 
-def overhead(tiny: dict, row: dict) -> float | None:
-    """Seconds of a step of the tiny box on the slowest rank, less what its traffic takes."""
+def overhead(tiny: dict[str, Any], row: dict[str, Any]) -> float | None:
+    """Seconds of a step of the tiny box on the slowest rank, minus those of its memory traffic."""
     if "problem" in tiny:
         return None
     updates = tiny["fluid_cells"] / min(tiny["glups"]) / 1e9
@@ -150,8 +170,8 @@ def overhead(tiny: dict, row: dict) -> float | None:
     return max(0.0, updates - traffic / (row["copy_bandwidth"] / row["ranks"]))
 
 
-def _deliver(found: dict, file: Path) -> None:
-    """Print a table, then write the JSON: a disk that is full takes it alone."""
+def _deliver(found: dict[str, Any], file: Path) -> None:
+    """Print a table, then write the JSON: if the disk is full, the table is not lost."""
     measured = [row for row in found["rows"] if "problem" not in row]
     lines = markdown((*HEAD, "GLUPS", "one rank alone", "efficiency"), map(_cells, measured))
     lines += [f"{label(row)}: {row['problem']}" for row in found["rows"] if "problem" in row]
@@ -160,17 +180,17 @@ def _deliver(found: dict, file: Path) -> None:
     click.echo(f"wrote {file}")
 
 
-def _cells(row: dict):
+def _cells(row: dict[str, Any]) -> list[str]:
     texts = [row[key] if key != "size" else size_text(row[key]) for key in HEAD]
     alone = f"{min(row[row['against']]['glups']):.4g}" if row["against"] else "–"
     return [*texts, f"{row['glups']:.4g}", alone, percent(row["efficiency"])]
 
 
 def percent(share: float | None) -> str:
-    """97.3 %; a dash where it is not known."""
+    """97.3 %; a dash if it is unknown."""
     return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def digits(value: float) -> str:
-    """Three digits, or all before the point."""
+    """Three digits, or all digits before the decimal point."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,22 +1,24 @@
-"""What a step on N ranks should take: memory traffic, launches and the link, nothing fitted to it.
+"""A model of the time of a step on N ranks from memory traffic, launches and the link.
 
-A rank with P planes, on each of which the kernels update C cells (where a layout stores all, solid
-ones too; entries of lists are left out), sends `face_bytes` to its neighbours in a step:
+No number is fitted to the scaling. A rank with P planes, on each of which the kernels update C
+cells (solid cells, too, in layouts that store them; boundary lists are neglected), sends
+`face_bytes` to its neighbours in a step:
 
     traffic(p) = p C bytes_per_update / copy
     exchange = latency + face_bytes / link
     T(1) = max(overhead, traffic(P))
     T(N) = max(overhead, traffic(2)) + max(traffic(P - 2), overhead + exchange)
 
-in seconds: `copy`, bytes that a device copy reads and writes a second on each rank; `overhead`,
-the host's work in a step, that of a tiny box; `latency` and `link`, those of an exchange with both
-neighbours (see link.measure). Edge planes go first; the host launches and sends one after the
-other, while the device computes the other planes.
+in seconds. `copy`: bytes that a device copy reads and writes per second on each rank; `overhead`:
+the host's work in a step, measured with a tiny box; `latency` and `link` (bytes per second): of an
+exchange with both neighbours (see exchange_time.link). Edge planes are computed first; then the
+host launches the other planes and sends, while the device computes.
 """
 
 import tomllib
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 from mpilbm.registry import find
 
@@ -24,11 +26,12 @@ RANKS = tuple(2**k for k in range(11))  # to 1024
 EDGES = 2  # planes next to neighbours
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Model:
-    """The numbers above; `planes` of a rank in weak scaling, in all in strong scaling.
+    """The numbers above; `planes`: of a rank in weak scaling, of the box in strong scaling.
 
-    Of the `plane_cells` that are updated on a plane, `plane_fluid` count in GLUPS.
+    `plane_cells` are updated on a plane, of which `plane_fluid` are fluid and count in GLUPS.
+    `bandwidth` is `link`.
     """
 
     weak: bool
@@ -57,42 +60,43 @@ class Model:
         return max(self.overhead, edges * plane) + max(bulk, self.overhead + self.exchange())
 
     def glups(self, ranks: int) -> float:
-        """10^9 updates a second of all ranks."""
+        """10^9 updates of fluid cells per second, of all ranks."""
         planes = self.planes * ranks if self.weak else self.planes
         return planes * self.plane_fluid / self.seconds(ranks) / 1e9
 
     def efficiency(self, ranks: int) -> float:
-        """Of N ranks against one."""
+        """GLUPS per rank of N ranks, relative to one rank."""
         return self.glups(ranks) / ranks / self.glups(1)
 
     @property
     def ranks(self) -> list[int]:
-        """1 to 1024, as far as there is a plane for each."""
+        """1 to 1024, while each rank has a plane."""
         return [n for n in RANKS if self.weak or n <= self.planes]
 
 
-def model(kind: str, rows: list[dict]) -> Model | None:
-    """From the row of the most ranks; None where no row has a link and an overhead."""
+def model(kind: str, rows: list[dict[str, Any]]) -> Model | None:
+    """The model from the row with most ranks; None if no row has a link and an overhead."""
     rows = [row for row in rows if row.get("link") and row.get("overhead") is not None]
     if not rows:
         return None
     row = max(rows, key=lambda one: (one["ranks"], one["time"]))
     weak, planes = kind == "weak", row["size"][-1]
+    listed = find("layouts", row["layout"]).listed
     return Model(
-        weak,
-        planes // row["ranks"] if weak else planes,
-        row["fluid_cells" if find("layouts", row["layout"]).listed else "cells"] / planes,
-        row["fluid_cells"] / planes,
-        row["bytes_per_update"],
-        row["copy_bandwidth"] / row["ranks"],
-        row["overhead"],
-        max(row["halo"]["bytes"]) * (2 if _one_sided(row) else 1),
-        row["link"]["latency"],
-        row["link"]["bandwidth"],
+        weak=weak,
+        planes=planes // row["ranks"] if weak else planes,
+        plane_cells=row["fluid_cells" if listed else "cells"] / planes,
+        plane_fluid=row["fluid_cells"] / planes,
+        bytes_per_update=row["bytes_per_update"],
+        copy=row["copy_bandwidth"] / row["ranks"],
+        overhead=row["overhead"],
+        face_bytes=max(row["halo"]["bytes"]) * (2 if _one_sided(row) else 1),
+        latency=row["link"]["latency"],
+        bandwidth=row["link"]["bandwidth"],
     )
 
 
-def _one_sided(row: dict) -> bool:
-    """Whether no rank has two neighbours: two of them between walls."""
+def _one_sided(row: dict[str, Any]) -> bool:
+    """Whether no rank has two neighbours: two ranks between walls."""
     periodic = tomllib.loads(row["case"])["domain"].get("periodic", [False])
     return row["ranks"] == 2 and not periodic[-1]

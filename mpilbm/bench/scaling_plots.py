@@ -1,4 +1,4 @@
-"""Pictures of scalings: speed and efficiency beside the model, and where a step's time goes."""
+"""Plots of scalings: speed and efficiency with the model, and the parts of a step's time."""
 
 from pathlib import Path
 from textwrap import fill
@@ -12,7 +12,7 @@ KINDS = ("weak", "strong")
 
 
 def draw(found, folder: Path) -> list[Path]:
-    """A picture for each kind of scaling and one of the splits, as PNG; the files."""
+    """Write a plot for each kind of scaling and one of the splits as PNG; returns the files."""
     plt, files = pyplot(), []
     for kind in KINDS:
         if mine := [each for each in found if each.kind == kind]:
@@ -30,7 +30,7 @@ def _saved(plt, figure, path: Path) -> Path:
 
 
 def _scaling(plt, kind: str, found):
-    """GLUPS and efficiency against ranks: points measured, lines of the model."""
+    """GLUPS and efficiency over ranks: measured points, and lines of the model."""
     figure, (speed, share) = plt.subplots(1, 2, figsize=(9, 3.6 + 0.2 * len(found)))
     colours = plt.get_cmap("tab10" if len(found) <= 10 else "tab20").colors
     for number, each in enumerate(found):
@@ -55,7 +55,7 @@ def _scaling(plt, kind: str, found):
 
 
 def _splits(plt, found):
-    """Seconds of a step: edge, bulk and the exchange seen in a pile, the host beside it."""
+    """Time of a step: edge, bulk and visible exchange as a stacked bar, the host next to it."""
     columns = min(3, len(found))
     lines = -(-len(found) // columns)
     size = (3.6 * columns, 0.6 + 2.3 * lines)
@@ -68,8 +68,8 @@ def _splits(plt, found):
         for part, colour in zip((*PARTS, "host"), COLOURS, strict=True):
             times = [1e6 * row["split"][part] for row in rows]
             host = part == "host"
-            at = [place + 0.35 for place in places] if host else places
-            label = "exchange seen" if part == "exchange" else part
+            at = [place + 0.35 if host else place for place in places]
+            label = "visible exchange" if part == "exchange" else part
             panel.bar(at, times, 0.2 if host else 0.45, None if host else below,
                       color=colour, label=label)  # fmt: skip
             below = below if host else [a + b for a, b in zip(below, times, strict=True)]

@@ -1,11 +1,13 @@
-"""`mpilbm report`: what the JSON files of `mpilbm bench --weak` and `--strong` tell together."""
+"""`mpilbm report`: a page from the JSON files of `mpilbm bench --weak` and `--strong`."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from os.path import isdir
 from pathlib import Path
+from typing import Any
 
 from mpilbm.bench.scaling import digits, percent
 from mpilbm.bench.scaling_model import Model, model
@@ -21,23 +23,23 @@ from mpilbm.units import counted
 
 PAGE = "scaling.md"
 NAMES = ("lattice", "collision", "layout", "precision", "setting")
-CARRIED_ON = (4, 16, 64, 256, 1024)  # ranks in the table of the model
+MODELLED = (4, 16, 64, 256, 1024)  # ranks in the table of the model
 
 
 @dataclass(frozen=True)
 class Series:
-    """Runs that differ in the number of ranks alone, in the order of it."""
+    """Runs that differ only in the number of ranks, in ascending order."""
 
     kind: str
     name: str
-    rows: list[dict]
+    rows: list[dict[str, Any]]
     model: Model | None
 
 
 def report(directory: Path, output: Path | None = None) -> list[Path]:
-    """Write the page and its pictures into `output` (default: the directory); the files.
+    """Write the page and its plots to `output`, by default the folder itself; returns the files.
 
-    Raises CommandError if there is no folder, no such file in it, or nowhere to write.
+    Raises CommandError if the folder does not exist, contains no results, or is not writable.
     """
     rows = read(directory)
     output = output or directory
@@ -57,8 +59,8 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
     return [output / PAGE, *pictures]
 
 
-def read(directory: Path) -> list[dict]:
-    """The rows of all files of the folder that hold a scaling, with what is known of the run."""
+def read(directory: Path) -> list[dict[str, Any]]:
+    """The rows of all files of the folder that contain a scaling, with the facts of the run."""
     if not isdir(directory):
         raise CommandError(
             f"{directory}: no such folder; report takes one with JSON files of bench"
@@ -80,18 +82,18 @@ def read(directory: Path) -> list[dict]:
     return rows
 
 
-def series(rows: list[dict]):
-    """The series that rows make: of one box, device and way of the halo, which one rank lacks."""
-    for (kind, name), group in groupby(sorted(rows, key=_key), _key):
-        group = sorted(group, key=lambda row: (row["ranks"], row["time"]))
-        ways = {row["halo"]["name"]: row["nodes"] for row in group if row["ranks"] > 1}
-        for way in ways or [None]:
-            mine = [row for row in group if row["ranks"] == 1 or row["halo"]["name"] == way]
-            title = f"{name}, halo {safe(way)}" if way else name
+def series(rows: list[dict[str, Any]]) -> Iterator[Series]:
+    """Rows grouped by box, device and halo; rows of one rank belong to all halos."""
+    for (kind, name), found in groupby(sorted(rows, key=_key), _key):
+        group = sorted(found, key=lambda row: (row["ranks"], row["time"]))
+        halos = {row["halo"]["name"]: None for row in group if row["ranks"] > 1}
+        for halo in halos or [None]:
+            mine = [row for row in group if row["ranks"] == 1 or row["halo"]["name"] == halo]
+            title = f"{name}, halo {safe(halo)}" if halo else name
             yield Series(kind, title, mine, model(kind, mine))
 
 
-def _key(row: dict) -> tuple[str, str]:
+def _key(row: dict[str, Any]) -> tuple[str, str]:
     weak = row["scaling"] == "weak"
     size = [*row["size"][:-1], row["size"][-1] // row["ranks"]] if weak else row["size"]
     box = f"{size_text(size)} {'a rank' if weak else 'in all'}"
@@ -102,7 +104,7 @@ def _key(row: dict) -> tuple[str, str]:
 # ---------------------------------------------------------------------------------------- page
 
 
-def lines(found: list[Series], rows: list[dict], pictures: list[Path]) -> list[str]:
+def lines(found: list[Series], rows: list[dict[str, Any]], pictures: list[Path]) -> list[str]:
     """The page, in Markdown."""
     page = ["# Scaling", "", *_runs(rows)]
     page += [line for path in pictures for line in ("", f"![{path.stem}]({path.name})")]
@@ -114,13 +116,13 @@ def lines(found: list[Series], rows: list[dict], pictures: list[Path]) -> list[s
     return page
 
 
-def safe(text) -> str:
-    """A text of a file for a cell or a heading of Markdown, which may hold HTML."""
+def safe(text: object) -> str:
+    """Escape a text from a file for a table cell or heading of Markdown, which may contain HTML."""
     return escape(one_line(text, 200), quote=False).replace("|", r"\|")
 
 
-def _runs(rows: list[dict]) -> list[str]:
-    """Which runs the page is made from."""
+def _runs(rows: list[dict[str, Any]]) -> list[str]:
+    """The table of runs."""
     files = {row["file"]: row for row in rows}
     head = ("file", "ranks", "nodes", "date", "mpilbm", "MPI", "command")
     keys = ("ranks", "nodes", "date", "mpilbm", "mpi")
@@ -133,11 +135,11 @@ def _runs(rows: list[dict]) -> list[str]:
 
 
 def _speeds(each: Series) -> list[str]:
-    """GLUPS and efficiency, beside the model's."""
+    """The table of GLUPS and efficiency, measured and of the model."""
     head = ("ranks", "nodes", "GLUPS", "min–max", "one rank alone", "efficiency", "halo hidden",
             "model GLUPS", "model efficiency")  # fmt: skip
 
-    def cells(row):
+    def cells(row: dict[str, Any]) -> list[Any]:
         """A row of the table."""
         n, slowest = row["ranks"], row.get(row["against"], {}).get("glups")
         known = each.model
@@ -151,45 +153,46 @@ def _speeds(each: Series) -> list[str]:
 
     where = "its share of the box" if each.kind == "weak" else "the whole box, or on its slab"
     note = (
-        "Median of the repeats, the slowest rank counts. Efficiency: GLUPS over ranks times those "
-        f"of one rank alone, the slowest of all, measured in the same run on {where}."
+        "Median of the repeats, times of the slowest rank. Efficiency: GLUPS divided by the number "
+        "of ranks and by the GLUPS of one rank alone, of the slowest of all, measured in the same "
+        f"run on {where}."
     )
     return [*markdown(head, map(cells, each.rows)), "", note]
 
 
-def _against(row: dict) -> str:
+def _against(row: dict[str, Any]) -> str:
     return "the box" if row["against"] == "whole" or row["ranks"] == 1 else "its slab"
 
 
 def _splits(each: Series) -> list[str]:
-    """Where the time of a step goes."""
+    """The table of the parts of a step's time."""
     rows = [row for row in each.rows if row.get("split")]
     parts = ("edge", "bulk", "exchange", "host")
-    head = ("ranks", "step, µs", "edge", "bulk", "exchange seen", "host, beside them")
+    head = ("ranks", "step, µs", "edge", "bulk", "visible exchange", "host, concurrent")
     cells = [
         [row["ranks"], digits(1e6 * step_seconds(row)),
          *(digits(1e6 * row['split'][part]) for part in parts)]
         for row in rows
     ]  # fmt: skip
     note = (
-        "Parts of steps that were launched one by one, with events in between; where steps are "
-        "recorded and played again (`nccl`, `cuda_ipc`) small boxes take less than their sum."
+        "Parts of steps that were launched one by one, with events in between. With recorded and "
+        "replayed steps (`nccl`, `cuda_ipc`) a step of a small box takes less than their sum."
     )
     return [*markdown(head, cells), "", note] if rows else []
 
 
-def step_seconds(row: dict) -> float:
-    """Of a step, by the median of the repeats."""
+def step_seconds(row: dict[str, Any]) -> float:
+    """Seconds of a step, the median of the repeats."""
     return row["fluid_cells"] / row["glups"] / 1e9
 
 
 def _throughput(each: Series) -> list[str]:
-    """What the faces need at 100 % efficiency, and what the link gives [Obrecht 2013, table 1]."""
+    """The bandwidth required at 100 % efficiency, and that of the link [Obrecht 2013, table 1]."""
     rows = [row for row in each.rows if row.get("link") and row["efficiency"]]
     head = ("ranks", "kernels, ms", "faces, MB", "required GB/s", "of a rank", "link GB/s",
             "required / link", "latency, µs")  # fmt: skip
 
-    def cells(row):
+    def cells(row: dict[str, Any]) -> list[Any]:
         """A row of the table."""
         kernels = step_seconds(row) * row["efficiency"]
         total, most = sum(row["halo"]["bytes"]), max(row["halo"]["bytes"])
@@ -201,29 +204,29 @@ def _throughput(each: Series) -> list[str]:
         ]  # fmt: skip
 
     note = (
-        "Kernels: a step at 100 % efficiency. Faces: what all ranks send in it; required is that "
-        "over the time of the kernels. Link: sent by a rank that exchanges with both neighbours, "
-        "all ranks at once, by the way the planes take."
+        "Kernels: a step at 100 % efficiency. Faces: bytes that all ranks send in a step; "
+        "required: these bytes divided by the time of the kernels. Link: bytes per second sent by "
+        "a rank that exchanges with both neighbours, all ranks at once, with the halo of the run."
     )
     return [*markdown(head, map(cells, rows)), "", note] if rows else []
 
 
 def _model(each: Series) -> list[str]:
-    """The model's numbers, and what it says of many ranks."""
+    """The numbers of the model, and its predictions for many ranks."""
     known = each.model
     if known is None:
         return []
-    ranks = [n for n in CARRIED_ON if n in known.ranks]
+    ranks = [n for n in MODELLED if n in known.ranks]
     values = [[f"{known.glups(n):.4g} ({percent(known.efficiency(n))})" for n in ranks]]
     row = max((row for row in each.rows if row.get("link")), key=lambda one: one["ranks"])
     note = (
-        f"Model, GLUPS (efficiency): {known.bytes_per_update} B an update at "
+        f"Model, GLUPS (efficiency): {known.bytes_per_update} B per update at "
         f"{digits(known.copy / 1e12)} TB/s (a copy), {digits(1e6 * known.overhead)} µs of "
         f"the host, {digits(known.face_bytes / 1e6)} MB a step to both neighbours at "
-        f"{digits(known.bandwidth / 1e9)} GB/s after {digits(1e6 * known.latency)} µs. The link is "
-        f"that measured on {row['ranks']} ranks of {row['nodes']} node"
-        + ("; beyond one node the network's own takes its place." if row["nodes"] == 1 else "s.")
+        f"{digits(known.bandwidth / 1e9)} GB/s after {digits(1e6 * known.latency)} µs. The link "
+        f"was measured on {row['ranks']} ranks of {row['nodes']} node"
+        + ("; on several nodes the network is slower." if row["nodes"] == 1 else "s.")
     )
     if not known.weak:
-        note += f" There are {known.planes} planes, so no more ranks."
+        note += f" The box has {known.planes} planes, which is the largest number of ranks."
     return [*markdown([counted(n, "rank") for n in ranks], values), "", note] if ranks else []

@@ -1,19 +1,19 @@
-"""How long `mpilbm run` takes until a small case is done: with an empty cache, and from it."""
+"""The duration of `mpilbm run` for a small case, with an empty and with a full kernel cache."""
 
 import json
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
-from mpilbm.bench.variants import Series
+from mpilbm.bench.variants import Series, dimensions
 from mpilbm.errors import MpilbmError
 from mpilbm.parallel.launcher import without_launcher
-from mpilbm.registry import find
 from mpilbm.storage.own_files import SUMMARY
 from mpilbm.system import processes, toml_text
 
-USUAL = {
+DEFAULTS = {
     "lattice": "D2Q9,D3Q19",
     "collision": "bgk,trt",
     "layout": "ab",
@@ -25,17 +25,18 @@ WARM_STARTS = 3
 
 
 def rows(series: Series) -> list[dict]:
-    """A row for each variant, with the seconds that `starts` returns."""
+    """A row for each variant, with the results of `starts`."""
     return [
-        variant._asdict() | starts(series.tables(variant, (SIDE,) * find("lattices", variant[0]).D))
+        variant._asdict() | starts(series.tables(variant, (SIDE,) * dimensions(variant)))
         for variant in series.variants
     ]
 
 
-def starts(tables: dict) -> dict[str, float]:
-    """Seconds of whole processes that run a case: `cold` generates and compiles all kernels.
+def starts(tables: dict[str, Any]) -> dict[str, Any]:
+    """Seconds of processes that run a case from start to end.
 
-    `warm` is the median of some that find them in the cache.
+    `cold` generates and compiles all kernels, `warm` is the median of WARM_STARTS processes that
+    find them in the cache.
     """
     with TemporaryDirectory(prefix="mpilbm-") as folder:
         case = Path(folder, "box.toml")
@@ -46,7 +47,7 @@ def starts(tables: dict) -> dict[str, float]:
 
 
 def seconds(case: Path, folder: str) -> float:
-    """Of one run in a fresh process that keeps its kernels in `folder`; MpilbmError if it fails."""
+    """Seconds of a run in a new process with kernel cache in `folder`; MpilbmError if it fails."""
     caches = {"MPILBM_CACHE_DIR": f"{folder}/kernels", "CUPY_CACHE_DIR": f"{folder}/cupy"}
     words = ["run", str(case), "--output", f"{folder}/out", "--overwrite"]
     start = perf_counter()

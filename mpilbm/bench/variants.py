@@ -1,13 +1,13 @@
-"""What `mpilbm bench` measures: a case or the standard boxes, in all variants asked for."""
+"""What `mpilbm bench` measures: a case or the standard boxes, in all requested variants."""
 
 import copy
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,44 +18,50 @@ from mpilbm.case.overrides import override
 from mpilbm.errors import CaseError, CommandError, NonFiniteError
 from mpilbm.parallel import slabs
 from mpilbm.parallel.agree import together
+from mpilbm.parallel.communicator import Communicator
 from mpilbm.registry import UnknownName, find, names
 from mpilbm.run.progress import say
 from mpilbm.run.run import open_device
 from mpilbm.solver import memory_plan
 
-USUAL = {
+if TYPE_CHECKING:
+    from mpilbm.backends import Device
+    from mpilbm.case.case import Case
+
+DEFAULTS = {
     "lattice": "D3Q19",
     "collision": "trt",
     "layout": "ab",
     "precision": "single",
     "setting": "periodic,cavity,porous",
 }
-SIDES = {"cpu": {2: 2048, 3: 128}, "cuda": {2: 8192, 3: 512}}  # cells of the usual box
+SIDES = {"cpu": {2: 2048, 3: 128}, "cuda": {2: 8192, 3: 512}}  # cells of the default box
 LEAST_SIDE = 32
 
 
 class Variant(NamedTuple):
-    """One thing to measure; None: as the case has it, the size: the usual one of the device."""
+    """A variant to measure. None: the value of the case; as size, the default of the device."""
 
     lattice: str | None
     collision: str | None
     layout: str | None
     precision: str | None
     setting: str | None
-    size: tuple[int, ...] | None
+    size: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Series:
-    """All that is to be measured: the `base` tables of a `case` file, or the standard boxes.
+    """The variants to measure, of the standard boxes or of a case.
 
-    Sizes are those of a rank: along the slowest axis a standard box is as many times as long as
-    there are ranks; `strong`: sizes are those of the whole box. The file's box stays as it is.
+    `case` is the path of the case file and `base` its tables, or None for the standard boxes. Sizes
+    of standard boxes are those of a rank: the slowest axis is multiplied by the number of ranks;
+    with `strong` they are those of the whole box. The box of a case file is not changed.
     """
 
     variants: tuple[Variant, ...]
     case: Path | None = None
-    base: dict | None = None
+    base: dict[str, Any] | None = None
     overrides: Sequence[str] = ()
     backend: str | None = None
     porosity: float = 0.62
@@ -63,15 +69,15 @@ class Series:
     repeats: int = 5
     strong: bool = False
 
-    def rows(self, comm) -> Iterator[dict]:
+    def rows(self, comm: Communicator) -> Iterator[dict[str, Any]]:
         """A row for each variant, as soon as it is measured; collective."""
         for variant in self.variants:
             row = self.row(variant, comm)
             say(comm, f"{label(row)}: {row.get('problem') or '{glups:.4g} GLUPS'.format(**row)}")
             yield row
 
-    def row(self, variant: Variant, comm) -> dict:
-        """Names and figures of a variant, or its `problem`."""
+    def row(self, variant: Variant, comm: Communicator) -> dict[str, Any]:
+        """Names and figures of a variant, or its `problem`. Collective."""
         row = variant._asdict() | {"setting": variant.setting or str(self.case)}
         with TemporaryDirectory(prefix="mpilbm-") as folder:
             path = self.case or Path(folder, "box.toml")
@@ -91,9 +97,9 @@ class Series:
         row |= asdict(speed) | {name: getattr(speed, name) for name in figures}
         return row | {"case": case.toml}
 
-    def tables(self, variant: Variant, size=None) -> dict:
-        """The case file of a variant; `size` is that of the whole standard box."""
-        if self.case:
+    def tables(self, variant: Variant, size: Sequence[int] = ()) -> dict[str, Any]:
+        """The tables of a variant; `size` is that of the whole standard box."""
+        if self.base is not None:
             tables = copy.deepcopy(self.base)
             for key in ("lattice", "collision", "layout"):
                 if name := getattr(variant, key):
@@ -101,39 +107,44 @@ class Series:
             if variant.precision:
                 tables["precision"] = tables.get("precision", {}) | PRECISIONS[variant.precision]
         else:
-            *physics, precision, setting, _ = variant
-            tables = box(setting, size, *physics, precision)
+            standard = {key: name for key, name in variant._asdict().items() if key != "size"}
+            tables = box(size=size, **standard)
             tables, problems = override(tables, self.overrides)
             if problems:
                 raise CaseError(problems)
         return tables | ({"backend": {"name": self.backend}} if self.backend else {})
 
-    def typed(self, variant: Variant, path: Path, comm):
-        """The case of a variant; a usual box shrinks until it fits the memory."""
+    def typed(self, variant: Variant, path: Path, comm: Communicator) -> "Case":
+        """The case of a variant; a box of the default size shrinks until it fits the memory."""
         if self.case:
             return parse_case(self.tables(variant), path)
 
-        def of(size: tuple[int, ...]):
+        def of(size: tuple[int, ...]) -> "Case":
             whole = (*size[:-1], size[-1] * (1 if self.strong else comm.size))
             return parse_case(self.tables(variant, whole), path)
 
-        return of(variant.size) if variant.size else _usual(of, variant.lattice, comm)
+        return of(variant.size) if variant.size else _default(of, dimensions(variant), comm)
 
 
-def _usual(of, lattice: str, comm):
-    """The case `of` a size: as is usual on this device, smaller where memory is short."""
-    D = find("lattices", lattice).D
+def dimensions(variant: Variant) -> int:
+    """The number of dimensions of the lattice of a standard box."""
+    assert variant.lattice is not None, "a standard box has a lattice"
+    return find("lattices", variant.lattice).D
+
+
+def _default(of: "Callable[[tuple[int, ...]], Case]", D: int, comm: Communicator) -> "Case":
+    """The case `of` the default size of this device, smaller if the memory is too small."""
     backend, device = open_device(of((LEAST_SIDE,) * D).backend, comm)
-    side = usual = SIDES.get(backend.name, SIDES["cpu"])[D]
+    side = default = SIDES.get(backend.name, SIDES["cpu"])[D]
     while side > LEAST_SIDE and not _fits(of((side,) * D), device, comm):
         side = max(LEAST_SIDE, side * 3 // 4 // 32 * 32)
-    if side < usual:
-        say(comm, f"note: {side} cells a side, a box of {usual} does not fit the memory")
+    if side < default:
+        say(comm, f"note: {side} cells a side, a box of {default} does not fit the memory")
     return of((side,) * D)
 
 
-def _fits(case, device, comm) -> bool:
-    """Whether the arrays of each rank fit its device."""
+def _fits(case: "Case", device: "Device", comm: Communicator) -> bool:
+    """Whether the arrays of each rank fit into the memory of its device."""
     slab = slabs.split(case.shape, comm.size, case.domain.periodic[-1])[comm.rank]
     try:
         together(comm, memory_plan.require, device, case, slab)
@@ -142,14 +153,14 @@ def _fits(case, device, comm) -> bool:
     return True
 
 
-def _write_rock(case, porosity: float) -> None:
-    """The mask of a porous box, beside its case."""
+def _write_rock(case: "Case", porosity: float) -> None:
+    """Write the mask of a porous box to the folder of its case."""
     solid = tiled_rock(case.domain.size[::-1], porosity)
     np.save(case.directory / MASK, solid, allow_pickle=False)
 
 
-def _names(case) -> dict:
-    """How the case calls what a variant may leave open."""
+def _names(case: "Case") -> dict[str, Any]:
+    """The names in the case of what a variant may leave open."""
     chosen = {"compute": case.precision.compute, "storage": case.precision.storage}
     known = (name for name, types in PRECISIONS.items() if types == chosen)
     return {
@@ -161,14 +172,14 @@ def _names(case) -> dict:
     }
 
 
-def label(row: dict) -> str:
-    """All that a variant says of itself."""
+def label(row: dict[str, Any]) -> str:
+    """The names and the size of a variant."""
     words = [row[key] for key in Variant._fields[:-1]]
     size = row["size"] and size_text(row["size"])
     return " ".join(word for word in (*words, size) if word)
 
 
-def size_text(size) -> str:
+def size_text(size: Sequence[int]) -> str:
     """128^3, or 128x64x32."""
     sides = "x".join(map(str, size))
     return f"{size[0]}^{len(size)}" if len(set(size)) == 1 < len(size) else sides
@@ -177,12 +188,18 @@ def size_text(size) -> str:
 # ------------------------------------------------------------------------------ command line
 
 
-def plan(case: Path | None, overrides, options: dict, usual: dict = USUAL, **more) -> Series:
-    """The series of all combinations of what options list with commas.
+def plan(
+    case: Path | None,
+    overrides: Sequence[str],
+    options: dict[str, str | None],
+    defaults: dict[str, str] = DEFAULTS,
+    **more: Any,
+) -> Series:
+    """The series of all combinations of the values of options, which are lists with commas.
 
-    `options` holds the texts (or None) for the keys of `usual` and for `size`; `all` stands for
-    each name that exists. Raises CommandError for other names, and for what a case file says
-    itself, CaseError if the file is wrong.
+    `options` holds the texts (or None) for the keys of `defaults` and for `size`; `all` means each
+    existing name. `more` are fields of Series. Raises CommandError for unknown names and for
+    options that a case file sets itself, CaseError if the file is invalid.
     """
     for option in ("size", "setting") if case else ():
         if options[option]:
@@ -190,21 +207,21 @@ def plan(case: Path | None, overrides, options: dict, usual: dict = USUAL, **mor
                 f"--{option}: is for the standard boxes, and {case} has its own; override that "
                 "with --set, for example --set domain.size=[64,64,64]"
             )
-    choices = []
-    for option, names_usual in usual.items():
-        text = options[option] or (None if case else names_usual)
+    choices: list[Sequence[str | None]] = []
+    for option, default in defaults.items():
+        text = options[option] or (None if case else default)
         choices.append(_listed(option, text) if text else [None])
-    sizes = options["size"]
-    choices.append([_sides(text) for text in sizes.split(",")] if sizes is not None else [None])
-    variants = tuple(
-        Variant(*chosen, _size(chosen[0], sides)) for *chosen, sides in product(*choices)
-    )
+    variants = []
+    for chosen, sides in product(product(*choices), _sizes(options["size"])):
+        lattice, collision, layout, precision, setting = chosen
+        variant = Variant(lattice, collision, layout, precision, setting)
+        variants.append(variant._replace(size=_cube(sides, variant)))
     base = tomllib.loads(load_case(case, overrides).toml) if case else None
-    return Series(variants, case, base, () if case else overrides, **more)
+    return Series(tuple(variants), case, base, () if case else overrides, **more)
 
 
 def _listed(option: str, text: str) -> list[str]:
-    """The names in a list with commas, each of which must exist."""
+    """The names in a list with commas; CommandError for an unknown name."""
     own = {"precision": tuple(PRECISIONS), "setting": SETTINGS}
     kind = {"lattice": "lattices"}.get(option, f"{option}s")
     allowed = own[option] if option in own else names(kind)
@@ -215,8 +232,13 @@ def _listed(option: str, text: str) -> list[str]:
     return list(found)
 
 
+def _sizes(text: str | None) -> list[tuple[int, ...] | None]:
+    """The sizes in a list with commas; one default size without a list."""
+    return [None] if text is None else [_sides(size) for size in text.split(",")]
+
+
 def _sides(text: str) -> tuple[int, ...]:
-    """(128,) of "128", (128, 64, 32) of "128x64x32"."""
+    """(128,) for "128", (128, 64, 32) for "128x64x32"."""
     sides = text.strip().split("x")
     if len(sides) > 3 or not all(side.isdecimal() and int(side) for side in sides):
         raise CommandError(
@@ -226,6 +248,6 @@ def _sides(text: str) -> tuple[int, ...]:
     return tuple(map(int, sides))
 
 
-def _size(lattice: str, sides: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """A cube, or in 2D a square, of one side."""
-    return sides * find("lattices", lattice).D if sides and len(sides) == 1 else sides
+def _cube(sides: tuple[int, ...] | None, variant: Variant) -> tuple[int, ...] | None:
+    """All sides: a cube, or in 2D a square, if only one is given."""
+    return sides * dimensions(variant) if sides and len(sides) == 1 else sides

@@ -1,62 +1,121 @@
-"""What a run writes: each output is one file here, called when its step is due."""
+"""The outputs of a run: each is one module here, called at the steps at which it is due.
+
+Imports the layers below: the case, the solver and the storage of files, but not the run. To add an
+output, add a module with a class that derives from `Output` and is registered.
+"""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+import numpy as np
 from pydantic import Field
 
 from mpilbm.outputs.totals import Totals
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import Parameters
 from mpilbm.storage.background import Background
 from mpilbm.storage.clock import Clock
+from mpilbm.storage.csv_log import Rows
+from mpilbm.storage.planes import PlaneFiles
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, Finding
 
+if TYPE_CHECKING:
+    from mpilbm.case.case import Case
+    from mpilbm.solver.solver import Solver
 
-@dataclass
+
+class Writer(Protocol):
+    """An open output; called on all ranks at the same steps."""
+
+    def write(self, step: int) -> None:
+        """Write the output of this step."""
+
+    def close(self) -> None:
+        """Close its files."""
+
+
+class Kept(Protocol):
+    """What an output adds to each checkpoint: numbers of each plane, and attributes."""
+
+    @property
+    def label(self) -> str:
+        """The name of its group in the file, which contains a dot."""
+
+    @property
+    def values(self) -> int:
+        """How many numbers a plane has."""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of the group."""
+
+    def read(self, begin: int, end: int) -> np.ndarray:
+        """The numbers of local planes, float64 (end - begin, values)."""
+
+
+@dataclass(kw_only=True)
 class Context:
-    """What a writer may use. `slabs` are those of all ranks, `slab` the own one.
+    """What the writers of a run share. Writers are opened and called on all ranks alike.
 
-    `comm` is a communicator of mpi4py or one rank's stand-in; writers are opened and called on
-    all ranks alike. `last_step` is the last one as far as is known, `checkpoint` what the run goes
-    on from, `kept` what outputs want in checkpoints: objects with a label that holds a dot,
-    `values` (numbers a plane), `attributes` and read(begin, end), (end - begin, values) of local
-    planes. `rows` are the open CSV files of this rank, which a checkpoint finds on the disk as far
-    as its step. `background` has files written while the steps go on.
+    slab, slabs   of this rank, and of all ranks
+    comm          a communicator of mpi4py, or `ranks.Serial` without MPI
+    directory     the output folder
+    first_step    the step from which the run starts
+    last_step     the last step of the run as far as it is known, None before the first step
+    checkpoint    the file from which the run continues, None if it starts from step 0
+    kept          what outputs add to each checkpoint
+    rows          the open CSV files of this rank; a checkpoint syncs them to the disk
+    files         creates HDF5 files made of planes
+    background    writes files while the time steps continue
+    totals        sums over the box
     """
 
-    case: Any
-    slab: Any
-    slabs: tuple
-    comm: Any
-    solver: Any
+    case: "Case"
+    slab: Slab
+    slabs: tuple[Slab, ...]
+    comm: Communicator
+    solver: "Solver"
     directory: Path
     first_step: int = 0
     clock: Clock = field(default_factory=Clock)
     checkpoint: Path | None = None
     last_step: int | None = None
-    kept: list = field(default_factory=list)
-    rows: list = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    rows: list[Rows] = field(default_factory=list)
 
-    def __post_init__(self):
-        self.totals = Totals(self.solver, self.slab, self.comm, self.directory)
-        self.background = Background(self.comm)
+    @cached_property
+    def files(self) -> PlaneFiles:
+        """Creates HDF5 files made of planes in the output folder."""
+        return PlaneFiles(self.directory, self.comm, self.slabs)
+
+    @cached_property
+    def background(self) -> Background:
+        """The files that are written while the time steps continue."""
+        return Background(self.comm)
+
+    @cached_property
+    def totals(self) -> Totals:
+        """Sums over the box, and the check of the flow."""
+        return Totals(self.solver, self.slab, self.comm, self.directory)
 
 
 class Output(Parameters):
-    """Base of all outputs: due at every `every`-th step, at step 0 and at the last one.
+    """Base of all outputs: due at every `every`-th step, at step 0 and at the last step.
 
-    A subclass adds `open(context)`, which returns a writer with `write(step)` and `close()`.
+    A subclass implements `open(context)`, which returns a `Writer`.
     """
 
     every: int = Field(gt=0, description="steps from one writing to the next", examples=[1000])
 
     at_start: ClassVar[bool] = True
-    # The whole names of its files, with <step>, <label>, <axes> or * for what varies (see
-    # own_files.py): --overwrite replaces these and nothing else.
+    # The complete names of its files, with <step>, <label>, <axes> or * for variable parts (see
+    # own_files.py): --overwrite replaces these files only.
     files: ClassVar[tuple[str, ...]] = ()
-    # Whether a case may have more than one: not where they would write files of the same names.
+    # Whether a case may contain several of this kind; not if their files had the same names.
     several: ClassVar[bool] = True
 
     def times(self, first: int, last: int) -> int:
@@ -66,23 +125,23 @@ class Output(Parameters):
         return count + (first == 0 and self.at_start)
 
     def how_often(self, last: int) -> str:
-        """The same of a run of `last` steps, in words."""
+        """How often it is written in a run of `last` steps, in words."""
         return f"{counted(self.times(0, last), 'time')}, every {self.every}"
 
-    def bodies(self, case) -> tuple[int, ...]:
-        """Numbers of the bodies whose forces it asks for."""
+    def bodies(self, case: "Case") -> tuple[int, ...]:
+        """Numbers of the bodies whose forces it needs."""
         return ()
 
     @property
     def splits(self) -> bool:
-        """Whether it asks for their pressure and viscous parts."""
+        """Whether it needs the pressure and viscous parts of these forces."""
         return False
 
-    def problems(self, case) -> list[str]:
-        """What is wrong with this output in this case, each as a sentence."""
+    def problems(self, case: "Case") -> list[str]:
+        """Errors of this output in this case, a sentence each."""
         return []
 
-    def warnings(self, case) -> list:
+    def warnings(self, case: "Case") -> list[Finding]:
         """Findings, see `case_findings.from_registered`."""
         steps = case.run.steps
         if not 0 < steps < self.every:
@@ -93,29 +152,29 @@ class Output(Parameters):
             f"found {self.every}, and the run has {counted(steps, 'step')}: only {what} written",
         )]  # fmt: skip
 
-    def disk_bytes(self, case, times: int) -> int:
-        """Bytes on disk, at their most, when it is written so many times."""
+    def disk_bytes(self, case: "Case", times: int) -> int:
+        """Upper bound of the bytes on the disk when it is written so many times."""
         return 0
 
-    def device_bytes(self, case, planes: int) -> int:
-        """Bytes that it takes of the memory of a rank with so many planes."""
+    def device_bytes(self, case: "Case", planes: int) -> int:
+        """Bytes of device memory that it needs on a rank with so many planes."""
         return 0
 
-    def kept_bytes(self, case) -> int:
+    def kept_bytes(self, case: "Case") -> int:
         """Bytes that it adds to each checkpoint."""
         return 0
 
-    def open(self, context: Context):
+    def open(self, context: Context) -> Writer:
         """The writer of a run."""
         raise NotImplementedError
 
 
 def next_due(step: int, every: int, last: int) -> int:
-    """The first step after `step` at which something due every so many steps is due."""
+    """The first multiple of `every` after `step`, or `last` if that is earlier."""
     return min((step // every + 1) * every, last)
 
 
-def number_of_cells(case) -> int:
-    """Cells of the box, solid ones included."""
+def number_of_cells(case: "Case") -> int:
+    """Cells of the box, solid cells included."""
     planes, rows, nx = case.shape
     return planes * rows * nx

@@ -1,7 +1,8 @@
-"""Force and torque on each body, one row of a CSV file at a time."""
+"""Force and torque on each body over time, as rows of a CSV file."""
 
+from collections.abc import Sequence
 from math import sqrt
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -13,6 +14,9 @@ from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
 from mpilbm.units import FORCE, TIME, TORQUE, counted
 
+if TYPE_CHECKING:
+    from mpilbm.case.case import Case
+
 ROW_BYTES = 256
 
 
@@ -22,14 +26,16 @@ class BodyForces(Output):
 
         c_d = 2 F.e / (U^2 A), c_l = 2 F.l / (U^2 A)     (in 2D the length in place of the area A)
 
-    U: |velocity|, e: its direction, l: across it, towards the next axis (y for a flow along x)
-    unless `lift` is given. The force is that of the step which follows, at step + 1/2, as momentum
-    exchange over the body's links (see momentum_exchange); the pressure that of rho - 1. Torque
-    about `centre`: that of the shape, for a mask of the box, unless it is given. Lattice units;
-    with [units] the same in SI behind them.
+    U: |velocity|, e: its direction, l: the direction across it, by default towards the next axis
+    (y for a flow along x), or the part of `lift` across it. The force is that of the following
+    step, at the time step + 1/2, computed by momentum exchange over the body's links (see
+    solver/momentum_exchange.py); the pressure is that of rho - 1. The torque is taken about
+    `centre`, by default the centre of the shape, or of the box for a mask. In lattice units; with
+    [units] the same quantities in SI follow.
 
-    With `split` also its parts: pressure, viscous = force - pressure, and stress, the viscous part
-    again as an integral of the stress over the surface. [Toelke & Krafczyk 2008, section 6.2]
+    With `split` also the parts of the force: pressure; viscous = force - pressure; and stress, the
+    viscous part computed as an integral of the stress over the surface.
+    [Toelke & Krafczyk 2008, section 6.2]
     """
 
     body: tuple[str, ...] = Field(
@@ -55,33 +61,37 @@ class BodyForces(Output):
 
     files: ClassVar[tuple[str, ...]] = ("forces_<label>.csv",)
 
-    def bodies(self, case):
-        """Those named, or all."""
+    def bodies(self, case: "Case") -> tuple[int, ...]:
+        """The named bodies, or all."""
         return tuple(k for k, b in enumerate(case.bodies) if not self.body or b.label in self.body)
 
     @property
-    def splits(self):
+    def splits(self) -> bool:
         """As `split`."""
         return self.split
 
-    def problems(self, case) -> list[str]:
+    def problems(self, case: "Case") -> list[str]:
         """Unknown labels, bodies that two outputs name, vectors of another dimension, …"""
-        found, D = [], case.dimensions
+        D = case.dimensions
+        found = self._body_problems(case)
+        for name in ("velocity", "lift", "centre"):
+            vector = getattr(self, name)
+            if vector is not None and len(vector) != D:
+                found.append(f"{name}: found {counted(len(vector), 'component')}; allowed: {D}")
+        return found + self._reference_problems("length" if D == 2 else "area", D)
+
+    def _body_problems(self, case: "Case") -> list[str]:
         labels = [body.label for body in case.bodies]
         allowed = ", ".join(labels) or "none, the case has no [[body]]"
-        found += [f"body: found '{label}'; allowed: {allowed}"
-                  for label in self.body if label not in labels]  # fmt: skip
+        found = [f"body: found '{label}'; allowed: {allowed}"
+                 for label in self.body if label not in labels]  # fmt: skip
         if not labels:
             found.append("there is no [[body]]; add one or remove this output")
         for number in self.bodies(case):
             body = case.bodies[number]
             if sum(number in other.bodies(case) for other in case.outputs) > 1:
                 found.append(f"body: '{body.label}' is in two of these outputs; keep one")
-        for name in ("velocity", "lift", "centre"):
-            given = getattr(self, name)
-            if given is not None and len(given) != D:
-                found.append(f"{name}: found {counted(len(given), 'component')}; allowed: {D}")
-        return found + self._reference_problems("length" if D == 2 else "area", D)
+        return found
 
     def _reference_problems(self, size: str, D: int) -> list[str]:
         other = "area" if size == "length" else "length"
@@ -92,27 +102,30 @@ class BodyForces(Output):
             found.append(f"velocity: c_d and c_l need velocity and {size}; give both or neither")
         if self.velocity is not None and not any(self.velocity):
             found.append("velocity: is zero; c_d and c_l need that of the flow")
-        elif self.velocity and self.lift and not self._apart():
+        elif self.velocity and self.lift and self._parallel(self.velocity, self.lift):
             found.append("lift: points along velocity; give a direction across it")
         return found
 
-    def _apart(self) -> bool:
-        """Whether the direction of lift, if it has as many components, is not that of drag."""
-        if len(self.lift) != len(self.velocity):
-            return True
-        return bool(np.isfinite(_directions(self.velocity, self.lift)[1]).all())
+    @staticmethod
+    def _parallel(velocity: Sequence[float], lift: Sequence[float]) -> bool:
+        """Whether the directions of lift and drag, if both are vectors of one space, are equal."""
+        if len(lift) != len(velocity):
+            return False
+        return not np.isfinite(_directions(velocity, lift)[1]).all()
 
-    def disk_bytes(self, case, times: int) -> int:
+    def disk_bytes(self, case: "Case", times: int) -> int:
         """A row for each body each time."""
         return times * ROW_BYTES * (2 if self.split else 1) * len(self.bodies(case))
 
     def open(self, context: Context) -> "BodyForcesWriter":
-        """Starts the files, or after a restart goes on behind the rows up to its step."""
+        """Creates the files; after a restart keeps their rows up to the first step."""
         return BodyForcesWriter(self, context)
 
 
-def _directions(velocity, lift=None) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors along the flow and across it."""
+def _directions(
+    velocity: Sequence[float], lift: Sequence[float] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors along the flow and across it; the latter is nan if `lift` is along the flow."""
     e = np.array(velocity) / sqrt(sum(v * v for v in velocity))
     towards = np.array(lift, float) if lift else np.roll(np.eye(len(e))[np.abs(e).argmax()], 1)
     across = towards - (towards @ e) * e
@@ -122,11 +135,12 @@ def _directions(velocity, lift=None) -> tuple[np.ndarray, np.ndarray]:
 
 
 class BodyForcesWriter:
-    """Rank 0 holds the files; each rank adds the links of its planes."""
+    """Rank 0 writes the files; each rank sums over the links of its planes."""
 
     def __init__(self, output: BodyForces, context: Context):
         self.output, self.context, self.case = output, context, context.case
-        self.D, self.files = context.case.dimensions, {}
+        self.D = context.case.dimensions
+        self.files: dict[int, Rows] = {}  # by number of the body, on rank 0
         on_root(context.comm, self._open)
 
     def header(self) -> list[str]:
@@ -141,11 +155,11 @@ class BodyForcesWriter:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Names of the parts of the force that are asked for."""
+        """Names of the parts of the force that are written."""
         return ("pressure", "viscous", "stress") if self.output.split else ()
 
-    def _si_header(self, axes) -> list[str]:
-        """With [units], names of the columns in SI; a body in 2D is a metre long."""
+    def _si_header(self, axes: str) -> list[str]:
+        """With [units], names of the columns in SI; in 2D of a body one metre long."""
         if not self.case.units:
             return []
         per = "_per_m" if self.D == 2 else ""
@@ -154,67 +168,73 @@ class BodyForcesWriter:
         names += [f"{part}_{a}_N{per}" for part in self.parts for a in AXES[: self.D]]
         return ["time_s", *names]
 
-    def _in_si(self, time: float, force, torque, parts) -> list[float]:
+    def _in_si(
+        self, time: float, force: np.ndarray, torque: np.ndarray, parts: np.ndarray
+    ) -> list[float]:
         """The values of these columns."""
         units = self.case.units
         if not units:
             return []
-        depth = self.D - 3  # powers of the metre that a body in 2D lacks
+        depth = self.D - 3  # in 2D a force per length
         force_unit, torque_unit = ((m + depth, s, kg) for m, s, kg in (FORCE, TORQUE))
         values = units.to_si(force, force_unit), units.to_si(torque, torque_unit)
         return [units.to_si(time, TIME), *values[0], *values[1], *units.to_si(parts, force_unit)]
 
-    def _open(self):
+    def _open(self) -> None:
         for number in self.output.bodies(self.case):
             path = self.context.directory / f"forces_{self.case.bodies[number].label}.csv"
             self.files[number] = Rows(path, self.header(), self.context.first_step)
             self.context.rows.append(self.files[number])
 
-    def write(self, step: int):
-        """The rows of this step; called on all ranks."""
-        parts = self.context.comm.gather(self.context.solver.exchanged.sample())
+    def write(self, step: int) -> None:
+        """Write the rows of this step; collective."""
+        exchanged = self.context.solver.exchanged
+        assert exchanged is not None, "the case needs forces, see Output.bodies"
+        parts = self.context.comm.gather(exchanged.sample())
         on_root(self.context.comm, self._write, step, parts)
 
-    def _write(self, step, parts):
-        # one plane after another, so that the cut of the box is seen in no bit
-        totals = np.cumsum(np.concatenate(parts), axis=0)[-1]
+    def _write(self, step: int, sums: list[np.ndarray]) -> None:
+        # one plane after another, so that the result does not depend on the number of ranks
+        totals = np.cumsum(np.concatenate(sums), axis=0)[-1]
         for number, file in self.files.items():
-            row = totals[self.case.weighed.index(number)]
-            turning = 1 if self.D == 2 else 3
-            force, torque, pressure, stress = np.split(
-                row[: 3 * self.D + turning], np.cumsum([self.D, turning, self.D])
-            )
-            torque = torque - self._moment(number, force)
-            parts = (pressure, force - pressure, stress) if self.output.split else ([],)
-            time, parts = step + 0.5, np.concatenate(parts)
-            values = (time, *force, *torque, *self._coefficients(force), *parts)
-            file.add(step, (*values, *self._in_si(time, force, torque, parts)))
+            file.add(step, self._row(step + 0.5, number, totals[self.case.weighed.index(number)]))
 
-    def _moment(self, number: int, force) -> np.ndarray:
+    def _row(self, time: float, number: int, total: np.ndarray) -> list[float]:
+        """The row of a body from its sums: force, torque, pressure and stress."""
+        turning = 1 if self.D == 2 else 3  # components of the torque
+        force, torque, pressure, stress = np.split(
+            total[: 3 * self.D + turning], np.cumsum([self.D, turning, self.D])
+        )
+        torque = torque - self._moment(number, force)
+        split = (pressure, force - pressure, stress) if self.output.split else ()
+        parts = np.concatenate([*split, []])
+        row = [time, *force, *torque, *self._coefficients(force), *parts]
+        return [*row, *self._in_si(time, force, torque, parts)]
+
+    def _moment(self, number: int, force: np.ndarray) -> np.ndarray:
         """The torque about the origin of a force at the centre."""
         r, f = (np.append(v, [0.0] * (3 - self.D)) for v in (self._centre(number), force))
         return np.cross(r, f)[-1 if self.D == 2 else 0 :]
 
     def _centre(self, number: int) -> np.ndarray:
-        """About which the torque of a body is taken; endless shapes count as far as the box."""
-        shape, size = self.case.bodies[number].shape, np.array(self.case.domain.size)
+        """The point about which torque is taken; infinite shapes are cut at the box."""
+        shape, size = self.case.bodies[number].shape, np.array(self.case.domain.size, float)
         if self.output.centre is not None:
             return np.array(self.output.centre)
-        lower, upper = shape.bounds() if shape else (0 * size, size)
-        lower, upper = np.array(lower, float), np.array(upper, float)
-        return (
-            np.where(np.isfinite(lower), lower, 0) + np.where(np.isfinite(upper), upper, size)
-        ) / 2
+        bounds = shape.bounds() if shape else (0 * size, size)
+        lower, upper = (np.array(bound, float) for bound in bounds)
+        lower = np.where(np.isfinite(lower), lower, 0)
+        return (lower + np.where(np.isfinite(upper), upper, size)) / 2
 
-    def _coefficients(self, force) -> list[float]:
-        """Drag and lift, if there is a reference for them."""
-        if not self.output.velocity:
-            return []
+    def _coefficients(self, force: np.ndarray) -> list[float]:
+        """c_d and c_l, if the output has a velocity and a size."""
         velocity, size = self.output.velocity, self.output.length or self.output.area
+        if not velocity or not size:
+            return []
         scale = 2 / (sum(v * v for v in velocity) * size)
-        return [scale * float(force @ way) for way in _directions(velocity, self.output.lift)]
+        return [scale * float(force @ along) for along in _directions(velocity, self.output.lift)]
 
-    def close(self):
+    def close(self) -> None:
         """Close the files."""
         for file in self.files.values():
             file.close()

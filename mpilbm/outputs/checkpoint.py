@@ -8,26 +8,32 @@
         cells         int64 (entries,): (plane * rows + row) * nx + x
         values        (entries, names)
 
-`<fluid>` is the label of the fluid, "fluid" if there is only one. A label has no dot and every
-other name has one, so that they cannot collide. In 2D rows = 1, planes = ny. The file ends with a
-digest of all its bytes, see file_digest.py.
+`<fluid>` is the label of the fluid, "fluid" if there is only one. A label contains no dot and every
+other name contains one, so that they cannot collide. In 2D rows = 1, planes = ny. The file ends
+with a digest of all its bytes, see file_digest.py.
 """
 
 import zlib
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from mpilbm import __version__
-from mpilbm.outputs import Context, Output, number_of_cells
+from mpilbm.outputs import Context, Kept, Output, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
 from mpilbm.storage.checkpoint_names import existing
-from mpilbm.storage.file_system import best_writer
 from mpilbm.storage.places import dataset
-from mpilbm.storage.planes import plane_file
+from mpilbm.storage.planes import Block, PlaneFile
+
+if TYPE_CHECKING:
+    import h5py
+
+    from mpilbm.case.case import Case
 
 FORMAT = 2  # 1 had no digest
 ENTRIES = "boundary."
@@ -36,7 +42,7 @@ SOLID = "solid.crc32"
 
 @register("outputs", "checkpoint")
 class Checkpoint(Output):
-    """The whole state as `checkpoint_<step>.h5`, to restart from; the newest `keep` are kept."""
+    """The complete state as `checkpoint_<step>.h5` for a restart; the newest `keep` are kept."""
 
     keep: int = Field(2, gt=0, description="how many checkpoints stay on the disk")
 
@@ -44,44 +50,43 @@ class Checkpoint(Output):
     files: ClassVar[tuple[str, ...]] = ("checkpoint_<step>.h5",)
     several: ClassVar[bool] = False
 
-    def disk_bytes(self, case, times: int) -> int:
-        """Those that are kept, and the new one before an older one goes."""
+    def disk_bytes(self, case: "Case", times: int) -> int:
+        """The checkpoints that are kept, and the new one before the oldest is removed."""
         stored = len(case.layout.slots(case.lattice))
         values = number_of_cells(case) * stored * len(case.fluids)
         size = values * np.dtype(case.precision.storage).itemsize
         return min(times, self.keep + 1) * (size + sum(o.kept_bytes(case) for o in case.outputs))
 
     def open(self, context: Context) -> "CheckpointWriter":
-        """Nothing is written before the first step that is due."""
+        """Writes nothing before the first step that is due."""
         return CheckpointWriter(self, context)
 
 
 class CheckpointWriter:
-    """One file a step; `path` is where the last one lies."""
+    """One file for each step; `step` and `path` are those of the last one, None before it."""
 
     def __init__(self, output: Checkpoint, context: Context):
         self.output, self.context = output, context
-        self.writer = best_writer(context.comm, context.directory)
-        self.step, self.path = None, None
+        self.step: int | None = None
+        self.path: Path | None = None
 
-    def write(self, step: int):
-        """Write, read back, and only then remove what is too old; never a state with nan."""
+    def write(self, step: int) -> None:
+        """Write a file, read it back, and then remove the oldest; collective.
+
+        Raises NonFiniteError for a state with values that are not finite.
+        """
         if step == self.step:
             return
         context = self.context
         context.totals.at(step)
         entries = self._entries()
-        path = context.directory / f"checkpoint_{step:09d}.h5"
 
-        def describe(file):
+        def describe(file: "h5py.File") -> None:
             describe_state(file, context.case, context.solver.state_groups, step, context.kept)
             describe_entries(file, context.solver.entry_states, entries)
 
-        with plane_file(path, context.comm, context.slabs, describe, self.writer) as file:
-            self._write_solid(file)
-            for group in context.solver.state_groups:
-                read = partial(context.solver.read_state, group.label)
-                file.write(f"{group_name(group.label)}/f", read)
+        with context.files.create(f"checkpoint_{step:09d}.h5", describe) as file:
+            self._write_state(file)
             for output in context.kept:
                 file.write(f"{output.label}/sums", output.read)
             for name, datasets in entries.items():
@@ -91,43 +96,51 @@ class CheckpointWriter:
             on_root(context.comm, self._sync_rows)
             file.commit()
         on_root(context.comm, self._remove_old, step)
-        self.step, self.path = step, path
+        self.step, self.path = step, file.path
 
-    def _write_solid(self, file):
-        sums = plane_checksums(self.context.slab.planes, self.context.solver.solid)
-        parts = self.context.comm.gather(sums)
+    def _write_state(self, file: PlaneFile) -> None:
+        """Write the checksums of solid cells, and the populations of all fluids."""
+        solver = self.context.solver
+        parts = self.context.comm.gather(plane_checksums(self.context.slab.planes, solver.solid))
         file.put(SOLID, None if parts is None else np.concatenate(parts))
+        for group in solver.state_groups:
+            file.write(f"{group_name(group.label)}/f", partial(solver.read_state, group.label))
 
-    def _entries(self) -> dict[str, dict]:
-        """The cells and values that boundaries keep, on rank 0; by group."""
-        solver, found = self.context.solver, {}
-        for state in solver.entry_states:
+    def _entries(self) -> dict[str, dict[str, np.ndarray | None]]:
+        """Cells and values that boundaries keep, by group; arrays on rank 0, None elsewhere."""
+        found: dict[str, dict[str, np.ndarray | None]] = {}
+        for state in self.context.solver.entry_states:
             parts = self.context.comm.gather((state.cells, state.read()))
-            datasets = dict.fromkeys(("cells", "values"))
+            datasets: dict[str, np.ndarray | None] = {"cells": None, "values": None}
             if parts is not None:
                 cells, values = (np.concatenate(part) for part in zip(*parts, strict=True))
                 datasets = {"cells": cells, "values": values}
             found[f"{ENTRIES}{state.label}"] = datasets
         return found
 
-    def _sync_rows(self):
-        """Have the rows on the disk before the checkpoint, also if the power fails."""
+    def _sync_rows(self) -> None:
+        """Sync the rows of CSV files before the checkpoint, in case the power fails."""
         for rows in self.context.rows:
             rows.sync()
 
-    def _remove_old(self, step):
-        """Remove all but the newest `keep` of those up to this step."""
+    def _remove_old(self, step: int) -> None:
+        """Remove all but the newest `keep` of the checkpoints up to this step."""
         found = existing(self.context.directory)
         older = [path for number, path in found if number <= step and path.is_file()]
         for path in older[: -self.output.keep]:
             path.unlink()
 
-    def close(self):
+    def close(self) -> None:
         """Nothing is open between two checkpoints."""
 
 
-def describe_state(file, case, groups, step: int, kept=()):
-    """Make the groups, datasets and attributes of a checkpoint."""
+def describe_state(
+    file: "h5py.File", case: "Case", groups: Sequence[Any], step: int, kept: Sequence[Kept] = ()
+) -> None:
+    """Create the groups, datasets and attributes of a checkpoint.
+
+    `groups`: label, components and dtype of each fluid, see Solver.state_groups.
+    """
     planes, rows, nx = case.shape
     file.attrs["format"] = FORMAT
     file.attrs["version"] = __version__
@@ -147,8 +160,10 @@ def describe_state(file, case, groups, step: int, kept=()):
         dataset(place, "sums", (planes, output.values), np.float64)
 
 
-def describe_entries(file, states, entries):
-    """Make the groups of what boundaries keep."""
+def describe_entries(
+    file: "h5py.File", states: Sequence[Any], entries: dict[str, dict[str, Any]]
+) -> None:
+    """Create the groups of the values that boundaries keep; see Solver.entry_states."""
     for state, (name, datasets) in zip(states, entries.items(), strict=True):
         place = file.create_group(name)
         place.attrs["names"] = list(state.names)
@@ -161,12 +176,13 @@ def group_name(label: str) -> str:
     return label or "fluid"
 
 
-def checksums(data) -> list[int]:
+def checksums(data: np.ndarray) -> list[int]:
     """crc32 of the bytes of each plane of (planes, …)."""
-    return [zlib.crc32(np.ascontiguousarray(plane).reshape(-1).view(np.uint8)) for plane in data]
+    flat = (np.ascontiguousarray(plane).reshape(-1) for plane in data)
+    return [zlib.crc32(plane.view(np.uint8).data) for plane in flat]
 
 
-def plane_checksums(planes: int, block) -> np.ndarray:
+def plane_checksums(planes: int, block: Block) -> np.ndarray:
     """Checksums of `block(begin, end)` over all local planes, a few planes at a time."""
     sums = np.zeros(planes, np.uint32)
     for begin in range(0, planes, 16):

@@ -1,13 +1,15 @@
-"""Continues from a checkpoint, on any ranks, layout and backend.
+"""Continues from a checkpoint, with any number of ranks, layout and backend.
 
-The digest of the whole file is verified before HDF5 opens it, each rank reading a part. So all
-damage is found while a checkpoint is chosen, and `--restart auto` takes the newest intact one.
+The digest of the whole file is verified before HDF5 opens it; each rank reads a part. Damage is
+thus found while a checkpoint is chosen, and `--restart auto` takes the newest intact one.
 """
 
 import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os.path import exists, isdir  # False for a name that is too long
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +22,19 @@ from mpilbm.outputs.checkpoint import (
     group_name,
 )
 from mpilbm.parallel.agree import on_root, together
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.checkpoint_names import existing, step_in_name
 from mpilbm.storage.planes import blocks
 from mpilbm.system.file_digest import DamagedFileError, NoDigestError, verify
+
+if TYPE_CHECKING:
+    import h5py
+
+    from mpilbm.case.case import Case
+    from mpilbm.solver.solver import Solver
+
+Say = Callable[[str], None]  # prints a line for the user, from rank 0
 
 # Tables that may change without a warning.
 FREE = ("title", "run", "output", "layout", "backend", "halo")
@@ -33,10 +45,10 @@ class DamagedError(CaseError):
     """A checkpoint that is damaged, cannot be read, or has another format."""
 
 
-def candidates(restart: str | Path, directory) -> list[Path]:
-    """The checkpoints to try, newest first: the given file, or for "auto" those of the run.
+def candidates(restart: str | Path, directory: Path) -> list[Path]:
+    """The checkpoints to try, newest first: the given file, or for "auto" those of the folder.
 
-    An empty list means that "auto" found none.
+    Raises CommandError if the given file does not exist; for "auto" the list may be empty.
     """
     if str(restart) == "auto":
         return [path for _, path in reversed(existing(directory))]
@@ -49,11 +61,13 @@ def candidates(restart: str | Path, directory) -> list[Path]:
     return [Path(restart)]
 
 
-def load(paths: list[Path], case, slab, solver, comm, say) -> tuple[int, Path]:
-    """Put the first intact checkpoint of `paths` into the solver; returns its step and path.
+def load(
+    paths: Sequence[Path], case: "Case", slab: Slab, solver: "Solver", comm: Communicator, say: Say
+) -> tuple[int, Path]:
+    """Load the first intact checkpoint of `paths` into the solver; returns its step and path.
 
-    With several paths damaged ones are skipped, each with a warning by `say(text)`. Raises
-    CaseError if none is intact, or if the intact one is of another case.
+    With several paths damaged files are skipped, each with a warning by `say(text)`. Raises
+    CaseError if none is intact, or if the intact one belongs to another case. Collective.
     """
     for place, path in enumerate(paths):
         try:
@@ -68,7 +82,9 @@ def load(paths: list[Path], case, slab, solver, comm, say) -> tuple[int, Path]:
     )
 
 
-def _load(path, case, slab, solver, comm, say) -> int:
+def _load(
+    path: Path, case: "Case", slab: Slab, solver: "Solver", comm: Communicator, say: Say
+) -> int:
     together(comm, require_intact, path, slab)
     step, changed = on_root(comm, _check_head, path, case, solver)
     together(comm, _read_own, path, slab, solver, step)
@@ -79,14 +95,14 @@ def _load(path, case, slab, solver, comm, say) -> int:
     return step
 
 
-def require_intact(path, slab) -> None:
-    """Verify this rank's part of the digest; DamagedError says what is wrong."""
+def require_intact(path: Path, slab: Slab) -> None:
+    """Verify this rank's part of the digest; DamagedError with the reason if it is wrong."""
     try:
         verify(path, slab.begin, slab.end, slab.shape[0])
     except NoDigestError:
         raise DamagedError(
             "has no digest at its end: it is cut short, or was written by a version of mpilbm "
-            f"without digests, which alone can continue from it{FIX}",
+            f"without digests; only that version can continue from it{FIX}",
             path=path,
         ) from None
     except DamagedFileError as error:
@@ -95,7 +111,7 @@ def require_intact(path, slab) -> None:
         raise DamagedError(f"cannot be read: {error.strerror}{FIX}", path=path) from None
 
 
-def _check_head(path, case, solver) -> tuple[int, list[str]]:
+def _check_head(path: Path, case: "Case", solver: "Solver") -> tuple[int, list[str]]:
     """Step of a checkpoint, changes of the case; CaseError if it belongs to another case."""
     groups = solver.state_groups
     with opened(path) as file:
@@ -122,7 +138,7 @@ def _check_head(path, case, solver) -> tuple[int, list[str]]:
         return int(head["step"]), changes(head["case"], case.toml)
 
 
-def _check_step(path, step: int):
+def _check_step(path: Path, step: int) -> None:
     """DamagedError if the file was renamed to the name of another step."""
     if step_in_name(path) not in (None, step):
         raise DamagedError(
@@ -132,7 +148,7 @@ def _check_step(path, step: int):
         )
 
 
-def _compare(path, what, stored, wanted):
+def _compare(path: Path, what: str, stored: Any, wanted: Any) -> None:
     if stored != wanted:
         raise CaseError(
             f"this checkpoint has {what} = {stored}, the case {wanted}; a restart cannot change "
@@ -141,8 +157,8 @@ def _compare(path, what, stored, wanted):
         )
 
 
-def _read_own(path, slab, solver, step):
-    """Fill the solver's planes from the file."""
+def _read_own(path: Path, slab: Slab, solver: "Solver", step: int) -> None:
+    """Read the planes of this rank into the solver; CaseError if the bodies have changed."""
     with opened(path) as file:
         solid = file[SOLID][slab.begin : slab.end]
         for plane in range(slab.planes):
@@ -157,8 +173,8 @@ def _read_own(path, slab, solver, step):
                 solver.write_state(group.label, begin - slab.begin, data, step)
 
 
-def _read_entries(path, slab, solver):
-    """Fill what boundaries keep; CaseError if they do not act on the same cells."""
+def _read_entries(path: Path, slab: Slab, solver: "Solver") -> None:
+    """Read the values that boundaries keep; CaseError if they do not act on the same cells."""
     plane = slab.shape[1] * slab.shape[2]
     with opened(path) as file:
         for state in solver.entry_states:
@@ -175,8 +191,8 @@ def _read_entries(path, slab, solver):
 
 
 @contextmanager
-def opened(path):
-    """An HDF5 file open for reading; what cannot be read in it is DamagedError."""
+def opened(path: Path | str) -> "Iterator[h5py.File]":
+    """An HDF5 file open for reading; DamagedError if something in it cannot be read."""
     import h5py
 
     try:
@@ -184,12 +200,15 @@ def opened(path):
             yield file
     except (OSError, KeyError, ValueError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and type(error) is not RuntimeError:
-            raise  # a device's; h5py has no class of its own
+            raise  # an error of a device; h5py has no class of its own
         raise DamagedError(f"is damaged ({error}){FIX}", path=path) from error
 
 
-def read_planes(dataset, slab):
-    """Yield (begin, data) of the slab's planes of a dataset, in bounded memory; `begin` global."""
+def read_planes(dataset: "h5py.Dataset", slab: Slab) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield (begin, data) of the slab's planes of a dataset, in bounded memory.
+
+    `begin` is the number of the first plane in the box.
+    """
     plane_bytes = dataset.size // dataset.shape[0] * dataset.dtype.itemsize
     for first, last in blocks(slab.planes, plane_bytes):
         begin = slab.begin + first
@@ -197,7 +216,7 @@ def read_planes(dataset, slab):
 
 
 def changes(before: str, now: str) -> list[str]:
-    """The differences between two cases as TOML, except what a restart may always change."""
+    """The differences of two cases, given as TOML, except those that a restart may always make."""
     old, new = _flat(tomllib.loads(before)), _flat(tomllib.loads(now))
     lines = []
     for key in sorted(old.keys() | new.keys()):
@@ -206,9 +225,9 @@ def changes(before: str, now: str) -> list[str]:
     return lines
 
 
-def _flat(table, lead="") -> dict:
+def _flat(table: dict | list, lead: str = "") -> dict[str, Any]:
     """Nested tables and lists of tables as one table of dotted keys."""
-    flat = {}
+    flat: dict[str, Any] = {}
     pairs = enumerate(table) if isinstance(table, list) else table.items()
     for key, value in pairs:
         nested = isinstance(value, dict) or (

@@ -1,8 +1,8 @@
-"""Fields for pictures: VTKHDF files that ParaView and PyVista open as they are."""
+"""Fields of all cells at one step: VTKHDF files that ParaView and PyVista open directly."""
 
 from difflib import get_close_matches
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -14,13 +14,18 @@ from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.printable import one_line
 from mpilbm.registry import register
-from mpilbm.storage.file_system import best_writer
 from mpilbm.storage.places import dataset
-from mpilbm.storage.planes import blocks, plane_file
+from mpilbm.storage.planes import OwnFile, blocks
 from mpilbm.storage.staggered_fill import filled
 from mpilbm.units import TIME, VELOCITY
 
-# Components in the file: vectors have three there, also in two dimensions.
+if TYPE_CHECKING:
+    import h5py
+
+    from mpilbm.case.case import Case
+    from mpilbm.solver.field_copies import FieldCopies
+
+# Components in the file: a vector has three there, also in two dimensions.
 COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
 
 
@@ -28,12 +33,13 @@ COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
 class Snapshot(Output):
     """Fields in cells as `snapshot_<step>.vtkhdf`, for ParaView, PyVista and `mpilbm plot`.
 
-    rho, u, vorticity = curl u (a scalar in 2D), q_criterion = -(du_a/dx_b) (du_b/dx_a) / 2:
-    differences are central, beside a wall or a solid one-sided; in solids both are 0. With bodies
-    a field `solid` is added, 1 in their cells. All nodes of the box are written: those that a
-    staggered lattice (D3Q13) leaves out as means of their neighbours, see outputs/filled.py.
-    `background` lets the steps go on while it is written, with memory for two snapshots at most:
-    on one rank, and where each rank may write its own planes (one node or a parallel file system).
+    rho, u, vorticity = curl u (a scalar in 2D), q_criterion = -(du_a/dx_b) (du_b/dx_a) / 2.
+    Differences are central, and one-sided next to a wall or a solid; in solids both fields are 0.
+    If the case has bodies, a field `solid` is added, which is 1 in their cells. The file contains
+    all nodes of the box: those that a staggered lattice (D3Q13) does not store are means of their
+    neighbours, see storage/staggered_fill.py. With `background` the time steps continue while the
+    file is written, with host memory for at most two snapshots: on one rank, and where each rank
+    may write its own planes (one node or a parallel file system).
     """
 
     fields: tuple[str, ...] = Field(
@@ -46,8 +52,8 @@ class Snapshot(Output):
     files: ClassVar[tuple[str, ...]] = ("snapshot_<step>.vtkhdf",)
     several: ClassVar[bool] = False
 
-    def problems(self, case) -> list[str]:
-        """Fields that nobody knows, or none at all."""
+    def problems(self, case: "Case") -> list[str]:
+        """Unknown fields, or none."""
         own = case.coupling.outputs(case) if case.coupling else ()
         fields = (*COMPONENTS, *own)
         choice, lines = f"choose from {', '.join(fields)}", []
@@ -58,8 +64,8 @@ class Snapshot(Output):
                 lines.append(f"fields: '{name}' is no field; {choice}{hint}")
         return lines if self.fields else [f"fields: no field; {choice}"]
 
-    def disk_bytes(self, case, times: int) -> int:
-        """All snapshots stay."""
+    def disk_bytes(self, case: "Case", times: int) -> int:
+        """All snapshots; none is removed."""
         values = sum(COMPONENTS.get(name, 1) for name in self.fields)
         itemsize = np.dtype(case.precision.compute).itemsize
         return times * number_of_cells(case) * case.lattice.volume * values * itemsize
@@ -75,78 +81,82 @@ class Snapshot(Output):
 
 
 class SnapshotWriter:
-    """One file a step; in two dimensions nz = 1."""
+    """One file for each step; in two dimensions nz = 1."""
 
     def __init__(self, output: Snapshot, context: Context):
         self.output, self.context = output, context
-        self.writer = best_writer(context.comm, context.directory)
-        self.neighbours, self.copies = local_rank(context.comm)[1], None
-        self.names = dict.fromkeys((*output.fields, *(("solid",) if context.case.bodies else ())))
+        self.neighbours = local_rank(context.comm)[1]
+        self.copies: FieldCopies | None = None
+        self.names = list(dict.fromkeys(output.fields)) + ["solid"] * bool(context.case.bodies)
 
-    def write(self, step: int):
-        """The fields of this step; called on all ranks."""
-        context = self.context
-        path = context.directory / f"snapshot_{step:09d}.vtkhdf"
-        # All ranks ask at once here, so a field that needs the neighbours' planes has them.
+    def write(self, step: int) -> None:
+        """Write the fields of this step; collective."""
+        # All ranks compute the fields once here: some need planes of the neighbouring ranks.
         sample = {name: self._planes(name, 0, 1) for name in self.names}
 
-        def describe(file):
-            describe_image(file, context.case, step, sample)
+        def describe(file: "h5py.File") -> None:
+            describe_image(file, self.context.case, step, sample)
 
-        make = partial(plane_file, path, context.comm, context.slabs, describe, self.writer)
-        if self.writer == "own":
-            self._write_behind(make)
+        files, path = self.context.files, f"snapshot_{step:09d}.vtkhdf"
+        if files.in_threads:
+            self._write_in_threads(partial(files.create_own, path, describe))
             return
-        with make() as file:
-            for name in sample:
+        with files.create(path, describe) as file:
+            for name in self.names:
                 file.write(place(name), partial(self._planes, name))
             file.commit()
 
-    def _write_behind(self, make):
-        """Have threads write this rank's planes while the steps go on."""
+    def _write_in_threads(self, create: "partial[OwnFile]") -> None:
+        """Threads write the planes of this rank, while the time steps continue."""
         background = self.context.background
-        job = background.begin(make)
+        job = background.begin(create)
         plane_bytes = sum(job.file.plane_bytes(place(name)) for name in self.names)
         pieces = blocks(self.context.slab.planes, plane_bytes)
-        if self.copies is None:
-            names = [name for name in self.names if name != "solid"]
-            self.copies = self.context.solver.copies(names, pieces[0][1], self._memory(plane_bytes))
+        copies = self._field_copies(pieces[0][1], plane_bytes)
         for begin, end in pieces:
-            job.add(self.copies.start(begin, end), partial(self._store, job.file, begin, end))
+            job.add(copies.start(begin, end), partial(self._store, job.file, begin, end))
         job.end()
-        self.copies.computed()
+        copies.computed()
         if not self.output.background:
             background.settle(0)
 
-    def _memory(self, plane_bytes: int) -> int:
-        """Bytes of the host for two snapshots, at most this rank's share of what is free."""
-        share = memory.least()[0] // 4 // self.neighbours
-        return min(2 * self.context.slab.planes * plane_bytes, share)
+    def _field_copies(self, planes: int, plane_bytes: int) -> "FieldCopies":
+        """Copies of so many planes to the host, in memory for two snapshots at most."""
+        if self.copies is None:
+            share = memory.least()[0] // 4 // self.neighbours  # of the free memory of the node
+            host_bytes = min(2 * self.context.slab.planes * plane_bytes, share)
+            names = [name for name in self.names if name != "solid"]
+            self.copies = self.context.solver.copies(names, planes, host_bytes)
+        return self.copies
 
-    def _store(self, file, begin, end, fields):
+    def _store(self, file: OwnFile, begin: int, end: int, fields: dict[str, np.ndarray]) -> None:
+        """Write all fields of local planes; in any thread."""
         for name in self.names:
             file.store(place(name), begin, self._shaped(name, fields, begin, end))
 
-    def _planes(self, name, begin, end):
+    def _planes(self, name: str, begin: int, end: int) -> np.ndarray:
+        """A field of local planes for the file; collective at the first call of a step."""
         fields = {} if name == "solid" else self.context.solver.fields((name,), begin, end)
         return self._shaped(name, fields, begin, end)
 
-    def _shaped(self, name, fields, begin, end):
+    def _shaped(self, name: str, fields: dict[str, np.ndarray], begin: int, end: int) -> np.ndarray:
         """Local planes (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector for the file."""
-        context, staggered = self.context, self.context.case.lattice.staggered
-        solid = context.solver.solid(begin, end) if staggered or name == "solid" else None
+        solver, lattice = self.context.solver, self.context.case.lattice
+        if name == "solid" or lattice.staggered:
+            solid = solver.solid(begin, end)
         data = solid if name == "solid" else fields[name]
-        if staggered:
-            given = data, solid, context.slab.begin + begin, context.case.domain.periodic[:2]
-            data, solid = filled(context.case.lattice, *given, rest=float(name == "rho"))
+        if lattice.staggered:
+            x, y, *_ = self.context.case.domain.periodic
+            first, rest = self.context.slab.begin + begin, float(name == "rho")
+            data, solid = filled(lattice, data, solid, first, (x, y), rest)
         if name == "solid":
             return solid.astype(np.uint8)
         if data.ndim == 4 and data.shape[3] == 2:
             data = np.pad(data, ((0, 0), (0, 0), (0, 0), (0, 1)))
         return data
 
-    def close(self):
-        """What is still written is in the context's hands."""
+    def close(self) -> None:
+        """Nothing to do: `Context.background` closes files that are still being written."""
 
 
 def place(name: str) -> str:
@@ -154,8 +164,8 @@ def place(name: str) -> str:
     return f"VTKHDF/CellData/{name}"
 
 
-def in_si(case, step: int) -> dict[str, float]:
-    """With [units], the time in seconds, and what lattice units are in SI; {} without."""
+def in_si(case: "Case", step: int) -> dict[str, float]:
+    """With [units] the time in seconds and the lattice units in SI; else {}."""
     units = case.units
     return {} if units is None else {
         "time (s)": units.to_si(step, TIME),
@@ -166,10 +176,13 @@ def in_si(case, step: int) -> dict[str, float]:
     }  # fmt: skip
 
 
-def describe_image(file, case, step: int, sample: dict):
-    """Make the groups of a VTKHDF ImageData file; `sample` holds a plane of each field.
+def describe_image(
+    file: "h5py.File", case: "Case", step: int, sample: dict[str, np.ndarray]
+) -> None:
+    """Create the groups of a VTKHDF ImageData file; `sample` holds a plane of each field.
 
-    Cells have the size 1 and begin at the origin, so their centres are x = 0.5, 1.5, …
+    Cells have the size 1 and the box begins at the origin, so that the centres of cells are
+    x = 0.5, 1.5, …
     """
     nx, ny, nz = (*case.domain.size, 1)[:3]
     image = file.create_group("VTKHDF")

@@ -1,9 +1,10 @@
-"""A snapshot file opened for pictures, read piece by piece."""
+"""A snapshot file opened for plotting; only the parts that are indexed are read."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,20 +14,23 @@ from mpilbm.errors import CommandError
 from mpilbm.printable import one_line
 from mpilbm.system.hdf5_input import attribute, dataset_names, opened, require_intact, values
 
+if TYPE_CHECKING:
+    import h5py
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class View:
-    """Velocity u (nz, ny, nx, 3) and the mask of solids (nz, ny, nx), or None, of one step.
+    """The velocity u (nz, ny, nx, 3) of one step and the mask of solids (nz, ny, nx), or None.
 
-    Both are datasets: only what is indexed is read. `case` holds the tables of the case.
+    Both are HDF5 datasets. `case` holds the tables of the case file.
     """
 
     path: Path
     step: int
     title: str
-    case: dict
-    u: Any
-    mask: Any
+    case: dict[str, Any]
+    u: "h5py.Dataset"
+    mask: "h5py.Dataset | None"
 
     @property
     def size(self) -> list[int]:
@@ -38,8 +42,8 @@ class View:
         """2 or 3."""
         return len(self.size)
 
-    def solid(self, index) -> np.ndarray:
-        """Where no fluid is; without a mask what stands still, if the case has a body."""
+    def solid(self, index: Any) -> np.ndarray:
+        """Mask of solid cells; without one in the file, cells at rest if the case has a body."""
         if self.mask is not None:
             return self.mask[index] != 0
         still = (self.u[index] == 0).all(axis=-1)
@@ -47,8 +51,8 @@ class View:
 
 
 @contextmanager
-def view(path: Path):
-    """Open a snapshot; CommandError if it is none, or holds no velocity."""
+def view(path: Path) -> Iterator[View]:
+    """Open a snapshot; CommandError if the file is no snapshot or contains no velocity."""
     with ExitStack() as stack:
         try:
             require_intact(path)
@@ -58,12 +62,10 @@ def view(path: Path):
         yield found
 
 
-def _view(path, file) -> View:
+def _view(path: Path, file: "h5py.File") -> View:
     case = snapshot_case(file)
-    title, step = (
-        attribute(file, "mpilbm", "title", str),
-        attribute(file, "mpilbm", "step", np.integer),
-    )
+    title = attribute(file, "mpilbm", "title", str)
+    step = attribute(file, "mpilbm", "step", np.int64)
     u, mask = (values(file, f"VTKHDF/CellData/{name}") for name in ("u", "solid"))
     if u is None:
         raise ValueError(
@@ -74,4 +76,4 @@ def _view(path, file) -> View:
     if mask is not None:
         require_cells(mask, "solid", case["domain"]["size"])
     title = one_line(title or path.parent.name, MOST_TITLE)
-    return View(path, int(step), title, case, u, mask)
+    return View(path=path, step=int(step), title=title, case=case, u=u, mask=mask)

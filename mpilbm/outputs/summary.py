@@ -1,7 +1,9 @@
-"""summary.json: what ran, on what, how fast, and how it ended."""
+"""summary.json: what ran, on which device, how fast, and how it ended."""
 
 import json
 from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
 
 from mpilbm import __version__
 from mpilbm.errors import INTERRUPTED
@@ -10,19 +12,20 @@ from mpilbm.parallel.agree import on_root
 from mpilbm.storage.files import whole
 from mpilbm.storage.own_files import SUMMARY
 
-LONG = 5.0  # seconds of stepping that are worth a measurement of the bandwidth
-STATUS = {0: "done", 2: "refused", 3: "unstable", 4: "stopped", 5: "file system failed"}
+LONG = 5.0  # seconds of stepping after which the bandwidth of a copy is measured, too
+RUNNING, DONE = "running", "done"
+STATUS = {0: DONE, 2: "refused", 3: "unstable", 4: "stopped", 5: "file system failed"}
 STATUS |= {INTERRUPTED: "interrupted"}
 
 
 class Summary:
-    """The summary of a run, written on entering with the status `running`, and at its end.
+    """The summary of a run, written by rank 0 at the start, with the status `running`, and the end.
 
-    A context manager around the stepping. `step` and `reason` are to be kept up to date; an error
-    that passes gives its own reason. Rank 0 writes.
+    A context manager around the time steps. The caller updates `step` and `reason`; an error that
+    ends the run replaces the reason.
     """
 
-    def __init__(self, context: Context, facts: dict):
+    def __init__(self, context: Context, facts: dict[str, Any]):
         case, self.comm = context.case, context.comm
         self.directory, self.clock, self.solver = context.directory, context.clock, context.solver
         self.first = self.step = context.first_step
@@ -39,24 +42,28 @@ class Summary:
             **facts,
         }
 
-    def __enter__(self):
-        on_root(self.comm, self._write, "running", None)
+    def __enter__(self) -> Self:
+        on_root(self.comm, self._write, RUNNING, None)
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.done = error is None
-        if self.done:
-            on_root(self.comm, self._write, STATUS[0], 0)
+        if error is None:
+            on_root(self.comm, self._write, DONE, 0)
         elif self.comm.rank == 0:
             interrupted = isinstance(error, KeyboardInterrupt)
             code = getattr(error, "exit_code", INTERRUPTED if interrupted else 1)
-            self.reason = str(error) or kind.__name__
-            with suppress(OSError):  # the error that ends the run says more
-                self._write(
-                    STATUS[INTERRUPTED] if interrupted else STATUS.get(code, "failed"), code
-                )
+            self.reason = str(error) or type(error).__name__
+            status = STATUS[INTERRUPTED] if interrupted else STATUS.get(code, "failed")
+            with suppress(OSError):  # the error that ends the run is more important
+                self._write(status, code)
 
-    def _write(self, status: str, code: int | None):
+    def _write(self, status: str, code: int | None) -> None:
         content = {**self.content, **self._figures()}
         content |= {"status": status, "reason": self.reason, "exit_code": code}
         path, text = self.directory / SUMMARY, json.dumps(content, indent=2) + "\n"
@@ -66,12 +73,12 @@ class Summary:
         except OSError:
             if code is None or not path.exists():
                 raise
-            with open(path, "r+") as file:  # a full disk has room for it in the previous one
+            with open(path, "r+") as file:  # a full disk has room for it in the existing file
                 file.write(text)
                 file.truncate()
 
-    def _figures(self) -> dict:
-        """Steps and seconds; GLUPS count all cells of the box, and the time of stepping only."""
+    def _figures(self) -> dict[str, Any]:
+        """Steps and times; GLUPS count all cells of the box, and the time of stepping only."""
         clock, steps = self.clock, self.step - self.first
         busy = clock.stepping + clock.outputs
         glups = self.cells * steps / clock.stepping / 1e9 if clock.stepping else 0.0
@@ -86,7 +93,7 @@ class Summary:
             **self._share_of_copy(glups),
         }
 
-    def _times(self) -> dict:
+    def _times(self) -> dict[str, Any]:
         """Times of a step; None if the device failed, which ended the run."""
         times = self.solver.times
         try:
@@ -96,8 +103,8 @@ class Summary:
                 raise
             return {"halo_hidden": None, "split": None}
 
-    def _share_of_copy(self, glups: float) -> dict:
-        """Bytes that the updates must move, against a copy on rank 0's device, after a long run."""
+    def _share_of_copy(self, glups: float) -> dict[str, float]:
+        """After a long run: the bytes that updates move, relative to a copy on rank 0's device."""
         if self.clock.stepping < LONG or not self.done:
             return {}
         bandwidth = self.solver.device.copy_bandwidth()

@@ -1,27 +1,36 @@
 """Sums over the whole box, and the check that a flow is finite and slower than sound."""
 
+from collections.abc import Sequence
 from math import sqrt
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpilbm.errors import NonFiniteError
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics import interface_length
+
+if TYPE_CHECKING:
+    from mpilbm.solver.solver import Solver
 
 
 class Totals:
-    """What `solver.sums()` gives per plane, put together over all planes and ranks.
+    """The sums of `solver.sums()` over all planes and ranks.
 
-    The planes are added one after another in double precision, so the result does not depend on
-    the number of ranks. `checked` is the last step at which all cells were finite and slower than
-    sound, `fastest` the largest speed of that check and of all earlier ones.
+    The planes are added one after another in double precision, so that the result does not depend
+    on the number of ranks. `checked` is the last step at which all cells were finite and slower
+    than sound, None before the first check; `fastest` is the largest speed of all checks.
     """
 
-    def __init__(self, solver, slab, comm, directory):
+    def __init__(self, solver: "Solver", slab: Slab, comm: Communicator, directory: Path | str):
         self.solver, self.slab, self.comm = solver, slab, comm
         self.directory = Path(directory)
-        self.step = None
-        self.checked, self.fastest = None, 0.0
+        self.step: int | None = None  # of `values`
+        self.values: dict[str, float] = {}
+        self.checked: int | None = None
+        self.fastest = 0.0
 
     @property
     def speed_of_sound(self) -> float:
@@ -29,15 +38,15 @@ class Totals:
         return sqrt(self.solver.case.lattice.cs2)
 
     def at(self, step: int) -> dict[str, float]:
-        """Name -> sum (maximum for max_speed) on rank 0, {} elsewhere; computed once a step.
+        """Name -> sum (maximum for max_speed) on rank 0, {} on the others; collective.
 
-        Raises NonFiniteError as `check` does.
+        Computed once a step. Raises NonFiniteError as `check` does.
         """
         if self.step == step:
             return self.values
         names, planes = self.solver.sums()
-        columns = (planes[:, names.index(name)] for name in ("max_speed", "nonfinite"))
-        self._require(step, *columns)
+        speeds, nonfinite = (planes[:, names.index(name)] for name in ("max_speed", "nonfinite"))
+        self._require(step, speeds, nonfinite)
         parts = self.comm.gather(planes)
         self.values = {} if parts is None else add_planes(names, np.concatenate(parts))
         self.step = step
@@ -46,12 +55,12 @@ class Totals:
     def check(self, step: int) -> None:
         """Raise NonFiniteError on all ranks if a cell is not finite or faster than sound.
 
-        Costs less than `at`; collective. Checks a step once.
+        Faster than `at`; collective. Computed once a step.
         """
         if self.checked != step:
             self._require(step, *self.solver.speeds())
 
-    def _require(self, step, speeds, nonfinite):
+    def _require(self, step: int, speeds: np.ndarray, nonfinite: np.ndarray) -> None:
         """Check the largest speeds and the numbers of non-finite cells of the local planes."""
         found = self.first_bad(speeds, nonfinite)
         if found:
@@ -61,8 +70,8 @@ class Totals:
             )
         self.checked = step
 
-    def first_bad(self, speeds, nonfinite) -> str:
-        """What is wrong with the flow and in which cell first, on all ranks; "" if nothing is."""
+    def first_bad(self, speeds: np.ndarray, nonfinite: np.ndarray) -> str:
+        """The error of the flow and the first cell that has it, on all ranks; "" if none has."""
         bad = np.flatnonzero((nonfinite > 0) | (speeds > self.speed_of_sound))
         place = self._describe(int(bad[0])) if len(bad) else None
         parts = self.comm.allgather((bool((nonfinite > 0).any()), float(speeds.max()), place))
@@ -108,10 +117,10 @@ class Totals:
         return f"{kept[-1]} is kept" if kept else f"there is no checkpoint in {self.directory}"
 
 
-def add_planes(names, planes) -> dict[str, float]:
-    """Sums over axis 0 of (planes, names) in plane order; the maximum where a name says so.
+def add_planes(names: Sequence[str], planes: np.ndarray) -> dict[str, float]:
+    """Sums over axis 0 of (planes, names) in plane order; maxima for some names.
 
-    What makes the length of interfaces is put together.
+    The length of interfaces is computed from its parts (see physics/interface_length.py).
     """
     totals = np.cumsum(planes, axis=0, dtype=np.float64)[-1]
     largest = planes.max(axis=0)

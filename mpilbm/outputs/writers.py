@@ -2,25 +2,29 @@
 
 import time
 from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from mpilbm.errors import FileSystemError, MpilbmError, NonFiniteError
-from mpilbm.outputs import Context, next_due
-from mpilbm.outputs.checkpoint import Checkpoint
+from mpilbm.outputs import Context, Output, Writer, next_due
+from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 
 
 class Writers:
-    """The opened outputs of a case; a context manager.
+    """The open outputs of a case; a context manager.
 
-    Checkpoints come last: where one lies on the disk, the other outputs of its step do too.
-    `checkpoint_seconds` is what the last one took on the slowest rank, 0 if there was none, without
-    the wait for files in the background.
+    Checkpoints are written last: if the checkpoint of a step is on the disk, so are the other
+    outputs of this step. `checkpoint_seconds` is the time of the last checkpoint on the slowest
+    rank, None before the first, without the wait for files that are written in the background.
     """
 
     def __init__(self, context: Context):
-        self.context, self.checkpoint_seconds = context, 0.0
-        self.open, self._stack = [], ExitStack()
+        self.context, self._stack = context, ExitStack()
+        self.open: list[tuple[Output, Writer]] = []
+        self.checkpoint_seconds: float | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         outputs = self.context.case.outputs
         with self._stack:
             for output in sorted(outputs, key=lambda output: isinstance(output, Checkpoint)):
@@ -30,7 +34,12 @@ class Writers:
             self._stack = self._stack.pop_all()
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         try:
             if isinstance(error, (NonFiniteError, FileSystemError)):  # raised on all ranks alike
                 with suppress(MpilbmError):
@@ -40,34 +49,36 @@ class Writers:
             self._stack.__exit__(kind, error, trace)
 
     def finish(self) -> None:
-        """Wait until all that is written in the background has its name; collective."""
+        """Wait until all files that are written in the background are complete; collective."""
         self.context.background.settle(0)
 
     def next_due(self, step: int, last: int) -> int:
-        """The next step at which anything is due."""
+        """The next step at which an output is due."""
         return min([last, *(next_due(step, output.every, last) for output, _ in self.open)])
 
-    def write(self, step: int, last: int):
-        """Write what is due at this step; at step 0 and at the last one all is."""
+    def write(self, step: int, last: int) -> None:
+        """Write the outputs that are due at this step; at step 0 and at the last step all are."""
         self.context.background.settle()
         self.context.last_step = last
         for output, writer in self.open:
             due = step % output.every == 0 or step == last
             if due and (step > 0 or output.at_start):
-                self._write(writer, step, isinstance(output, Checkpoint))
+                self._write(writer, step)
 
-    def _write(self, writer, step, checkpoint: bool):
+    def _write(self, writer: Writer, step: int) -> None:
+        checkpoint = isinstance(writer, CheckpointWriter)
         if checkpoint:
             self.finish()
         begin = time.monotonic()
         writer.write(step)
-        self.context.comm.Barrier()  # no GPU waits in a kernel for one whose rank still writes
+        # no kernel of another rank waits for this rank's planes while this rank still writes
+        self.context.comm.barrier()
         if checkpoint:
             self.checkpoint_seconds = time.monotonic() - begin
 
-    def checkpoint(self, step: int):
-        """Write a checkpoint, due or not, asked for by the case or not, and return its path."""
-        writers = [writer for output, writer in self.open if isinstance(output, Checkpoint)]
-        writers = writers or [Checkpoint(every=1).open(self.context)]
-        self._write(writers[0], step, True)
-        return writers[0].path
+    def checkpoint(self, step: int) -> Path | None:
+        """Write a checkpoint, even if none is due or configured, and return its path."""
+        writers = [writer for _, writer in self.open if isinstance(writer, CheckpointWriter)]
+        writer = writers[0] if writers else Checkpoint(every=1).open(self.context)
+        self._write(writer, step)
+        return writer.path

@@ -1,12 +1,15 @@
-"""Pictures of a run: slices of speed and vorticity, centre-line profiles, curves of the monitor.
+"""Plots of a run: slices of speed and vorticity, profiles along centre lines, monitor curves.
 
-Everything is in lattice units: lengths in cells, times in steps. Slices lie in the middle of the
-box: the middle cell's plane, or the mean of the two planes next to the middle. Solids are grey.
+All plots are in lattice units: lengths in cells, times in steps. Slices are in the middle of the
+box: the plane of the middle cell, or the mean of the two planes next to the middle. Solid cells are
+grey.
 """
 
 import csv
+from collections.abc import Callable, Sequence
 from os.path import isdir
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,14 +25,27 @@ from mpilbm.plot.profiles import (
 from mpilbm.storage.directory import make_folder
 from mpilbm.storage.files import whole
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# velocity along both axes of a plane, speed, and vorticity normal to it; masked in solids
+Slice = list[np.ma.MaskedArray]
+
 AXES = "xyz"
 SOLID = "0.65"
 
 
-def draw(directory, target=None, references=(), reynolds=None) -> tuple[list[Path], list[str]]:
-    """Draw a run directory's pictures into `target` (default: the directory itself).
+def draw(
+    directory: Path | str,
+    target: Path | str | None = None,
+    references: Sequence[Path | str] = (),
+    reynolds: float | None = None,
+) -> tuple[list[Path], list[str]]:
+    """Plot the results in an output folder; writes PNG files to `target`, by default the folder.
 
-    Returns the files written, and one line for each reference on the largest deviation from it.
+    Returns the files, and for each reference a line with the largest deviation from it. Raises
+    CommandError if the folder contains no snapshot or a file cannot be read or written.
     """
     plt = pyplot()
     directory = Path(directory)
@@ -52,8 +68,8 @@ def draw(directory, target=None, references=(), reynolds=None) -> tuple[list[Pat
     return files, [comparison.sentence() for comparison in comparisons]
 
 
-def pyplot():
-    """Matplotlib's pyplot, with a backend that needs no display."""
+def pyplot() -> Any:
+    """The module pyplot of Matplotlib, with a backend that needs no display."""
     try:
         import matplotlib
     except ImportError as error:
@@ -73,7 +89,7 @@ def pyplot():
 
 
 def last_snapshot(directory: Path) -> Path:
-    """The snapshot file of the latest step in a run directory."""
+    """The snapshot of the latest step in an output folder."""
     if not isdir(directory):
         raise CommandError(f"{directory}: no such folder; plot takes the folder of a run")
     files = directory.glob("snapshot_*.vtkhdf")
@@ -86,7 +102,7 @@ def last_snapshot(directory: Path) -> Path:
     return last
 
 
-def _save(plt, figure, path: Path) -> Path:
+def _save(plt: Any, figure: "Figure", path: Path) -> Path:
     try:
         with whole(path, "wb") as file:
             figure.savefig(file, format="png")
@@ -99,8 +115,8 @@ def _save(plt, figure, path: Path) -> Path:
 # ---------------------------------------------------------------------------------------- slices
 
 
-def slice_figure(plt, snapshot: View, draw_slice):
-    """One picture of the plane in 2D, of the three middle planes in 3D, with one colour bar."""
+def slice_figure(plt: Any, snapshot: View, draw_slice: Callable) -> "Figure":
+    """A figure of the plane in 2D, of the three middle planes in 3D, with one colour bar."""
     two = snapshot.dimensions == 2
     planes = [(0, 1, 2)] if two else [(0, 1, 2), (0, 2, 1), (1, 2, 0)]
     shapes = [(snapshot.size[across], snapshot.size[up]) for across, up, _ in planes]
@@ -117,14 +133,14 @@ def slice_figure(plt, snapshot: View, draw_slice):
     return figure
 
 
-def _panels(plt, shapes):
-    """A row of panels; wide ones stand in a column. Sizes follow the shapes (width, height)."""
+def _panels(plt: Any, shapes: list[tuple[int, int]]) -> "tuple[Figure, list[Axes]]":
+    """Panels in a row, or in a column if they are wide; sizes follow the shapes (width, height)."""
     widths, heights = [w for w, _ in shapes], [h for _, h in shapes]
     column = max(w / h for w, h in shapes) > 2
     if column:
         inch = 7 / max(widths)
         size = (8.5, min(max(sum(heights) * inch + 1 + 0.6 * len(shapes), 2.8), 12))
-        ratios = {"nrows": len(shapes), "height_ratios": heights}
+        ratios: dict[str, Any] = {"nrows": len(shapes), "height_ratios": heights}
     else:
         inch = min((5 if len(shapes) == 1 else 12) / sum(widths), 8 / max(heights))
         size = (max(sum(widths) * inch, 2.5) + 1.6, max(max(heights) * inch, 2) + 1)
@@ -133,24 +149,25 @@ def _panels(plt, shapes):
     return figure, list(axes.flat)
 
 
-def _slice(snapshot: View, across: int, up: int, normal: int):
-    """Velocity along both axes, speed and normal vorticity (rows up, columns across); masked."""
+def _slice(snapshot: View, across: int, up: int, normal: int) -> Slice:
+    """The middle plane normal to an axis, with rows along `up` and columns along `across`."""
     across_plane = 2 - normal
     index = (slice(None),) * across_plane + (half_way(snapshot.u.shape[across_plane]),)
     u = snapshot.u[index].mean(axis=across_plane)
     solid = snapshot.solid(index).any(axis=across_plane)
-    turn = -1 if normal == 1 else 1  # (x, z, y) is left-handed
-    vorticity = turn * (_slope(u[..., up], 1) - _slope(u[..., across], 0))
+    sign = -1 if normal == 1 else 1  # (x, z, y) is left-handed
+    vorticity = sign * (_slope(u[..., up], 1) - _slope(u[..., across], 0))
     fields = u[..., across], u[..., up], np.linalg.norm(u, axis=-1), vorticity
     return [np.ma.masked_array(field, solid) for field in fields]
 
 
-def _slope(field, axis: int):
-    """Central differences; zero where there is one cell only."""
+def _slope(field: np.ndarray, axis: int) -> np.ndarray:
+    """Central differences; zero if there is only one cell."""
     return np.gradient(field, axis=axis) if field.shape[axis] > 1 else np.zeros_like(field)
 
 
-def _draw_speed(figure, axes, slices):
+def _draw_speed(figure: "Figure", axes: "list[Axes]", slices: list[Slice]) -> tuple[Any, str, str]:
+    """Draw speed and streamlines; returns the image, its label, and the ends of the colour bar."""
     top = max(float(speed.max() or 0) for _, _, speed, _ in slices) or 1.0
     for axis, (across, up, speed, _) in zip(axes, slices, strict=True):
         height, width = speed.shape
@@ -167,8 +184,11 @@ def _draw_speed(figure, axes, slices):
     return image, "speed |u| (cells per step)", "neither"
 
 
-def _draw_vorticity(figure, axes, slices):
-    sizes = np.concatenate([abs(vorticity).compressed() for *_, vorticity in slices])
+def _draw_vorticity(
+    figure: "Figure", axes: "list[Axes]", slices: list[Slice]
+) -> tuple[Any, str, str]:
+    """Draw vorticity, with a colour scale to the 98th percentile; returns as _draw_speed."""
+    sizes = np.concatenate([abs(vorticity.compressed()) for *_, vorticity in slices])
     top = float(np.percentile(sizes, 98)) if sizes.size else 0.0
     top = top or float(sizes.max(initial=0)) or 1.0
     for axis, (*_, vorticity) in zip(axes, slices, strict=True):
@@ -184,7 +204,7 @@ def _draw_vorticity(figure, axes, slices):
 
 
 def read_monitor(path: Path) -> dict[str, np.ndarray]:
-    """Columns of monitor.csv by name; {} where there is none or it has fewer than two lines."""
+    """Columns of monitor.csv by name; {} if the file does not exist or has fewer than two rows."""
     if not path.exists():
         return {}
     with path.open(newline="") as file:
@@ -198,8 +218,8 @@ def read_monitor(path: Path) -> dict[str, np.ndarray]:
     return dict(zip(rows[0], table.T, strict=True))
 
 
-def monitor_figure(plt, curves: dict[str, np.ndarray], title: str):
-    """A small panel for each quantity over the steps; components share one, mass as its change."""
+def monitor_figure(plt: Any, curves: dict[str, np.ndarray], title: str) -> "Figure":
+    """A panel for each quantity over the steps; components share one, mass as relative change."""
     panels: dict[str, list[str]] = {}
     for name in curves:
         if name not in ("step", "time"):

@@ -1,14 +1,15 @@
-"""Velocity along the centre lines of a snapshot, alone and against published points.
+"""Velocity along the centre lines of a snapshot, also compared with published points.
 
-A reference is a CSV file (comment lines begin with #): first a coordinate `x`, `y` or `z` from wall
-to wall as 0 to 1, then velocities over that of the lid: `u`, `v`, `w` or, one for each Reynolds
-number, `u_Re100`, `u_Re400`, … . An empty entry is no point.
+A reference is a CSV file (comment lines begin with #). The first column is a coordinate `x`, `y` or
+`z`, from 0 at one wall to 1 at the other. The others are velocities relative to that of the lid:
+`u`, `v`, `w` or, one for each Reynolds number, `u_Re100`, `u_Re400`, … . Empty entries are ignored.
 """
 
 import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,17 +19,20 @@ from mpilbm.outputs.snapshot_reader import View
 from mpilbm.system.input_text import NotATextFile, read_text
 from mpilbm.units import reynolds as reynolds_number
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 AXES, COMPONENTS = "xyz", "uvw"
 COLOURS = ("#1f5a96", "#c8553d", "#3b8f5a", "#8a6fb0")
 
 
 def half_way(n: int) -> slice:
-    """The middle cell of n, or the two cells next to the middle."""
+    """The middle cell of n, or both cells next to the middle."""
     return slice((n - 1) // 2, n // 2 + 1)
 
 
-def centre_line(snapshot: View, axis: int):
-    """Cell centres (n,) and velocities (n, 3) through the middle of the box; nan in solids."""
+def centre_line(snapshot: View, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cell centres (n,) and velocities (n, 3) on a line through the middle; nan in solids."""
     kept, shape = 2 - axis, snapshot.u.shape[:3]
     index = tuple(slice(None) if k == kept else half_way(n) for k, n in enumerate(shape))
     others = tuple(k for k in range(3) if k != kept)
@@ -37,7 +41,7 @@ def centre_line(snapshot: View, axis: int):
     return np.arange(len(u)) + 0.5, u
 
 
-def profile_figure(plt, snapshot: View):
+def profile_figure(plt: Any, snapshot: View) -> "Figure":
     """All velocity components along each centre line, in lattice units."""
     count = snapshot.dimensions
     figure, axes = plt.subplots(1, count, figsize=(3.6 * count, 3.2), squeeze=False)
@@ -56,21 +60,24 @@ def profile_figure(plt, snapshot: View):
     return figure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A computed profile over the points of a reference, both in lengths and speed of the lid."""
+    """A computed profile and the points of a reference.
+
+    Positions are relative to the distance of the walls, velocities to that of the lid.
+    """
 
     path: Path
     axis: int
     component: int
     reynolds: float
-    points: np.ndarray  # (m, 2): position from wall to wall, velocity over lid velocity
+    points: np.ndarray  # (m, 2): position, velocity
     position: np.ndarray  # (n,)
     velocity: np.ndarray  # (n,)
 
     @classmethod
-    def read(cls, path, snapshot: View, reynolds: float | None = None) -> "Comparison":
-        """The snapshot's centre line against the column of its Reynolds number (or the given)."""
+    def read(cls, path: Path | str, snapshot: View, reynolds: float | None = None) -> "Comparison":
+        """The centre line of a snapshot, and the column of its (or the given) Reynolds number."""
         case = parse_case(snapshot.case, snapshot.path)
         lid = lid_speed(case, snapshot.path)
         names, table = read_reference(Path(path))
@@ -108,22 +115,24 @@ class Comparison:
         )
 
 
-def lid_speed(case: Case, path) -> float:
-    """The largest speed that a boundary of the case is given."""
+def lid_speed(case: Case, path: Path) -> float:
+    """The largest speed of a boundary of the case."""
     boundaries = [*case.boundaries, *(body.boundary for body in case.bodies)]
     velocities = [getattr(boundary, "velocity", None) for boundary in boundaries]
     lid = max((np.linalg.norm(velocity) for velocity in velocities if velocity), default=0.0)
     if not lid:
         raise CommandError(
-            f"{path}: no boundary moves, so there is no lid velocity to compare by; a reference "
-            "belongs to a case with a moving wall"
+            f"{path}: no boundary moves, so there is no lid velocity; a reference can be compared "
+            "with a case with a moving wall only"
         )
     return float(lid)
 
 
 def walls(case: Case, axis: int) -> tuple[float, float]:
-    """Where the two walls across an axis stand: half a cell out of the last cells, or in them."""
-    at = {face: boundary.wall_at for boundary in case.boundaries for face in boundary.where}
+    """Positions of the walls normal to an axis: half a cell beyond the last cells, or in them."""
+    at: dict[str, str] = {}
+    for boundary in case.boundaries:
+        at |= dict.fromkeys(boundary.where, boundary.wall_at)
     low, high = (0.5 if at.get(AXES[axis] + side) == "node" else 0.0 for side in "-+")
     return low, case.domain.size[axis] - high
 
@@ -151,19 +160,19 @@ def read_reference(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def pick_column(path: Path, names: list[str], reynolds: float) -> tuple[int, int]:
-    """(column, velocity component) for this Reynolds number; a plain `u`, `v`, `w` fits all."""
+    """(column, velocity component) for this Reynolds number; `u`, `v`, `w` without one fit all."""
     found = [re.fullmatch(r"([uvw])(?:_Re([0-9.]+))?", name) for name in names]
     for column, match in enumerate(found):
         if match and (not match[2] or abs(float(match[2]) / reynolds - 1) < 0.01):
             return column, COMPONENTS.index(match[1])
     raise CommandError(
         f"{path}: no column for Reynolds number {reynolds:.5g}; it has {', '.join(names[1:])}; "
-        "choose one by --reynolds"
+        "choose one with --reynolds"
     )
 
 
 def interpolate(x: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Cubic through the four nearest points (Lagrange), so that h^2 errors do not show."""
+    """Cubic Lagrange interpolation through the four nearest points, with an error of O(h^4)."""
     order = min(4, len(x))
     first = np.clip(np.searchsorted(x, at) - order // 2, 0, len(x) - order)
     near = first[:, None] + np.arange(order)
@@ -175,8 +184,8 @@ def interpolate(x: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray
     return result
 
 
-def comparison_figure(plt, snapshot: View, comparisons: list[Comparison]):
-    """Computed lines over reference points; a velocity along y or z is drawn upright."""
+def comparison_figure(plt: Any, snapshot: View, comparisons: list[Comparison]) -> "Figure":
+    """Computed lines and reference points; profiles along y or z have a vertical axis."""
     count = len(comparisons)
     figure, axes = plt.subplots(1, count, figsize=(4.2 * count, 4.2), squeeze=False)
     for panel, one in zip(axes.flat, comparisons, strict=True):

@@ -1,4 +1,4 @@
-"""The run: from a case to its results, and what ends it.
+"""The run: from a case to its results, and the criteria that end it.
 
 Imports all lower layers except `bench`. Add another criterion that ends a run here.
 """

@@ -1,4 +1,4 @@
-"""The last good state of a run, and from it the step and cell in which a flow became unstable.
+"""The last good state of a run, and how a replay from it finds the step and cell of a failure.
 
 ```
 step    0 ........ 1000 ........ 2000           checks; each copies the state, on the device
@@ -8,8 +8,11 @@ step    0 ........ 1000 ........ 2000           checks; each copies the state, o
 
 A copy reads and writes about as many bytes as one step, and needs as much memory as the
 populations. It is made if it takes at most half of the free memory on every rank. Without it the
-error names the two checks between which the flow failed, but not the step.
+error gives the two checks between which the flow failed, but not the step.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 from mpilbm.errors import FileSystemError, NonFiniteError
 from mpilbm.outputs import Context
@@ -21,22 +24,23 @@ ALL = 2**31  # checkpoints that are kept
 
 
 class LastGood:
-    """A copy of the state at the last check; `step` is None where there is no memory for it."""
+    """A copy of the state at the last check; `step` is None if there is none."""
 
     def __init__(self, context: Context):
-        self.context, self.solver, self.step = context, context.solver, None
-        self._copies: list | None = None
+        self.context, self.solver = context, context.solver
+        self.step: int | None = None
+        self._copies: list | None = None  # before the first call of `keep`
 
     def keep(self, step: int) -> None:
-        """Copy the state of this step, whose values are good; collective at the first call."""
+        """Copy the state of this step, whose values are finite; collective at the first call."""
         if self._copies is None:
             self._copies = self._allocate()
         if self._copies:
             self._copy(self._arrays(), self._copies)
             self.step = step
 
-    def _copy(self, sources, targets) -> None:
-        """Copy arrays, after all that has been enqueued; wait."""
+    def _copy(self, sources: Sequence[Any], targets: Sequence[Any]) -> None:
+        """Copy device arrays after all work that has been enqueued, and wait."""
         device = self.solver.device
         device.synchronize()
         for source, target in zip(sources, targets, strict=True):
@@ -44,25 +48,25 @@ class LastGood:
         device.synchronize()
 
     def _arrays(self) -> list:
-        """What the next steps depend on."""
+        """The device arrays on which the next steps depend."""
         states = [state.values for state in self.solver.entry_states]
         return [fluid.current()["f"] for fluid in self.solver.fluids] + states
 
     def _allocate(self) -> list:
-        """Room for the copies; empty on all ranks if one of them has too little."""
+        """Memory for the copies; an empty list on all ranks if one of them has too little."""
         solver, arrays = self.solver, self._arrays()
         room = 2 * sum(array.nbytes for array in arrays) <= solver.diagnostics.spare_bytes
         if not all(self.context.comm.allgather(bool(room))):
             return []
         return [solver.device.allocate(array.size, array.dtype) for array in arrays]
 
-    def _go_back(self, step: int) -> None:
-        """Put the copy back and advance it to this step; collective."""
-        solver = self.solver
-        solver.steps = self.step
-        self._copy(self._copies, self._arrays())
-        solver.resume(self.step)
-        self._copy(self._copies, self._arrays())  # at step 0 `resume` sets what boundaries keep
+    def _go_back(self, good: int, step: int) -> None:
+        """Restore the copy, the state of step `good`, and advance to `step`; collective."""
+        solver, copies = self.solver, self._copies or []
+        solver.steps = good
+        self._copy(copies, self._arrays())
+        solver.resume(good)
+        self._copy(copies, self._arrays())  # at step 0 `resume` sets the values of boundaries
         self._advance(step)
 
     def _advance(self, step: int) -> None:
@@ -70,30 +74,34 @@ class LastGood:
         self.solver.device.synchronize()
 
     def explain(self, error: NonFiniteError) -> NonFiniteError:
-        """The error with where and when it began; the state before it becomes a checkpoint.
+        """The error with the step and cell of the failure; collective.
 
-        The solver has come to a step with bad values. Collective. The same error where the copy
-        is missing or not older, or if the replay does not fail.
+        The solver has reached a step with bad values. Writes the state before the failure as a
+        checkpoint. Returns `error` itself if there is no older copy.
         """
-        bad, totals = self.solver.steps, self.context.totals
-        if self.step is None or self.step >= bad:
+        bad, totals, copied = self.solver.steps, self.context.totals, self.step
+        if copied is None or copied >= bad:
             return error
-        say(self.context.comm, f"step {bad}: the flow failed; replaying from step {self.step}")
-        first, found = self._first_bad(max(self.step, totals.checked), bad)
+        say(self.context.comm, f"step {bad}: the flow failed; replaying from step {copied}")
+        good = copied if totals.checked is None else max(copied, totals.checked)
+        first, found = self._first_bad(copied, good, bad)
         if not found:
             return NonFiniteError(f"{error}; a replay did not fail: check the hardware")
-        self._go_back(first - 1)
+        self._go_back(copied, first - 1)
         return NonFiniteError(
             f"step {first}: {found} (it was finite at step {first - 1}, noticed at step {bad}); "
             f"{totals.advice}; {self._checkpoint(first - 1)}"
         )
 
-    def _first_bad(self, good: int, bad: int) -> tuple[int, str]:
-        """The first bad step after a good one, and what is wrong in it; "" if nothing is."""
-        stride, found = None, "unknown"
-        while stride != 1 and found:
+    def _first_bad(self, copied: int, good: int, bad: int) -> tuple[int, str]:
+        """The first bad step between a good and a bad one, and its error; "" if none fails.
+
+        `copied` is the step of the copy. Each pass replays in smaller strides.
+        """
+        while True:
             stride = -(-(bad - good) // STRIDES)
-            self._go_back(good)
+            self._go_back(copied, good)
+            found = ""
             for step in (*range(good + stride, bad, stride), bad):
                 self._advance(step)
                 found = self.context.totals.first_bad(*self.solver.speeds())
@@ -101,12 +109,16 @@ class LastGood:
                     break
                 good = step
             bad = step
-        return bad, found
+            if stride == 1 or not found:
+                return bad, found
 
     def _checkpoint(self, step: int) -> str:
-        """Write the state of this step as a checkpoint and keep all others; returns a clause."""
+        """Write the state of this step as a checkpoint and keep all others.
+
+        Returns a clause for the message.
+        """
         context = self.context
-        context.kept.clear()  # sums over samples, also of the steps that failed
+        context.kept.clear()  # these sums include samples of the steps that failed
         writer = Checkpoint(every=1, keep=ALL).open(context)
         try:
             writer.write(step)

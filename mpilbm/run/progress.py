@@ -1,49 +1,61 @@
-"""How far a run has come: one line that moves on a terminal, plain lines in a log."""
+"""The progress of a run: one line that is updated on a terminal, separate lines in a log."""
 
 import sys
 import time
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self, cast
 
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.storage.clock import Clock
 from mpilbm.system import terminal
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 PLAIN_SECONDS = 10.0
 LIVE_SECONDS = 0.2
 
 
-def say(comm, text: str):
-    """A line for the user, from rank 0."""
+def say(comm: Communicator, text: str) -> None:
+    """Print a line for the user, from rank 0."""
     if comm.rank == 0:
         terminal.print_line(text)
 
 
 class Progress:
-    """Shown by rank 0 while entered; `update` may come as often as it likes."""
+    """Printed by rank 0 inside `with`. `update` may be called any number of times."""
 
-    def __init__(self, comm, first: int, last: int, cells: int, clock):
+    def __init__(self, comm: Communicator, first: int, last: int, cells: int, clock: Clock):
         self.first, self.last, self.cells, self.clock = first, last, cells, clock
-        self.speaks = comm.rank == 0
+        self.prints = comm.rank == 0
         self.step = first
         self.shown = time.monotonic()
-        self.live = None
+        self.live: Live | None = None
 
-    def __enter__(self):
-        if self.speaks:
+    def __enter__(self) -> Self:
+        if self.prints:
             self.live = _live_line()
         return self
 
-    def update(self, step: int):
-        """The run has come to this step."""
+    def update(self, step: int) -> None:
+        """The run has reached this step."""
         self.step = step
         pause = LIVE_SECONDS if self.live else PLAIN_SECONDS
-        if self.speaks and time.monotonic() - self.shown >= pause:
+        if self.prints and time.monotonic() - self.shown >= pause:
             self._show()
 
-    def __exit__(self, kind, error, trace):
-        if self.speaks:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.prints:
             self._show()
         if self.live:
             self.live.stop()
 
-    def _show(self):
+    def _show(self) -> None:
         self.shown = time.monotonic()
         if self.live:
             self.live.update(self.line(), refresh=True)
@@ -62,14 +74,18 @@ class Progress:
         return text + f"  {_duration(seconds + self.clock.outputs)}"
 
 
-def _live_line():
-    """A rich line on a terminal, else None. Open MPI feigns one for stdout, but not for stderr."""
+def _live_line() -> "Live | None":
+    """A line of rich on a terminal, else None.
+
+    Under Open MPI stdout looks like a terminal even if it is none, but stderr does not.
+    """
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         return None
     from rich.console import Console
     from rich.live import Live
 
-    live = Live("", auto_refresh=False, console=Console(file=terminal.unfiltered()))
+    console = Console(file=cast(IO[str], terminal.unfiltered()))
+    live = Live("", auto_refresh=False, console=console)
     live.start()
     return live
 

@@ -1,8 +1,10 @@
-"""A run: the one page that wires everything and loops."""
+"""A run on one page: how its parts are connected, and the loop over time steps."""
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from mpilbm.outputs.restart import candidates, load
 from mpilbm.outputs.summary import Summary
 from mpilbm.outputs.writers import Writers
 from mpilbm.parallel.agree import on_root, together
+from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.preflight.inspection import initial_ranges, inspect
 from mpilbm.run.progress import Progress, say
@@ -31,13 +34,26 @@ from mpilbm.storage.directory import RunDirectory
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import Finding, in_order
 
+if TYPE_CHECKING:
+    from mpilbm.backends import Backend, Device
+    from mpilbm.case.case import Case
+    from mpilbm.parallel.slabs import Slab
 
-def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
-    """Run a case on the ranks of `comm`, leave its files in `directory`, return "done".
+Look = Callable[["Case", list[diagnose.Flaws] | None, Communicator], None]
+
+
+def run(
+    case: "Case",
+    comm: Communicator,
+    directory: Path | str,
+    restart: Path | str | None = None,
+    overwrite: bool = False,
+) -> str:
+    """Run a case on the ranks of `comm`, write its files to `directory`, return "done".
 
     `restart` is None, a checkpoint or "auto". Raises an MpilbmError on all ranks alike:
     CaseError or CommandError before anything is written, NonFiniteError, StoppedEarly with a
-    whole checkpoint on the disk, FileSystemError.
+    complete checkpoint on the disk, FileSystemError.
     """
     clock, directory = Clock(), Path(directory)
     with Signals() as signals, claimed(directory, case, comm, restart, overwrite) as folder:
@@ -46,21 +62,29 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
             on_root(comm, fluid.initial.require)
         findings: list[Finding] = []
 
-        def look(*of):
-            findings.extend(report_findings(*of, begins=not checkpoints))
+        def look(case: "Case", parts: list[diagnose.Flaws] | None, comm: Communicator) -> None:
+            findings.extend(report_findings(case, parts, comm, initial=not checkpoints))
 
         solver, facts = build_solver(case, comm, look)
         facts["findings"] = [asdict(found) for found in findings]
         halo = "halo {name}: {why}".format(**facts["halo"])
         say(comm, f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}")
         with solver.exchanger:
-            slabs = tuple(comm.allgather(solver.slab))
             first, checkpoint = begin(solver, case, comm, checkpoints, restart)
             on_root(comm, folder.set_aside)
-            if restart != "auto":  # which has warned of later ones: they are damaged
+            if restart != "auto":  # it has already warned of later ones, which are damaged
                 warn_of_later(directory, comm, first)
-            where = directory, first, clock, checkpoint
-            context = Context(case, solver.slab, slabs, comm, solver, *where)
+            context = Context(
+                case=case,
+                slab=solver.slab,
+                slabs=tuple(comm.allgather(solver.slab)),
+                comm=comm,
+                solver=solver,
+                directory=directory,
+                first_step=first,
+                clock=clock,
+                checkpoint=checkpoint,
+            )
             with Summary(context, facts) as summary:
                 march(context, summary, signals, folder)
     say(comm, f"step {summary.step}: {summary.reason or 'done'}; the files are in {directory}")
@@ -68,8 +92,10 @@ def run(case, comm, directory, restart=None, overwrite: bool = False) -> str:
 
 
 @contextmanager
-def claimed(directory, case, comm, restart, overwrite):
-    """Hold the output directory while the body runs."""
+def claimed(
+    directory: Path, case: "Case", comm: Communicator, restart: Path | str | None, overwrite: bool
+) -> Iterator[RunDirectory]:
+    """Lock the output folder while the body runs."""
     folder = RunDirectory(directory)
     try:
         for note in on_root(comm, folder.claim, case, restart, overwrite):
@@ -79,10 +105,12 @@ def claimed(directory, case, comm, restart, overwrite):
         folder.release()
 
 
-def build_solver(case, comm, look=None) -> tuple[Solver, dict]:
-    """The solver of this rank's slab, and facts for the summary.
+def build_solver(
+    case: "Case", comm: Communicator, look: Look | None = None
+) -> tuple[Solver, dict[str, Any]]:
+    """The solver of this rank's slab, and facts for the summary; collective.
 
-    `look(case, parts, comm)` is called on all ranks with what build_geometry has found.
+    `look(case, parts, comm)` is called on all ranks with the second result of build_geometry.
     """
     slab = plane_costs.slabs(case, comm.size)[comm.rank]
     backend, device = open_device(case.backend, comm)
@@ -96,7 +124,7 @@ def build_solver(case, comm, look=None) -> tuple[Solver, dict]:
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
     first = local_rank(comm)[0] == 0
-    for turn in (True, False):  # one rank per node compiles, the others find its work in the cache
+    for turn in (True, False):  # one rank per node compiles, the others read the cache
         together(comm, lambda mine: mine and device.compile(program), first == turn)
     halo, why = case.halo.resolve(comm, device)
     for warning in backends.shared_devices(comm.allgather(device.identity)):
@@ -114,35 +142,46 @@ def build_solver(case, comm, look=None) -> tuple[Solver, dict]:
     return solver, facts
 
 
-def balanced(case, slab, comm):
-    """This rank's slab after a cut into equal costs; each rank counts those of `slab`."""
+def balanced(case: "Case", slab: "Slab", comm: Communicator) -> "Slab":
+    """This rank's slab of a cut into equal costs; each rank computes the costs of `slab`."""
     if comm.size == 1 or not case.bodies:
         return slab
     costs = comm.allgather(together(comm, plane_costs.plane_costs, case, slab.begin, slab.end))
     return plane_costs.slabs(case, comm.size, np.concatenate(costs))[comm.rank]
 
 
-def build_geometry(case, slab, comm) -> tuple:
-    """Solids and lists of this rank's slab; on rank 0 what was found in all slabs, else None."""
-    parts = []
-    found = together(comm, build.build, case, slab, lambda *of: parts.append(diagnose.find(*of)))
-    cells = comm.allgather(int(found.fluid_cells.sum()))
+def build_geometry(
+    case: "Case", slab: "Slab", comm: Communicator
+) -> tuple[build.Geometry, list[diagnose.Flaws] | None]:
+    """Solid cells and boundary lists of this rank's slab, and the diagnosis of all slabs.
+
+    The latter on rank 0, None on the others. Raises CaseError if the geometry is invalid.
+    """
+    diagnosed: list[diagnose.Flaws] = []
+
+    def look(*arguments: Any) -> None:
+        diagnosed.append(diagnose.find(*arguments))
+
+    geometry = together(comm, build.build, case, slab, look)
+    cells = comm.allgather(int(geometry.fluid_cells.sum()))
     build.require_fluid(case, sum(cells))
-    parts = comm.gather(parts[0])
+    parts = comm.gather(diagnosed[0])
     on_root(comm, geometry_findings.refuse, case, parts)
-    return found, parts
+    return geometry, parts
 
 
-def report_findings(case, parts, comm, begins: bool) -> list[Finding]:
-    """Print the findings of the case and all slabs, on all ranks return them; collective.
+def report_findings(
+    case: "Case", parts: list[diagnose.Flaws] | None, comm: Communicator, initial: bool
+) -> list[Finding]:
+    """Print the findings of the case and of all slabs, and return them on all ranks; collective.
 
-    `begins`: also the findings on the initial fields, which a restart does not use.
+    `initial`: also the findings on the initial fields, which a restart does not use.
     """
 
-    def found():
-        initial = initial_ranges(case) if begins else ()
-        idle = geometry_findings.idle([part.fluid for part in parts])
-        return in_order(inspect(case, parts, initial) + idle)
+    def found() -> list[Finding]:
+        ranges = initial_ranges(case) if initial else ()
+        idle = geometry_findings.idle([part.fluid for part in parts or ()])
+        return in_order(inspect(case, parts or [], ranges) + idle)
 
     findings = on_root(comm, found)
     for each in findings:
@@ -150,8 +189,8 @@ def report_findings(case, parts, comm, begins: bool) -> list[Finding]:
     return findings
 
 
-def open_device(backend, comm) -> tuple:
-    """The backend that all ranks agree on, and this rank's device."""
+def open_device(backend: "Backend", comm: Communicator) -> "tuple[Backend, Device]":
+    """The backend on which all ranks agree, and the device of this rank."""
     backend = backends.agreed(comm, together(comm, backend.resolve))
     device = together(comm, backend.open, *local_rank(comm))
     users = backends.users(comm.allgather(device.identity), comm.rank)
@@ -159,7 +198,13 @@ def open_device(backend, comm) -> tuple:
     return backend, device
 
 
-def begin(solver, case, comm, checkpoints, restart) -> tuple:
+def begin(
+    solver: Solver,
+    case: "Case",
+    comm: Communicator,
+    checkpoints: Sequence[Path],
+    restart: Path | str | None,
+) -> tuple[int, Path | None]:
     """Fill the solver from a checkpoint or with the initial fields; returns (step, checkpoint)."""
     if not checkpoints:
         if restart:
@@ -168,22 +213,22 @@ def begin(solver, case, comm, checkpoints, restart) -> tuple:
         solver.beginning.settle()
         return 0, None
     step, path = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
-    say(comm, f"going on from step {step}")
+    say(comm, f"continuing from step {step}")
     if step >= case.run.steps:
         last = f"run.steps = {case.run.steps} counts from step 0"
         say(comm, f"nothing is left to do: {last}; raise it")
     return step, path
 
 
-def warn_of_later(directory, comm, first) -> None:
-    """Warn of checkpoints that an automatic restart would take instead of those of this run."""
+def warn_of_later(directory: Path, comm: Communicator, first: int) -> None:
+    """Warn of checkpoints that an automatic restart would use instead of those of this run."""
     for step, path in existing(directory) if comm.rank == 0 else ():
         if step > first:
             say(comm, f"warning: {path} is later than this start; --restart auto would take it")
 
 
 def march(context: Context, summary: Summary, signals: Signals, folder: RunDirectory) -> None:
-    """Step to the end of the run, from each step at which something is due to the next one."""
+    """Advance to the end of the run, from each step at which something is due to the next one."""
     case, solver, comm, clock = context.case, context.solver, context.comm, context.clock
     step = first = context.first_step
     last = max(first, case.run.steps)
@@ -221,7 +266,9 @@ def march(context: Context, summary: Summary, signals: Signals, folder: RunDirec
             writers.finish()
 
 
-def stop(writers, step, reason):
-    """Write a checkpoint and end the run."""
+def stop(writers: Writers, step: int, reason: str) -> None:
+    """Write a checkpoint and raise StoppedEarly."""
     path = writers.checkpoint(step)
-    raise StoppedEarly(f"stopped at step {step} by {reason}; go on from {path} with --restart auto")
+    raise StoppedEarly(
+        f"stopped at step {step} by {reason}; continue from {path} with --restart auto"
+    )

@@ -1,62 +1,82 @@
-"""Watches a run: is the flow finite and slower than sound, and has it stopped changing?"""
+"""Checks of the flow during a run: finite, slower than sound, and steady or not."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import Context, next_due
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab
 from mpilbm.run.last_good import LastGood
 from mpilbm.run.progress import say
 from mpilbm.storage.planes import blocks
 from mpilbm.units import counted
 
-# However rarely anything is written, the flow is checked every so many steps. A check and a copy of
-# the state read and write about as many bytes as two steps.
+if TYPE_CHECKING:
+    from mpilbm.case.tables import Steady as Settings
+    from mpilbm.solver.solver import Solver
+
+# Steps between two checks of the flow, independent of outputs. A check and a copy of the state read
+# and write about as many bytes as two steps.
 CHECK_EVERY = 1000
 FAST = 0.4  # the largest Mach number without a warning
 
 
 class Watch:
-    """Checks the flow at fixed steps and at the last one, so all rank counts see the same.
+    """Checks the flow at fixed steps and at the last one, for any number of ranks.
 
-    As a context manager it replaces a NonFiniteError by one that names the step and the cell in
-    which the flow became unstable (see last_good).
+    As a context manager it replaces a NonFiniteError by one with the step and the cell in which the
+    flow became unstable (see last_good).
     """
 
     def __init__(self, context: Context):
         settings = context.case.run.steady
         self.comm, self.totals = context.comm, context.totals
-        self.steady = settings and Steady(settings, context.solver, context.slab, context.comm)
+        self.steady: Steady | None = None
+        if settings:
+            self.steady = Steady(settings, context.solver, context.slab, context.comm)
         self.periods = [CHECK_EVERY] + ([self.steady.every] if self.steady else [])
         self.last_good, self.warned = LastGood(context), False
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if isinstance(error, NonFiniteError):  # raised on all ranks alike
             found = self.last_good.explain(error)
             if found is not error:
                 raise found from error
 
     def next_due(self, step: int, last: int) -> int:
-        """The next step to check the flow."""
+        """The next step at which the flow is checked."""
         return min(next_due(step, every, last) for every in self.periods)
 
     def verdict(self, step: int, last: int) -> str:
-        """Why the run may end at this step, "" if it goes on; NonFiniteError on all ranks."""
+        """Why the run may end at this step, "" if it continues; collective.
+
+        Raises NonFiniteError on all ranks.
+        """
         if step % CHECK_EVERY == 0 or step == last or self.totals.checked is None:
             self.totals.check(step)
             if step < last:
                 self.last_good.keep(step)
-        due = self.steady and step % self.steady.every == 0
-        reason = self.steady.reached() if due else ""
-        if reason:  # so this is the last step
+        reason = ""
+        if self.steady and step % self.steady.every == 0:
+            reason = self.steady.reached()
+        if reason:  # this is the last step
             self.totals.check(step)
         self._warn(step)
         return reason
 
     def _warn(self, step: int) -> None:
-        """Warn once of a flow that is too fast."""
+        """Warn once if the flow is too fast."""
         mach = self.totals.fastest / self.totals.speed_of_sound
         if mach > FAST and not self.warned:
             self.warned = True
@@ -69,22 +89,21 @@ class Watch:
 
 
 class Steady:
-    """The relative change |u - u_before|_2 / |u|_2 over the fluid cells.
+    """The relative change |u - u'|_2 / |u|_2 over the fluid cells, u' being `every` steps older.
 
-    Compares the velocity with that of the last call, `every` steps before. `every` and `tolerance`
-    are those of the case's `run.steady`. Squares are summed per plane in double and added in plane
-    order, so the verdict does not depend on the number of ranks. Solid cells have u = 0 and add
-    nothing.
+    `every` and `tolerance` are those of the case's `run.steady`. Squares are summed per plane in
+    double precision and added in plane order, so that the result does not depend on the number of
+    ranks. Solid cells have u = 0 and contribute nothing.
     """
 
-    def __init__(self, settings, solver, slab, comm):
+    def __init__(self, settings: "Settings", solver: "Solver", slab: Slab, comm: Communicator):
         self.every, self.tolerance = settings.every, settings.tolerance
         self.solver, self.slab, self.comm = solver, slab, comm
-        self.before = None
+        self.previous: np.ndarray | None = None  # the velocity at the previous call
 
     def change(self) -> float | None:
         """The relative change on all ranks; None at the first call and for a flow at rest."""
-        first = self.before is None
+        first = self.previous is None
         sums = np.zeros((self.slab.planes, 2))
         for begin, end in blocks(self.slab.planes, self.slab.shape[1] * self.slab.shape[2] * 24):
             self._compare(begin, end, sums)
@@ -95,15 +114,16 @@ class Steady:
             ratio = float(np.sqrt(change / norm)) if norm > 0 else None
         return self.comm.bcast(ratio)
 
-    def _compare(self, begin, end, sums):
+    def _compare(self, begin: int, end: int, sums: np.ndarray) -> None:
+        """Sum the squares of u - u' and u over each of these planes; u becomes u'."""
         u = self.solver.fields(("u",), begin, end)["u"]
-        if self.before is None:
-            self.before = np.zeros((self.slab.planes, *u.shape[1:]), u.dtype)
+        if self.previous is None:
+            self.previous = np.zeros((self.slab.planes, *u.shape[1:]), u.dtype)
         for plane, now in enumerate(u, begin):
             wide = now.astype(np.float64)
-            difference = wide - self.before[plane]
+            difference = wide - self.previous[plane]
             sums[plane] = np.sum(difference * difference), np.sum(wide * wide)
-        self.before[begin:end] = u
+        self.previous[begin:end] = u
 
     def reached(self) -> str:
         """Why the run may end, or "" if the flow still changes."""

@@ -1,13 +1,14 @@
-"""Where the seconds of a run go."""
+"""How the wall time of a run is spent."""
 
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 class Clock:
-    """Seconds since the start, spent stepping, and spent in outputs and checks."""
+    """Seconds since the start, in time steps (stepping), and in outputs and checks (outputs)."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.start = time.monotonic()
         self.stepping = 0.0
         self.outputs = 0.0
@@ -18,8 +19,8 @@ class Clock:
         return time.monotonic() - self.start
 
     @contextmanager
-    def measure(self, what: str):
-        """Add the seconds that the body takes to `stepping` or `outputs`."""
+    def measure(self, what: str) -> Iterator[None]:
+        """Add the seconds of the body to `stepping` or `outputs`."""
         begin = time.monotonic()
         try:
             yield

@@ -1,55 +1,59 @@
-"""The course of a run as a CSV file: it grows by a row at a time, and goes on after a restart."""
+"""A CSV file to which a run appends one row at a time, and continues after a restart."""
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from mpilbm.errors import FileSystemError
-from mpilbm.storage.files import sync, whole
-from mpilbm.storage.planes import system_errors
+from mpilbm.storage.files import sync, system_errors, whole
 from mpilbm.system import terminal
 from mpilbm.system.input_text import is_number
 
 
 def lines(content: bytes) -> list[str]:
-    """The complete lines of a file, without what a crash or a power failure leaves at its end.
+    """The complete lines of a file.
 
-    That is a line without its end, or zeros in place of bytes that did not reach the disk.
+    A crash or power failure can leave an incomplete line at the end, or zeros in place of bytes
+    that did not reach the disk; these are omitted.
     """
     complete, _, _ = content.rstrip(b"\0").rpartition(b"\n")
     return complete.decode(errors="backslashreplace").split("\n") if complete else []
 
 
-def up_to(last: int, rows: list[str], columns: int, path) -> list[str]:
-    """The rows up to the step `last`; FileSystemError for a row that was not written like this."""
-    kept, before = [], -1
+def up_to(last: int, rows: list[str], columns: int, path: Path) -> list[str]:
+    """The rows up to the step `last`; FileSystemError for a row that `Rows` cannot have written."""
+    kept: list[str] = []
+    previous: int | None = None
     for number, row in enumerate(rows, 2):
-        if before == last:
-            break  # what follows is not needed, and a power failure may have damaged it
+        if previous == last:
+            break  # the rows that follow are not needed, and a power failure may have damaged them
         values = row.split(",")
-        step = int(values[0]) if re.fullmatch("[0-9]{1,18}", values[0]) else -1
-        if len(values) != columns or step <= before or not all(map(is_number, values)):
+        step = int(values[0]) if re.fullmatch("[0-9]{1,18}", values[0]) else None
+        grows = step is not None and (previous is None or step > previous)
+        if step is None or not grows or len(values) != columns or not all(map(is_number, values)):
+            above = "a step" if previous is None else f"a step above {previous}"
             raise FileSystemError(
                 f"{path}: line {number} is damaged: found {row[:80]!r}, allowed: {columns} "
-                f"numbers, the first a step above {before}; correct or remove it, or move the "
+                f"numbers, the first {above}; correct or remove it, or move the "
                 "file elsewhere"
             )
         if step > last:
             break
-        before = step
+        previous = step
         kept.append(row)
     return kept
 
 
 class Rows:
-    """An open CSV file; numbers read back as they were. For one rank."""
+    """An open CSV file, on one rank. Numbers are written with all digits."""
 
     def __init__(self, path: Path, header: list[str], first_step: int):
         self.path, self.header = path, ",".join(header)
         rows = self._to_keep(first_step) if first_step else []
         with whole(path) as file:
             file.writelines(f"{row}\n" for row in [self.header, *rows])
-        # unbuffered: what did not fit the disk is not tried again when the file is closed
+        # unbuffered: if the disk is full, closing the file does not try to write again
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
 
     def _to_keep(self, last: int) -> list[str]:
@@ -67,16 +71,16 @@ class Rows:
             return []
         return up_to(last, rows, self.header.count(",") + 1, self.path)
 
-    def add(self, step: int, values) -> None:
-        """Write the row of a step; OSError with the file's name if that fails."""
+    def add(self, step: int, values: Iterable[float]) -> None:
+        """Write the row of a step; OSError with the name of the file if that fails."""
         row = [str(step), *(repr(float(value)) for value in values)]
-        left = (",".join(row) + "\n").encode()
+        rest = (",".join(row) + "\n").encode()
         with system_errors(self.path):
-            while left:
-                left = left[self.file.write(left) :]
+            while rest:
+                rest = rest[self.file.write(rest) :]
 
     def sync(self) -> None:
-        """Have all rows so far on the disk."""
+        """Write all rows to the disk and wait for it."""
         with system_errors(self.path):
             sync(self.path)
 

@@ -1,32 +1,30 @@
-"""The directory that a run writes to: held by one run at a time, never another run's by mistake."""
+"""The output folder of a run: used by one run at a time, and protected from overwriting."""
 
-import fcntl
-import json
 import os
 import shutil
-import socket
-import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpilbm.errors import CaseError, CommandError
 from mpilbm.storage import own_files
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.files import PARTIAL
+from mpilbm.storage.lock import FolderLock
 from mpilbm.units import counted, in_words
 
-LOCK = "mpilbm.lock"
-MOST_LOCK = 4096  # bytes
+if TYPE_CHECKING:
+    from mpilbm.case.case import Case
 
 
-def default_directory(case_path) -> Path:
-    """`<file stem>.out` in the current directory."""
+def default_directory(case_path: Path | str) -> Path:
+    """`<file stem>.out` in the current folder."""
     return Path(f"{Path(case_path).stem}.out")
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; CommandError unless files can be written there."""
+    """Create a folder and its parents; CommandError unless files can be written in it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()
@@ -41,34 +39,33 @@ def make_folder(path: Path) -> None:
 
 
 class RunDirectory:
-    """The output directory of a run, held from `claim` to `release` by a lock file.
+    """The output folder of a run, locked from `claim` to `release`. Used on rank 0."""
 
-    The lock is one of the system (flock), which ends with the process however that ends; the
-    file names process and host, for the reader and for a file system without locks.
-    """
-
-    def __init__(self, path):
+    def __init__(self, path: Path | str):
         self.path = Path(path)
         self.notes: list[str] = []
-        self._lock = None
+        self._lock = FolderLock(self.path)
         self._made = False
         self._earlier: list[Path] = []  # files that --overwrite is to replace
         self._aside = False  # whether they are in the subfolder
 
-    def claim(self, case, restart=None, overwrite: bool = False) -> list[str]:
-        """Make and lock the directory; returns notes for the user.
+    def claim(
+        self, case: "Case", restart: str | Path | None = None, overwrite: bool = False
+    ) -> list[str]:
+        """Create and lock the folder; returns notes for the user.
 
-        Without `restart` or `overwrite` it must not hold another run's files; `overwrite` has
-        `set_aside` move those that mpilbm wrote and `discard` delete them. Rank 0 does this, before
-        anything else of a run. Raises CommandError if the directory cannot be had, CaseError if the
-        disk is too small or the case reads a file that would be deleted.
+        Without `restart` or `overwrite` it must not hold the files of another run. With `overwrite`
+        these are moved by `set_aside` and deleted by `discard`. To be called before anything else
+        of a run. Raises CommandError if the folder cannot be used, CaseError if the disk is too
+        small or the case reads a file that would be deleted.
         """
         if overwrite and restart is not None:
             raise CommandError(
                 f"--restart {restart} --overwrite: a restart continues the files of the earlier "
                 "run; remove --overwrite, or write elsewhere with --output DIR"
             )
-        self._make()
+        self._made = not os.path.lexists(self.path)
+        make_folder(self.path)
         self._take_lock()
         try:
             self._recover()
@@ -77,7 +74,8 @@ class RunDirectory:
             if others and restart is None and not overwrite:
                 raise CommandError(
                     f"{self.path} holds another run's files ({_some(others)}); write elsewhere "
-                    "with --output DIR, go on with --restart auto, or replace them with --overwrite"
+                    "with --output DIR, continue with --restart auto, or replace them with "
+                    "--overwrite"
                 )
             if overwrite:
                 _refuse_inputs(case, others)
@@ -91,8 +89,12 @@ class RunDirectory:
             self.release()
             raise
 
-    def _recover(self):
-        """Complete what a killed start with --overwrite left."""
+    def _take_lock(self) -> None:
+        if previous := self._lock.take():
+            self.notes.append(f"took over the lock of {previous}, which has ended")
+
+    def _recover(self) -> None:
+        """Complete or undo what a killed start with --overwrite has begun."""
         own_files.finish_discarding(self.path)
         if count := own_files.restore(self.path):
             self.notes.append(
@@ -112,49 +114,9 @@ class RunDirectory:
             own_files.discard(self.path)
             self._aside = False
 
-    def _make(self):
-        self._made = not os.path.lexists(self.path)
-        make_folder(self.path)
-
-    def _take_lock(self):
-        path = self.path / LOCK
-        while True:
-            lock = _open_lock(path)
-            self._refuse_if_held(lock)
-            if path.exists() and os.path.samestat(os.fstat(lock.fileno()), path.lstat()):
-                break
-            lock.close()  # its holder has removed it in between
-        lock.seek(0)
-        lock.truncate()
-        lock.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
-        lock.flush()
-        self._lock = lock
-
-    def _refuse_if_held(self, lock):
-        lock.seek(0)
-        text = lock.read().strip("\0")  # which a power failure may leave
-        holder = _holder(text)
-        who = "process {pid} on {host}".format(**holder) if holder else "another process"
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = False
-        except BlockingIOError:
-            held = True
-        except OSError:  # a file system without locks
-            held = bool(holder) and _alive(holder)
-        if held:
-            lock.close()
-            raise CommandError(
-                f"{self.path} is in use by {who}; wait for it, or write elsewhere with --output DIR"
-            )
-        if text and not holder:
-            lock.close()
-            raise _no_lock(self.path / LOCK)
-        if holder:
-            self.notes.append(f"took over the lock of {who}, which is gone")
-
-    def _check_space(self, case, before):
-        first = before[-1][0] if before else 0
+    def _check_space(self, case: "Case", checkpoints: list[tuple[int, Path]]) -> None:
+        """CaseError unless the disk has room for the outputs after the newest checkpoint."""
+        first = checkpoints[-1][0] if checkpoints else 0
         needed = disk_bytes(case, first)
         free = shutil.disk_usage(self.path).free + own_files.bytes_of(self._earlier)
         if needed > free:
@@ -166,29 +128,28 @@ class RunDirectory:
                 case.path,
             )
 
-    def release(self):
-        """Release the directory, and remove it if this run made it and left nothing in it.
+    def release(self) -> None:
+        """Release the folder, and remove it if this run created it and it is empty.
 
-        After a failed start the files of the earlier run are moved back. Errors are ignored, as in
-        a directory that was removed: the error that ended the run says more.
+        After a failed start the files of the earlier run are moved back. Errors are ignored, for
+        instance of a folder that was removed: the error that ended the run is more important.
         """
-        if self._lock is None:
+        if not self._lock.held:
             return
         with suppress(OSError):
-            if self._aside:  # so the files of ours in this folder are of the failed start
+            if self._aside:  # so the files of mpilbm in this folder are of the failed start
                 for path in own_files.owned(self.path):
                     path.unlink()
             if self._earlier:
                 own_files.restore(self.path)
         with suppress(OSError):
-            (self.path / LOCK).unlink(missing_ok=True)
+            self._lock.remove()
             if self._made and not any(self.path.iterdir()):
                 self.path.rmdir()
         self._lock.close()
-        self._lock = None
 
 
-def _refuse_inputs(case, replaced: list[Path]) -> None:
+def _refuse_inputs(case: "Case", replaced: list[Path]) -> None:
     """CaseError if the case reads a file that --overwrite would delete."""
     inputs = {f"{fluid.initial.where}.file": fluid.initial.file for fluid in case.fluids}
     for k, body in enumerate(case.bodies):
@@ -205,54 +166,13 @@ def _refuse_inputs(case, replaced: list[Path]) -> None:
             )
 
 
-def _open_lock(path: Path):
-    """The lock file, open for reading and writing; CommandError if it is another's file."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    try:
-        number = os.open(path, flags, 0o666)
-    except OSError as error:
-        if path.is_symlink() or path.is_dir():
-            raise _no_lock(path) from error
-        raise
-    status = os.fstat(number)
-    ours = stat.S_ISREG(status.st_mode) and status.st_nlink <= 1 and status.st_size < MOST_LOCK
-    if not ours:
-        os.close(number)
-        raise _no_lock(path)
-    return open(number, "r+", errors="replace")
-
-
-def _no_lock(path: Path) -> CommandError:
-    return CommandError(f"{path} is no lock file of mpilbm; move it to another place")
-
-
-def disk_bytes(case, first: int = 0) -> int:
+def disk_bytes(case: "Case", first: int = 0) -> int:
     """Bytes that the outputs of a run from step `first` to its last will need."""
     last = max(first, case.run.steps)
     return sum(output.disk_bytes(case, output.times(first, last)) for output in case.outputs)
 
 
-def _holder(text: str) -> dict:
-    try:
-        found = json.loads(text)
-        return found if {"pid", "host"} <= found.keys() else {}
-    except (ValueError, AttributeError):
-        return {}
-
-
-def _alive(holder: dict) -> bool:
-    """Whether that process runs; of other hosts nothing is known, so no."""
-    if holder["host"] != socket.gethostname():
-        return False
-    try:
-        os.kill(int(holder["pid"]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
-def _some(paths) -> str:
+def _some(paths: list[Path]) -> str:
+    """The names of the first files, and how many more there are."""
     names = [path.name for path in paths]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,32 +1,38 @@
-"""Files in folders of the user: made without following a link, and whole or not there."""
+"""Files in the user's folders: created without following a link, and complete or absent."""
 
+import errno
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 PARTIAL = ".partial"
 
 
 def partial_of(path: Path) -> Path:
-    """The temporary name of a file that is being written."""
+    """The temporary name of a file while it is written."""
     return path.with_name(path.name + PARTIAL)
 
 
-def fresh(path: Path, mode: str = "wb", **options):
-    """A new file open for writing; what had its name, a symbolic link too, loses the name only."""
+def fresh(path: Path, mode: str = "wb", **options: Any) -> IO:
+    """Create a file and open it for writing.
+
+    An existing file or symbolic link of this name is removed; the target of a link is not changed.
+    """
     path.unlink(missing_ok=True)
     return open(path, mode, opener=_exclusive, **options)
 
 
-def _exclusive(path, flags: int) -> int:
+def _exclusive(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o666)
 
 
 @contextmanager
-def whole(path: Path, mode: str = "w", **options):
-    """A file to write that gets its name when all of it is on the disk; else nothing is left.
+def whole(path: Path, mode: str = "w", **options: Any) -> Iterator[IO]:
+    """A file to write, renamed to `path` when all of it is on the disk; removed after an error.
 
-    OSError names the file.
+    Raises OSError with the name of the file.
     """
     partial, options = partial_of(path), options if "b" in mode else {"encoding": "utf-8"} | options
     try:
@@ -43,10 +49,26 @@ def whole(path: Path, mode: str = "w", **options):
         raise
 
 
-def sync(path) -> None:
-    """Have a file's or directory's content on the disk before going on."""
+def sync(path: Path) -> None:
+    """Write the content of a file or folder to the disk and wait for it."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+@contextmanager
+def system_errors(path: Path | str) -> Iterator[None]:
+    """Convert errors of the system and of HDF5 to OSError with number, text and file name."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        number = getattr(error, "errno", None) or _number_in(str(error)) or errno.EIO
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
+def _number_in(text: str) -> int | None:
+    """The error number in a message of HDF5."""
+    _, found, rest = text.partition("errno = ")
+    return int(rest.split(",")[0]) if found else None

@@ -1,13 +1,14 @@
-"""Which files of an output folder mpilbm wrote, and how those of an earlier run are replaced.
+"""Which files of an output folder mpilbm wrote, and how the files of an earlier run are replaced.
 
-With --overwrite the files of the earlier run stay in place until the new case is known to run: it
-may read them. Then they move into the subfolder `mpilbm.replaced`, and after the checks of the
-first state they are deleted. A start that fails before moves them back, and where it was killed
-the next start does.
+With --overwrite the files of the earlier run stay in place until the new case has been checked: it
+may read them. Then they are moved to the subfolder `mpilbm.replaced`, and deleted after the first
+state of the new run has been checked. A start that fails before that moves them back; if it was
+killed, the next start does.
 """
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from mpilbm import registry
@@ -18,7 +19,7 @@ from mpilbm.storage.files import PARTIAL
 
 SUMMARY = "summary.json"
 REPLACED, DELETED = "mpilbm.replaced", "mpilbm.deleted"
-# Expressions for the variable parts of names in Output.files.
+# Regular expressions for the variable parts of names in Output.files.
 PARTS = {
     "<step>": "[0-9]{9,}",
     "<label>": f"({LABEL.strip('^$')}|[0-9]+)",
@@ -28,10 +29,10 @@ PARTS = {
 
 
 def owned(directory: Path) -> list[Path]:
-    """The files in a folder that mpilbm wrote, by their whole names; links to folders are not."""
+    """The files in a folder that mpilbm wrote, by their complete names; no links to folders."""
     names = [SUMMARY]
-    for output in registry.names("outputs"):
-        names += registry.find("outputs", output).files
+    for name in registry.names("outputs"):
+        names += registry.find("outputs", name).files
     pattern = re.compile("|".join(map(_expression, names)))
     return sorted(
         path
@@ -47,18 +48,18 @@ def _expression(name: str) -> str:
     return "".join(PARTS.get(part, re.escape(part)) for part in parts)
 
 
-def bytes_of(paths) -> int:
+def bytes_of(paths: Iterable[Path]) -> int:
     """Bytes on the disk that deleting these files would free."""
     return sum(512 * os.lstat(path).st_blocks for path in paths)
 
 
-def set_aside(directory: Path, paths) -> None:
-    """Move files of an earlier run into the subfolder."""
+def set_aside(directory: Path, paths: Iterable[Path]) -> None:
+    """Move files of an earlier run to the subfolder."""
     for name in (REPLACED, DELETED):
         if os.path.lexists(directory / name):
             raise CommandError(
                 f"{directory / name}: this name is reserved for files that --overwrite replaces; "
-                "move what is there to another place"
+                "move the existing one to another place"
             )
     aside = directory / REPLACED
     aside.mkdir()
@@ -67,10 +68,10 @@ def set_aside(directory: Path, paths) -> None:
 
 
 def restore(directory: Path) -> int:
-    """Move the files of an earlier run back from the subfolder; how many there were.
+    """Move the files of an earlier run back from the subfolder; returns their number.
 
-    A file of ours that has one of their names belongs to a start that made no step, and is
-    replaced; no other file is.
+    A file of mpilbm with the same name belongs to a start that made no step, and is replaced; any
+    other file is not.
     """
     aside, ours, count = directory / REPLACED, set(owned(directory)), 0
     for path in _files(aside):
@@ -89,7 +90,7 @@ def discard(directory: Path) -> None:
 
 
 def finish_discarding(directory: Path) -> None:
-    """Delete what an interrupted `discard` left: files of ours alone."""
+    """Delete the files that an interrupted `discard` has not deleted; only files of mpilbm."""
     gone = directory / DELETED
     for path in owned(gone) if _files(gone) else ():
         path.unlink()
@@ -97,13 +98,13 @@ def finish_discarding(directory: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """What is in a folder of ours except folders; nothing if it is a link or not there."""
+    """The files in a subfolder of mpilbm; none if it is a link or does not exist."""
     if folder.is_symlink() or not folder.is_dir():
         return []
     return [path for path in folder.iterdir() if path.is_symlink() or not path.is_dir()]
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder of ours if it is there and empty."""
+    """Remove a subfolder of mpilbm if it exists and is empty."""
     if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()

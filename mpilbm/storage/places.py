@@ -1,14 +1,23 @@
-"""Where the datasets of an HDF5 file lie, so that ranks write to them without HDF5."""
+"""HDF5 datasets with known places in the file, so that ranks can write them without HDF5."""
 
 from dataclasses import dataclass
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import h5py
+
+    from mpilbm.parallel.communicator import Communicator
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a dataset lies in its file: byte offset, shape and type."""
+    """Where a dataset is in its file: byte offset, shape and type."""
 
     offset: int
     shape: tuple[int, ...]
@@ -20,8 +29,10 @@ class Place:
         return prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
-def dataset(parent, name: str, shape, dtype):
-    """A contiguous dataset that has its place in the file at once and is never filled."""
+def dataset(
+    parent: "h5py.Group", name: str, shape: tuple[int, ...], dtype: DTypeLike
+) -> "h5py.Dataset":
+    """Create a contiguous dataset; its place is reserved at once and not filled."""
     import h5py
 
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -34,15 +45,22 @@ def dataset(parent, name: str, shape, dtype):
     return h5py.Dataset(h5py.h5d.create(parent.id, name.encode(), kind, space, plist))
 
 
-def find_places(file) -> dict[str, Place]:
-    """Name -> Place of all datasets that hold numbers in one piece."""
+def find_places(file: "h5py.File") -> dict[str, Place]:
+    """Name -> Place of all contiguous datasets of numbers."""
     import h5py
 
     found = {}
 
-    def visit(name, item):
+    def visit(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset) and item.id.get_offset() is not None:
             found[name] = Place(item.id.get_offset(), item.shape, item.dtype.str)
 
     file.visititems(visit)
     return found
+
+
+def open_parallel(path: "Path", mode: str, comm: "Communicator") -> "h5py.File":
+    """Open a file on all ranks with MPI-IO; collective."""
+    import h5py
+
+    return h5py.File(path, mode, driver="mpio", comm=comm, locking="best-effort")

@@ -1,46 +1,42 @@
-"""HDF5 files made of planes: whole or not there, and the same whoever writes them.
+"""HDF5 files made of planes, written by all ranks: complete or absent, whichever rank writes.
 
-Rank 0 makes the file with all its metadata under a temporary name; every dataset has its place in
-it from the start, plane after plane. Then the planes follow,
+Rank 0 creates the file with all its metadata under a temporary name; every dataset has its place in
+it from the start, plane after plane. Then the planes are written in one of three ways,
 
-    own     each rank writes its own planes to their places itself, on one node or a parallel file
-            system: no message carries them, and threads may do it
-    mpio    all ranks open the file and write their own planes, where h5py is built with MPI
-    root    rank 0 takes one block of planes after another from the ranks, in bounded memory,
-            and writes them to their places itself: a disk that fills up while HDF5 writes can
-            leave the library in a state in which it crashes
+    own     each rank writes its own planes to their places, on one node or a parallel file
+            system: no messages, and threads may do it
+    mpio    all ranks open the file with MPI-IO and write their own planes, where h5py is built
+            with MPI
+    root    rank 0 receives one block of planes after another from the ranks, in bounded memory,
+            and writes them to their places; not by HDF5, since a disk that fills up while HDF5
+            writes can leave the library in a state in which it crashes
 
 and rank 0 appends a digest of all bytes, syncs the file and renames it.
 """
 
-import errno
-import os
-import shutil
-from collections.abc import Callable
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from mpilbm.errors import FileSystemError, MpilbmError
+from mpilbm.errors import MpilbmError
 from mpilbm.parallel.agree import on_root, together
-from mpilbm.storage.files import fresh, partial_of, sync
-from mpilbm.storage.places import Place, find_places
-from mpilbm.storage.seal import Seal
-from mpilbm.system.file_digest import DamagedFileError, verify
+from mpilbm.parallel.communicator import Communicator, MessagePassing
+from mpilbm.parallel.slabs import Slab
+from mpilbm.storage.file_system import best_writer
+from mpilbm.storage.files import system_errors
+from mpilbm.storage.partial_file import Describe, PartialFile
+from mpilbm.storage.places import Place, open_parallel
+
+if TYPE_CHECKING:
+    import h5py
 
 BLOCK_BYTES = 64 << 20
-METADATA_BYTES = 1 << 20
 
-
-def plane_file(path, comm, slabs, describe: Callable, writer: str) -> "PlaneFile":
-    """A file to write: `describe(h5file)` makes its groups, attributes and, by `dataset`, datasets.
-
-    `writer` is "own", "mpio" or "root" (see file_system.best_writer). Use it as a context manager:
-    without `commit()` nothing of the file is left.
-    """
-    kinds = {"own": OwnFile, "mpio": CollectiveFile, "root": RootFile}
-    return kinds[writer](path, comm, slabs, describe)
+Block = Callable[[int, int], np.ndarray]  # (begin, end) -> local planes begin..end
 
 
 def blocks(planes: int, plane_bytes: int) -> list[tuple[int, int]]:
@@ -49,198 +45,180 @@ def blocks(planes: int, plane_bytes: int) -> list[tuple[int, int]]:
     return [(begin, min(begin + count, planes)) for begin in range(0, planes, count)]
 
 
+class PlaneFiles:
+    """Creates the plane files of a run in its folder, all in the best way that is possible there.
+
+    `slabs` are those of all ranks.
+    """
+
+    def __init__(self, directory: Path, comm: Communicator, slabs: Sequence[Slab]):
+        self.directory, self.comm, self.slabs = Path(directory), comm, slabs
+
+    @cached_property
+    def writer(self) -> str:
+        """The way: "own", "mpio" or "root"; collective at the first use."""
+        return best_writer(self.comm, self.directory)
+
+    @property
+    def in_threads(self) -> bool:
+        """Whether threads may write the planes of their rank, see OwnFile.store."""
+        return self.writer == "own"
+
+    def create(self, name: str, describe: Describe) -> "PlaneFile":
+        """A file to write, as a context manager: without `commit()` it is removed. Collective.
+
+        `describe(h5file)` creates its groups, attributes and, by `places.dataset`, its datasets.
+        """
+        kinds = {"own": OwnFile, "mpio": CollectiveFile, "root": RootFile}
+        return kinds[self.writer](self.directory / name, self.comm, self.slabs, describe)
+
+    def create_own(self, name: str, describe: Describe) -> "OwnFile":
+        """As `create`, if `in_threads`."""
+        return OwnFile(self.directory / name, self.comm, self.slabs, describe)
+
+
 class PlaneFile:
-    """What all writers share: making, syncing, renaming, removing. FileSystemError on failure."""
+    """A file that all ranks write together. Raises FileSystemError on all of them."""
 
-    def __init__(self, path, comm, slabs, describe):
-        self.path = Path(path)
-        self.partial = partial_of(self.path)
-        self.comm, self.slabs, self.slab = comm, slabs, slabs[comm.rank]
+    def __init__(self, path: Path, comm: Communicator, slabs: Sequence[Slab], describe: Describe):
+        self.path, self.comm, self.slabs, self.slab = path, comm, slabs, slabs[comm.rank]
+        self.file, self._sealed = PartialFile(path, self.slab.shape[0]), False
         try:
-            self.places = on_root(comm, self._make, describe)
+            self.file.use(on_root(comm, self.file.create, describe))
         except BaseException:
-            self.__exit__(None, None, None)
+            self.discard()
             raise
-        self._digest, self._sealed = Seal(self.places, self.slab.shape[0]), False
 
-    def _make(self, describe) -> dict[str, Place]:
-        import h5py
-
-        self._refuse_full_disk(METADATA_BYTES)
-        with system_errors(self.path):
-            fresh(self.partial).close()  # HDF5 would follow a link
-            with h5py.File(self.partial, "w", locking="best-effort") as file:
-                describe(file)
-                places = find_places(file)
-            status = os.stat(self.partial)
-        self._refuse_full_disk(status.st_size - status.st_blocks * 512)
-        return places
-
-    def _refuse_full_disk(self, needed: int):
-        if shutil.disk_usage(self.path.parent).free < needed:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove the file unless it is committed; waits for no other rank."""
         if self.comm.rank == 0:
-            self.partial.unlink(missing_ok=True)
+            self.file.remove()
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """The places of the datasets."""
+        return self.file.places
 
     def own_planes(self) -> tuple[int, int]:
-        """The global planes that this rank wrote to the disk."""
+        """The planes of the box that this rank writes to the disk."""
         return (self.slab.begin, self.slab.end)
 
     def plane_bytes(self, name: str) -> int:
         """Bytes of one plane of a dataset."""
-        return self.places[name].bytes // self.slab.shape[0]
+        return self.file.plane_bytes(name)
 
-    def put(self, name: str, values):
-        """Write a whole small dataset from rank 0's array."""
-        on_root(self.comm, self._put, name, values)
+    def write(self, name: str, block: Block) -> None:
+        """Fill a dataset: `block(begin, end)` returns local planes, (end - begin, …). Collective.
 
-    def _put(self, name: str, values):
-        view = self._bytes(name, values)
-        self._digest.note_whole(name, view)
-        self._write_at(self.places[name].offset, view)
+        `end` is at most `blocks` of a plane's bytes after `begin`.
+        """
+        raise NotImplementedError
 
-    def _store(self, name: str, plane: int, data):
-        """Write whole planes of a dataset, from the global `plane` on."""
-        view = self._bytes(name, data)
-        self._digest.note(name, plane, view)
-        self._write_at(self.places[name].offset + plane * self.plane_bytes(name), view)
+    def put(self, name: str, values: Any) -> None:
+        """Write a whole small dataset from rank 0's array; collective."""
+        on_root(self.comm, self.file.put, name, values)
 
-    def _bytes(self, name: str, data) -> memoryview:
-        flat = np.ascontiguousarray(data, self.places[name].dtype).reshape(-1)
-        return memoryview(flat.view(np.uint8))
-
-    def _write_at(self, place: int, view):
-        with system_errors(self.path):
-            number = os.open(self.partial, os.O_WRONLY)
-            try:
-                done = 0
-                while done < len(view):
-                    done += os.pwrite(number, view[done:], place + done)
-            finally:
-                os.close(number)
-
-    def seal(self):
+    def seal(self) -> None:
         """Append the digest, when all ranks have written everything; collective."""
         if not self._sealed:
-            self._digest.gather(self.comm, *self.own_planes())
-            on_root(self.comm, self._append_digest)
+            self.file.digest.gather(self.comm, *self.own_planes())
+            on_root(self.comm, self.file.append_digest)
             self._sealed = True
 
-    def _append_digest(self):
-        with system_errors(self.path), open(self.partial, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            self._write_at(size, memoryview(self._digest.trailer(file.fileno(), size)))
-
-    def read_back(self):
-        """Seal the file and compare what is in it with what was to be written; collective."""
+    def read_back(self) -> None:
+        """Seal the file and compare its content with what was to be written; collective."""
         self.seal()
-        together(self.comm, self._read_back)
+        together(self.comm, self.file.verify, *self.own_planes(), self.comm.rank == 0)
 
-    def _read_back(self):
-        import h5py
-
-        try:
-            verify(self.partial, *self.own_planes(), self.slab.shape[0])
-            if self.comm.rank == 0:
-                with (
-                    system_errors(self.path),
-                    h5py.File(self.partial, "r", locking="best-effort") as file,
-                ):
-                    found = find_places(file)
-                if found != self.places:
-                    raise DamagedFileError("its datasets are not where they were created")
-        except DamagedFileError as error:
-            raise FileSystemError(
-                f"{self.path}: reading it back gives other bytes than were written: {error}; "
-                "earlier files are kept; check the disk, or write to another one with --output"
-            ) from None
-
-    def commit(self):
+    def commit(self) -> None:
         """Seal the file and rename it to its name, when all of it is on the disk; collective."""
         self.seal()
-        on_root(self.comm, self._commit)
-
-    def _commit(self):
-        sync(self.partial)
-        os.replace(self.partial, self.path)
-        sync(self.path.parent)
+        on_root(self.comm, self.file.publish)
 
 
 class RootFile(PlaneFile):
     """Rank 0 writes; the other ranks send it their planes, a block at a time."""
 
     def own_planes(self) -> tuple[int, int]:
-        """The global planes that this rank wrote to the disk."""
+        """All planes on rank 0, none on the others."""
         return (0, self.slab.shape[0] if self.comm.rank == 0 else 0)
 
-    def write(self, name: str, block: Callable):
-        """Fill a dataset: `block(begin, end)` gives local planes, (end - begin, …)."""
-        together(self.comm, self._write, name, self.plane_bytes(name), block)
+    def write(self, name: str, block: Block) -> None:
+        """As in PlaneFile."""
+        together(self.comm, self._write, name, block)
 
-    def _write(self, name, plane_bytes, block):
-        error, dtype = None, self.places[name].dtype
+    def _write(self, name: str, block: Block) -> None:
+        failure = None
+        plane_bytes, dtype = self.plane_bytes(name), np.dtype(self.places[name].dtype)
         for slab in self.slabs:
             for begin, end in blocks(slab.planes, plane_bytes):
-                data = self._collect(slab, block, begin, end, dtype, plane_bytes)
-                if data is None or error is not None:
-                    continue  # after an error the ranks still get rid of what they send
+                local = slab.rank == self.comm.rank
+                data = np.ascontiguousarray(block(begin, end), dtype) if local else None
+                data = self._collect(slab.rank, data, (end - begin) * plane_bytes)
+                if data is None or failure is not None:
+                    continue  # after an error the other ranks still complete their sends
                 try:
-                    self._store(name, slab.begin + begin, data)
-                except OSError as found:
-                    error = found
-        if error is not None:
-            raise error
+                    self.file.store(name, slab.begin + begin, data.view(dtype))
+                except OSError as error:
+                    failure = error
+        if failure is not None:
+            raise failure
 
-    def _collect(self, slab, block, begin, end, dtype, plane_bytes):
-        """A block of a slab on rank 0, None on the others."""
-        rank, data = self.comm.rank, None
-        if rank == slab.rank:
-            data = np.ascontiguousarray(block(begin, end), dtype).reshape(-1)
-        if rank == slab.rank != 0:
-            self.comm.Send(data.view(np.uint8), dest=0)
-        elif rank == 0 != slab.rank:
-            data = np.empty((end - begin) * plane_bytes, np.uint8)
-            self.comm.Recv(data, source=slab.rank)
-            data = data.view(dtype)
-        return data if rank == 0 else None
+    def _collect(self, owner: int, data: np.ndarray | None, size: int) -> np.ndarray | None:
+        """The bytes of a block of the rank `owner` on rank 0; None on the others."""
+        sent = None if data is None else data.reshape(-1).view(np.uint8)
+        if owner == 0 or self.comm.rank not in (0, owner):
+            return sent
+        comm = cast(MessagePassing, self.comm)
+        if sent is not None:
+            comm.Send(sent, dest=0)
+            return None
+        received = np.empty(size, np.uint8)
+        comm.Recv(received, source=owner)
+        return received
 
 
 class OwnFile(PlaneFile):
     """Each rank writes its own planes to their places."""
 
-    def write(self, name: str, block: Callable):
-        """As in RootFile."""
+    def write(self, name: str, block: Block) -> None:
+        """As in PlaneFile."""
         together(self.comm, self._write, name, block)
 
-    def _write(self, name, block):
+    def _write(self, name: str, block: Block) -> None:
         for begin, end in blocks(self.slab.planes, self.plane_bytes(name)):
             self.store(name, begin, block(begin, end))
 
-    def store(self, name: str, begin: int, data):
-        """Write local planes from `begin` on; for one rank, in any thread, before the commit."""
-        self._store(name, self.slab.begin + begin, data)
+    def store(self, name: str, begin: int, data: np.ndarray) -> None:
+        """Write local planes from `begin` on; of this rank only, in any thread, before `commit`."""
+        self.file.store(name, self.slab.begin + begin, data)
 
-    def flush(self):
-        """Have what this rank wrote on the disk; in any thread."""
-        with system_errors(self.path):
-            sync(self.partial)
+    def flush(self) -> None:
+        """Write the part of this rank to the disk; in any thread."""
+        self.file.flush()
 
-    def commit(self):
+    def commit(self) -> None:
         """As in PlaneFile, when the parts of all ranks are on the disk."""
         together(self.comm, self.flush)
         super().commit()
 
 
 class CollectiveFile(PlaneFile):
-    """All ranks write their own planes into the one file (MPI-IO)."""
+    """All ranks write their own planes with MPI-IO."""
 
-    def write(self, name: str, block: Callable):
-        """As in RootFile. Opening and closing are collective, the writes are not."""
+    def write(self, name: str, block: Block) -> None:
+        """As in PlaneFile. Opening and closing are collective, the writes are not."""
         file = together(self.comm, self._open)
         try:
             together(self.comm, self._write, name, file[name], block)
@@ -249,42 +227,20 @@ class CollectiveFile(PlaneFile):
             raise
         together(self.comm, self._close, file)
 
-    def _open(self):
+    def _open(self) -> "h5py.File":
         with system_errors(self.path):
-            return open_parallel(self.partial, "r+", self.comm)
+            return open_parallel(self.file.partial, "r+", self.comm)
 
-    def _write(self, name, target, block):
+    def _write(self, name: str, target: "h5py.Dataset", block: Block) -> None:
         axis = next(k for k, n in enumerate(target.shape) if n == self.slab.shape[0])
         for begin, end in blocks(self.slab.planes, self.plane_bytes(name)):
-            here = (slice(None),) * axis + (slice(self.slab.begin + begin, self.slab.begin + end),)
+            first, last = self.slab.begin + begin, self.slab.begin + end
             shape = (*target.shape[:axis], end - begin, *target.shape[axis + 1 :])
             data = np.ascontiguousarray(block(begin, end), target.dtype)
-            self._digest.note(name, self.slab.begin + begin, data.reshape(-1).view(np.uint8).data)
+            self.file.digest.note(name, first, data.reshape(-1).view(np.uint8).data)
             with system_errors(self.path):
-                target[here] = data.reshape(shape)
+                target[(*[slice(None)] * axis, slice(first, last))] = data.reshape(shape)
 
-    def _close(self, file):
+    def _close(self, file: "h5py.File") -> None:
         with system_errors(self.path):
             file.close()
-
-
-@contextmanager
-def system_errors(path):
-    """Errors of HDF5 as those of the system: OSError with number, text and file."""
-    try:
-        yield
-    except (OSError, RuntimeError) as error:
-        number = getattr(error, "errno", None) or _number_in(str(error)) or errno.EIO
-        raise OSError(number, os.strerror(number), str(path)) from error
-
-
-def _number_in(text: str) -> int | None:
-    _, found, rest = text.partition("errno = ")
-    return int(rest.split(",")[0]) if found else None
-
-
-def open_parallel(path, mode, comm):
-    """A file that all ranks open together, by MPI-IO."""
-    import h5py
-
-    return h5py.File(path, mode, driver="mpio", comm=comm, locking="best-effort")

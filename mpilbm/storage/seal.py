@@ -1,21 +1,24 @@
-"""The digest of a file made of planes, from the bytes in memory that were to be written."""
+"""The digest of a file of planes, computed from the bytes in memory that were to be written."""
 
 import zlib
 
 import numpy as np
 
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.storage.places import Place
 from mpilbm.system.file_digest import Extent, piece_sums, trailer
 
 
 class Seal:
-    """Collects the crc32 of what this rank writes; `places` and `planes` as in planes.py.
+    """Collects the crc32 of what this rank writes to the datasets `places` of so many planes.
 
-    A dataset written by planes has a crc32 for each plane, one written whole has one. The rest of
-    the file, which HDF5 wrote, is read to compute its crc32.
+    A dataset written plane by plane has a crc32 for each plane, a dataset written at once has one.
+    The rest of the file, which HDF5 wrote, is read to compute its crc32.
     """
 
-    def __init__(self, places: dict, planes: int):
-        self.places, self.planes, self.sums = places, planes, {}
+    def __init__(self, places: dict[str, Place], planes: int):
+        self.places, self.planes = places, planes
+        self.sums: dict[str, np.ndarray] = {}
 
     def note(self, name: str, plane: int, view: memoryview) -> None:
         """`view` holds the bytes of whole planes from `plane` on; in any thread."""
@@ -28,8 +31,8 @@ class Seal:
         """`view` holds the bytes of the whole dataset."""
         self.sums[name] = np.array([zlib.crc32(view)], np.uint32)
 
-    def gather(self, comm, begin: int, end: int) -> None:
-        """Rank 0 gets the sums of all planes; each rank has those of planes begin..end."""
+    def gather(self, comm: Communicator, begin: int, end: int) -> None:
+        """Collect the sums of all planes on rank 0; each rank has those of planes begin..end."""
         own = {name: sums[begin:end] for name, sums in self.sums.items() if self._by_planes(name)}
         parts = comm.gather(own)
         if parts is None:
@@ -41,10 +44,12 @@ class Seal:
         return len(self.sums[name]) == self.planes
 
     def trailer(self, number: int, size: int) -> bytes:
-        """What to append to the file of `size` bytes that is open as `number`; on rank 0."""
-        extents, sums, end = [], [], 0
+        """The bytes to append to the file of `size` bytes with this descriptor; on rank 0."""
+        extents: list[Extent] = []
+        sums: list[np.ndarray] = []
+        end = 0
 
-        def rest(until: int):
+        def rest(until: int) -> None:
             if end < until:
                 extents.append(Extent(end, 1, until - end))
                 sums.append(piece_sums(number, extents[-1], range(1)))

@@ -1,17 +1,30 @@
-"""Planes of a staggered lattice at all nodes of the box, for files that know no such lattice."""
+"""Planes of a staggered lattice, filled in at all nodes of the box for files on regular grids."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from mpilbm.physics.lattices import Lattice
 
-def filled(lattice, values, solid, plane: int, wraps: tuple[bool, bool], rest: float = 0):
-    """Values (n, rows, nx[, k]) of stored cells -> (n, rows, 2 nx[, k]), and which are solid.
+
+def filled(
+    lattice: "Lattice",
+    values: np.ndarray,
+    solid: np.ndarray,
+    plane: int,
+    wraps: tuple[bool, bool],
+    rest: float = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values (n, rows, nx[, k]) of stored cells -> (n, rows, 2 nx[, k]), and a mask of solid nodes.
 
     `solid`: bool (n, rows, nx); `plane`: number of the first plane in the box; `wraps`: whether x
-    and y are periodic. A node that is not stored takes the mean of its neighbours at x - 1 and
-    x + 1, which is exact for linear fields; where one of them is solid or beyond a wall, that of
-    those at y - 1 and y + 1; else that of whichever of the four are fluid. Where fewer than half of
-    them are it is solid, and `rest` is its value: so flat faces of bodies are where they are. All
-    lies in one plane, so that the cut does not show.
+    and y are periodic. A node that is not stored gets the mean of its neighbours at x - 1 and
+    x + 1, which is exact for linear fields. If one of them is solid or beyond a wall, it gets the
+    mean of those at y - 1 and y + 1, else the mean of those of the four that are fluid. If fewer
+    than half of them are fluid, the node is solid and has the value `rest`; flat faces of bodies
+    thus keep their places. All neighbours are in the same plane, so that the result does not depend
+    on how the box is split into slabs.
     """
     planes, rows, nx, *components = values.shape
     kind = np.result_type(values, np.float32)
@@ -35,15 +48,18 @@ def filled(lattice, values, solid, plane: int, wraps: tuple[bool, bool], rest: f
     return full.reshape(planes, rows, 2 * nx, *components), ~fluid[..., 0]
 
 
-def _beside(full, fluid, axis: int, wraps: bool) -> tuple:
-    """Values before and after along an axis, and whether these are fluid, of all nodes."""
-    return np.roll(full, 1, axis), np.roll(full, -1, axis), *_there(fluid, axis, wraps)
+def _beside(
+    full: np.ndarray, fluid: np.ndarray, axis: int, wraps: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The values before and after each node along an axis, and whether these nodes are fluid."""
+    low, high = _there(fluid, axis, wraps)
+    return np.roll(full, 1, axis), np.roll(full, -1, axis), low, high
 
 
-def _there(fluid, axis: int, wraps: bool) -> list:
-    """Whether what is before, and after, along an axis is fluid."""
-    there = [np.roll(fluid, step, axis) for step in (1, -1)]
+def _there(fluid: np.ndarray, axis: int, wraps: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Whether the nodes before and after each node along an axis are fluid."""
+    low, high = np.roll(fluid, 1, axis), np.roll(fluid, -1, axis)
     if not wraps:
-        for side, end in zip(there, (0, -1), strict=True):
-            np.moveaxis(side, axis, 0)[end] = False
-    return there
+        np.moveaxis(low, axis, 0)[0] = False
+        np.moveaxis(high, axis, 0)[-1] = False
+    return low, high

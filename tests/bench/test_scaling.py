@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from test_cli import call, refused
 
-from mpilbm.bench import link, scaling_model, scaling_report
+from mpilbm.bench import exchange_time, scaling_model, scaling_report
 from mpilbm.bench.scaling import Scaling
 from mpilbm.bench.scaling_model import Model
 from mpilbm.bench.variants import Series, tomllib
@@ -75,14 +75,14 @@ def test_a_rank_alone_keeps_the_device_that_it_has_among_all():
 
 def test_the_fit_finds_the_line_that_points_lie_on():
     points = [(n, 5e-6 + n / 2e11) for n in (2**11, 2**16, 2**21, 2**27)]
-    latency, bandwidth = link.fit(points)
+    latency, bandwidth = exchange_time.fit(points)
     assert latency == pytest.approx(5e-6)
     assert bandwidth == pytest.approx(2e11)
 
 
 def test_noise_gives_no_negative_numbers():
     for times in ([3e-5, 2e-5, 1e-5], [1e-9, 1e-5, 1.2e-2]):
-        latency, bandwidth = link.fit(list(zip([2**10, 2**16, 2**22], times, strict=True)))
+        latency, bandwidth = exchange_time.fit(list(zip([2**10, 2**16, 2**22], times, strict=True)))
         assert latency >= 0
         assert bandwidth > 0
 
@@ -92,7 +92,7 @@ def test_exchanges_in_streams_are_timed_without_a_wait_of_the_host_in_between():
     comm = SimpleNamespace(barrier=lambda: told.append("all"), allgather=lambda value: [value])
     device = SimpleNamespace(synchronize=lambda: told.append("wait"))
     exchange = SimpleNamespace(start=told.append, arrival=lambda: len(told))
-    assert link._seconds(exchange, comm, device) > 0
+    assert exchange_time._seconds(exchange, comm, device) > 0
     assert told == ["wait", "all", None, 3, 4, 5, 6, "wait"]
 
 
@@ -100,7 +100,9 @@ def a_model(weak, **more):
     """512^3 cells of 152 bytes at 4 TB/s, faces of 10.5 MB at 100 GB/s."""
     numbers = {"planes": 512, "plane_cells": 2.0**18, "plane_fluid": 2.0**18}
     numbers |= {"bytes_per_update": 152, "copy": 4e12, "overhead": 5e-6}
-    return Model(weak, **(numbers | {"face_bytes": 1e7, "latency": 1e-5, "bandwidth": 1e11} | more))
+    return Model(
+        weak=weak, **(numbers | {"face_bytes": 1e7, "latency": 1e-5, "bandwidth": 1e11} | more)
+    )
 
 
 def test_a_hidden_exchange_costs_nothing():

@@ -233,7 +233,9 @@ def test_directory_of_a_run_that_goes_on(folder):
         finally:
             running.send_signal(signal.SIGTERM)
             errors = running.communicate(timeout=60)[1].decode()
-    told(running.returncode, errors, 4, r"stopped at step \d+ by SIGTERM; go on from .*--restart")
+    told(
+        running.returncode, errors, 4, r"stopped at step \d+ by SIGTERM; continue from .*--restart"
+    )
     assert json.loads(status.read_text())["status"] == "stopped"
 
 

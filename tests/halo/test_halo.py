@@ -173,8 +173,8 @@ def test_the_probe_compares_every_value(spoil):
 
 MEASURING = """
 import sys
-from mpilbm.bench import pingpong
-pingpong.measure.__defaults__ = ((8, 4096),)
+from mpilbm.bench import exchange_time
+exchange_time.pingpong.__defaults__ = ((8, 4096),)
 sys.argv[1:] = ["info", "--probe", "--json", "ways.json"]
 from mpilbm.cli import main
 main()

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from mpilbm.bench.pingpong import Way, deliver, lines, measure, way
+from mpilbm.bench.exchange_time import Route, pingpong, route
+from mpilbm.bench.pingpong_report import deliver, lines
 from mpilbm.parallel import ranks
 from mpilbm.registry import make
 
@@ -15,7 +16,7 @@ SIZES = (8, 4096)
 @pytest.mark.mpi(min_size=2)
 def test_the_first_and_the_last_rank_measure():
     comm = ranks.world()
-    found = measure(comm, SIZES)
+    found = pingpong(comm, SIZES)
     assert len(found) == (comm.rank in (0, comm.size - 1))
     for each in found:
         assert (each.halo, each.memory, each.sizes) == ("direct", "host", SIZES)
@@ -30,14 +31,14 @@ def test_a_way_that_is_refused_says_why():
     pair = comm.Split(comm.rank < 2)
     device = make("backends", "cpu").open()
     if comm.rank < 2:
-        assert min(way("staged", "host", pair, device, SIZES).seconds) > 0
+        assert min(route("staged", "host", pair, device, SIZES).seconds) > 0
         for name in ("nccl", "cuda_ipc"):
-            assert "the ranks run on CPUs" in way(name, "GPU", pair, device, SIZES).problem
+            assert "the ranks run on CPUs" in route(name, "GPU", pair, device, SIZES).problem
     pair.Free()
 
 
 def test_the_table_and_the_file_hold_the_figures(tmp_path, capsys):
-    found = [Way("direct", "host", SIZES, (2e-6, 1e-5)), Way("nccl", "GPU", problem="no GPU")]
+    found = [Route("direct", "host", SIZES, (2e-6, 1e-5)), Route("nccl", "GPU", problem="no GPU")]
     text = lines(found)
     assert "| 4096 | 10 | 0.41 |" in text
     assert "direct, host memory: latency 2 µs, bandwidth 0.41 GB/s" in text

@@ -105,7 +105,7 @@ def test_metadata_that_reads_back_wrong_is_seen(tmp_path, monkeypatch):
     original = PlaneFile.seal
 
     def seal(file):
-        flip(file.partial, file.partial.read_bytes().index(b"fluid\0"))
+        flip(file.file.partial, file.file.partial.read_bytes().index(b"fluid\0"))
         original(file)
 
     monkeypatch.setattr(PlaneFile, "seal", seal)

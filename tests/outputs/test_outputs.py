@@ -16,7 +16,7 @@ from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.outputs.totals import add_planes
 from mpilbm.registry import names
-from mpilbm.storage import directory, planes
+from mpilbm.storage import directory, files, lock, planes
 
 # ------------------------------------------------------------------------------------- snapshot
 
@@ -93,7 +93,7 @@ def test_disk_too_small_for_a_file_is_seen_before_hdf5_writes(tmp_path, monkeypa
 
 @pytest.mark.parametrize(("text", "number"), [("write failed: errno = 27, x", 27), ("", errno.EIO)])
 def test_errors_of_hdf5_become_those_of_the_system(text, number):
-    with pytest.raises(OSError, match=r"file\.h5") as told, planes.system_errors("file.h5"):
+    with pytest.raises(OSError, match=r"file\.h5") as told, files.system_errors("file.h5"):
         raise RuntimeError(text)
     assert told.value.errno == number
 
@@ -185,9 +185,9 @@ def test_a_directory_in_use_is_refused_and_a_dead_lock_taken_over(tmp_path):
         claim(tmp_path / "new", overwrite=True)
     folder.release()
     assert not (tmp_path / "new").exists()
-    (tmp_path / directory.LOCK).write_text('{"pid": 4194999, "host": "gone"}')
+    (tmp_path / lock.LOCK).write_text('{"pid": 4194999, "host": "gone"}')
     folder = claim(tmp_path)
-    assert folder.notes == ["took over the lock of process 4194999 on gone, which is gone"]
+    assert folder.notes == ["took over the lock of process 4194999 on gone, which has ended"]
     folder.release()
     assert not list(tmp_path.iterdir())
 
@@ -196,7 +196,7 @@ def test_without_locks_of_the_system_the_process_decides(tmp_path, monkeypatch):
     def none(*arguments):
         raise OSError(errno.ENOLCK, "no locks")
 
-    monkeypatch.setattr(directory.fcntl, "flock", none)
+    monkeypatch.setattr(lock.fcntl, "flock", none)
     claim(tmp_path)
     with pytest.raises(CommandError, match="in use"):
         claim(tmp_path)

@@ -160,6 +160,6 @@ def test_a_signal_to_the_launcher_ends_all_ranks_with_code_4(tmp_path):
     finally:
         process.kill()
     assert process.returncode == summary(tmp_path)["exit_code"] == 4
-    assert errors.count("by SIGUSR1; go on from") == 1
+    assert errors.count("by SIGUSR1; continue from") == 1
     ((step, _),) = existing(tmp_path / "out")
     assert step == summary(tmp_path)["steps"] > 0

@@ -196,7 +196,10 @@ def test_going_back_restores_all_that_the_next_steps_depend_on(tmp_path, name):
     solver, _ = build_solver(case, Serial())
     solver.initialise()
     slabs = tuple(split(case.shape, 1, True))
-    kept = LastGood(Context(case, slabs[0], slabs, Serial(), solver, tmp_path))
+    context = Context(
+        case=case, slab=slabs[0], slabs=slabs, comm=Serial(), solver=solver, directory=tmp_path
+    )
+    kept = LastGood(context)
 
     def everything():
         values = [solver.read_state(group.label, 0, solver.slab.planes) for group in
@@ -210,7 +213,7 @@ def test_going_back_restores_all_that_the_next_steps_depend_on(tmp_path, name):
         solver.advance(5)
         expected = everything()
         solver.advance(3)
-        kept._go_back(start + 5)
+        kept._go_back(start, start + 5)
         assert solver.steps == start + 5
         for a, b in zip(everything(), expected, strict=True):
             np.testing.assert_array_equal(a, b)

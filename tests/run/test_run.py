@@ -150,7 +150,9 @@ def test_a_restart_behind_the_last_step_does_nothing(tmp_path, capsys):
     assert go(flow(steps=20), tmp_path, restart="auto") == "done"
     assert monitor(tmp_path) == before
     told = capsys.readouterr().err
-    assert "going on from step 30\nnothing is left to do: run.steps = 20 counts from step 0" in told
+    assert (
+        "continuing from step 30\nnothing is left to do: run.steps = 20 counts from step 0" in told
+    )
 
 
 @pytest.mark.parametrize("how", ["cut short", "bit"])
@@ -162,7 +164,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_taken(tmp_path, capsys,
     told = capsys.readouterr().err
     assert f"warning: {newest}" in told
     assert "; trying the previous one" in told
-    assert "going on from step 20" in told
+    assert "continuing from step 20" in told
     assert "is later" not in told
     assert np.array_equal(state(tmp_path), whole)
 

@@ -66,12 +66,12 @@ def test_the_limit_leaves_time_for_an_output_as_long_as_one_before():
 @pytest.mark.parametrize(
     ("walltime", "end", "left", "whose"),
     [
-        (None, None, float("inf"), ""),
+        (None, None, None, None),
         (50, None, 50, "wall-time limit of 50 s"),
         (50, 600, 50, "wall-time limit of 50 s"),
         (5000, 600, 607, "time limit of the SLURM job"),
         (None, 600, 607, "time limit of the SLURM job"),
-        (None, -1, float("inf"), ""),  # of a job that is over
+        (None, -1, None, None),  # of a job that is over
     ],
 )
 def test_the_earlier_limit_counts(monkeypatch, walltime, end, left, whose):
@@ -79,7 +79,7 @@ def test_the_earlier_limit_counts(monkeypatch, walltime, end, left, whose):
     clock.wall = 7.0
     monkeypatch.setattr(time, "time", lambda: 1e9)
     environment = {} if end is None else {"SLURM_JOB_END_TIME": str(10**9 + end)}
-    assert time_limit(walltime, clock, environment) == (left, whose)
+    assert time_limit(walltime, clock, environment) == (None if left is None else (left, whose))
 
 
 def test_the_end_of_the_slurm_job_leaves_a_checkpoint(tmp_path, monkeypatch):

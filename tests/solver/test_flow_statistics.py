@@ -110,7 +110,7 @@ def test_damaged_sums_are_seen_before_a_checkpoint_is_chosen(tmp_path, capsys):
     with pytest.raises(CaseError, match=r"is damaged: bytes .* have a wrong checksum"):
         run(flow("D3Q19", outputs), Serial(), tmp_path, restart=path)
     run(flow("D3Q19", outputs), Serial(), tmp_path, restart="auto")
-    assert "going on from step 4" in capsys.readouterr().err
+    assert "continuing from step 4" in capsys.readouterr().err
     assert datasets(tmp_path / "statistics_z_000000009.h5")[1]["samples"] == 3
 
 

@@ -114,7 +114,10 @@ def make_context(directory, case=None, comm=None, first_step=0, steps=0):
     slabs = split(case.shape, comm.size, True)
     slab = slabs[comm.rank]
     solver = FakeSolver(case, slab, steps)
-    return Context(case, slab, slabs, comm, solver, directory, first_step)
+    return Context(
+        case=case, slab=slab, slabs=slabs, comm=comm, solver=solver, directory=directory,
+        first_step=first_step,
+    )  # fmt: skip
 
 
 def flip(path, place: int, bit: int = 0):

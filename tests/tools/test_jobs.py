@@ -226,7 +226,7 @@ def test_a_chain_goes_on_until_all_steps_are_done(slurm):
     assert code == 0, said
     assert [call.split()[0] for call in called] == ["srun", "scontrol", "srun"]
     assert called[1] == "scontrol requeue 17"
-    assert "going on from step" in said
+    assert "continuing from step" in said
     found = summary(folder / "small.out")
     assert (found["status"], found["steps"]) == ("done", 40000)
 

@@ -1,0 +1,134 @@
+"""The lock file of an output folder: at most one run writes to a folder at a time."""
+
+import fcntl
+import json
+import os
+import socket
+import stat
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from mpilbm.errors import CommandError
+
+LOCK = "mpilbm.lock"
+MOST_LOCK = 4096  # bytes
+
+
+class Holder(NamedTuple):
+    """The process that a lock file names."""
+
+    pid: int
+    host: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs; False for processes of other hosts, where this is unknown."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        return True
+
+
+class FolderLock:
+    """A lock of the system (flock) on a file in a folder, which ends when the process ends.
+
+    The file contains the process and the host, for the reader and for file systems without locks.
+    """
+
+    def __init__(self, directory: Path):
+        self.directory, self.path = directory, directory / LOCK
+        self._file: IO[str] | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this process holds the lock."""
+        return self._file is not None
+
+    def take(self) -> Holder | None:
+        """Lock the folder; returns a previous holder that ended without releasing it.
+
+        Raises CommandError if another process holds the lock or the file is no lock file.
+        """
+        while True:
+            file = _open(self.path)
+            previous = self._lock(file)
+            if self.path.exists() and os.path.samestat(os.fstat(file.fileno()), self.path.lstat()):
+                break
+            file.close()  # its holder has removed it in between
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+        file.flush()
+        self._file = file
+        return previous
+
+    def _lock(self, file: IO[str]) -> Holder | None:
+        """Lock the open file; returns the holder that it names, which has ended."""
+        file.seek(0)
+        text = file.read().strip("\0")  # which a power failure may leave
+        holder = _holder(text)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = False
+        except BlockingIOError:
+            held = True
+        except OSError:  # a file system without locks
+            held = holder is not None and holder.alive
+        if held:
+            file.close()
+            raise CommandError(
+                f"{self.directory} is in use by {holder or 'another process'}; wait for it, or "
+                "write elsewhere with --output DIR"
+            )
+        if text and not holder:
+            file.close()
+            raise _no_lock(self.path)
+        return holder
+
+    def remove(self) -> None:
+        """Remove the lock file; the lock remains until `close`."""
+        self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """End the lock."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _open(path: Path) -> IO[str]:
+    """The lock file, open for reading and writing; CommandError if it is another file."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        number = os.open(path, flags, 0o666)
+    except OSError as error:
+        if path.is_symlink() or path.is_dir():
+            raise _no_lock(path) from error
+        raise
+    status = os.fstat(number)
+    ours = stat.S_ISREG(status.st_mode) and status.st_nlink <= 1 and status.st_size < MOST_LOCK
+    if not ours:
+        os.close(number)
+        raise _no_lock(path)
+    return open(number, "r+", errors="replace")
+
+
+def _no_lock(path: Path) -> CommandError:
+    return CommandError(f"{path} is no lock file of mpilbm; move it to another place")
+
+
+def _holder(text: str) -> Holder | None:
+    """The process that the text of a lock file names; None if it names none."""
+    try:
+        found = json.loads(text)
+        return Holder(int(found["pid"]), found["host"])
+    except (ValueError, TypeError, KeyError):
+        return None

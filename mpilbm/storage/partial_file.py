@@ -1,0 +1,135 @@
+"""One file of planes under its temporary name: created by HDF5, filled by writes at known places.
+
+Nothing here is collective: `planes` decides which rank calls what.
+"""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mpilbm.errors import FileSystemError
+from mpilbm.storage.files import fresh, partial_of, sync, system_errors
+from mpilbm.storage.places import Place, find_places
+from mpilbm.storage.seal import Seal
+from mpilbm.system.file_digest import DamagedFileError, verify
+
+if TYPE_CHECKING:
+    import h5py
+
+METADATA_BYTES = 1 << 20
+
+Describe = Callable[["h5py.File"], None]  # creates groups, attributes and datasets
+
+
+class PartialFile:
+    """The file `path` of so many planes, written as `path.partial` until `publish`."""
+
+    def __init__(self, path: Path, planes: int):
+        self.path, self.partial, self.planes = path, partial_of(path), planes
+        self.places: dict[str, Place] = {}
+        self.digest = Seal({}, planes)
+
+    def create(self, describe: Describe) -> dict[str, Place]:
+        """Create the file with all its metadata; returns the places of its datasets.
+
+        Raises OSError if the disk has no room for the file.
+        """
+        import h5py
+
+        self._require_room(METADATA_BYTES)
+        with system_errors(self.path):
+            fresh(self.partial).close()  # HDF5 would follow a link
+            with h5py.File(self.partial, "w", locking="best-effort") as file:
+                describe(file)
+                places = find_places(file)
+            status = os.stat(self.partial)
+        self._require_room(status.st_size - status.st_blocks * 512)
+        return places
+
+    def _require_room(self, needed: int) -> None:
+        if shutil.disk_usage(self.path.parent).free < needed:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+
+    def use(self, places: dict[str, Place]) -> None:
+        """Set the places of the datasets, before the first write."""
+        self.places, self.digest = places, Seal(places, self.planes)
+
+    def plane_bytes(self, name: str) -> int:
+        """Bytes of one plane of a dataset."""
+        return self.places[name].bytes // self.planes
+
+    def put(self, name: str, values: ArrayLike) -> None:
+        """Write a whole dataset."""
+        view = self._bytes(name, values)
+        self.digest.note_whole(name, view)
+        self._write_at(self.places[name].offset, view)
+
+    def store(self, name: str, plane: int, data: ArrayLike) -> None:
+        """Write whole planes of a dataset, from the plane `plane` of the box on; in any thread."""
+        view = self._bytes(name, data)
+        self.digest.note(name, plane, view)
+        self._write_at(self.places[name].offset + plane * self.plane_bytes(name), view)
+
+    def _bytes(self, name: str, data: ArrayLike) -> memoryview:
+        flat = np.ascontiguousarray(data, self.places[name].dtype).reshape(-1)
+        return flat.view(np.uint8).data
+
+    def _write_at(self, offset: int, view: memoryview) -> None:
+        with system_errors(self.path):
+            number = os.open(self.partial, os.O_WRONLY)
+            try:
+                done = 0
+                while done < len(view):
+                    done += os.pwrite(number, view[done:], offset + done)
+            finally:
+                os.close(number)
+
+    def append_digest(self) -> None:
+        """Append the digest of all bytes; its sums must be complete."""
+        with system_errors(self.path), open(self.partial, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            self._write_at(size, memoryview(self.digest.trailer(file.fileno(), size)))
+
+    def verify(self, begin: int, end: int, with_places: bool) -> None:
+        """Read planes begin..end again; FileSystemError if they differ from what was written.
+
+        `with_places`: compare the places of the datasets, too.
+        """
+        try:
+            verify(self.partial, begin, end, self.planes)
+            if with_places:
+                self._verify_places()
+        except DamagedFileError as error:
+            raise FileSystemError(
+                f"{self.path}: reading it back gives other bytes than were written: {error}; "
+                "earlier files are kept; check the disk, or write to another one with --output"
+            ) from None
+
+    def _verify_places(self) -> None:
+        import h5py
+
+        with system_errors(self.path), h5py.File(self.partial, "r", locking="best-effort") as file:
+            found = find_places(file)
+        if found != self.places:
+            raise DamagedFileError("its datasets are not where they were created")
+
+    def flush(self) -> None:
+        """Write what this rank has written to the disk; in any thread."""
+        with system_errors(self.path):
+            sync(self.partial)
+
+    def publish(self) -> None:
+        """Rename the file to its name when all of it is on the disk."""
+        sync(self.partial)
+        os.replace(self.partial, self.path)
+        sync(self.path.parent)
+
+    def remove(self) -> None:
+        """Remove the file, if it has only its temporary name."""
+        self.partial.unlink(missing_ok=True)

@@ -3,14 +3,14 @@
 import re
 import shlex
 import tomllib
-from pathlib import Path
+
+from support import ROOT
 
 import pytest
 
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 LINES = 150
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)

@@ -8,9 +8,11 @@ CUDA text that is compiled as C++ (see support/emulated_device.py). The full pro
 """
 
 import os
+from pathlib import Path
 
 import pytest
 
+from mpilbm import registry
 from mpilbm.backends import compiler
 
 pytest_plugins = ["support.quick", "support.reporting"]
@@ -33,3 +35,24 @@ def pytest_configure(config):
 def optimised(monkeypatch):
     """The flags of the package, for flows of many steps."""
     monkeypatch.setattr(compiler, "FLAGS", FLAGS)
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    """The name of a case file in the current directory."""
+    from support.commands import CASE
+
+    monkeypatch.chdir(tmp_path)
+    Path("cavity.toml").write_text(CASE)
+    return "cavity.toml"
+
+
+@pytest.fixture
+def stand_ins(monkeypatch):
+    """Names of our own in the registry until the test ends."""
+    from support.case_tables import register_stand_ins
+
+    for kind in registry.KINDS:
+        registry.names(kind)
+        monkeypatch.setitem(registry._classes, kind, dict(registry._classes[kind]))
+    register_stand_ins()

@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from support import TESTS
 
 from mpilbm.manual.layers import LAYERS
 
@@ -167,3 +168,16 @@ def test_functions_are_looked_into():
     assert own(names) == {
         "case.case", "codegen.kernel_text", "__init__",
     }  # fmt: skip
+
+
+def test_no_test_module_imports_another():
+    """What several of them need is in tests/support, which imports none of them either."""
+    paths = sorted(TESTS.rglob("*.py"))
+    modules = {path.stem for path in paths if path.stem.startswith("test_")}
+    found = {
+        path.relative_to(TESTS).as_posix(): sorted(parts & modules)
+        for path in paths
+        for parts in [{part for name in imported(ast.walk(tree(path))) for part in name.split(".")}]
+        if parts & modules
+    }
+    assert found == {}

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from support.flows import first_lattice
+from support.settings import tables
 from support.slabs import Cluster
-from test_slabs_and_layouts import tables
 
 from mpilbm import codegen
 from mpilbm.backends import compiler

@@ -5,17 +5,16 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.body_forces import rotor, sample
 from support.emulated_device import EmulatedDevice, Module, build, command
-from support.faces import closed
+from support.faces import NAMES as NAMED
+from support.faces import closed, four_faces
 from support.pairs import all_pairs, label
+from support.row_ends import CASES as ROW_ENDS
+from support.row_ends import U
+from support.settings import OPTIONS, defined, tables
 from support.slabs import PRECISIONS, Cluster
-from test_body_forces import rotor, sample
-from test_faces import NAMES as NAMED
-from test_faces import four_faces
-from test_row_ends import CASES as ROW_ENDS
-from test_row_ends import U
-from test_slabs_and_layouts import OPTIONS, defined, tables
-from test_walls import QUADRATIC, rocks
+from support.walls import QUADRATIC, rocks
 
 from mpilbm import codegen
 from mpilbm.backends import compiler, cuda_launch

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from support.emulated_device import EmulatedDevice, command, encode_tiled
 from support.pairs import all_pairs, label
+from support.settings import MODELS, OPTIONS, defined, tables, with_model
 from support.slabs import Cluster
-from test_slabs_and_layouts import MODELS, OPTIONS, defined, tables, with_model
 
 from mpilbm.backends import tiles
 from mpilbm.backends.tiles import Tile

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli import CASE, call, refused
+from support import ROOT
+from support.commands import CASE, call, refused
 
 from mpilbm import registry
 from mpilbm.bench import startup, variants
@@ -19,7 +20,6 @@ from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.solver import memory_plan
 
-ROOT = Path(__file__).parents[2]
 SMALL = ("--size", "12", "--steps", "2")
 
 

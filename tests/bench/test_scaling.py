@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from test_cli import call, refused
+from support.commands import call, refused
 
 from mpilbm.bench import exchange_time, scaling_model, scaling_report
 from mpilbm.bench.scaling import Scaling

@@ -3,11 +3,13 @@ import subprocess
 import sys
 
 import pytest
-from support.case_tables import BASE, OIL, PLANE, WATER, stand_ins, tables, write  # noqa: F401
+from support.case_tables import BASE, OIL, PLANE, WATER, tables, write
 
 from mpilbm import registry
 from mpilbm.case.case import load_case, parse_case, schema
 from mpilbm.case.case_findings import warnings_of
+
+pytestmark = pytest.mark.usefixtures("stand_ins")
 
 
 def test_a_whole_case(tmp_path):

@@ -1,19 +1,20 @@
 import re
 
 import pytest
-from support.case_tables import (  # noqa: F401
+from support.case_tables import (
     OIL,
     PLANE,
     WATER,
     changed,
     problems,
-    stand_ins,
     tables,
 )
 
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.case_findings import warnings_of
 from mpilbm.errors import CaseError
+
+pytestmark = pytest.mark.usefixtures("stand_ins")
 
 # key path, wrong value, what the message must say, in 3D
 WRONG = [

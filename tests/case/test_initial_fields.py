@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
-from support.case_tables import BASE, PLANE, stand_ins, tables  # noqa: F401
+from support.case_tables import BASE, PLANE, tables
 
 import mpilbm.case.initial_fields
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
+
+pytestmark = pytest.mark.usefixtures("stand_ins")
 
 
 def formulas(text=BASE, **initial):

@@ -6,8 +6,8 @@ import h5py
 import jsonschema
 import numpy as np
 import pytest
-import test_cli
-from support.case_tables import OIL, PLANE, WATER, problems, stand_ins, tables  # noqa: F401
+from support.case_tables import OIL, PLANE, WATER, problems, tables
+from support.commands import call, refused
 from support.fuzz_cases import bases
 
 from mpilbm import codegen
@@ -19,7 +19,8 @@ from mpilbm.formulas import parser
 from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.preflight.plan import plan
 
-call, case, refused = test_cli.call, test_cli.case, test_cli.refused
+pytestmark = pytest.mark.usefixtures("stand_ins")
+
 UNITS = {"cell": 1e-3, "step": 1e-4, "density": 1000}
 PLUGIN = """
 from mpilbm.physics.collisions import Collision
@@ -213,7 +214,7 @@ def test_a_speed_whose_square_overflows(tmp_path):
 
 
 @pytest.fixture
-def plugin(case, tmp_path, stand_ins):  # noqa: F811
+def plugin(case, tmp_path, stand_ins):
     """A file with a collision that lacks `relax`."""
     path = tmp_path / "mine.py"
     path.write_text(PLUGIN)

@@ -2,13 +2,15 @@ import copy
 import tomllib
 
 import pytest
-from support.case_tables import stand_ins, tables, write  # noqa: F401
+from support.case_tables import tables, write
 
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.overrides import override
 from mpilbm.errors import CaseError
 from mpilbm.printable import one_line
 from mpilbm.system import toml_text
+
+pytestmark = pytest.mark.usefixtures("stand_ins")
 
 
 def test_overrides(tmp_path):

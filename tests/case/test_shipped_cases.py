@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import ROOT
 
 from mpilbm.case.case import load_case
 
-ROOT = Path(__file__).parents[2]
 CASES = sorted(path.name for path in ROOT.glob("cases/*.toml"))
 
 

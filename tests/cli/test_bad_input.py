@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -13,49 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.mpirun import with_mpirun
 from support.outputs_cases import flip, place_of
+from support.user_runs import CASE, FULL, MOVING, ranks, sets, told
 
 from mpilbm.backends import nvidia
 from mpilbm.cli import cli
 from mpilbm.geometry import build
-from mpilbm.parallel import launcher
 
-CASE = """
-[lattice]
-name = "D2Q9"
-[domain]
-size = [12, 10]
-[fluid]
-viscosity = 0.05
-[[boundary]]
-name = "bounce_back"
-where = ["x-", "x+", "y-"]
-[[boundary]]
-name = "bounce_back"
-where = ["y+"]
-velocity = [0.05, 0]
-[run]
-steps = 10
-[backend]
-name = "cpu"
-[[output]]
-name = "checkpoint"
-every = 5
-"""
 ROCK = 'body=[{label="rock", mask="%s", boundary={name="bounce_back"}}]'
-FULL = (
-    'body=[{label="plug", shape={name="box", lower=[0, 0], upper=[12, 10]}, '
-    'boundary={name="bounce_back"}}]'
-)
-MOVING = (
-    'body=[{label="ball", shape={name="sphere", centre=[6, 7.2], radius=1.9}, '
-    'boundary={name="bounce_back", velocity=[0, 0.01]}}]'
-)
 HUGE = ("domain.size=[200000, 200000]", "output=[]")
 MANY = ("run.steps=10000000000", "output.0={name='snapshot', every=1}")
 WILD = ("fluid.viscosity=1e-6", "boundary.1.velocity=[0.5, 0]", "run.steps=5000")
-MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-with_mpirun = pytest.mark.skipif(MPIRUN is None, reason="no mpirun")
 FULL_DISK = """
 import os
 from mpilbm.cli import main
@@ -89,41 +57,12 @@ def done(folder):
     return whole
 
 
-def told(code, text, expected, sentence):
-    """One message, that matches, and no traceback."""
-    lead = "mpilbm: " if expected == 4 else "mpilbm: error: "
-    lines = [line for line in text.splitlines() if line.startswith(lead)]
-    assert code == expected, text
-    assert "Traceback" not in text
-    assert len(lines) == 1, text
-    assert re.match(lead + sentence, lines[0]), lines[0]
-
-
-def sets(settings):
-    """`--set` before one setting, or before each of several."""
-    settings = [settings] if isinstance(settings, str) else settings
-    return [word for setting in settings for word in ("--set", setting)]
-
-
 def refused(sentence, *options, code=2):
     """What `mpilbm run box.toml` with these options must say, leaving nothing behind."""
     before = set(Path.cwd().iterdir())
     result = CliRunner().invoke(cli, ["run", "box.toml", *map(str, options)])
     told(result.exit_code, result.output, code, sentence)
     assert set(Path.cwd().iterdir()) == before
-
-
-def ranks(count, *options, start=("-m", "mpilbm")):
-    """The same on some ranks: (exit code, all that was printed)."""
-    command = ["timeout", "-k", "5", "60", MPIRUN, "-n", count, sys.executable, *start]
-    done = subprocess.run(
-        [*map(str, command), "run", "box.toml", *map(str, options)],
-        env=launcher.without_launcher() | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 WRONG = {

@@ -7,55 +7,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.commands import call, refused
 
 from mpilbm import registry
 from mpilbm.cli import cli
 from mpilbm.errors import MpilbmError
 
-CASE = """
-title = "Small cavity"
-[lattice]
-name = "D2Q9"
-[domain]
-size = [12, 10]
-[fluid]
-reynolds = 10
-length = 10
-velocity = 0.05
-[[boundary]]
-name = "bounce_back"
-where = ["x-", "x+", "y-"]
-[[boundary]]
-name = "bounce_back"
-where = ["y+"]
-velocity = [0.05, 0]
-[run]
-steps = 10
-[[output]]
-name = "snapshot"
-every = 5
-"""
 PYTHON = (sys.executable, "-m", "mpilbm")
-
-
-@pytest.fixture
-def case(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("cavity.toml").write_text(CASE)
-    return "cavity.toml"
-
-
-def call(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
-
-
-def refused(*arguments):
-    """The message of a command that must end with exit code 2 and without a traceback."""
-    result = call(*arguments)
-    assert result.exit_code == 2, result.output
-    assert isinstance(result.exception, SystemExit)
-    assert "Traceback" not in result.output
-    return result.output
 
 
 # ------------------------------------------------------------------------------------ start

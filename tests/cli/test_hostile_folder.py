@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import ROOT
+from support.mpirun import MPIRUN
 from support.pairs import EVERYTHING
 
 from mpilbm import cli
 from mpilbm.system import processes
 
-ROOT = Path(__file__).parents[2]
-MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 PACKAGES = ("click", "cupy", "h5py", "matplotlib", "mpi4py", "numpy", "pandas", "platformdirs",
             "pydantic", "rich", "sympy", "typing_extensions", "ziglang")  # fmt: skip
 PROGRAMS = ("as", "cc", "clang", "fc-list", "gcc", "latex", "ld", "mpiexec", "mpirun", "nvcc",

@@ -6,15 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from support import ROOT
 from support.flows import first_lattice
 from support.pairs import EVERYTHING, all_pairs, label
+from support.settings import OPTIONS, SETTINGS, defined, tables
 from support.slabs import PRECISIONS, box
 from sympy import Symbol
-from test_slabs_and_layouts import OPTIONS, SETTINGS, defined, tables
 
 from mpilbm import codegen
 from mpilbm.backends import cuda
@@ -24,7 +24,6 @@ from mpilbm.codegen.printer import c_text
 from mpilbm.errors import MpilbmError
 from mpilbm.registry import make
 
-ROOT = Path(__file__).parents[2]
 SMALL = ("D2Q9", "aa", "trt")
 LARGE = [
     {"lattice": lattice, "layout": layout, "setting": "forced", "precision": precision,

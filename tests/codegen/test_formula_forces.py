@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from support.case_tables import PLANE, changed, stand_ins, tables  # noqa: F401
+from support.case_tables import PLANE, changed, tables
 from support.emulated_device import EmulatedDevice, command
+from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
 from sympy import Symbol, lambdify
-from test_slabs_and_layouts import SETTINGS
 
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
@@ -19,6 +19,8 @@ from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import FUNCTIONS, Formula
 from mpilbm.formulas.values import CellValue
 from mpilbm.registry import find, make, names
+
+pytestmark = pytest.mark.usefixtures("stand_ins")
 
 FORCES, LAYOUTS = names("forcing"), names("layouts")
 BOX = {"nx": 5, "ny": 4, "nz": 13, "t": 3}

@@ -4,9 +4,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from support.plane_costs import tables, typed
 from support.slabs import Cluster, box
 
-from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build, plane_costs
 from mpilbm.parallel import slabs as domain
@@ -57,23 +57,6 @@ def test_equal_costs_give_the_equal_cuts(planes, ranks):
 
 def test_shares_where_the_ends_need_more_planes_than_there_are():
     assert cut([1, 1, 9], 3, (2, 1, 2)) == [1, 1, 1]
-
-
-def tables(path, layout, D=3, filling=(0.0, 0.6)):
-    """A box whose lower part is free and whose upper part is a rock."""
-    size = (8, 6, 17)[-D:] if D == 3 else (8, 17)
-    planes = size[-1]
-    solid = np.random.default_rng(4).random(size[::-1])
-    share = np.where(np.arange(planes) < planes // 2, *filling)
-    solid = solid < share.reshape(-1, *[1] * (D - 1))
-    np.save(path / "rock.npy", solid)
-    case = box("D3Q19" if D == 3 else "D2Q9", size)
-    rock = {"label": "rock", "mask": str(path / "rock.npy"), "boundary": {"name": "bounce_back"}}
-    return case | {"body": [rock], "layout": layout, "collision": {"name": "regularized"}}
-
-
-def typed(tables):
-    return parse_case(tables, "test.toml")
 
 
 LAYOUTS = [n for n in names("layouts") if make("layouts", n).populations]

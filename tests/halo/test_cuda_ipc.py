@@ -12,7 +12,7 @@ from support import coupled, halo_cases
 from support.emulated_device import Module, command
 from support.random_device import RandomDevice
 from support.slabs import Cluster
-from test_stream_order import flow
+from support.streams import flow
 
 from mpilbm.backends import cuda
 from mpilbm.errors import MpilbmError

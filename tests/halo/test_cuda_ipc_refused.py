@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from support import halo_cases
-from test_stream_order import comm
+from support.streams import comm
 
 from mpilbm.errors import CaseError
 from mpilbm.halo import ipc_memory

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from support import halo_cases
-from test_launcher import python, with_mpirun
+from support.mpirun import python, with_mpirun
 
 from mpilbm.errors import CommandError
 from mpilbm.halo.local import LocalWorld

@@ -10,7 +10,7 @@ import pytest
 from support import halo_cases
 from support.random_device import NcclWorld, RandomDevice
 from support.slabs import Cluster
-from test_slabs_and_layouts import tables
+from support.streams import comm, flow
 
 from mpilbm.backends import waiting
 from mpilbm.errors import CaseError, MpilbmError
@@ -34,11 +34,6 @@ def test_what_has_no_tags_arrives_where_it_belongs(ranks, periodic):
     slabs = halo_cases.slabs(ranks, periodic)
     with ThreadPoolExecutor(ranks) as pool:
         list(pool.map(partial(exchange, NcclWorld(ranks)), slabs))
-
-
-def flow(layout, setting):
-    collision = "trt" if make("layouts", layout).populations else "regularized"
-    return tables("D2Q9", layout, collision, setting, "single")
 
 
 @pytest.mark.parametrize("layout", names("layouts"))
@@ -69,13 +64,6 @@ class Library:
     def NcclCommunicator(self, *words):  # noqa: N802
         self.calls.append(("join", *words))
         return self
-
-
-def comm(identities=(), rank=1):
-    return SimpleNamespace(
-        rank=rank, size=2, bcast=lambda value: value or (7,) * 128, Barrier=lambda: None,
-        allgather=lambda value: list(identities),
-    )  # fmt: skip
 
 
 def test_a_group_is_enqueued_at_once():

@@ -10,26 +10,25 @@ lid last, as in cases/cavity2d_re1000.toml, they push, which costs one order.
 """
 
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support import ROOT
+from support.mpirun import MPIRUN, with_mpirun
+from support.pairs import EVERYTHING
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.outputs.snapshot_reader import view
 from mpilbm.plot.profiles import Comparison, interpolate, read_reference
 
-ROOT = Path(__file__).parents[2]
 TABLES = {
     "u": ROOT / "cases/reference/cavity2d_ghia1982_table1_u_vertical.csv",
     "v": ROOT / "cases/reference/cavity2d_ghia1982_table2_v_horizontal.csv",
 }
 MISPRINTS = {("v", 400): 0.9063}  # as table II says on top
 U = 0.1
-MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
 
 class Cavity:
@@ -97,7 +96,8 @@ def test_reynolds_400():
     assert cavity.deviation("v") < 0.0045
 
 
-@pytest.mark.skipif(MPIRUN is None, reason="no mpirun")
+@pytest.mark.skipif(not EVERYTHING, reason="one minute; tools/test --all")
+@with_mpirun
 def test_reynolds_1000_on_two_ranks(tmp_path):
     """The case of the demo, after 40 lengths of lid travel; found 0.0068 and 0.0076."""
     environment = os.environ | {

@@ -5,8 +5,8 @@ from itertools import product
 import h5py
 import numpy as np
 import pytest
-from support.faces import closed, on_faces, table
-from support.slabs import PRECISIONS, Cluster
+from support.faces import NAMES, closed, four_faces, table
+from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
@@ -17,23 +17,7 @@ from mpilbm.preflight.plan import plan
 from mpilbm.registry import names
 from mpilbm.run.run import run
 
-NAMES = on_faces()
 OTHERS = [name for name in names("layouts") if name != "ab"]
-
-
-def four_faces(first: int, layout: str) -> dict:
-    """Four boundaries on the faces of a 2D box with a body close to one of them."""
-    chosen = [NAMES[(first + k) % len(NAMES)] for k in range(4)]
-    faces = zip(chosen, ("y-", "y+", "x+", "x-"), strict=True)
-    ball = {"name": "sphere", "centre": [3.5, 11], "radius": 1.2}
-    return closed(
-        "D2Q9",
-        [8, 13],
-        [table(name, face, D=2) for name, face in faces],
-        layout={"name": layout},
-        precision=PRECISIONS["single"],
-        body=[{"shape": ball, "boundary": {"name": "bounce_back"}}],
-    )
 
 
 @pytest.mark.parametrize("first", range(0, len(NAMES), 2))

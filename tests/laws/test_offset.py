@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from support.faces import closed, on_faces, table
 from support.outputs_cases import make_case
+from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
-from test_slabs_and_layouts import SETTINGS
 
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, names

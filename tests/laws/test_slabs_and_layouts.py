@@ -4,89 +4,20 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support import pairs
+from support.equations import Numbers
 from support.pairs import all_pairs, label
-from support.slabs import PRECISIONS, Cluster, box
-from test_collision_laws import Numbers
+from support.settings import (
+    MODELS,
+    OPTIONS,
+    defined,
+    tables,
+    with_model,
+)
+from support.slabs import Cluster
 
 from mpilbm import codegen
 from mpilbm.codegen.model import Model
-from mpilbm.registry import find, make, names
-
-
-def walls(lattice):
-    """A closed box with a sliding lid and a body across the slabs."""
-    D = make("lattices", lattice).D
-    faces = [f"{axis}{side}" for axis in "xyz"[:D] for side in "-+"]
-    lid, size = faces.pop(), [7, 6, 13][-D:]
-    return {
-        "domain": {"size": size},
-        "boundary": [
-            {"name": "bounce_back", "where": faces},
-            {"name": "bounce_back", "where": [lid], "velocity": [0.05, 0.02, 0][:D]},
-        ],
-        "body": [ball(D, size)],
-    }
-
-
-def ball(D, size):
-    shape = {"name": "sphere", "centre": [n / 2 for n in size], "radius": 2.2}
-    return {"label": "ball", "shape": shape, "boundary": {"name": "bounce_back"}}
-
-
-def forced(lattice):
-    """A body force in a periodic box with a moving body."""
-    D = make("lattices", lattice).D
-    body = ball(D, [5, 4, 13][-D:])
-    body["boundary"]["velocity"] = [0.01, 0.03, 0.02][:D]
-    return {"force": {"name": "guo", "value": [1e-4, -2e-4, 3e-4][:D]}, "body": [body]}
-
-
-def through(lattice):
-    """Inflow and outflow through the faces between which the slabs are cut."""
-    D = make("lattices", lattice).D
-    axis = "xyz"[D - 1]
-    ends = [{"velocity": [0.01, 0, 0.05][-D:]}, {"rho": 1.0}]
-    boundaries = [{"name": "equilibrium", "where": [f"{axis}-"]} | ends[0],
-                  {"name": "equilibrium", "where": [f"{axis}+"]} | ends[1]]  # fmt: skip
-    size = [5, 4, 13][-D:]
-    return {
-        "domain": {"size": size, "periodic": [True] * (D - 1) + [False]},
-        "boundary": boundaries,
-    }
-
-
-SETTINGS = {"periodic": lambda lattice: {}, "walls": walls, "forced": forced, "through": through}
-OPTIONS = {
-    "lattice": list(names("lattices")),
-    "layout": list(names("layouts")),
-    "collision": list(names("collisions")),
-    "setting": list(SETTINGS),
-    "precision": list(PRECISIONS),
-}
-
-
-def defined(choice: dict) -> bool:
-    """Moments hold what some collisions leave, and not others; a lattice may leave nodes out."""
-    layout, lattice = make("layouts", choice["layout"]), make("lattices", choice["lattice"])
-    whole = layout.populations or make("collisions", choice["collision"]).second_order
-    found = layout.dense or not lattice.staggered
-    return whole and found and pairs.defined(choice["lattice"], choice["collision"])
-
-
-def tables(lattice, layout, collision, setting, precision, **more):
-    case = box(
-        lattice,
-        **SETTINGS[setting](lattice),
-        layout={"name": layout},
-        collision={"name": collision},
-        precision=PRECISIONS[precision],
-        **more,
-    )
-    if "force" in case:
-        case["force"]["name"] = (make("collisions", collision).forces or ["guo"])[0]
-    return case
-
+from mpilbm.registry import names
 
 ROUNDING = {"half": 3e-5, "single": 2e-8, "mixed": 1e-8, "double": 1e-16}  # in a step
 
@@ -144,21 +75,6 @@ def test_neither_slabs_nor_layout_show(choice):
             assert np.array_equal(values, fields[name])
         assert cut.sums()[0] == columns
         assert np.array_equal(cut.sums()[1], sums)
-
-
-MODELS = [  # (force, equilibrium) of which moments hold all
-    (force, equilibrium)
-    for force in names("forcing")
-    for equilibrium in names("equilibria")
-    if find("forcing", force).second_order and find("equilibria", equilibrium).second_order
-]
-
-
-def with_model(lattice, force, equilibrium, **choice):
-    """The forced box with another force and equilibrium."""
-    case = tables(lattice, setting="forced", **choice)
-    case["force"]["name"], case["collision"]["equilibrium"] = force, {"name": equilibrium}
-    return case
 
 
 @pytest.mark.parametrize(("layout", "precision"), [("moments", "double"), ("aa", "half")])

@@ -5,8 +5,8 @@ from fractions import Fraction
 import h5py
 import numpy as np
 import pytest
+from support.settings import tables
 from support.slabs import PRECISIONS, Cluster, box
-from test_slabs_and_layouts import tables
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError

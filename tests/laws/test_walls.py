@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.faces import closed
 from support.slabs import PRECISIONS, Cluster
+from support.walls import LINEAR, QUADRATIC, body, rocks
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
@@ -12,12 +13,6 @@ from mpilbm.parallel import slabs as domain
 from mpilbm.preflight.plan import plan
 from mpilbm.registry import make, names
 
-
-def body(boundary, label="0", **shape) -> dict:
-    return {"label": label, "shape": shape, "boundary": boundary}
-
-
-LINEAR, QUADRATIC = {"name": "interpolated"}, {"name": "interpolated", "order": 2}
 HALF_WAY, TARGET = {"name": "bounce_back"}, {"name": "tamm_mott_smith"}
 
 
@@ -174,19 +169,6 @@ def test_mirrors_where_fluid_cells_alone_are_stored(lattice, streaming, periodic
             assert np.array_equal(cluster.run(steps).state(), state)
     half = Cluster(tables, 2).restore(state, 5).run(3)
     assert np.array_equal(half.state(), dense.run(3).state())
-
-
-def rocks(layout, wall: dict) -> dict:
-    """A turning disc and a mask-like box across the slabs."""
-    turning = wall | {"velocity": ["-0.02*(y - 6.3)", "0.02*(x - 4.1)*cos(t/5)"]}
-    bodies = [
-        body(turning, "disc", name="sphere", centre=[4.1, 6.3], radius=2.2),
-        body(wall, "block", name="box", lower=[7.4, 7.8], upper=[9, 9.4]),
-    ]
-    tables = closed("D2Q9", [9, 13], [{"name": "bounce_back", "where": ["y-", "y+"]}],
-                    body=bodies, layout=layout, precision=PRECISIONS["single"])  # fmt: skip
-    tables["domain"]["periodic"] = [True, False]
-    return tables
 
 
 LAYOUTS = [{"name": name} for name in ("aa", "esopull", "moments")]

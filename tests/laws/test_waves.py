@@ -4,11 +4,11 @@ from itertools import chain, combinations_with_replacement
 
 import numpy as np
 import pytest
+from support.equations import COLLISIONS, FLOWS, LATTICES
 from support.flows import first_lattice, relative, velocity, wave
 from support.pairs import defined
 from support.slabs import Cluster
 from support.waves import Waves
-from test_collision_laws import COLLISIONS, FLOWS, LATTICES
 
 from mpilbm.registry import make
 

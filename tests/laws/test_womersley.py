@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from support.body_forces import OUTPUT, STILL, flow, sample
 from support.faces import closed
 from support.pairs import defined
 from support.slabs import Cluster
-from test_body_forces import OUTPUT, STILL, flow, sample
 
 from mpilbm.registry import names
 

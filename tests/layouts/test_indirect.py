@@ -5,9 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 from support.pairs import all_pairs, label
+from support.rocks import tables
+from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
 from sympy import Symbol
-from test_slabs_and_layouts import SETTINGS
 
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
@@ -20,29 +21,6 @@ from mpilbm.registry import find, make, names
 
 STREAMINGS = [n for n in names("layouts") if make("layouts", n).populations and n != "indirect"]
 TURNING = ("ab", "aa")  # what left comes back by itself
-SIZE = (9, 6, 11)
-
-
-def rock(path, D: int, seed: int = 3) -> dict:
-    """A body of scattered cells, with a solid plane, one without solids, and one half solid."""
-    solid = np.random.default_rng(seed).random(SIZE[-D:][::-1]) < 0.35
-    solid[2], solid[5] = True, False
-    solid[7] = np.arange(solid[7].size).reshape(solid[7].shape) > 4
-    np.save(path / "rock.npy", solid)
-    boundary = {"name": "bounce_back"}
-    return {"label": "rock", "mask": str(path / "rock.npy"), "boundary": boundary}
-
-
-def tables(path, lattice, layout, setting="periodic", precision="single", moving=False, **more):
-    """A case of the laws of slabs, with a rock in it."""
-    D = make("lattices", lattice).D
-    case = box(lattice, SIZE[-D:], **SETTINGS[setting](lattice))
-    case["domain"] = case["domain"] | {"size": list(SIZE[-D:])}
-    stone = rock(path, D)
-    if moving:
-        stone["boundary"]["velocity"] = [0.02, 0.01, 0.03][:D]
-    case["body"] = [*case.get("body", []), stone]
-    return case | {"layout": layout, "precision": PRECISIONS[precision]} | more
 
 
 def indirect(streaming: str) -> dict:

@@ -3,7 +3,8 @@
 import re
 import shlex
 import tomllib
-from pathlib import Path
+
+from support import ROOT
 
 import pytest
 
@@ -11,7 +12,6 @@ from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
 from mpilbm.cli import cli
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 LINES = 150
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)

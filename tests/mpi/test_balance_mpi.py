@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_plane_costs import tables, typed
-from test_run_mpi import alone, on_some
+from support.mpi_runs import alone, on_some
+from support.plane_costs import tables, typed
 
 from mpilbm.geometry import plane_costs
 from mpilbm.outputs.restart import opened

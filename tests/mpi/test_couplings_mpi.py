@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from support.coupled import one, two, walled
+from support.free_energy import waves
+from support.mpi_runs import LAST, alone, datasets, monitor, on_some
 from support.slabs import PRECISIONS
-from test_free_energy import waves
-from test_run_mpi import LAST, alone, datasets, monitor, on_some
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.faces import closed, table
-from test_run_mpi import alone, datasets, on_some
+from support.mpi_runs import alone, datasets, on_some
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_findings import DUCT, REST, force, lines, tables
+from support.findings import DUCT, REST, force, lines, tables
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.agree import on_root

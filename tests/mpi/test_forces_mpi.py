@@ -1,8 +1,8 @@
 """Forces on bodies that several ranks share stand in the files bit for bit."""
 
 import pytest
-from test_body_forces import OUTPUT, flow
-from test_run_mpi import alone, on_some
+from support.body_forces import OUTPUT, flow
+from support.mpi_runs import alone, on_some
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world

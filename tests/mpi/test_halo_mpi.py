@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support import halo_cases
 from support.random_device import RandomDevice
+from support.settings import tables
 from support.slabs import Cluster
-from test_slabs_and_layouts import tables
 
 from mpilbm import codegen
 from mpilbm.case.case import parse_case

@@ -22,13 +22,6 @@ from mpilbm.storage.checkpoint_names import existing
 pytestmark = pytest.mark.mpi
 
 
-@pytest.fixture
-def comm():
-    from mpi4py import MPI
-
-    return MPI.COMM_WORLD
-
-
 def writers(comm, path):
     """The ways to write that work here, mpio only with an MPI build of h5py."""
     return ["own", "root", *(["mpio"] if file_system.open_together(comm, path) else [])]

@@ -3,21 +3,21 @@
 import h5py
 import numpy as np
 import pytest
+from support.mpi_runs import LAST, alone, datasets, monitor, on_some
+from support.runs import pushed
+from support.settings import tables
 from support.slabs import PRECISIONS
-from test_last_good import pushed
-from test_slabs_and_layouts import tables
 
 from mpilbm.case import masks
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError, NonFiniteError
-from mpilbm.parallel.ranks import Serial, world
+from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find
 from mpilbm.run.run import run
 from mpilbm.system.file_digest import Extent, trailer
 
 pytestmark = pytest.mark.mpi
 
-LAST = 7
 OUTPUTS = [
     {"name": "checkpoint", "every": 4},
     {"name": "snapshot", "every": 4, "fields": ["rho", "u", "vorticity", "q_criterion"]},
@@ -64,48 +64,11 @@ def flow(lattice, layout, collision, setting, precision, way="direct", steps=LAS
     return parse_case(found, "flow.toml")
 
 
-@pytest.fixture
-def comm():
-    return world()
-
-
-def alone(comm, case, directory, **options):
-    """The run on rank 0; the others wait."""
-    if comm.rank == 0:
-        run(case, Serial(), directory, **options)
-    comm.Barrier()
-
-
-def on_some(comm, count, case, directory, **options):
-    """The run on the first `count` ranks; the others wait."""
-    group = comm.Split(comm.rank < count)
-    if comm.rank < count:
-        run(case, group, directory, **options)
-    group.Free()
-    comm.Barrier()
-
-
-def monitor(directory):
-    """The rows without their last column, the speed."""
-    rows = (directory / "monitor.csv").read_text().splitlines()
-    return [row.rpartition(",")[0] for row in rows]
-
-
 def profiles(directory):
     """Name -> arrays of the last files of statistics."""
     paths = sorted(directory.glob(f"statistics_*_{LAST:09d}.h5"))
     assert len(paths) in (2, 3)  # two where rows are staggered
     return [{name: data.tobytes() for name, data in datasets(path).items()} for path in paths]
-
-
-def datasets(path):
-    """All arrays of a file by name."""
-    found = {}
-    with h5py.File(path) as file:
-        file.visititems(
-            lambda name, item: found.update({name: item[()]} if hasattr(item, "shape") else {})
-        )
-    return found
 
 
 @pytest.mark.parametrize("choice", CASES, ids="-".join)

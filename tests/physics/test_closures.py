@@ -4,18 +4,19 @@ import json
 
 import numpy as np
 import pytest
-from support.case_tables import changed, stand_ins  # noqa: F401
+from support.case_tables import changed
+from support.equations import F, Numbers, model
 from support.flows import first_lattice
 from support.pairs import defined
+from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
-from test_collision_laws import Numbers, model
-from test_force_laws import F
-from test_slabs_and_layouts import SETTINGS
 
 from mpilbm import codegen, registry
 from mpilbm.case.case import parse_case
 from mpilbm.physics.collisions import Collision
 from mpilbm.registry import find, make, names
+
+pytestmark = pytest.mark.usefixtures("stand_ins")
 
 CLOSURES, FORCES = names("closures"), names("forcing")
 COLLISIONS = [name for name in names("collisions") if find("collisions", name).shear_rate]

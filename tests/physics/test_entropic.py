@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from support.case_tables import BASE, changed, stand_ins, tables  # noqa: F401
+from support.case_tables import BASE, changed, tables
 from support.pairs import defined
 from support.slabs import PRECISIONS, Cluster
 
@@ -15,6 +15,8 @@ from mpilbm.case.case_findings import warnings_of
 from mpilbm.physics.collisions import unnamed
 from mpilbm.physics.collisions.entropic import relaxation
 from mpilbm.registry import make, names
+
+pytestmark = pytest.mark.usefixtures("stand_ins")
 
 LATTICES = [name for name in names("lattices") if defined(name, "entropic")]
 over_lattices = pytest.mark.parametrize("lattice", LATTICES)

@@ -3,11 +3,11 @@
 from fractions import Fraction
 
 import pytest
-from support.pairs import defined
-from test_collision_laws import (
+from support.equations import (
     COLLISIONS,
     FORCES,
     LATTICES,
+    F,
     Fluid,
     Numbers,
     dot,
@@ -20,6 +20,7 @@ from test_collision_laws import (
     rational_numbers,
     vanishes,
 )
+from support.pairs import defined
 
 from mpilbm.physics import hermite
 from mpilbm.registry import find
@@ -38,9 +39,6 @@ def test_force_term_has_the_moments_0_F_and_uF_plus_Fu(lattice, force):  # noqa:
         for b in range(one.D):
             stress = dot([c[a] * c[b] for c in one.c], fluid.source)
             assert vanishes(stress - u[a] * F[b] - F[a] * u[b])
-
-
-F = {"force_x": Fraction(1, 700), "force_y": Fraction(-1, 900), "force_z": Fraction(1, 1100)}
 
 
 def one_cell(model, rho, u, steps, number=None):

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from support.coupled import box_of, raw, restored, solid, state, walled
-from support.slabs import PRECISIONS, Cluster
+from support.coupled import raw, restored, solid, state, walled
+from support.free_energy import KAPPA, WIDTH, A, binary, waves
+from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
@@ -11,29 +12,7 @@ from mpilbm.errors import CaseError
 from mpilbm.physics.couplings.free_energy import moved, stressed, wetting_potential
 from mpilbm.registry import make, names
 
-A, KAPPA = 0.02, 0.08
-WIDTH = (2 * KAPPA / A) ** 0.5
 LATTICES = [name for name in names("lattices") if make("lattices", name).isotropy >= 4]
-
-
-def binary(lattice, phi, size, nu=(1 / 6, 1 / 6), **tables):
-    """Oil where phi = 1, water where it is -1."""
-    fluids = [
-        {"label": label, "viscosity": each, "initial": {"rho": f"(1 {sign} 0.999999*({phi}))/2"}}
-        for label, sign, each in zip(("oil", "water"), "+-", nu, strict=True)
-    ]
-    coupling = {"name": "free_energy", "a": A, "kappa": KAPPA, "gamma": 0.8}
-    return box_of(lattice, size, fluid=fluids, coupling=coupling) | tables
-
-
-def waves(lattice, wetting=None, precision="double", **tables):
-    """Oil and water of other viscosities in a closed box with a ball, and a force on the oil."""
-    D = make("lattices", lattice).D
-    phi = "sin(2*pi*x/nx)*cos(2*pi*y/ny)"
-    found = binary(lattice, phi, [9, 8, 13][-D:], (0.1, 0.3))
-    force = {"name": "guo", "value": ["1e-4*t", "1e-4*sin(2*pi*x/nx)", 0][:D]}
-    found["fluid"][0]["force"] = force
-    return found | walled(lattice, wetting) | {"precision": PRECISIONS[precision]} | tables
 
 
 def alone(cluster, values):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from support.coupled import box_of, one
+from support.free_energy import WIDTH, binary
 from support.slabs import PRECISIONS, Cluster
-from test_free_energy import WIDTH, binary
 
 from mpilbm.case.case import parse_case
 from mpilbm.outputs.totals import add_planes

@@ -6,13 +6,15 @@ from random import Random
 
 import numpy as np
 import pytest
-from support.case_tables import BASE, changed, stand_ins, tables  # noqa: F401
+from support.case_tables import BASE, changed, tables
 from support.waves import Waves
 
 from mpilbm.case.case import parse_case
 from mpilbm.physics.collisions.mrt import DEFAULTS, MRT, rate_of
 from mpilbm.physics.lattices.basis import basis
 from mpilbm.registry import make
+
+pytestmark = pytest.mark.usefixtures("stand_ins")
 
 over_lattices = pytest.mark.parametrize("lattice", DEFAULTS)
 BY_SPEED = {  # of |c|^2 = 0, 1, 2, 3

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from test_collision_laws import FLOWS, Numbers, model, over_forces, rational_numbers
+from support.equations import FLOWS, Numbers, model, over_forces, rational_numbers
 
 from mpilbm.registry import make
 

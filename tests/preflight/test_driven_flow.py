@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from test_findings import DUCT, OUTLET, PERIODIC, REST, SIDES, force, lines, parts_of, tables
+from support.findings import DUCT, OUTLET, PERIODIC, REST, SIDES, force, lines, parts_of, tables
 
 from mpilbm.case.case import parse_case
 from mpilbm.preflight import driven_flow

@@ -1,7 +1,7 @@
 """`mpilbm check`: the plan, and what would not run."""
 
 import pytest
-import test_cli
+from support.commands import call, refused
 
 from mpilbm.backends import memory
 from mpilbm.case.case import load_case
@@ -9,8 +9,6 @@ from mpilbm.parallel.slabs import split
 from mpilbm.preflight import plan as check
 from mpilbm.preflight.message_sizes import halo_bytes
 from mpilbm.preflight.plan import plan
-
-call, case, refused = test_cli.call, test_cli.case, test_cli.refused
 
 
 def test_check_plans(case):
@@ -52,8 +50,8 @@ def test_check_tells_of_a_mistyped_size_before_it_looks_at_cells(case, ranks, mo
 
     for module, name in (
         (check, "largest_speed"),
-        (check.geometry, "survey"),
-        (check.balance, "plane_costs"),
+        (check.build, "survey"),
+        (check.plane_costs, "plane_costs"),
     ):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("looked at cells"))
     monkeypatch.setattr(memory, "least", lambda: (20 * 10**9, 24 * 10**9))

@@ -9,7 +9,7 @@ import time
 
 import h5py
 import pytest
-from test_launcher import MPIRUN, python, with_mpirun
+from support.mpirun import MPIRUN, python, with_mpirun
 
 from mpilbm.parallel import launcher
 from mpilbm.storage.checkpoint_names import existing

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.coupled import two, walled
 from support.outputs_cases import make_case
-from test_run import flow, go, monitor, signal_at, state, summary
-from test_slabs_and_layouts import tables
+from support.runs import flow, go, monitor, pushed, signal_at, state, summary
+from support.settings import tables
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import NonFiniteError
@@ -32,10 +32,6 @@ def blow_up_at(monkeypatch, step):
             solver.write_state("", 4, bad, step)
 
     monkeypatch.setattr(Solver, "step", blow_up)
-
-
-def pushed(steps, push=1e-3):
-    return make_case((7, 6), [], force={"name": "guo", "value": [push, 0]}, run={"steps": steps})
 
 
 def test_a_flow_faster_than_sound_ends_the_run(tmp_path, capsys):

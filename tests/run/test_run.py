@@ -1,70 +1,20 @@
 """The run from the case to its files: how it goes on, and all the ways in which it ends."""
 
-import json
 import os
 import signal
 
-import h5py
 import numpy as np
 import pytest
 from support.coupled import two
-from support.outputs_cases import damage, make_case
+from support.outputs_cases import damage
+from support.runs import STEADY, flow, go, monitor, signal_at, state, summary
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CommandError, FileSystemError, NonFiniteError, StoppedEarly
-from mpilbm.parallel.ranks import Serial
-from mpilbm.run.run import run
 from mpilbm.solver.solver import Solver
 from mpilbm.solver.step_times import EVERY, StepTimes
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.csv_log import Rows
-
-OUTPUTS = [
-    {"name": "checkpoint", "every": 10},
-    {"name": "snapshot", "every": 15},
-    {"name": "monitor", "every": 5},
-]
-SHEAR = {"u": ["0.05*sin(2*pi*y/ny)", "0.02*cos(2*pi*x/nx)"]}
-
-
-def flow(steps=30, outputs=OUTPUTS, initial=SHEAR, viscosity=0.1, **settings):
-    return make_case(
-        (7, 6),
-        outputs,
-        initial=initial,
-        run={"steps": steps, **settings},
-        fluid={"viscosity": viscosity},
-    )
-
-
-def go(case, directory, **options):
-    return run(case, Serial(), directory, **options)
-
-
-def summary(directory):
-    return json.loads((directory / "summary.json").read_text())
-
-
-def monitor(directory):
-    """The rows without their last column, the speed."""
-    rows = (directory / "monitor.csv").read_text().splitlines()
-    return [row.rpartition(",")[0] for row in rows]
-
-
-def state(directory, step=30):
-    with h5py.File(directory / f"checkpoint_{step:09d}.h5") as file:
-        return file["fluid/f"][...]
-
-
-def signal_at(monkeypatch, step, number=signal.SIGUSR1):
-    original = Solver.step
-
-    def with_signal(solver):
-        original(solver)
-        if solver.steps == step:
-            os.kill(os.getpid(), number)
-
-    monkeypatch.setattr(Solver, "step", with_signal)
 
 
 def test_a_run_leaves_all_its_files(tmp_path):
@@ -202,9 +152,6 @@ def test_a_steady_flow_ends_the_run_with_all_outputs(tmp_path):
     assert 0 < found["steps"] < 100000
     assert found["steps"] % 20 == 0
     assert (tmp_path / f"snapshot_{found['steps']:09d}.vtkhdf").exists()
-
-
-STEADY = {"every": 20, "tolerance": 0.9}
 
 
 def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):

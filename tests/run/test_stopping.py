@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from test_run import flow, go
+from support.runs import flow, go
 
 from mpilbm.errors import StoppedEarly, Terminated
 from mpilbm.parallel.ranks import Serial

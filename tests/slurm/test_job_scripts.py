@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from support import ROOT
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(
     not os.environ.get("MPILBM_TEST_SLURM"), reason="runs in .ci/slurm, which starts a SLURM"
 )

@@ -5,57 +5,30 @@ from itertools import product
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from support.body_forces import (
+    FORCE,
+    LAYOUTS,
+    OUTPUT,
+    STILL,
+    flow,
+    rotor,
+    rows,
+    sample,
+)
 from support.faces import table
-from support.pairs import defined
-from support.slabs import PRECISIONS, Cluster, box
+from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
-from mpilbm.registry import find, make, names
+from mpilbm.registry import find, names
 from mpilbm.run.run import run
-
-LAYOUTS = [{"name": n} for n in names("layouts")] + [{"name": "indirect", "streaming": "ab"}]
-OUTPUT = {"name": "body_forces", "every": 1}
-FORCE = [2e-5, -1e-5, 3e-5]
-STILL = {"name": "guo", "value": [0, 0]}
 
 
 def on_links() -> list[str]:
     """Boundaries of bodies."""
     found = {name: find("boundaries", name) for name in names("boundaries")}
     return [name for name, one in found.items() if not one.declares.normal]
-
-
-def bodies(D: int, boundary) -> list[dict]:
-    """One at periodic faces, one that two slabs share; there are cells beside both."""
-    block = {"name": "box", "lower": [0, 2, 2][:D], "upper": [2, 5, 5][:D]}
-    ball = {"name": "sphere", "centre": [5.0, 4.0, 5.0][:D], "radius": 1.8}
-    return [
-        {"label": "block", "shape": block, "boundary": boundary},
-        {"label": "ball", "shape": ball, "boundary": boundary},
-    ]
-
-
-def flow(lattice: str, boundary=None, **more) -> dict:
-    D = make("lattices", lattice).D
-    known = ("regularized", *names("collisions"))
-    collision = next(name for name in known if defined(lattice, name))
-    tables = {
-        "size": [9, 8, 8] if D == 3 else [9, 8],
-        "collision": {"name": collision},
-        "force": {"name": "guo", "value": FORCE[:D]},
-        "precision": PRECISIONS["double"],
-        "body": bodies(D, boundary or {"name": "bounce_back"}),
-        "output": [OUTPUT],
-    }
-    return box(lattice, **(tables | more))
-
-
-def sample(cluster: Cluster) -> np.ndarray:
-    """Force and torque of each body, (bodies, D + 3 or 1)."""
-    parts = cluster.each(lambda s: s.exchanged.sample())
-    return np.cumsum(np.concatenate(parts), axis=0)[-1]
 
 
 def momentum(cluster: Cluster) -> np.ndarray:
@@ -145,15 +118,6 @@ def test_the_pressure_at_rest_is_left_out():
         assert np.abs(found).max() < 1e-12
 
 
-SPIN = {"name": "bounce_back", "velocity": ["-0.01*(y-6.2)", "0.01*(x-6.4)"]}
-
-
-def rotor(layout: str, boundary: str = "bounce_back") -> dict:
-    disc = {"name": "sphere", "centre": [6.4, 6.2], "radius": 3.3}
-    body = [{"label": "rotor", "shape": disc, "boundary": SPIN | {"name": boundary}}]
-    return flow("D2Q9", size=[13, 12], body=body, layout={"name": layout})
-
-
 @pytest.mark.parametrize("layout", ["ab", "indirect"])
 def test_moving_walls_count_in_their_own_frame(layout):
     """Link by link, as the paper has it: (c_opp - u) f_opp_out - (c_i - u) f_i_in."""
@@ -220,13 +184,6 @@ def test_torque_between_rotating_cylinders(tmp_path):
     exact = 4 * np.pi * nu * speed * inner**2 * outer**2 / (outer**2 - inner**2)
     assert torque[1] == pytest.approx(-torque[0], rel=1e-3)
     assert torque[1] == pytest.approx(exact, rel=0.08)  # staircases
-
-
-def rows(path) -> list[dict[str, float]]:
-    """The rows of a file by the names of columns, without units."""
-    header, *lines = path.read_text().splitlines()
-    columns = [name.split()[0] for name in header.split(",")]
-    return [dict(zip(columns, map(float, line.split(",")), strict=True)) for line in lines]
 
 
 REFERENCE = {"velocity": [0.0, -0.02], "length": 3.0}

@@ -4,8 +4,8 @@ import threading
 
 import numpy as np
 import pytest
+from support.rocks import tables
 from support.slabs import Cluster
-from test_indirect import tables
 
 from mpilbm.backends import cpu
 

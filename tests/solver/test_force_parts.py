@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from support.body_forces import LAYOUTS, OUTPUT, STILL, flow, rows, sample
 from support.flows import first_lattice
 from support.pairs import defined
 from support.slabs import PRECISIONS, Cluster, box
-from test_body_forces import LAYOUTS, OUTPUT, STILL, flow, rows, sample
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import Serial

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
-from test_slabs_and_layouts import SETTINGS
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError

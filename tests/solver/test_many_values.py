@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.settings import tables
 from support.slabs import Cluster
-from test_slabs_and_layouts import tables
 
 from mpilbm.backends.cpu import CpuDevice
 from mpilbm.layouts.grid import Grid

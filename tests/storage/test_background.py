@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 from support.outputs_cases import make_case, make_context
-from test_run import STEADY, flow, go, signal_at, summary
+from support.runs import STEADY, flow, go, signal_at, summary
 
 from mpilbm.errors import FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.outputs import number_of_cells

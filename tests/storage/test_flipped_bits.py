@@ -8,11 +8,9 @@ import zlib
 import h5py
 import numpy as np
 import pytest
-from support.faces import closed, table
+from support.flipped_bits import STEPS, case_of
 from support.outputs_cases import flip
-from support.slabs import PRECISIONS
 
-from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
 from mpilbm.storage.places import find_places
@@ -21,20 +19,6 @@ from mpilbm.system.file_digest import DamagedFileError, Extent, trailer, verify
 
 EVERY = "MPILBM_TEST_ALL" in os.environ
 RUNS = 1000 if EVERY else 12
-STEPS = 8
-
-
-def case_of(steps: int, **more):
-    """A case whose checkpoints have all kinds of content."""
-    outputs = [
-        {"name": "checkpoint", "every": 2, "keep": 9},
-        {"name": "statistics", "every": 2, "average": ["x"]},
-        {"name": "snapshot", "every": 4},
-    ]
-    faces = [table("full_way", "y-", D=2), table("bounce_back", "x-", "x+", "y+", D=2)]
-    tables = closed("D2Q9", [8, 5], faces, precision=PRECISIONS["single"], output=outputs)
-    tables |= {"run": {"steps": steps}, "backend": {"name": "cpu"}} | more
-    return parse_case(tables, "flips.toml")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +57,7 @@ import shutil, sys
 from pathlib import Path
 sys.path[:0] = {tests!r}
 from support.outputs_cases import flip
-from test_flipped_bits import STEPS, case_of
+from support.flipped_bits import STEPS, case_of
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
@@ -120,7 +104,7 @@ def test_runs_from_flipped_bits_fall_back_or_are_refused(done, tmp_path):
     """Whole runs in a child process with a time limit: `auto` ends in the bits of one undamaged."""
     places, random = metadata(done / "checkpoint_000000006.h5"), np.random.default_rng(2)
     text = RESTARTS.format(
-        tests=[os.path.dirname(__file__), *sys.path],
+        tests=sys.path,
         done=str(done),
         folder=str(tmp_path),
         flips=[

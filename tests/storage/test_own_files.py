@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.mpirun import with_mpirun
 from support.outputs_cases import make_case
-from test_bad_input import CASE, FULL, MOVING, sets, told, with_mpirun
-from test_bad_input import ranks as on_ranks
+from support.user_runs import CASE, FULL, MOVING, sets, told
+from support.user_runs import ranks as on_ranks
 
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError

@@ -58,12 +58,8 @@ class OtherStandIn(Parameters):
     """A coupling, or an output without parameters."""
 
 
-@pytest.fixture(autouse=True)
-def stand_ins(monkeypatch):
-    """Names of our own in the registry, gone afterwards."""
-    for kind in registry.KINDS:
-        registry.names(kind)
-        monkeypatch.setitem(registry._classes, kind, dict(registry._classes[kind]))
+def register_stand_ins():
+    """Names of our own in the registry."""
     registry.register("outputs", "stand_in")(StandIn)
     registry.register("couplings", "stand_in_too")(OtherStandIn)
 

@@ -28,3 +28,21 @@ def closed(lattice: str, size, boundaries, **tables) -> dict:
     tables = {"precision": PRECISIONS["double"], "collision": {"name": "regularized"}} | tables
     domain = {"size": size, "periodic": [False] * make("lattices", lattice).D}
     return box(lattice, size=size, domain=domain, boundary=boundaries, **tables)
+
+
+NAMES = on_faces()
+
+
+def four_faces(first: int, layout: str) -> dict:
+    """Four boundaries on the faces of a 2D box with a body close to one of them."""
+    chosen = [NAMES[(first + k) % len(NAMES)] for k in range(4)]
+    faces = zip(chosen, ("y-", "y+", "x+", "x-"), strict=True)
+    ball = {"name": "sphere", "centre": [3.5, 11], "radius": 1.2}
+    return closed(
+        "D2Q9",
+        [8, 13],
+        [table(name, face, D=2) for name, face in faces],
+        layout={"name": layout},
+        precision=PRECISIONS["single"],
+        body=[{"shape": ball, "boundary": {"name": "bounce_back"}}],
+    )

@@ -1,7 +1,8 @@
 """Small waves in a uniform flow, exactly: a step is a matrix that acts on their populations."""
 
 import numpy as np
-from test_collision_laws import Numbers, model
+
+from support.equations import Numbers, model
 
 CHANGE = 1e-5  # of a population, for a derivative; its error is of the order of the square
 

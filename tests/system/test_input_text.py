@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_bad_input import CASE, told
+from support.user_runs import CASE, told
 
 from mpilbm.bench import scaling_report
 from mpilbm.cli import cli

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_bad_input import CASE, MPIRUN, with_mpirun
+from support.mpirun import MPIRUN, with_mpirun
+from support.user_runs import CASE
 
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError, MpilbmError, StoppedEarly

@@ -1,11 +1,10 @@
 """tools/environment.sh: which packages a machine needs."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
+from support import ROOT
 
-ROOT = Path(__file__).parents[2]
 C, CPP = ("cc", "gcc", "clang"), ("c++", "g++", "clang++")
 NEEDED = 'unset CC CXX; source tools/environment.sh; PATH=$1:$PATH; packages "$2"'
 

@@ -11,12 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-from test_cli import CASE
+from support import ROOT
+from support.commands import CASE
+from support.mpirun import with_mpirun
 
-ROOT = Path(__file__).parents[2]
 JOBS = sorted(path.name for path in ROOT.glob("jobs/*.sh"))
-MPIRUN = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-with_mpirun = pytest.mark.skipif(MPIRUN is None, reason="no mpirun")
 SERIES = "series.sh"
 SCRIPTS = [
     "tools/environment.sh",

@@ -1,17 +1,15 @@
 """Tests that hang: what the plugin `reporting` prints, serially, under xdist, under mpirun."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support import ROOT, TESTS
+from support.mpirun import with_mpirun
 
 from mpilbm.parallel.launcher import without_launcher
 
-MPIRUN = shutil.which("mpirun")
-with_mpirun = pytest.mark.skipif(MPIRUN is None, reason="no mpirun")
 # As all that is started with &, the shell and what it starts ignore Ctrl-C.
 SHELL = 'trap "" INT; source "$0/tools/parts.sh"; part tests limited "$@"; finish'
 HANGING = """

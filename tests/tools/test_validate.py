@@ -6,14 +6,13 @@ import subprocess
 import sys
 from importlib import import_module
 from math import erfc
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support import ROOT
 
 from mpilbm.case.case import parse_case
 
-ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in ROOT.glob("tools/validations/[a-z]*.py"))
 
 

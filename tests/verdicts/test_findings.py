@@ -7,35 +7,19 @@ from math import pi
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.findings import DUCT, OUTLET, PERIODIC, REST, SIDES, force, lines, parts_of, tables
 
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError
-from mpilbm.geometry import build, diagnose, geometry_findings
-from mpilbm.parallel.slabs import split
+from mpilbm.geometry import geometry_findings
 from mpilbm.preflight.inspection import initial_ranges, inspect
 from mpilbm.preflight.plan import plan
 from mpilbm.system import toml_text
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding, in_order
 
-REST = {"name": "bounce_back"}
-SIDES = REST | {"where": ["y-", "y+"]}
 INLET = {"name": "equilibrium", "where": ["x-"], "velocity": [0.05, 0]}
-OUTLET = {"name": "equilibrium", "where": ["x+"], "rho": 1.0}
 CHANNEL = {"boundary": [INLET, OUTLET, SIDES]}
-PERIODIC = {"domain": {"size": [40, 24], "periodic": [True, True]}}
-DUCT = {"domain": {"size": [40, 24], "periodic": [True, False]}, "boundary": [SIDES]}
-
-
-def tables(**more) -> dict:
-    return {
-        "lattice": {"name": "D2Q9"},
-        "domain": {"size": [40, 24]},
-        "fluid": {"viscosity": 0.1},
-        "collision": {"name": "trt"},
-        "run": {"steps": 20000},
-        "backend": {"name": "cpu"},
-    } | more
 
 
 def body(shape, **more):
@@ -44,14 +28,6 @@ def body(shape, **more):
 
 def block(lower, upper):
     return body({"name": "box", "lower": lower, "upper": upper})
-
-
-def force(*value):
-    return {"force": {"name": "guo", "value": list(value)}}
-
-
-def lines(case) -> list[str]:
-    return [found.line for found in plan(case).findings]
 
 
 def reynolds(velocity):
@@ -185,13 +161,6 @@ def test_findings_are_in_order_and_there_once():
     assert [each.line for each in in_order(found)] == [
         "serious: c", "warning: b", "warning: a", "note: a"
     ]  # fmt: skip
-
-
-def parts_of(case, slabs):
-    parts = []
-    for slab in split(case.shape, slabs, case.domain.periodic[-1]):
-        build.build(case, slab, lambda *of: parts.append(diagnose.find(*of)))
-    return parts
 
 
 @pytest.mark.parametrize("periodic", [[False] * 3, [True, False, True], [False, True, True]])

@@ -1,9 +1,9 @@
 """What `check` says about the stability of a case, against flows that were measured."""
 
 import runpy
-from pathlib import Path
 
 import pytest
+from support import ROOT
 
 from mpilbm.case import template
 from mpilbm.case.case import load_case, parse_case
@@ -12,7 +12,6 @@ from mpilbm.registry import names
 from mpilbm.verdicts import limits, stability
 from mpilbm.verdicts.limits import judge_stability
 
-ROOT = Path(__file__).parents[2]
 RAW = ROOT / "tools/measured/h200_stability_2026-11-22.json"
 LEVELS = ["good", "fair", "poor"]
 TRT = "D3Q19", "trt"

@@ -1,0 +1,40 @@
+"""Runs on some of the ranks and on one alone, and the contents of their files."""
+
+import h5py
+
+from mpilbm.parallel.ranks import Serial
+from mpilbm.run.run import run
+
+LAST = 7
+
+
+def alone(comm, case, directory, **options):
+    """The run on rank 0; the others wait."""
+    if comm.rank == 0:
+        run(case, Serial(), directory, **options)
+    comm.Barrier()
+
+
+def on_some(comm, count, case, directory, **options):
+    """The run on the first `count` ranks; the others wait."""
+    group = comm.Split(comm.rank < count)
+    if comm.rank < count:
+        run(case, group, directory, **options)
+    group.Free()
+    comm.Barrier()
+
+
+def monitor(directory):
+    """The rows without their last column, the speed."""
+    rows = (directory / "monitor.csv").read_text().splitlines()
+    return [row.rpartition(",")[0] for row in rows]
+
+
+def datasets(path):
+    """All arrays of a file by name."""
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: found.update({name: item[()]} if hasattr(item, "shape") else {})
+        )
+    return found

@@ -1,0 +1,69 @@
+"""The command in a process of its own, on one or several ranks."""
+
+import os
+import re
+import subprocess
+import sys
+
+from mpilbm.parallel import launcher
+from support.mpirun import MPIRUN
+
+CASE = """
+[lattice]
+name = "D2Q9"
+[domain]
+size = [12, 10]
+[fluid]
+viscosity = 0.05
+[[boundary]]
+name = "bounce_back"
+where = ["x-", "x+", "y-"]
+[[boundary]]
+name = "bounce_back"
+where = ["y+"]
+velocity = [0.05, 0]
+[run]
+steps = 10
+[backend]
+name = "cpu"
+[[output]]
+name = "checkpoint"
+every = 5
+"""
+FULL = (
+    'body=[{label="plug", shape={name="box", lower=[0, 0], upper=[12, 10]}, '
+    'boundary={name="bounce_back"}}]'
+)
+MOVING = (
+    'body=[{label="ball", shape={name="sphere", centre=[6, 7.2], radius=1.9}, '
+    'boundary={name="bounce_back", velocity=[0, 0.01]}}]'
+)
+
+
+def told(code, text, expected, sentence):
+    """One message, that matches, and no traceback."""
+    lead = "mpilbm: " if expected == 4 else "mpilbm: error: "
+    lines = [line for line in text.splitlines() if line.startswith(lead)]
+    assert code == expected, text
+    assert "Traceback" not in text
+    assert len(lines) == 1, text
+    assert re.match(lead + sentence, lines[0]), lines[0]
+
+
+def sets(settings):
+    """`--set` before one setting, or before each of several."""
+    settings = [settings] if isinstance(settings, str) else settings
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def ranks(count, *options, start=("-m", "mpilbm")):
+    """The same on some ranks: (exit code, all that was printed)."""
+    command = ["timeout", "-k", "5", "60", MPIRUN, "-n", count, sys.executable, *start]
+    done = subprocess.run(
+        [*map(str, command), "run", "box.toml", *map(str, options)],
+        env=launcher.without_launcher() | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr

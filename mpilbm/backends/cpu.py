@@ -10,8 +10,9 @@ from collections.abc import Callable
 import numpy as np
 from pydantic import Field, field_validator
 
-from mpilbm.backends import Backend, Device, Resources, changed, check_copy, checked, memory
+from mpilbm.backends import Backend, Device, changed, check_copy, checked, memory
 from mpilbm.backends import compiler as compilers
+from mpilbm.backends.interfaces import Resources
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
 from mpilbm.registry import register

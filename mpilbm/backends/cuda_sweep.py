@@ -4,7 +4,8 @@ import ctypes
 
 import numpy as np
 
-from mpilbm.backends import Resources, changed, checked
+from mpilbm.backends import changed, checked
+from mpilbm.backends.interfaces import Resources
 from mpilbm.backends.tiles import Needs, Tile, candidates
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program

@@ -13,7 +13,7 @@ from mpilbm.outputs.restart import opened, read_planes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
-from mpilbm.solver.flow_statistics import Statistics, bytes_needed, merged, numbers, places
+from mpilbm.solver.fields.flow_statistics import bytes_needed, merged, numbers, places
 from mpilbm.storage.file_system import best_writer
 from mpilbm.storage.files import whole
 from mpilbm.storage.places import dataset
@@ -135,7 +135,7 @@ class StatisticsWriter:
         self.D, self.case = context.case.dimensions, context.case
         self.left = output.left(self.D)
         self.slowest = AXES[self.D - 1]
-        self.sums = Statistics(context.solver, *output.along(context.case))
+        self.sums = context.solver.statistics(*output.along(context.case))
         self.label, self.values = f"statistics.{self.left}", self.sums.values
         self.first = None
         self.writer = best_writer(context.comm, context.directory)

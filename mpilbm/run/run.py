@@ -164,8 +164,8 @@ def begin(solver, case, comm, checkpoints, restart) -> tuple:
     if not checkpoints:
         if restart:
             say(comm, "there is no checkpoint yet: starting from step 0")
-        together(comm, solver.beginning.fill)
-        solver.beginning.settle()
+        together(comm, solver.fill)
+        solver.settle()
         return 0, None
     step, path = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
     say(comm, f"going on from step {step}")

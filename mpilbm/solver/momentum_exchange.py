@@ -51,8 +51,9 @@ class MomentumExchange:
     and arrays of their own for staging: the step is not affected.
     """
 
-    def __init__(self, solver, geometry):
+    def __init__(self, solver, step_lists, geometry):
         self.solver, case = solver, solver.case
+        self.step_lists = step_lists
         self.bodies, self.D = case.weighed, solver.lattice.D
         self.planes = solver.slab.planes
         found = self._found(geometry.lists)
@@ -151,7 +152,7 @@ class MomentumExchange:
         """f_i_in + f_opp_out and f_opp_out - f_i_in of all links, (2, links)."""
         solver, lists = self.solver, self.lists
         if lists.count:
-            kept = zip(solver.lists.states, lists.states, self._mines, strict=True)
+            kept = zip(self.step_lists.states, lists.states, self._mines, strict=True)
             for state, own, mine in kept:
                 own.write(state.read()[mine])
             arrays = lists.stage() | {"exchanged": self.exchanged} | self._more

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mpilbm.solver.fields.diagnostics import Diagnostics
+
 
 class Moments(NamedTuple):
     """Number of values n (…, 1), means of rho and u (…, 1 + D), sums of d_a d_b (…, D (D + 1) / 2).
@@ -74,18 +76,19 @@ def bytes_needed(D: int, planes: int, places: int) -> int:
 
 
 class Statistics:
-    """Sums over samples of a solver's slab; `along_x` and `along_rows`: what is averaged."""
+    """Sums over samples of a slab; `along_x` and `along_rows`: the axes of the average."""
 
-    def __init__(self, solver, along_x: bool, along_rows: bool):
-        self.solver, self.device, self.samples = solver, solver.device, 0
-        planes, rows, nx = solver.slab.planes, *solver.slab.shape[1:]
+    def __init__(self, diagnostics: Diagnostics, along_x: bool, along_rows: bool):
+        self.diagnostics, self.state = diagnostics, diagnostics.state
+        self.device, self.samples, D = diagnostics.device, 0, diagnostics.lattice.D
+        planes, rows, nx = diagnostics.planes, diagnostics.rows, diagnostics.nx
         self.kernel = "sample_rows" if along_x else "sample_columns"
         self.along = (2,) if along_x else (1,) if along_rows else ()
         self.shape = places(rows, nx, along_x, along_rows)
         self.along_rows, self.planes = along_rows, planes
-        self.columns, self.shifts = numbers(solver.lattice.D)
+        self.columns, self.shifts = numbers(D)
         count = planes * self.shape[0] * self.shape[1]
-        needed = bytes_needed(solver.lattice.D, planes, count // planes)
+        needed = bytes_needed(D, planes, count // planes)
         self.device.require(needed, "the sums of statistics")
         self.sums = self.device.allocate(count * self.columns, "float64")
         self.shift = self.device.allocate(count * self.shifts, "float64")
@@ -107,12 +110,11 @@ class Statistics:
         self.samples += 1
 
     def _add(self) -> None:
-        solver, rows = self.solver, self.shape[0]
-        for begin, end in solver.blocks():
-            rho, u = solver.diagnostics.on_device(begin, end)
+        for begin, end in self.state.blocks():
+            rho, u = self.diagnostics.on_device(begin, end)
             arrays = {"rho_out": rho, "u_out": u, "sums": self._planes(self.sums, begin, end)}
-            arrays |= {"shift": self._planes(self.shift, begin, end), "kept_rows": rows}
-            solver.over_block(self.kernel, begin, end, **arrays)
+            arrays |= {"shift": self._planes(self.shift, begin, end), "kept_rows": self.shape[0]}
+            self.state.over_block(self.kernel, begin, end, **arrays)
 
     def _planes(self, array, begin: int, end: int):
         """What an array holds of some planes."""
@@ -126,7 +128,7 @@ class Statistics:
 
     def _cells(self, begin: int, end: int) -> np.ndarray:
         """Fluid cells behind each sum, (planes, rows or 1, 1 or nx, 1)."""
-        fluid = ~self.solver.solid(begin, end)
+        fluid = ~self.state.solid(begin, end)
         return fluid.sum(axis=self.along, keepdims=True, dtype=np.float64)[..., None]
 
     def moments(self, begin: int, end: int) -> Moments:

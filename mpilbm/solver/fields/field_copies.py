@@ -1,8 +1,11 @@
 """Fields of a slab on their way from the device to the host, behind the steps that follow."""
 
 from collections import deque
+from collections.abc import Iterable
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
+
+from mpilbm.solver.fields.diagnostics import Diagnostics
 
 
 class FieldCopies:
@@ -20,7 +23,9 @@ class FieldCopies:
     and for a thread that is done with its block.
     """
 
-    def __init__(self, diagnostics, names, planes: int, host_bytes: int):
+    def __init__(
+        self, diagnostics: Diagnostics, names: Iterable[str], planes: int, host_bytes: int
+    ):
         self.diagnostics, self.device = diagnostics, diagnostics.device
         self.names, self.planes = diagnostics.made_for(names), planes
         self.stream = self.device.new_stream()

@@ -1,4 +1,4 @@
-"""Looking at a slab: macroscopic fields of some planes, and sums over all of them."""
+"""Macroscopic fields of some planes of a slab, and sums over each plane."""
 
 from functools import cached_property
 from math import prod
@@ -9,21 +9,23 @@ from mpilbm.layouts.grid import velocity_grid
 from mpilbm.physics import interface_length
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.state import FlowState
 
 
 class Diagnostics:
-    """rho, u, vorticity and Q criterion of a solver's slab, and sums of its planes.
+    """rho, u, vorticity, Q criterion and the fields of the coupling; sums over each plane.
 
-    What needs the velocity of neighbour cells takes it from a field of its own, made at the first
-    use, whose edge planes are exchanged like populations.
+    Fields that need the velocity of neighbour cells read a velocity array. It is allocated at first
+    use, and its edge planes are exchanged like those of populations.
     """
 
-    def __init__(self, solver):
-        self.solver, self.device, self.lattice = solver, solver.device, solver.lattice
-        self.planes, self.rows, self.nx = solver.slab.planes, *solver.slab.shape[1:]
-        self.dtype = np.dtype(solver.program.compute)
-        ghost = solver.grid.ghost
-        coupling, case = solver.case.coupling, solver.case
+    def __init__(self, state: FlowState):
+        context, case = state.context, state.context.case
+        self.state, self.context = state, context
+        self.device, self.lattice, coupling = context.device, case.lattice, case.coupling
+        self.planes, self.rows, self.nx = context.slab.planes, *context.slab.shape[1:]
+        self.dtype = np.dtype(context.program.compute)
+        ghost = context.grid.ghost
         self.jumps = coupling.jumps(case) if coupling else ()
         size = self.planes, self.rows, self.nx
         self.grid = velocity_grid(self.lattice, ghost, *size, len(self.jumps))
@@ -57,10 +59,10 @@ class Diagnostics:
     @cached_property
     def exchange(self):
         """The exchange of the velocity's edge planes, as differences read them."""
-        kernels = self.solver.program.kernels
+        kernels = self.context.program.kernels
         reads = (*kernels["q_criterion"].reads, *kernels["enstrophy"].reads)
         plan = exchange_plan(self.grid, (), reads)
-        return self.solver.exchanger.prepare(plan, [self.velocity])
+        return self.context.exchanger.prepare(plan, [self.velocity])
 
     def fields(self, names, begin: int, end: int) -> dict[str, np.ndarray]:
         """The named fields of planes begin..end; the first call of a step for
@@ -74,7 +76,7 @@ class Diagnostics:
 
     def prepare(self, names) -> None:
         """What must be there before these fields can be made; collective."""
-        self.solver.coupled.look()
+        self.state.coupled.look()
         if {"vorticity", "q_criterion"} & set(names):
             self._velocity_sums()
 
@@ -102,14 +104,14 @@ class Diagnostics:
         """Have the bulk stream fill these arrays with the fields of planes begin..end."""
         if "rho" in arrays:
             made = {"rho_out": arrays["rho"], "u_out": arrays["u"]}
-            self.solver.enqueue("fields", begin, end, **made)
+            self.state.enqueue("fields", begin, end, **made)
         for name in arrays.keys() - {"rho", "u"}:
             given = {"derived_out": arrays[name]}
             if name in self.outputs:
-                self.solver.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
+                self.state.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
                 continue
             given |= {"u": self.velocity, **self.grid.arguments()}
-            self.solver.enqueue(name, begin, end, **given)
+            self.state.enqueue(name, begin, end, **given)
 
     def shaped(self, flat: dict, begin: int, end: int) -> dict[str, np.ndarray]:
         """The fields that copies of such arrays hold, with rho = 1 and u = 0 in solids."""
@@ -117,8 +119,8 @@ class Diagnostics:
             name: values.reshape(end - begin, self.rows, self.nx, *self.components(name))
             for name, values in flat.items()
         }
-        if self.solver.grid.over == "nodes":  # whose kernels do not touch solids
-            solid = self.solver.solid(begin, end)
+        if self.context.grid.over == "nodes":  # whose kernels do not touch solids
+            solid = self.state.solid(begin, end)
             for name in found.keys() & {"rho", "u"}:
                 found[name][solid] = float(name == "rho")
         return found
@@ -136,13 +138,13 @@ class Diagnostics:
 
         Once a step: later calls for the same step find it done and talk to nobody.
         """
-        if self._velocity_step != self.solver.steps:
-            self.solver.coupled.look()
+        if self._velocity_step != self.context.clock.steps:
+            self.state.coupled.look()
             columns = 4 + self.lattice.D + len(self.masses) + len(interface_length.ends(self.jumps))
             self._sums = self._row_sums("velocity", columns, u=self.velocity)
             self.exchange.start()
             self.exchange.finish()
-            self._velocity_step = self.solver.steps
+            self._velocity_step = self.context.clock.steps
         return self._sums
 
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -157,7 +159,7 @@ class Diagnostics:
         """Row sums of a kernel, added row by row: (planes, columns)."""
         sums = self.device.allocate(self.planes * self.rows * columns, "float64")
         arrays |= self.grid.arguments()
-        self.solver.over_block(name, 0, self.planes, sums=sums, **arrays)
+        self.state.over_block(name, 0, self.planes, sums=sums, **arrays)
         rows = self.device.download(sums).reshape(self.planes, self.rows, columns)
         largest = self._largest if name == "velocity" else []
         return np.stack([_over_rows(plane, largest) for plane in rows])
@@ -179,7 +181,7 @@ class Diagnostics:
         first = self._velocity_sums()
         slopes = self._row_sums("enstrophy", 1 + len(self.jumps), u=self.velocity)
         enstrophy, gradients = slopes[:, :1], slopes[:, 1:] / [jump or 1.0 for jump in self.jumps]
-        end, cells = D + 4, self.solver.geometry.fluid_cells[:, None]
+        end, cells = D + 4, self.context.geometry.fluid_cells[:, None]
         first, ends = np.split(first, [end + len(self.masses)], axis=1)
         mass = first[:, :1] + self.rest * cells
         masses = first[:, end:] + np.array([list(self.masses.values())]) * cells

@@ -14,13 +14,13 @@ class Communicator(Protocol):
     def size(self) -> int:
         """The number of ranks."""
 
-    def bcast(self, obj: Any, root: int = 0) -> Any:
+    def bcast(self, obj: Any, /, root: int = 0) -> Any:
         """The root's object on all ranks. Collective."""
 
-    def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
+    def gather(self, obj: Any, /, root: int = 0) -> list[Any] | None:
         """The objects of all ranks on the root, None on others. Collective."""
 
-    def allgather(self, sendobj: Any) -> list[Any]:
+    def allgather(self, obj: Any, /) -> list[Any]:
         """The objects of all ranks on all ranks. Collective."""
 
     def barrier(self) -> None:

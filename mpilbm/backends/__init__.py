@@ -14,7 +14,7 @@ Imports codegen, links and lower layers. Add a kind of device here: a module wit
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -36,6 +36,12 @@ NUMBERS = {"int": "int32", "float": "float32", "double": "float64"}
 
 class Backend(Parameters):
     """Parameters of a device; `name` is the kind."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str:
+            """Added by `register`."""
 
     def resolve(self) -> "Backend":
         """The backend that `auto` selects on this machine; other backends return themselves."""
@@ -149,8 +155,8 @@ class Device:
         allocated, so the limit is the rank's share of the memory that was free at first.
         """
         free, total = self.memory()
-        divided = first and self.share is not None
-        most = min(free, self.share) if divided else free // self.sharing
+        even = free // self.sharing
+        most = min(free, self.share) if first and self.share is not None else even
         if count > most:
             shared = f", shared by {self.sharing} ranks" if self.sharing > 1 else ""
             raise CaseError(

@@ -37,12 +37,12 @@ class Windows:
         ask = self._driver.cuMemGetAddressRange_v2
         if error := ask(ctypes.byref(base), ctypes.byref(size), place):
             refuse(
-                f"cannot show memory to other ranks: cuMemGetAddressRange answers {error}; {WAYS}"
+                f"cannot share memory with other ranks: cuMemGetAddressRange returns {error}; {WAYS}"
             )
         try:
             handle = self._runtime.ipcGetMemHandle(base.value)
         except self._runtime.CUDARuntimeError as error:  # such as: not supported
-            refuse(f"cannot show memory to other ranks ({error}); {WAYS}")
+            refuse(f"cannot share memory with other ranks ({error}); {WAYS}")
         return handle, array.data.ptr - base.value
 
     def look(self, rank: int, shown: tuple[bytes, int]) -> int:

@@ -1,36 +1,54 @@
-"""Devices that hold the arrays of a rank and run its kernels: one text, two compilers.
+"""Devices that hold the arrays of a rank and run its kernels; one kernel text for C and CUDA.
 
 A `Backend` is the table `[backend]` of a case; its `open` makes the `Device`. A device has streams,
-"edge" (high priority), "bulk" and "copy", whose work runs in the order it was enqueued:
+"edge" (high priority), "bulk" and "copy". The work in a stream runs in the order of enqueueing:
 
     kernels = device.compile(program)
     launch = kernels["collide_stream"].bind(f_in=f, f_out=g, nx=64, rows=64)
     launch(device.stream("edge"), 1, 2)
     done = device.stream("edge").record()
     device.stream("bulk").wait(done)
-    launch.set(shift=2)  # another number in the calls to come
+    launch.set(shift=2)  # another number for later calls
+
+Imports codegen, links and lower layers. Add a kind of device here: a module with a Backend.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from mpilbm.backends.interfaces import (
+    Array,
+    CompiledKernel,
+    Stream,
+)
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import CaseError
+from mpilbm.layouts.grid import Grid
+from mpilbm.links.box_walls import BoxWalls
+from mpilbm.parallel.communicator import Communicator
 from mpilbm.registry import Parameters
 
 NUMBERS = {"int": "int32", "float": "float32", "double": "float64"}
 
 
 class Backend(Parameters):
-    """Parameters of a device; `name` tells the kind."""
+    """Parameters of a device; `name` is the kind."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str:
+            """Added by `register`."""
 
     def resolve(self) -> "Backend":
-        """The backend that `auto` stands for on this machine; the others stand for themselves."""
+        """The backend that `auto` selects on this machine; other backends return themselves."""
         return self
 
     def room(self) -> int | None:
-        """Bytes that a rank on this machine has at most, nothing opened; None: not known here."""
+        """Most bytes that a rank on this machine can have; None if unknown. Opens no device."""
         return None
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "Device":
@@ -38,22 +56,14 @@ class Backend(Parameters):
         raise NotImplementedError
 
 
-class Resources(NamedTuple):
-    """What a kernel takes of a GPU; zeros on a CPU."""
-
-    registers: int = 0
-    local_bytes: int = 0
-    shared_bytes: int = 0
-
-
 class Device:
-    """What every device can do; `Backend.open` makes one.
+    """The interface of all devices; `Backend.open` returns one.
 
-    `identity` is the same string for two ranks that share one accelerator, and empty on a CPU;
-    `index` is its number among those that this process sees, None on a CPU;
-    `sharing` is how many ranks of this machine take their memory from the same place, `share` the
-    bytes that were free for each of them when `divide` was called, None for one rank;
-    `records` is whether it keeps `recording`s.
+    identity   the same string for two ranks that share one accelerator; empty on a CPU
+    index      number among the accelerators visible to this process; None on a CPU
+    sharing    number of ranks of this machine that allocate from the same memory
+    share      bytes that were free for each of them when `divide` was called; None for one rank
+    records    whether `recording` is implemented
     """
 
     kind: str
@@ -67,41 +77,86 @@ class Device:
     records: bool = False
 
     def memory(self) -> tuple[int, int]:
-        """Bytes free and bytes in all."""
+        """Free bytes and bytes in total."""
+        raise NotImplementedError
+
+    def stream(self, priority: str) -> Stream:
+        """The stream of this name: "edge" (high priority), "bulk" or "copy"."""
+        raise NotImplementedError
+
+    def new_stream(self) -> Stream:
+        """A stream that `synchronize` does not wait for."""
+        raise NotImplementedError
+
+    def synchronize(self) -> None:
+        """Wait until all work in the three streams is done."""
+        raise NotImplementedError
+
+    def allocate(self, count: int, dtype: DTypeLike) -> Array:
+        """A 1-D array of zeros on the device."""
+        raise NotImplementedError
+
+    def pinned(self, count: int, dtype: DTypeLike) -> np.ndarray:
+        """A 1-D array of zeros in host memory, for asynchronous copies from and to the device."""
+        raise NotImplementedError
+
+    def upload(self, array: np.ndarray) -> Array:
+        """A 1-D copy of an array on the device."""
+        raise NotImplementedError
+
+    def download(self, array: Array) -> np.ndarray:
+        """A copy on the host of an array or slice, after all work enqueued before."""
+        raise NotImplementedError
+
+    def copy(self, target: Array, source: Array, stream: Any = None) -> None:
+        """Copy a slice in the order of a stream; without one, after the bulk stream."""
+        raise NotImplementedError
+
+    def compile(self, program: Program) -> dict[str, CompiledKernel]:
+        """The kernels of a program by name; raises MpilbmError if they do not compile."""
+        raise NotImplementedError
+
+    def copy_bandwidth(self, before: Callable[[], object] = lambda: None) -> float:
+        """Bytes read and written per second by a copy within the device's memory.
+
+        `before` is called before each copy: a barrier makes all ranks copy at the same time.
+        """
         raise NotImplementedError
 
     def divide(self, users: int) -> None:
-        """Divide the free memory between `users` ranks; call before any of them allocates."""
+        """Divide the free memory among `users` ranks; call it before any of them allocates."""
         self.sharing = users
         self.share = self.memory()[0] // users if users > 1 else None
 
     def attach(self) -> None:
-        """Make it the current device of this thread, where there is such a thing."""
+        """Make it the current device of this thread, for kinds that have a current device."""
 
-    def watch(self, check=None) -> None:
-        """While the host waits for a GPU, call `check`, which may raise, now and then."""
+    def watch(self, check: Callable[[], None] | None = None) -> None:
+        """Call `check`, which may raise, at intervals while the host waits for a GPU."""
 
     def problems(self, shape: tuple[int, int, int]) -> list[str]:
-        """Why this device cannot run kernels over a box of (planes, rows, nx); empty if it can."""
+        """Reasons why this device cannot compute a box of (planes, rows, nx); empty if it can."""
         return []
 
-    def apply_walls(self, kernels: dict, walls, grid) -> bool:
-        """Whether the bulk kernel applies these half-way walls (`BoxWalls`) from now on."""
+    def apply_walls(
+        self, kernels: Mapping[str, CompiledKernel], walls: BoxWalls, grid: Grid
+    ) -> bool:
+        """Whether the collide-stream kernel applies these half-way walls from now on."""
         return False
 
-    def recording(self, work):
-        """What enqueues, call by call, all that `work()` enqueues; nothing runs now."""
+    def recording(self, work: Callable[[], None]) -> Callable[[], None]:
+        """A function that enqueues all that `work()` enqueues; nothing runs now."""
         raise NotImplementedError
 
     def require(self, count: int, what: str, first: bool = False) -> None:
         """Raise CaseError unless `count` bytes for `what` fit; call it before allocating.
 
-        `first`: this rank has allocated nothing yet. Other ranks on the same device may have, so
-        that what is free now is no longer divided between all of them.
+        `first`: this rank has allocated nothing yet. Other ranks on the same device may have
+        allocated, so the limit is the rank's share of the memory that was free at first.
         """
         free, total = self.memory()
-        divided = first and self.share is not None
-        most = min(free, self.share) if divided else free // self.sharing
+        even = free // self.sharing
+        most = min(free, self.share) if first and self.share is not None else even
         if count > most:
             shared = f", shared by {self.sharing} ranks" if self.sharing > 1 else ""
             raise CaseError(
@@ -113,11 +168,11 @@ class Device:
 
 
 def gibibytes(count: int) -> str:
-    """A number of bytes as words."""
+    """A number of bytes as text."""
     return f"{count / 2**30:.3g} GiB" if count >= 2**26 else f"{count / 2**20:.3g} MiB"
 
 
-def agreed(comm, backend: Backend) -> Backend:
+def agreed(comm: Communicator, backend: Backend) -> Backend:
     """The resolved backend of this rank, if all ranks of `comm` chose the same kind.
 
     Collective. Raises CaseError on all ranks alike, naming which rank chose what.
@@ -139,7 +194,7 @@ def agreed(comm, backend: Backend) -> Backend:
 def users(identities: list[str], rank: int) -> int:
     """How many ranks use the accelerator of this rank; 0 on a CPU, which has no identity.
 
-    The number of visible devices says nothing of it: a launcher may show each rank one device.
+    The number of visible devices does not show this: a launcher may make one visible to each rank.
     """
     return identities.count(identities[rank]) if identities[rank] else 0
 
@@ -165,17 +220,17 @@ def _ranks(ranks: list[int]) -> str:
 
 
 def dtype_of(kind: str, program: Program) -> np.dtype:
-    """The number format behind the type of a kernel's argument, pointer or not."""
+    """The number format of a kernel's argument, or of the values that it points to."""
     base = kind.removesuffix("*")
     formats = {"real": program.compute, "store": program.storage, **NUMBERS}
     return np.dtype(formats.get(base, base))
 
 
-def checked(kernel: Kernel, program: Program, given: dict) -> list:
-    """The values of a kernel's arguments in its order: 1-D arrays, and NumPy scalars.
+def checked(kernel: Kernel, program: Program, given: Mapping[str, Any]) -> list[Any]:
+    """The values of a kernel's arguments in the kernel's order: 1-D arrays and NumPy scalars.
 
-    Raises TypeError where a name is missing or unknown, or a value is not of the argument's type:
-    a pointer to the wrong format would be read as garbage without a word.
+    Raises TypeError if a name is missing or unknown, or a value is not of the argument's type:
+    a kernel would read a pointer to another format without an error.
     """
     expected = [argument.name for argument in kernel.arguments]
     if set(expected) != set(given):
@@ -194,7 +249,7 @@ def checked(kernel: Kernel, program: Program, given: dict) -> list:
     ]
 
 
-def _checked_value(where: str, pointer: bool, dtype: np.dtype, value):
+def _checked_value(where: str, pointer: bool, dtype: np.dtype, value: Any) -> Any:
     if pointer:
         found = getattr(value, "dtype", type(value).__name__)
         if found != dtype:
@@ -210,8 +265,8 @@ def _checked_value(where: str, pointer: bool, dtype: np.dtype, value):
     return scalar
 
 
-def changed(kernel: Kernel, values: list, numbers: dict) -> list:
-    """The values of `checked` with other numbers."""
+def changed(kernel: Kernel, values: list[Any], numbers: Mapping[str, float]) -> list[Any]:
+    """The values from `checked` with other numbers."""
     places = {argument.name: k for k, argument in enumerate(kernel.arguments)}
     values = list(values)
     for name, number in numbers.items():
@@ -219,8 +274,8 @@ def changed(kernel: Kernel, values: list, numbers: dict) -> list:
     return values
 
 
-def check_copy(target, source) -> None:
-    """Raise TypeError unless two arrays are contiguous, of one length and one format."""
+def check_copy(target: Any, source: Any) -> None:
+    """Raise TypeError unless two arrays are contiguous and of the same length and format."""
     for array in (target, source):
         if not array.flags.c_contiguous:
             raise TypeError("copy: the arrays must be contiguous")

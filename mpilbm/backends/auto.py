@@ -1,4 +1,4 @@
-"""The backend for whoever does not care: a GPU if there is one, else a CPU core."""
+"""The default backend: a GPU if there is one, else a CPU core."""
 
 from mpilbm.backends import Backend, Device, cuda, nvidia
 from mpilbm.backends.cpu import Cpu
@@ -10,10 +10,10 @@ class Auto(Backend):
     """Runs on an NVIDIA GPU if the machine has one, else on the CPU."""
 
     def resolve(self) -> Backend:
-        """`cuda` where an NVIDIA driver shows a device, else `cpu`.
+        """`cuda` if an NVIDIA driver shows a device, else `cpu`.
 
-        Raises CaseError where there is a device that CuPy or NVRTC cannot use: to run on the CPU
-        without a word would waste a GPU job.
+        Raises CaseError if CuPy or NVRTC cannot use the device: a GPU job that silently ran on the
+        CPU would waste its time.
         """
         found = nvidia.driver()
         if found is None:
@@ -22,9 +22,9 @@ class Auto(Backend):
         return cuda.Cuda()
 
     def room(self) -> int | None:
-        """That of what it resolves to; of GPUs the driver tells, whether CuPy is here or not."""
+        """The room of the backend that it resolves to; for GPUs from the driver, without CuPy."""
         return Cpu().room() if nvidia.driver() is None else cuda.Cuda().room()
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> Device:
-        """The device of what it resolves to."""
+        """The device of the backend that it resolves to."""
         return self.resolve().open(local_rank, local_ranks)

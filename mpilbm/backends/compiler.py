@@ -1,4 +1,4 @@
-"""C compilers: finding one, and kernel text -> shared object, kept in the cache."""
+"""C compilers: finds one, and compiles kernel text to a shared object in the cache."""
 
 import contextlib
 import functools
@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,21 +39,21 @@ INSTALL = "pip install 'mpilbm[cpu]', or apt-get install gcc libc6-dev, or dnf i
 
 
 def valid_name(name: str) -> bool:
-    """Whether a case may name this compiler: a case must not make us start any other program."""
+    """Whether a case may name this compiler: a case must not start any other program."""
     return re.fullmatch(rf"({'|'.join(NAMES)})(-\d+)?", name) is not None
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A command that takes the options of cc, and what it says of its version."""
+    """A command that accepts the options of cc, and its version."""
 
     command: tuple[str, ...]
     version: str
 
     def build(self, text: str) -> Path:
-        """The shared object of a kernel text, compiled for this CPU unless the cache has it.
+        """The shared object of a kernel text for this CPU, from the cache if it is there.
 
-        Raises MpilbmError with the compiler's first words and the file that holds the text.
+        Raises MpilbmError with the compiler's first lines and the file that holds the text.
         """
         flags = (*FLAGS, WIDE) if "avx512f" in cpu()[1].split() else FLAGS
         key = cache.digest(text, *flags, *self.command, self.version, *cpu())
@@ -72,14 +73,16 @@ class Compiler:
         lead = f"{shlex.join(self.command)} could not compile the kernels (text: {kept}):"
         raise MpilbmError([lead, *words[:12], _fix(done.returncode)])
 
-    def _run(self, flags, source: Path, target: Path) -> subprocess.CompletedProcess:
+    def _run(
+        self, flags: tuple[str, ...], source: Path, target: Path
+    ) -> subprocess.CompletedProcess:
         command = [*self.command, *flags, str(source), "-o", str(target), "-lm"]
         return processes.run(command, cwd=source.parent, env=environment())
 
 
 @contextlib.contextmanager
-def temporary_folder():
-    """A folder that is removed afterwards; MpilbmError where none can be written."""
+def temporary_folder() -> Iterator[str]:
+    """A temporary folder; MpilbmError if none can be written."""
     try:
         with tempfile.TemporaryDirectory(prefix="mpilbm-") as folder:
             yield folder
@@ -103,8 +106,8 @@ def _fix(code: int) -> str:
 def find(name: str | None = None) -> Compiler:
     """The compiler of this name, else the first of $CC, cc, gcc, clang and the ziglang package.
 
-    Those that nobody named are used only if they can compile. Raises CaseError if there is none,
-    with the reason why those that were found cannot be used.
+    Compilers that the user has not named are used only if a test compiles. Raises CaseError if
+    there is none, with the reasons why the compilers found cannot be used.
     """
     chosen = os.environ.get("CC", "")
     refused = []
@@ -124,7 +127,7 @@ def find(name: str | None = None) -> Compiler:
 
 
 def problem_of(command: tuple[str, ...], version: str, text: str = PROBE) -> str:
-    """Why a compiler cannot make a library of a text, such as missing headers; "" if it can."""
+    """Why a compiler cannot compile a text to a library, such as missing headers; "" if it can."""
     key = cache.digest(text, *command, version)
     if cache.get("compiler", key) is not None:
         return ""
@@ -141,7 +144,7 @@ def problem_of(command: tuple[str, ...], version: str, text: str = PROBE) -> str
 
 
 def environment() -> dict[str, str]:
-    """For a compiler. Zig needs a folder to write to: its usual one, or one in our cache."""
+    """The environment of a compiler. Zig gets a writable folder: its own, or one in the cache."""
     name, found = "ZIG_GLOBAL_CACHE_DIR", processes.environment()
     folder = Path(platformdirs.user_cache_dir("zig"))
     try:
@@ -153,7 +156,7 @@ def environment() -> dict[str, str]:
 
 
 def _locate(words: str) -> tuple[str, ...] | None:
-    """The full command behind the words of a compiler, or None."""
+    """The command of a compiler with the full path of the program; None if it is not found."""
     if words == "zig" and find_spec("ziglang"):
         return (sys.executable, "-P", "-m", "ziglang", "cc")
     try:
@@ -174,7 +177,7 @@ def _locate(words: str) -> tuple[str, ...] | None:
 
 @functools.cache
 def _version(command: tuple[str, ...]) -> tuple[str, str]:
-    """First line of what a compiler says of itself, or "" and the reason why it cannot be used."""
+    """The first line of a compiler's --version, or "" and the reason why it cannot be used."""
     try:
         done = processes.run([*command, "--version"], cwd="/", timeout=SECONDS, env=environment())
     except OSError as error:
@@ -184,8 +187,8 @@ def _version(command: tuple[str, ...]) -> tuple[str, str]:
     lines = done.stdout.splitlines()
     if done.returncode == 0 and lines:
         return lines[0], ""
-    said = done.stderr.strip().splitlines() or ["without a message"]
-    return "", f"--version ends with exit code {done.returncode} ({said[-1]})"
+    lines = done.stderr.strip().splitlines() or ["without a message"]
+    return "", f"--version ends with exit code {done.returncode} ({lines[-1]})"
 
 
 @functools.cache

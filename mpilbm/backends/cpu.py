@@ -1,4 +1,4 @@
-"""One core of a CPU: kernels by a C compiler, called through ctypes."""
+"""One CPU core: kernels compiled by a C compiler and called through ctypes."""
 
 import ctypes
 import functools
@@ -6,12 +6,15 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from pydantic import Field, field_validator
 
-from mpilbm.backends import Backend, Device, Resources, changed, check_copy, checked, memory
+from mpilbm.backends import Backend, Device, changed, check_copy, checked, memory
 from mpilbm.backends import compiler as compilers
+from mpilbm.backends.interfaces import Array, CompiledKernel, Resources
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
 from mpilbm.registry import register
@@ -38,11 +41,11 @@ class Cpu(Backend):
         return value
 
     def room(self) -> int:
-        """The memory of this machine, or of the job's share if that is less."""
+        """The memory of this machine, or the limit of the job if that is less."""
         return memory.least()[1]
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CpuDevice":
-        """A core of this machine, whose memory `local_ranks` ranks share."""
+        """A core of this machine; `local_ranks` ranks share the memory."""
         return CpuDevice(compilers.find(self.compiler), local_ranks)
 
 
@@ -57,29 +60,31 @@ class Event:
         self._time = time.perf_counter()
 
     def synchronize(self) -> None:
-        """Run what was enqueued before this point."""
+        """Run the work enqueued before this point."""
         while self._time is None:
             self._stream.run_next()
 
     @property
     def done(self) -> bool:
-        """Whether what was enqueued before this point has run."""
+        """Whether the work enqueued before this point has run."""
         return self._time is not None
 
     def seconds_since(self, earlier: "Event") -> float:
         """Seconds from another event to this one."""
         self.synchronize()
+        assert self._time is not None
+        assert earlier._time is not None
         return self._time - earlier._time
 
 
 class Stream:
-    """A queue whose work waits until somebody needs it, as if a second processor did it.
+    """A queue whose work runs when it is flushed or when an event in it is awaited.
 
-    So the host text of a step, written for GPUs, overlaps here as well: while MPI carries the
-    edge planes, `flush` of the bulk stream computes.
+    A step of the solver, which is written for GPUs, therefore overlaps on a CPU, too: while MPI
+    transfers the edge planes, `flush` of the bulk stream computes.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._queue: deque[Callable[[], object]] = deque()
 
     def submit(self, work: Callable[[], object]) -> None:
@@ -87,21 +92,21 @@ class Stream:
         self._queue.append(work)
 
     def run_next(self) -> None:
-        """Do the oldest piece of work in the queue."""
+        """Run the oldest work in the queue."""
         self._queue.popleft()()
 
     def record(self, timed: bool = False) -> Event:
-        """An event that marks the work enqueued so far."""
+        """An event after all work enqueued so far."""
         event = Event(self)
         self._queue.append(event._reach)
         return event
 
-    def wait(self, event: Event) -> None:
-        """What is enqueued from now on runs after that event."""
+    def wait(self, event: Any) -> None:
+        """Work enqueued from now on runs after that event."""
         self._queue.append(event.synchronize)
 
     def flush(self) -> None:
-        """Do all that is enqueued."""
+        """Run all enqueued work."""
         while self._queue:
             self.run_next()
 
@@ -109,31 +114,31 @@ class Stream:
 
 
 class CpuKernel:
-    """A compiled function that waits for its arguments."""
+    """A compiled function without arguments."""
 
-    def __init__(self, function, kernel: Kernel, program: Program):
+    def __init__(self, function: Any, kernel: Kernel, program: Program):
         self._function, self._kernel, self._program = function, kernel, program
         function.restype = None
 
-    def bind(self, **arguments) -> "CpuLaunch":
-        """Fix all arguments; raises TypeError where one is missing, unknown or of another type."""
+    def bind(self, **arguments: Any) -> "CpuLaunch":
+        """Fix all arguments; raises TypeError if one is missing, unknown or of another type."""
         values = checked(self._kernel, self._program, arguments)
         return CpuLaunch(self._function, self._kernel, values)
 
     def resources(self) -> Resources:
-        """Registers and the like, which only a GPU kernel has."""
+        """All 0: only kernels of a GPU have these resources."""
         return Resources()
 
 
 class CpuLaunch:
     """A kernel with its arguments; keeps their arrays alive."""
 
-    def __init__(self, function, kernel: Kernel, values: list):
+    def __init__(self, function: Any, kernel: Kernel, values: list[Any]):
         self._function, self._kernel, self._values = function, kernel, values
         self._arguments = [_as_ctypes(value) for value in values]
 
-    def set(self, **numbers) -> None:
-        """Give other numbers to the calls to come."""
+    def set(self, **numbers: float) -> None:
+        """Replace numbers among the arguments, for later calls."""
         self._values = changed(self._kernel, self._values, numbers)
         self._arguments = [_as_ctypes(value) for value in self._values]
 
@@ -144,14 +149,14 @@ class CpuLaunch:
             stream.submit(functools.partial(self._function, *limits, *self._arguments))
 
 
-def _as_ctypes(value):
+def _as_ctypes(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return ctypes.c_void_p(value.ctypes.data)
     return np.ctypeslib.as_ctypes_type(value.dtype)(value.item())
 
 
 class CpuDevice(Device):
-    """A core, its share of the memory and a compiler."""
+    """A core with its share of the memory, and a compiler."""
 
     kind = "cpu"
 
@@ -164,7 +169,7 @@ class CpuDevice(Device):
         self._streams = {name: Stream() for name in ("edge", "bulk", "copy")}
 
     def memory(self) -> tuple[int, int]:
-        """Bytes available and in all: of the machine, or of the job's share if that is less."""
+        """Available and total bytes: of the machine, or of the job's limit if that is less."""
         return memory.least()
 
     def stream(self, priority: str) -> Stream:
@@ -176,15 +181,15 @@ class CpuDevice(Device):
         return Stream()
 
     def synchronize(self) -> None:
-        """Do all that is enqueued in any stream."""
+        """Run all work in the three streams."""
         for stream in self._streams.values():
             stream.flush()
 
-    def allocate(self, count: int, dtype) -> np.ndarray:
+    def allocate(self, count: int, dtype: DTypeLike) -> np.ndarray:
         """A 1-D array of zeros that starts at a multiple of 128 bytes.
 
-        As many bytes on either side are readable: kernels that compute the ends of a row as if it
-        did not wrap around read a value before the array or after it (FOR_CELLS_SENT).
+        128 bytes on either side are readable: kernels that compute the ends of a row as if it did
+        not wrap around read a value before or after the array (FOR_CELLS_SENT).
         """
         size = int(count) * np.dtype(dtype).itemsize
         room = np.zeros(size + 3 * ALIGNMENT, np.uint8)
@@ -200,13 +205,13 @@ class CpuDevice(Device):
         copy[:] = array
         return copy
 
-    def download(self, array: np.ndarray) -> np.ndarray:
-        """A copy of an array or slice, as all work enqueued before leaves it."""
+    def download(self, array: Array) -> np.ndarray:
+        """A copy of an array or slice, after all work enqueued before."""
         self.synchronize()
         return array.copy()
 
-    def copy(self, target: np.ndarray, source: np.ndarray, stream: Stream | None = None) -> None:
-        """Copy a slice in the order of a stream; without one, at once and after the bulk stream."""
+    def copy(self, target: Array, source: Array, stream: Stream | None = None) -> None:
+        """Copy a slice in the order of a stream; without one, now, after the bulk stream."""
         check_copy(target, source)
         if stream is not None:
             stream.submit(lambda: np.copyto(target, source))
@@ -214,31 +219,32 @@ class CpuDevice(Device):
         self._streams["bulk"].flush()
         np.copyto(target, source)
 
-    def compile(self, program: Program) -> dict[str, CpuKernel]:
+    def compile(self, program: Program) -> dict[str, CompiledKernel]:
         """The kernels of a program by name; raises MpilbmError if it does not compile or load."""
         path = self._compiler.build(program.text)
         try:
             library = ctypes.CDLL(str(path))
         except OSError as error:
-            words = str(error).replace(str(path), str(path.resolve()))
+            message = str(error).replace(str(path), str(path.resolve()))
             raise MpilbmError(
-                f"the kernels just compiled cannot be loaded: {words}; if {path.resolve().parent} "
-                "is on a file system mounted with noexec, set MPILBM_CACHE_DIR to another directory"
+                f"the kernels just compiled cannot be loaded: {message}; if "
+                f"{path.resolve().parent} is on a file system mounted with noexec, set "
+                "MPILBM_CACHE_DIR to another directory"
             ) from error
         return {
             name: CpuKernel(getattr(library, kernel.name), kernel, program)
             for name, kernel in program.kernels.items()
         }
 
-    def copy_bandwidth(self, before=lambda: None) -> float:
+    def copy_bandwidth(self, before: Callable[[], object] = lambda: None) -> float:
         """Bytes read and written per second when one core copies arrays larger than its caches.
 
-        `before` is called before each copy: a barrier makes all ranks copy at once.
+        `before` is called before each copy: a barrier makes all ranks copy at the same time.
         """
         count = min(2**28, self.memory()[0] // self.sharing // 8)
         source, target = np.ones(count, np.uint8), np.zeros(count, np.uint8)
         best = float("inf")
-        for _ in range(6):  # the first meets the memory's pages for the first time
+        for _ in range(6):  # the first one also maps the pages of memory
             before()
             start = time.perf_counter()
             np.copyto(target, source)

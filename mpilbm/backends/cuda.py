@@ -1,18 +1,24 @@
-"""NVIDIA GPUs: kernels by NVRTC, arrays and streams by CuPy, which is imported only in here."""
+"""NVIDIA GPUs: kernels by NVRTC, arrays and streams by CuPy, which is imported only here."""
 
 import os
 import socket
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from pydantic import Field
 
 from mpilbm.backends import Backend, Device, check_copy, gibibytes, nvidia
 from mpilbm.backends.cuda_graph import CudaGraph
 from mpilbm.backends.cuda_launch import CudaKernel, most_rows
 from mpilbm.backends.cuda_sweep import LEAST_CAPABILITY, SweepKernel
+from mpilbm.backends.interfaces import Array, CompiledKernel
 from mpilbm.backends.waiting import Waiting
 from mpilbm.codegen.program import Program
 from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.layouts.grid import Grid
+from mpilbm.links.box_walls import BoxWalls
 from mpilbm.registry import register
 from mpilbm.system import cache
 from mpilbm.units import counted
@@ -22,8 +28,8 @@ from mpilbm.units import counted
 class Cuda(Backend):
     """Runs on an NVIDIA GPU, with kernels built by NVRTC.
 
-    `device` is its number on this machine; without it the ranks take the devices in turn. `fused`
-    rounds a*b + c once, which is faster and differs from a CPU in the last bits.
+    `device`: its number on this machine; by default the ranks use the devices in turn. `fused`: the
+    result of a*b + c is rounded once, which is faster and differs from a CPU in the last bits.
     """
 
     device: int | None = Field(
@@ -32,7 +38,7 @@ class Cuda(Backend):
     fused: bool = Field(True, description="fused multiply-add; false: same bits as on a CPU")
 
     def room(self) -> int | None:
-        """The memory of the largest GPU of this machine, if the driver tells."""
+        """The memory of the largest GPU of this machine; None if the driver does not report it."""
         found = nvidia.driver()
         return found.memory or None if found else None
 
@@ -41,7 +47,7 @@ class Cuda(Backend):
         found = nvidia.driver()
         if found is None:
             raise CaseError(
-                "no NVIDIA device was found (nvidia-smi -L and CUDA_VISIBLE_DEVICES tell more); "
+                "no NVIDIA device was found (see nvidia-smi -L and CUDA_VISIBLE_DEVICES); "
                 'name = "cpu" or "auto" runs on the CPU',
                 where="backend.name",
             )
@@ -53,8 +59,8 @@ class Cuda(Backend):
         return CudaDevice(cupy, index, self.fused)
 
 
-def load_cupy(found: nvidia.Driver):
-    """CuPy, once it has reached the driver and NVRTC; else raises CaseError with the mend."""
+def load_cupy(found: nvidia.Driver) -> Any:
+    """CuPy, if it can use the driver and NVRTC; else raises CaseError with the fix."""
     if found.problem:
         raise CaseError(
             f"an NVIDIA driver is here but cannot be used: {found.problem}; repair it (in a "
@@ -67,7 +73,7 @@ def load_cupy(found: nvidia.Driver):
 
         cupy.cuda.runtime.getDeviceCount()
         cupy.cuda.nvrtc.getVersion()
-    except Exception as error:  # an ImportError, or what CuPy makes of a library it cannot load
+    except Exception as error:  # ImportError, or an error of CuPy for a library that it cannot load
         raise CaseError(
             f"found {counted(found.devices, 'NVIDIA device')} with a driver for CUDA {found.cuda}, "
             f"but CuPy or NVRTC cannot be loaded ({str(error).strip().splitlines()[0]}); "
@@ -80,13 +86,13 @@ def load_cupy(found: nvidia.Driver):
 class CudaEvent:
     """A point in a stream."""
 
-    def __init__(self, cupy, stream: "CudaStream", timed: bool):
+    def __init__(self, cupy: Any, stream: "CudaStream", timed: bool):
         self._cupy, self._wait = cupy, stream.wait_for
         self.cupy = cupy.cuda.Event(disable_timing=not timed)
         self.cupy.record(stream.cupy)
 
     def synchronize(self) -> None:
-        """Wait, on the host, until the device has reached this point."""
+        """Wait on the host until the device has reached this point."""
         self._wait(self.cupy)
 
     @property
@@ -103,23 +109,23 @@ class CudaEvent:
 class CudaStream:
     """A CUDA stream that does not wait for the default one."""
 
-    def __init__(self, cupy, priority: int, waiting: Waiting):
+    def __init__(self, cupy: Any, priority: int, waiting: Waiting):
         self._cupy, self.wait_for = cupy, waiting
         self.cupy = cupy.cuda.Stream(non_blocking=True, priority=priority)
 
     def record(self, timed: bool = False) -> CudaEvent:
-        """An event behind all that is enqueued so far."""
+        """An event after all work enqueued so far."""
         return CudaEvent(self._cupy, self, timed)
 
-    def wait(self, event: CudaEvent) -> None:
-        """What is enqueued from now on runs after that event."""
+    def wait(self, event: Any) -> None:
+        """Work enqueued from now on runs after that event."""
         self.cupy.wait_event(event.cupy)
 
     def flush(self) -> None:
-        """Nothing: a device begins by itself."""
+        """Nothing: a GPU starts enqueued work without a flush."""
 
     def synchronize(self) -> None:
-        """Wait, on the host, until all that is enqueued is done."""
+        """Wait on the host until all enqueued work is done."""
         self.wait_for(self.cupy)
 
 
@@ -128,7 +134,7 @@ class CudaDevice(Device):
 
     kind, records = "cuda", True
 
-    def __init__(self, cupy, index: int, fused: bool):
+    def __init__(self, cupy: Any, index: int, fused: bool):
         self._cupy, self._fused = cupy, fused
         self.index, self._device = index, cupy.cuda.Device(index)
         self.attach()
@@ -143,34 +149,34 @@ class CudaDevice(Device):
         self.capability = int(cupy.cuda.Device(index).compute_capability)
         self.shared_memory = runtime.getDeviceProperties(index)["sharedMemPerBlockOptin"]
         self.processors = runtime.getDeviceProperties(index)["multiProcessorCount"]
-        # CUDA clamps a priority to what the device has; the lower number goes first.
+        # CUDA clamps a priority to the range of the device; lower numbers have priority.
         levels, self._waiting = {"edge": -5, "bulk": 0, "copy": -5}, Waiting()
         self._streams = {
             name: CudaStream(cupy, level, self._waiting) for name, level in levels.items()
         }
 
-    def recording(self, work) -> CudaGraph:
-        """A CUDA graph: streams take part that wait for the bulk one, which waits for them."""
+    def recording(self, work: Callable[[], None]) -> CudaGraph:
+        """A CUDA graph of the bulk stream, and of the streams that wait for it and rejoin it."""
         return CudaGraph(self._cupy.cuda.runtime, self._streams["bulk"].cupy.ptr, work)
 
     def memory(self) -> tuple[int, int]:
-        """Bytes free (kept for reuse by CuPy included) and bytes in all."""
+        """Free bytes (including those that CuPy keeps for reuse) and bytes in total."""
         free, total = self._cupy.cuda.Device().mem_info
         return free + self._cupy.get_default_memory_pool().free_bytes(), total
 
     def problems(self, shape: tuple[int, int, int]) -> list[str]:
-        """A grid has a limited number of rows of blocks."""
+        """Reasons why the box is too large: a grid has a limited number of rows of blocks."""
         _, rows, nx = shape
         most = most_rows(nx, rows)
         if rows <= most:
             return []
         return [
-            f"domain.size: {rows} rows of {nx} cells, a GPU takes {most} of this length at most; "
+            f"domain.size: {rows} rows of {nx} cells, a GPU allows at most {most} of this length; "
             "turn the box so that its longest side is x or z"
         ]
 
     def stream(self, priority: str) -> CudaStream:
-        """The stream of this name: "edge" (goes first), "bulk" or "copy"."""
+        """The stream of this name: "edge" (high priority), "bulk" or "copy"."""
         return self._streams[priority]
 
     def attach(self) -> None:
@@ -181,8 +187,8 @@ class CudaDevice(Device):
         """A stream that `synchronize` does not wait for."""
         return CudaStream(self._cupy, 0, self._waiting)
 
-    def watch(self, check=None) -> None:
-        """While the host waits, call `check`, which may raise, now and then; None: no longer."""
+    def watch(self, check: Callable[[], None] | None = None) -> None:
+        """Call `check`, which may raise, at intervals while the host waits; None: stop calling."""
         self._waiting.check = check
 
     def synchronize(self) -> None:
@@ -190,23 +196,23 @@ class CudaDevice(Device):
         for stream in self._streams.values():
             stream.synchronize()
 
-    def allocate(self, count: int, dtype):
+    def allocate(self, count: int, dtype: DTypeLike) -> Array:
         """A 1-D array of zeros on the device."""
         bulk = self._streams["bulk"]
         with bulk.cupy:
             array = self._cupy.zeros(int(count), dtype)
-        bulk.synchronize()  # other streams may use it at once
+        bulk.synchronize()  # other streams may use it immediately
         return array
 
-    def pinned(self, count: int, dtype) -> np.ndarray:
-        """A 1-D array of zeros in host memory that the device copies from and to by itself."""
+    def pinned(self, count: int, dtype: DTypeLike) -> np.ndarray:
+        """A 1-D array of zeros in host memory, for asynchronous copies from and to the device."""
         import cupyx
 
         array = cupyx.empty_pinned(int(count), dtype)
         array[:] = 0
         return array
 
-    def upload(self, array: np.ndarray):
+    def upload(self, array: np.ndarray) -> Array:
         """A 1-D copy of an array on the device."""
         bulk = self._streams["bulk"]
         with bulk.cupy:
@@ -214,54 +220,57 @@ class CudaDevice(Device):
         bulk.synchronize()
         return copy
 
-    def download(self, array) -> np.ndarray:
-        """A copy of an array or slice, as all work enqueued before leaves it."""
+    def download(self, array: Array) -> np.ndarray:
+        """A copy on the host of an array or slice, after all work enqueued before."""
         self.synchronize()
         return array.get(stream=self._streams["bulk"].cupy)
 
-    def copy(self, target, source, stream: CudaStream | None = None) -> None:
-        """Copy a slice (device or host memory) in the order of a stream, the bulk one if none."""
+    def copy(self, target: Array, source: Array, stream: CudaStream | None = None) -> None:
+        """Copy a slice (device or host memory) in the order of a stream; default: bulk."""
         check_copy(target, source)
         runtime = self._cupy.cuda.runtime
         queue = (stream or self._streams["bulk"]).cupy.ptr
         addresses = (_address(target), _address(source))
         runtime.memcpyAsync(*addresses, target.nbytes, runtime.memcpyDefault, queue)
 
-    def compile(self, program: Program) -> dict[str, CudaKernel]:
-        """The kernels of a program by name, the moment sweep in its place."""
+    def compile(self, program: Program) -> dict[str, CompiledKernel]:
+        """The kernels of a program by name, the moment sweep as collide-stream if there is one."""
         options = ("--std=c++17", "--fmad=false", *(("-DFUSED",) if self._fused else ()))
         module = self.module(program.text, options)
-        kernels = {
+        kernels: dict[str, CompiledKernel] = {
             name: CudaKernel(self, module.get_function(kernel.name), kernel, program)
             for name, kernel in program.kernels.items()
         }
         if program.sweep and self.capability >= LEAST_CAPABILITY:
-            kernels["collide_stream_0"] = SweepKernel(self, program, kernels["collide_stream_0"])
+            generic = kernels["collide_stream_0"]
+            kernels["collide_stream_0"] = SweepKernel(self, program, generic)
         return kernels
 
-    def apply_walls(self, kernels, walls, grid) -> bool:
-        """The moment sweep does, where a tile of it fits the box."""
+    def apply_walls(
+        self, kernels: Mapping[str, CompiledKernel], walls: BoxWalls, grid: Grid
+    ) -> bool:
+        """Whether the moment sweep applies these walls: it does if a tile fits the box."""
         sweep = kernels["collide_stream_0"]
         if not isinstance(sweep, SweepKernel):
             return False
         return sweep.apply(walls, grid.nx, grid.rows, grid.row_stride)
 
-    def module(self, text: str, options: tuple[str, ...]):
-        """A text compiled; raises MpilbmError with NVRTC's first words."""
+    def module(self, text: str, options: tuple[str, ...]) -> Any:
+        """The compiled text; raises MpilbmError with NVRTC's first lines."""
         module = self._cupy.RawModule(code=text, backend="nvrtc", options=options)
         try:
             module.compile()
         except self._cupy.cuda.compiler.CompileException as error:
             kept = cache.put("cu", cache.digest(text), text.encode()).resolve()
-            words = str(error).splitlines()[:12]
+            lines = str(error).splitlines()[:12]
             lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
-            raise MpilbmError([lead, *words]) from error
+            raise MpilbmError([lead, *lines]) from error
         return module
 
-    def copy_bandwidth(self, before=lambda: None) -> float:
+    def copy_bandwidth(self, before: Callable[[], object] = lambda: None) -> float:
         """Bytes read and written per second by a copy within the device's memory.
 
-        `before` is called before each copy: a barrier makes all ranks copy at once.
+        `before` is called before each copy: a barrier makes all ranks copy at the same time.
         """
         count = min(2**31, self.memory()[0] // self.sharing // 4)
         source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
@@ -274,5 +283,5 @@ class CudaDevice(Device):
         return 2 * count / min(times)
 
 
-def _address(array) -> int:
+def _address(array: Any) -> int:
     return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr

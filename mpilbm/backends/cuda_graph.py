@@ -1,6 +1,8 @@
-"""CUDA graphs: what streams have been told once, told again by one call."""
+"""CUDA graphs: work enqueued in streams is recorded once and launched again by one call."""
 
 import ctypes
+from collections.abc import Callable
+from typing import Any
 
 from mpilbm.errors import MpilbmError
 
@@ -8,14 +10,14 @@ USE_NODE_PRIORITY = 8  # CUgraphInstantiate_flags: kernels keep the priority of 
 
 
 class CudaGraph:
-    """What `work()` enqueues, in the stream `queue` and in those that wait for it; call it to run.
+    """What `work()` enqueues in the stream `queue` and in streams that wait for it; call it to run.
 
-    Priorities are kept: else the bulk would keep edge planes and messages waiting. CuPy's own
-    graphs drop them. `runtime` is cupy.cuda.runtime.
+    Kernels keep the priority of their stream, so that edge planes and messages do not wait for the
+    bulk planes. CuPy's own graphs lose priorities. `runtime` is cupy.cuda.runtime.
     [CUDA driver API, Graph Management]
     """
 
-    def __init__(self, runtime, queue: int, work):
+    def __init__(self, runtime: Any, queue: int, work: Callable[[], None]):
         self._runtime, self._queue, self._graph = runtime, queue, 0
         runtime.streamBeginCapture(queue, runtime.streamCaptureModeRelaxed)
         try:
@@ -28,10 +30,10 @@ class CudaGraph:
             runtime.graphDestroy(captured)
 
     def __call__(self) -> None:
-        """Enqueue all of it, behind what is in the stream."""
+        """Enqueue all of it, after the work in the stream."""
         self._runtime.graphLaunch(self._graph, self._queue)
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self._graph:
             self._runtime.graphExecDestroy(self._graph)
 
@@ -43,5 +45,6 @@ def instantiate(captured: int) -> int:
         ctypes.byref(made), ctypes.c_void_p(captured), ctypes.c_ulonglong(USE_NODE_PRIORITY)
     )
     if error:
-        raise MpilbmError(f"cuGraphInstantiateWithFlags answers {error}")
+        raise MpilbmError(f"cuGraphInstantiateWithFlags returns error {error}")
+    assert made.value is not None
     return made.value

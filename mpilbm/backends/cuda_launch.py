@@ -1,10 +1,13 @@
 """Generic kernels on a CUDA device: shapes of grids and blocks, and launches."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mpilbm.backends import Resources, changed, checked
+from mpilbm.backends import Device, changed, checked
+from mpilbm.backends.interfaces import Resources
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 
@@ -18,7 +21,7 @@ class Block:
     threads: int
 
 
-BLOCKS = (Block(256), Block(128), Block(64))  # the first where nothing is measured
+BLOCKS = (Block(256), Block(128), Block(64))  # the first if none is measured
 
 
 def block_shape(nx: int, rows: int, threads: int = 256) -> tuple[int, int, int]:
@@ -43,7 +46,7 @@ def launch_shape(
 
 
 def pieces(over: str, begin: int, end: int, stride: int = 1) -> list[tuple[int, int]]:
-    """(begin, end) of each launch that a range needs: a grid takes 65535 planes at most."""
+    """(begin, end) of each launch that a range needs: a grid has at most 65535 planes."""
     if begin >= end:
         return []
     step = end - begin if over == "entries" else GRID_LIMIT * stride
@@ -56,39 +59,44 @@ def most_rows(nx: int, rows: int, threads: int = 256) -> int:
 
 
 class CudaKernel:
-    """A compiled kernel that waits for its arguments."""
+    """A compiled kernel without arguments."""
 
-    def __init__(self, device, function, kernel: Kernel, program: Program):
+    def __init__(self, device: Device, function: Any, kernel: Kernel, program: Program):
         self._device, self._function = device, function
         self._kernel, self._program = kernel, program
         self._block: Block | None = None
 
-    def bind(self, **arguments) -> "CudaLaunch":
-        """Fix all arguments; raises TypeError where one is missing, unknown or of another type.
+    def bind(self, **arguments: Any) -> "CudaLaunch":
+        """Fix all arguments; raises TypeError if one is missing, unknown or of another type.
 
-        The first call of a kernel that makes up the steps chooses its block.
+        The first call chooses the block of a collide-stream kernel.
         """
         values = checked(self._kernel, self._program, arguments)
         box = int(arguments.get("nx", 0)), int(arguments.get("rows", 0))
         if self._kernel.over == "nodes":
             box = int(arguments["node_most"]), 1
 
-        def launch(block):
+        def launch(block: Block) -> "CudaLaunch":
             return CudaLaunch(self._function, self._kernel, box, values, block.threads)
 
         if self._block is None:
             self._block = self._choose(box, arguments, launch)
         return launch(self._block)
 
-    def _choose(self, box, arguments, launch) -> "Block":
-        """The fastest block for a kernel of the steps, the usual one for others."""
+    def _choose(
+        self,
+        box: tuple[int, int],
+        arguments: Mapping[str, Any],
+        launch: Callable[[Block], "CudaLaunch"],
+    ) -> Block:
+        """The fastest block for a collide-stream kernel, the default for others."""
         steps = self._kernel.phase == "collide" and self._kernel.over != "entries"
         if "f_plane" not in arguments or not steps:
             return BLOCKS[0]
-        field = arguments.get("f_in", arguments.get("f"))
+        field = arguments["f_in"] if "f_in" in arguments else arguments["f"]
         planes = field.size // int(arguments["f_plane"]) - 2
         text = f"{self._kernel.name}\n{self._program.text}"
-        held = [one for one in BLOCKS if box[1] <= most_rows(*box, one.threads)]
+        held = [one for one in BLOCKS if box[1] <= most_rows(box[0], box[1], one.threads)]
         return fastest(self._device, text, (planes, box[1], box[0]), held or BLOCKS[:1], launch)
 
     def resources(self) -> Resources:
@@ -98,19 +106,26 @@ class CudaKernel:
 
 
 class CudaLaunch:
-    """A kernel with its arguments; keeps their arrays alive, and remembers its grids."""
+    """A kernel with its arguments; keeps their arrays alive, and its grids for later calls."""
 
-    def __init__(self, function, kernel: Kernel, box: tuple[int, int], values: list, threads: int):
+    def __init__(
+        self,
+        function: Any,
+        kernel: Kernel,
+        box: tuple[int, int],
+        values: list[Any],
+        threads: int,
+    ):
         self._function, self._kernel, self._box, self._values = function, kernel, box, values
         self._threads = threads
         self._calls: dict[tuple, list] = {}
 
-    def set(self, **numbers) -> None:
-        """Give other numbers to the calls to come."""
+    def set(self, **numbers: float) -> None:
+        """Replace numbers among the arguments, for later calls."""
         self._values = changed(self._kernel, self._values, numbers)
         self._calls.clear()
 
-    def __call__(self, stream, begin: int, end: int, stride: int = 1) -> None:
+    def __call__(self, stream: Any, begin: int, end: int, stride: int = 1) -> None:
         """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
         key = (begin, end, stride)
         if key not in self._calls:

@@ -1,32 +1,39 @@
 """The moment sweep on a CUDA device: tensor maps, launches, and the choice of its tile."""
 
 import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from mpilbm.backends import Resources, changed, checked
+from mpilbm.backends import changed, checked
+from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources
 from mpilbm.backends.tiles import Needs, Tile, candidates
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
 from mpilbm.links import box_walls
+from mpilbm.links.box_walls import BoxWalls
 
 LEAST_CAPABILITY = 80  # asynchronous copies to shared memory
-L2_PROMOTION = 0  # of what the copies read: none
+L2_PROMOTION = 0  # of the data that the copies read: none
 DATA_TYPES = {"float16": 6, "float32": 7, "float64": 8}  # CUtensorMapDataType
 
 
 class SweepKernel:
-    """In place of the generic collide-stream kernel, with the same arguments."""
+    """Replaces the generic collide-stream kernel; takes the same arguments.
 
-    def __init__(self, device, program: Program, generic):
+    `device`: a CudaDevice, whose module imports this one.
+    """
+
+    def __init__(self, device: Any, program: Program, generic: CompiledKernel):
         self._device, self._program, self._generic = device, program, generic
         self._kernel, self._needs = program.kernels["collide_stream_0"], Needs.of(program)
-        self._functions: dict[Tile, object] = {}
+        self._functions: dict[Tile, Any] = {}
         self._walls = np.zeros((), box_walls.DTYPE)
         self.tile: Tile | None = None
 
-    def bind(self, **arguments) -> "SweepLaunch":
+    def bind(self, **arguments: Any) -> Launch:
         """Fix all arguments; the first call chooses a tile, or the generic kernel if none fits."""
         values = checked(self._kernel, self._program, arguments)
         if self.tile is None:
@@ -35,8 +42,8 @@ class SweepKernel:
             return self._generic.bind(**arguments)
         return self._launch(self.tile, arguments, values)
 
-    def apply(self, walls, nx: int, rows: int, row_stride: int) -> bool:
-        """Apply these walls of the box from now on, if a tile fits; to be asked before `bind`."""
+    def apply(self, walls: BoxWalls, nx: int, rows: int, row_stride: int) -> bool:
+        """Apply these walls of the box from now on, if a tile fits; call it before `bind`."""
         if not self._fitting(nx, row_stride, rows):
             return False
         self._walls = walls.table
@@ -51,7 +58,7 @@ class SweepKernel:
         shared = self._needs.shared_bytes(tile)
         return Resources(function.num_regs, function.local_size_bytes, shared)
 
-    def function(self, tile: Tile):
+    def function(self, tile: Tile) -> Any:
         """The kernel compiled for a tile."""
         if tile not in self._functions:
             options = ("--std=c++17", "--fmad=false", *tile.options(), self._with_walls)
@@ -60,7 +67,7 @@ class SweepKernel:
             self._functions[tile] = function
         return self._functions[tile]
 
-    def _launch(self, tile, arguments, values) -> "SweepLaunch":
+    def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
         maps = [
             self._device.upload(tensor_map(arguments, self._program.storage, width, self._needs))
             if tile.bulk
@@ -75,16 +82,16 @@ class SweepKernel:
 
     @property
     def _with_walls(self) -> str:
-        """What the compiler is told of walls: without any, they cost no register."""
+        """The compiler option for walls: without walls their code needs no register."""
         return f"-DWALLS={int(self._walls['faces'] != 0)}"
 
     def _fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
-        """The tiles that can run, those last that are wider than the box."""
+        """The tiles that can run; tiles wider than the box come last."""
         limit = self._device.shared_memory
         tiles = sorted(candidates(self._device.capability), key=lambda tile: tile.tx > nx)
         return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
 
-    def _choose(self, arguments, values) -> Tile | None:
+    def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
         """The fastest of the tiles that fit, None if none does."""
         shape = _shape(arguments)
         fitting = self._fitting(shape[2], int(arguments["f_row"]), shape[1])
@@ -96,7 +103,7 @@ class SweepKernel:
         )  # fmt: skip
 
 
-def _shape(arguments) -> tuple[int, int, int]:
+def _shape(arguments: Mapping[str, Any]) -> tuple[int, int, int]:
     """(planes, rows, nx) of the slab."""
     planes = arguments["f_in"].size // int(arguments["f_plane"]) - 2
     return planes, int(arguments["rows"]), int(arguments["nx"])
@@ -105,17 +112,26 @@ def _shape(arguments) -> tuple[int, int, int]:
 class SweepLaunch:
     """The sweep with its arguments and tile; keeps their arrays alive."""
 
-    def __init__(self, function, tile: Tile, box, shared: int, kernel: Kernel, maps, values: list):
+    def __init__(
+        self,
+        function: Any,
+        tile: Tile,
+        box: tuple[int, int],
+        shared: int,
+        kernel: Kernel,
+        maps: Sequence[Any],
+        values: list[Any],
+    ):
         self._function, self._tile, self._box = function, tile, box
         self._shared, self._kernel, self._maps, self._values = shared, kernel, maps, values
         self._calls: dict[tuple, tuple] = {}
 
-    def set(self, **numbers) -> None:
-        """Give other numbers to the calls to come."""
+    def set(self, **numbers: float) -> None:
+        """Replace numbers among the arguments, for later calls."""
         self._values = changed(self._kernel, self._values, numbers)
         self._calls.clear()
 
-    def __call__(self, stream, begin: int, end: int, stride: int = 1) -> None:
+    def __call__(self, stream: Any, begin: int, end: int, stride: int = 1) -> None:
         """Enqueue it for the planes begin, begin + stride, … < end."""
         if begin >= end:
             return
@@ -126,7 +142,7 @@ class SweepLaunch:
         with stream.cupy:
             self._function(grid, self._tile.threads, values, shared_mem=self._shared)
 
-    def _call(self, begin, end, stride) -> tuple:
+    def _call(self, begin: int, end: int, stride: int) -> tuple:
         (nx, rows), tile = self._box, self._tile
         planes = 1 if stride > 1 else tile.planes
         pieces = -(-(end - begin) // max(stride, planes))
@@ -135,8 +151,8 @@ class SweepLaunch:
         return grid, (*self._maps, *numbers, *self._values)
 
 
-def tensor_map(arguments, storage: str, width: int, needs: Needs) -> np.ndarray:
-    """128 bytes that tell the copy engine of boxes (x: width, row: 1, values of a cell: all).
+def tensor_map(arguments: Mapping[str, Any], storage: str, width: int, needs: Needs) -> np.ndarray:
+    """128 bytes that describe boxes for the copy engine (x: width, row: 1, all values of a cell).
 
     The tensor is (x, row, slot of a plane), padding and ghost planes included.
     """
@@ -156,5 +172,7 @@ def tensor_map(arguments, storage: str, width: int, needs: Needs) -> np.ndarray:
         ctypes.c_int(L2_PROMOTION), ctypes.c_int(0),
     )  # fmt: skip
     if error:
-        raise MpilbmError(f"cuTensorMapEncodeTiled answers {error} for sizes {sizes}, {strides}")
+        raise MpilbmError(
+            f"cuTensorMapEncodeTiled returns error {error} for sizes {sizes}, {strides}"
+        )
     return found.copy()

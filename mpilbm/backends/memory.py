@@ -1,11 +1,11 @@
-"""Main memory that this process may still take, in bytes: the machine's, or its job's limit."""
+"""Main memory that this process may still allocate, in bytes: of the machine or of its job."""
 
 import os
 from pathlib import Path
 
 
 def least() -> tuple[int, int]:
-    """(available, total) of whichever has the least left."""
+    """(available, total) of the machine or the job, whichever has less available."""
     return min([of_machine(), *of_groups()])
 
 
@@ -23,7 +23,7 @@ def of_machine() -> tuple[int, int]:
 def of_groups(root: Path = Path("/sys/fs/cgroup"), own: str | None = None) -> list[tuple]:
     """(available, limit) of each control group above this process that has a limit.
 
-    Pages of files that the kernel would give back count as available.
+    Pages of files that the kernel can reclaim count as available.
     """
     if own is None:
         try:

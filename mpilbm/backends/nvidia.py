@@ -1,4 +1,4 @@
-"""The NVIDIA driver, asked directly: it tells of devices even where CuPy is missing or broken."""
+"""Queries to the NVIDIA driver, which work without CuPy."""
 
 import ctypes
 import uuid
@@ -12,7 +12,7 @@ NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 
 @dataclass(frozen=True)
 class Driver:
-    """An NVIDIA driver: devices it shows, CUDA version (major) it serves, why it cannot be used.
+    """An NVIDIA driver: number of devices, supported CUDA version (major), why it cannot be used.
 
     memory: bytes of the largest of these devices, 0 if unknown.
     """
@@ -24,7 +24,7 @@ class Driver:
 
 
 def driver() -> Driver | None:
-    """The NVIDIA driver of this machine; None where there is none or it shows no device."""
+    """The NVIDIA driver of this machine; None if there is none or it shows no device."""
     kernel_module = any(
         Path(path).exists() for path in ("/dev/nvidia0", "/proc/driver/nvidia/version")
     )
@@ -34,7 +34,7 @@ def driver() -> Driver | None:
         return Driver(problem=str(error)) if kernel_module else None
     status = library.cuInit(0)
     if status not in (0, NO_DEVICE) and kernel_module:
-        return Driver(problem=f"cuInit answers with error {status}; does nvidia-smi work?")
+        return Driver(problem=f"cuInit returns error {status}; does nvidia-smi work?")
     count, version = ctypes.c_int(), ctypes.c_int()
     if status != 0 or library.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
         return None
@@ -42,7 +42,7 @@ def driver() -> Driver | None:
     return Driver(count.value, version.value // 1000, memory=_largest(library, count.value))
 
 
-def _largest(library, devices: int) -> int:
+def _largest(library: ctypes.CDLL, devices: int) -> int:
     """Bytes of the memory of the largest device."""
     device, found, most = ctypes.c_int(), ctypes.c_size_t(), 0
     for index in range(devices):
@@ -60,10 +60,12 @@ def install(cuda: int) -> str:
 
 
 def device_uuid(index: int) -> str:
-    """The number that nvidia-smi -L prints of a device, the same in every process."""
+    """The UUID that nvidia-smi -L prints for a device, the same in every process."""
     library, device, raw = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), (ctypes.c_ubyte * 16)()
     library.cuInit(0)
     library.cuDeviceGet(ctypes.byref(device), index)
     if library.cuDeviceGetUuid_v2(ctypes.byref(raw), device) != 0:
-        raise MpilbmError(f"the NVIDIA driver does not name device {index}; does nvidia-smi work?")
+        raise MpilbmError(
+            f"the NVIDIA driver does not report the UUID of device {index}; does nvidia-smi work?"
+        )
     return f"GPU-{uuid.UUID(bytes=bytes(raw))}"

@@ -1,19 +1,21 @@
-"""Tiles of the moment sweep: which are tried, what they need, and how the planes are shared out."""
+"""Tiles of the moment sweep: the candidates, their needs, and the planes of each block."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-TENSOR_MAPS = 90  # the least compute capability that has them
-LEAST_PLANES = 8  # of a block; those before its first are read as well
+from mpilbm.codegen.program import Program
+
+TENSOR_MAPS = 90  # the least compute capability with tensor maps
+LEAST_PLANES = 8  # of a block, which also reads the planes before its first
 
 
 @dataclass(frozen=True)
 class Tile:
-    """tx * ty cells, `cells` of them a thread; `stages` planes in flight.
+    """tx * ty cells, `cells` of them per thread; `stages` planes are loaded ahead.
 
-    `blocks` on a multiprocessor, each of which walks along so many `planes`; `bulk`: tensor maps
-    copy its rows, which needs compute capability 9.0, else its threads do.
+    `blocks` per multiprocessor, each of which processes so many `planes`; `bulk`: tensor maps copy
+    its rows, which needs compute capability 9.0, else its threads copy them.
     """
 
     tx: int
@@ -26,24 +28,24 @@ class Tile:
 
     @property
     def threads(self) -> tuple[int, int, int]:
-        """Of a block."""
+        """Threads of a block."""
         return self.tx // self.cells, self.ty, 1
 
     def options(self) -> tuple[str, ...]:
-        """What the compiler is told."""
+        """The options for the compiler."""
         numbers = {"TX": self.tx, "TY": self.ty, "CELLS": self.cells}
         numbers |= {"STAGES": self.stages, "BLOCKS": self.blocks, "BULK": int(self.bulk)}
         return tuple(f"-D{name}={number}" for name, number in numbers.items())
 
     def spread(self, box: tuple[int, int, int], processors: int) -> "Tile":
-        """Fewer planes a block where (planes, rows, nx) gives not one to each place for a block."""
+        """Fewer planes per block if a (planes, rows, nx) box would leave multiprocessors idle."""
         planes, rows, nx = box
         columns = -(-nx // self.tx) * -(-rows // self.ty)
         wanted = min(-(-processors * self.blocks // columns), planes // LEAST_PLANES)
         return replace(self, planes=min(self.planes, -(-planes // max(1, wanted))))
 
 
-# The first that fits serves where nothing is measured.
+# The first that fits is used if none is measured.
 CANDIDATES = (
     Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
     Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
@@ -78,9 +80,11 @@ class Needs:
     computed: int
 
     @classmethod
-    def of(cls, program) -> "Needs":
+    def of(cls, program: Program) -> "Needs":
         """The sizes of a program's sweep, with the bytes of its numbers."""
         sweep = program.sweep_sizes
+        if sweep is None:
+            raise ValueError("the program has no sweep")
         stored, computed = (np.dtype(kind).itemsize for kind in (program.storage, program.compute))
         return cls(sweep.values, sweep.deposits, sweep.reach, stored, computed)
 

@@ -1,21 +1,32 @@
-"""Launch shapes chosen by a short measurement: once a device and kernel, then from the cache."""
+"""Launch shapes chosen by a short measurement, once per device and kernel; kept in the cache."""
 
 import json
 from collections.abc import Callable, Sequence
 from statistics import median
+from typing import Any, TypeVar
 
+from mpilbm.backends import Device
+from mpilbm.backends.interfaces import Runner
 from mpilbm.system import cache
 
-SMALL = 2**21  # cells; below, any shape will do
+Shape = TypeVar("Shape")
+
+SMALL = 2**21  # cells; smaller boxes use the first shape
 REPEATS = 5
 
 
-def fastest(device, text: str, box: tuple[int, int, int], shapes: Sequence, bind: Callable):
+def fastest(
+    device: Device,
+    text: str,
+    box: tuple[int, int, int],
+    shapes: Sequence[Shape],
+    bind: Callable[[Shape], Runner],
+) -> Shape:
     """The fastest of some shapes (frozen dataclasses) for a kernel of this text.
 
-    `box`: planes, rows and cells a row; `bind(shape)` makes a launch over planes. What the trials
-    write is of no account: shapes are chosen before a flow begins. No shape changes a bit of it,
-    so that ranks need not agree.
+    `box`: planes, rows and cells a row; `bind(shape)` makes a launch over planes. The trials
+    may overwrite the arrays, because shapes are chosen before the initial state is set. The shape
+    does not change a bit of the result, so ranks may choose different shapes.
     """
     planes, rows, nx = box
     if planes * rows * nx < SMALL or len(shapes) == 1:
@@ -30,12 +41,12 @@ def fastest(device, text: str, box: tuple[int, int, int], shapes: Sequence, bind
     return best
 
 
-def _bytes(shape) -> bytes:
+def _bytes(shape: Any) -> bytes:
     return json.dumps(vars(shape), sort_keys=True).encode()
 
 
-def _seconds(device, launch, planes: int) -> float:
-    """Median time of a launch over all planes, after one that warms up."""
+def _seconds(device: Device, launch: Runner, planes: int) -> float:
+    """Median time of a launch over all planes, after a warm-up."""
     stream, times = device.stream("bulk"), []
     for _ in range(1 + REPEATS):
         start = stream.record(timed=True)
@@ -45,5 +56,5 @@ def _seconds(device, launch, planes: int) -> float:
 
 
 def forget() -> None:
-    """Choose anew from now on."""
+    """Forget all measurements."""
     cache.remove("shape")

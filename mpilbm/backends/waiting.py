@@ -1,24 +1,25 @@
-"""How the host waits for a device while others, on whom the device depends, may be gone."""
+"""How the host waits for a device that depends on other ranks, which may have ended."""
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 CHECKED_EVERY = 0.5  # seconds
-AT_ONCE = 1e-3  # seconds in which the host asks without a pause
-PAUSE = 50e-6  # seconds between two questions after that
+BUSY = 1e-3  # seconds in which the host polls without a pause
+PAUSE = 50e-6  # seconds between two polls after that
 
 
 class Waiting:
-    """Called with what has `done` and `synchronize()`, an event or a stream of CuPy.
+    """Called with an event or a stream of CuPy: an object with `done` and `synchronize()`.
 
-    Without a `check` the driver waits. With one the host asks, lets its other threads run, and
-    calls `check` now and then, which raises if what it waits for will never come.
+    Without a `check` the driver waits. With one the host polls, lets its other threads run, and
+    calls `check` at intervals, which raises if the point cannot be reached any more.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.check: Callable[[], None] | None = None
 
-    def __call__(self, point) -> None:
+    def __call__(self, point: Any) -> None:
         """Wait until the point is reached."""
         if self.check is None:
             point.synchronize()
@@ -29,4 +30,4 @@ class Waiting:
             if now - checked > CHECKED_EVERY:
                 self.check()
                 checked = now
-            time.sleep(0 if now - begin < AT_ONCE else PAUSE)
+            time.sleep(0 if now - begin < BUSY else PAUSE)

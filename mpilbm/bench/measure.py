@@ -1,6 +1,5 @@
 """The speed of a case on the ranks of this run, and the bandwidth of copies in their memory."""
 
-import gc
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -85,16 +84,15 @@ def measure(
     solver, facts = build_solver(case, comm)
     device, halo = solver.device, facts.pop("halo") | sent(solver, comm)
     with solver.exchanger:
-        together(comm, solver.beginning.fill)
-        solver.beginning.settle()
+        together(comm, solver.fill)
+        solver.settle()
         steps = steps or worth_timing(solver, comm)
         timed(solver, comm, steps)
         seconds = tuple(timed(solver, comm, steps) for _ in range(repeats))
         split, halo["hidden"] = where_time_goes(solver, comm)
         together(comm, require_finite, solver)
     fluid_cells = sum(comm.allgather(int(solver.geometry.fluid_cells.sum())))
-    del solver
-    gc.collect()  # a solver and its parts hold one another; the copy needs their memory
+    del solver  # the copy needs its memory
     return Speed(
         **facts,
         halo=halo,

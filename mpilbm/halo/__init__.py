@@ -1,13 +1,27 @@
-"""Exchange of the planes next to a neighbouring rank. MPI is imported only when ranks talk."""
+"""Halo exchange: how edge planes travel to the ghost layers of the neighbouring ranks.
 
+Imports backends, layouts, parallel and lower layers; MPI only where ranks exchange. Add another way
+here: a module with a Halo, an Exchange and, where it needs one, an Exchanger.
+"""
+
+from collections.abc import Callable, Iterable
 from time import perf_counter
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
 
+from mpilbm.backends import Device
+from mpilbm.backends.interfaces import Event
 from mpilbm.halo.plan import Plan
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import Parameters
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Exchange:
-    """One plan over one set of arrays: prepared once, run every step.
+    """One plan for one set of arrays: prepared once, run at every step.
 
     ```
     edge stream  | edge kernels |ready                     arrived| next edge kernels …
@@ -16,78 +30,84 @@ class Exchange:
     bulk stream  | bulk kernel ................................|  | next lists, bulk kernel …
     ```
 
-    From `ready` until `arrived` nobody writes what is sent or touches what is received. Who waits
-    for these two events is the exchange's own affair: the host, where MPI must be told, or streams
+    From `ready` until `arrived` nobody writes what is sent or accesses what is received. The
+    exchange decides who waits for these two events: the host, where MPI is called, or streams
     alone, so that the host may be steps ahead of the device.
     """
 
     in_streams = False  # whether streams alone do all of it, so that it can be recorded
-    waited = 0.0  # seconds that the host has spent in waiting, all in all
+    waited = 0.0  # seconds that the host has waited, in total
 
-    def start(self, ready=None) -> None:
-        """Send everything off, once the event `ready` is reached; None: it is ready."""
+    def start(self, ready: Event | None = None) -> None:
+        """Send everything after the event `ready`; None: the planes are ready now."""
         raise NotImplementedError
 
-    def arrival(self):
-        """The event after which kernels see what has come; None if the host has waited for it.
+    def arrival(self) -> Event | None:
+        """The event after which kernels may read what arrived; None if the host has waited for it.
 
-        To be called once after each start(); between them the host may do something else.
+        Call it once after each start(); the host may do other work between the two calls.
         """
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Wait until everything has gone and come."""
+        """Wait until everything is sent and received."""
         arrived = self.arrival()
         if arrived is not None:
             self.wait(arrived.synchronize)
 
-    def wait(self, blocking, *arguments):
-        """What `blocking(*arguments)` returns; its seconds are counted."""
+    def wait(self, blocking: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+        """The result of `blocking(...)`, whose time is added to `waited`."""
         begin = perf_counter()
         try:
-            return blocking(*arguments)
+            return blocking(*arguments, **options)
         finally:
             self.waited += perf_counter() - begin
 
     def free(self) -> None:
-        """Give back what the exchange holds."""
+        """Release the resources of the exchange."""
 
 
 class Exchanger:
-    """The exchanges of one rank; `make(plan, arrays)` makes one. Usable in a `with`.
+    """The exchanges of one rank, made by `make(plan, arrays)`; a context manager.
 
-    `recordings`: of steps, see Replay; they hold exchanges, and so are dropped before these.
+    `recordings`: steps recorded by the solver. They hold exchanges, so they are dropped first.
     """
 
-    def __init__(self, make):
-        self._make, self.recordings = make, {}
+    def __init__(self, make: Callable[[Plan, tuple[Any, ...]], Exchange]):
+        self._make = make
+        self.recordings: dict[int, Callable[[], None]] = {}
         self._exchanges: list[Exchange] = []
 
-    def prepare(self, plan: Plan, arrays) -> Exchange:
-        """Set up one exchange between 1-D `arrays`, which must stay where they are."""
+    def prepare(self, plan: Plan, arrays: Iterable[Any]) -> Exchange:
+        """Set up one exchange of 1-D device arrays, which must keep their memory."""
         self._exchanges.append(self._make(plan, tuple(arrays)))
         return self._exchanges[-1]
 
     def close(self) -> None:
-        """Free all exchanges. Waits for nobody, so it is safe when another rank has failed."""
+        """Free all exchanges. Not collective, so it is safe when another rank has failed."""
         self.recordings.clear()
         while self._exchanges:
             self._exchanges.pop().free()
 
-    def __enter__(self):
+    def __enter__(self) -> "Exchanger":
         return self
 
-    def __exit__(self, *error):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
 class Halo(Parameters):
     """How planes travel between ranks."""
 
-    def resolve(self, comm, device) -> tuple["Halo", str]:
-        """The way that is taken and why; the same on all ranks."""
+    def resolve(self, comm: Communicator, device: Device) -> tuple["Halo", str]:
+        """The way that is used and the reason; the same on all ranks."""
         return self, "chosen in the case"
 
-    def open(self, slab, comm, device) -> Exchanger:
+    def open(self, slab: Slab, comm: Communicator, device: Device) -> Exchanger:
         """The exchanger of this rank's slab."""
         raise NotImplementedError

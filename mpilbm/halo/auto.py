@@ -1,23 +1,25 @@
-"""The way is found out: the first of three that works here."""
+"""Selects the first of three ways that works on these ranks."""
 
+from mpilbm.backends import Device
 from mpilbm.errors import CaseError
 from mpilbm.halo import Exchanger, Halo
 from mpilbm.halo.cuda_ipc import CudaIpc
 from mpilbm.halo.direct import Direct
 from mpilbm.halo.staged import Staged
 from mpilbm.parallel import gpu_aware
-from mpilbm.parallel.slabs import split
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab, split
 from mpilbm.registry import register
 
 
 @register("halo", "auto")
 class Auto(Halo):
-    """cuda_ipc on one node; else direct where MPI takes the memory; else staged.
+    """`cuda_ipc` on one node; else `direct` where MPI accepts the memory; else `staged`.
 
-    MPILBM_GPU_MPI=0 or 1 decides what MPI takes of a GPU. On CPUs it is direct.
+    MPILBM_GPU_MPI=0 or 1 sets whether MPI accepts GPU memory. On CPUs it is `direct`.
     """
 
-    def resolve(self, comm, device) -> tuple[Halo, str]:
+    def resolve(self, comm: Communicator, device: Device) -> tuple[Halo, str]:
         """The choice and its reason, the same on all ranks. Collective."""
         if comm.size == 1:
             return Direct(), "one rank"
@@ -34,6 +36,6 @@ class Auto(Halo):
             return Direct(), f"{no_ipc}; {verdict.reason}"
         return Staged(), f"{no_ipc}; {verdict.reason}; 'nccl' needs no such MPI"
 
-    def open(self, slab, comm, device) -> Exchanger:
-        """The exchanger of the way that is chosen. Collective."""
+    def open(self, slab: Slab, comm: Communicator, device: Device) -> Exchanger:
+        """The exchanger of the selected way. Collective."""
         return self.resolve(comm, device)[0].open(slab, comm, device)

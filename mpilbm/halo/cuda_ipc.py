@@ -1,4 +1,7 @@
-"""GPUs of one node write into each other's memory; tried before a run relies on it."""
+"""GPUs of one node write into each other's memory; a trial shows whether that works."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +12,9 @@ from mpilbm.halo.ipc_exchange import IpcExchange, IpcExchanger
 from mpilbm.halo.ipc_memory import Windows, reach, refuse
 from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.parallel.agree import together
+from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.gpu_probe import pattern
+from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import register
 
 TRIAL = 1 << 16  # bytes to each neighbour
@@ -19,8 +24,8 @@ TRIAL = 1 << 16  # bytes to each neighbour
 class CudaIpc(Halo):
     """GPUs of one node write into each other's memory, in the order of streams."""
 
-    def open(self, slab, comm, device) -> Exchanger:
-        """The exchanger of this rank's slab. Collective; CaseError on all ranks alike."""
+    def open(self, slab: Slab, comm: Communicator, device: Any) -> Exchanger:
+        """The exchanger of this rank's slab. Collective; CaseError on all ranks."""
         if comm.size == 1:
             return self_exchange.exchanger(slab, device)
         if device.kind != "cuda":
@@ -34,7 +39,8 @@ class CudaIpc(Halo):
         reached = together(comm, reach, slab, device, [one.split()[1] for one in identities])
         trial = Windows(*reached)
         try:
-            with IpcExchanger(slab, comm, device, trial, Wordless) as exchanger:
+            exchanger = IpcExchanger(slab, comm, device, trial, TrialExchange)
+            with exchanger:
                 arrived = comm.allgather(arrives(exchanger))
         except CaseError:  # on all ranks, before anything was written: 'auto' goes on without it
             trial.close()
@@ -48,28 +54,28 @@ class CudaIpc(Halo):
         return IpcExchanger(slab, comm, device, Windows(*reached))
 
 
-class Wordless(IpcExchange):
-    """Writes and awaits no word, so that nobody waits in vain."""
+class TrialExchange(IpcExchange):
+    """Sets and awaits no flags, so that no kernel waits for bytes that do not arrive."""
 
-    def found(self, shown):
-        """The same pieces, no words."""
+    def found(self, shown: Sequence[dict]) -> tuple[np.ndarray, np.ndarray]:
+        """The same pieces, no flags."""
         sides, pieces = super().found(shown)
         return np.zeros_like(sides), pieces
 
 
 def arrives(exchanger: IpcExchanger) -> bool:
-    """Whether both neighbours' bytes are here after a trial. Collective; CaseError on all alike."""
-    slab, device = exchanger.slab, exchanger.device
-    values = np.zeros((3, TRIAL), np.uint8)  # from below, one's own, from above
+    """Whether both neighbours' bytes arrive in a trial. Collective; CaseError on all ranks."""
+    slab, device = exchanger.peers.slab, exchanger.peers.device
+    values = np.zeros((3, TRIAL), np.uint8)  # from below, own, from above
     values[1] = pattern(TRIAL, slab.rank)
     array = device.upload(values.ravel())
     sends, receives = (
         tuple(Transfer(side, 0, TRIAL * place(side), TRIAL) for side in (1, -1))
         for place in (lambda side: 1, lambda side: 1 + side)
     )
-    exchanger.prepare(Plan(sends, receives), [array]).start()  # nobody before all are here
+    exchanger.prepare(Plan(sends, receives), [array]).start()  # connects all ranks first
     device.synchronize()
-    exchanger.comm.Barrier()
+    exchanger.peers.comm.Barrier()
     below, _, above = device.download(array).reshape(3, TRIAL)
     return all(
         peer is None or np.array_equal(found, pattern(TRIAL, peer))

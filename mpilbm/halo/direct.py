@@ -1,26 +1,35 @@
-"""MPI gets the field's own memory: nothing is packed, nothing is copied."""
+"""MPI sends from and receives into the field's memory, without packing or copying."""
 
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.backends import Device
+from mpilbm.backends.interfaces import Event
 from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
 from mpilbm.halo.plan import Plan, incoming, outgoing
+from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import register
 
-# Exchanges that were broken off: MPI may still read and write their buffers.
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm, Prequest
+
+# Exchanges interrupted by an error: MPI may still read and write their buffers.
 _abandoned: list[Exchange] = []
 
 
 class DirectExchange(Exchange):
     """Persistent requests on slices of the arrays.
 
-    MPI knows no streams: the host waits for the edge planes, and for the requests.
+    MPI does not use streams: the host waits for the edge planes and for the requests.
     """
 
-    def __init__(self, slab, comm, device, plan: Plan, arrays):
-        self._device, self._travelling = device, False
-        self._receives, self._sends = [], []
+    def __init__(self, slab: Slab, comm: "Comm", device: Device, plan: Plan, arrays: Sequence[Any]):
+        self._device, self._started = device, False
+        self._receives: list[Prequest] = []
+        self._sends: list[Prequest] = []
         for message in incoming(plan, slab):
             buffer = self._to_receive(message.of(arrays)).view(np.uint8)
             self._receives.append(comm.Recv_init(buffer, message.peer, message.tag))
@@ -29,31 +38,32 @@ class DirectExchange(Exchange):
             self._sends.append(comm.Send_init(buffer, message.peer, message.tag))
         self._requests = [*self._receives, *self._sends]
 
-    def _to_send(self, piece):
-        """The memory that MPI reads."""
+    def _to_send(self, piece: Any) -> Any:
+        """The memory from which MPI sends."""
         return piece
 
-    def _to_receive(self, piece):
-        """The memory that MPI writes."""
+    def _to_receive(self, piece: Any) -> Any:
+        """The memory into which MPI receives."""
         return piece
 
-    def start(self, ready=None) -> None:
-        """Wait for what is to be sent, then start all requests."""
+    def start(self, ready: Event | None = None) -> None:
+        """Wait until the planes are ready, then start all requests."""
         if ready is not None:
             self.wait(ready.synchronize)
-        self._travelling = True
+        self._started = True
         if self._requests:
             type(self._requests[0]).Startall(self._requests)
 
-    def arrival(self):
+    def arrival(self) -> Event | None:
         """Wait for all requests."""
         if self._requests:
             self.wait(type(self._requests[0]).Waitall, self._requests)
-        self._travelling = False
+        self._started = False
+        return None
 
     def free(self) -> None:
-        """Free the requests; those of an exchange that an error broke off stay with MPI."""
-        if self._travelling:
+        """Free the requests, except those that an error has interrupted."""
+        if self._started:
             _abandoned.append(self)
             return
         while self._requests:
@@ -62,9 +72,9 @@ class DirectExchange(Exchange):
 
 @register("halo", "direct")
 class Direct(Halo):
-    """MPI sends from and receives into the field; on GPUs MPI must take device memory."""
+    """MPI sends from and receives into the field; on GPUs MPI must accept device memory."""
 
-    def open(self, slab, comm, device) -> Exchanger:
+    def open(self, slab: Slab, comm: Any, device: Device) -> Exchanger:
         """The exchanger of this rank's slab."""
         if comm.size == 1:
             return self_exchange.exchanger(slab, device)

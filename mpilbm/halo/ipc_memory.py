@@ -1,9 +1,11 @@
-"""Memory of a node's GPUs that several processes reach, by CUDA's IPC handles."""
+"""GPU memory of a node that several processes access, by CUDA's IPC handles."""
 
 import ctypes
+from typing import Any, NoReturn
 
-from mpilbm.backends import nvidia
+from mpilbm.backends import Device, nvidia
 from mpilbm.errors import CaseError
+from mpilbm.parallel.slabs import Slab
 
 WAYS = "use 'auto' or 'nccl'"
 VISIBLE = (
@@ -13,38 +15,39 @@ VISIBLE = (
 
 
 class Windows:
-    """Memory of this node's GPUs as other ranks see it; `hidden` ranks' GPUs are not visible."""
+    """GPU memory shared among the ranks of a node; the GPUs of `hidden` ranks are not visible."""
 
-    def __init__(self, runtime, hidden=frozenset()):
+    def __init__(self, runtime: Any, hidden: frozenset[int] = frozenset()):
         self._runtime, self._driver = runtime, ctypes.CDLL("libcuda.so.1")
         self._hidden = hidden
         self._opened: dict[tuple, int] = {}
 
-    def address(self, array) -> int:
-        """Where an array of this rank begins."""
+    def address(self, array: Any) -> int:
+        """The address of an array of this rank."""
         return array.data.ptr
 
-    def show(self, array) -> tuple[bytes, int]:
-        """What `look` takes on another rank: a handle of the whole allocation, the array's offset.
+    def show(self, array: Any) -> tuple[bytes, int]:
+        """The argument of `look` on another rank: a handle of the allocation, the array's offset.
 
-        A handle is of all that cudaMalloc gave at once, of which an array may be a part. Raises
-        CaseError where the driver gives none.
+        A handle is of a whole allocation of cudaMalloc, of which the array may be a part. Raises
+        CaseError if the driver returns an error.
         """
         base, size = ctypes.c_uint64(), ctypes.c_size_t()
         place = ctypes.c_uint64(array.data.ptr)
         ask = self._driver.cuMemGetAddressRange_v2
         if error := ask(ctypes.byref(base), ctypes.byref(size), place):
             refuse(
-                f"cannot show memory to other ranks: cuMemGetAddressRange answers {error}; {WAYS}"
+                "cannot share memory with other ranks: "
+                f"cuMemGetAddressRange returns {error}; {WAYS}"
             )
         try:
             handle = self._runtime.ipcGetMemHandle(base.value)
         except self._runtime.CUDARuntimeError as error:  # such as: not supported
-            refuse(f"cannot show memory to other ranks ({error}); {WAYS}")
+            refuse(f"cannot share memory with other ranks ({error}); {WAYS}")
         return handle, array.data.ptr - base.value
 
     def look(self, rank: int, shown: tuple[bytes, int]) -> int:
-        """Where this rank finds an array of another."""
+        """The address of another rank's array in this rank's address space."""
         handle, offset = shown
         key = rank, handle
         if key not in self._opened:
@@ -59,21 +62,21 @@ class Windows:
         return self._opened[key] + offset
 
     def close(self) -> None:
-        """Look no longer; before the others free what they have shown."""
+        """Close all opened memory, before the other ranks free it."""
         while self._opened:
             self._runtime.ipcCloseMemHandle(self._opened.popitem()[1])
 
 
-def reach(slab, device, uuids: list[str]) -> tuple:
-    """CuPy's runtime, and which neighbours' GPUs this rank does not see.
+def reach(slab: Slab, device: Device, uuids: list[str]) -> tuple[Any, frozenset[int]]:
+    """CuPy's runtime, and the neighbours whose GPUs are not visible to this rank.
 
-    Raises CaseError if its GPU does not reach the memory of a neighbour's. Of a GPU that is not
-    visible this cannot be asked; CUDA opens its memory all the same where the system lets it.
+    Raises CaseError if this rank's GPU cannot access the memory of a visible neighbour's GPU. For a
+    GPU that is not visible this is unknown; CUDA may open its memory nevertheless.
     """
     from cupy.cuda import runtime
 
     seen = [nvidia.device_uuid(k) for k in range(runtime.getDeviceCount())]
-    peers = {slab.lower, slab.upper} - {None}
+    peers = {peer for peer in (slab.lower, slab.upper) if peer is not None}
     hidden = frozenset(peer for peer in peers if uuids[peer] not in seen)
     for peer in peers - hidden:
         if not runtime.deviceCanAccessPeer(device.index, seen.index(uuids[peer])):
@@ -84,6 +87,6 @@ def reach(slab, device, uuids: list[str]) -> tuple:
     return runtime, hidden
 
 
-def refuse(why: str):
-    """Say why 'cuda_ipc' cannot be."""
+def refuse(why: str) -> NoReturn:
+    """Raise the CaseError that says why 'cuda_ipc' cannot be used."""
     raise CaseError(f"'cuda_ipc' {why}", "halo.name")

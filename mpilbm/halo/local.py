@@ -1,29 +1,35 @@
 """Several slabs in one process, without MPI: for tests, and for a single rank.
 
-Each slab runs in a thread of its own, like a rank; what one awaits from another may come later.
+Each slab runs in a thread of its own, like a rank; a message may be awaited before it is sent.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from queue import Empty, Queue
+from typing import Any
 
+from mpilbm.backends import Device
+from mpilbm.backends.interfaces import Event
 from mpilbm.errors import CaseError
 from mpilbm.halo import Exchange, Exchanger, Halo
-from mpilbm.halo.plan import incoming, outgoing
+from mpilbm.halo.plan import Plan, incoming, outgoing
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import register
 
 
 class LocalWorld:
-    """The letter boxes of all slabs; nobody waits longer than `patience` seconds."""
+    """The mailboxes of all slabs; a slab waits for at most `patience` seconds."""
 
     def __init__(self, ranks: int, patience: float = 60.0):
         self.ranks, self.patience = ranks, patience
         self._mail: dict[tuple[int, int, int], Queue] = {}
 
     def box(self, sender: int, receiver: int, tag: int) -> Queue:
-        """The letter box of one message, whoever asks first."""
+        """The mailbox of one message, created at first use."""
         return self._mail.setdefault((sender, receiver, tag), Queue())
 
-    def exchanger(self, rank: int, slab, device) -> Exchanger:
+    def exchanger(self, rank: int, slab: Slab, device: Device) -> Exchanger:
         """The exchanger of slab `rank`."""
         if slab.rank != rank or slab.ranks != self.ranks:
             raise ValueError(f"slab {slab.rank} of {slab.ranks} is not slab {rank} of {self.ranks}")
@@ -31,9 +37,11 @@ class LocalWorld:
 
 
 class LocalExchange(Exchange):
-    """Copies to the letter box at start(), from it at arrival()."""
+    """Copies to mailboxes at start(), from mailboxes at arrival()."""
 
-    def __init__(self, world, slab, device, plan, arrays):
+    def __init__(
+        self, world: LocalWorld, slab: Slab, device: Device, plan: Plan, arrays: Sequence[Any]
+    ):
         self._world, self._device, self._rank = world, device, slab.rank
         self._sends = [
             (message, piece, device.pinned(piece.size, piece.dtype))
@@ -42,8 +50,8 @@ class LocalExchange(Exchange):
         ]
         self._receives = [(message, message.of(arrays)) for message in incoming(plan, slab)]
 
-    def start(self, ready=None) -> None:
-        """Post a copy of every piece."""
+    def start(self, ready: Event | None = None) -> None:
+        """Put a copy of each piece into its mailbox."""
         if ready is not None:
             ready.synchronize()
         copies, sent = self._device.stream("copy"), []
@@ -55,7 +63,7 @@ class LocalExchange(Exchange):
             box.put(host.copy())
 
     def arrival(self) -> None:
-        """Take what the neighbours posted; RuntimeError if nothing comes, or not as much."""
+        """Take the neighbours' pieces; RuntimeError if one is missing or of another size."""
         copies = self._device.stream("copy")
         for message, piece in self._receives:
             box = self._world.box(message.peer, self._rank, message.tag)
@@ -77,7 +85,7 @@ class LocalExchange(Exchange):
 class Local(Halo):
     """One process, no MPI: one rank only."""
 
-    def open(self, slab, comm, device) -> Exchanger:
+    def open(self, slab: Slab, comm: Communicator, device: Device) -> Exchanger:
         """The exchanger of the only slab; CaseError with more than one rank."""
         if comm.size > 1:
             raise CaseError(

@@ -1,32 +1,44 @@
-"""GPUs send to each other in the order of their streams, by NCCL: the host waits for nothing."""
+"""GPUs send to each other by NCCL in the order of their streams, asynchronously."""
 
 import atexit
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, zip_longest
+from types import TracebackType
+from typing import Any, NoReturn
 
 from mpilbm import backends
+from mpilbm.backends import Device
+from mpilbm.backends.cuda import CudaStream
+from mpilbm.backends.interfaces import Event
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
-from mpilbm.halo.plan import Plan, incoming, outgoing
+from mpilbm.halo.plan import Message, Plan, incoming, outgoing
 from mpilbm.parallel.agree import together
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import register
+
+Piece = tuple[Any, int]  # a device array, and the other rank
 
 
 class NcclExchange(Exchange):
-    """All messages of an exchange as one group of NCCL calls, behind the edge planes.
+    """All messages of an exchange as one group of NCCL calls, after the edge planes.
 
     ```
     edge stream  | edge kernels |===== group =====|arrived      | next edge kernels …
     bulk stream  | bulk kernel .............................|   | next lists, bulk kernel …
     ```
 
-    NCCL knows no tags: what one rank sends another arrives in the order in which both name it.
+    NCCL has no tags: messages between two ranks match in the order in which both name them.
     [NCCL user guide, Point-to-point communication]
     """
 
     in_streams = True
 
-    def __init__(self, slab, network, device, plan: Plan, arrays):
+    def __init__(
+        self, slab: Slab, network: "Network", device: Any, plan: Plan, arrays: Sequence[Any]
+    ):
         self._stream = device.stream("edge")
         sends, receives = (
             [(message.of(arrays), message.peer) for message in sorted(side, key=_tag)]
@@ -34,32 +46,34 @@ class NcclExchange(Exchange):
         )
         self._group = network.group(sends, receives, self._stream)
 
-    def start(self, ready=None) -> None:
+    def start(self, ready: Event | None = None) -> None:
         """Enqueue the group."""
         if ready is not None:
             self._stream.wait(ready)
         self._group()
 
-    def arrival(self):
-        """Behind the group."""
+    def arrival(self) -> Event:
+        """The event after the group."""
         return self._stream.record()
 
 
-def _tag(message) -> int:
+def _tag(message: Message) -> int:
     return message.tag
 
 
 class Network:
-    """The GPUs of all ranks, as NCCL knows them. Collective."""
+    """The NCCL communicator of all ranks. Collective."""
 
-    def __init__(self, nccl, comm):
+    def __init__(self, nccl: Any, comm: Communicator):
         identity = comm.bcast(nccl.get_unique_id() if comm.rank == 0 else None)
         self._nccl, self._rank = nccl, comm.rank
         self._communicator = nccl.NcclCommunicator(comm.size, identity, comm.rank)
-        atexit.register(self._communicator.abort)  # waits for nobody; nothing once left
+        atexit.register(self._communicator.abort)  # does not wait; no effect after `leave`
 
-    def group(self, sends, receives, stream):
-        """What enqueues sends and receives of (array, peer) in a stream, all at once."""
+    def group(
+        self, sends: Sequence[Piece], receives: Sequence[Piece], stream: CudaStream
+    ) -> Callable[[], None]:
+        """A function that enqueues sends and receives of (array, peer) in a stream as one group."""
         nccl, ours, queue = self._nccl, self._communicator, stream.cupy.ptr
         both = zip_longest(
             ((ours.send, *each) for each in sends), ((ours.recv, *each) for each in receives)
@@ -69,7 +83,7 @@ class Network:
             for call, piece, peer in filter(None, chain.from_iterable(both))
         ]
 
-        def enqueue():
+        def enqueue() -> None:
             try:
                 nccl.groupStart()
                 for call in calls:
@@ -81,48 +95,53 @@ class Network:
         return enqueue if calls else lambda: None
 
     def check(self) -> None:
-        """MpilbmError if another rank or the way to it is gone: what is awaited will not come."""
+        """Raise MpilbmError if another rank or the network to it has failed."""
         try:
             self._communicator.check_async_error()
         except self._nccl.NcclError as error:
             self._lost(error)
 
-    def _lost(self, error):
-        """Give up what waits in the device, and tell the user."""
+    def _lost(self, error: Exception) -> NoReturn:
+        """Abort the communication that waits on the device, and raise MpilbmError."""
         self._communicator.abort()
         raise MpilbmError(
-            f"rank {self._rank}: NCCL lost the other ranks ({error}); see what they say, and with "
-            "NCCL_DEBUG=WARN what NCCL says of the network; --restart auto goes on from the last "
-            "checkpoint"
+            f"rank {self._rank}: NCCL lost the other ranks ({error}); see their messages, and with "
+            "NCCL_DEBUG=WARN those of NCCL about the network; --restart auto continues from the "
+            "last checkpoint"
         ) from error
 
     def leave(self) -> None:
-        """Give the network back, all ranks at once."""
+        """Destroy the communicator. Collective."""
         self._communicator.destroy()
 
 
 class NcclExchanger(Exchanger):
-    """Exchanges over one network, which ends with them if all goes well.
+    """Exchanges over one network, which is destroyed with them unless an error has occurred.
 
-    Leaving a network is collective: a rank that fails, or forgets, leaves that to its end.
+    Destroying a network is collective: after an error it is left to the end of the process.
     """
 
-    def __init__(self, slab, comm, device, network):
+    def __init__(self, slab: Slab, comm: Communicator, device: Device, network: Network):
         super().__init__(partial(NcclExchange, slab, network, device))
         self._comm, self._device, self._network = comm, device, network
-        device.watch(network.check)  # a stream that waits for a rank that is gone never ends
+        device.watch(network.check)  # a stream that waits for a rank that has ended never ends
 
-    def __exit__(self, kind, *error):
-        super().__exit__(kind, *error)
-        if kind is None:  # what a neighbour still receives may lie in this rank's memory
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if kind is None:  # a neighbour may still receive from this rank's memory
             self._device.synchronize()
             self._comm.Barrier()
             self._network.leave()
         self._device.watch(None)
 
 
-def library():
-    """CuPy's module for NCCL; CaseError with the mend where it cannot be loaded."""
+def library() -> Any:
+    """CuPy's module for NCCL; CaseError with the fix if it cannot be loaded."""
     from cupy.cuda import nccl, runtime
 
     if not nccl.available:
@@ -139,8 +158,8 @@ def library():
 class Nccl(Halo):
     """GPUs send to each other by NCCL, in the order of streams; one GPU per rank."""
 
-    def open(self, slab, comm, device) -> Exchanger:
-        """The exchanger of this rank's slab. Collective; CaseError on all ranks alike."""
+    def open(self, slab: Slab, comm: Communicator, device: Device) -> Exchanger:
+        """The exchanger of this rank's slab. Collective; CaseError on all ranks."""
         if comm.size == 1:
             return self_exchange.exchanger(slab, device)
         if device.kind != "cuda":

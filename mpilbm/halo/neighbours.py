@@ -1,9 +1,11 @@
-"""Processes of the neighbouring ranks on this node: whether they are still running."""
+"""Checks whether the processes of the neighbouring ranks on this node are still running."""
 
 import os
 from pathlib import Path
 
 from mpilbm.errors import MpilbmError
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.slabs import Slab
 
 ENDED = "ZX"  # states of a process in /proc: zombie, dead
 
@@ -14,21 +16,21 @@ def start_time(process: int) -> str:
         text = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return ""
-    state, *more = text.rpartition(")")[2].split()  # the fields behind the name, from the third on
+    state, *more = text.rpartition(")")[2].split()  # the fields after the name, from the third on
     return "" if state in ENDED else more[18]
 
 
 class Neighbours:
     """The processes of the ranks above and below. Collective; all ranks are on one node.
 
-    A process number may be used again: it is the same process if it started at the same time. A
-    neighbour in another PID namespace (a container of its own) is not found here and not watched.
+    A process number may be reused: the process is the same if it started at the same time. A
+    neighbour in another PID namespace (another container) is not found and not watched.
     """
 
-    def __init__(self, slab, comm):
+    def __init__(self, slab: Slab, comm: Communicator):
         own = os.getpid()
         shown = comm.allgather((own, start_time(own)))
-        peers = {slab.lower, slab.upper} - {None, slab.rank}
+        peers = {peer for peer in (slab.lower, slab.upper) if peer not in (None, slab.rank)}
         self.rank = slab.rank
         self.watched = {
             peer: shown[peer] for peer in peers if start_time(shown[peer][0]) == shown[peer][1]

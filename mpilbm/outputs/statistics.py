@@ -10,7 +10,7 @@ from mpilbm.outputs import Context, Output
 from mpilbm.outputs.statistics_writer import Sampling, StatisticsWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
-from mpilbm.solver.flow_statistics import bytes_needed, numbers, places
+from mpilbm.solver.fields.flow_statistics import bytes_needed, numbers, places
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 

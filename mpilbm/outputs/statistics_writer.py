@@ -12,7 +12,7 @@ from mpilbm.outputs.profile_files import Head, describe, write_table
 from mpilbm.outputs.restart import opened, read_planes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.flow_statistics import Moments, Statistics, merged
+from mpilbm.solver.fields.flow_statistics import Moments, merged
 from mpilbm.system import terminal
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class StatisticsWriter:
     def __init__(self, sampling: Sampling, context: Context):
         self.sampling, self.context, self.comm = sampling, context, context.comm
         self.D, self.axes = context.case.dimensions, sampling.axes
-        self.sums = Statistics(context.solver, *sampling.along)
+        self.sums = context.solver.statistics(*sampling.along)
         self.label, self.values = f"statistics.{sampling.label}", self.sums.values
         self.first: int | None = None  # step of the first sample
         if context.checkpoint:
@@ -79,7 +79,7 @@ class StatisticsWriter:
     def _report_no_sums(self) -> None:
         first = self.context.first_step
         if self.comm.rank == 0 and first and first >= self.sampling.start:
-            terminal.say(
+            terminal.print_line(
                 f"warning: {self.context.checkpoint} holds no sums for {self.label}: its samples "
                 f"begin after step {first}, not at start = {self.sampling.start}"
             )

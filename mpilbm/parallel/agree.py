@@ -1,10 +1,15 @@
-"""Ranks that succeed or fail together: no rank waits for one that has given up."""
+"""Ranks that succeed or fail together, so that no rank waits for one that has failed."""
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from mpilbm.errors import FileSystemError, MpilbmError
+from mpilbm.parallel.communicator import Communicator
+
+T = TypeVar("T")
 
 _HINTS = {
     errno.ENOSPC: "free some space, or write to another disk with --output",
@@ -14,11 +19,12 @@ _HINTS = {
 }
 
 
-def together(comm, action, *arguments):
-    """`action(*arguments)` on each rank; what fails on one is raised on all, the lowest rank's.
+def together(comm: Communicator, action: Callable[..., T], *arguments: Any) -> T:
+    """`action(*arguments)` on each rank; an error on one rank is raised on all. Collective.
 
-    Errors of the operating system become FileSystemError. Others than these and MpilbmError are
-    faults of the program and pass as they are, for the launcher to end all ranks.
+    If several ranks fail, the error of the lowest rank is raised. Errors of the operating system
+    become FileSystemError. Errors other than these and MpilbmError are faults of the program: they
+    are not caught here, and the launcher ends all ranks.
     """
     result, error = None, None
     try:
@@ -27,22 +33,22 @@ def together(comm, action, *arguments):
         error = found
     except OSError as found:
         error = file_system_error(found)
-    for found in comm.allgather(error):
-        if found is not None:
-            raise found
-    return result
+    for raised in comm.allgather(error):
+        if raised is not None:
+            raise raised
+    return cast(T, result)
 
 
-def on_root(comm, action, *arguments):
-    """`action(*arguments)` on rank 0 alone; all get its result or its error."""
-    result = together(comm, action if comm.rank == 0 else _nothing, *arguments)
+def on_root(comm: Communicator, action: Callable[..., T], *arguments: Any) -> T:
+    """`action(*arguments)` on rank 0 only; all ranks get its result or its error. Collective."""
+    result = together(comm, action, *arguments) if comm.rank == 0 else together(comm, _nothing)
     return comm.bcast(result)
 
 
 def file_system_error(error: OSError) -> FileSystemError:
     """The error for the user: the file, what failed and the fix."""
     where = f"{error.filename}: " if error.filename else ""
-    hint = _HINTS.get(error.errno, "files written before are whole")
+    hint = _HINTS.get(error.errno or 0, "files written before are complete")
     if error.errno == errno.ENOENT and isinstance(error.filename, str | os.PathLike):
         path = Path(error.filename)
         gone = [each for each in (path, *path.parents) if not os.path.lexists(each)]
@@ -50,5 +56,5 @@ def file_system_error(error: OSError) -> FileSystemError:
     return FileSystemError(f"{where}{error.strerror or error}; {hint}")
 
 
-def _nothing(*arguments):
+def _nothing() -> None:
     return None

@@ -26,6 +26,9 @@ class Communicator(Protocol):
     def barrier(self) -> None:
         """Wait until all ranks have called it."""
 
+    def Barrier(self) -> None:  # noqa: N802
+        """Wait until all ranks have called it."""
+
 
 class MessagePassing(Communicator, Protocol):
     """A communicator of several ranks, which can send arrays between two of them."""

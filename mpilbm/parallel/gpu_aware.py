@@ -1,4 +1,4 @@
-"""Does this MPI take pointers to GPU memory? Asked once per library, driver, node and settings."""
+"""Whether MPI accepts pointers to GPU memory: tested once per library, driver, node, settings."""
 
 import functools
 import json
@@ -6,11 +6,13 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mpilbm.errors import CommandError
 from mpilbm.parallel import launcher
+from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.gpu_probe import MARK
 from mpilbm.system import cache, processes
 
@@ -21,37 +23,37 @@ LIMIT = 60  # seconds for the probe, a cold start of CUDA included
 
 @dataclass(frozen=True)
 class Verdict:
-    """Yes, no or None (this rank does not know), and why."""
+    """Yes, no or None (this rank does not know), and the reason."""
 
     answer: bool | None
     reason: str
 
 
-def forced(environment=os.environ) -> Verdict | None:
-    """What the user says by MPILBM_GPU_MPI; CommandError if that is neither 0 nor 1."""
+def forced(environment: Mapping[str, str] = os.environ) -> Verdict | None:
+    """The user's setting of MPILBM_GPU_MPI; CommandError if it is neither 0 nor 1."""
     value = environment.get("MPILBM_GPU_MPI", "")
     if value not in ("", "0", "1"):
         raise CommandError(
-            f"MPILBM_GPU_MPI={value} in the environment: allowed are 1 (MPI takes GPU memory), "
-            "0 (it does not) and unset (find out)"
+            f"MPILBM_GPU_MPI={value} in the environment: allowed are 1 (MPI accepts GPU memory), "
+            "0 (it does not) and unset (a test decides)"
         )
     return Verdict(value == "1", f"MPILBM_GPU_MPI={value}") if value else None
 
 
 @functools.cache
 def verdict(backend: str = "cuda") -> Verdict:
-    """This node's answer; starts a child if nobody has asked yet, so call it before MPI starts.
+    """This node's verdict; call it before MPI starts, because the first call may start a child.
 
-    Of the ranks of a node only the first asks; the others answer None.
+    Only the first rank of a node makes the test; the others return None.
     """
-    said = forced()
+    setting = forced()
     MPI = launcher.library()
-    if said or MPI is None:
-        return said or Verdict(False, "no MPI library")
+    if setting or MPI is None:
+        return setting or Verdict(False, "no MPI library")
     if backend == "cuda" and not any(path.exists() for path in DEVICES):
         return Verdict(False, "no NVIDIA driver")
     if launcher.local_rank() > 0:
-        return Verdict(None, "another rank of the node asks")
+        return Verdict(None, "another rank of the node makes the test")
     library = launcher.library_name(MPI)
     driver = DRIVER.read_text() if DRIVER.exists() else ""
     settings = sorted(launcher.settings().items())
@@ -61,14 +63,16 @@ def verdict(backend: str = "cuda") -> Verdict:
     if known is not None:
         return Verdict(**json.loads(known))
     if MPI.Is_initialized():
-        return Verdict(None, "MPI was running before it could be asked; MPILBM_GPU_MPI=1 says yes")
+        return Verdict(
+            None, "MPI was running before the test; MPILBM_GPU_MPI=1 sets the answer to yes"
+        )
     found = judge(*run_probe(backend), library)
     cache.put("gpu-mpi.json", key, json.dumps(asdict(found)).encode())
     return found
 
 
 def run_probe(backend: str, limit: int = LIMIT) -> tuple[str, str]:
-    """Output of the probe between two ranks, or of one alone where no launcher starts; its end."""
+    """Output of the probe with two ranks, or with one if no launcher starts, and how it ended."""
     child = processes.module("mpilbm.parallel.gpu_probe", backend, str(limit))
     mpirun = processes.locate("mpirun", os.path.dirname(sys.executable))
     for command in ([mpirun, "-n", "2", *child] if mpirun else None, child):
@@ -80,7 +84,7 @@ def run_probe(backend: str, limit: int = LIMIT) -> tuple[str, str]:
 
 
 def _run(command: list[str], limit: int) -> tuple[str, str]:
-    """Standard output of a command and how it ended; its ranks end themselves by an alarm."""
+    """Standard output of a command and how it ended; its ranks have a time limit of their own."""
     with subprocess.Popen(
         command,
         env=processes.environment(launcher.without_launcher()),
@@ -99,21 +103,24 @@ def _run(command: list[str], limit: int) -> tuple[str, str]:
 
 
 def judge(output: str, end: str, library: str) -> Verdict:
-    """The verdict on what a probe printed."""
-    said = [line.removeprefix(MARK).strip() for line in output.splitlines() if MARK in line]
-    mend = "if it does take GPU memory, set MPILBM_GPU_MPI=1"
-    if "query no" in said:
-        return Verdict(False, f"{library} says that it takes no GPU memory; {mend}")
-    if "passed" in said:
-        between = "two processes" if "started 2" in said else "one process and itself"
-        return Verdict(True, f"{library} says so and a test between {between} passed")
-    if "query yes" in said:
-        return Verdict(False, f"{library} says yes, but the test failed ({end}); {mend}")
-    return Verdict(False, f"the test of {library} did not start ({end}); {mend}")
+    """The verdict from the output of a probe."""
+    printed = [line.removeprefix(MARK).strip() for line in output.splitlines() if MARK in line]
+    fix = "if it does accept GPU memory, set MPILBM_GPU_MPI=1"
+    if "query no" in printed:
+        return Verdict(False, f"{library} reports that it does not accept GPU memory; {fix}")
+    if "passed" in printed:
+        between = "two processes" if "started 2" in printed else "one process and itself"
+        return Verdict(True, f"{library} reports that it does, and a test between {between} passed")
+    if "query yes" in printed:
+        return Verdict(
+            False,
+            f"{library} reports that it accepts GPU memory, but the test failed ({end}); {fix}",
+        )
+    return Verdict(False, f"the test of {library} did not start ({end}); {fix}")
 
 
-def agreed(comm, mine: Verdict) -> Verdict:
-    """The answer of all ranks: yes if nobody says no and somebody says yes. Collective."""
+def agreed(comm: Communicator, mine: Verdict) -> Verdict:
+    """The verdict of all ranks: yes if none says no and at least one says yes. Collective."""
     answers = comm.allgather(mine)
     for answer in (False, True):
         for one in answers:

@@ -1,25 +1,26 @@
-"""Does MPI take device memory? Run as a child, since an MPI that does not may well crash.
+"""Tests whether MPI accepts device memory; run as a child, because MPI may crash if it does not.
 
     mpirun -n 2 python -m mpilbm.parallel.gpu_probe cuda 60
 
-Two ranks send patterns to and fro between their devices and compare; one alone sends to itself.
-Prints `started N`, `query yes|no` (what the library says of itself; at `no` it ends before any
-device pointer is sent), and `passed` if every value came back right.
+Two ranks send patterns between their devices in both directions and compare; one rank sends to
+itself. Prints `started N`, `query yes|no` (what the library reports; after `no` the probe ends
+before any device pointer is sent), and `passed` if every value arrived unchanged.
 """
 
 import ctypes
 import signal
 import sys
+from typing import Any
 
 import numpy as np
 
 MARK = "mpilbm-probe:"
-# Bytes: sent at once, and sent after a handshake.
+# Bytes: a message that MPI sends immediately, and one that it sends after a handshake.
 SIZES = (1 << 10, 1 << 23)
 
 
-def library_says_yes(MPI) -> bool:
-    """What the library says of itself: MPIX_Query_cuda_support, or MPIX_GPU_query_support."""
+def library_says_yes(MPI: Any) -> bool:
+    """What the library reports: MPIX_Query_cuda_support, or MPIX_GPU_query_support."""
     library = ctypes.CDLL(MPI.__file__)
     if hasattr(library, "MPIX_Query_cuda_support"):
         return library.MPIX_Query_cuda_support() == 1
@@ -31,12 +32,12 @@ def library_says_yes(MPI) -> bool:
 
 
 def pattern(size: int, seed: int) -> np.ndarray:
-    """Bytes that differ from those of any other seed, and from zeros."""
+    """Nonzero bytes that differ from those of any other seed."""
     return np.random.default_rng(seed).integers(1, 256, size, dtype=np.uint8)
 
 
-def values_arrive(comm, device) -> bool:
-    """Send device memory to the other rank (or oneself), receive as much, compare."""
+def values_arrive(comm: Any, device: Any) -> bool:
+    """Send device memory to the other rank (or to this one), receive the same size, compare."""
     right = True
     other = (comm.rank + 1) % comm.size
     for size in SIZES:
@@ -51,24 +52,24 @@ def values_arrive(comm, device) -> bool:
 
 
 def main(backend: str, limit: int) -> None:
-    """Print what was found; ends itself after `limit` seconds, even inside a hanging call."""
+    """Print the result; the process ends after `limit` seconds, even in a call that hangs."""
     signal.alarm(limit)
     import mpi4py
 
-    mpi4py.rc(thread_level="funneled")  # as the runs
+    mpi4py.rc(thread_level="funneled")  # as in a run
     from mpi4py import MPI
 
     from mpilbm.registry import make
 
     comm = MPI.COMM_WORLD
-    tell = print if comm.rank == 0 else (lambda *words, **options: None)
-    tell(MARK, "started", comm.size, flush=True)
+    report = print if comm.rank == 0 else (lambda *words, **options: None)
+    report(MARK, "started", comm.size, flush=True)
     yes = backend == "cpu" or library_says_yes(MPI)
-    tell(MARK, "query", "yes" if yes else "no", flush=True)
+    report(MARK, "query", "yes" if yes else "no", flush=True)
     if yes:
         device = make("backends", backend).resolve().open(comm.rank, comm.size)
         if values_arrive(comm, device):
-            tell(MARK, "passed", flush=True)
+            report(MARK, "passed", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
-"""What can be known of the launcher and the MPI library before MPI starts."""
+"""Facts about the launcher and the MPI library that are known before MPI starts."""
 
 import os
 import sys
+from collections.abc import Mapping
+from typing import Any
 
-# What a user sets to choose how messages travel, and what a launcher needs to be told.
+# Variables by which users choose transports, and settings that launchers need.
 SETTINGS = ("UCX_", "MPICH_", "MPIR_CVAR_", "FI_", "OMPI_MCA_pml", "OMPI_MCA_btl",
             "OMPI_MCA_mtl", "OMPI_MCA_opal", "OMPI_ALLOW", "PRTE_MCA_rmaps", "PRTE_PREFIX",
             "PMIX_PREFIX")  # fmt: skip
-# What a launcher sets in its ranks.
+# Variables that a launcher sets in its ranks.
 LAUNCHERS = ("PMI", "OMPI_", "PRTE_", "HYD", "SLURM_", "MPI_LOCAL", "MPIEXEC_", "PALS_", "FLUX_",
              "MV2_COMM_WORLD_", "MVP_COMM_WORLD_", "MPISPAWN_", "MPIRUN_")  # fmt: skip
 # The rank's number on its node. SLURM's comes last: mpirun may itself be started by srun.
@@ -16,10 +18,11 @@ LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_
                "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID")  # fmt: skip
 
 
-def ranks(environment=os.environ) -> int | None:
-    """How many ranks the launcher started: 0 if it does not say, None if there is no launcher.
+def ranks(environment: Mapping[str, str] = os.environ) -> int | None:
+    """How many ranks the launcher started: 0 if unknown, None if there is no launcher.
 
-    SLURM sets its variables in a mere allocation too; those of a step count only inside srun.
+    SLURM also sets its variables in an allocation; only those of a step show that srun started the
+    process.
     """
     for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"):
         if environment.get(name, "").isdigit():
@@ -32,7 +35,7 @@ def ranks(environment=os.environ) -> int | None:
     return 0 if any(name in environment for name in silent) else None
 
 
-def local_rank(environment=os.environ) -> int:
+def local_rank(environment: Mapping[str, str] = os.environ) -> int:
     """This rank's number on its node as the launcher reports it; 0 where it does not."""
     for name in LOCAL_RANKS:
         if environment.get(name, "").isdigit():
@@ -40,19 +43,19 @@ def local_rank(environment=os.environ) -> int:
     return 0
 
 
-def settings(environment=os.environ) -> dict[str, str]:
+def settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The user's own settings of MPI and its transports."""
     return {name: value for name, value in environment.items() if name.startswith(SETTINGS)}
 
 
-def without_launcher(environment=os.environ) -> dict[str, str]:
-    """The environment for a child that is no rank of this run, with the user's settings kept."""
+def without_launcher(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment of a child that is not a rank of this run, with the user's settings."""
     kept = {name: value for name, value in environment.items() if not name.startswith(LAUNCHERS)}
     return kept | settings(environment)
 
 
-def library():
-    """The module mpi4py.MPI, its library loaded but not initialised by this; None if absent."""
+def library() -> Any:
+    """The module mpi4py.MPI, with the library loaded but not initialised; None if absent."""
     try:
         import mpi4py
 
@@ -64,13 +67,13 @@ def library():
     return MPI
 
 
-def library_name(MPI) -> str:
-    """Name and version of the library, in few words: `MPICH 5.0.2`."""
+def library_name(MPI: Any) -> str:
+    """Short name and version of the library: `MPICH 5.0.2`."""
     first = MPI.Get_library_version().splitlines()[0].split(",")[0]
     return " ".join(first.replace("Version:", "").strip("\0 ").split())
 
 
-def belongs_to_another_mpi(MPI, environment=os.environ) -> bool:
-    """MPICH, started by Open MPI's mpirun, would end in opaque words before it can be asked."""
+def belongs_to_another_mpi(MPI: Any, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the library is MPICH but Open MPI's mpirun started it: MPICH would then abort."""
     ours = MPI.get_vendor()[0] == "MPICH" and "MPIR_CVAR_PMI_VERSION" not in environment
     return ours and "OMPI_COMM_WORLD_SIZE" in environment and "PMI_SIZE" not in environment

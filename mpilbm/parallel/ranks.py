@@ -1,11 +1,13 @@
-"""The ranks of a run, how they find each other and how they end together."""
+"""The ranks of a run: the communicator, the rank on a node, and the end of all ranks."""
 
 import sys
 import time
 import traceback
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +15,12 @@ from mpilbm.errors import INTERRUPTED, CommandError, MpilbmError
 from mpilbm.parallel import gpu_aware, launcher
 from mpilbm.system import terminal
 
-# Seconds that a failed rank waits for the others to fail alike before it ends them.
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm
+
+# Seconds that a failed rank waits for the others to fail too, before it aborts them.
 PATIENCE = 1.0
-# Seconds for the launcher to pass on what was printed, which it may drop once a rank aborts.
+# Seconds for the launcher to forward the output, which it may drop after a rank has aborted.
 GRACE = 0.5
 
 
@@ -31,16 +36,16 @@ class Serial:
     def Get_size(self) -> int:  # noqa: N802, D102
         return self.size
 
-    def bcast(self, value, root=0):  # noqa: D102
+    def bcast(self, value: Any, root: int = 0) -> Any:  # noqa: D102
         return value
 
-    def gather(self, value, root=0) -> list:  # noqa: D102
+    def gather(self, value: Any, root: int = 0) -> list[Any]:  # noqa: D102
         return [value]
 
-    def allgather(self, value) -> list:  # noqa: D102
+    def allgather(self, value: Any) -> list[Any]:  # noqa: D102
         return [value]
 
-    def allreduce(self, value, op=None):  # noqa: D102
+    def allreduce(self, value: Any, op: Any = None) -> Any:  # noqa: D102
         return value
 
     def barrier(self) -> None:  # noqa: D102
@@ -49,7 +54,7 @@ class Serial:
     def Barrier(self) -> None:  # noqa: N802, D102
         pass
 
-    def Split_type(self, split_type, key=0, info=None) -> "Serial":  # noqa: N802, D102
+    def Split_type(self, split_type: int, key: int = 0, info: Any = None) -> "Serial":  # noqa: N802, D102
         return self
 
     def Free(self) -> None:  # noqa: N802, D102
@@ -59,11 +64,11 @@ class Serial:
         sys.exit(code)
 
 
-def world():
-    """COMM_WORLD, initialising MPI; Serial where no launcher and no MPI library is.
+def world() -> "Comm | Serial":
+    """COMM_WORLD, initialising MPI; Serial if there is neither a launcher nor an MPI library.
 
-    With several ranks and a GPU it is first found out whether MPI takes GPU memory, which cannot be
-    done later. Raises CommandError if the launcher belongs to another MPI than the library.
+    With several ranks and a GPU it first tests whether MPI accepts GPU memory, which is impossible
+    after MPI has started. Raises CommandError if launcher and library belong to different MPIs.
     """
     ranks = launcher.ranks()
     MPI = launcher.library()
@@ -85,7 +90,7 @@ def world():
     return MPI.COMM_WORLD
 
 
-def _two_mpis(ranks: int, MPI) -> CommandError:
+def _two_mpis(ranks: int | None, MPI: Any) -> CommandError:
     return CommandError(
         f"the launcher started {ranks} ranks, but each finds itself alone: launcher and library "
         f"({launcher.library_name(MPI)}) belong to two MPIs; use the mpirun of that library "
@@ -94,8 +99,8 @@ def _two_mpis(ranks: int, MPI) -> CommandError:
     )
 
 
-def local_rank(comm) -> tuple[int, int]:
-    """This rank's number among those on its node, and how many these are."""
+def local_rank(comm: Any) -> tuple[int, int]:
+    """This rank's number among the ranks of its node, and their number."""
     if comm.size == 1:
         return 0, 1
     from mpi4py import MPI
@@ -107,15 +112,15 @@ def local_rank(comm) -> tuple[int, int]:
 
 
 @contextmanager
-def abort_on_error(comm=None):
+def abort_on_error(comm: "Comm | Serial | None" = None) -> Iterator[Any]:
     """`with abort_on_error() as comm:` ends all ranks when one fails; by default those of world().
 
-    If all fail, they end in good order, else after a second by Abort. What all raise alike is
-    printed once, else each prints its own with its number: users' errors as messages, all others
-    as tracebacks; SystemExit takes the error's place. With one rank errors just pass.
+    If all ranks fail, they end normally, else they are aborted after a second. An error that all
+    raise is printed once; else each rank prints its own with its number: errors of the user as
+    messages, others as tracebacks. SystemExit replaces the error. With one rank errors propagate.
     """
     comm = world() if comm is None else comm
-    if comm.size == 1:
+    if isinstance(comm, Serial) or comm.size == 1:
         yield comm
         return
     guard = comm.Dup()
@@ -141,7 +146,7 @@ def abort_on_error(comm=None):
 
 
 def _code_and_text(error: BaseException) -> tuple[int, str]:
-    """What the process should end with, and what to print before."""
+    """The exit code of the process, and the text to print before."""
     if isinstance(error, SystemExit):
         code = error.code or 0
         return (code, "") if isinstance(code, int) else (1, str(code))
@@ -152,7 +157,7 @@ def _code_and_text(error: BaseException) -> tuple[int, str]:
     return 1, "".join(traceback.format_exception(error)).rstrip()
 
 
-def _marks_of_failed(guard, text: str) -> list[int] | None:
+def _marks_of_failed(guard: "Comm", text: str) -> list[int] | None:
     """Checksums of the texts of all ranks, or None if not all have failed within PATIENCE."""
     mine = np.array([zlib.crc32(text.encode())], np.uint32)
     marks = np.empty(guard.size, np.uint32)

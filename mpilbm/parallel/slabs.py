@@ -1,8 +1,10 @@
-"""The box cut into slabs along its slowest axis: z in 3D, y in 2D."""
+"""Decomposition of the box into slabs along its slowest axis: z in 3D, y in 2D."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mpilbm.errors import CaseError
 from mpilbm.units import counted
@@ -13,7 +15,7 @@ class Slab:
     """The planes `begin <= plane < end` of a box of (planes, rows, nx) cells that one rank owns.
 
     Planes are counted globally from 0, or locally from 0 at `begin`; the local planes -1 and
-    `planes` are the neighbours'. `periodic` is that of the slab axis.
+    `planes` belong to the neighbours. `periodic`: whether the slab axis is periodic.
     """
 
     shape: tuple[int, int, int]
@@ -54,14 +56,18 @@ class Slab:
 
 
 def split(
-    shape: tuple[int, int, int], ranks: int, periodic: bool, costs=None, least=(1, 1, 1)
+    shape: tuple[int, int, int],
+    ranks: int,
+    periodic: bool,
+    costs: ArrayLike | None = None,
+    least: Sequence[int] = (1, 1, 1),
 ) -> tuple[Slab, ...]:
-    """One slab a rank; CaseError if there are too few planes.
+    """One slab for each rank; CaseError if there are too few planes.
 
-    Their sizes differ by at most one or, with `costs` of the planes (integers), are such that the
-    most expensive slab is as cheap as any cuts make it. Then the first and the last slab get the
-    `least` planes that they need, where there are as many; sizes differ by at most one, too, where
-    another slab would get fewer than it needs.
+    Without `costs` the sizes of slabs differ by at most one. With `costs` of the planes (integers)
+    the cost of the most expensive slab is minimal, while the first and the last slab have at least
+    least[0] and least[2] planes. If there are too few planes for this, or if a slab would have
+    fewer than least[1] planes, the sizes differ by at most one.
     """
     planes = shape[0]
     if ranks > planes:
@@ -75,18 +81,18 @@ def split(
     cuts = [rank * planes // ranks for rank in range(ranks + 1)]
     needs = [least[0], *[1] * (ranks - 2), least[2]]
     if costs is not None and ranks > 1 and sum(needs) <= planes:
-        cheapest = _cheapest_cuts(np.append(0, np.cumsum(costs)), needs)
+        cheapest = _cheapest_cuts(np.append(0, np.cumsum(np.asarray(costs))), needs)
         cuts = cheapest if np.diff(cheapest).min() >= least[1] else cuts
     return tuple(
         Slab(shape, rank, ranks, cuts[rank], cuts[rank + 1], periodic) for rank in range(ranks)
     )
 
 
-def _cheapest_cuts(before, needs: list[int]) -> list[int]:
-    """Where slabs begin and end, from the costs `before` each plane and of all.
+def _cheapest_cuts(before: np.ndarray, needs: list[int]) -> list[int]:
+    """Where slabs begin and end; `before`: the costs of all planes before each plane, and of all.
 
-    The least cost that no slab needs to exceed is found by bisection. Of the cuts that keep to it
-    those are taken that come nearest to equal shares: with equal costs the equal cuts.
+    Bisection finds the least cost that no slab needs to exceed. Of the cuts with this cost the ones
+    nearest to equal shares are returned: with equal costs the equal cuts.
     """
     planes, ranks = len(before) - 1, len(needs)
     low, high = 0, int(before[-1])
@@ -98,6 +104,8 @@ def _cheapest_cuts(before, needs: list[int]) -> list[int]:
             high = middle
     latest = _latest_cuts(before, needs, high)
     backwards = _latest_cuts(before[-1] - before[::-1], needs[::-1], high)
+    assert latest is not None
+    assert backwards is not None
     earliest = [planes - cut for cut in reversed(backwards)]
     shares = np.arange(ranks) * before[-1]
     cuts = [*(np.searchsorted(before * ranks, shares, "right") - 1).tolist(), planes]
@@ -109,8 +117,8 @@ def _cheapest_cuts(before, needs: list[int]) -> list[int]:
     return cuts
 
 
-def _latest_cuts(before, needs: list[int], most: int) -> list[int] | None:
-    """The cuts where each slab takes all planes that it may for a cost of `most`; None: too few."""
+def _latest_cuts(before: np.ndarray, needs: list[int], most: int) -> list[int] | None:
+    """The cuts if each slab takes as many planes as cost `most` allows; None: planes remain."""
     planes, left, cuts = len(before) - 1, sum(needs), [0]
     for need in needs:
         left -= need

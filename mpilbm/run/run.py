@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
     from mpilbm.parallel.slabs import Slab
 
-Look = Callable[["Case", list[diagnose.Flaws] | None, Communicator], None]
+Look = Callable[["Case", list[diagnose.Diagnosis] | None, Communicator], None]
 
 
 def run(
@@ -62,7 +62,7 @@ def run(
             on_root(comm, fluid.initial.require)
         findings: list[Finding] = []
 
-        def look(case: "Case", parts: list[diagnose.Flaws] | None, comm: Communicator) -> None:
+        def look(case: "Case", parts: list[diagnose.Diagnosis] | None, comm: Communicator) -> None:
             findings.extend(report_findings(case, parts, comm, initial=not checkpoints))
 
         solver, facts = build_solver(case, comm, look)
@@ -152,12 +152,12 @@ def balanced(case: "Case", slab: "Slab", comm: Communicator) -> "Slab":
 
 def build_geometry(
     case: "Case", slab: "Slab", comm: Communicator
-) -> tuple[build.Geometry, list[diagnose.Flaws] | None]:
+) -> tuple[build.Geometry, list[diagnose.Diagnosis] | None]:
     """Solid cells and boundary lists of this rank's slab, and the diagnosis of all slabs.
 
     The latter on rank 0, None on the others. Raises CaseError if the geometry is invalid.
     """
-    diagnosed: list[diagnose.Flaws] = []
+    diagnosed: list[diagnose.Diagnosis] = []
 
     def look(*arguments: Any) -> None:
         diagnosed.append(diagnose.find(*arguments))
@@ -171,7 +171,7 @@ def build_geometry(
 
 
 def report_findings(
-    case: "Case", parts: list[diagnose.Flaws] | None, comm: Communicator, initial: bool
+    case: "Case", parts: list[diagnose.Diagnosis] | None, comm: Communicator, initial: bool
 ) -> list[Finding]:
     """Print the findings of the case and of all slabs, and return them on all ranks; collective.
 
@@ -209,8 +209,8 @@ def begin(
     if not checkpoints:
         if restart:
             say(comm, "there is no checkpoint yet: starting from step 0")
-        together(comm, solver.beginning.fill)
-        solver.beginning.settle()
+        together(comm, solver.fill)
+        solver.settle()
         return 0, None
     step, path = load(checkpoints, case, solver.slab, solver, comm, lambda text: say(comm, text))
     say(comm, f"continuing from step {step}")

@@ -25,7 +25,7 @@ from mpilbm.links.mirrors import MirroredLinks
 from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.wall_distance import LinkData, MirrorSource
 from mpilbm.physics.boundary_capabilities import Behind
-from mpilbm.solver.timed_arrays import Told
+from mpilbm.solver.timed_values import TimedArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -91,7 +91,7 @@ class Lists:
         self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
         self.populations = case.layout.populations
         self._first = solver.grid.ghost
-        self._timed: list[tuple[Told, float]] = []  # arrays that follow the time, how far ahead
+        self._timed: list[tuple[TimedArray, float]] = []  # arrays, and how far ahead
         self._launches: dict[int, list] = {}
         self._begins: dict[int, list] = {}
         self._again: dict[int, Callable] = {}
@@ -198,7 +198,7 @@ class Lists:
         """Where in the array the mirrored populations lie, in steps of each parity."""
         solver = self._solver
         packed = self._packed(mirror.cells)
-        following = solver.device.download(solver.solver.tables["node_next"])
+        following = solver.device.download(solver.context.tables["node_next"])
         found = {}
         for parity in range(solver.layout.parities):
             there = np.zeros(mirror.cells.size + 1, np.int64)  # one more, as of `link`
@@ -268,16 +268,16 @@ class Lists:
     def _follow(self, array: Any, values: Callable[[float], Floats], ahead: float) -> None:
         """Let an array hold values(t) in each step."""
         if array.size:  # a list with values for each cell may have none here
-            self._timed.append((Told(self._solver.device, self.stream, array, values), ahead))
+            self._timed.append((TimedArray(self._solver.device, self.stream, array, values), ahead))
 
-    def _tell_time(self) -> None:
+    def _update_values(self) -> None:
         """Update the values to the time of the incoming populations; before the beginning t = 0.
 
         Populations cross a wall half a link outside the cell half a step before they arrive.
         """
         steps = self._solver.steps
-        for told, ahead in self._timed:
-            told.tell(steps + ahead if steps >= 0 else 0)
+        for array, ahead in self._timed:
+            array.update(steps + ahead if steps >= 0 else 0)
 
     def begin(self, key: int) -> None:
         """Set the state of all entries before the first step, after that of the fluid."""
@@ -288,7 +288,7 @@ class Lists:
         """Stage the incoming populations of the next step; returns the arrays of all entries."""
         solver = self._solver
         arrays = self._arrays | solver.current() | {"cells": self._cells}
-        self._tell_time()
+        self._update_values()
         for name, begin, end, own in self._ranges:
             parity = solver.steps % solver.layout.parities
             if name in self._nears:
@@ -306,7 +306,7 @@ class Lists:
 
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
-        self._tell_time()
+        self._update_values()
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
 

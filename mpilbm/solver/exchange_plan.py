@@ -1,32 +1,36 @@
-"""The passes of a time step, and what must travel between slabs after each.
+"""The halo exchange after each pass of a time step, derived from the kernels' accesses.
 
-A step is a list of passes; single-fluid: the boundary lists, then collide-stream. What a pass
-writes beyond its slab, and what the next reads from beyond it, is all that is exchanged:
+Exactly the values are exchanged that a pass writes beyond its slab, and those that the next pass
+reads from beyond its slab:
 
-    pushed     (slot, plane) written into the neighbour's first planes: goes to where it belongs
-    fetched    (slot, plane) to be read from the neighbour's first planes: comes into the ghosts
+    pushed     (slot, plane) written into the ghost planes: sent to the neighbour's first planes
+    fetched    (slot, plane) read from the ghost planes: received from the neighbour's first planes
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from mpilbm.codegen.program import Access
 from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.layouts.grid import Grid
 
-Move = tuple[int, int, int]  # memory slot, plane of the array of the sender, and of the receiver
+Move = tuple[int, int, int]  # memory slot, plane in the array of the sender, of the receiver
+Touched = tuple[int, tuple[int, int, int]]  # slot, offset
 
 
-def exchange_plan(grid: Grid, writes: Iterable, reads: Iterable, array: int = 0) -> Plan:
+def exchange_plan(
+    grid: Grid, writes: Iterable[Access], reads: Iterable[Access], array: int = 0
+) -> Plan:
     """What a slab sends and receives after a pass with these writes, before one with these reads.
 
-    `writes` and `reads` are the accesses (slot, offset) of one cell; `array` is the number of the
-    array that holds the field then. What the slab itself has written is not fetched.
-    Each run of neighbouring slots is one transfer, so one message a face where slots are sorted.
+    `writes` and `reads`: the accesses of one cell; `array`: the number of the array that holds the
+    field then. Values that the slab itself has written are not fetched. Each run of adjacent slots
+    is one transfer, so that there is one message per face if the slots are sorted.
     """
-    writes = {(a.slot, a.offset) for a in writes if a.buffer == grid.name}
-    reads = {(a.slot, a.offset) for a in reads if a.buffer == grid.name}
+    written = {(a.slot, a.offset) for a in writes if a.buffer == grid.name}
+    read = {(a.slot, a.offset) for a in reads if a.buffer == grid.name}
     sends, receives = [], []
     for way in (+1, -1):
-        moves = sorted(_moves(grid, writes, reads, way))
+        moves = sorted(_moves(grid, written, read, way))
         for slot, count, source, _ in _runs(moves):
             sends.append(_transfer(grid, way, array, source, slot, count))
         for slot, count, _, target in _runs(moves):
@@ -34,16 +38,16 @@ def exchange_plan(grid: Grid, writes: Iterable, reads: Iterable, array: int = 0)
     return Plan(tuple(sends), tuple(receives))
 
 
-def _moves(grid: Grid, writes, reads, way: int) -> set[Move]:
-    """All that travels towards `way` (+1 up, -1 down), planes counted in the arrays."""
+def _moves(grid: Grid, writes: set[Touched], reads: set[Touched], way: int) -> set[Move]:
+    """All moves towards `way` (+1 up, -1 down); planes are numbered in the arrays."""
     first, end = grid.interior
     reach = max((abs(offset[0]) for _, offset in (*writes, *reads)), default=0)
     if reach > min(grid.ghost, grid.planes):
         raise ValueError(
-            f"{reach} planes must travel; the slab has {grid.planes}, ghosts {grid.ghost}"
+            f"{reach} planes must be exchanged; the slab has {grid.planes}, {grid.ghost} ghosts"
         )
     inner, outer = (end - 1, first - 1) if way > 0 else (first, end)
-    # a slot's values all are written from the same side: how many planes beyond the slab it wrote
+    # each slot is written from one side only: the number of planes written beyond the slab
     own = {slot: max(0, -way * offset[0]) for slot, offset in writes}
     moves = set()
     for slot, offset in writes:
@@ -56,14 +60,14 @@ def _moves(grid: Grid, writes, reads, way: int) -> set[Move]:
     return moves
 
 
-def _runs(moves: list[Move]):
-    """(slot, count, source, target) of moves whose slots lie side by side in the same planes."""
+def _runs(moves: list[Move]) -> Iterator[tuple[int, int, int, int]]:
+    """(slot, count, source, target) of moves whose slots are adjacent in the same planes."""
     for plane in sorted({move[1:] for move in moves}):
         slots = [slot for slot, *planes in moves if tuple(planes) == plane]
         start = 0
         for k in range(1, len(slots) + 1):
             if k == len(slots) or slots[k] != slots[k - 1] + 1:
-                yield slots[start], k - start, *plane
+                yield slots[start], k - start, plane[0], plane[1]
                 start = k
 
 

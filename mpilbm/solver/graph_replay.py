@@ -1,82 +1,58 @@
-"""Steps enqueued many at a time: recorded once, played again, by the device alone."""
+"""Many time steps enqueued by one call: recorded once, replayed by the device."""
 
-from functools import cached_property, partial
+from collections.abc import Callable
 from time import perf_counter
 
+from mpilbm.backends import Device
+from mpilbm.backends.interfaces import Event, Stream
+
 LENGTHS = 64, 8  # steps of a recording: multiples of every period
-LEAD = 8  # steps after which the host waits until those before have been done
+STEPS_AHEAD = 8  # steps after which the host waits for those that were enqueued before them
 
 
-class Lead:
-    """Keeps the host within a few steps of the device, so that it hears of signals and errors.
+class StepsAhead:
+    """Limits how many steps the host is ahead of the device, so that it sees signals and errors.
 
-    Also the queue of a device is finite: who fills it waits without knowing.
+    A device's queue is finite, too: a host that fills it waits in the driver.
     """
 
-    def __init__(self, stream):
-        self._stream, self._steps, self._mark = stream, 0, None
+    def __init__(self, stream: Stream):
+        self._stream, self._steps = stream, 0
+        self._mark: Event | None = None
 
-    def passed(self, steps: int = 1) -> None:
-        """So many steps more have been enqueued."""
+    def enqueued(self, steps: int = 1) -> None:
+        """Count steps that have been enqueued; wait if there are too many."""
         self._steps += steps
-        if self._steps < LEAD:
+        if self._steps < STEPS_AHEAD:
             return
         self._steps, mark, self._mark = 0, self._mark, self._stream.record()
         if mark is not None:
             mark.synchronize()
 
 
-class Replay:
-    """Enqueues the steps of a solver, where it can many of them by one call.
+class Recordings:
+    """Recordings of steps that differ in nothing but the state, by the number of steps.
 
-    A step of a small box takes a GPU less than the host needs for its launches, 5 us and more for
-    each; a recording of 64 steps costs the host hardly more than one launch. It holds what steps
-    do that differ in nothing but the state. One by one go those that are timed, all steps of a
-    case with values that follow the time, and all if the host takes part in the exchange.
+    A GPU computes a step of a small box faster than the host enqueues its launches, each of which
+    takes 5 us or more; replaying 64 recorded steps takes the host hardly longer than one launch.
+    `kept` is the exchanger's dictionary of recordings.
     """
 
-    def __init__(self, solver):
-        self._solver, self.recordings = solver, solver.exchanger.recordings
+    def __init__(self, device: Device, kept: dict[int, Callable[[], None]]):
+        self._device, self._kept = device, kept
 
-    @cached_property
-    def possible(self) -> bool:
-        """Whether steps t and t + period enqueue the same."""
-        solver = self._solver
-        exchanges = (one.exchange for each in solver.passes for one in each.passes)
-        return (
-            solver.device.records
-            and not solver.follows_time
-            and all(exchange.in_streams for exchange in exchanges)
-        )
+    @staticmethod
+    def length(steps: int) -> int | None:
+        """The longest recording of at most so many steps; None if all are longer."""
+        return next((length for length in LENGTHS if length <= steps), None)
 
-    def advance(self, steps: int) -> None:
-        """Enqueue so many steps."""
-        while steps > 0:
-            length = self._length(steps)
-            if length:
-                self._play(length)
-            else:
-                self._solver.step()
-            steps -= length or 1
+    def play(self, length: int, enqueue: Callable[[], None]) -> float:
+        """Replay so many steps, recorded at first use from what `enqueue()` enqueues.
 
-    def _length(self, steps: int) -> int:
-        """Of the longest recording that fits before a step that is timed; 0 if none does."""
-        solver = self._solver
-        if solver.steps % solver.period or not self.possible:
-            return 0
-        steps = min(steps, solver.times.untimed(solver.steps))
-        return next((length for length in LENGTHS if length <= steps), 0)
-
-    def _play(self, length: int) -> None:
-        solver = self._solver
-        if length not in self.recordings:
-            self.recordings[length] = solver.device.recording(partial(self._enqueue, length))
+        Returns the seconds that the host needed for the replay.
+        """
+        if length not in self._kept:
+            self._kept[length] = self._device.recording(enqueue)
         begin = perf_counter()
-        self.recordings[length]()
-        solver.times.played(length, perf_counter() - begin)
-        solver.steps += length
-        solver.lead.passed(length)
-
-    def _enqueue(self, length: int) -> None:
-        for step in range(length):
-            self._solver.enqueue_step(step % self._solver.period)
+        self._kept[length]()
+        return perf_counter() - begin

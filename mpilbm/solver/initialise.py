@@ -1,9 +1,9 @@
-"""The state before step 0: from the initial fields, and from steps at a velocity that stays.
+"""The state before step 0: from the initial fields, and from steps at a fixed velocity.
 
-The density that belongs to a velocity settles while the velocity is held: what is too much leaves
-as sound, damped by the rate at which momentum is pulled back. 2 cs k damps the longest wave that
-fits the box critically, so that three steps for each cell of its longest side are enough; the last
-step pulls the momentum back altogether.
+The density that belongs to a velocity relaxes while the velocity is held fixed: the excess leaves
+as sound, damped by the rate at which the momentum is pulled back. A rate of 2 cs k damps the
+longest wave that fits into the box critically, so that three steps for each cell of its longest
+side are enough; the last step restores the momentum completely.
 [Mei, Luo, Lallemand & d'Humières 2006, Comput. Fluids 35, 855]
 """
 
@@ -11,70 +11,80 @@ from math import pi, sqrt
 
 import numpy as np
 
+from mpilbm.backends.interfaces import Array
+from mpilbm.case.case import Case, Fluid
 from mpilbm.physics.algebra import pairs
+from mpilbm.solver.boundary_lists import Lists
+from mpilbm.solver.graph_replay import StepsAhead
+from mpilbm.solver.passes import Pass
+from mpilbm.solver.populations import Populations
+from mpilbm.solver.state import FlowState
 from mpilbm.units import tau_from_viscosity
 
 
-def damping(case) -> float:
+def damping(case: Case) -> float:
     """The rate 2 cs k of the longest wave, twice the box between walls; at most 1."""
     sides = zip(case.domain.size, case.domain.periodic, strict=True)
     longest = max(n if periodic else 2 * n for n, periodic in sides)
     return min(1.0, 2 * sqrt(case.lattice.cs2) * 2 * pi / longest)
 
 
-class Beginning:
-    """Fills a solver: `fill`, which may fail on one slab, then `settle` on all slabs at once."""
+class InitialState:
+    """Fills the populations with the initial fields, and runs the steps at a fixed velocity.
 
-    def __init__(self, solver):
-        self.solver = solver
-        self.iterate = max(fluid.initial.iterate for fluid in solver.case.fluids)
-        self.held = []  # a velocity for each fluid
+    `iterate`: the number of these steps.
+    """
+
+    def __init__(self, state: FlowState):
+        self.state, self.context, self.case = state, state.context, state.context.case
+        self.iterate = max(fluid.initial.iterate for fluid in self.case.fluids)
+        self.held: list[Array] = []  # the velocity of each fluid, while it is held
 
     def fill(self) -> None:
-        """rho and u of the case -> what left the cells in the step before; talks to nobody."""
-        self.solver.steps = -self.iterate
-        for each in self.solver.fluids:
+        """rho and u of the case -> outgoing populations of step -iterate - 1; not collective."""
+        self.context.clock.steps = -self.iterate
+        for each in self.state.fluids:
             if self.iterate:
-                self.held.append(self._room())
-            for begin, end in self.solver.blocks():
+                self.held.append(self._allocate())
+            for begin, end in self.state.blocks():
                 self._fill(each, begin, end)
 
-    def _room(self):
-        solver = self.solver
-        count = solver.slab.planes * self._values
-        solver.device.require(count * solver.diagnostics.dtype.itemsize, "a velocity to hold")
-        return solver.device.allocate(count, solver.program.compute)
+    def _allocate(self) -> Array:
+        context, count = self.context, self.context.slab.planes * self._values
+        dtype = context.program.compute
+        context.device.require(count * np.dtype(dtype).itemsize, "a velocity to hold")
+        return context.device.allocate(count, dtype)
 
-    def _fill(self, each, begin: int, end: int) -> None:
+    def _fill(self, each: Populations, begin: int, end: int) -> None:
         """Planes begin..end of a fluid."""
-        solver, slab, initial = self.solver, self.solver.slab, each.fluid.initial
+        context, slab, initial = self.context, self.context.slab, each.fluid.initial
         planes = slab.begin + begin, slab.begin + end
         rho, u = initial.evaluate(slab.shape, *planes)
         fields = {"rho_initial": rho, "u_initial": u}
         if initial.non_equilibrium:
             fields["stress_initial"] = self._stress(each.fluid, rho, planes)
-        arrays = {name: solver.device.upload(values) for name, values in fields.items()}
+        arrays = {name: context.device.upload(values) for name, values in fields.items()}
         each.over_block("initialise", begin, end, **arrays)
         if self.iterate:
-            part = solver.device.upload(u.astype(solver.program.compute))
+            part = context.device.upload(u.astype(context.program.compute))
             target = self.held[each.number][begin * self._values : end * self._values]
-            solver.device.copy(target, part)
-            solver.device.synchronize()
+            context.device.copy(target, part)
+            context.device.synchronize()
 
     @property
     def _values(self) -> int:
         """Components of the velocity in a plane."""
-        rows, nx = self.solver.slab.shape[1:]
-        return self.solver.lattice.D * rows * nx
+        rows, nx = self.context.slab.shape[1:]
+        return self.case.lattice.D * rows * nx
 
-    def _stress(self, fluid, rho, planes):
+    def _stress(self, fluid: Fluid, rho: np.ndarray, planes: tuple[int, int]) -> np.ndarray:
         """sum_i c_i c_i (f_i - feq_i) = -2 rho cs2 tau S, with tau of the shear viscosity.
 
         rho is rho_0 for an equilibrium that has one; with a closure tau is that of the cell.
         [Chapman & Enskog; paper: Ferrari et al. 2023]
         """
-        solver, lattice, closure = self.solver, self.solver.lattice, fluid.collision.closure
-        S, nu = fluid.initial.strain(solver.slab.shape, *planes), fluid.viscosity
+        lattice, closure = self.case.lattice, fluid.collision.closure
+        S, nu = fluid.initial.strain(self.context.slab.shape, *planes), fluid.viscosity
         if closure:
             parts = zip(pairs(lattice.D), np.moveaxis(S, -1, 0), strict=True)
             nu = nu + closure.viscosity(lattice, dict(parts))[..., None]
@@ -82,32 +92,30 @@ class Beginning:
         mass = np.broadcast_to(1 / inverse, rho.shape)[..., None]
         return -2 * float(lattice.cs2) * tau_from_viscosity(nu, lattice.cs2) * mass * S
 
-    def settle(self) -> None:
-        """What the neighbours must send, and the steps at a velocity that stays; collective."""
-        solver, steps = self.solver, self.iterate
-        solver.coupled.begin()
-        solver.resume(-steps)
-        if not steps:
-            return
-        rate = damping(solver.case)
-        passes = [self._passes(k, rate) for k in range(solver.period)]
-        last = self._passes(-1 % solver.period, 1.0)
-        for step in range(-steps, 0):
-            k = step % solver.period
-            for each in solver.fluids:
-                each.lists.run(k)
-            for one in passes[k] if step < -1 else last:
+    def hold(self, lists: list[Lists], streaming: list[list[Pass]], ahead: StepsAhead) -> None:
+        """Run steps -iterate to -1 at the fixed velocity; collective.
+
+        `streaming[k]`: the pass of each fluid in which it collides, for steps t % period = k. Their
+        exchanges are used here, too: the kernels read and write the same.
+        """
+        context, period, rate = self.context, len(streaming), damping(self.case)
+        passes = [self._passes(k, streaming[k], rate) for k in range(period)]
+        k = -1 % period
+        last = self._passes(k, streaming[k], 1.0)
+        for step in range(-self.iterate, 0):
+            for each in lists:
+                each.run(step % period)
+            for one in passes[step % period] if step < -1 else last:
                 one.run()
-            solver.steps += 1
-            solver.lead.passed()
-        solver.device.synchronize()
-        solver.diagnostics.forget()
+            context.clock.steps += 1
+            ahead.enqueued()
+        context.device.synchronize()
         self.held = []
 
-    def _passes(self, k: int, rate: float) -> list:
-        name, solver = f"hold_{k % self.solver.layout.parities}", self.solver
-        more = {"origin": solver.first, "hold": rate}
-        return [
-            each.other_pass(name, k, one.exchange, u_held=self.held[each.number], **more)
-            for each, one in zip(solver.fluids, solver.streaming[k], strict=True)
-        ]
+    def _passes(self, k: int, streaming: list[Pass], rate: float) -> list[Pass]:
+        name, found = f"hold_{k % self.case.layout.parities}", []
+        for fluid, one in zip(self.state.fluids, streaming, strict=True):
+            more = {"origin": fluid.grid.ghost, "hold": rate, "u_held": self.held[fluid.number]}
+            launch = fluid.bind(name, **more, **fluid.arrays(k))
+            found.append(Pass(self.context, fluid.grid, launch, one.exchange))
+        return found

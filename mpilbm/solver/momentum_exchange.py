@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 from mpilbm.codegen import beside
 from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue
-from mpilbm.geometry.build import Geometry
 from mpilbm.links.boundary_links import EntryList
 from mpilbm.links.link_set import LinkSet, joined
 from mpilbm.physics.boundaries import Boundary
@@ -53,8 +51,9 @@ class MomentumExchange:
     and arrays of their own for staging: the step is not affected.
     """
 
-    def __init__(self, solver: Any, geometry: Geometry):
+    def __init__(self, solver, step_lists, geometry):
         self.solver, case = solver, solver.case
+        self.step_lists = step_lists
         self.bodies, self.D = case.weighed, solver.lattice.D
         self.planes = solver.slab.planes
         found = self._found(geometry.lists)
@@ -153,7 +152,7 @@ class MomentumExchange:
         """f_i_in + f_opp_out and f_opp_out - f_i_in of all links, (2, links)."""
         solver, lists = self.solver, self.lists
         if lists.count:
-            kept = zip(solver.lists.states, lists.states, self._mines, strict=True)
+            kept = zip(self.step_lists.states, lists.states, self._mines, strict=True)
             for state, own, mine in kept:
                 own.write(state.read()[mine])
             arrays = lists.stage() | {"exchanged": self.exchanged} | self._more

@@ -1,10 +1,22 @@
-"""A pass over the cells of a slab: edge planes first, what leaves them travels behind the bulk."""
+"""The passes of a time step: edge planes first, their exchange overlapped with the other planes."""
 
+from collections.abc import Iterable
+from typing import Any
+
+from mpilbm.backends.interfaces import Event, Runner
+from mpilbm.codegen.program import Access
+from mpilbm.halo import Exchange
 from mpilbm.layouts.grid import Grid
+from mpilbm.solver.boundary_lists import Lists
+from mpilbm.solver.context import SlabContext
+from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.populations import Populations
+
+Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
 
 
 class Pass:
-    """A kernel over the cells of a slab, its edge planes first, and what must travel after it.
+    """A kernel over the cells of a slab, edge planes first, and the halo exchange after it.
 
     ```
     bulk stream   | lists |   bulk planes ..........................|        | next lists …
@@ -14,17 +26,17 @@ class Pass:
     exchange                      start |========== arrival() =======|arrived|
     ```
 
-    The edge is as many planes as a slab holds of its neighbour's. Edge and bulk run the same
-    kernel, and no cell touches what another cell of the same pass does, so their order cannot be
-    seen in a single bit. What is enqueued later into the bulk stream comes after all of the pass,
-    and edge planes after what is in the bulk stream then.
+    The edge planes are as many planes as the neighbour's ghost layer holds. Edge and bulk planes
+    run the same kernel. No cell accesses what another cell of the same pass writes, so their order
+    does not change a bit of the result. Work enqueued later in the bulk stream runs after the whole
+    pass; edge planes run after the work in the bulk stream at that time.
     """
 
-    def __init__(self, device, grid: Grid, slab, launch, exchange):
-        self.edge, self.bulk = device.stream("edge"), device.stream("bulk")
+    def __init__(self, context: SlabContext, grid: Grid, launch: Runner, exchange: Exchange):
+        self.edge, self.bulk = context.device.stream("edge"), context.bulk
         self.launch, self.exchange = launch, exchange
         first, end = grid.interior
-        lower, upper = slab.lower is not None, slab.upper is not None
+        lower, upper = context.slab.lower is not None, context.slab.upper is not None
         begin = min(first + grid.ghost * lower, end)
         self.inner = begin, max(begin, end - grid.ghost * upper)
         self.edges = [(first, self.inner[0], 1), (self.inner[1], end, 1)]
@@ -34,25 +46,25 @@ class Pass:
 
     @property
     def waited(self) -> float:
-        """Seconds that the host has waited for the device and for other ranks, all in all."""
+        """Seconds that the host has waited for the device and other ranks, in total."""
         return self.exchange.waited
 
-    def run(self, timed: bool = False) -> tuple:
-        """Compute all planes and exchange what leaves the slab.
+    def run(self, timed: bool = False) -> Events:
+        """Compute all planes and exchange the edge planes.
 
-        If `timed`, it returns three events: what is to be sent is ready, all planes are computed,
-        and what comes has arrived.
+        If `timed`, returns three events: the edge planes are ready to be sent, all planes are
+        computed, and the ghost layers have arrived.
         """
         return (self._compute if self.alone else self._compute_and_exchange)(timed)
 
-    def _compute(self, timed: bool) -> tuple:
+    def _compute(self, timed: bool) -> Events:
         begin = self.bulk.record(timed) if timed else None
         self.launch(self.bulk, *self.inner)
         done = self.bulk.record(timed) if timed else None
         self.exchange.wait(self.bulk.flush)
-        return begin, done, begin  # nothing travels
+        return begin, done, begin  # nothing is exchanged
 
-    def _compute_and_exchange(self, timed: bool) -> tuple:
+    def _compute_and_exchange(self, timed: bool) -> Events:
         self.edge.wait(self.bulk.record())
         for planes in self.edges:
             self.launch(self.edge, *planes)
@@ -76,17 +88,43 @@ class Pass:
         self.bulk.flush()
 
 
-class InTurn:
-    """Passes one after another, as one: each begins behind all of the one before."""
+def collide_stream(
+    fluid: Populations, lists: Lists, k: int, reads: Iterable[Access], **fields: Any
+) -> Pass:
+    """The pass of a fluid in all steps t with t % period = k, with the exchange before step k + 1.
 
-    def __init__(self, passes: list[Pass]):
-        self.passes = passes
+    `reads`: what kernels of all fluids read of this fluid's populations in step k + 1; `fields`:
+    the arguments by which the kernel reads the fields of a coupling.
+    """
+    parities, buffers = fluid.layout.parities, fluid.layout.buffers
+    name, following = (f"collide_stream_{t % parities}" for t in (k, k + 1))
+    kernels = fluid.program.kernels
+    reads = [*kernels[following].reads, *fluid.list_reads((k + 1) % parities), *reads]
+    plan = exchange_plan(fluid.grid, kernels[name].writes, reads, (k + 1) % buffers)
+    exchange = fluid.context.exchanger.prepare(plan, fluid.f)
+    launch = lists.followed(fluid.bind_step(name, **fluid.arrays(k), **fields), k)
+    return Pass(fluid.context, fluid.grid, launch, exchange)
+
+
+class StepWork:
+    """The work of all steps t with t % period = k: boundary lists, then one pass after another."""
+
+    def __init__(self, context: SlabContext, k: int, lists: list[Lists], passes: list[Pass]):
+        self.context, self.k, self.lists, self.passes = context, k, lists, passes
 
     @property
     def waited(self) -> float:
-        """Seconds that the host has waited, all in all."""
+        """Seconds that the host has waited, in total."""
         return sum(one.waited for one in self.passes)
 
-    def run(self, timed: bool = False) -> tuple:
-        """The work of all, and the events of each, one after another."""
+    @property
+    def in_streams(self) -> bool:
+        """Whether streams alone do all of it, so that it can be recorded."""
+        return all(one.exchange.in_streams for one in self.passes)
+
+    def enqueue(self, timed: bool = False) -> Events:
+        """Enqueue all of it; if `timed`, the events of each pass, in the order of the passes."""
+        self.context.forces.update(self.context.clock.steps)
+        for lists in self.lists:
+            lists.run(self.k)
         return tuple(event for one in self.passes for event in one.run(timed))

@@ -66,8 +66,8 @@ def judge_stability(
 
     `collision` is the registered name, with a closure such as "trt+smagorinsky". `flows` are the
     measured flows that are similar to this one; the least stable of them counts. "walls" (walls at
-    rest, no inlet) is milder than `cavity`: instability in the cavity alone is fair, not poor. `end`:
-    the name of an inlet or outlet, and the number above which measured flows failed with it.
+    rest, no inlet) is milder than `cavity`: instability in the cavity alone is fair, not poor.
+    `end`: the name of an inlet or outlet, and the number above which measured flows failed with it.
     """
     verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows)
     if end is not None and number > MARGIN * end[1]:

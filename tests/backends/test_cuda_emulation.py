@@ -20,7 +20,6 @@ from mpilbm import codegen
 from mpilbm.backends import compiler, cuda_launch
 from mpilbm.case.case import parse_case
 from mpilbm.registry import find, names
-from mpilbm.solver.flow_statistics import Statistics
 
 pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 
@@ -221,7 +220,7 @@ def test_statistics_add_what_the_c_text_adds(along):
     case["domain"]["size"] = [270, 5, 9]
 
     def read(solver):
-        sums = Statistics(solver, *along)
+        sums = solver.statistics(*along)
         for _ in range(2):
             sums.sample()
         return sums.read(0, solver.slab.planes)

@@ -75,7 +75,7 @@ def test_it_applies_half_way_walls_by_itself(lattice):
     case.pop("body", None)
     expected = Cluster(case).start().run(5).fields("rho", "u")
     whole = swept(case)
-    assert not any(solver.fluids[0].lists.count for solver in whole.solvers)
+    assert not any(solver.lists[0].count for solver in whole.solvers)
     for name, values in whole.fields("rho", "u").items():
         assert np.abs(values - expected[name]).max() < 1e-14
     assert np.array_equal(swept(case, 2).state(), whole.state())
@@ -88,7 +88,7 @@ def test_it_applies_half_way_walls_by_itself(lattice):
     case["body"] = [{"label": "ball", "shape": shape, "boundary": wall}]
     expected = Cluster(case).start().run(5).fields("rho", "u")
     whole = swept(case)
-    assert whole.solvers[0].fluids[0].lists.count
+    assert whole.solvers[0].lists[0].count
     for name, values in whole.fields("rho", "u").items():
         assert np.abs(values - expected[name]).max() < 1e-14
     assert np.array_equal(swept(case, 2).state(), whole.state())

@@ -118,7 +118,7 @@ void __syncthreads()
   emulation::meeting->arrive_and_wait();
 }
 
-Word told(const Word* flag)
+Word get_flag(const Word* flag)
 {
   std::this_thread::yield();
   return __atomic_load_n(flag, __ATOMIC_ACQUIRE);

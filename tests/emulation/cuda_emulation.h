@@ -131,8 +131,8 @@ template <class T> T reciprocal(T value) { return 1 / value; }
 
 /* Words that another device reads and writes. */
 using Word = unsigned long long;
-inline void tell(Word* flag, Word value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
-Word told(const Word* flag);
+inline void set_flag(Word* flag, Word value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
+Word get_flag(const Word* flag);
 Word nanoseconds();
 [[noreturn]] void give_up();
 

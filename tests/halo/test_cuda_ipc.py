@@ -16,8 +16,8 @@ from support.streams import flow
 
 from mpilbm.backends import cuda
 from mpilbm.errors import MpilbmError
-from mpilbm.halo import cuda_ipc, ipc_exchange, ipc_memory
-from mpilbm.halo.cuda_ipc import Wordless, arrives
+from mpilbm.halo import cuda_ipc, ipc_kernel, ipc_memory
+from mpilbm.halo.cuda_ipc import TrialExchange, arrives
 from mpilbm.halo.ipc_exchange import IpcExchanger
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.gpu_aware import Verdict
@@ -100,9 +100,9 @@ class World:
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Few threads, but several blocks."""
-    monkeypatch.setattr(ipc_exchange, "THREADS", 3)
-    monkeypatch.setattr(ipc_exchange, "MOST_BLOCKS", 4)
-    monkeypatch.setattr(ipc_exchange, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(ipc_kernel, "THREADS", 3)
+    monkeypatch.setattr(ipc_kernel, "MOST_BLOCKS", 4)
+    monkeypatch.setattr(ipc_kernel, "PATIENCE", PATIENCE)
 
 
 def exchange(world, slab, steps=4):
@@ -135,7 +135,7 @@ def test_pieces_arrive_where_they_belong(ranks, periodic):
 def test_slabs_that_write_to_each_other_are_one(layout, setting, slabs):
     whole = Cluster(flow(layout, setting)).start().run(7).state()
     many = Cluster(flow(layout, setting), slabs, Device, World(slabs)).start()
-    assert all(each.launch for s in many.solvers for each in s.exchanger._exchanges)
+    assert all(each.connected for s in many.solvers for each in s.exchanger._exchanges)
     many.each(lambda s: ([s.step() for _ in range(7)], s.device.synchronize()))
     np.testing.assert_array_equal(many.state(), whole)
 
@@ -152,7 +152,7 @@ def test_fluids_whose_fields_travel_too_are_one():
 
 @with_compiler
 def test_a_neighbour_that_does_not_come_ends_the_wait(monkeypatch):
-    monkeypatch.setattr(ipc_exchange, "PATIENCE", 0.2)
+    monkeypatch.setattr(ipc_kernel, "PATIENCE", 0.2)
     slabs, world = halo_cases.slabs(2, False), World(2)
 
     def first(slab):
@@ -160,7 +160,7 @@ def test_a_neighbour_that_does_not_come_ends_the_wait(monkeypatch):
         exchanger = world.exchanger(slab.rank, slab, device)
         ends = halo_cases.Ends(slab, device, exchanger)
         if slab.rank == 1:
-            exchanger.connect()  # and does not start
+            exchanger.peers.connect()  # and does not start
             return
         with exchanger:
             ends.exchange.start()
@@ -185,15 +185,15 @@ def test_a_neighbour_whose_process_has_ended_ends_the_wait(monkeypatch):
         device = Device(slab.rank)
         exchanger = world.exchanger(slab.rank, slab, device)
         ends = halo_cases.Ends(slab, device, exchanger)
-        exchanger.connect()
+        exchanger.peers.connect()
         if slab.rank == 1:
             before = [array.copy() for array in ends.arrays]
             return before, ends.arrays
-        monkeypatch.setattr(exchanger.neighbours, "check", ended)
+        monkeypatch.setattr(exchanger.peers.neighbours, "check", ended)
 
         def host():
             with pytest.raises(MpilbmError):
-                exchanger.check()
+                exchanger.peers.check()
 
         begin = time.monotonic()
         with exchanger:
@@ -232,7 +232,7 @@ def test_a_trial_tells_whether_what_is_written_arrives(ranks, memory, first):
         device = Device(slab.rank, slab.rank)
         of = slab, world.comm(slab.rank, device), device, memory()
         device.rank = slab.rank
-        with IpcExchanger(*of, Wordless) as exchanger:
+        with IpcExchanger(*of, TrialExchange) as exchanger:
             return arrives(exchanger)
 
     with ThreadPoolExecutor(ranks) as pool:

@@ -84,7 +84,7 @@ def test_the_user_has_the_last_word():
     [
         (["started 2", "query yes", "passed"], True, "a test between two processes passed"),
         (["started 1", "query yes", "passed"], True, "one process and itself"),
-        (["started 2", "query no"], False, "says that it takes no GPU memory"),
+        (["started 2", "query no"], False, "reports that it does not accept GPU memory"),
         (["started 2", "query yes"], False, r"the test failed \(exit code 139\)"),
         ([], False, "did not start"),
     ],
@@ -127,7 +127,7 @@ def test_one_rank_of_a_node_probes_and_keeps_the_verdict(tmp_path):
     for _ in range(2):
         code, output, errors, _ = python(PROBING, 2, tmp_path)
         assert code == 0, errors
-        assert "1 None another rank of the node asks" in output
+        assert "1 None another rank of the node makes the test" in output
         assert "0 True" in output
     assert len(list((tmp_path / "cache").glob("*.gpu-mpi.json"))) == 1
 

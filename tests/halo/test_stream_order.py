@@ -113,7 +113,7 @@ def test_a_wait_for_a_rank_that_is_gone_ends(monkeypatch):
     nccl, wait = Lost(), waiting.Waiting()
     device = SimpleNamespace(watch=lambda check: setattr(wait, "check", check))
     exchanger = NcclExchanger(None, comm(), device, Network(nccl, comm()))
-    lost = "rank 1: NCCL lost the other ranks .NCCL_ERROR_REMOTE_ERROR.; see what they say"
+    lost = "rank 1: NCCL lost the other ranks .NCCL_ERROR_REMOTE_ERROR.; see their messages"
     with pytest.raises(MpilbmError, match=lost), exchanger:
         wait(Never())
     assert nccl.calls[-2:] == [("check_async_error",), ("abort",)]

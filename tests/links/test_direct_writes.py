@@ -68,7 +68,7 @@ def test_neither_order_nor_staging_shows(name, monkeypatch):
 
 def used(cluster):
     """Entries that are not staged, by slab."""
-    own = [solver.fluids[0].lists for solver in cluster.solvers]
+    own = [solver.lists[0] for solver in cluster.solvers]
     return [each.count - each._staged for each in own]
 
 

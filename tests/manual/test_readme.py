@@ -4,9 +4,8 @@ import re
 import shlex
 import tomllib
 
-from support import ROOT
-
 import pytest
+from support import ROOT
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of

@@ -208,7 +208,7 @@ def test_walls_pull_by_what_they_show(lattice):
     tables["coupling"] = {"name": "shan_chen", "G": -1.0, "psi": "rho"}
     cluster = Cluster(tables)
     # without the force that the beginning adds, all cells hold their equilibrium
-    cluster.each(lambda s: s.beginning.fill())
+    cluster.each(lambda s: s.fill())
     cluster.each(lambda s: s.resume(0))
     _, leaves = stepped(cluster)
     one_, wall = cluster.case.lattice, solid(cluster)

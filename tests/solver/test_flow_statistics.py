@@ -11,7 +11,7 @@ from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.preflight.plan import plan
 from mpilbm.run.run import run
-from mpilbm.solver.flow_statistics import Moments, merged, products_of
+from mpilbm.solver.fields.flow_statistics import Moments, merged, products_of
 
 AVERAGES = {
     "D3Q19": ["", "x", "y", "z", "xy", "xz", "yz", "xyz"],

@@ -101,7 +101,7 @@ def test_forces_take_no_more_than_they_ask_for(name, split, monkeypatch):
 
     monkeypatch.setattr(CpuDevice, "require", lambda _, needed, what, **of: asked.append(needed))
     monkeypatch.setattr(CpuDevice, "allocate", take)
-    MomentumExchange(solver.fluids[0], solver.geometry)
+    MomentumExchange(solver.fluids[0], solver.lists[0], solver.geometry)
     (needed,) = asked
     assert 0.7 * needed < sum(array.nbytes for array in taken) <= needed + 200
 

@@ -28,7 +28,8 @@ def timing(**events):
     times = StepTimes(SimpleNamespace(stream=lambda _: Stream()))
     found = [Event(10 + events[name]) for name in ("ready", "done", "arrived")]
     for step in range(2 * EVERY):
-        times.run(step, lambda timed: found if timed else (), SimpleNamespace(waited=0.0))
+        timed = times.begin(step, 0.0)
+        times.end(found if timed else (), 0.0)
     return times
 
 

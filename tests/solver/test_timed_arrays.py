@@ -8,8 +8,8 @@ from support.faces import closed
 from support.random_device import NcclWorld, RandomDevice
 from support.slabs import Cluster
 
-from mpilbm.solver.graph_replay import LEAD
-from mpilbm.solver.timed_arrays import Told
+from mpilbm.solver.graph_replay import STEPS_AHEAD
+from mpilbm.solver.timed_values import TimedArray
 
 
 class StillDevice(RandomDevice):
@@ -49,7 +49,7 @@ def test_the_host_enqueues_steps_ahead_of_the_device(layout):
     assert device.waits == 0
     assert len(device.stream("bulk").queue) > 7
     assert np.array_equal(cluster.state(), expected.state())
-    steps = 5 * LEAD
+    steps = 5 * STEPS_AHEAD
     assert np.array_equal(cluster.run(steps).state(), expected.run(steps).state())
 
 
@@ -58,11 +58,12 @@ def test_each_step_finds_its_own_value(count):
     """Also where there is room for two alone."""
     device, seen = StillDevice(), []
     bulk, target = device.stream("bulk"), device.allocate(count, "float32")
-    told, steps = Told(device, bulk, target, lambda t: np.float32(t)), 5 * LEAD if count == 1 else 4
+    array = TimedArray(device, bulk, target, lambda t: np.float32(t))
+    steps = 5 * STEPS_AHEAD if count == 1 else 4
     for t in range(steps):
-        told.tell(t)
+        array.update(t)
         bulk.submit(lambda: seen.append(target[-1]))
-    assert device.waits == (3 * LEAD if count == 1 else 2)
+    assert device.waits == (3 * STEPS_AHEAD if count == 1 else 2)
     device.synchronize()
     assert seen == list(range(steps))
 

@@ -1,29 +1,35 @@
-"""Looking at a slab: macroscopic fields of some planes, and sums over all of them."""
+"""Macroscopic fields of some planes of a slab, and sums over each plane."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from mpilbm.backends.interfaces import Array
+from mpilbm.halo import Exchange
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.physics import interface_length
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.state import FlowState
 
 
 class Diagnostics:
-    """rho, u, vorticity and Q criterion of a solver's slab, and sums of its planes.
+    """rho, u, vorticity, Q criterion and the fields of the coupling; sums over each plane.
 
-    What needs the velocity of neighbour cells takes it from a field of its own, made at the first
-    use, whose edge planes are exchanged like populations.
+    Fields that need the velocity of neighbour cells read a velocity array. It is allocated at first
+    use, and its edge planes are exchanged like those of populations.
     """
 
-    def __init__(self, solver):
-        self.solver, self.device, self.lattice = solver, solver.device, solver.lattice
-        self.planes, self.rows, self.nx = solver.slab.planes, *solver.slab.shape[1:]
-        self.dtype = np.dtype(solver.program.compute)
-        ghost = solver.grid.ghost
-        coupling, case = solver.case.coupling, solver.case
+    def __init__(self, state: FlowState):
+        context, case = state.context, state.context.case
+        self.state, self.context = state, context
+        self.device, self.lattice, coupling = context.device, case.lattice, case.coupling
+        self.planes, self.rows, self.nx = context.slab.planes, *context.slab.shape[1:]
+        self.dtype = np.dtype(context.program.compute)
+        ghost = context.grid.ghost
         self.jumps = coupling.jumps(case) if coupling else ()
         size = self.planes, self.rows, self.nx
         self.grid = velocity_grid(self.lattice, ghost, *size, len(self.jumps))
@@ -34,12 +40,13 @@ class Diagnostics:
         self.forget()
 
     def forget(self) -> None:
-        """The state is another one now, whatever its step."""
-        self._velocity_step = self._sums = None
+        """Require new values: the populations have been replaced, whatever their step."""
+        self._velocity_step: int | None = None  # of the velocity array and of the sums
+        self._sums = np.zeros((self.planes, 0))
 
     @property
     def spare_bytes(self) -> int:
-        """Bytes of the device that are free for others, the velocity field put aside."""
+        """Free bytes of the device, less those of the velocity array if it is not allocated yet."""
         wanted = 0 if "velocity" in vars(self) else self.velocity_bytes
         return max(0, self.device.memory()[0] // self.device.sharing - wanted)
 
@@ -49,22 +56,25 @@ class Diagnostics:
         return self.grid.count * self.dtype.itemsize
 
     @cached_property
-    def velocity(self):
-        """The velocity field of the slab with its ghost planes."""
+    def velocity(self) -> Array:
+        """The velocity of the slab with its ghost planes."""
         self.device.require(self.velocity_bytes, "the velocity field")
         return self.device.allocate(self.grid.count, self.dtype)
 
     @cached_property
-    def exchange(self):
-        """The exchange of the velocity's edge planes, as differences read them."""
-        kernels = self.solver.program.kernels
+    def exchange(self) -> Exchange:
+        """The exchange of the velocity's edge planes that finite differences read."""
+        kernels = self.context.program.kernels
         reads = (*kernels["q_criterion"].reads, *kernels["enstrophy"].reads)
         plan = exchange_plan(self.grid, (), reads)
-        return self.solver.exchanger.prepare(plan, [self.velocity])
+        return self.context.exchanger.prepare(plan, [self.velocity])
 
-    def fields(self, names, begin: int, end: int) -> dict[str, np.ndarray]:
-        """The named fields of planes begin..end; the first call of a step for
-        what needs the velocity of neighbours is collective."""
+    def fields(self, names: Iterable[str], begin: int, end: int) -> dict[str, np.ndarray]:
+        """The named fields of planes begin..end.
+
+        Collective at the first call in a step for fields that need the velocity of neighbours.
+        """
+        names = tuple(names)
         self.prepare(names)
         arrays = self.arrays(names, end - begin)
         self.enqueue(arrays, begin, end)
@@ -72,20 +82,21 @@ class Diagnostics:
         found = self.shaped(flat, begin, end)
         return {name: found[name] for name in names}
 
-    def prepare(self, names) -> None:
-        """What must be there before these fields can be made; collective."""
-        self.solver.coupled.look()
+    def prepare(self, names: Iterable[str]) -> None:
+        """Compute what `enqueue` needs for these fields; collective."""
+        self.state.coupled.look()
         if {"vorticity", "q_criterion"} & set(names):
             self._velocity_sums()
 
-    def arrays(self, names, planes: int) -> dict:
-        """Arrays of the device that `enqueue` fills for these names."""
+    def arrays(self, names: Iterable[str], planes: int) -> dict[str, Array]:
+        """Device arrays that `enqueue` fills for these names."""
         made = self.made_for(names)
         return {n: self.device.allocate(planes * self.values(n), self.dtype) for n in made}
 
     @staticmethod
-    def made_for(names) -> tuple[str, ...]:
-        """The names of what is made when these are wanted: rho and u go together."""
+    def made_for(names: Iterable[str]) -> tuple[str, ...]:
+        """The names of the fields that are computed for these: rho and u are computed together."""
+        names = tuple(names)
         pair = ("rho", "u") if {"rho", "u"} & set(names) else ()
         return (*pair, *(name for name in names if name not in pair))
 
@@ -98,33 +109,33 @@ class Diagnostics:
         """Numbers of a field in a plane."""
         return self.rows * self.nx * prod(self.components(name))
 
-    def enqueue(self, arrays: dict, begin: int, end: int) -> None:
-        """Have the bulk stream fill these arrays with the fields of planes begin..end."""
+    def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
+        """Fill these arrays with the fields of planes begin..end, in the bulk stream."""
         if "rho" in arrays:
             made = {"rho_out": arrays["rho"], "u_out": arrays["u"]}
-            self.solver.enqueue("fields", begin, end, **made)
+            self.state.enqueue("fields", begin, end, **made)
         for name in arrays.keys() - {"rho", "u"}:
             given = {"derived_out": arrays[name]}
             if name in self.outputs:
-                self.solver.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
+                self.state.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
                 continue
             given |= {"u": self.velocity, **self.grid.arguments()}
-            self.solver.enqueue(name, begin, end, **given)
+            self.state.enqueue(name, begin, end, **given)
 
-    def shaped(self, flat: dict, begin: int, end: int) -> dict[str, np.ndarray]:
-        """The fields that copies of such arrays hold, with rho = 1 and u = 0 in solids."""
+    def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
+        """Host copies of the arrays as fields, with rho = 1 and u = 0 in solid cells."""
         found = {
             name: values.reshape(end - begin, self.rows, self.nx, *self.components(name))
             for name, values in flat.items()
         }
-        if self.solver.grid.over == "nodes":  # whose kernels do not touch solids
-            solid = self.solver.solid(begin, end)
+        if self.context.grid.over == "nodes":  # whose kernels skip solid cells
+            solid = self.state.solid(begin, end)
             for name in found.keys() & {"rho", "u"}:
                 found[name][solid] = float(name == "rho")
         return found
 
-    def on_device(self, begin: int, end: int) -> tuple:
-        """Rho and u of planes begin..end as arrays of the device; of the fluid cells alone."""
+    def on_device(self, begin: int, end: int) -> tuple[Array, Array]:
+        """Rho and u of planes begin..end as device arrays; defined in fluid cells only."""
         self.prepare(("rho", "u"))
         arrays = self.arrays(("rho", "u"), end - begin)
         self.enqueue(arrays, begin, end)
@@ -132,39 +143,39 @@ class Diagnostics:
         return arrays["rho"], arrays["u"]
 
     def _velocity_sums(self) -> np.ndarray:
-        """Velocity of all cells, ghost planes included; sums per plane (planes, columns).
+        """Compute the velocity of all cells and ghost planes; sums per plane (planes, columns).
 
-        Once a step: later calls for the same step find it done and talk to nobody.
+        Collective at the first call in a step; later calls in the same step return the same sums.
         """
-        if self._velocity_step != self.solver.steps:
-            self.solver.coupled.look()
+        if self._velocity_step != self.context.clock.steps:
+            self.state.coupled.look()
             columns = 4 + self.lattice.D + len(self.masses) + len(interface_length.ends(self.jumps))
             self._sums = self._row_sums("velocity", columns, u=self.velocity)
             self.exchange.start()
             self.exchange.finish()
-            self._velocity_step = self.solver.steps
+            self._velocity_step = self.context.clock.steps
         return self._sums
 
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each plane the largest |u| of the finite cells, and the number of the others.
+        """Of each plane the largest |u| of the finite fluid cells, and the number of the others.
 
-        Of fluid cells alone. Collective.
+        Collective.
         """
         end, first = self.lattice.D + 2, self._velocity_sums()
         return np.sqrt(first[:, end]), first[:, end + 1]
 
-    def _row_sums(self, name: str, columns: int, **arrays) -> np.ndarray:
-        """Row sums of a kernel, added row by row: (planes, columns)."""
+    def _row_sums(self, name: str, columns: int, **arrays: Any) -> np.ndarray:
+        """Sums over planes from a kernel that sums over rows: (planes, columns)."""
         sums = self.device.allocate(self.planes * self.rows * columns, "float64")
         arrays |= self.grid.arguments()
-        self.solver.over_block(name, 0, self.planes, sums=sums, **arrays)
+        self.state.over_block(name, 0, self.planes, sums=sums, **arrays)
         rows = self.device.download(sums).reshape(self.planes, self.rows, columns)
         largest = self._largest if name == "velocity" else []
         return np.stack([_over_rows(plane, largest) for plane in rows])
 
     @property
     def _largest(self) -> list[int]:
-        """Which sums of `velocity` are maxima."""
+        """The columns of `velocity` that are maxima."""
         speed, end = self.lattice.D + 2, 4 + self.lattice.D + len(self.masses)
         return [speed, *range(end, end + len(interface_length.ends(self.jumps)))]
 
@@ -179,7 +190,7 @@ class Diagnostics:
         first = self._velocity_sums()
         slopes = self._row_sums("enstrophy", 1 + len(self.jumps), u=self.velocity)
         enstrophy, gradients = slopes[:, :1], slopes[:, 1:] / [jump or 1.0 for jump in self.jumps]
-        end, cells = D + 4, self.solver.geometry.fluid_cells[:, None]
+        end, cells = D + 4, self.context.geometry.fluid_cells[:, None]
         first, ends = np.split(first, [end + len(self.masses)], axis=1)
         mass = first[:, :1] + self.rest * cells
         masses = first[:, end:] + np.array([list(self.masses.values())]) * cells

@@ -1,13 +1,13 @@
 """Means and Reynolds stresses of a slab: sums of samples on the device, moments of these sums.
 
-Sums are kept for each plane, so that how the box is cut shows in no bit, and in each plane for
+Sums are kept for each plane, so that the decomposition does not change a bit, and in each plane for
 
     each row         where x is averaged
     each x           where x is not averaged, but the rows are
-    each cell        where neither is: K doubles and a shift a cell, as much as populations take
+    each cell        where neither is: K doubles and a shift a cell, as much memory as populations
 
-Sums of deviations from a shift, the mean of the first sample, lose no digits to the mean flow;
-moments of several sums are merged one after another.
+Sums of deviations from a shift, the mean of the first sample, do not lose digits to the mean flow.
+Moments of several sums are merged one after another.
 [Chan, Golub & LeVeque 1983, Am. Stat. 37, 242]
 """
 
@@ -15,6 +15,9 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
+
+from mpilbm.backends.interfaces import Array
+from mpilbm.solver.fields.diagnostics import Diagnostics
 
 
 class Moments(NamedTuple):
@@ -39,6 +42,8 @@ def merged(parts: Moments, axis: int, before: Moments | None = None) -> Moments:
     for k in range(parts.n.shape[axis]):
         part = Moments(*(np.take(each, k, axis) for each in parts))
         before = part if before is None else merge(before, part)
+    if before is None:
+        raise ValueError(f"no values along axis {axis}")
     return before
 
 
@@ -58,45 +63,46 @@ def products_of(u: np.ndarray) -> np.ndarray:
 
 
 def places(rows: int, nx: int, along_x: bool, along_rows: bool) -> tuple[int, int]:
-    """Rows and x of a plane for which sums are kept."""
+    """The numbers of rows and of x in a plane for which sums are kept."""
     return rows if along_x or not along_rows else 1, 1 if along_x else nx
 
 
 def numbers(D: int) -> tuple[int, int]:
-    """Numbers of a sum, of rho, u and products, and of a shift."""
+    """How many numbers a sum has, of rho, u and products, and how many a shift."""
     return 1 + D + D * (D + 1) // 2, 1 + D
 
 
 def bytes_needed(D: int, planes: int, places: int) -> int:
-    """Bytes of the sums and shifts of planes, as many places in each; the first sample is twice."""
+    """Bytes of the sums and shifts of planes, each with so many places; the first sample twice."""
     columns, shifts = numbers(D)
     return 8 * planes * places * (2 * columns + shifts)
 
 
 class Statistics:
-    """Sums over samples of a solver's slab; `along_x` and `along_rows`: what is averaged."""
+    """Sums over samples of a slab; `along_x` and `along_rows`: the axes of the average."""
 
-    def __init__(self, solver, along_x: bool, along_rows: bool):
-        self.solver, self.device, self.samples = solver, solver.device, 0
-        planes, rows, nx = solver.slab.planes, *solver.slab.shape[1:]
+    def __init__(self, diagnostics: Diagnostics, along_x: bool, along_rows: bool):
+        self.diagnostics, self.state = diagnostics, diagnostics.state
+        self.device, self.samples, D = diagnostics.device, 0, diagnostics.lattice.D
+        planes, rows, nx = diagnostics.planes, diagnostics.rows, diagnostics.nx
         self.kernel = "sample_rows" if along_x else "sample_columns"
         self.along = (2,) if along_x else (1,) if along_rows else ()
         self.shape = places(rows, nx, along_x, along_rows)
         self.along_rows, self.planes = along_rows, planes
-        self.columns, self.shifts = numbers(solver.lattice.D)
+        self.columns, self.shifts = numbers(D)
         count = planes * self.shape[0] * self.shape[1]
-        needed = bytes_needed(solver.lattice.D, planes, count // planes)
+        needed = bytes_needed(D, planes, count // planes)
         self.device.require(needed, "the sums of statistics")
         self.sums = self.device.allocate(count * self.columns, "float64")
         self.shift = self.device.allocate(count * self.shifts, "float64")
 
     @property
     def values(self) -> int:
-        """Numbers of a plane that make up the state."""
+        """How many numbers the state of a plane has."""
         return self.shape[0] * self.shape[1] * (self.columns + self.shifts)
 
     def sample(self) -> None:
-        """Add the flow as it is now; the first time around also to find the shift."""
+        """Add the current flow; the first sample also gives the shift."""
         if self.samples == 0:
             self._add()
             n = self._cells(0, self.planes)
@@ -107,30 +113,29 @@ class Statistics:
         self.samples += 1
 
     def _add(self) -> None:
-        solver, rows = self.solver, self.shape[0]
-        for begin, end in solver.blocks():
-            rho, u = solver.diagnostics.on_device(begin, end)
+        for begin, end in self.state.blocks():
+            rho, u = self.diagnostics.on_device(begin, end)
             arrays = {"rho_out": rho, "u_out": u, "sums": self._planes(self.sums, begin, end)}
-            arrays |= {"shift": self._planes(self.shift, begin, end), "kept_rows": rows}
-            solver.over_block(self.kernel, begin, end, **arrays)
+            arrays |= {"shift": self._planes(self.shift, begin, end), "kept_rows": self.shape[0]}
+            self.state.over_block(self.kernel, begin, end, **arrays)
 
-    def _planes(self, array, begin: int, end: int):
-        """What an array holds of some planes."""
+    def _planes(self, array: Array, begin: int, end: int) -> Array:
+        """The part of an array for planes begin..end."""
         count = array.size // self.planes
         return array[begin * count : end * count]
 
-    def _part(self, array, begin: int, end: int) -> np.ndarray:
+    def _part(self, array: Array, begin: int, end: int) -> np.ndarray:
         """The same on the host, as (planes, rows or 1, 1 or nx, numbers)."""
         found = self.device.download(self._planes(array, begin, end))
         return found.reshape(end - begin, *self.shape, -1)
 
     def _cells(self, begin: int, end: int) -> np.ndarray:
-        """Fluid cells behind each sum, (planes, rows or 1, 1 or nx, 1)."""
-        fluid = ~self.solver.solid(begin, end)
+        """Number of fluid cells in each sum, (planes, rows or 1, 1 or nx, 1)."""
+        fluid = ~self.state.solid(begin, end)
         return fluid.sum(axis=self.along, keepdims=True, dtype=np.float64)[..., None]
 
     def moments(self, begin: int, end: int) -> Moments:
-        """Of planes begin..end: (planes, rows or 1, 1 or nx, …), rows merged if averaged."""
+        """Moments of planes begin..end, (planes, rows or 1, 1 or nx, …), averaged rows merged."""
         n = self._cells(begin, end) * self.samples
         sums = self._part(self.sums, begin, end)
         first = sums[..., : self.shifts] / np.maximum(n, 1)

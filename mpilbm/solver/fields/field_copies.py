@@ -1,12 +1,18 @@
-"""Fields of a slab on their way from the device to the host, behind the steps that follow."""
+"""Asynchronous copies of a slab's fields to the host, overlapped with the following steps."""
 
 from collections import deque
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from queue import Empty, SimpleQueue
+
+import numpy as np
+
+from mpilbm.backends.interfaces import Event
+from mpilbm.solver.fields.diagnostics import Diagnostics
 
 
 class FieldCopies:
-    """Blocks of planes, computed into the device's memory and copied to the host by themselves.
+    """Blocks of planes, computed into device memory and copied to the host asynchronously.
 
     ```
     bulk stream   | last step | block 0 | block 1 | … | next steps …
@@ -15,27 +21,29 @@ class FieldCopies:
     host          | start 0, 1, …     | computed() | next steps …
     ```
 
-    Memory is bounded: of the device what a quarter of its free memory holds, of the host
-    `host_bytes`, but two blocks at least. Where all is in use `start` waits: for the oldest copy,
-    and for a thread that is done with its block.
+    Memory is bounded: a quarter of the free memory of the device, and `host_bytes` of the host, but
+    at least two blocks of each. If all blocks are in use `start` waits for the oldest copy, and for
+    a thread to release its block.
     """
 
-    def __init__(self, diagnostics, names, planes: int, host_bytes: int):
+    def __init__(
+        self, diagnostics: Diagnostics, names: Iterable[str], planes: int, host_bytes: int
+    ):
         self.diagnostics, self.device = diagnostics, diagnostics.device
         self.names, self.planes = diagnostics.made_for(names), planes
         self.stream = self.device.new_stream()
-        self.copied: deque[tuple] = deque()  # (event, arrays of the device), the oldest first
-        self.free: SimpleQueue = SimpleQueue()  # arrays of the host that nobody needs
+        self.copied: deque[tuple] = deque()  # (event, device arrays), oldest first
+        self.free: SimpleQueue = SimpleQueue()  # host arrays that are not in use
         values = planes * sum(map(diagnostics.values, self.names))
         block_bytes = values * diagnostics.dtype.itemsize
         self.left_of_host = max(2, host_bytes // block_bytes)
         self.left_of_device = max(2, diagnostics.spare_bytes // 4 // block_bytes)
 
-    def start(self, begin: int, end: int):
-        """Enqueue computing and copying planes begin..end; for the thread of the solver.
+    def start(self, begin: int, end: int) -> AbstractContextManager[dict[str, np.ndarray]]:
+        """Enqueue computing and copying planes begin..end; call it in the thread of the solver.
 
-        Returns a context manager: entered in any thread it waits, gives the fields by name, and
-        takes them back on leaving. It must be left for its memory to serve again.
+        Returns a context manager: entered in any thread it waits and returns the fields by name,
+        which must not be used after leaving it. Leaving it releases the memory.
         """
         diagnostics, bulk = self.diagnostics, self.device.stream("bulk")
         arrays, host = self._of_device(), self._of_host()
@@ -51,7 +59,9 @@ class FieldCopies:
         return self._copy(event, host, begin, end)
 
     @contextmanager
-    def _copy(self, event, host, begin, end):
+    def _copy(
+        self, event: Event, host: dict[str, np.ndarray], begin: int, end: int
+    ) -> Iterator[dict[str, np.ndarray]]:
         try:
             self.device.attach()
             event.synchronize()
@@ -60,16 +70,16 @@ class FieldCopies:
             self.free.put(host)
 
     def _part(self, arrays: dict, planes: int) -> dict:
-        """What so many planes take of the arrays of a block."""
+        """The part of the arrays of a block that so many planes use."""
         values = self.diagnostics.values
         return {name: array[: planes * values(name)] for name, array in arrays.items()}
 
     def computed(self) -> None:
-        """Wait until the device has computed all that was started; copying may go on."""
+        """Wait until the device has computed all started blocks; copies may still run."""
         self.device.stream("bulk").synchronize()
 
     def _of_device(self) -> dict:
-        """Arrays of the device for a block: those of the oldest copy if it is done, or new ones."""
+        """Device arrays for a block: those of the oldest copy if it is done, or new ones."""
         if self.copied and (self.copied[0][0].done or not self.left_of_device):
             event, arrays = self.copied.popleft()
             event.synchronize()
@@ -78,7 +88,7 @@ class FieldCopies:
         return self.diagnostics.arrays(self.names, self.planes)
 
     def _of_host(self) -> dict:
-        """Arrays of the host for a block: free ones, new ones, or the next that become free."""
+        """Host arrays for a block: free ones, new ones, or the next that become free."""
         try:
             return self.free.get_nowait()
         except Empty:

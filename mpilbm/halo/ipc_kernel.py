@@ -1,0 +1,240 @@
+"""The kernel by which GPUs of one node write into each other's memory: one launch per exchange.
+
+```
+          this GPU                                      a neighbour
+edge      | edge kernels |ready                         | edge kernels …      |ready
+exchange                 | set: my ghosts are free ---> |
+                         | await: its ghosts are free <------------------------ set …
+                         | write my pieces ===========> into its planes
+                         | set: they have arrived ----> |
+                         | await: its pieces <========= … its pieces, its flag
+                         |arrived                                         |arrived
+bulk      | bulk kernel ...............................................|
+```
+
+The flag 'free' is needed: a neighbour that is ahead by a step has received what this GPU sent in
+the step before, so this GPU's edge planes were computed; but boundary lists, sums and outputs may
+still read the ghost planes, in the bulk stream or between two steps. These reads have ended at
+`ready`, and only this flag reports that to the neighbour. A neighbour's flags and planes are never
+more than one exchange ahead: the next ones follow this GPU's next 'free'.
+
+A flag is a counter of exchanges in the memory of the GPU that awaits it. The number of the exchange
+is kept on the device, so that each launch is the same and can be recorded in a CUDA graph.
+
+Every block sets 'free' and loads its first piece. Each block waits for the neighbours' flags only;
+the last block to finish sets and awaits 'arrived'. No block waits for another of its own GPU, so
+the blocks may run in any order. A wait ends after PATIENCE seconds: the kernel reports what is
+missing to the host, and the device stops with an error. PATIENCE is long, because a rank may be
+delayed without a fault. A wait also ends when the host reports that a neighbour has ended: while it
+waits for the device, the host checks whether the neighbours' processes are still running.
+
+Flags are stored with release and loaded with acquire semantics at the scope of the system; the last
+block stores its flags after a fence that orders the writes of all blocks.
+[PTX ISA, Memory Consistency Model]
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from mpilbm.backends.cuda import CudaDevice, CudaStream
+from mpilbm.backends.interfaces import Array
+
+PATIENCE = 3600  # seconds that a kernel waits for a neighbour's flag
+THREADS, MOST_BLOCKS = 256, 64
+THREAD_BYTES = 64  # that a thread loads at once: four packets of 16 bytes
+FLAG_BYTES, LINE = 8, 16  # bytes of a flag; flags of a line of memory, one of which is used
+# Lines: number of the exchange and blocks done; then by side, the flags that neighbours set.
+FREE, ARRIVED, LINES = 1, 3, 5
+LOWER, UPPER = 0, 1
+MISSING = ("did not take", "did not send")  # by failure: its flag FREE, its flag ARRIVED
+
+TEXT = r"""
+typedef unsigned long long word;
+#define INLINE static __device__ __forceinline__
+
+/* All inline PTX; tests/emulation/cuda_emulation.h has the same functions in C++. */
+#ifndef EMULATED
+INLINE void set_flag(word* flag, word value)
+{
+  asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
+}
+INLINE word get_flag(const word* flag)
+{
+  word value;
+  asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
+  return value;
+}
+INLINE word nanoseconds()
+{
+  word now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+INLINE void give_up() { asm volatile("trap;"); }
+#endif
+
+/* Flags of the neighbour beyond a face, and those that it sets here; null: nothing is sent. */
+struct Side {
+  word *peer_free, *peer_arrived, *free, *arrived;
+};
+
+struct Piece {
+  const char* from;
+  char* to;
+  word bytes;
+};
+
+/* Waits for a flag; false if the host has set failure[1] in its memory, which is read rarely. */
+INLINE bool await(const word* flag, word turn, word* failure, word what, word patience)
+{
+  const word begin = nanoseconds();
+  word checked = begin;
+  while (get_flag(flag) < turn) {
+    const word now = nanoseconds();
+    if (now - checked > 1000000) {
+      if (get_flag(failure + 1)) return false;
+      checked = now;
+    }
+    if (now - begin > patience) {
+      set_flag(failure, what);
+      __threadfence_system();
+      give_up();
+    }
+  }
+  return true;
+}
+
+/* A part of a piece: as many bytes as the threads of a block hold in registers. */
+struct Part {
+  ulonglong2 packets[4];
+  Piece piece;
+  word wide; /* packets of 16 bytes */
+};
+
+INLINE void load(Part& part, const Piece piece)
+{
+  part.piece = piece;
+  part.wide = (((word)piece.from | (word)piece.to) & 15) == 0 ? piece.bytes / 16 : 0;
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    const word k = threadIdx.x + j * blockDim.x;
+    if (k < part.wide) part.packets[j] = ((const ulonglong2*)piece.from)[k];
+  }
+}
+
+INLINE void store(const Part& part)
+{
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    const word k = threadIdx.x + j * blockDim.x;
+    if (k < part.wide) ((ulonglong2*)part.piece.to)[k] = part.packets[j];
+  }
+  for (word k = 16 * part.wide + threadIdx.x; k < part.piece.bytes; k += blockDim.x)
+    part.piece.to[k] = part.piece.from[k];
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+exchange(word* own, const Side* sides, const Piece* pieces, word count, word* failure,
+         word patience)
+{
+  __shared__ word gone; /* whether a neighbour has ended */
+  word turn = 0;
+  if (threadIdx.x == 0) {
+    gone = 0;
+    turn = own[0] + 1;
+    for (int k = 0; k < 2; k++)
+      if (sides[k].peer_free) set_flag(sides[k].peer_free, turn);
+  }
+  Part part; /* loaded while the neighbours' flags are awaited */
+  if (blockIdx.x < count) load(part, pieces[blockIdx.x]);
+  if (threadIdx.x == 0)
+    for (int k = 0; k < 2; k++)
+      if (sides[k].peer_arrived && !await(sides[k].free, turn, failure, 1 + k, patience)) gone = 1;
+  __syncthreads();
+  if (gone) return;
+  for (word k = blockIdx.x; k < count; k += gridDim.x) {
+    store(part);
+    if (k + gridDim.x < count) load(part, pieces[k + gridDim.x]);
+  }
+  __threadfence_system();
+  __syncthreads();
+  if (threadIdx.x != 0 || atomicAdd(own + 1, 1ull) != gridDim.x - 1) return;
+  own[0] = turn;
+  own[1] = 0;
+  __threadfence_system();
+  for (int k = 0; k < 2; k++)
+    if (sides[k].peer_arrived) set_flag(sides[k].peer_arrived, turn);
+  for (int k = 0; k < 2; k++)
+    if (sides[k].peer_free) await(sides[k].arrived, turn, failure, 3 + k, patience);
+}
+"""
+
+
+class ExchangeKernel:
+    """The compiled kernel.
+
+    `failure`: two numbers in host memory that the kernel reads and writes: 1 + 2 * (index of
+    MISSING) + side after a wait of PATIENCE seconds, else 0; and whether the waits shall end.
+    """
+
+    def __init__(self, device: CudaDevice):
+        self.device, self.failure = device, device.pinned(2, np.uint64)
+        self._function = device.module(TEXT, ("--std=c++17",)).get_function("exchange")
+
+    def allocate_flags(self) -> Array:
+        """The flags of one exchange, all 0."""
+        return self.device.allocate(LINES * LINE, np.uint64)
+
+    def bind(self, flags: Array, sides: np.ndarray, pieces: np.ndarray) -> Callable[..., None]:
+        """What enqueues the kernel in a stream.
+
+        `sides`: addresses (2 sides, 4), see `struct Side`; `pieces`: (pieces, 3: from, to, bytes).
+        """
+        cut = parts(pieces)
+        grid = (max(1, min(MOST_BLOCKS, len(cut))),)
+        upload = self.device.upload
+        return partial(self._enqueue, grid, flags, upload(sides), upload(cut), np.uint64(len(cut)))
+
+    def _enqueue(
+        self,
+        grid: tuple[int],
+        flags: Array,
+        sides: Array,
+        pieces: Array,
+        count: np.uint64,
+        stream: CudaStream,
+    ) -> None:
+        failure = np.uint64(self.failure.ctypes.data)
+        arguments = flags, sides, pieces, count, failure, np.uint64(1e9 * PATIENCE)
+        with stream.cupy:
+            self._function(grid, (THREADS,), arguments)
+
+    def stop_waiting(self) -> None:
+        """End the waits of kernels that run, and of all later ones."""
+        self.failure[1] = 1
+
+    @property
+    def failed(self) -> tuple[int, str] | None:
+        """The side of the neighbour that a kernel gave up, and what the neighbour did not do."""
+        if not self.failure[0]:
+            return None
+        missing, side = divmod(int(self.failure[0]) - 1, 2)
+        return side, MISSING[missing]
+
+
+def parts(pieces: np.ndarray) -> np.ndarray:
+    """Pieces (from, to, bytes) cut into what the threads of a block load at once."""
+    most = THREADS * THREAD_BYTES
+    found = [np.zeros((0, 3), np.uint64)]
+    for there, to, size in pieces:
+        begin = np.arange(0, int(size), most, dtype=np.uint64)
+        count = np.minimum(size - begin, np.uint64(most))
+        found.append(np.stack([there + begin, to + begin, count], axis=1))
+    return np.concatenate(found)
+
+
+def flag_place(line: int, side: int) -> int:
+    """Bytes from a rank's first flag to the one that the neighbour on a side sets."""
+    return FLAG_BYTES * LINE * (line + side)

@@ -1,0 +1,125 @@
+"""What the parts of a slab's solver share, and how they bind kernels to arguments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mpilbm.backends import Device
+from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
+from mpilbm.case.case import Case
+from mpilbm.codegen.program import Program
+from mpilbm.geometry.build import Geometry
+from mpilbm.halo import Exchanger
+from mpilbm.layouts.grid import Grid
+from mpilbm.links.box_walls import BoxWalls
+from mpilbm.parallel.slabs import Slab
+from mpilbm.solver import memory_plan
+from mpilbm.solver.timed_values import ForceNumbers
+
+
+@dataclass
+class Clock:
+    """How many time steps are done; negative while the initial velocity is held."""
+
+    steps: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class SlabContext:
+    """One slab of a case on one device, shared by the parts of its solver.
+
+    It refers to none of these parts, so that the parts form no reference cycle and their arrays are
+    freed with the last reference to the solver. Nothing in it is replaced; `clock` advances.
+
+    geometry   solid cells, and the boundary lists that the step runs
+    kernels    the compiled kernels of `program`
+    tables     numbers and device arrays of the grid, by the names of kernel arguments
+    numbers    numbers of the coupling, likewise
+    """
+
+    case: Case
+    slab: Slab
+    geometry: Geometry
+    grid: Grid
+    device: Device
+    exchanger: Exchanger
+    program: Program
+    kernels: Mapping[str, CompiledKernel]
+    tables: Mapping[str, Array | int]
+    numbers: Mapping[str, float]
+    forces: ForceNumbers
+    clock: Clock
+
+    @classmethod
+    def create(
+        cls,
+        case: Case,
+        slab: Slab,
+        geometry: Geometry,
+        device: Device,
+        exchanger: Exchanger,
+        program: Program,
+    ) -> "SlabContext":
+        """Compile the kernels and upload the grid's tables; CaseError if the slab does not fit."""
+        size = slab.planes, *slab.shape[1:]
+        grid = case.layout.grid(case.lattice, *size, geometry.around, case.ghost)
+        kernels = device.compile(program)
+        listed = grid.unlisted(geometry.lists, case.lattice)
+        walls = BoxWalls.of(case, slab, grid)
+        if program.sweep and device.apply_walls(kernels, walls, grid):
+            listed = walls.others(listed)
+        geometry = replace(geometry, lists=tuple(listed))
+        memory_plan.require(device, case, slab, geometry.lists, geometry.around)
+        tables = {
+            name: device.upload(value) if isinstance(value, np.ndarray) else value
+            for name, value in (grid.arguments() | grid.tables(geometry)).items()
+        }
+        numbers = case.coupling.numbers(case) if case.coupling else {}
+        forces, clock = ForceNumbers(case), Clock()
+        return cls(case, slab, geometry, grid, device, exchanger, program, kernels, tables,
+                   numbers, forces, clock)  # fmt: skip
+
+    @property
+    def bulk(self) -> Stream:
+        """The stream of the boundary lists and of all planes but the edge planes."""
+        return self.device.stream("bulk")
+
+    @property
+    def parity(self) -> int:
+        """The parity of the next step."""
+        return self.clock.steps % self.case.layout.parities
+
+    @cached_property
+    def flags(self) -> Array:
+        """Flags of all cells on the device, for kernels that read those of neighbours."""
+        return self.device.upload(self.geometry.flags)
+
+    def sizes(self) -> dict[str, Any]:
+        """The arguments that every kernel over the populations takes."""
+        below = self.slab.begin - self.grid.ghost  # planes of the box below the array's first
+        box = {"nx": self.grid.nx, "rows": self.grid.rows, "below": below, "odd": below % 2}
+        return {**box, **self.tables}
+
+    def bind(self, name: str, **arguments: Any) -> Launch:
+        """A kernel with its arguments; those that it does not take are ignored."""
+        wanted = {argument.name for argument in self.program.kernels[name].arguments}
+        given = self.sizes() | self.forces.at(self.clock.steps) | {"first": self.grid.ghost}
+        given |= self.numbers
+        if "flags" in wanted:
+            given["flags"] = self.flags
+        return self.kernels[name].bind(
+            **{key: value for key, value in (given | arguments).items() if key in wanted}
+        )
+
+    def bind_step(self, name: str, **arguments: Any) -> Launch:
+        """As `bind`, for a kernel of the time step: it receives the forces of each step."""
+        launch = self.bind(name, **arguments)
+        self.forces.follow(launch, self.program.kernels[name])
+        return launch
+
+    def over_planes(self, launch: Runner, begin: int, end: int) -> None:
+        """Enqueue a launch for planes begin..end of the slab in the bulk stream."""
+        launch(self.bulk, self.grid.ghost + begin, self.grid.ghost + end)

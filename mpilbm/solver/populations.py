@@ -1,0 +1,102 @@
+"""The populations of one fluid on a slab: arrays, kernels, and the state for checkpoints."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mpilbm.backends.interfaces import Array, Launch
+from mpilbm.codegen.program import OF, Access
+from mpilbm.solver.context import SlabContext
+
+
+@dataclass(frozen=True)
+class Group:
+    """A part of the state in a checkpoint: (planes, components, rows, nx) values of `dtype`."""
+
+    label: str
+    components: int
+    dtype: str
+
+
+class Populations:
+    """The populations of one fluid of a case.
+
+    Step t has parity t % parities and, with two arrays, reads array t % 2 and writes the other.
+    The methods take plain kernel names; in the program the names of kernels of coupled fluids end
+    in OF with the fluid's `number`.
+    """
+
+    def __init__(self, context: SlabContext, number: int):
+        self.context, self.fluid = context, context.case.fluids[number]
+        self.case, self.slab, self.device = context.case, context.slab, context.device
+        self.lattice, self.layout, self.grid = self.case.lattice, self.case.layout, context.grid
+        self.number, self.suffix = number, OF.format(number) if self.case.coupling else ""
+        kernels = {
+            name.removesuffix(self.suffix): kernel
+            for name, kernel in context.program.kernels.items()
+            if kernel.fluid == (number if self.case.coupling else None)
+        }
+        self.program = replace(context.program, kernels=kernels)
+        count, storage = self.grid.count, self.program.storage
+        self.f = [self.device.allocate(count, storage) for _ in range(self.layout.buffers)]
+
+    @property
+    def steps(self) -> int:
+        """How many steps are done."""
+        return self.context.clock.steps
+
+    def numbers(self) -> dict[str, float]:
+        """The rates of this fluid's collision, as kernel arguments."""
+        return self.fluid.collision.arguments(self.fluid.viscosity, self.lattice)
+
+    def bind(self, name: str, **arguments: Any) -> Launch:
+        """A kernel of this fluid with its arguments; those that it does not take are ignored."""
+        return self.context.bind(name + self.suffix, **(self.numbers() | arguments))
+
+    def bind_step(self, name: str, **arguments: Any) -> Launch:
+        """As `bind`, for a kernel of the time step: see SlabContext.bind_step."""
+        return self.context.bind_step(name + self.suffix, **(self.numbers() | arguments))
+
+    def current(self) -> dict[str, Array]:
+        """The array with the outgoing populations of the last step."""
+        return {"f": self.f[self.steps % self.layout.buffers]}
+
+    def arrays(self, k: int) -> dict[str, Array]:
+        """The arrays that steps t with t % period = k read (`f`, `f_in`) and write (`f_out`)."""
+        source, target = (self.f[t % self.layout.buffers] for t in (k, k + 1))
+        return {"f": source, "f_in": source, "f_out": target}
+
+    def list_reads(self, parity: int) -> list[Access]:
+        """What the boundary kernels of this parity read of the populations."""
+        kernels = self.program.kernels.values()
+        lists = [k for k in kernels if k.over == "entries" and k.parity == parity]
+        return [access for kernel in lists for access in kernel.reads]
+
+    def over_block(self, name: str, begin: int, end: int, **arrays: Any) -> None:
+        """Run a kernel on planes begin..end of the current populations, and wait."""
+        if name not in self.program.kernels:
+            name = f"{name}_{self.context.parity}"
+        origin = self.grid.ghost + begin
+        launch = self.bind(name, origin=origin, **(self.current() | arrays))
+        self.context.over_planes(launch, begin, end)
+        self.device.synchronize()
+
+    @property
+    def group(self) -> Group:
+        """The part of a checkpoint that holds this fluid."""
+        return Group(self.fluid.label, len(self.grid.slots), self.program.storage)
+
+    def read_state(self, begin: int, end: int) -> np.ndarray:
+        """The outgoing populations of planes begin..end, (end - begin, Q, rows, nx).
+
+        In the order of the lattice; where the layout stores moments, these in their order.
+        """
+        shape = (end - begin, len(self.grid.slots), self.grid.rows, self.grid.nx)
+        state = self.device.allocate(int(np.prod(shape)), self.program.storage)
+        self.over_block("export", begin, end, state=state)
+        return self.device.download(state).reshape(shape)
+
+    def write_state(self, begin: int, state: np.ndarray) -> None:
+        """The inverse of `read_state`."""
+        self.over_block("import", begin, begin + len(state), state=self.device.upload(state))

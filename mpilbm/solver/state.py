@@ -1,0 +1,53 @@
+"""The current state of a slab: the populations of all fluids and the fields of their coupling."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mpilbm.backends.interfaces import Array
+from mpilbm.solver.context import SlabContext
+from mpilbm.solver.coupled_fields import Coupled, Uncoupled
+from mpilbm.solver.populations import Populations
+
+BLOCK_BYTES = 2**26  # of rho and u on the device at a time
+
+
+class FlowState:
+    """What kernels over all fluids read; diagnostics and initial conditions use it."""
+
+    def __init__(
+        self, context: SlabContext, fluids: list[Populations], coupled: Coupled | Uncoupled
+    ):
+        self.context, self.fluids, self.coupled = context, fluids, coupled
+
+    def current(self) -> dict[str, Any]:
+        """The arrays with the outgoing populations of the last step, and the coupling's fields."""
+        arrays: dict[str, Array] = {f"f{one.suffix}": one.current()["f"] for one in self.fluids}
+        return arrays | self.coupled.arrays()
+
+    def enqueue(self, name: str, begin: int, end: int, **arrays: Any) -> None:
+        """Enqueue a kernel for planes begin..end of the state in the bulk stream."""
+        context = self.context
+        if name not in context.program.kernels:
+            name = f"{name}_{context.parity}"
+        origin = context.grid.ghost + begin
+        launch = context.bind(name, origin=origin, **(self.current() | arrays))
+        context.over_planes(launch, begin, end)
+
+    def over_block(self, name: str, begin: int, end: int, **arrays: Any) -> None:
+        """Run a kernel on planes begin..end of the state, and wait."""
+        self.enqueue(name, begin, end, **arrays)
+        self.context.device.synchronize()
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Ranges (begin, end) of the slab's planes whose rho and u take few bytes."""
+        grid, planes = self.context.grid, self.context.slab.planes
+        plane = 8 * (1 + self.context.case.lattice.D) * grid.rows * grid.nx
+        step = max(1, BLOCK_BYTES // plane)
+        for begin in range(0, planes, step):
+            yield begin, min(begin + step, planes)
+
+    def solid(self, begin: int, end: int) -> np.ndarray:
+        """True in solid cells, (end - begin, rows, nx)."""
+        return self.context.geometry.solid[begin:end] != 0

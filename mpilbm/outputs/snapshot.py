@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import h5py
 
     from mpilbm.case.case import Case
-    from mpilbm.solver.field_copies import FieldCopies
+    from mpilbm.solver.fields.field_copies import FieldCopies
 
 # Components in the file: a vector has three there, also in two dimensions.
 COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}

@@ -271,7 +271,7 @@ def _with_motion(case, slab, lists: list[EntryList], ownership: Ownership) -> li
         return lists
     reads = [each.boundary.capabilities.reads is Reads.CELL for each in lists]
     cells = ownership.cells
-    shared = cells[1:][cells[1:] == cells[:-1]]  # kernels of walls add the motion of their own links
+    shared = cells[1:][cells[1:] == cells[:-1]]  # a wall adds its own motion itself
     inwards = (at.cells for each, of in zip(lists, reads, strict=True) if of for at in each.inward)
     moving = MovingLinks.find(case, slab, ownership, np.concatenate([shared, *inwards]))
     return [

@@ -1,6 +1,6 @@
 """Which cells are solid, from shapes and masks of the bodies; later bodies replace earlier ones."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from mpilbm.case.masks import load_mask
 from mpilbm.geometry.shapes import Shape
 from mpilbm.parallel.slabs import Slab
+
+Piece = tuple[tuple[slice, ...], NDArray[np.bool_]]  # of some planes: where, and solid cells
 
 POINTS = 2**20  # cell centres that a shape evaluates at a time
 
@@ -119,7 +121,7 @@ def _paint(case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None 
     for k, body in enumerate(case.bodies):
         if body.shape is None:
             solid = load_mask(body.mask, case, begin, end, f"body.{k}.mask")
-            pieces = [((slice(None),), solid)]
+            pieces: Iterable[Piece] = [((slice(None),), solid)]
         else:
             pieces = _pieces(body.shape, case, begin, end)
         for where, solid in pieces:
@@ -130,7 +132,7 @@ def _paint(case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None 
             np.copyto(ids[where], k + 1, where=solid)
 
 
-def _pieces(shape: Shape, case, begin: int, end: int) -> Iterator[tuple[tuple[slice, ...], Any]]:
+def _pieces(shape: Shape, case, begin: int, end: int) -> Iterator[Piece]:
     """Yield (slices into planes begin..end, bool array there) that cover a shape's bounds."""
     (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()

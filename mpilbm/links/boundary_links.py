@@ -75,7 +75,7 @@ class EntryList:
     links: those that the entries supply. blocked: links of the cells along which nothing streams
     in. meeting: bool (n,), see Ownership.meeting. given: the numbers that the kernel reads.
 
-    inward: for each step inwards that the boundary reads. per_link: what it knows of each link.
+    inward: for each step inwards that the boundary reads. per_link: what it reads of each link.
     motion: how walls move beside its cells, if any move and it reads that. fallbacks: how often it
     does what each sentence of `Capabilities.fallbacks` says. writes: how its incoming populations
     are written. overruled: see Ownership.overruled.
@@ -271,7 +271,7 @@ def _with_motion(case, slab, lists: list[EntryList], ownership: Ownership) -> li
         return lists
     reads = [each.boundary.capabilities.reads is Reads.CELL for each in lists]
     cells = ownership.cells
-    shared = cells[1:][cells[1:] == cells[:-1]]  # a wall knows the motion of its own links
+    shared = cells[1:][cells[1:] == cells[:-1]]  # a wall adds its own motion itself
     inwards = (at.cells for each, of in zip(lists, reads, strict=True) if of for at in each.inward)
     moving = MovingLinks.find(case, slab, ownership, np.concatenate([shared, *inwards]))
     return [

@@ -64,6 +64,20 @@ class LinkSet:
         """The links that are not in another set."""
         return LinkSet(self.bits & ~other.bits)
 
+    def where(self, mask: NDArray[np.bool_]) -> "LinkSet":
+        """The links of some cells; none of all others."""
+        return LinkSet(np.where(mask, self.bits, np.uint32(0)))
+
+    def with_more(self, cells: NDArray[Any], links: "LinkSet") -> "LinkSet":
+        """With more links of some cells, each named once."""
+        bits = self.bits.copy()
+        bits[cells] |= links.bits
+        return LinkSet(bits)
+
+    def united(self, first: NDArray[Any]) -> "LinkSet":
+        """The union of the links of consecutive cells; first: where each group of them begins."""
+        return LinkSet(np.bitwise_or.reduceat(self.bits, first)) if first.size else self[:0]
+
     def moving(self) -> "LinkSet":
         """The links along which populations move: without direction 0."""
         return self.without(LinkSet.rest())

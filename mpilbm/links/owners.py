@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.links.link_set import LinkSet
+from mpilbm.links.link_set import LinkSet, joined
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundaries import Boundary, one_face_each
 
@@ -95,15 +95,14 @@ class Ownership:
         if not known.size:
             return LinkSet.empty(cells.size)
         place = np.minimum(np.searchsorted(known, cells), known.size - 1)
-        return LinkSet(np.where(known[place] == cells, links[place], np.uint32(0)))
+        return links[place].where(known[place] == cells)
 
     @cached_property
-    def _blocked(self) -> tuple[Ints, NDArray[np.uint32]]:
+    def _blocked(self) -> tuple[Ints, LinkSet]:
         """The cells with such links, ascending, and their links."""
         mine = self.owned_by(lambda owner: owner.why is not Why.MIRROR)
         cells, first = np.unique(self.cells[mine], return_index=True)
-        links = self.missing.bits[mine]
-        return cells, np.bitwise_or.reduceat(links, first) if cells.size else links
+        return cells, self.missing[mine].united(first)
 
     @cached_property
     def supplied(self) -> LinkSet:
@@ -115,9 +114,8 @@ class Ownership:
         whole = np.flatnonzero(self.owned_by(lambda owner: _whole_cell(owner.boundary)))
         cells = self.cells[whole]
         last = whole[np.append(cells[1:] != cells[:-1], True)[: whole.size]]
-        bits = self.missing.bits.copy()
-        bits[last] |= LinkSet.all_of(self.Q).without(self.blocked(self.cells[last])).bits
-        return LinkSet(bits)
+        streams_in = LinkSet.all_of(self.Q).without(self.blocked(self.cells[last]))
+        return self.missing.with_more(last, streams_in)
 
     @cached_property
     def meeting(self) -> Flags:
@@ -158,7 +156,9 @@ def owned_links(case, slab: Slab, ids: NDArray[Any]) -> Ownership:
     finder = _Finder(case)
     has_solids = [plane.any() for plane in ids]
     templates: dict[tuple, tuple] = {}  # of planes without solids near them
-    found = []
+    cells: list[Ints] = []
+    owners: list[Ints] = []
+    missing: list[LinkSet] = []
     for local in range(slab.planes):
         plane, around = slab.begin + local, ids[local : local + 3]
         if any(has_solids[local : local + 3]):
@@ -168,10 +168,16 @@ def owned_links(case, slab: Slab, ids: NDArray[Any]) -> Ownership:
             if key not in templates:
                 templates[key] = finder.plane(plane, around)
             entries = templates[key]
-        cells, owner, missing = entries
-        found.append((cells + local * ids[0].size, owner, missing))
-    cells, owner, missing = (np.concatenate(part) for part in zip(*found, strict=True))
-    return Ownership(finder.owners, cells, owner, LinkSet(missing), case.lattice.Q)
+        cells.append(entries[0] + local * ids[0].size)
+        owners.append(entries[1])
+        missing.append(entries[2])
+    return Ownership(
+        finder.owners,
+        np.concatenate(cells),
+        np.concatenate(owners),
+        joined(missing),
+        case.lattice.Q,
+    )
 
 
 def face_owners(case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[Sides, ...]:
@@ -207,7 +213,7 @@ class _Finder:
         self.first_body = len(self.owners) - len(case.bodies)
         self.mirrors = sum(owner.why is Why.MIRROR for owner in self.owners)
 
-    def plane(self, plane: int, ids: NDArray[Any]) -> tuple[Ints, Ints, NDArray[np.uint32]]:
+    def plane(self, plane: int, ids: NDArray[Any]) -> tuple[Ints, Ints, LinkSet]:
         """Cell in the plane, owner and missing links of each entry; ids (3, rows, nx) around it."""
         shape, lattice = self.case.shape, self.case.lattice
         cells = np.flatnonzero(self._candidates(plane, ids))
@@ -240,7 +246,7 @@ class _Finder:
             directions.append(np.full(np.count_nonzero(mine), i))
         key, group = np.unique(np.concatenate(keys), return_inverse=True)
         missing = LinkSet.summed(group.reshape(-1), np.concatenate(directions), key.size)
-        return *np.divmod(key, max(1, len(self.owners))), missing.bits
+        return *np.divmod(key, max(1, len(self.owners))), missing
 
     def _candidates(self, plane: int, ids: NDArray[Any]) -> Flags:
         """Bool (rows, nx): the fluid cells of the middle plane that may have missing links."""

@@ -1,4 +1,4 @@
-"""What a boundary knows of each of its links: the distance of the wall, cells along the link."""
+"""What a boundary reads of each of its links: the distance of the wall, cells along the link."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -59,7 +59,7 @@ class MirrorSource:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinkData:
-    """What a boundary knows of each of its links; arrays have a row for each link.
+    """What a boundary reads of each of its links; arrays have a row for each link.
 
     distance: float64 (n,), q from the cell to the wall in links. linear: bool (n,), whether a
     parabola lacks a cell. mirrored_axes: bool (n, D), the axes along which a link is mirrored.

@@ -39,7 +39,7 @@ class Behind(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class PerLink:
-    """What a boundary must know of each of its links.
+    """What a boundary reads of each of its links.
 
     fallbacks: sentences for the user, one for each way in which the value can be missing.
     """
@@ -59,7 +59,7 @@ class Capabilities:
     normal        it needs the inward normal, so it acts on faces of the box only, not on bodies
     whole_cell    it sets all populations of the cell except along links of other boundaries
     inward        number of cells that it reads inwards along the normal (`cell.inward`): 0, 1 or 2
-    per_link      what it must know of each link; None: nothing
+    per_link      what it reads of each link; None: nothing
     beyond        what lies beyond its faces
     reads         what it reads of the fluid
     drifts        without a given density the mass may grow without bound

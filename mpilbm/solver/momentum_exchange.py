@@ -91,7 +91,7 @@ class MomentumExchange:
         return [(each, np.flatnonzero(mine)) for each, mine in found]
 
     def _links(self, lists: Sequence[EntryList]) -> LinkSet:
-        """Set what the host must know of the bodies' links, in the order in which they are staged.
+        """Set the data of the bodies' links on the host, in the order in which they are staged.
 
         place: (links, D), where they leave the body, half a link from its last node, or the cell
         where an arriving population is changed; it is continuous where a body crosses a periodic

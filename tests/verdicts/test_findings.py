@@ -51,7 +51,7 @@ SUSPICIOUS = {
                "warning: boundary: the velocities at the faces add "),
     "no way to the outlet": (CHANNEL | {"body": [block([20, 0], [25, 24])]},
                              "serious: boundary: a velocity is given at a face of 480 fluid cells "
-                             "that are cut off from every face that lets the fluid out"),
+                             "without a connection to a face that lets the fluid out"),
     "covered inlet": (CHANNEL | {"body": [block([0, 0], [2, 24])]},
                       "serious: boundary.0.where: bodies cover all 24 cells next to the face x-"),
     "estimated": ({"fluid": {"viscosity": 0.001}, "boundary": [

@@ -9,6 +9,7 @@ velocity finds its kernels in the cache, without importing SymPy. Imports only `
 import hashlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpilbm.codegen.program import Program
 from mpilbm.links.row_ends import rows_end_in_walls
@@ -17,6 +18,9 @@ from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.physics.couplings import solids
 from mpilbm.registry import plugin_errors
 from mpilbm.system import cache
+
+if TYPE_CHECKING:  # imports SymPy
+    from mpilbm.codegen.kernel_text import KernelText
 
 
 def structure(case) -> dict:
@@ -176,7 +180,8 @@ def _list_kernels(case, kernels, parity: int) -> list:
     from mpilbm.codegen.stress import stress_kernel
 
     lowest = 0 if any(boundary.capabilities.whole_cell for boundary in boundaries(case)) else 1
-    found, walls = [], beside(case)
+    found: list[KernelText] = []
+    walls = beside(case)
     for boundary in boundaries(case):
         name = list_name(case, boundary)
         found.append(boundary_kernels.stage_kernel(kernels, boundary, name, parity, walls))

@@ -166,7 +166,8 @@ class FluidKernels:
 
     def hold(self, parity):
         """One step at a prescribed velocity."""
-        kernel = self.block_kernel("hold", self.model.hold.__doc__.partition("\n")[0], parity)
+        title = (self.model.hold.__doc__ or "").partition("\n")[0]
+        kernel = self.block_kernel("hold", title, parity)
         kernel.argument("u_held", "real*")
         f = self.arriving(kernel, parity, self.pointer("in"))
         u = [

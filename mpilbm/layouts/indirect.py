@@ -34,12 +34,12 @@ class Indirect(Layout):
         return value
 
     @property
-    def buffers(self) -> int:
+    def buffers(self) -> int:  # type: ignore[override]  # other layouts: a class variable
         """As in the layout `streaming`."""
         return _layout(self.streaming).buffers
 
     @property
-    def parities(self) -> int:
+    def parities(self) -> int:  # type: ignore[override]  # as `buffers`
         """As in the layout `streaming`."""
         return _layout(self.streaming).parities
 

@@ -68,9 +68,11 @@ class Moments(Layout):
     def arriving(self, lattice, parity, read, rest):
         """Each population from the moments of the cell from which it comes."""
         return [
-            populations(lattice, *moments, only=(i,))[0]
+            populations(lattice, density, momentum, second, only=(i,))[0]
             for i in range(lattice.Q)
-            for moments in [self._moments(lattice, read, rest, against(lattice.offset(i)), i)]
+            for density, momentum, second in [
+                self._moments(lattice, read, rest, against(lattice.offset(i)), i)
+            ]
         ]
 
     def left(self, lattice, parity, read, rest):
@@ -79,7 +81,8 @@ class Moments(Layout):
 
     def kept(self, lattice, parity, f, rest):
         """The moments, in the cell."""
-        stored = compress(*moments_of(lattice, f), rest)
+        density, momentum, second = moments_of(lattice, f)
+        stored = compress(density, momentum, second, rest)
         return [(Place(k, HERE), value) for k, value in enumerate(stored)]
 
     def _moments(self, lattice, read, rest, offset, i):

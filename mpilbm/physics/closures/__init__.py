@@ -4,6 +4,8 @@ Imports only `registry` and lower layers. To add a closure, write one file with 
 `Closure` and `@register("closures", name)` that defines `arguments`, `omega` and `viscosity`.
 """
 
+from typing import Any
+
 from mpilbm.registry import Parameters
 
 
@@ -19,7 +21,7 @@ class Closure(Parameters):
         """Numbers that the kernel receives in addition to the rates of the collision, by name."""
         raise NotImplementedError
 
-    def omega(self, lattice, stress, rho, omega, let, **arguments):
+    def omega(self, lattice, stress, rho, omega, let, *_: Any, **arguments: Any) -> Any:
         """The relaxation rate of the shear stress in a cell.
 
             stress_ab = sum_i c_ia c_ib (f_i - feq_i + F_i / 2), without its trace

@@ -5,12 +5,13 @@ operator, write one file with a class derived from `Collision` and `@register("c
 that defines `rates` and `relax`, or `collide` where it is not linear.
 """
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from mpilbm.choice import choice
+from mpilbm.choice import Choice
 from mpilbm.formulas.functions import unnamed
+from mpilbm.physics.closures import Closure
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.registry import Parameters, find, make, names
 
@@ -24,14 +25,14 @@ class Collision(Parameters):
     form overrides `collide` and sets `linear = False`.
     """
 
-    equilibrium: choice("equilibria") = Field(
+    equilibrium: Annotated[Any, Choice("equilibria")] = Field(
         None, description="equilibrium distribution; none: the usual one of this collision"
     )
-    closure: choice("closures") = Field(None, description="subgrid model; none: direct simulation")
-
-    shear_rate: ClassVar[str | None] = (
-        None  # rate that a closure changes per cell; None: no closure
+    closure: Annotated[Closure | None, Choice("closures")] = Field(
+        None, description="subgrid model; none: direct simulation"
     )
+
+    shear_rate: ClassVar[str | None] = None  # rate that a closure changes; None: no closures
     numbers: ClassVar[tuple[str, ...]] = ()  # fields that reach kernels as arguments
     second_order: ClassVar[bool] = False  # f* has no moments above the second order
     needs_isotropy: ClassVar[int] = 4
@@ -49,9 +50,8 @@ class Collision(Parameters):
     def structure(self) -> dict:
         """Everything that changes the kernel text: all fields except the arguments of kernels."""
         fields = self.model_dump(exclude={*self.numbers, "equilibrium", "closure"})
-        parts = {"equilibrium": self.equilibrium.model_dump()}
-        parts["closure"] = self.closure and self.closure.name
-        return fields | parts
+        closure = self.closure and self.closure.name
+        return fields | {"equilibrium": self.equilibrium.model_dump(), "closure": closure}
 
     def problems(self, case) -> list[str]:
         """Errors: a lattice, equilibrium, closure or force that the operator does not support."""
@@ -101,7 +101,7 @@ class Collision(Parameters):
         """
         return rates | {self.shear_rate: omega}
 
-    def relax(self, lattice, d, **rates) -> list:
+    def relax(self, lattice, d, *_: Any, **rates: Any) -> list:
         """R(d): Q expressions that the collision subtracts, from Q deviations d = f - feq + F/2."""
         raise NotImplementedError
 

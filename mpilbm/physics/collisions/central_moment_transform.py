@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import product
 from math import prod
+from typing import Any
 
 from mpilbm.physics.collisions import Collision, unnamed
 
@@ -69,7 +70,7 @@ class Frame:
         """The moments of Q populations, by their orders (n_x, n_y, …)."""
         values = dict(zip(self.c, f, strict=True))
         for axis in reversed(self.axes):
-            done = {}
+            done: dict[tuple[int, ...], Any] = {}
             for before, after, rest in self._lines(axis):
                 line = [values[*before, c, *after] for c in ALONG]
                 names = [_name("k", before, n, after) for n in ("both", "odd", 0, 1, 2)]
@@ -82,7 +83,7 @@ class Frame:
         """The Q populations with these moments; moments that are not given are zero."""
         values = {n: moments.get(n, 0) for n in product(range(3), repeat=len(self.axes))}
         for axis in self.axes:
-            done = {}
+            done: dict[tuple[int, ...], Any] = {}
             for before, after, rest in self._lines(axis):
                 line = [values[*before, n, *after] for n in range(3)]
                 names = [_name("s", before, n, after) for n in ("both", "odd", -1, 0, 1)]

@@ -109,7 +109,7 @@ def _partitions(n: tuple) -> dict:
     zero.
     """
     elements = [axis for axis, order in enumerate(n) for _ in range(order)]
-    found = Counter()
+    found: Counter[tuple] = Counter()
     for blocks in _all_partitions(elements):
         if len(blocks) > 1 and min(map(len, blocks)) > 1:
             orders = sorted(tuple(block.count(axis) for axis in range(3)) for block in blocks)

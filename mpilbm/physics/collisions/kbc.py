@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 from mpilbm.formulas.functions import largest, quotient, unnamed
 from mpilbm.physics.algebra import dot, expanded, pairs
@@ -43,8 +44,8 @@ class KBC(Collision):
         ratio = let("ratio", _ratio(lattice, s, h, g, let))
         once = let("once", 1 - (2 * rates["beta"] - 1) * ratio)  # beta gamma
         twice = {n: let(label("twice", n), 2 * rates["beta"] * value) for n, value in s.items()}
-        parts = zip(f, F, spread(lattice, twice), h, strict=True)
-        return [a + F_i - b - once * c for a, F_i, b, c in parts]
+        changed = zip(f, F, spread(lattice, twice), h, strict=True)
+        return [a + F_i - b - once * c for a, F_i, b, c in changed]
 
 
 def _ratio(lattice, s: dict, h, g, let):
@@ -79,7 +80,7 @@ def shear(lattice, f, rho, u, F, e, let) -> dict:
         p[a, b] = let(label("p", (a, b)), dot(cc, f) + pushed - rho * flux)
     diagonal = [p.pop((a, a)) for a in range(lattice.D)]
     mean = let("p_mean", sum(diagonal) * Fraction(1, lattice.D))
-    s = {(a,): (value - mean) / 2 for a, value in enumerate(diagonal)}
+    s: dict[tuple[int, ...], Any] = {(a,): (value - mean) / 2 for a, value in enumerate(diagonal)}
     s |= {n: value / 4 for n, value in p.items()}
     return {n: let(label("s", n), value) for n, value in s.items()}
 

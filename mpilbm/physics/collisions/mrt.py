@@ -1,5 +1,6 @@
 """Relaxation of each group of moments with its own rate."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from pydantic import Field
@@ -20,7 +21,8 @@ def flux_rate(s_nu: float) -> float:
     return min(1.9, 4 * s_nu / (s_nu + 2))
 
 
-DEFAULTS = {  # rates by lattice; None: s_nu; a function: of s_nu
+Default = float | Callable[[float], float] | None
+DEFAULTS: dict[str, dict[str, Default]] = {  # rates by lattice; None: s_nu; a function: of s_nu
     "D2Q9": {"s_e": 1.64, "s_eps": 1.54, "s_q": flux_rate},  # [Lallemand & Luo 2000]
     "D3Q13": {"s_e": 1.0, "s_m": 1.0},  # [Tölke & Krafczyk 2008]
     "D3Q15": {"s_e": 1.6, "s_eps": 1.2, "s_q": 1.6, "s_xyz": 1.2},  # [d'Humières et al. 2002]
@@ -74,8 +76,8 @@ class MRT(Collision):
 
     def problems(self, case):
         """Also refuses rates of moments that the lattice does not have."""
-        found, allowed = super().problems(case), DEFAULTS.get(case.lattice.name, self.numbers)
-        return found + [
+        allowed = tuple(DEFAULTS.get(case.lattice.name, self.numbers))
+        return super().problems(case) + [
             f"{name}: {case.lattice.name} has no such moments; allowed: {', '.join(allowed)}"
             for name in self.numbers
             if getattr(self, name) is not None and name not in allowed

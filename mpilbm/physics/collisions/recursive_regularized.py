@@ -35,12 +35,12 @@ class RecursiveRegularized(InFrame):
             rest = lattice.cs2 * density if a == b else 0
             second = dot([c[a] * c[b] for c in lattice.c], f) - rest - rho * u[a] * u[b]
             A[a, b] = A[b, a] = let(label("kept", (a, b)), kept * second)
-        cubes = {
+        thirds = {
             (b, a): let(label("kept", (b, b, a)), u[a] * A[b, b] + 2 * u[b] * A[a, b])
             for b, a in squares_and_others(lattice)
         }
         left = []
-        cubes = third_order(lattice, cubes)
+        cubes = third_order(lattice, thirds)
         for feq, w, c, cube in zip(
             self.feq(lattice, density, rho, u), lattice.w, lattice.c, cubes, strict=True
         ):

@@ -6,6 +6,7 @@ coupling, write one file with a class derived from `Coupling` and `@register("co
 
 from typing import ClassVar
 
+from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.registry import Parameters, find, names
 
@@ -170,7 +171,7 @@ def _reads_cell(boundary) -> bool:
     return boundary.declares.reads is Reads.CELL
 
 
-def solids(case) -> list[tuple[str, object]]:
+def solids(case) -> list[tuple[str, Boundary]]:
     """(key path, boundary) of the boundaries of all faces and bodies."""
     faces = [(f"boundary.{index}", each) for index, each in enumerate(case.boundaries)]
     return faces + [(f"body.{body.label}.boundary", body.boundary) for body in case.bodies]

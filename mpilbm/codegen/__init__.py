@@ -35,7 +35,7 @@ def structure(case) -> dict:
         "precision": case.precision.model_dump(),
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
-        "beside": beside(case),
+        "beside": wall_effects(case),
         "walled": rows_end_in_walls(case),
         "initial": start(fluid),
         "weighed": [bool(case.weighed), weighed_whole(case)],
@@ -54,7 +54,7 @@ def _coupled_structure(case) -> dict:
         "precision": case.precision.model_dump(),
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
-        "beside": beside(case),
+        "beside": wall_effects(case),
         "walled": rows_end_in_walls(case),
         "coupling": case.coupling.structure(case),
         "offsets": case.coupling.offsets(case),
@@ -95,7 +95,7 @@ def boundary_structures(case) -> list[dict]:
     return [boundary.structure() for boundary in boundaries(case)]
 
 
-def beside(case) -> list[str]:
+def wall_effects(case) -> list[str]:
     """What some walls do that affects boundaries next to them: "move" (half-way), "slip"."""
     walls = (*case.boundaries, *(body.boundary for body in case.bodies))
     does = {
@@ -181,7 +181,7 @@ def _list_kernels(case, kernels, parity: int) -> list:
 
     lowest = 0 if any(boundary.capabilities.whole_cell for boundary in boundaries(case)) else 1
     found: list[KernelText] = []
-    walls = beside(case)
+    walls = wall_effects(case)
     for boundary in boundaries(case):
         name = list_name(case, boundary)
         found.append(boundary_kernels.stage_kernel(kernels, boundary, name, parity, walls))

@@ -9,8 +9,8 @@ for direction i and the parity of the step (step % parities):
 
 A place is (slot, offset): the slot is the index of a stored value, the offset is (plane, row, x)
 from the cell. Ghost planes, messages, in-place safety and the addresses of boundaries are derived
-from these. Other modules use `arriving`, `left` and `kept`; a layout that stores other values than
-populations defines these three itself.
+from these. Other modules use `incoming`, `outgoing` and `stored`; a layout that stores other values
+than populations defines these three itself.
 """
 
 from collections.abc import Callable
@@ -67,27 +67,27 @@ class Layout(Parameters):
         """The position in a plane of memory of each stored value of a cell."""
         return lattice.slots
 
-    def arriving(self, lattice, parity: int, read: Read, rest) -> list:
+    def incoming(self, lattice, parity: int, read: Read, rest) -> list:
         """Q expressions of the incoming populations of the cell. `rest(density)` is rho."""
         return [read(i, self.gather(lattice, i, parity)) for i in range(lattice.Q)]
 
-    def left(self, lattice, parity: int, read: Read, rest) -> list:
+    def outgoing(self, lattice, parity: int, read: Read, rest) -> list:
         """Q expressions of the outgoing populations of the cell in the previous step."""
         return [read(i, self.f_out(lattice, i, parity)) for i in range(lattice.Q)]
 
-    def kept(self, lattice, parity: int, f, rest) -> list[tuple[Place, object]]:
+    def stored(self, lattice, parity: int, f, rest) -> list[tuple[Place, object]]:
         """(place, expression) of all values that a step stores, from the Q outgoing populations."""
         return [(self.scatter(lattice, i, parity), f_i) for i, f_i in enumerate(f)]
 
     def reads(self, lattice, parity: int) -> list[Place]:
         """All places that the update of a cell reads."""
         found: dict[Place, None] = {}
-        self.arriving(lattice, parity, lambda _, place: found.setdefault(place, None) or 0, _one)
+        self.incoming(lattice, parity, lambda _, place: found.setdefault(place, None) or 0, _one)
         return list(found)
 
     def writes(self, lattice, parity: int) -> list[Place]:
         """All places that the update of a cell writes."""
-        return [place for place, _ in self.kept(lattice, parity, [0] * lattice.Q, _one)]
+        return [place for place, _ in self.stored(lattice, parity, [0] * lattice.Q, _one)]
 
     def grid(self, lattice, planes: int, rows: int, nx: int, fluid=None, ghost: int = 1) -> Grid:
         """Allocation, strides and neighbours of a slab with `ghost` planes on each side.

@@ -65,7 +65,7 @@ class Moments(Layout):
         """In the order density, u, A."""
         return tuple(range(1 + lattice.D + len(pairs(lattice.D))))
 
-    def arriving(self, lattice, parity, read, rest):
+    def incoming(self, lattice, parity, read, rest):
         """Each population from the moments of the cell from which it comes."""
         return [
             populations(lattice, density, momentum, second, only=(i,))[0]
@@ -75,11 +75,11 @@ class Moments(Layout):
             ]
         ]
 
-    def left(self, lattice, parity, read, rest):
+    def outgoing(self, lattice, parity, read, rest):
         """All populations from the moments of the cell."""
         return populations(lattice, *self._moments(lattice, read, rest, HERE, 0))
 
-    def kept(self, lattice, parity, f, rest):
+    def stored(self, lattice, parity, f, rest):
         """The moments, in the cell."""
         density, momentum, second = moments_of(lattice, f)
         stored = compress(density, momentum, second, rest)

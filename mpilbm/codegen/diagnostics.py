@@ -29,12 +29,12 @@ class Diagnostics:
         by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
         return [*by_parity, self.vorticity(), self.q_criterion(), self.enstrophy()]
 
-    def macroscopic(self, kernel, parity):
+    def macroscopic(self, kernel, parity: int):
         """density, rho, u and momentum of the outgoing populations of the previous step."""
         f = self.fluid.outgoing(kernel, parity)
         return *self.model.macroscopic(kernel, f, -1), self.model.momentum(kernel, f, -1)
 
-    def fields(self, parity):
+    def fields(self, parity: int):
         """rho and u after the collision; 1 and 0 in solids."""
         text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, of what left the cell"
         kernel = self.fluid.block_kernel("fields", text, parity)
@@ -52,7 +52,7 @@ class Diagnostics:
             kernel.do(text, value, writes="u_out")
         return kernel
 
-    def velocity(self, parity):
+    def velocity(self, parity: int):
         """u of all cells into the velocity field, and sums over the fluid cells of each row."""
         text = "density, j, j.u / 2, largest u.u, cells that are not finite"
         kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), FLUID
@@ -104,7 +104,7 @@ class Diagnostics:
         kernel.add(dot(curl, curl) / 2, FLUID)
         return kernel
 
-    def _sums(self, role: str, equations: str, over, parity=None) -> RowSums:
+    def _sums(self, role: str, equations: str, over, parity: int | None = None) -> RowSums:
         """A kernel of sums over rows: of cells with flags, or of nodes, depending on the grid."""
         if over.over == "nodes":
             kernel = RowSums(role, equations, "node_rows", parity=parity)

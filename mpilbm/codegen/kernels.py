@@ -8,6 +8,7 @@ from mpilbm.codegen.nodes import NodeText
 from mpilbm.codegen.paired_cells import PairText
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.layouts import HERE, Layout
+from mpilbm.physics.lattices import Lattice
 
 CELL = "MAYBE_UNUSED const int64 cell = ((plane - origin) * rows + row) * nx + x;"
 NODE = """\
@@ -15,7 +16,7 @@ const int within = node_cell[node_start[plane] + node], row = within / nx, x = w
   """
 
 
-def flags_type(lattice) -> str:
+def flags_type(lattice: Lattice) -> str:
     """C type of the flags of a cell: one bit for itself and one for each neighbour."""
     return "uint8*" if len(lattice.stencil) < 8 else "uint16*"
 
@@ -57,7 +58,7 @@ class FluidKernels:
         """The array that a step reads ("in") or writes ("out"); the same one in place."""
         return f"f_{way}" if self.layout.buffers > 1 else "f"
 
-    def incoming(self, kernel, parity, pointer: str, prefix: str = "f") -> list:
+    def incoming(self, kernel, parity: int, pointer: str, prefix: str = "f") -> list:
         """The incoming populations of the cell; names of values begin with `prefix`."""
         read = self.reader(kernel, pointer, prefix)
         f = self.layout.incoming(self.lattice, parity, read, self.model.rest)
@@ -65,7 +66,7 @@ class FluidKernels:
             f_i if f_i.is_Symbol else kernel.let(f"{prefix}_{i}", f_i) for i, f_i in enumerate(f)
         ]
 
-    def outgoing(self, kernel, parity) -> list:
+    def outgoing(self, kernel, parity: int) -> list:
         """The outgoing populations of the step before one of this parity."""
         read = self.reader(kernel, "f", "f")
         return self.layout.outgoing(self.lattice, parity, read, self.model.rest)
@@ -87,16 +88,16 @@ class FluidKernels:
         names = self.model.collision.arguments(1.0, self.lattice)
         return {name: kernel.argument(name, "real") for name in names}
 
-    def store(self, kernel, parity, f, pointer: str) -> None:
+    def store(self, kernel, parity: int, f, pointer: str) -> None:
         """Store what the layout stores of the outgoing populations."""
         for place, value in self.layout.stored(self.lattice, parity, f, self.model.rest):
             kernel.write(pointer, "store", self.grid, *place, value)
 
-    def stored_places(self, parity) -> list:
+    def stored_places(self, parity: int) -> list:
         """Places of the values that the step before one of this parity stored."""
         return self.layout.writes(self.lattice, (parity - 1) % self.layout.parities)
 
-    def collide_stream(self, parity):
+    def collide_stream(self, parity: int):
         """One step of the cells of some planes."""
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
         kernel = self._update("collide_stream", text, parity)
@@ -105,7 +106,7 @@ class FluidKernels:
             f_star = self.mass_kept(kernel, f_star)
         return self.store_step(kernel, parity, f_star)
 
-    def store_step(self, kernel, parity, f_star) -> KernelText:
+    def store_step(self, kernel, parity: int, f_star) -> KernelText:
         """Store the outgoing populations of a step."""
         if not self.writes_other_array():
             self.store(kernel, parity, f_star, self.pointer("out"))
@@ -140,7 +141,7 @@ class FluidKernels:
         places = self.layout.writes(self.lattice, 0)
         return self.layout.buffers > 1 and all(place.offset == HERE for place in places)
 
-    def initialise(self, parity):
+    def initialise(self, parity: int):
         """The outgoing populations of step -1, from rho and u."""
         text = "what leaves a cell in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
         kernel = self.block_kernel("initialise", text, parity)
@@ -164,7 +165,7 @@ class FluidKernels:
         self.store(kernel, before, self.model.initial(kernel, density, u, stress, rates), "f")
         return kernel
 
-    def hold(self, parity):
+    def hold(self, parity: int):
         """One step at a prescribed velocity."""
         title = (self.model.hold.__doc__ or "").partition("\n")[0]
         kernel = self.block_kernel("hold", title, parity)
@@ -180,14 +181,14 @@ class FluidKernels:
         self.store(kernel, parity, f_star, self.pointer("out"))
         return kernel
 
-    def export_state(self, parity):
+    def export_state(self, parity: int):
         """All stored values of each cell in canonical order, in the bits of the storage."""
         kernel = self._state_kernel("export", "state[plane, i, row, x] = f_out_i", parity)
         for canonical, address in self._addresses(kernel, parity):
             kernel.do(f"COPY(state, {canonical}, f[{address}]);", writes="state")
         return kernel
 
-    def import_state(self, parity):
+    def import_state(self, parity: int):
         """The inverse of `export_state`."""
         kernel = self._state_kernel("import", "f_out_i = state[plane, i, row, x]", parity)
         for canonical, address in self._addresses(kernel, parity):
@@ -200,7 +201,7 @@ class FluidKernels:
         kernel.argument("f", "store*")
         return kernel
 
-    def _addresses(self, kernel, parity):
+    def _addresses(self, kernel, parity: int):
         """C text of the indices of each stored value in the canonical state and in the field."""
         places = self.stored_places(parity)
         for i, place in enumerate(places):

@@ -20,9 +20,12 @@ bottleneck: at the 5.6 GB/s that `staged` reached there, the 21 MB of a slab wit
 take 3.8 ms in float32.
 """
 
+from typing import Any
+
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.hermite import moments_of, populations
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, names, register
 
 
@@ -57,15 +60,15 @@ class Moments(Layout):
                 )
         return found
 
-    def gather(self, lattice, i, parity):
+    def gather(self, lattice: Lattice, i, parity: int) -> Place:
         """The cell from which f_i comes."""
         return Place(0, against(lattice.offset(i)))
 
-    def slots(self, lattice):
+    def slots(self, lattice: Lattice) -> tuple[int, ...]:
         """In the order density, u, A."""
         return tuple(range(1 + lattice.D + len(pairs(lattice.D))))
 
-    def incoming(self, lattice, parity, read, rest):
+    def incoming(self, lattice: Lattice, parity: int, read, rest) -> list:
         """Each population from the moments of the cell from which it comes."""
         return [
             populations(lattice, density, momentum, second, only=(i,))[0]
@@ -75,17 +78,17 @@ class Moments(Layout):
             ]
         ]
 
-    def outgoing(self, lattice, parity, read, rest):
+    def outgoing(self, lattice: Lattice, parity: int, read, rest) -> list:
         """All populations from the moments of the cell."""
         return populations(lattice, *self._moments(lattice, read, rest, HERE, 0))
 
-    def stored(self, lattice, parity, f, rest):
+    def stored(self, lattice: Lattice, parity: int, f, rest) -> list[tuple[Place, Any]]:
         """The moments, in the cell."""
         density, momentum, second = moments_of(lattice, f)
         stored = compress(density, momentum, second, rest)
         return [(Place(k, HERE), value) for k, value in enumerate(stored)]
 
-    def _moments(self, lattice, read, rest, offset, i):
+    def _moments(self, lattice: Lattice, read, rest, offset, i):
         stored = [
             read(f"{name}_{i}", Place(k, offset)) for k, name in enumerate(stored_names(lattice.D))
         ]

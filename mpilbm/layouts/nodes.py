@@ -18,6 +18,7 @@ import numpy as np
 
 from mpilbm.layouts.grid import CELL, LINE, CellNames
 from mpilbm.layouts.packed_cells import PackedCells
+from mpilbm.physics.lattices import Lattice
 
 TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
 
@@ -228,7 +229,7 @@ class NodeGrid:
         first, end = self.interior
         return (plane >= first) & (plane < end)
 
-    def unlisted(self, entries, lattice) -> list:
+    def unlisted(self, entries, lattice: Lattice) -> list:
         """Entry lists without the links whose populations come back by themselves."""
         if not self.turned:
             return list(entries)

@@ -174,7 +174,7 @@ class CoupledDiagnostics(Diagnostics):
     def _cell(self, kernel, parity: int) -> CoupledCell:
         return CoupledCell(self.kernels, kernel, self.kernels.outgoing(kernel, parity))
 
-    def macroscopic(self, kernel, parity):
+    def macroscopic(self, kernel, parity: int):
         """density, rho, u and momentum of the mixture."""
         cell = self._cell(kernel, parity)
         density, rho, momentum = self.coupling.mixture(cell)
@@ -185,7 +185,7 @@ class CoupledDiagnostics(Diagnostics):
         self.cell = cell
         return density, rho, u, momentum
 
-    def velocity(self, parity):
+    def velocity(self, parity: int):
         """Also the mass of each fluid and, after the velocity, the order parameters."""
         kernel = super().velocity(parity)
         if self.coupling.masses(self.kernels.case):
@@ -209,7 +209,7 @@ class CoupledDiagnostics(Diagnostics):
             kernel.add(sqrt(dot(slope, slope)), FLUID)
         return kernel
 
-    def output(self, k: int, parity):
+    def output(self, k: int, parity: int):
         """Field k of the coupling's own outputs; 0 in solids."""
         kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__, parity)
         self._solid(kernel)

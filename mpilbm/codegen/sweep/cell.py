@@ -13,6 +13,7 @@ from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.layouts import moments
 from mpilbm.physics import hermite
 from mpilbm.physics.algebra import pairs
+from mpilbm.physics.lattices import Lattice
 
 
 def chain(terms: list[str]) -> str:
@@ -51,7 +52,7 @@ def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
     return lines
 
 
-def _population(lattice, i: int) -> list[str]:
+def _population(lattice: Lattice, i: int) -> list[str]:
     """Lines that end with f_i; lines that several populations share come first."""
     w, c, cs2 = lattice.w[i], lattice.c[i], lattice.cs2
     forward = c if c >= tuple(-a for a in c) else tuple(-a for a in c)

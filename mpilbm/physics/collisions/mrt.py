@@ -7,6 +7,7 @@ from pydantic import Field
 
 from mpilbm.physics.algebra import dot, expanded
 from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.lattices.basis import basis
 from mpilbm.registry import register
 
@@ -74,7 +75,7 @@ class MRT(Collision):
     lattices = tuple(DEFAULTS)
     needs_isotropy = 2
 
-    def problems(self, case):
+    def problems(self, case) -> list[str]:
         """Also refuses rates of moments that the lattice does not have."""
         allowed = tuple(DEFAULTS.get(case.lattice.name, self.numbers))
         return super().problems(case) + [
@@ -83,7 +84,7 @@ class MRT(Collision):
             if getattr(self, name) is not None and name not in allowed
         ]
 
-    def rates(self, nu, lattice):
+    def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """The shear rate from the viscosity; the others as given, or the defaults."""
         shear = lattice.moment(
             0, 0, 1, 1
@@ -98,13 +99,13 @@ class MRT(Collision):
             rates[name] = next(s for s in known if s is not None)
         return rates
 
-    def relax(self, lattice, d, **rates):
+    def relax(self, lattice: Lattice, d, **rates) -> list:
         """M^-1 S M d."""
         m = basis(lattice.c).moments(d)
         s = {name: rates.get(rate_of(name, rates), 0) for name in m}
         return basis(lattice.c).populations({name: s[name] * m[name] for name in m})
 
-    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
+    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
         """f* = f + M^-1 (M F - S (M f - M feq + M F/2)), with M feq and M F multiplied out."""
         base, feq = basis(lattice.c), self.feq(lattice, density, rho, u)
         m, change = base.moments(f, let), {}

@@ -3,6 +3,7 @@
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
 from mpilbm.physics.equilibria.hermite import squares_and_others, third_order
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -19,7 +20,7 @@ class RecursiveRegularized(InFrame):
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
-    def relaxed_populations(self, lattice, f, density, rho, u, rates, let):
+    def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
         """With central moments on D2Q9 and D3Q27, directly on D3Q19."""
         kept = 1 - rates["omega"]
         if lattice.Q < 3**lattice.D:
@@ -29,7 +30,7 @@ class RecursiveRegularized(InFrame):
         left = {n: frame.named(label("kept", n), kept * k) for n, k in second.items()}
         return frame.populations({(0,) * lattice.D: density} | left)
 
-    def _to_third_order(self, lattice, f, density, rho, u, kept, let) -> list:
+    def _to_third_order(self, lattice: Lattice, f, density, rho, u, kept, let) -> list:
         A = {}
         for a, b in pairs(lattice.D):
             rest = lattice.cs2 * density if a == b else 0

@@ -80,9 +80,9 @@ class Coupling(Parameters):
         """Names of further fields in snapshots, in addition to rho and u."""
         return ()
 
-    def output(self, cell) -> dict:
+    def output(self, cell) -> list:
         """Expressions of these fields, from the post-collision populations."""
-        return {}
+        return []
 
     def offsets(self, case) -> tuple[bool, ...]:
         """Whether the populations of each fluid are stored as deviations from rho = 1."""

@@ -9,6 +9,7 @@ velocity finds its kernels in the cache, without importing SymPy. Imports only `
 import hashlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpilbm.codegen.program import Program
 from mpilbm.links.row_ends import rows_end_in_walls
@@ -17,6 +18,9 @@ from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.physics.couplings import solids
 from mpilbm.registry import plugin_errors
 from mpilbm.system import cache
+
+if TYPE_CHECKING:  # imports SymPy
+    from mpilbm.codegen.kernel_text import KernelText
 
 
 def structure(case) -> dict:
@@ -31,7 +35,7 @@ def structure(case) -> dict:
         "precision": case.precision.model_dump(),
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
-        "beside": beside(case),
+        "beside": wall_effects(case),
         "walled": rows_end_in_walls(case),
         "initial": start(fluid),
         "weighed": [bool(case.weighed), weighed_whole(case)],
@@ -50,7 +54,7 @@ def _coupled_structure(case) -> dict:
         "precision": case.precision.model_dump(),
         "layout": case.layout.structure(),
         "boundaries": boundary_structures(case),
-        "beside": beside(case),
+        "beside": wall_effects(case),
         "walled": rows_end_in_walls(case),
         "coupling": case.coupling.structure(case),
         "offsets": case.coupling.offsets(case),
@@ -91,7 +95,7 @@ def boundary_structures(case) -> list[dict]:
     return [boundary.structure() for boundary in boundaries(case)]
 
 
-def beside(case) -> list[str]:
+def wall_effects(case) -> list[str]:
     """What some walls do that affects boundaries next to them: "move" (half-way), "slip"."""
     walls = (*case.boundaries, *(body.boundary for body in case.bodies))
     does = {
@@ -176,7 +180,8 @@ def _list_kernels(case, kernels, parity: int) -> list:
     from mpilbm.codegen.stress import stress_kernel
 
     lowest = 0 if any(boundary.capabilities.whole_cell for boundary in boundaries(case)) else 1
-    found, walls = [], beside(case)
+    found: list[KernelText] = []
+    walls = wall_effects(case)
     for boundary in boundaries(case):
         name = list_name(case, boundary)
         found.append(boundary_kernels.stage_kernel(kernels, boundary, name, parity, walls))

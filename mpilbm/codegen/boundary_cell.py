@@ -40,7 +40,7 @@ class CellView:
     @cached_property
     def left(self) -> list:
         """The outgoing populations of the cell."""
-        return self._fluid.left(self._kernel, self._parity)
+        return self._fluid.outgoing(self._kernel, self._parity)
 
     @cached_property
     def arrives(self) -> list:
@@ -49,7 +49,7 @@ class CellView:
         Along another missing link the outgoing one of the opposite direction, plus the motion of a
         half-way wall there.
         """
-        f = self._fluid.arriving(self._kernel, self._parity, "f", "streams")
+        f = self._fluid.incoming(self._kernel, self._parity, "f", "streams")
         self._kernel.per_entry("blocked", "uint32*")
         if "move" in self._beside:
             self._kernel.per_entry("moved", "int32*")
@@ -132,7 +132,7 @@ class BoundaryCell(CellView):
             places[value] = place
             return value
 
-        f = fluid.layout.left(self.lattice, self._parity, read, fluid.model.rest)[j]
+        f = fluid.layout.outgoing(self.lattice, self._parity, read, fluid.model.rest)[j]
         for value in sorted(sympify(f).free_symbols & places.keys(), key=str):
             slot, offset = places[value]
             here = k if offset == HERE else k + (1 if offset == step else -1)
@@ -183,7 +183,7 @@ class BoundaryCell(CellView):
             return value
 
         fluid, kernel = self._fluid, self._kernel
-        f = sympify(fluid.layout.arriving(self.lattice, self._parity, read, fluid.model.rest)[j])
+        f = sympify(fluid.layout.incoming(self.lattice, self._parity, read, fluid.model.rest)[j])
         for value in sorted(f.free_symbols & places.keys(), key=str):
             slot, place = places[value]
             kernel.read(str(value), "f", "store", fluid.grid, slot, place)

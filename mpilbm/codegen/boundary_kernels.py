@@ -21,7 +21,7 @@ LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "in
 
 
 def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
-    """Compute the incoming populations of a list into the staging array; see codegen.beside."""
+    """Compute the incoming populations of a list into the staging array; see wall_effects."""
     kernel = EntryText(name, f"{boundary.name}: {type(boundary).__doc__}", fluid, parity)
     array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
     kernel.argument("staging", array)
@@ -79,7 +79,7 @@ def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
     kernel = EntryText(f"{name}_near", "u of what left the cells behind links", fluid, parity)
     kernel.links = ""
     kernel.argument("near", "real*")
-    _, _, u = fluid.model.macroscopic(kernel, fluid.left(kernel, parity), -1)
+    _, _, u = fluid.model.macroscopic(kernel, fluid.outgoing(kernel, parity), -1)
     for a, u_a in enumerate(u):
         kernel.do(f"STORE_REAL(near, entry * {len(u)} + {a}, {{0}});", u_a, writes="near")
     seen = [(a.slot, a.offset) for a in kernel.reads if a.buffer == fluid.grid.name]
@@ -128,11 +128,11 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     kernel = EntryText("again", text, fluid, parity, "collide")
     kernel.links = ""
     kernel.argument("staging", "real*")
-    for i, f in enumerate(fluid.arriving(kernel, parity, "f_in")):
+    for i, f in enumerate(fluid.incoming(kernel, parity, "f_in")):
         kernel.do(f"real arrives_{i} = {{0}};", f)
     kernel.enter_all(lowest, "staging[{}]")
     arrived = [kernel.load(f"arrived_{i}", f"arrives_{i}") for i in range(fluid.lattice.Q)]
-    fluid.keep(kernel, parity, fluid.collide(kernel, arrived), "f_out")
+    fluid.store(kernel, parity, fluid.collide(kernel, arrived), "f_out")
     return kernel
 
 
@@ -151,8 +151,8 @@ def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) 
     if whole:
         kernel.argument("walls", "uint32*")
     value = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
-    left = fluid.left(kernel, parity)
-    streams = fluid.arriving(kernel, parity, "f", "streams") if whole else left
+    left = fluid.outgoing(kernel, parity)
+    streams = fluid.incoming(kernel, parity, "f", "streams") if whole else left
     if whole and slip:
         kernel.argument("slipped", "int32*")
         kernel.argument("mirrors", "int64*")

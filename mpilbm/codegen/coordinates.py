@@ -3,9 +3,10 @@
 from mpilbm.codegen.kernel_text import Index
 from mpilbm.codegen.printer import symbol
 from mpilbm.formulas.values import CellValue
+from mpilbm.physics.lattices import Lattice
 
 
-def given(kernel, value: CellValue, lattice, number=None):
+def given(kernel, value: CellValue, lattice: Lattice, number=None):
     """The symbol of a value: an argument of the kernel, or a formula that it computes in each cell.
 
     `number(name)` returns the symbol of a number; by default an argument is declared. Repeated
@@ -21,7 +22,7 @@ def given(kernel, value: CellValue, lattice, number=None):
     return symbol(value.name) if known == expression else kernel.let(value.name, expression)
 
 
-def centre_of(kernel, value: CellValue, lattice) -> dict:
+def centre_of(kernel, value: CellValue, lattice: Lattice) -> dict:
     """Symbols of the coordinates of the kernel's cell that a formula uses, by axis."""
     return {
         axis: kernel.coordinate(f"cell_{axis}", index(kernel, axis, lattice))
@@ -29,7 +30,7 @@ def centre_of(kernel, value: CellValue, lattice) -> dict:
     }
 
 
-def index(kernel, axis: str, lattice) -> Index:
+def index(kernel, axis: str, lattice: Lattice) -> Index:
     """A function that gives the C text of the global number of a cell along an axis.
 
     The centre of the cell is at this number plus 1/2. The argument `below` is the number of planes

@@ -10,7 +10,7 @@ from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.physics.algebra import dot
 
-FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.beside is fluid
+FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
 
 PLACE = "((plane - first) * rows + row) * nx + x"  # index of a cell in the flags
 
@@ -29,12 +29,12 @@ class Diagnostics:
         by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
         return [*by_parity, self.vorticity(), self.q_criterion(), self.enstrophy()]
 
-    def seen(self, kernel, parity):
+    def macroscopic(self, kernel, parity: int):
         """density, rho, u and momentum of the outgoing populations of the previous step."""
-        f = self.fluid.left(kernel, parity)
+        f = self.fluid.outgoing(kernel, parity)
         return *self.model.macroscopic(kernel, f, -1), self.model.momentum(kernel, f, -1)
 
-    def fields(self, parity):
+    def fields(self, parity: int):
         """rho and u after the collision; 1 and 0 in solids."""
         text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, of what left the cell"
         kernel = self.fluid.block_kernel("fields", text, parity)
@@ -44,7 +44,7 @@ class Diagnostics:
             rest = ["solid ? R(1) : ", "solid ? R(0) : "]
         kernel.argument("rho_out", "real*")
         kernel.argument("u_out", "real*")
-        _, rho, u, _ = self.seen(kernel, parity)
+        _, rho, u, _ = self.macroscopic(kernel, parity)
         kernel.do(f"STORE_REAL(rho_out, cell, {rest[0]}{{0}});", rho, writes="rho_out")
         for a, value in enumerate(u):
             index = f"cell * {self.lattice.D} + {a}"
@@ -52,13 +52,13 @@ class Diagnostics:
             kernel.do(text, value, writes="u_out")
         return kernel
 
-    def velocity(self, parity):
+    def velocity(self, parity: int):
         """u of all cells into the velocity field, and sums over the fluid cells of each row."""
         text = "density, j, j.u / 2, largest u.u, cells that are not finite"
         kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), FLUID
         if self.fluid.grid.over == "nodes":
             fluid = "1"
-        density, _, u, momentum = self.seen(kernel, parity)
+        density, _, u, momentum = self.macroscopic(kernel, parity)
         for a, value in enumerate(u):
             kernel.write("u", "real", self.grid, a, HERE, value)
         kernel.add(density, fluid)
@@ -104,7 +104,7 @@ class Diagnostics:
         kernel.add(dot(curl, curl) / 2, FLUID)
         return kernel
 
-    def _sums(self, role: str, equations: str, over, parity=None) -> RowSums:
+    def _sums(self, role: str, equations: str, over, parity: int | None = None) -> RowSums:
         """A kernel of sums over rows: of cells with flags, or of nodes, depending on the grid."""
         if over.over == "nodes":
             kernel = RowSums(role, equations, "node_rows", parity=parity)
@@ -134,21 +134,21 @@ class Diagnostics:
         the diagonals v, w of each plane that contains the axis give d_a u = (v_a v.grad u + w_a
         w.grad u) / 2, averaged over the planes in which both diagonals have a slope.
         """
-        beside = self.lattice.beside[1::2]
+        directions = self.lattice.stencil[1::2]
         if not self.lattice.staggered:
             return self._along(kernel, axis, component, flag)[0]
         total, planes = 0, 0
         for other in (k for k in range(self.lattice.D) if k != axis):
-            diagonals = [k for k, v in enumerate(beside) if v[axis] and v[other]]
+            diagonals = [k for k, v in enumerate(directions) if v[axis] and v[other]]
             parts = [self._along(kernel, k, component, flag) for k in diagonals]
             there = Piecewise((1, prod(neighbours for _, neighbours in parts) > 0), (0, True))
-            slopes = dot([beside[k][axis] for k in diagonals], [slope for slope, _ in parts])
+            slopes = dot([directions[k][axis] for k in diagonals], [slope for slope, _ in parts])
             total, planes = total + there * slopes / 2, planes + there
         return total * Piecewise((Rational(1, 2), planes > 1), (1, True))
 
     def _along(self, kernel, k: int, component: int, flag: str):
         """v.grad u_component for v = stencil[2 k + 1], and the number of its fluid neighbours."""
-        step = self.lattice.offset_of(self.lattice.beside[2 * k + 1])
+        step = self.lattice.offset_of(self.lattice.stencil[2 * k + 1])
 
         def value(sign):
             offset = tuple(sign * s for s in step)

@@ -206,7 +206,9 @@ class KernelText:
         temporaries, reduced = share([self.definitions[n] for n in names] + wanted)
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
         remaining = iter(reduced[len(names) :])
-        lines, stores, done = [], [], set()
+        lines: list[str] = []
+        stores: list[str] = []
+        done: set[Symbol] = set()
         for text, expressions, writes in self.statements:
             values = [next(remaining) for _ in expressions]
             for value in values:

@@ -8,6 +8,7 @@ from mpilbm.codegen.nodes import NodeText
 from mpilbm.codegen.paired_cells import PairText
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
 from mpilbm.layouts import HERE, Layout
+from mpilbm.physics.lattices import Lattice
 
 CELL = "MAYBE_UNUSED const int64 cell = ((plane - origin) * rows + row) * nx + x;"
 NODE = """\
@@ -15,9 +16,9 @@ const int within = node_cell[node_start[plane] + node], row = within / nx, x = w
   """
 
 
-def flags_type(lattice) -> str:
+def flags_type(lattice: Lattice) -> str:
     """C type of the flags of a cell: one bit for itself and one for each neighbour."""
-    return "uint8*" if len(lattice.beside) < 8 else "uint16*"
+    return "uint8*" if len(lattice.stencil) < 8 else "uint16*"
 
 
 class FluidKernels:
@@ -57,18 +58,18 @@ class FluidKernels:
         """The array that a step reads ("in") or writes ("out"); the same one in place."""
         return f"f_{way}" if self.layout.buffers > 1 else "f"
 
-    def arriving(self, kernel, parity, pointer: str, prefix: str = "f") -> list:
+    def incoming(self, kernel, parity: int, pointer: str, prefix: str = "f") -> list:
         """The incoming populations of the cell; names of values begin with `prefix`."""
         read = self.reader(kernel, pointer, prefix)
-        f = self.layout.arriving(self.lattice, parity, read, self.model.rest)
+        f = self.layout.incoming(self.lattice, parity, read, self.model.rest)
         return [
             f_i if f_i.is_Symbol else kernel.let(f"{prefix}_{i}", f_i) for i, f_i in enumerate(f)
         ]
 
-    def left(self, kernel, parity) -> list:
+    def outgoing(self, kernel, parity: int) -> list:
         """The outgoing populations of the step before one of this parity."""
         read = self.reader(kernel, "f", "f")
-        return self.layout.left(self.lattice, parity, read, self.model.rest)
+        return self.layout.outgoing(self.lattice, parity, read, self.model.rest)
 
     def reader(self, kernel, pointer: str, prefix: str):
         """The function with which layouts read populations."""
@@ -87,30 +88,30 @@ class FluidKernels:
         names = self.model.collision.arguments(1.0, self.lattice)
         return {name: kernel.argument(name, "real") for name in names}
 
-    def keep(self, kernel, parity, f, pointer: str) -> None:
+    def store(self, kernel, parity: int, f, pointer: str) -> None:
         """Store what the layout stores of the outgoing populations."""
-        for place, value in self.layout.kept(self.lattice, parity, f, self.model.rest):
+        for place, value in self.layout.stored(self.lattice, parity, f, self.model.rest):
             kernel.write(pointer, "store", self.grid, *place, value)
 
-    def left_places(self, parity) -> list:
+    def stored_places(self, parity: int) -> list:
         """Places of the values that the step before one of this parity stored."""
         return self.layout.writes(self.lattice, (parity - 1) % self.layout.parities)
 
-    def collide_stream(self, parity):
+    def collide_stream(self, parity: int):
         """One step of the cells of some planes."""
         text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
         kernel = self._update("collide_stream", text, parity)
-        f_star = self.collide(kernel, self.arriving(kernel, parity, self.pointer("in")))
+        f_star = self.collide(kernel, self.incoming(kernel, parity, self.pointer("in")))
         if self.rounded:
             f_star = self.mass_kept(kernel, f_star)
-        return self.leave(kernel, parity, f_star)
+        return self.store_step(kernel, parity, f_star)
 
-    def leave(self, kernel, parity, f_star) -> KernelText:
+    def store_step(self, kernel, parity: int, f_star) -> KernelText:
         """Store the outgoing populations of a step."""
-        if not self.apart():
-            self.keep(kernel, parity, f_star, self.pointer("out"))
+        if not self.writes_other_array():
+            self.store(kernel, parity, f_star, self.pointer("out"))
             return kernel
-        kept = self.layout.kept(self.lattice, parity, f_star, self.model.rest)
+        kept = self.layout.stored(self.lattice, parity, f_star, self.model.rest)
         for place, value in kept:
             kernel.send(self.pointer("out"), "store", self.grid, place.slot, value)
         return kernel
@@ -135,12 +136,12 @@ class FluidKernels:
         over = self.grid.over
         return KernelText(role, over, equations, self.unit, parity=parity, phase="collide")
 
-    def apart(self) -> bool:
+    def writes_other_array(self) -> bool:
         """Whether a step writes whole cells to an array that it does not read."""
         places = self.layout.writes(self.lattice, 0)
         return self.layout.buffers > 1 and all(place.offset == HERE for place in places)
 
-    def initialise(self, parity):
+    def initialise(self, parity: int):
         """The outgoing populations of step -1, from rho and u."""
         text = "what leaves a cell in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
         kernel = self.block_kernel("initialise", text, parity)
@@ -161,14 +162,15 @@ class FluidKernels:
                 for k in range(count)
             ]
         before = (parity - 1) % self.layout.parities
-        self.keep(kernel, before, self.model.initial(kernel, density, u, stress, rates), "f")
+        self.store(kernel, before, self.model.initial(kernel, density, u, stress, rates), "f")
         return kernel
 
-    def hold(self, parity):
+    def hold(self, parity: int):
         """One step at a prescribed velocity."""
-        kernel = self.block_kernel("hold", self.model.hold.__doc__.partition("\n")[0], parity)
+        title = (self.model.hold.__doc__ or "").partition("\n")[0]
+        kernel = self.block_kernel("hold", title, parity)
         kernel.argument("u_held", "real*")
-        f = self.arriving(kernel, parity, self.pointer("in"))
+        f = self.incoming(kernel, parity, self.pointer("in"))
         u = [
             kernel.load(f"u_{axis}", f"u_held[cell * {self.lattice.D} + {k}]")
             for k, axis in enumerate(self.model.axes)
@@ -176,17 +178,17 @@ class FluidKernels:
         rate = kernel.argument("hold", "real")
         f_star = self.model.hold(kernel, f, u, rate, self.rates(kernel))
         f_star = self.mass_kept(kernel, f_star) if self.rounded else f_star
-        self.keep(kernel, parity, f_star, self.pointer("out"))
+        self.store(kernel, parity, f_star, self.pointer("out"))
         return kernel
 
-    def export_state(self, parity):
+    def export_state(self, parity: int):
         """All stored values of each cell in canonical order, in the bits of the storage."""
         kernel = self._state_kernel("export", "state[plane, i, row, x] = f_out_i", parity)
         for canonical, address in self._addresses(kernel, parity):
             kernel.do(f"COPY(state, {canonical}, f[{address}]);", writes="state")
         return kernel
 
-    def import_state(self, parity):
+    def import_state(self, parity: int):
         """The inverse of `export_state`."""
         kernel = self._state_kernel("import", "f_out_i = state[plane, i, row, x]", parity)
         for canonical, address in self._addresses(kernel, parity):
@@ -199,9 +201,9 @@ class FluidKernels:
         kernel.argument("f", "store*")
         return kernel
 
-    def _addresses(self, kernel, parity):
+    def _addresses(self, kernel, parity: int):
         """C text of the indices of each stored value in the canonical state and in the field."""
-        places = self.left_places(parity)
+        places = self.stored_places(parity)
         for i, place in enumerate(places):
             canonical = f"(((plane - origin) * {len(places)} + {i}) * rows + row) * nx + x"
             yield canonical, kernel.address(self.grid, *place)

@@ -105,6 +105,7 @@ class Model:
     def local_rates(self, stress, rho, rates: dict, let) -> dict:
         """The rates in a cell with this stress, from those of the fluid."""
         closure, collision = self.collision.closure, self.collision
+        assert closure is not None  # only then rates are local
         own = {name: rates[name] for name in closure.arguments(self.lattice)}
         rates = {name: rate for name, rate in rates.items() if name not in own}
         (inverse,) = collision.velocity([1], rho)

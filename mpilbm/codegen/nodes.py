@@ -41,7 +41,7 @@ class NodeText(KernelText):
 
     def lines(self):
         """The number of lines: as many as are gathered or scattered."""
-        return max(map(len, (self.fetched, self.scattered, self.sent)))
+        return max(len(self.fetched), len(self.scattered), len(self.sent))
 
     def functions(self, declared):
         """On CPUs, the functions that gather and scatter the lines of `count` nodes."""

@@ -3,7 +3,7 @@
 from mpilbm.codegen.kernel_text import KernelText, RowSums
 from mpilbm.codegen.kernels import CELL, flags_type
 from mpilbm.physics.algebra import pairs
-from mpilbm.physics.lattices import AXES
+from mpilbm.physics.lattices import AXES, Lattice
 
 EQUATIONS = "d = (rho, u) - shift; sums of d_rho, d_a and d_a d_b, in double"
 
@@ -20,14 +20,14 @@ class ColumnSums(KernelText):
         return super()._declare(name, written or name == "sums")
 
 
-def sample_rows(lattice) -> KernelText:
+def sample_rows(lattice: Lattice) -> KernelText:
     """sums[plane, row, k] += contributions of the fluid cells of the row."""
     kernel = RowSums("sample_rows", EQUATIONS)
     kernel.columns = _add(kernel, lattice, "(plane - origin) * rows + row", "total[{}]")
     return kernel
 
 
-def sample_columns(lattice) -> KernelText:
+def sample_columns(lattice: Lattice) -> KernelText:
     """sums[plane, row, x, k] += contributions of a fluid cell; `kept_rows` is 1 or all rows."""
     kernel = ColumnSums("sample_columns", EQUATIONS)
     kernel.argument("kept_rows", "int")
@@ -38,7 +38,7 @@ def sample_columns(lattice) -> KernelText:
     return kernel
 
 
-def _add(kernel: KernelText, lattice, place: str, target: str) -> int:
+def _add(kernel: KernelText, lattice: Lattice, place: str, target: str) -> int:
     """Add the statements; returns the number of sums."""
     D, flags = lattice.D, flags_type(lattice)
     arguments = {"nx": "int", "rows": "int", "first": "int64", "flags": flags}

@@ -19,8 +19,8 @@ def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
     kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
     kernel.argument("stress", "double*")
     staged = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
-    left = fluid.left(kernel, parity)
-    for i, f_i in enumerate(fluid.arriving(kernel, parity, "f", "streams")):
+    left = fluid.outgoing(kernel, parity)
+    for i, f_i in enumerate(fluid.incoming(kernel, parity, "f", "streams")):
         kernel.do(f"real arrives_{i} = {{0}};", f_i)
     kernel.enter_all(lowest, staged)
     g = [kernel.let(f"g_{i}", (out + kernel.load(f"arrived_{i}", f"arrives_{i}")) / 2)

@@ -28,7 +28,7 @@ class Geometry:
 
     solid: (planes, rows, nx), 0 fluid, k + 1 body k; fluid_cells: int64 (planes,). lists: see
     EntryList. flags: uint8 or 16 (planes, rows, nx), bit 0: the cell is fluid; bit k + 1: so is its
-    neighbour number k of `lattice.beside`. around, beside, wraps: see solids.surroundings.
+    neighbour number k of `lattice.stencil`. around, beside, wraps: see solids.surroundings.
     """
 
     solid: NDArray[Any]

@@ -126,7 +126,7 @@ def _gaps(case, slab, ids: NDArray[Any], thin: bool) -> CellCount:
         for axis in range(case.lattice.D):
             open_on = [
                 np.any([neighbours(case, slab.begin + local, around, c)
-                        for c in case.lattice.beside if sign * c[axis] > 0], axis=0)
+                        for c in case.lattice.stencil if sign * c[axis] > 0], axis=0)
                 for sign in (-1, 1)
             ]  # fmt: skip
             gap |= around[1] & ~open_on[0] & ~open_on[1]

@@ -80,8 +80,8 @@ def neighbour_flags(case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
     for local in (-1, slab.planes):
         if slab.global_plane(local) is None:
             fluid[local + 1] = False
-    flags = fluid[1:-1].astype(np.uint8 if len(lattice.beside) < 8 else np.uint16)
-    for k, c in enumerate(lattice.beside):
+    flags = fluid[1:-1].astype(np.uint8 if len(lattice.stencil) < 8 else np.uint16)
+    for k, c in enumerate(lattice.stencil):
         for local, here in enumerate(flags):
             beside = neighbours(case, slab.begin + local, fluid[local : local + 3], c)
             here |= beside.astype(here.dtype) << (1 + k)

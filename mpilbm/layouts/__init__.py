@@ -9,14 +9,15 @@ for direction i and the parity of the step (step % parities):
 
 A place is (slot, offset): the slot is the index of a stored value, the offset is (plane, row, x)
 from the cell. Ghost planes, messages, in-place safety and the addresses of boundaries are derived
-from these. Other modules use `arriving`, `left` and `kept`; a layout that stores other values than
-populations defines these three itself.
+from these. Other modules use `incoming`, `outgoing` and `stored`; a layout that stores other values
+than populations defines these three itself.
 """
 
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from mpilbm.layouts.grid import Grid
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters, find, names
 
 Offset = tuple[int, int, int]
@@ -51,45 +52,47 @@ class Layout(Parameters):
     dense: ClassVar[bool] = True
     listed: ClassVar[bool] = False
 
-    def gather(self, lattice, i: int, parity: int) -> Place:
+    def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Where the incoming population along c_i is read."""
         raise NotImplementedError
 
-    def scatter(self, lattice, i: int, parity: int) -> Place:
+    def scatter(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Where the outgoing population along c_i is written."""
         raise NotImplementedError
 
-    def f_out(self, lattice, i: int, parity: int) -> Place:
+    def f_out(self, lattice: Lattice, i: int, parity: int) -> Place:
         """Where, in a step of this parity, the outgoing population of the previous step is."""
         return self.scatter(lattice, i, (parity - 1) % self.parities)
 
-    def slots(self, lattice) -> tuple[int, ...]:
+    def slots(self, lattice: Lattice) -> tuple[int, ...]:
         """The position in a plane of memory of each stored value of a cell."""
         return lattice.slots
 
-    def arriving(self, lattice, parity: int, read: Read, rest) -> list:
+    def incoming(self, lattice: Lattice, parity: int, read: Read, rest) -> list:
         """Q expressions of the incoming populations of the cell. `rest(density)` is rho."""
         return [read(i, self.gather(lattice, i, parity)) for i in range(lattice.Q)]
 
-    def left(self, lattice, parity: int, read: Read, rest) -> list:
+    def outgoing(self, lattice: Lattice, parity: int, read: Read, rest) -> list:
         """Q expressions of the outgoing populations of the cell in the previous step."""
         return [read(i, self.f_out(lattice, i, parity)) for i in range(lattice.Q)]
 
-    def kept(self, lattice, parity: int, f, rest) -> list[tuple[Place, object]]:
+    def stored(self, lattice: Lattice, parity: int, f, rest) -> list[tuple[Place, object]]:
         """(place, expression) of all values that a step stores, from the Q outgoing populations."""
         return [(self.scatter(lattice, i, parity), f_i) for i, f_i in enumerate(f)]
 
-    def reads(self, lattice, parity: int) -> list[Place]:
+    def reads(self, lattice: Lattice, parity: int) -> list[Place]:
         """All places that the update of a cell reads."""
         found: dict[Place, None] = {}
-        self.arriving(lattice, parity, lambda _, place: found.setdefault(place, None) or 0, _one)
+        self.incoming(lattice, parity, lambda _, place: found.setdefault(place, None) or 0, _one)
         return list(found)
 
-    def writes(self, lattice, parity: int) -> list[Place]:
+    def writes(self, lattice: Lattice, parity: int) -> list[Place]:
         """All places that the update of a cell writes."""
-        return [place for place, _ in self.kept(lattice, parity, [0] * lattice.Q, _one)]
+        return [place for place, _ in self.stored(lattice, parity, [0] * lattice.Q, _one)]
 
-    def grid(self, lattice, planes: int, rows: int, nx: int, fluid=None, ghost: int = 1) -> Grid:
+    def grid(
+        self, lattice: Lattice, planes: int, rows: int, nx: int, fluid=None, ghost: int = 1
+    ) -> Grid:
         """Allocation, strides and neighbours of a slab with `ghost` planes on each side.
 
         `fluid`: number of fluid cells of each plane, of the ghost planes and of one more plane on
@@ -105,7 +108,7 @@ class Layout(Parameters):
         whole = ", ".join(name for name in names("layouts") if find("layouts", name).dense)
         return [f"{self.name} is not defined on {case.lattice.name}; allowed: {whole}"]
 
-    def returning(self, lattice) -> tuple[int, ...]:
+    def returning(self, lattice: Lattice) -> tuple[int, ...]:
         """For each slot that of the population that left the same cell in the opposite direction.
 
         A step can then perform half-way bounce-back from there without a boundary list. Empty
@@ -123,7 +126,7 @@ class Layout(Parameters):
         """What changes the kernel text."""
         return self.model_dump()
 
-    def check_in_place(self, lattice) -> None:
+    def check_in_place(self, lattice: Lattice) -> None:
         """Raise ValueError unless each location is used by one cell only: else threads race.
 
         Applies to layouts with one buffer.

@@ -1,6 +1,7 @@
 """One array; even steps work within the cell, odd steps read from and write to neighbours."""
 
 from mpilbm.layouts import HERE, Layout, Place, against
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -15,13 +16,13 @@ class AA(Layout):
 
     parities = 2
 
-    def gather(self, lattice, i, parity):
+    def gather(self, lattice: Lattice, i, parity: int) -> Place:
         """In the cell, or in the opposite slot of the neighbour."""
         if parity == 0:
             return Place(i, HERE)
         return Place(lattice.opp[i], against(lattice.offset(i)))
 
-    def scatter(self, lattice, i, parity):
+    def scatter(self, lattice: Lattice, i, parity: int) -> Place:
         """In the opposite slot of the cell, or in the next cell."""
         if parity == 0:
             return Place(lattice.opp[i], HERE)

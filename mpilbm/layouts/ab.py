@@ -1,6 +1,7 @@
 """Two arrays, read from one and written to the other."""
 
 from mpilbm.layouts import HERE, Layout, Place, against
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -13,10 +14,10 @@ class AB(Layout):
 
     buffers = 2
 
-    def gather(self, lattice, i, parity):
+    def gather(self, lattice: Lattice, i, parity: int) -> Place:
         """In the neighbour from which it comes."""
         return Place(i, against(lattice.offset(i)))
 
-    def scatter(self, lattice, i, parity):
+    def scatter(self, lattice: Lattice, i, parity: int) -> Place:
         """In the cell."""
         return Place(i, HERE)

@@ -1,6 +1,7 @@
 """One array; each step reads half of the populations from the cell, half from neighbours."""
 
 from mpilbm.layouts import HERE, Layout, Place, against
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -15,17 +16,17 @@ class EsoPull(Layout):
 
     parities = 2
 
-    def gather(self, lattice, i, parity):
+    def gather(self, lattice: Lattice, i, parity: int) -> Place:
         """Forward: in the cell. Backward: in the neighbour from which it comes."""
         slot = i if parity else lattice.opp[i]
         return Place(slot, HERE if _forward(lattice, i) else against(lattice.offset(i)))
 
-    def scatter(self, lattice, i, parity):
+    def scatter(self, lattice: Lattice, i, parity: int) -> Place:
         """Forward: in the next cell. Backward: in the cell. Each in the slot of the opposite."""
         slot = lattice.opp[i] if parity else i
         return Place(slot, lattice.offset(i) if _forward(lattice, i) else HERE)
 
 
-def _forward(lattice, i: int) -> bool:
+def _forward(lattice: Lattice, i: int) -> bool:
     """Whether c_i is the one of its pair with the larger (plane, row, x); False for c_0 = 0."""
     return lattice.offset(i) > HERE

@@ -19,6 +19,7 @@ from mpilbm.layouts.packed_cells import (
     packed_row,
     packed_x,
 )
+from mpilbm.physics.lattices import Lattice
 
 LINE = 32  # values; rows start at multiples of 128 bytes for 4-byte values
 CACHE_SET = 32  # lines; slots at a multiple of this distance would share cache sets
@@ -149,7 +150,7 @@ class Grid:
         """Number of the table with the neighbours at this offset: none."""
         return None
 
-    def unlisted(self, entries, lattice) -> list:
+    def unlisted(self, entries, lattice: Lattice) -> list:
         """Entry lists without the links that need none: all are needed."""
         return list(entries)
 
@@ -179,7 +180,9 @@ class Grid:
         return f"(int64)({slot}) * {self.name}_slot + {cell}"
 
 
-def velocity_grid(lattice, ghost: int, planes: int, rows: int, nx: int, more: int = 0) -> Grid:
+def velocity_grid(
+    lattice: Lattice, ghost: int, planes: int, rows: int, nx: int, more: int = 0
+) -> Grid:
     """Memory of the velocity field and of `more` further values per cell.
 
     `ghost`: ghost planes, as many as the populations have.

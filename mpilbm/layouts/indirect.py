@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 
 from mpilbm.layouts import HERE, Layout, Place
 from mpilbm.layouts.nodes import NodeGrid
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, make, names, register
 
 
@@ -34,35 +35,35 @@ class Indirect(Layout):
         return value
 
     @property
-    def buffers(self) -> int:
+    def buffers(self) -> int:  # type: ignore[override]  # other layouts: a class variable
         """As in the layout `streaming`."""
         return _layout(self.streaming).buffers
 
     @property
-    def parities(self) -> int:
+    def parities(self) -> int:  # type: ignore[override]  # as `buffers`
         """As in the layout `streaming`."""
         return _layout(self.streaming).parities
 
-    def gather(self, lattice, i, parity):
+    def gather(self, lattice: Lattice, i, parity: int) -> Place:
         """As in the layout `streaming`."""
         return _layout(self.streaming).gather(lattice, i, parity)
 
-    def scatter(self, lattice, i, parity):
+    def scatter(self, lattice: Lattice, i, parity: int) -> Place:
         """As in the layout `streaming`."""
         return _layout(self.streaming).scatter(lattice, i, parity)
 
-    def f_out(self, lattice, i, parity):
+    def f_out(self, lattice: Lattice, i, parity: int):
         """As in the layout `streaming`."""
         return _layout(self.streaming).f_out(lattice, i, parity)
 
-    def grid(self, lattice, planes, rows, nx, fluid=None, ghost=1):
+    def grid(self, lattice: Lattice, planes, rows, nx, fluid=None, ghost=1):
         """The memory of the fluid cells; without `fluid`, of none."""
         offsets = tuple(sorted({place.offset for place in self._away(lattice)}))
         fluid = [0] * (planes + 2 * ghost + 2) if fluid is None else fluid
         turned = self._turned(lattice, offsets)
         return NodeGrid("f", planes, rows, nx, self.slots(lattice), offsets, turned, fluid, ghost)
 
-    def _away(self, lattice) -> set[Place]:
+    def _away(self, lattice: Lattice) -> set[Place]:
         """All places outside the cell that a step reads or writes."""
         touched = {
             place
@@ -72,7 +73,7 @@ class Indirect(Layout):
         }
         return {place for place in touched if place.offset != HERE}
 
-    def _turned(self, lattice, offsets) -> tuple[tuple[int, int], ...]:
+    def _turned(self, lattice: Lattice, offsets) -> tuple[tuple[int, int], ...]:
         """For each offset, the slot that is used there and the slot of the opposite direction.
 
         With the opposite slot of the cell itself in place of a missing neighbour, each population

@@ -20,9 +20,12 @@ bottleneck: at the 5.6 GB/s that `staged` reached there, the 21 MB of a slab wit
 take 3.8 ms in float32.
 """
 
+from typing import Any
+
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.hermite import moments_of, populations
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, names, register
 
 
@@ -57,32 +60,35 @@ class Moments(Layout):
                 )
         return found
 
-    def gather(self, lattice, i, parity):
+    def gather(self, lattice: Lattice, i, parity: int) -> Place:
         """The cell from which f_i comes."""
         return Place(0, against(lattice.offset(i)))
 
-    def slots(self, lattice):
+    def slots(self, lattice: Lattice) -> tuple[int, ...]:
         """In the order density, u, A."""
         return tuple(range(1 + lattice.D + len(pairs(lattice.D))))
 
-    def arriving(self, lattice, parity, read, rest):
+    def incoming(self, lattice: Lattice, parity: int, read, rest) -> list:
         """Each population from the moments of the cell from which it comes."""
         return [
-            populations(lattice, *moments, only=(i,))[0]
+            populations(lattice, density, momentum, second, only=(i,))[0]
             for i in range(lattice.Q)
-            for moments in [self._moments(lattice, read, rest, against(lattice.offset(i)), i)]
+            for density, momentum, second in [
+                self._moments(lattice, read, rest, against(lattice.offset(i)), i)
+            ]
         ]
 
-    def left(self, lattice, parity, read, rest):
+    def outgoing(self, lattice: Lattice, parity: int, read, rest) -> list:
         """All populations from the moments of the cell."""
         return populations(lattice, *self._moments(lattice, read, rest, HERE, 0))
 
-    def kept(self, lattice, parity, f, rest):
+    def stored(self, lattice: Lattice, parity: int, f, rest) -> list[tuple[Place, Any]]:
         """The moments, in the cell."""
-        stored = compress(*moments_of(lattice, f), rest)
+        density, momentum, second = moments_of(lattice, f)
+        stored = compress(density, momentum, second, rest)
         return [(Place(k, HERE), value) for k, value in enumerate(stored)]
 
-    def _moments(self, lattice, read, rest, offset, i):
+    def _moments(self, lattice: Lattice, read, rest, offset, i):
         stored = [
             read(f"{name}_{i}", Place(k, offset)) for k, name in enumerate(stored_names(lattice.D))
         ]

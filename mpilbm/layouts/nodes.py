@@ -18,6 +18,7 @@ import numpy as np
 
 from mpilbm.layouts.grid import CELL, LINE, CellNames
 from mpilbm.layouts.packed_cells import PackedCells
+from mpilbm.physics.lattices import Lattice
 
 TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
 
@@ -167,15 +168,18 @@ class NodeGrid:
         for local in range(-1, self.planes + 1):
             plane = local + self.ghost
             numbers = [*numbers[-2:], self._numbers(geometry, local + 1)]
-            here = np.flatnonzero(numbers[1] >= 0)
+            below, own, above = numbers
+            assert own is not None  # owned planes and those next to them are held
+            here = np.flatnonzero(own >= 0)
             start, stride = int(self.start[plane]), int(self.stride[plane])
             cell[start : start + here.size] = here
             row[plane] = np.searchsorted(here, np.arange(self.rows + 1) * self.nx)
             for number, offset in enumerate(self.offsets):
-                if numbers[1 + offset[0]] is None:
+                target = (below, own, above)[1 + offset[0]]
+                if target is None:
                     continue
                 neighbours, inside = self._shifted(here, offset, geometry.wraps)
-                there = np.where(inside, numbers[1 + offset[0]][neighbours], -1)
+                there = np.where(inside, target[neighbours], -1)
                 first = len(self.offsets) * start + number * stride
                 following[first : first + here.size] = self._completed(plane, number, there)
         return {"node_next": following, "node_cell": cell, "node_row": row}
@@ -225,7 +229,7 @@ class NodeGrid:
         first, end = self.interior
         return (plane >= first) & (plane < end)
 
-    def unlisted(self, entries, lattice) -> list:
+    def unlisted(self, entries, lattice: Lattice) -> list:
         """Entry lists without the links whose populations come back by themselves."""
         if not self.turned:
             return list(entries)

@@ -1,9 +1,10 @@
 """Moments of populations up to the second order, and populations with given moments."""
 
 from mpilbm.physics.algebra import dot, pairs
+from mpilbm.physics.lattices import Lattice
 
 
-def moments_of(lattice, f):
+def moments_of(lattice: Lattice, f):
     """Density (a scalar), momentum (D) and second moments of Q populations f.
 
         density = sum_i f_i,   momentum = sum_i c_i f_i,   Pi_ab = sum_i H2_i,ab f_i
@@ -15,7 +16,7 @@ def moments_of(lattice, f):
     return sum(f), momentum, second
 
 
-def populations(lattice, density, momentum, second, only=None) -> list:
+def populations(lattice: Lattice, density, momentum, second, only=None) -> list:
     """Populations with these moments, whose Hermite moments above the second order are zero.
 
         f_i = w_i (density + c_i.momentum / cs2 + H2_i : Pi / (2 cs4))
@@ -32,6 +33,6 @@ def populations(lattice, density, momentum, second, only=None) -> list:
     return f
 
 
-def hermite(lattice, c, a: int, b: int):
+def hermite(lattice: Lattice, c, a: int, b: int):
     """H2_ab(c) = c_a c_b - cs2 delta_ab, the second Hermite polynomial."""
     return c[a] * c[b] - (lattice.cs2 if a == b else 0)

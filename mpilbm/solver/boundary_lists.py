@@ -111,7 +111,7 @@ class Lists:
         self._cells = self._upload_cells(cells)
         self._motions: Any = None  # the array of `motions`, once a list takes it
         self._mirrored_links = MirroredLinks.find(in_staging, start, solver.lattice.Q)
-        if "slip" in codegen.beside(case):
+        if "slip" in codegen.wall_effects(case):
             self._arrays["mirrors"] = device.upload(self._mirrored_links.places)
         self._ranges: list[tuple[str, int, int, Arrays]] = []
         self._nears: dict[str, NearCells] = {}

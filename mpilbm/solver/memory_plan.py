@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilbm.codegen import averaged, beside
+from mpilbm.codegen import averaged, wall_effects
 from mpilbm.errors import CaseError
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
@@ -44,7 +44,7 @@ def bytes_needed(case, slab, fluid=None) -> dict[str, int]:
         "populations": len(case.fluids) * case.layout.buffers * grid.count * storage,
         **tables,
         "velocity": velocity.count * compute,
-        "flags": planes * rows * nx * (1 if len(case.lattice.beside) < 8 else 2),
+        "flags": planes * rows * nx * (1 if len(case.lattice.stencil) < 8 else 2),
     }
 
 
@@ -85,7 +85,7 @@ def _rates(case, entries) -> tuple[int, int]:
     reads_cell = boundary.capabilities.reads is Reads.CELL
     moved = len(entries.motion.rows) if entries.motion else 0
     cells = 4 * reads_cell + 12 * len(entries.inward) + 4 * moved
-    if "slip" in beside(case) and reads_cell and not boundary.mirrors:
+    if "slip" in wall_effects(case) and reads_cell and not boundary.mirrors:
         cells += 4 * (1 + len(entries.inward))
     given = value * entries.given.rows.shape[-1] * bool(entries.given.of_cells)  # else few rows
     an_entry = ENTRY_BYTES + START_BYTES * staged + AGAIN_BYTES * again

@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.codegen import beside
+from mpilbm.codegen import wall_effects
 from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue
 from mpilbm.links.boundary_links import EntryList
@@ -66,7 +66,7 @@ class MomentumExchange:
         self.exchanged = solver.device.allocate(2 * self._links_of_all, "float64")
         self.lists = Lists(solver, replace(geometry, lists=lists), chained=case.split, staged=True)
         self._more = {"walls": solver.device.upload(walls.bits)} if len(walls) else {}
-        if len(walls) and "slip" in beside(case):
+        if len(walls) and "slip" in wall_effects(case):
             self._more["slipped"] = self.lists.slipped(np.concatenate([e.cells for e in lists]))
         if case.split and self.lists.count:
             self.stress = solver.device.allocate(self.lists.once * self.parts, "float64")

@@ -126,7 +126,7 @@ def test_gaps_are_cells_between_two_solids(tmp_path, lattice):
         if not fluid[tuple(here)] or (staggered and sum(cell) % 2):
             continue
         for axis in range(D):
-            sides = [[c for c in case.lattice.beside if c[axis] * s > 0] for s in (-1, 1)]
+            sides = [[c for c in case.lattice.stencil if c[axis] * s > 0] for s in (-1, 1)]
             if not any(fluid[tuple(here + c)] for c in sides[0]) and not any(
                 fluid[tuple(here + c)] for c in sides[1]
             ):

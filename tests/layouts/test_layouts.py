@@ -277,8 +277,8 @@ def test_moments_hold_all_that_a_regularized_collision_leaves(lattice):
     given = symbols(" ".join(f"m_{k}" for k in range(number)))
     density, momentum, second = given[0], given[1 : 1 + lattice.D], given[1 + lattice.D :]
     f = moments.populations(lattice, density, momentum, second)
-    kept = layout.kept(lattice, 0, f, lambda density: 1 + density)
+    kept = layout.stored(lattice, 0, f, lambda density: 1 + density)
     assert [place for place, _ in kept] == [Place(k, HERE) for k in range(number)]
     stored = dict(kept)
-    found = layout.left(lattice, 0, lambda _, place: stored[place], lambda density: 1 + density)
+    found = layout.outgoing(lattice, 0, lambda _, place: stored[place], lambda density: 1 + density)
     assert all(simplify(a - b) == 0 for a, b in zip(found, f, strict=True))

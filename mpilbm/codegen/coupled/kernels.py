@@ -46,10 +46,10 @@ class CoupledKernels:
     def of_all(self, parity: int) -> list[KernelText]:
         """The kernels that read all fluids."""
         diagnostics = CoupledDiagnostics(self)
-        looking = [diagnostics.fields(parity), diagnostics.velocity(parity)]
+        diagnostic = [diagnostics.fields(parity), diagnostics.velocity(parity)]
         outputs = range(len(self.coupling.outputs(self.case)))
-        looking += [diagnostics.output(k, parity) for k in outputs]
-        return [self.show(parity), self.look(parity), *looking]
+        diagnostic += [diagnostics.output(k, parity) for k in outputs]
+        return [self.fields(parity), self.neighbour_fields(parity), *diagnostic]
 
     def once(self) -> list[KernelText]:
         """Kernels that are the same in all steps."""
@@ -63,59 +63,59 @@ class CoupledKernels:
         text = f"{self.lattice.name}, layout {self.layout.name}: {collision.__doc__}"
         kernel = KernelText("collide_stream", "cells", text, parity=parity, phase="collide")
         cell = CoupledCell(
-            self, kernel, lambda _: fluid.arriving(kernel, parity, fluid.pointer("in"))
+            self, kernel, lambda _: fluid.incoming(kernel, parity, fluid.pointer("in"))
         )
-        return fluid.leave(kernel, parity, self.coupling.collide(cell, k))
+        return fluid.store_step(kernel, parity, self.coupling.collide(cell, k))
 
     def begin(self, k: int, parity: int) -> KernelText:
         """Initial outgoing populations, from populations in equilibrium without a force."""
         text, fluid = f"{self.coupling.name}: what left before the first step", self.fluids[k]
         kernel = KernelText("begin", "cells", text, parity=parity)
-        others = self.left(kernel, parity)
+        others = self.outgoing(kernel, parity)
         cell = CoupledCell(
-            self, kernel, lambda n: fluid.left(kernel, parity) if n == k else others(n)
+            self, kernel, lambda n: fluid.outgoing(kernel, parity) if n == k else others(n)
         )
         before = (parity - 1) % self.layout.parities
-        fluid.keep(kernel, before, self.coupling.initial_populations(cell, k), "f")
+        fluid.store(kernel, before, self.coupling.initial_populations(cell, k), "f")
         return kernel
 
-    def show(self, parity: int) -> KernelText:
+    def fields(self, parity: int) -> KernelText:
         """All fields, from the incoming populations of the cell."""
         kernel = KernelText("show", "cells", self.coupling.__doc__, parity=parity)
 
-        def arriving(k):
+        def incoming(k):
             fluid = self.fluids[k]
             pointer = fluid.pointer("in") + OF.format(k)
-            return fluid.arriving(kernel, parity, pointer, f"f_{k}")
+            return fluid.incoming(kernel, parity, pointer, f"f_{k}")
 
-        return self._shown(kernel, arriving, self.names)
+        return self._fields_kernel(kernel, incoming, self.names)
 
-    def look(self, parity: int) -> KernelText:
+    def neighbour_fields(self, parity: int) -> KernelText:
         """The fields that neighbours read, from the outgoing populations of the cell."""
         kernel = KernelText("look", "cells", self.coupling.__doc__, parity=parity)
-        return self._shown(
-            kernel, self.left(kernel, parity), self.coupling.neighbour_fields(self.case)
+        return self._fields_kernel(
+            kernel, self.outgoing(kernel, parity), self.coupling.neighbour_fields(self.case)
         )
 
-    def _shown(self, kernel, populations, names) -> KernelText:
-        cell = CoupledCell(self, kernel, self._apart(kernel, populations))
+    def _fields_kernel(self, kernel, populations, names) -> KernelText:
+        cell = CoupledCell(self, kernel, self._with_number(kernel, populations))
         values = self.coupling.fields(cell)
         for name in names:
             slot = self.names.index(name)
             kernel.write("field", "real", self.grid, slot, HERE, values[name])
         return kernel
 
-    def left(self, kernel, parity: int):
+    def outgoing(self, kernel, parity: int):
         """A function of k: the outgoing populations of fluid k in the last step."""
 
         def populations(k):
             read = self.fluids[k].reader(kernel, f"f{OF.format(k)}", f"f_{k}")
-            return self.layout.left(self.lattice, parity, read, self.fluids[k].model.rest)
+            return self.layout.outgoing(self.lattice, parity, read, self.fluids[k].model.rest)
 
         return populations
 
     @staticmethod
-    def _apart(kernel, populations):
+    def _with_number(kernel, populations):
         """The same function, with reads recorded for a field with the fluid's number."""
 
         def read(k):
@@ -172,9 +172,9 @@ class CoupledDiagnostics(Diagnostics):
         self.grid = velocity_grid(self.lattice, 1, 1, 1, 1, len(self.jumps))
 
     def _cell(self, kernel, parity: int) -> CoupledCell:
-        return CoupledCell(self.kernels, kernel, self.kernels.left(kernel, parity))
+        return CoupledCell(self.kernels, kernel, self.kernels.outgoing(kernel, parity))
 
-    def seen(self, kernel, parity):
+    def macroscopic(self, kernel, parity: int):
         """density, rho, u and momentum of the mixture."""
         cell = self._cell(kernel, parity)
         density, rho, momentum = self.coupling.mixture(cell)
@@ -185,7 +185,7 @@ class CoupledDiagnostics(Diagnostics):
         self.cell = cell
         return density, rho, u, momentum
 
-    def velocity(self, parity):
+    def velocity(self, parity: int):
         """Also the mass of each fluid and, after the velocity, the order parameters."""
         kernel = super().velocity(parity)
         if self.coupling.masses(self.kernels.case):
@@ -209,7 +209,7 @@ class CoupledDiagnostics(Diagnostics):
             kernel.add(sqrt(dot(slope, slope)), FLUID)
         return kernel
 
-    def output(self, k: int, parity):
+    def output(self, k: int, parity: int):
         """Field k of the coupling's own outputs; 0 in solids."""
         kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__, parity)
         self._solid(kernel)

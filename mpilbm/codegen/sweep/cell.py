@@ -13,6 +13,7 @@ from mpilbm.codegen.printer import c_text, symbol
 from mpilbm.layouts import moments
 from mpilbm.physics import hermite
 from mpilbm.physics.algebra import pairs
+from mpilbm.physics.lattices import Lattice
 
 
 def chain(terms: list[str]) -> str:
@@ -51,7 +52,7 @@ def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
     return lines
 
 
-def _population(lattice, i: int) -> list[str]:
+def _population(lattice: Lattice, i: int) -> list[str]:
     """Lines that end with f_i; lines that several populations share come first."""
     w, c, cs2 = lattice.w[i], lattice.c[i], lattice.cs2
     forward = c if c >= tuple(-a for a in c) else tuple(-a for a in c)
@@ -106,12 +107,12 @@ def collision_lines(model: Model) -> list[str]:
             names = {name: symbol(name) for name in value.numbers}
             names |= {axis: symbol(f"cell_{axis}") for axis in value.coordinates}
             lines.append(f"const real {value.name} = {c_text(value.expression(names))};")
-    for a in axes:
-        momentum = f"fma(R(0.5), scaled_{a}, sum_{a})" if model.half else f"sum_{a}"
+    for axis in axes:
+        momentum = f"fma(R(0.5), scaled_{axis}, sum_{axis})" if model.half else f"sum_{axis}"
         if model.forcing:
-            lines.append(f"const real scaled_{a} = force_{a} * (R(1) / UNIT);")
-        lines.append(f"const real j_{a} = {momentum};")
-        lines.append(f"const real u_{a} = j_{a} * inverse, v_{a} = u_{a} * UNIT;")
+            lines.append(f"const real scaled_{axis} = force_{axis} * (R(1) / UNIT);")
+        lines.append(f"const real j_{axis} = {momentum};")
+        lines.append(f"const real u_{axis} = j_{axis} * inverse, v_{axis} = u_{axis} * UNIT;")
     for a, b in tensor:
         name = axes[a] + axes[b]
         second = f"fma({_number(-lattice.cs2)}, density, sum_{name})" if a == b else f"sum_{name}"

@@ -18,6 +18,7 @@ from mpilbm.codegen.sweep.cell import (
 from mpilbm.codegen.sweep.walls import FACES, bounce, clear
 from mpilbm.layouts import moments
 from mpilbm.physics.algebra import pairs
+from mpilbm.physics.lattices import Lattice
 
 
 def sweep_text(model: Model, kernel) -> str:
@@ -50,7 +51,7 @@ def sweep_text(model: Model, kernel) -> str:
     return "\n".join([*lines, packets + copies, "", walls + arithmetic, "", frame])
 
 
-def sweep_sizes(lattice) -> SweepSizes:
+def sweep_sizes(lattice: Lattice) -> SweepSizes:
     """The sizes that the launcher of the sweep needs."""
     parts = Parts(lattice)
     reach = int(any(lattice.offset(i)[1] for i in range(lattice.Q)))
@@ -83,7 +84,7 @@ class Parts:
     components of c_i, named by the axes. The sums of a part are those of the axes within the plane.
     """
 
-    def __init__(self, lattice):
+    def __init__(self, lattice: Lattice):
         self.lattice = lattice
         axes = "xyz"[: lattice.D]
         self.sums = ["", *axes, *(axes[a] + axes[b] for a, b in pairs(lattice.D))]

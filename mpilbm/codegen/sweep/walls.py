@@ -4,6 +4,7 @@ from sympy import sympify
 
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.sweep.cell import chain, function
+from mpilbm.physics.lattices import Lattice
 
 # Faces of the box in the order of box_walls: where (plane, row, x) offsets come in through them.
 FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
@@ -55,7 +56,7 @@ def _left(parts, i: int) -> str:
     return f"(c == {last} ? {here} : f[{last}][{i}])"
 
 
-def _moved(lattice, face: int, entering: list[int]) -> list[str]:
+def _moved(lattice: Lattice, face: int, entering: list[int]) -> list[str]:
     """C lines that add the effect of a wall's motion."""
     axes = "xyz"[: lattice.D]
     lines = [f"if (walls->moving & {1 << face}) {{"]
@@ -83,7 +84,7 @@ def clear(parts) -> str:
     return function("clear(int faces, real* f)", lines)
 
 
-def _entering(lattice, face: int) -> list[int]:
+def _entering(lattice: Lattice, face: int) -> list[int]:
     """Directions that come in through a face."""
     axis, sign = FACES[face]
     return [i for i in range(lattice.Q) if lattice.offset(i)[axis] == sign]

@@ -4,6 +4,9 @@ Imports only `registry` and lower layers. To add a closure, write one file with 
 `Closure` and `@register("closures", name)` that defines `arguments`, `omega` and `viscosity`.
 """
 
+from typing import Any
+
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters
 
 
@@ -15,11 +18,11 @@ class Closure(Parameters):
     kernel only through `arguments`, so another value needs no other kernel.
     """
 
-    def arguments(self, lattice) -> dict[str, float]:
+    def arguments(self, lattice: Lattice) -> dict[str, float]:
         """Numbers that the kernel receives in addition to the rates of the collision, by name."""
         raise NotImplementedError
 
-    def omega(self, lattice, stress, rho, omega, let, **arguments):
+    def omega(self, lattice: Lattice, stress, rho, omega, let, *_: Any, **arguments: Any) -> Any:
         """The relaxation rate of the shear stress in a cell.
 
             stress_ab = sum_i c_ia c_ib (f_i - feq_i + F_i / 2), without its trace
@@ -32,7 +35,7 @@ class Closure(Parameters):
         """
         raise NotImplementedError
 
-    def viscosity(self, lattice, strain):
+    def viscosity(self, lattice: Lattice, strain):
         """The eddy viscosity in lattice units, in cells with a known rate of strain.
 
         `strain`: {(a, b): S_ab} with a <= b, arrays over cells; the trace is included.

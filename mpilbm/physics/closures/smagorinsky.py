@@ -6,6 +6,7 @@ from math import sqrt
 from pydantic import Field
 
 from mpilbm.physics.closures import Closure
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -26,18 +27,18 @@ class Smagorinsky(Closure):
 
     constant: float = Field(0.1, gt=0, description="C_S; 0.1 to 0.2 is usual")
 
-    def arguments(self, lattice):
+    def arguments(self, lattice: Lattice) -> dict[str, float]:
         """The factor of |stress| / rho: 2 sqrt(2) constant^2 / cs4."""
         return {"eddy": 2 * sqrt(2) * self.constant**2 / float(lattice.cs2) ** 2}
 
-    def omega(self, lattice, stress, rho, omega, let, eddy):
+    def omega(self, lattice: Lattice, stress, rho, omega, let, eddy):
         """1 / tau, by the closed form above."""
         squares = sum((1 if a == b else 2) * value**2 for (a, b), value in stress.items())
         size = let("stress_size", squares ** Fraction(1, 2))
         ratio = (1 + (1 + eddy * omega**2 * size / rho) ** Fraction(1, 2)) / 2
         return let("omega_local", omega / ratio)
 
-    def viscosity(self, lattice, strain):
+    def viscosity(self, lattice: Lattice, strain):
         """nu_t = constant^2 |S|."""
         mean = sum(S for (a, b), S in strain.items() if a == b) / lattice.D
         squares = (((S - mean) if a == b else 2**0.5 * S) ** 2 for (a, b), S in strain.items())

@@ -5,13 +5,15 @@ operator, write one file with a class derived from `Collision` and `@register("c
 that defines `rates` and `relax`, or `collide` where it is not linear.
 """
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from mpilbm.choice import choice
+from mpilbm.choice import Choice
 from mpilbm.formulas.functions import unnamed
+from mpilbm.physics.closures import Closure
 from mpilbm.physics.equilibria import Equilibrium
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters, find, make, names
 
 
@@ -24,14 +26,14 @@ class Collision(Parameters):
     form overrides `collide` and sets `linear = False`.
     """
 
-    equilibrium: choice("equilibria") = Field(
+    equilibrium: Annotated[Any, Choice("equilibria")] = Field(
         None, description="equilibrium distribution; none: the usual one of this collision"
     )
-    closure: choice("closures") = Field(None, description="subgrid model; none: direct simulation")
-
-    shear_rate: ClassVar[str | None] = (
-        None  # rate that a closure changes per cell; None: no closure
+    closure: Annotated[Closure | None, Choice("closures")] = Field(
+        None, description="subgrid model; none: direct simulation"
     )
+
+    shear_rate: ClassVar[str | None] = None  # rate that a closure changes; None: no closures
     numbers: ClassVar[tuple[str, ...]] = ()  # fields that reach kernels as arguments
     second_order: ClassVar[bool] = False  # f* has no moments above the second order
     needs_isotropy: ClassVar[int] = 4
@@ -49,9 +51,8 @@ class Collision(Parameters):
     def structure(self) -> dict:
         """Everything that changes the kernel text: all fields except the arguments of kernels."""
         fields = self.model_dump(exclude={*self.numbers, "equilibrium", "closure"})
-        parts = {"equilibrium": self.equilibrium.model_dump()}
-        parts["closure"] = self.closure and self.closure.name
-        return fields | parts
+        closure = self.closure and self.closure.name
+        return fields | {"equilibrium": self.equilibrium.model_dump(), "closure": closure}
 
     def problems(self, case) -> list[str]:
         """Errors: a lattice, equilibrium, closure or force that the operator does not support."""
@@ -85,11 +86,11 @@ class Collision(Parameters):
             if self.forces and force and force.name not in self.forces
         ]
 
-    def rates(self, nu: float, lattice) -> dict[str, float]:
+    def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """Relaxation rates by name; `nu` is the kinematic viscosity in lattice units."""
         raise NotImplementedError
 
-    def arguments(self, nu: float, lattice) -> dict[str, float]:
+    def arguments(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """All numbers that the kernel receives: the rates, and the numbers of the closure."""
         closed = self.closure.arguments(lattice) if self.closure else {}
         return self.rates(nu, lattice) | closed
@@ -101,11 +102,11 @@ class Collision(Parameters):
         """
         return rates | {self.shear_rate: omega}
 
-    def relax(self, lattice, d, **rates) -> list:
+    def relax(self, lattice: Lattice, d, *_: Any, **rates: Any) -> list:
         """R(d): Q expressions that the collision subtracts, from Q deviations d = f - feq + F/2."""
         raise NotImplementedError
 
-    def feq(self, lattice, density, rho, u) -> list:
+    def feq(self, lattice: Lattice, density, rho, u) -> list:
         """Q expressions of the equilibrium towards which this collision relaxes."""
         equilibrium: Equilibrium = self.equilibrium
         return equilibrium.feq(lattice, density, rho, u)
@@ -114,7 +115,7 @@ class Collision(Parameters):
         """D expressions of the velocity u; `momentum` is per volume."""
         return self.equilibrium.velocity(momentum, rho)
 
-    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
+    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
         """Q post-collision populations f* from Q populations f.
 
         density  sum of the stored populations, see Equilibrium

@@ -1,6 +1,7 @@
 """Relaxation of all populations with one rate."""
 
 from mpilbm.physics.collisions import Collision
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -13,10 +14,10 @@ class BGK(Collision):
 
     shear_rate = "omega"
 
-    def rates(self, nu, lattice):
+    def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """`omega` from the viscosity."""
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
 
-    def relax(self, lattice, d, omega):
+    def relax(self, lattice: Lattice, d, omega) -> list:
         """omega d_i."""
         return [omega * d_i for d_i in d]

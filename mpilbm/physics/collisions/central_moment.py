@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 HIGHER = {3: "omega_third", 4: "omega_fourth", 5: "omega_fifth", 6: "omega_sixth"}
@@ -35,7 +36,7 @@ class CentralMoment(InFrame):
     numbers = ("omega_bulk", *HIGHER.values())
     lattices = ("D2Q9", "D3Q27")
 
-    def problems(self, case):
+    def problems(self, case) -> list[str]:
         """Also refuses rates of orders that the lattice does not have."""
         D = case.lattice.D
         return super().problems(case) + [
@@ -45,7 +46,7 @@ class CentralMoment(InFrame):
             if order > 2 * D and getattr(self, name) != 1
         ]
 
-    def relaxed_populations(self, lattice, f, density, rho, u, rates, let):
+    def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
         """k are deviations from those at rest, so that `density` is in their equilibrium."""
         sigma = lattice.cs2 if self.basis == "hermite" else 0
         frame = Frame(lattice, density, rho, u, let, sigma)

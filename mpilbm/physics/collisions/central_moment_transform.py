@@ -3,8 +3,10 @@
 from fractions import Fraction
 from itertools import product
 from math import prod
+from typing import Any
 
 from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.physics.lattices import Lattice
 
 CS2 = Fraction(1, 3)
 ALONG = (-1, 0, 1)  # the velocity components along an axis
@@ -32,12 +34,12 @@ class InFrame(Collision):
         """Also the names of the rates that are 1."""
         return super().structure() | {"one": [n for n in self.numbers if getattr(self, n) == 1]}
 
-    def rates(self, nu, lattice):
+    def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """`omega` from the viscosity, and the rates other than 1."""
         others = {name: getattr(self, name) for name in self.numbers if getattr(self, name) != 1}
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)} | others
 
-    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
+    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
         """Add half of the force term, relax, and add the other half."""
         rates = dict.fromkeys(self.numbers, Fraction(1)) | rates
         if source is None:
@@ -46,7 +48,7 @@ class InFrame(Collision):
         left = self.relaxed_populations(lattice, f, density, rho, u, rates, let)
         return [a + F / 2 for a, F in zip(left, source, strict=True)]
 
-    def relaxed_populations(self, lattice, f, density, rho, u, rates, let) -> list:
+    def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
         """Q post-collision populations of Q populations f with momentum rho u, without force."""
         raise NotImplementedError
 
@@ -60,7 +62,7 @@ class Frame:
     `let` as in Collision.collide. [Geier et al. 2015, Comput. Math. Appl. 70, 507, appendix]
     """
 
-    def __init__(self, lattice, density, rho, u, let, sigma=CS2):
+    def __init__(self, lattice: Lattice, density, rho, u, let, sigma=CS2):
         self.u, self.rest, self.sigma, self._let = u, let("rest", rho - density), sigma, let
         self.c, self.axes = lattice.c, range(lattice.D)
         self.of_rest = (1, 0, CS2 - sigma)  # moments of orders 0, 1, 2 of the weights along an axis
@@ -69,7 +71,7 @@ class Frame:
         """The moments of Q populations, by their orders (n_x, n_y, …)."""
         values = dict(zip(self.c, f, strict=True))
         for axis in reversed(self.axes):
-            done = {}
+            done: dict[tuple[int, ...], Any] = {}
             for before, after, rest in self._lines(axis):
                 line = [values[*before, c, *after] for c in ALONG]
                 names = [_name("k", before, n, after) for n in ("both", "odd", 0, 1, 2)]
@@ -82,7 +84,7 @@ class Frame:
         """The Q populations with these moments; moments that are not given are zero."""
         values = {n: moments.get(n, 0) for n in product(range(3), repeat=len(self.axes))}
         for axis in self.axes:
-            done = {}
+            done: dict[tuple[int, ...], Any] = {}
             for before, after, rest in self._lines(axis):
                 line = [values[*before, n, *after] for n in range(3)]
                 names = [_name("s", before, n, after) for n in ("both", "odd", -1, 0, 1)]

@@ -7,6 +7,7 @@ from math import factorial, prod
 from pydantic import Field
 
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label, split
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 GROUPS = (  # (orders of cumulants, number k of omega_k of their differences, of their mean)
@@ -54,7 +55,7 @@ class Cumulant(InFrame):
     numbers = tuple(f"omega_{k}" for k in range(2, 11))
     lattices = ("D3Q27",)
 
-    def relaxed_populations(self, lattice, f, density, rho, u, rates, let):
+    def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
         """Relax the cumulants of the central Hermite moments k.
 
         The cumulants of k are those of f minus those of a Maxwellian. They and all their terms are
@@ -109,7 +110,7 @@ def _partitions(n: tuple) -> dict:
     zero.
     """
     elements = [axis for axis, order in enumerate(n) for _ in range(order)]
-    found = Counter()
+    found: Counter[tuple] = Counter()
     for blocks in _all_partitions(elements):
         if len(blocks) > 1 and min(map(len, blocks)) > 1:
             orders = sorted(tuple(block.count(axis) for axis in range(3)) for block in blocks)

@@ -7,6 +7,7 @@ from mpilbm.formulas.functions import largest, log2, smallest, where
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.equilibria.entropic import Entropic as Minimiser
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 SMALL = Fraction(1, 40)  # largest |f - feq| / f for which alpha comes from its series
@@ -34,11 +35,11 @@ class Entropic(Collision):
     forces = ("exact_difference",)
     lattices = Minimiser.lattices
 
-    def rates(self, nu, lattice):
+    def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
-    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
+    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
         """f - alpha beta (f - feq); `source` is None, since inside forces are refused."""
         rest = let("rest", rho - density)
         d = [a - b for a, b in zip(f, self.feq(lattice, density, rho, u), strict=True)]

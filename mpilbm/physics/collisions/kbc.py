@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 from mpilbm.formulas.functions import largest, quotient, unnamed
 from mpilbm.physics.algebra import dot, expanded, pairs
@@ -9,6 +10,7 @@ from mpilbm.physics.collisions import Collision
 from mpilbm.physics.collisions.central_moment_transform import label
 from mpilbm.physics.collisions.entropic import TINY
 from mpilbm.physics.equilibria.entropic import excess, product
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -27,11 +29,11 @@ class KBC(Collision):
     linear = False
     lattices = ("D2Q9", "D3Q27")
 
-    def rates(self, nu, lattice):
+    def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """beta = 1 / (2 nu / cs2 + 1)."""
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
-    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
+    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
         """f + F - beta (2 s + gamma h), s + h = f - feq + F/2."""
         F, e = source or [0] * lattice.Q, excess(u, let)
         s, g = shear(lattice, f, rho, u, F, e, let), product(lattice, u, e)
@@ -43,11 +45,11 @@ class KBC(Collision):
         ratio = let("ratio", _ratio(lattice, s, h, g, let))
         once = let("once", 1 - (2 * rates["beta"] - 1) * ratio)  # beta gamma
         twice = {n: let(label("twice", n), 2 * rates["beta"] * value) for n, value in s.items()}
-        parts = zip(f, F, spread(lattice, twice), h, strict=True)
-        return [a + F_i - b - once * c for a, F_i, b, c in parts]
+        changed = zip(f, F, spread(lattice, twice), h, strict=True)
+        return [a + F_i - b - once * c for a, F_i, b, c in changed]
 
 
-def _ratio(lattice, s: dict, h, g, let):
+def _ratio(lattice: Lattice, s: dict, h, g, let):
     """<s|h> / <h|h>, without a division by feq_i = w_i rho (1 + g_i).
 
     feq_i is a product over the axes, in which (1 + g_i) (1 + g_opp(i)) is the same for all i:
@@ -60,12 +62,12 @@ def _ratio(lattice, s: dict, h, g, let):
         if axes(c) in s:
             sums[axes(c)] += sign(c) * over_i
     hh = [let(f"hh_{k}", value) / w for k, (w, value) in enumerate(squares.items())]
-    w = {axes(c): w for c, w in zip(lattice.c, lattice.w, strict=True)}
-    sh = [let(label("sh", n), s[n] * value) / w[n] for n, value in sums.items()]
+    weights = {axes(c): w for c, w in zip(lattice.c, lattice.w, strict=True)}
+    sh = [let(label("sh", n), s[n] * value) / weights[n] for n, value in sums.items()]
     return quotient(sum(sh), largest(sum(hh), TINY))
 
 
-def shear(lattice, f, rho, u, F, e, let) -> dict:
+def shear(lattice: Lattice, f, rho, u, F, e, let) -> dict:
     """{axes of c: s_i times `sign`}: the part of f - feq + F/2 with its shear stress alone.
 
     s has the moments c_a c_b and c_a^2 - c^2 / D of f - feq + F/2 and no others. Those of feq are
@@ -79,12 +81,12 @@ def shear(lattice, f, rho, u, F, e, let) -> dict:
         p[a, b] = let(label("p", (a, b)), dot(cc, f) + pushed - rho * flux)
     diagonal = [p.pop((a, a)) for a in range(lattice.D)]
     mean = let("p_mean", sum(diagonal) * Fraction(1, lattice.D))
-    s = {(a,): (value - mean) / 2 for a, value in enumerate(diagonal)}
+    s: dict[tuple[int, ...], Any] = {(a,): (value - mean) / 2 for a, value in enumerate(diagonal)}
     s |= {n: value / 4 for n, value in p.items()}
     return {n: let(label("s", n), value) for n, value in s.items()}
 
 
-def spread(lattice, s: dict) -> list:
+def spread(lattice: Lattice, s: dict) -> list:
     """The Q populations s_i of `shear`."""
     return [sign(c) * s.get(axes(c), 0) for c in lattice.c]
 

@@ -1,11 +1,13 @@
 """Relaxation of each group of moments with its own rate."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from pydantic import Field
 
 from mpilbm.physics.algebra import dot, expanded
 from mpilbm.physics.collisions import Collision, unnamed
+from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.lattices.basis import basis
 from mpilbm.registry import register
 
@@ -20,7 +22,8 @@ def flux_rate(s_nu: float) -> float:
     return min(1.9, 4 * s_nu / (s_nu + 2))
 
 
-DEFAULTS = {  # rates by lattice; None: s_nu; a function: of s_nu
+Default = float | Callable[[float], float] | None
+DEFAULTS: dict[str, dict[str, Default]] = {  # rates by lattice; None: s_nu; a function: of s_nu
     "D2Q9": {"s_e": 1.64, "s_eps": 1.54, "s_q": flux_rate},  # [Lallemand & Luo 2000]
     "D3Q13": {"s_e": 1.0, "s_m": 1.0},  # [Tölke & Krafczyk 2008]
     "D3Q15": {"s_e": 1.6, "s_eps": 1.2, "s_q": 1.6, "s_xyz": 1.2},  # [d'Humières et al. 2002]
@@ -72,16 +75,16 @@ class MRT(Collision):
     lattices = tuple(DEFAULTS)
     needs_isotropy = 2
 
-    def problems(self, case):
+    def problems(self, case) -> list[str]:
         """Also refuses rates of moments that the lattice does not have."""
-        found, allowed = super().problems(case), DEFAULTS.get(case.lattice.name, self.numbers)
-        return found + [
+        allowed = tuple(DEFAULTS.get(case.lattice.name, self.numbers))
+        return super().problems(case) + [
             f"{name}: {case.lattice.name} has no such moments; allowed: {', '.join(allowed)}"
             for name in self.numbers
             if getattr(self, name) is not None and name not in allowed
         ]
 
-    def rates(self, nu, lattice):
+    def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """The shear rate from the viscosity; the others as given, or the defaults."""
         shear = lattice.moment(
             0, 0, 1, 1
@@ -96,13 +99,13 @@ class MRT(Collision):
             rates[name] = next(s for s in known if s is not None)
         return rates
 
-    def relax(self, lattice, d, **rates):
+    def relax(self, lattice: Lattice, d, **rates) -> list:
         """M^-1 S M d."""
         m = basis(lattice.c).moments(d)
         s = {name: rates.get(rate_of(name, rates), 0) for name in m}
         return basis(lattice.c).populations({name: s[name] * m[name] for name in m})
 
-    def collide(self, lattice, f, density, rho, u, source, rates, let=unnamed):
+    def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
         """f* = f + M^-1 (M F - S (M f - M feq + M F/2)), with M feq and M F multiplied out."""
         base, feq = basis(lattice.c), self.feq(lattice, density, rho, u)
         m, change = base.moments(f, let), {}

@@ -3,6 +3,7 @@
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
 from mpilbm.physics.equilibria.hermite import squares_and_others, third_order
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -19,7 +20,7 @@ class RecursiveRegularized(InFrame):
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
-    def relaxed_populations(self, lattice, f, density, rho, u, rates, let):
+    def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
         """With central moments on D2Q9 and D3Q27, directly on D3Q19."""
         kept = 1 - rates["omega"]
         if lattice.Q < 3**lattice.D:
@@ -29,18 +30,18 @@ class RecursiveRegularized(InFrame):
         left = {n: frame.named(label("kept", n), kept * k) for n, k in second.items()}
         return frame.populations({(0,) * lattice.D: density} | left)
 
-    def _to_third_order(self, lattice, f, density, rho, u, kept, let) -> list:
+    def _to_third_order(self, lattice: Lattice, f, density, rho, u, kept, let) -> list:
         A = {}
         for a, b in pairs(lattice.D):
             rest = lattice.cs2 * density if a == b else 0
             second = dot([c[a] * c[b] for c in lattice.c], f) - rest - rho * u[a] * u[b]
             A[a, b] = A[b, a] = let(label("kept", (a, b)), kept * second)
-        cubes = {
+        thirds = {
             (b, a): let(label("kept", (b, b, a)), u[a] * A[b, b] + 2 * u[b] * A[a, b])
             for b, a in squares_and_others(lattice)
         }
         left = []
-        cubes = third_order(lattice, cubes)
+        cubes = third_order(lattice, thirds)
         for feq, w, c, cube in zip(
             self.feq(lattice, density, rho, u), lattice.w, lattice.c, cubes, strict=True
         ):

@@ -2,6 +2,7 @@
 
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.collisions import Collision
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -17,11 +18,11 @@ class Regularized(Collision):
     second_order = True
     shear_rate = "omega"
 
-    def rates(self, nu, lattice):
+    def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """`omega` from the viscosity."""
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
 
-    def relax(self, lattice, d, omega):
+    def relax(self, lattice: Lattice, d, omega) -> list:
         """d_i minus the part (1 - omega) of its second moments that remains."""
         axes = range(lattice.D)
         kept = {(a, b): (1 - omega) * self._second(lattice, d, a, b) for a in axes for b in axes}
@@ -32,6 +33,6 @@ class Regularized(Collision):
             relaxed.append(d_i - dot(factors, kept.values()))
         return relaxed
 
-    def _second(self, lattice, d, a: int, b: int):
+    def _second(self, lattice: Lattice, d, a: int, b: int):
         """sum_i Q_i,ab d_i; d has no density, so the term cs2 delta_ab is zero."""
         return dot([c[a] * c[b] for c in lattice.c], d)

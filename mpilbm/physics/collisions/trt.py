@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from mpilbm.physics.collisions import Collision
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -22,12 +23,12 @@ class TRT(Collision):
     shear_rate = "omega_plus"
     numbers = ("magic",)
 
-    def rates(self, nu, lattice):
+    def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """omega_plus from the viscosity, omega_minus from the magic parameter."""
         even = nu / float(lattice.cs2)
         return {"omega_plus": 1 / (even + 0.5), "omega_minus": 1 / (self.magic / even + 0.5)}
 
-    def local_rates(self, rates, omega):
+    def local_rates(self, rates, omega) -> dict:
         """Keeps the magic parameter, so that walls stay half-way whatever the closure computes."""
         plus, minus = rates.values()
         magic, even = (2 - plus) * (2 - minus), 2 - omega  # 4 plus minus magic, 2 omega even
@@ -36,7 +37,7 @@ class TRT(Collision):
             "omega_minus": 2 * even * plus * minus / (omega * magic + even * plus * minus),
         }
 
-    def relax(self, lattice, d, omega_plus, omega_minus):
+    def relax(self, lattice: Lattice, d, omega_plus, omega_minus) -> list:
         """The even and the odd part of each pair of opposite directions, relaxed separately."""
         relaxed = list(d)
         for i, j in enumerate(lattice.opp):

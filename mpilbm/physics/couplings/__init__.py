@@ -6,6 +6,7 @@ coupling, write one file with a class derived from `Coupling` and `@register("co
 
 from typing import ClassVar
 
+from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.registry import Parameters, find, names
 
@@ -79,9 +80,9 @@ class Coupling(Parameters):
         """Names of further fields in snapshots, in addition to rho and u."""
         return ()
 
-    def output(self, cell) -> dict:
+    def output(self, cell) -> list:
         """Expressions of these fields, from the post-collision populations."""
-        return {}
+        return []
 
     def offsets(self, case) -> tuple[bool, ...]:
         """Whether the populations of each fluid are stored as deviations from rho = 1."""
@@ -170,7 +171,7 @@ def _reads_cell(boundary) -> bool:
     return boundary.declares.reads is Reads.CELL
 
 
-def solids(case) -> list[tuple[str, object]]:
+def solids(case) -> list[tuple[str, Boundary]]:
     """(key path, boundary) of the boundaries of all faces and bodies."""
     faces = [(f"boundary.{index}", each) for index, each in enumerate(case.boundaries)]
     return faces + [(f"body.{body.label}.boundary", body.boundary) for body in case.bodies]

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.couplings import Coupling, solids
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import make, register
 from mpilbm.units import tau_from_viscosity
 
@@ -56,27 +57,27 @@ class FreeEnergy(Coupling):
         """Only the name: all parameters are arguments of kernels."""
         return {"name": self.name}
 
-    def offsets(self, case):
+    def offsets(self, case) -> tuple[bool, ...]:
         """No offset for phi, whose values are around 1 and -1."""
         return case.precision.offset, False
 
-    def masses(self, case):
+    def masses(self, case) -> dict[str, float]:
         """(rho + phi) / 2 and (rho - phi) / 2."""
         return {f"mass_{fluid.label}": self.rest(case) / 2 for fluid in case.fluids}
 
-    def mass(self, cell):
+    def mass(self, cell) -> list:
         """(rho + phi) / 2 and (rho - phi) / 2."""
         return [(cell.density(0) + sign * cell.density(1)) / 2 for sign in (1, -1)]
 
-    def neighbour_fields(self, case):
+    def neighbour_fields(self, case) -> tuple[str, ...]:
         """The order parameter phi."""
         return ("phi",)
 
-    def local_fields(self, case):
+    def local_fields(self, case) -> tuple[str, ...]:
         """The velocity, which is no longer known once the first lattice has collided."""
         return tuple(f"velocity_{axis}" for axis in "xyz"[: case.lattice.D])
 
-    def numbers(self, case):
+    def numbers(self, case) -> dict[str, float]:
         """a, kappa, gamma and the relaxation parameters."""
         taus = [tau_from_viscosity(fluid.viscosity, case.lattice.cs2) for fluid in case.fluids]
         found = {"a": self.a, "kappa": self.kappa, "gamma": self.gamma}
@@ -91,7 +92,7 @@ class FreeEnergy(Coupling):
         both = zip(cell.external_force(0), cell.external_force(1), strict=True)
         return [(1 + phi) * one / 2 + (1 - phi) * other / 2 for one, other in both]
 
-    def fields(self, cell):
+    def fields(self, cell) -> dict:
         """phi, and the velocity of the first lattice."""
         phi, rho = cell.rho(1), cell.rho(0)
         F = self.force_on(cell, phi)
@@ -105,7 +106,7 @@ class FreeEnergy(Coupling):
         a = cell.number("a")
         return a * (phi**3 - phi), a * (3 * phi**4 / 4 - phi**2 / 2)
 
-    def collide(self, cell, k):
+    def collide(self, cell, k) -> list:
         """First lattice: with the stress of phi. Second lattice: with the chemical potential."""
         phi, kappa = cell.here("phi"), cell.number("kappa")
         u = [cell.here(f"velocity_{axis}") for axis in cell.axes]
@@ -122,7 +123,7 @@ class FreeEnergy(Coupling):
         feq = [f + kappa * g for f, g in zip(feq, pull, strict=True)]
         return cell.relaxed(0, feq, {"omega": omega}, u, self.force_on(cell, phi))
 
-    def initial_populations(self, cell, k):
+    def initial_populations(self, cell, k) -> list:
         """Equilibrium without terms in derivatives of phi; includes half of the force."""
         first = k == 0
         both = zip(cell.momentum(0), cell.momentum(1), strict=True) if first else ()
@@ -139,35 +140,35 @@ class FreeEnergy(Coupling):
         directions = zip(feq, cell.lattice.w, cell.lattice.c, strict=True)
         return [f + w * dot(c, push) / cell.cs2 for f, w, c in directions]
 
-    def mixture(self, cell):
+    def mixture(self, cell) -> tuple:
         """Density, rho and momentum of the first lattice."""
         F = self.force_on(cell, cell.rho(1))
         momentum = [j - F_a / 2 for j, F_a in zip(cell.momentum(0), F, strict=True)]
         return cell.density(0), cell.rho(0), momentum
 
-    def outputs(self, case):
+    def outputs(self, case) -> tuple[str, ...]:
         """phi and the pressure p_0."""
         return "phi", "pressure"
 
-    def output(self, cell):
+    def output(self, cell) -> list:
         """phi and p_0."""
         phi = cell.rho(1)
         return [phi, cell.cs2 * cell.rho(0) + self.bulk(cell, phi)[1]]
 
-    def jumps(self, case):
+    def jumps(self, case) -> tuple[float | None, ...]:
         """2, from phi = -1 to phi = 1."""
         return (2.0,)
 
-    def order_parameters(self, cell):
+    def order_parameters(self, cell) -> list:
         """The order parameter phi."""
         return [cell.rho(1)]
 
-    def wall(self, case, wetting):
+    def wall(self, case, wetting) -> dict[str, tuple[float, float]]:
         """The mean of phi around, plus h / kappa for a contact angle."""
         angle = (wetting or {}).get("angle", 90.0)
         return {"phi": (1.0, wetting_potential(angle) * sqrt(self.a / (2 * self.kappa)))}
 
-    def problems(self, case):
+    def problems(self, case) -> list[str]:
         """Errors: collisions other than bgk, forces outside the collision, contact angles."""
         found = super().problems(case)
         for fluid in case.fluids:
@@ -185,7 +186,7 @@ class FreeEnergy(Coupling):
                              f"'{case.fluids[0].label}' at the wall in degrees")  # fmt: skip
         return found
 
-    def warnings(self, case):
+    def warnings(self, case) -> list[str]:
         """Warnings: unresolved interfaces, unstable phi, viscosities too low for kappa."""
         width, found = sqrt(2 * self.kappa / self.a), []
         if width < RESOLVED:
@@ -214,7 +215,7 @@ LEAST = 0.5
 RESOLVED = 1.9
 
 
-def stiffest(lattice) -> float:
+def stiffest(lattice: Lattice) -> float:
     """The largest eigenvalue lambda of minus the Laplacian.
 
     It belongs to waves that change sign from cell to cell. At tau_phi = 1 the second lattice
@@ -226,7 +227,7 @@ def stiffest(lattice) -> float:
     return float(max(4 * sum(one) / lattice.cs2 for one in each))
 
 
-def moved(lattice, density, rho, u, extra) -> list:
+def moved(lattice: Lattice, density, rho, u, extra) -> list:
     """Q expressions with the moments density, rho u and (cs2 density + extra) 1 + rho u u.
 
     `density` is the stored one; the rest population is density minus the others.
@@ -239,7 +240,7 @@ def moved(lattice, density, rho, u, extra) -> list:
     return [density - sum(f[1:]), *f[1:]]
 
 
-def stressed(lattice, slope) -> list:
+def stressed(lattice: Lattice, slope) -> list:
     """Q expressions with the second moments g g - g.g 1 / 2 of a gradient g, and no lower moments.
 
     With the weights w_i^ab of Pooley & Furtado 2008 on D2Q9 and D3Q19, which give the smallest

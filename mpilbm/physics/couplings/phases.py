@@ -49,15 +49,16 @@ def extremes(case) -> np.ndarray | None:
     if any(fluid.initial.file for fluid in case.fluids):
         return None
     size = case.domain.size
-    values = dict(zip(("nx", "ny", "nz"), map(float, size), strict=False)) | {"t": 0.0}
+    values: dict[str, float | np.ndarray] = {"t": 0.0}
+    values |= zip(("nx", "ny", "nz"), map(float, size), strict=False)
     for axis, (name, n) in enumerate(zip("xyz", size, strict=False)):
         cells = np.unique(np.linspace(0, n - 1, min(n, SAMPLES)).astype(int)) + 0.5
         values[name] = cells.reshape([-1 if a == axis else 1 for a in range(len(size))])
-    rho = [
+    formulas = [
         Formula(str(fluid.initial.rho), names_in(len(size))).evaluate(**values)
         for fluid in case.fluids
     ]
-    rho = np.stack([each.ravel() for each in np.broadcast_arrays(*rho)])
+    rho = np.stack([each.ravel() for each in np.broadcast_arrays(*formulas)])
     found = rho[:, [rho[0].argmin(), rho[0].argmax()]].T
     return found if np.isfinite(found).all() and found.min() > 0 else None
 

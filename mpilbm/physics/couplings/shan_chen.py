@@ -11,6 +11,7 @@ from mpilbm.physics.algebra import dot
 from mpilbm.physics.couplings import Coupling, fluid_names, solids
 from mpilbm.physics.couplings.phases import phase_warnings
 from mpilbm.physics.couplings.potential import Potential
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, make, names, register
 
 
@@ -72,21 +73,23 @@ class ShanChen(Coupling):
         kind = {"name": self.name, "force": self.force}
         return kind | {"acts": acts, "psi": self.potential.structure}
 
-    def neighbour_fields(self, case):
+    def neighbour_fields(self, case) -> tuple[str, ...]:
         """psi of each fluid."""
         return tuple(f"potential_{k}" for k in range(len(case.fluids)))
 
-    def local_fields(self, case):
+    def local_fields(self, case) -> tuple[str, ...]:
         """The common velocity and, with the force inside the collision, the weight of the force."""
         if len(case.fluids) == 1:
             return ()
         weight = ("weight",) if find("forcing", self.force).inside else ()
         return (*(f"common_{axis}" for axis in "xyz"[: case.lattice.D]), *weight)
 
-    def numbers(self, case):
+    def numbers(self, case) -> dict[str, float]:
         """G, the numbers of psi, and the relaxation rates of momentum."""
         G = self.matrix(len(case.fluids))
-        found = {f"G_{k}_{n}": G[k, n] for k, n in np.ndindex(G.shape)} | self.potential.numbers
+        found = {
+            f"G_{k}_{n}": float(G[k, n]) for k, n in np.ndindex(G.shape)
+        } | self.potential.numbers
         if len(case.fluids) > 1:
             rates = enumerate(
                 momentum_rate(fluid.collision, fluid.viscosity, case.lattice)
@@ -99,7 +102,7 @@ class ShanChen(Coupling):
         """The force of the case, or a zero force, by the scheme `force`."""
         return fluid.force or make("forcing", {"name": self.force, "value": (0.0, 0.0)})
 
-    def fields(self, cell):
+    def fields(self, cell) -> dict:
         """psi_k, and the common velocity without the forces between the fluids."""
         found = {f"potential_{k}": self._psi(cell, k) for k in range(cell.count)}
         if cell.count == 1:
@@ -133,7 +136,7 @@ class ShanChen(Coupling):
         whole = zip(cell.axes, self.between(cell, k), cell.external_force(k), strict=True)
         return [cell.let(f"F_{axis}_{k}", F + given) for axis, F, given in whole]
 
-    def collide(self, cell, k):
+    def collide(self, cell, k) -> list:
         """A collision under the total force, at the common velocity."""
         F = self.force_on(cell, k)
         if cell.count == 1:
@@ -147,11 +150,11 @@ class ShanChen(Coupling):
         u = [cell.let(f"common_u_{axis}", v) for axis, v in zip(cell.axes, u, strict=True)]
         return cell.collided(k, F, u)
 
-    def initial_populations(self, cell, k):
+    def initial_populations(self, cell, k) -> list:
         """Equilibrium under the total force, of which outputs subtract half."""
         return cell.initial(k, self.force_on(cell, k))
 
-    def mixture(self, cell):
+    def mixture(self, cell) -> tuple:
         """Sums over the fluids."""
         fluids = range(cell.count)
         forces = [self.force_on(cell, k) for k in fluids]
@@ -159,11 +162,11 @@ class ShanChen(Coupling):
                     for a in range(len(cell.axes))]  # fmt: skip
         return sum(cell.density(k) for k in fluids), sum(cell.rho(k) for k in fluids), momentum
 
-    def outputs(self, case):
+    def outputs(self, case) -> tuple[str, ...]:
         """The pressure and, with several fluids, the density of each."""
         return ("pressure", *(f"rho_{fluid.label}" for fluid in case.fluids if fluid.label))
 
-    def output(self, cell):
+    def output(self, cell) -> list:
         """p = cs2 (sum_k rho_k + sum_kl G_kl psi_k psi_l / 2)."""
         fluids = range(cell.count)
         psi = [cell.let(f"psi_of_{k}", self._psi(cell, k)) for k in fluids]
@@ -172,26 +175,26 @@ class ShanChen(Coupling):
         rho = [cell.rho(k) for k in fluids]
         return [cell.cs2 * (sum(rho) + between / 2), *(rho if cell.count > 1 else ())]
 
-    def jumps(self, case):
+    def jumps(self, case) -> tuple[float | None, ...]:
         """Unknown before the run. With two fluids the share of one is enough."""
         count = len(case.fluids)
         return (None,) * (count if count > 2 else 1)
 
-    def order_parameters(self, cell):
+    def order_parameters(self, cell) -> list:
         """The density of one fluid, or the shares rho_k / rho of several."""
         if cell.count == 1:
             return [cell.rho(0)]
         rho = [cell.rho(k) for k in range(cell.count)]
         return [each / sum(rho) for each in rho[: 1 if cell.count == 2 else None]]
 
-    def wall(self, case, wetting):
+    def wall(self, case, wetting) -> dict[str, tuple[float, float]]:
         """psi of the wetting densities, or the mean of psi in the fluid cells around."""
         shown = zip(self.neighbour_fields(case), fluid_names(case), strict=True)
         if not wetting:
             return {name: (1.0, 0.0) for name, _ in shown}
         return {name: (0.0, float(self.potential(wetting[label]))) for name, label in shown}
 
-    def problems(self, case):
+    def problems(self, case) -> list[str]:
         """Errors: the form of G, the formula psi, forces, wetting and collisions."""
         found = super().problems(case)
         try:
@@ -240,7 +243,7 @@ class ShanChen(Coupling):
                              "without closure")  # fmt: skip
         return found
 
-    def warnings(self, case):
+    def warnings(self, case) -> list[str]:
         """Warnings about the initial densities, see `phases`."""
         return phase_warnings(self, case)
 
@@ -250,7 +253,7 @@ class ShanChen(Coupling):
         return np.eye(len(rho)) + self.matrix(len(rho)) * np.outer(psi, slope)
 
 
-def momentum_rate(collision, viscosity: float, lattice) -> float:
+def momentum_rate(collision, viscosity: float, lattice: Lattice) -> float:
     """The rate at which a collision relaxes the first moments.
 
     0 where it conserves them, is not linear, or has a rate that changes from cell to cell.

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from mpilbm.physics.algebra import dot, expanded, one_way
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters
 
 
@@ -26,11 +27,11 @@ class Equilibrium(Parameters):
         None  # order in u to which the stress is j u; None: exactly
     )
 
-    def feq(self, lattice, density, rho, u) -> list:
+    def feq(self, lattice: Lattice, density, rho, u) -> list:
         """Q expressions feq_i; `u` holds D expressions."""
         raise NotImplementedError
 
-    def jump(self, lattice, rho, u, push) -> list:
+    def jump(self, lattice: Lattice, rho, u, push) -> list:
         """Q expressions feq_i(rho, u + push) - feq_i(rho, u).
 
         They are multiplied out: in the difference itself digits of a small push would be lost.
@@ -51,7 +52,7 @@ class Equilibrium(Parameters):
                 f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
 
 
-def with_moments(lattice, density, momentum, stress) -> list:
+def with_moments(lattice: Lattice, density, momentum, stress) -> list:
     """Q populations with given moments of orders 0 to 2 and, where the lattice has more, no others.
 
     `stress` = sum_i c_i c_i f_i - cs2 density 1, as {(a, b): expression} with a <= b. Where the

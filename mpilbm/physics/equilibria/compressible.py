@@ -2,6 +2,7 @@
 
 from mpilbm.physics.algebra import dot, one_way, pairs
 from mpilbm.physics.equilibria import Equilibrium, with_moments
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -15,7 +16,7 @@ class Compressible(Equilibrium):
 
     second_order = True
 
-    def feq(self, lattice, density, rho, u):
+    def feq(self, lattice: Lattice, density, rho, u) -> list:
         """Q expressions; parts even and odd in c_i are separate, since c_i and -c_i share them."""
         if lattice.isotropy < 4:
             flux = {(a, b): rho * u[a] * u[b] for a, b in pairs(lattice.D)}

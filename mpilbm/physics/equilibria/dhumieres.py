@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.equilibria import Equilibrium
+from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.lattices.basis import basis
 from mpilbm.registry import register
 
@@ -21,7 +22,7 @@ class DHumieres(Equilibrium):
     lattices = ("D3Q19",)
     any_unit = False
 
-    def feq(self, lattice, density, rho, u):
+    def feq(self, lattice: Lattice, density, rho, u) -> list:
         """Q expressions from the moments by name, see lattices/basis.py."""
         x, y, z = u
         jj = dot(u, u)
@@ -34,6 +35,6 @@ class DHumieres(Equilibrium):
         }  # fmt: skip
         return basis(lattice.c).populations(m)
 
-    def velocity(self, momentum, rho):
+    def velocity(self, momentum, rho) -> list:
         """Momentum over rho_0 = 1."""
         return list(momentum)

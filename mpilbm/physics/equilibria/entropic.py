@@ -9,6 +9,7 @@ from typing import Any
 from mpilbm.formulas.functions import sqrt, unnamed
 from mpilbm.physics.algebra import dot, one_way
 from mpilbm.physics.equilibria import Equilibrium
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -26,23 +27,23 @@ class Entropic(Equilibrium):
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
     stress_order = 3
 
-    def feq(self, lattice, density, rho, u):
+    def feq(self, lattice: Lattice, density, rho, u) -> list:
         """Q expressions without a difference of large numbers where `density` is small."""
         return [w * (density + rho * g) for w, g in zip(lattice.w, growth(lattice, u), strict=True)]
 
-    def jump(self, lattice, rho, u, push):
+    def jump(self, lattice: Lattice, rho, u, push) -> list:
         """The same equations for increments (see Changing): digits of a small push are kept."""
         pushed = [Changing(*pair) for pair in zip(u, push, strict=True)]
         changes = (g.change for g in growth(lattice, pushed))
         return [w * rho * g for w, g in zip(lattice.w, changes, strict=True)]
 
 
-def growth(lattice, u) -> list:
+def growth(lattice: Lattice, u) -> list:
     """feq_i / (w_i rho) - 1."""
     return product(lattice, u, excess(u)) if lattice.Q == 3**lattice.D else _series(lattice, u)
 
 
-def product(lattice, u, e) -> list:
+def product(lattice: Lattice, u, e) -> list:
     """prod_a (1 + A_a) - 1 for each direction.
 
     1 + A_a is the factor of axis a relative to its value at rest: A_a = -e_a for c_a = 0 and
@@ -84,7 +85,7 @@ def _inverse_of_1_and_root(square):
     return Changing(1 / (1 + before), -fall)
 
 
-def _series(lattice, u) -> list:
+def _series(lattice: Lattice, u) -> list:
     """The series in u: terms of all directions, of those along axes and of diagonals."""
     half, uu = Fraction(1, 2), dot(u, u)
     rest = uu * (Fraction(9, 8) * uu + -3 * half)

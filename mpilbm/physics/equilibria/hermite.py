@@ -5,6 +5,7 @@ from fractions import Fraction
 from mpilbm.physics.algebra import dot, one_way
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.equilibria.compressible import Compressible
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -21,7 +22,7 @@ class Hermite(Equilibrium):
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
-    def feq(self, lattice, density, rho, u):
+    def feq(self, lattice: Lattice, density, rho, u) -> list:
         """Q expressions; the product P is computed as P - 1, so that small u lose no digits."""
         if lattice.Q < 3**lattice.D:
             second = Compressible().feq(lattice, density, rho, u)
@@ -29,14 +30,14 @@ class Hermite(Equilibrium):
             return [x + y for x, y in zip(second, third_order(lattice, cubes), strict=True)]
         return [w * (density + rho * growth[0]) for w, growth in _growths(lattice, u, [0] * len(u))]
 
-    def jump(self, lattice, rho, u, push):
+    def jump(self, lattice: Lattice, rho, u, push) -> list:
         """Factor by factor: multiplied out, D3Q27 would have thousands of terms."""
         if lattice.Q < 3**lattice.D:
             return super().jump(lattice, rho, u, push)
         return [w * rho * growth[1] for w, growth in _growths(lattice, u, push)]
 
 
-def _growths(lattice, u, push):
+def _growths(lattice: Lattice, u, push):
     """(w_i, (P_i - 1, increment of P_i from u to u + push)) of the products P_i."""
     for w, c in zip(lattice.w, lattice.c, strict=True):
         excess = rise = 0
@@ -49,13 +50,13 @@ def _growths(lattice, u, push):
         yield w, (excess, rise)
 
 
-def squares_and_others(lattice) -> list[tuple[int, int]]:
+def squares_and_others(lattice: Lattice) -> list[tuple[int, int]]:
     """The axes (b, a) of all H_bba = (c_b^2 - cs2) c_a with b != a."""
     axes = range(lattice.D)
     return [(b, a) for a in axes for b in axes if b != a]
 
 
-def third_order(lattice, moments: dict) -> list:
+def third_order(lattice: Lattice, moments: dict) -> list:
     """Q expressions with the third Hermite moments {(b, a): sum_i H_bba f_i} and no lower moments.
 
     On D3Q19 c_x c_y c_z is zero for all c_i, and H_bba is not orthogonal to H_cca; their sum and

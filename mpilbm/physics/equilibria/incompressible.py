@@ -2,6 +2,7 @@
 
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.equilibria.compressible import Compressible
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -18,10 +19,10 @@ class Incompressible(Equilibrium):
     any_unit = False
     second_order = True
 
-    def feq(self, lattice, density, rho, u):
+    def feq(self, lattice: Lattice, density, rho, u) -> list:
         """The compressible expressions with rho_0 in place of rho, except in the pressure."""
         return Compressible().feq(lattice, density, 1, u)
 
-    def velocity(self, momentum, rho):
+    def velocity(self, momentum, rho) -> list:
         """Momentum over rho_0 = 1."""
         return list(momentum)

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 
 from mpilbm.formulas.parser import FormulaError
 from mpilbm.formulas.values import CellValue, Value
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 
@@ -60,7 +61,7 @@ class Forcing(Parameters):
             for name, value in zip(names, self.value, strict=False)
         ]
 
-    def source(self, lattice, collision, density, rho, u, F) -> list:
+    def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
         """Q expressions F_i from the force F and the velocity u of the collision (D each).
 
         `collision` provides feq(lattice, density, rho, u) and velocity(momentum, rho).

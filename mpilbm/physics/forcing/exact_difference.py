@@ -1,6 +1,7 @@
 """The force as an increment of the equilibrium velocity."""
 
 from mpilbm.physics.forcing import Forcing
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -17,6 +18,6 @@ class ExactDifference(Forcing):
     inside = False
     second_order = True  # if that of the equilibrium is True
 
-    def source(self, lattice, collision, density, rho, u, F):
+    def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
         """Q expressions, computed so that no digit of a small force is lost."""
         return collision.equilibrium.jump(lattice, rho, u, collision.velocity(F, rho))

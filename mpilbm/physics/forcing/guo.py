@@ -3,6 +3,7 @@
 from mpilbm.physics.algebra import dot, one_way, pairs
 from mpilbm.physics.equilibria import with_moments
 from mpilbm.physics.forcing import Forcing
+from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
 
@@ -16,7 +17,7 @@ class Guo(Forcing):
 
     second_order = True
 
-    def source(self, lattice, collision, density, rho, u, F):
+    def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
         """Q expressions; parts even and odd in c_i are separate, since c_i and -c_i share them."""
         if lattice.isotropy < 4:
             gained = {(a, b): u[a] * F[b] + u[b] * F[a] for a, b in pairs(lattice.D)}

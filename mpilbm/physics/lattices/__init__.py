@@ -84,7 +84,7 @@ class Lattice(Parameters):
         return x_of(self.staggered, plane, row, k)
 
     @property
-    def beside(self) -> tuple[tuple[int, ...], ...]:
+    def stencil(self) -> tuple[tuple[int, ...], ...]:
         """Offsets of the neighbours that finite differences use, each followed by its opposite.
 
         -x, +x, -y, +y, …; on a staggered lattice, which does not store these, all c_i except c_0.

@@ -63,7 +63,8 @@ class Basis:
     def _add(self, name: str, row: list[Fraction]) -> None:
         """Append a row after subtracting its projections on the earlier rows, unless it is zero."""
         for other in self.rows.values():
-            share = sum(a * b for a, b in zip(row, other, strict=True)) / sum(b * b for b in other)
+            product = sum((a * b for a, b in zip(row, other, strict=True)), Fraction(0))
+            share = product / sum(b * b for b in other)
             row = [a - share * b for a, b in zip(row, other, strict=True)]
         if any(row):
             scale = lcm(*(a.denominator for a in row))

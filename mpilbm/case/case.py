@@ -70,7 +70,7 @@ def _read(path: Path) -> dict:
 
 
 def _refuse_depth(tables: dict, path: str | Path) -> None:
-    """CaseError for tables and lists nested deeper than DEPTH, which no recursion exceeds."""
+    """CaseError for tables nested deeper than DEPTH, so that no later recursion can fail."""
     inner = list(tables.items())
     for _ in range(DEPTH):
         inner = [

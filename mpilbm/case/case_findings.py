@@ -55,7 +55,7 @@ def fast_flow(case: Case, key: str, speed: float, when: str = "") -> list[Findin
 
 
 def mass(case: Case) -> list[Finding]:
-    """Velocities at the faces that fill or empty the box; outflows with which the mass drifts."""
+    """Face velocities with a net inflow or outflow, and outflows with which the mass drifts."""
     held = any(getattr(boundary, "rho", None) is not None for boundary in case.boundaries)
     drifting = [b.name for b in case.boundaries if b.capabilities.drifts]
     if drifting and not held:
@@ -134,7 +134,7 @@ def intrinsics(case: Case) -> list[Finding]:
 
 
 def distances(case: Case) -> list[Finding]:
-    """Boundaries that use wall distances, at bodies from masks, which have none."""
+    """Boundaries that use wall distances at bodies from masks, which have no distances."""
     return [
         Finding(
             WARNING, f"body.{body.label}.boundary",

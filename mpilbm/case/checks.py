@@ -19,7 +19,7 @@ from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def check(case: Case, tables: dict) -> list[str]:
-    """The problems of a typed case and of the tables of its file; any of them refuses the case."""
+    """The problems of a typed case and of the tables of its file."""
     problems = _fluids(case, tables) + _labels(case) + _outputs(case)
     if case.dimensions != case.lattice.D:
         axes = ", ".join("xyz"[: case.lattice.D])
@@ -95,8 +95,8 @@ def _labels(case: Case) -> list[str]:
 def _outputs(case: Case) -> list[str]:
     """Outputs that would write the same files."""
     return [
-        f"output: found '{name}' {count} times; allowed: once, as each writes the same files; "
-        "keep one"
+        f"output: found '{name}' {count} times; allowed: once, because all would write the same "
+        "files; keep one"
         for name, count in Counter(each.name for each in case.outputs if not each.several).items()
         if count > 1
     ]
@@ -109,7 +109,7 @@ def _walls(case: Case) -> list[str]:
         faces = [f"{axis}{side}" for axis in "xyz"[: case.dimensions] for side in "-+"]
         key = f"boundary.{index}.where"
         if not boundary.where:
-            problems.append(f"{key}: missing; name its faces, some of {', '.join(faces)}")
+            problems.append(f"{key}: missing; name its faces; allowed: {', '.join(faces)}")
         for face, count in Counter(boundary.where).items():
             if face not in faces:
                 found = f"found '{face}' in {case.dimensions}D"

@@ -72,7 +72,7 @@ class InitialFields(Parameters):
         if len(self.u) * max(u.max(), -u.min()) > self.max_speed:
             with np.errstate(over="ignore"):
                 speed = np.sqrt((u**2).sum(axis=-1))
-            sentence = f"is a speed above that of sound; allowed: below {self.max_speed:.4g}"
+            sentence = f"is above the speed of sound; allowed: below {self.max_speed:.4g}"
             self._refuse(speed > self.max_speed, speed, "u", begin, sentence)
         return rho, u
 

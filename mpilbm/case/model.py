@@ -83,7 +83,7 @@ class Case(Parameters):
 
     @property
     def ghost(self) -> int:
-        """Planes beyond each end of a slab that it holds: as many as its cells read."""
+        """Number of ghost planes at each end of a slab: as far as its cells read."""
         boundaries = (*self.boundaries, *(body.boundary for body in self.bodies))
         return max([1, *(boundary.capabilities.planes_behind for boundary in boundaries)])
 

@@ -60,7 +60,7 @@ def _set(tables: dict, parts: list[str], value: Any) -> None:
 
 
 def _index(entries: list, part: str, path: str) -> int:
-    """The index of an entry, given as an index up to the length of the list or as a label."""
+    """The index of an entry, named by its index (up to the length of the list) or its label."""
     labels = [entry.get("label") if isinstance(entry, dict) else None for entry in entries]
     if part in labels:
         return labels.index(part)

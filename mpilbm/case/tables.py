@@ -318,7 +318,7 @@ def _table_or_array(value: object) -> str:
 
 
 class CaseFile(Parameters):
-    """A case as it is in the file."""
+    """All tables of a case file."""
 
     title: Title = Field(
         "", description="name of the case in reports and files", examples=["Lid-driven cavity"]
@@ -392,5 +392,5 @@ def schema() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _schema(_: frozenset) -> dict[str, Any]:
-    """Kept, because it takes 0.3 s and the message for each unknown key needs it."""
+    """Kept, because it takes 0.3 s and each message about an unknown key needs it."""
     return CaseFile.model_json_schema() | {"title": "mpilbm case"}

@@ -30,14 +30,15 @@ if [[ -n $MODULES ]]; then
 fi
 export PATH=$VENV/bin:$PATH OMP_NUM_THREADS=1
 
-# By time: one of a later step may be damaged, so that the run had to continue from an earlier one.
+# The newest by time, not by step: if the checkpoint of a later step is damaged, the run continues from
+# an earlier one.
 newest_checkpoint() {
     find "$OUTPUT" -maxdepth 1 -name 'checkpoint_*.h5' -printf '%T@ %p\n' 2>/dev/null |
         sort -n | tail -n 1 | cut -d ' ' -f 2-
 }
 before=$(newest_checkpoint)
 
-# srun ends the other ranks 30 s after one has ended; else they would wait for a killed rank until the time limit.
+# srun ends the other ranks 30 s after one has ended; otherwise they would wait for a killed rank until the time limit.
 # (--kill-on-bad-exit=1 would end them at once, and hide the exit code 4 of a run that stopped in time.)
 srun --kill-on-bad-exit=0 --wait=30 mpilbm run "$CASE" --output "$OUTPUT" --restart auto
 code=$?

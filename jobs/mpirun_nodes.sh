@@ -1,5 +1,5 @@
 #!/bin/bash
-# The same as many_nodes.sh, for an MPI whose ranks its own mpirun must start. From this repository's folder:
+# As many_nodes.sh, for an MPI whose ranks must be started by its own mpirun. From this repository's folder:
 #     CASE=cases/cavity3d_re1000.toml sbatch --nodes=8 jobs/mpirun_nodes.sh
 # Submitted again, it continues from the last checkpoint; the case needs an [[output]] that writes them.
 #SBATCH --job-name=mpilbm

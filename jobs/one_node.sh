@@ -27,6 +27,6 @@ if [[ -n $MODULES ]]; then
 fi
 export PATH=$VENV/bin:$PATH OMP_NUM_THREADS=1
 
-# srun ends the other ranks 30 s after one has ended; else they would wait for a killed rank until the time limit.
+# srun ends the other ranks 30 s after one has ended; otherwise they would wait for a killed rank until the time limit.
 # (--kill-on-bad-exit=1 would end them at once, and hide the exit code 4 of a run that stopped in time.)
 srun --kill-on-bad-exit=0 --wait=30 mpilbm run "$CASE" --output "$OUTPUT" --restart auto

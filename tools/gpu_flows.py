@@ -23,7 +23,7 @@ def tables(lattice, size, setting="periodic", layout="ab", precision="single", *
 
 
 def flows():
-    """(name, tables) of flows that the standard boxes do not have."""
+    """(name, tables) of flows that are not among the standard boxes."""
     sizes = {"D2Q9": (67, 29), "D3Q19": (66, 18, 13), "D3Q27": (66, 18, 13)}
     for collision in names("collisions"):
         kind = find("collisions", collision)
@@ -31,7 +31,7 @@ def flows():
         case = tables(lattice, sizes[lattice], "periodic", "esopull")
         yield collision, case | {"collision": {"name": collision}}
     D3Q19 = sizes["D3Q19"]
-    spin = ["-0.005*(y - 9)", "0.005*(x - 33)", 0]  # the ball's: along its surface
+    spin = ["-0.005*(y - 9)", "0.005*(x - 33)", 0]  # velocity of the ball's surface
     inlet = ["0.01*sin(t/9)", 0, "0.05*sin(pi*x/nx)*(1 - exp(-t/20))"]
     for k, name in enumerate(names("boundaries")):
         layout = ("ab", "aa", "esopull", "moments", "indirect")[k % 5]
@@ -69,7 +69,7 @@ def flows():
 
 
 def coupled(size):
-    """Flows of fluids that see one another, with walls that they wet."""
+    """Flows of coupled fluids, with wetting walls."""
     wave = "0.01*sin(2*pi*x/nx)*cos(2*pi*y/ny)"
     models = {
         "shan_chen one": ({"name": "shan_chen", "G": -4.5}, None, "ab"),

@@ -1,4 +1,4 @@
-"""Enstrophy, dilatation and spectrum of a flow in a periodic box, by transforms of its snapshot."""
+"""Enstrophy, dilatation and spectrum of a snapshot of a periodic box, by Fourier transforms."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -6,15 +6,15 @@ from functools import partial
 
 import numpy as np
 
-ROWS = 4  # or planes, in a piece of work: each core holds some
+ROWS = 4  # or planes, processed at a time by each core
 
 
 def sums(u, rho) -> dict[str, float]:
     """Means over the cells of omega.omega / 2, (div u)^2 and (rho - 1) div u.
 
     u (nz, ny, nx, 3) and rho (nz, ny, nx) are arrays or datasets, of which one component at a time
-    is transformed, in single precision if they are, on all cores: in memory lie two complex fields
-    of half the cells. With a = k.u of the transforms, by Parseval's theorem
+    is transformed, in their precision, on all cores. Needs memory for two complex fields of half
+    the cells. With a = k.u of the transforms, by Parseval's theorem
 
         omega.omega = sum k^2 |u|^2 - |a|^2,  (div u)^2 = sum |a|^2,  rho div u = sum Im(rho conj a)
     """
@@ -36,8 +36,8 @@ def spectrum(u, size) -> tuple[np.ndarray, np.ndarray]:
     sum_k E(k) dk = <u.u> / 2,  E(k) = sum over the shell |k - |k'|| < dk/2 of |u(k')|^2 / (2 dk)
 
     with dk = 2 pi / (longest side). One component at a time is transformed, on all cores and always
-    in double precision, whose rounding hides no weak waves: in memory lies one such field of half
-    the cells.
+    in double precision, so that rounding does not hide weak waves. Needs memory for one complex
+    field of half the cells.
     """
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         box = Transforms((*size, 1)[2::-1], np.float64, pool)
@@ -58,21 +58,21 @@ class Transforms:
         self.waves = np.empty((nz, ny, nx // 2 + 1), kind)
         axes = np.fft.fftfreq(nz), np.fft.fftfreq(ny), np.fft.rfftfreq(nx)
         self.axes = np.meshgrid(*axes, indexing="ij", sparse=True)
-        twice = np.full(nx // 2 + 1, 2.0)  # of the conjugate waves only one half is computed
+        twice = np.full(nx // 2 + 1, 2.0)  # conjugate waves are computed once
         twice[:: nx // 2 if nx % 2 == 0 else nx] = 1
         self.weights = twice / float(nx * ny * nz) ** 2
 
     def periods(self, rows=slice(None)):
-        """Those in a cell of the waves of some rows, along x, y, z."""
+        """Periods per cell of the waves of some rows, along x, y, z."""
         z, y, x = self.axes
         return x, y[:, rows], z
 
     def weighed(self, values) -> float:
-        """The sum over waves (z, y, x), both halves."""
+        """The sum over all waves (z, y, x), conjugate ones included."""
         return (values.sum(axis=(0, 1), dtype=np.float64) * self.weights).sum()
 
     def sum(self, field, finish) -> float:
-        """Of finish(rows, waves), of a slice of rows; field(begin, end) gives planes."""
+        """The sum of finish(rows, waves) over slices of rows; field(begin, end) returns planes."""
         nz, ny, _ = self.shape
         list(self.map(partial(self._flat, field), range(0, nz, ROWS)))
         return sum(self.map(partial(self._upright, finish), range(0, ny, ROWS)))
@@ -104,12 +104,12 @@ def velocity(box, along, axis, rows, waves):
 
 
 def density(box, along, rows, waves):
-    """Of rho div u."""
+    """The contribution to rho div u."""
     return box.weighed((waves * along[:, rows].conj()).imag)
 
 
 def shell(longest, periods):
-    """The number of the shell in which waves of so many periods a cell stand."""
+    """The number of the shell of waves with so many periods per cell."""
     return np.rint(longest * np.sqrt(sum(each**2 for each in periods))).astype(np.int64)
 
 

@@ -14,7 +14,7 @@ PEAK = {"vortex": 2.0, "large": 2.0, "cavity": 1.5, "body": 3.0}
 
 
 def tables_of(setting: str, variant: dict, n: int, speed: float, re_cell: float, until: float):
-    """The tables of a point's case, and how many steps it runs."""
+    """The tables of the case of a point, and the number of steps."""
     D = int(variant["lattice"][1])
     kind = "vortex" if setting == "large" else setting
     sides = [10 * n, 4 * n, 4 * n][:D] if kind == "body" else [n] * D
@@ -52,7 +52,7 @@ def taylor_green(speed: float) -> dict:
 
 
 def shear_layers(speed: float) -> dict:
-    """Two layers, 1/80 of the box thick, that a wave across rolls up."""
+    """Two shear layers, 1/80 of the box thick, with a perturbation that rolls them up."""
     return {
         "u": [f"{speed}*tanh(80*(0.25 - abs(y/ny - 0.5)))",
               f"{0.05 * speed}*sin(2*pi*(x/nx + 0.25))"],
@@ -60,7 +60,7 @@ def shear_layers(speed: float) -> dict:
 
 
 def past_a_body(speed: float, n: int, D: int) -> dict:
-    """A channel with a cylinder or a sphere, n cells across, a little off the middle."""
+    """A channel with a cylinder or a sphere of n cells diameter, slightly off the middle."""
     along = [speed] + [0] * (D - 1)
     walls = [axis + side for axis in "yz"[: D - 1] for side in "-+"]
     shape = {"name": "cylinder" if D == 2 else "sphere", "radius": n / 2}
@@ -77,13 +77,13 @@ def past_a_body(speed: float, n: int, D: int) -> dict:
 
 
 def variants(lattices, collisions, closures, backend: str) -> list[dict]:
-    """Lattice, collision and closure of what may be run, as it is registered."""
+    """All registered combinations of lattice, collision and closure."""
     found = []
     for closure, lattice, collision in product(closures, lattices, collisions):
         one = {"lattice": lattice, "collision": collision, "closure": closure, "backend": backend}
         try:
             parse_case(tables_of("vortex", one, 8, 0.1, 10, 1)[0])
-        except CaseError:  # not defined on this lattice, or takes no closure
+        except CaseError:  # not defined on this lattice, or supports no closure
             continue
         found.append(one)
     return found

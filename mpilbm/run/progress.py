@@ -3,7 +3,7 @@
 import sys
 import time
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.storage.clock import Clock
@@ -84,7 +84,7 @@ def _live_line() -> "Live | None":
     from rich.console import Console
     from rich.live import Live
 
-    console = Console(file=cast(IO[str], terminal.unfiltered()))
+    console = Console(file=terminal.unfiltered())
     live = Live("", auto_refresh=False, console=console)
     live.start()
     return live

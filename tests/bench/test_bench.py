@@ -248,4 +248,4 @@ def test_figures_are_shown_even_where_their_file_cannot_be_written():
     result = call("bench", *SMALL, "--json", "/dev/full")
     assert result.exit_code == 5, result.output
     assert "| D3Q19 |" in result.output
-    assert "/dev/full: No space left on device; the figures stand above" in result.output
+    assert "/dev/full: No space left on device; the figures are printed above" in result.output

@@ -222,7 +222,7 @@ def test_the_page_shows_what_was_measured(measured):
     assert "| 2 | 10000 | 10 | 3000 | 2 | 40 |" in page
     assert "one.json" in page
     assert "other.json" not in page
-    assert "There are 192 planes" in page
+    assert "The box has 192 planes" in page
 
 
 def test_what_is_not_known_is_a_dash(measured):

@@ -1,4 +1,4 @@
-"""Flows with known answers: a validation is one file, a case, its variants, what each must show."""
+"""Flows with known solutions: each module has a case, its variants and the expected results."""
 
 import copy
 import tomllib
@@ -17,7 +17,7 @@ REFERENCE = CASES / "reference"
 
 @dataclass(frozen=True)
 class Finding:
-    """A figure beside what is allowed: `low` <= found <= `high`."""
+    """A figure and its limits: `low` <= found <= `high`."""
 
     name: str
     found: float
@@ -26,7 +26,7 @@ class Finding:
 
     @property
     def good(self) -> bool:
-        """NaN is not."""
+        """Whether the figure is within its limits; NaN is not."""
         return bool(self.low <= self.found <= self.high)
 
     def __str__(self):
@@ -40,8 +40,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Variant:
-    """Tables of a case; `finite`: whether it must end (True), must not (False), or may (None).
+    """Tables of a case.
 
+    `finite`: whether the flow must remain finite (True), must not (False), or may (None).
     `start`: the label of the run from whose last snapshot it starts.
     """
 
@@ -52,7 +53,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that has ended: at its last step, or where it was no longer `finite`."""
+    """A run that has ended: at its last step, or when it was no longer `finite`."""
 
     label: str
     tables: dict
@@ -81,7 +82,7 @@ Curve = tuple[np.ndarray, np.ndarray]
 
 @dataclass
 class Verdict:
-    """What a run showed: figures; curves and images (rows, columns) by the title of their panel."""
+    """The results of a run: figures; curves and images (rows, columns) by title of the panel."""
 
     findings: list[Finding] = field(default_factory=list)
     curves: dict[str, Curve] = field(default_factory=dict)
@@ -89,10 +90,10 @@ class Verdict:
 
 
 class Validation:
-    """The docstring says what is compared with what, `reference` gives curves to draw it over.
+    """The docstring states what is compared with what; `reference` returns curves for the plot.
 
-    `full`: as on a GPU; otherwise what two CPU cores do in minutes. `settings`: what --set may
-    change, with what holds otherwise (None: as `full` has it).
+    `full`: the size for a GPU; otherwise one that two CPU cores compute in minutes. `settings`: the
+    keys of --set with their defaults (None: depends on `full`).
     """
 
     settings: ClassVar[dict] = {}
@@ -106,10 +107,10 @@ class Validation:
         raise NotImplementedError
 
     def together(self, verdicts: dict[str, Verdict]) -> list[Finding]:
-        """What shows only in several runs."""
+        """Findings that need several runs."""
         return []
 
-    logarithmic: ClassVar[tuple[str, ...]] = ()  # how titles of panels with such axes begin
+    logarithmic: ClassVar[tuple[str, ...]] = ()  # beginnings of titles of panels with such axes
 
     def lines(self, verdicts: dict[str, Verdict]) -> dict[str, dict[str, Curve]]:
         """Curves through several runs: by panel, then by label."""
@@ -126,7 +127,7 @@ def tables(name: str, **changes) -> dict:
 
 
 def changed(old: dict, changes: dict) -> dict:
-    """A copy in which keys of tables are replaced, all else kept; a method's table as a whole."""
+    """A copy with some keys of tables replaced; tables with a `name` are replaced as a whole."""
     new = copy.deepcopy(old)
     for key, value in changes.items():
         keeps = isinstance(value, dict) and isinstance(new.get(key), dict) and "name" not in value
@@ -153,5 +154,5 @@ def collisions(lattice: str) -> list[str]:
 
 
 def quick_logarithms(collision: str, full: bool) -> dict:
-    """Tables that make the logarithms of a collision quick on a GPU."""
+    """Tables for fast logarithms of a collision on a GPU."""
     return {"precision": {"intrinsics": True}} if full and collision == "entropic" else {}

@@ -73,7 +73,7 @@ class CapillaryWave(Validation):
         return found
 
     def judge(self, run):
-        """What kind of run it is shows in its label."""
+        """Judge by the kind of the run, which its label contains."""
         if "flat" in run.label:
             return judge_flat(run)
         return judge_drop(run) if "drop" in run.label else self._judge_wave(run)

@@ -1,4 +1,4 @@
-"""What precision does to mass and symmetry: the cubic cavity at Re = 30 000."""
+"""Mass and symmetry of the cubic cavity at Re = 30 000 by precision."""
 
 from typing import ClassVar
 
@@ -14,8 +14,8 @@ from validations import Finding, Validation, Variant, Verdict, tables
 
 SPEED = 0.1
 # With a lid of one speed the flow ended in NaN at Re / n = 78, not at 39, for any n tried and
-# collision after some 1000 steps: at its edges, so that it slows down there.
-# The mirror image has the same bits: the sign is squared away before anything is rounded by it.
+# collision after some 1000 steps, starting at its edges; so it slows down there.
+# The mirror image has the same bits: the sign is squared before rounding.
 LID = f"{SPEED}*(1 - (((2*x - nx)/nx)**2)**9)**2*(1 - (((2*y - ny)/ny)**2)**9)**2"
 TYPES = {"SP": ("float32", "float32"), "MP": ("float64", "float32"), "DP": ("float64", "float64")}
 
@@ -25,8 +25,8 @@ class CavityPrecisions(Validation):
 
     Single, mixed and double precision, with (*) and without deviations stored: mrt, D3Q19. 384^3
     cells and 20 lengths of lid travel in full; quick: 32^3 at Re = 1000, 10 lengths. Expected: SP
-    and MP drift most; deviations lose ten times less. The lid's speed, of which the paper says
-    nothing, falls to 0 at its edges as in Leriche & Gavrilakis 2000, Phys. Fluids 12, 1363. Rows
+    and MP drift most; deviations lose ten times less. The lid's speed, which the paper does not
+    give, falls to 0 at its edges as in Leriche & Gavrilakis 2000, Phys. Fluids 12, 1363. Rows
     are printed once a length. --set size, reynolds, lengths.
     """
 
@@ -80,26 +80,26 @@ class CavityPrecisions(Validation):
 
 
 def first(times, where) -> float:
-    """The first of the times where it holds; infinite if it never does."""
+    """The first time at which a condition holds; infinite if it never does."""
     return times[where][0] if where.any() else np.inf
 
 
 @register("outputs", "drift")
 class Drift(Output):
-    """Rows of drift.csv, printed too: mean density - 1, largest |u - mirrored u| over the lid's.
+    """Rows of drift.csv, also printed: mean density - 1, largest |u - mirrored u| over the lid's.
 
-    The mirror is y -> -y, so that each plane holds its own image [Obrecht et al. 2013, eq. 17].
+    The mirror is y -> -y, so that each plane contains its own image [Obrecht et al. 2013, eq. 17].
     """
 
     files: ClassVar[tuple[str, ...]] = ("drift.csv",)
 
     def open(self, context):
-        """Starts the table."""
+        """Creates the table."""
         return DriftWriter(context)
 
 
 class DriftWriter:
-    """Each rank looks at its planes; rank 0 holds the table."""
+    """Each rank compares its planes; rank 0 writes the table."""
 
     def __init__(self, context):
         self.context, self.rows = context, None

@@ -13,12 +13,12 @@ from validations import Finding, Finished, Validation, Variant, Verdict, read_ta
 SPEED = 0.00577  # u_tau of the case in cases/
 DEVELOP, SAMPLE = 10, 15  # h/u_tau
 FULL, START = "1664 x 208 x 208", "832 x 104 x 104, start of the larger"
-FAST = 0.13 / 18.2  # u_tau for a speed of 0.13 in the middle, seen from the walls
-WALL = 2.5 * FAST  # at which both walls move against the flow
+FAST = 0.13 / 18.2  # u_tau for a speed of 0.13 in the middle, relative to the walls
+WALL = 2.5 * FAST  # speed of both walls against the flow
 START_DEVELOPS, FULL_DEVELOPS, FULL_SAMPLES = 8, 3, 11  # h/u_tau
 SAMPLES = 20  # in an h/u_tau
-NEAR = 75  # wall units, beyond which it shows that the box is narrow
-GLUPS = 38  # for the time told beforehand
+NEAR = 75  # wall units; beyond it the narrow box has an effect
+GLUPS = 38  # for the time that is printed at the start
 
 
 class Channel(Validation):
@@ -36,7 +36,7 @@ class Channel(Validation):
     """
 
     def variants(self, full):
-        """Half the size; the whole one after its start."""
+        """Half the size; the full size starts from its last snapshot."""
         if not full:
             return {"104 x 26 x 26": Variant(self._tables(26, 1, 1))}
         large = moving(208, FULL_DEVELOPS, FULL_SAMPLES) | {
@@ -68,7 +68,7 @@ class Channel(Validation):
         )  # fmt: skip
 
     def judge(self, run):
-        """Both halves averaged, in wall units of the friction that the force balances."""
+        """Both halves averaged, in wall units; the friction velocity follows from the force."""
         n, fluid = run.tables["domain"]["size"][1], run.tables["fluid"]
         speed = fluid["velocity"]
         wall = run.tables["boundary"][0].get("velocity", [0])[0]
@@ -137,12 +137,12 @@ class Rows(Output):
     """The figures of the statistics so far, printed as each file of them is written."""
 
     def open(self, context):
-        """Tells how long it will take."""
+        """Prints how long it will take."""
         return RowsWriter(context)
 
 
 class RowsWriter:
-    """Stands after the statistics in the case."""
+    """Follows the output `statistics` in the case."""
 
     def __init__(self, context):
         self.context, self.begin = context, time.perf_counter()
@@ -151,7 +151,7 @@ class RowsWriter:
         say(context.comm, f"{text} s at {GLUPS} GLUPS")
 
     def write(self, step):
-        """Those of the last file, if there is one."""
+        """Print the figures of the last file, if there is one."""
         context, seconds = self.context, time.perf_counter() - self.begin
         if context.comm.rank == 0:
             case = tomllib.loads(context.case.toml)

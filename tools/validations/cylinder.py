@@ -11,17 +11,17 @@ from validations import REFERENCE, Finding, Validation, Variant, Verdict
 
 FILE = REFERENCE / "cylinder_schaefer_turek1996.csv"
 SPEED = 0.1  # at the middle of the inlet
-# Drag swings at 0.6 U / D. The box of 22 D, shut by the inlet and open at its end, amplifies that
-# sound most at 1/4, 3/4, ... of its wavelength, least at 1/2, 1, ...: 1.52 at 0.1, 0.76 at 0.05,
-# where c_d swings twice as much, 0.50 here.
+# Drag oscillates at 0.6 U / D. The box of 22 D, closed at the inlet and open at the outlet,
+# amplifies this sound most if its length is 1/4, 3/4, ... of the wavelength, least if it is 1/2, 1,
+# ...: 1.52 at 0.1; 0.76 at 0.05, where c_d oscillates twice as much; 0.50 here.
 SLOW = 0.0328
 CELLS = {"2D-1": (20, 40, 80, 160), "2D-2": (20, 40, 80)}  # across the cylinder
 REYNOLDS = {"2D-1": 20, "2D-2": 100}
 LENGTHS = {"2D-1": 80, "2D-2": 100}  # D / U to the end
-LATE = 40  # D / U that are looked at, a dozen periods
+LATE = 40  # D / U that are evaluated, a dozen periods
 FROM = {"c_d": 20, "c_l": 20, "dp": 160, "c_d max": 80, "c_l max": 80, "dp at c_l max + T/2": 80}
 ROWS = {"c_d max": "cd_max", "c_l max": "cl_max", "c_d": "cd", "c_l": "cl", "St": "St"}
-LIFT = 0.98  # of c_l max: FeatFlow's own 0.98658 lies below what was published in 1996
+LIFT = 0.98  # of c_l max: 0.98658 of FeatFlow is below the range published in 1996
 
 
 class Cylinder(Validation):
@@ -99,7 +99,7 @@ class Cylinder(Validation):
 
 
 def centre(n: int) -> list[float]:
-    """Of the cylinder, two diameters behind the inlet, which lies in the middle of its cells."""
+    """Centre of the cylinder, two diameters behind the inlet (at the centre of its cells)."""
     return [2 * n + 0.5, 2 * n]
 
 

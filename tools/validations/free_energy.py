@@ -12,7 +12,7 @@ RADII = {False: (20,), True: (20, 32, 48)}  # in 3D
 
 
 class FreeEnergyFlows(Validation):
-    """Drops beside sqrt(8 kappa a / 9), drops on walls beside the angle asked for, two layers.
+    """Drops against sqrt(8 kappa a / 9), drops on walls against the given angle, two layers.
 
     Laplace: dp R in 2D, dp R / 2 in 3D, within 2 %. A flat interface on the lattice has 1 - a / (12
     kappa) of the formula, so that kappa / a = R / 4, at most 8; with that and with the pressure of
@@ -96,7 +96,7 @@ class FreeEnergyFlows(Validation):
         return 0.02 / (15 * (n / 2) ** 2 / 2)  # 0.02 in the middle, see `layers`
 
     def judge(self, run):
-        """What kind of run it is shows in its label."""
+        """Judge by the kind of the run, which its label contains."""
         with run.snapshot() as snapshot, h5py.File(snapshot.path) as file:
             cells = file["VTKHDF/CellData"]
             u, phi, p = (cells[name][()].astype(float) for name in ("u", "phi", "pressure"))
@@ -131,7 +131,7 @@ class FreeEnergyFlows(Validation):
 
 
 def tension(kappa):
-    """Of the formula."""
+    """The surface tension of the formula."""
     return np.sqrt(8 * kappa * A / 9)
 
 
@@ -152,7 +152,7 @@ def contact_angle(phi) -> float:
 
 
 def crossing(line) -> float:
-    """How far from the begin of a line of cells phi falls through zero."""
+    """The distance from the start of a line of cells at which phi crosses zero."""
     k = int(np.argmax(line < 0))
     return k - 0.5 + line[k - 1] / (line[k - 1] - line[k])
 

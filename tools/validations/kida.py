@@ -1,4 +1,4 @@
-"""Kida vortex: energy balance, spectrum, and which collisions survive without resolution."""
+"""Kida vortex: energy balance, spectrum, and which collisions remain stable without resolution."""
 
 import time
 from contextlib import contextmanager
@@ -32,12 +32,12 @@ class Kida(Validation):
     within 2 % on average and at most, where the Kolmogorov length (nu^2 / 2 Z)^(1/4) is 0.85 cells
     or more, from t = 0.25 (before, sound of the start is most of dE/dt) to 4. Enstrophy Z and work
     of the pressure, of the order of Mach^2, are computed by Fourier transforms: central differences
-    lose (k h)^2 / 3 of a wave k. At 12 800 and 128 000 it is said which survive; entropic and
-    Smagorinsky must. Paper: 350^3 and 700^3 cells; here 350^3 for all in full, else 64^3 at a tenth
-    of the Reynolds numbers. The spectrum E(k) of runs that come so far is drawn; its shells are
-    k - 1/2 to k + 1/2 and it adds up to the energy (paper: k to k + 1, twice as much). --set size,
-    reynolds (one or a list), until (t at the end), spectra (t between transforms; 0: none),
-    spectrum_at (t of E(k); 0: none).
+    lose (k h)^2 / 3 of a wave k. At 12 800 and 128 000 the stable collisions are reported; entropic
+    and Smagorinsky must be stable. Paper: 350^3 and 700^3 cells; here 350^3 for all in full, else
+    64^3 at a tenth of the Reynolds numbers. The spectrum E(k) is plotted for runs that reach its
+    time; its shells are k - 1/2 to k + 1/2 and it adds up to the energy (paper: k to k + 1, twice
+    as much). --set size, reynolds (one or a list), until (t at the end), spectra (t between
+    transforms; 0: none), spectrum_at (t of E(k); 0: none).
     """
 
     settings: ClassVar[dict] = {
@@ -75,7 +75,7 @@ class Kida(Validation):
             fluid={"reynolds": reynolds, "length": n, "velocity": SPEED},
             collision=collision,
             layout={"name": "esopull"},
-            initial={"iterate": 3 * n},  # else half of the first changes are sound
+            initial={"iterate": 3 * n},  # otherwise half of the first changes are sound waves
             run={"steps": every * round(self.settings["until"] * PARTS)},
             output=[{"name": "monitor", "every": 2 * every}]
             + [waves] * (at > 0)
@@ -136,7 +136,7 @@ class Kida(Validation):
 
 @contextmanager
 def passing(context, step):
-    """The fields of the snapshot of a step, which is removed at the end; on rank 0."""
+    """The fields of the snapshot of a step, on rank 0; the file is removed at the end."""
     path = context.directory / f"snapshot_{step:09d}.vtkhdf"
     with h5py.File(path) as file:
         yield file["VTKHDF/CellData"]
@@ -145,7 +145,7 @@ def passing(context, step):
 
 @register("outputs", "spectrum")
 class Spectrum(Output):
-    """E(k) in spectrum.csv, of step `every` alone; a snapshot of u, then removed."""
+    """E(k) at step `every` in spectrum.csv, from a snapshot of u that is removed."""
 
     at_start: ClassVar[bool] = False
     files: ClassVar[tuple[str, ...]] = ("spectrum.csv",)
@@ -185,7 +185,7 @@ class SpectrumWriter:
 
 @register("outputs", "energy_balance")
 class EnergyBalance(Output):
-    """Rows of energy_balance.csv, printed too; a snapshot at every `apart`-th time, then removed.
+    """Rows of energy_balance.csv, also printed, from snapshots every `apart` times, then removed.
 
     -dE/dt is the central difference of the kinetic energies one `every` before and after.
     """
@@ -199,12 +199,12 @@ class EnergyBalance(Output):
         return Snapshot(every=1).disk_bytes(case, 1)
 
     def open(self, context):
-        """Starts the table."""
+        """Creates the table."""
         return BalanceWriter(self, context)
 
 
 class BalanceWriter:
-    """Rank 0 transforms and holds the table."""
+    """Rank 0 transforms and writes the table."""
 
     def __init__(self, output, context):
         self.every, self.apart, self.context = output.every, output.apart, context

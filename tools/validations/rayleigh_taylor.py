@@ -1,4 +1,4 @@
-"""A heavy fluid on top of a light one: how fast waves on the interface grow at first."""
+"""A heavy fluid above a light one: the initial growth rate of waves on the interface."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class RayleighTaylor(Validation):
 
 
 def pull(n: int) -> float:
-    """g, three times what the tension holds at this wavelength."""
+    """g, three times the value that the tension stabilises at this wavelength."""
     return 3 * TENSION * (2 * np.pi / n) ** 2
 
 

@@ -1,4 +1,4 @@
-"""One fluid that changes its phase: densities, Laplace's law, drops on walls."""
+"""One fluid with two phases: densities, Laplace's law, drops on walls."""
 
 import h5py
 import numpy as np
@@ -14,7 +14,7 @@ SHOWN = {45: 1.09, 90: 0.726, 135: 0.467}  # the density that walls show
 
 
 class ShanChenPhases(Validation):
-    """Flat interfaces beside Shan 2008 (mechanical equilibrium), drops beside Laplace's law.
+    """Flat interfaces against Shan 2008 (mechanical equilibrium), drops against Laplace's law.
 
     Densities of a flat interface: liquid within 2 %, vapour within 3 % of the formula. Drops: the
     jump of the pressure is dp R = sigma (1 - d/R) with d as long as the interface is thick; the

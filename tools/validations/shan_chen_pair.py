@@ -12,7 +12,7 @@ NU = {"oil": 1 / 24, "water": 1 / 6}
 
 
 class ShanChenPair(Validation):
-    """Drops on walls beside the angle that their `wetting` has been found to give, two layers.
+    """Drops on walls against the angle measured for their `wetting`, two layers.
 
     Angles, within 3 degrees, of a circle through the interface from the fourth cell on. Walls show
     as much fluid as there is, of which d = (rho_oil - rho_water) / ((MAIN - DISSOLVED) / 2) says
@@ -74,7 +74,7 @@ class ShanChenPair(Validation):
         return self._tables([4, n], oil, 30 * n**2, NU, faces, push(n) / 2)
 
     def judge(self, run):
-        """What kind of run it is shows in its label."""
+        """Judge by the kind of the run, which its label contains."""
         with run.snapshot() as snapshot, h5py.File(snapshot.path) as file:
             cells = file["VTKHDF/CellData"]
             u, oil, water = (cells[f][0].astype(float) for f in ("u", "rho_oil", "rho_water"))
@@ -121,7 +121,7 @@ def contact_angle(phi, first: int = 4) -> float:
 
 
 def crossing(line) -> float:
-    """How far from the first cell's centre a line of cells falls through zero."""
+    """The distance from the first cell's centre at which a line of cells crosses zero."""
     k = int(np.argmax(line < 0))
     return k - 1 + line[k - 1] / (line[k - 1] - line[k])
 

@@ -64,13 +64,13 @@ class SphereInPipe(Validation):
         })  # fmt: skip
 
     def _faces(self, reynolds, moving):
-        """Of the paper's walls the one where the flow leaves is unstable above 2 viscosities."""
+        """Boundaries; the outflow wall of the paper is unstable above 2 viscosities."""
         walls = {"name": "bounce_back", "where": list(FACES), **moving}
         leaving = {"name": "equilibrium", "where": ["z+"], **moving}
         return [walls] if reynolds < 200 else [walls | {"where": list(FACES[:5])}, leaving]
 
     def judge(self, run):
-        """Drag, its parts, and where it oscillates its spectrum, of the second half of the run."""
+        """Drag, its parts and, if it oscillates, its spectrum, in the second half of the run."""
         fluid, n = run.tables["fluid"], run.tables["domain"]["size"][0]
         reynolds, rows = fluid["reynolds"], run.forces("sphere")
         time = rows["time"] * fluid["velocity"] / fluid["length"]
@@ -86,7 +86,7 @@ class SphereInPipe(Validation):
             Finding("pressure over viscous drag", pressure / viscous, *near),
             Finding("the same, stress integrated", pressure / stress),
         ]
-        late = time > time[-1] / 4  # the sound of the start is gone
+        late = time > time[-1] / 4  # the initial sound waves have decayed
         verdict.curves[f"c_d, Re = {reynolds:g}"] = time[late], rows["c_d"][late]
         if not steady:
             strouhal, amplitude = spectrum(last["c_d"], time[-len(last) :])
@@ -125,7 +125,7 @@ class SphereInPipe(Validation):
 
 
 def spectrum(values, time) -> tuple[np.ndarray, np.ndarray]:
-    """Amplitude of what oscillates by frequency, without trend and seen through a Hann window."""
+    """Amplitudes by frequency, without trend and with a Hann window."""
     left = values - np.polyval(np.polyfit(time, values, 1), time)
     window = np.hanning(len(left))
     amplitude = 2 * np.abs(np.fft.rfft(left * window)) / window.sum()

@@ -1,4 +1,4 @@
-"""Two fluids that begin mixed and part: their domains, and how fast these grow."""
+"""Separation of two mixed fluids: the size of their domains over time."""
 
 import h5py
 import numpy as np
@@ -17,10 +17,10 @@ class Spinodal(Validation):
     """cases/spinodal3d.toml in 2D: domains of the size L = area / length of the interface.
 
     L grows by a power of time; in 2D that of flow is 2/3, that of diffusion alone 1/3 (Furukawa
-    1985, Phys. Rev. A 31, 1103; Lifshitz & Slyozov 1961). Figures of one beginning are not bounds:
-    what is asked is that domains grow and that both fluids keep their mass. `--full` also in 3D, L
-    = volume / area, where flow against viscosity alone has the power 1 (Siggia 1979, Phys. Rev. A
-    20, 595).
+    1985, Phys. Rev. A 31, 1103; Lifshitz & Slyozov 1961). Figures of one initial state are no
+    bounds: domains must grow, and both fluids must conserve their mass. `--full` also in 3D, L =
+    volume / area, where flow against viscosity alone has the power 1 (Siggia 1979, Phys. Rev. A 20,
+    595).
     """
 
     logarithmic = ("",)

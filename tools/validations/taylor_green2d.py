@@ -1,4 +1,4 @@
-"""What rounding costs a slow flow: the 2D Taylor-Green vortex in several precisions."""
+"""Rounding errors in slow flows: the 2D Taylor-Green vortex in several precisions."""
 
 import numpy as np
 

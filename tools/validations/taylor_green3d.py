@@ -49,7 +49,7 @@ class TaylorGreen3D(Validation):
         )  # fmt: skip
 
     def judge(self, run):
-        """Peak of the dissipation from the energies, after the sound of the start has faded."""
+        """Peak of the dissipation from the energies, after the initial sound waves have decayed."""
         rows, n = run.monitor, run.tables["domain"]["size"][0]
         time = rows["step"] * SPEED * 2 * np.pi / n
         energy = rows["kinetic_energy"] / n**3 / SPEED**2

@@ -25,12 +25,17 @@ from mpilbm.errors import MpilbmError
 from mpilbm.registry import make
 
 SMALL = ("D2Q9", "aa", "trt")
+LARGE = all_pairs({
+    "lattice": ["D2Q9", "D3Q19", "D3Q27"],
+    "layout": OPTIONS["layout"],
+    "precision": list(PRECISIONS),
+})  # fmt: skip
 LARGE = [
-    {"lattice": lattice, "layout": layout, "setting": "forced", "precision": precision,
-     "collision": "trt" if make("layouts", layout).populations else "regularized"}
-    for lattice in ("D2Q9", "D3Q19", "D3Q27")
-    for layout in OPTIONS["layout"]
-    for precision in PRECISIONS
+    choice | {
+        "setting": "forced",
+        "collision": "trt" if make("layouts", choice["layout"]).populations else "regularized",
+    }
+    for choice in LARGE
 ]  # fmt: skip
 LARGE += [
     {"lattice": "D3Q13", "layout": layout, "setting": "forced", "precision": "single",

@@ -151,7 +151,7 @@ def from_file(directory, velocity, lattice="D2Q9", **more):
 def at(monkeypatch, tmp_path):
     """Clusters whose cases lie in the temporary folder."""
     monkeypatch.setattr(
-        "slabs.parse_case", lambda tables, _: parse_case(tables, tmp_path / "a.toml")
+        "support.slabs.parse_case", lambda tables, _: parse_case(tables, tmp_path / "a.toml")
     )
     return tmp_path
 

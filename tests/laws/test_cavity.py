@@ -29,6 +29,7 @@ TABLES = {
 }
 MISPRINTS = {("v", 400): 0.9063}  # as table II says on top
 U = 0.1
+pytestmark = pytest.mark.usefixtures("optimised")
 
 
 class Cavity:

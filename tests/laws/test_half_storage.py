@@ -11,6 +11,7 @@ from mpilbm.errors import CaseError
 U = ["0.05*sin(2*pi*x/nx)*cos(2*pi*y/ny)*cos(2*pi*z/nz)",
      "-0.05*cos(2*pi*x/nx)*sin(2*pi*y/ny)*cos(2*pi*z/nz)", 0]  # fmt: skip
 LONG = "MPILBM_TEST_ALL" in os.environ
+pytestmark = pytest.mark.usefixtures("optimised")
 
 
 def test_half_precision_keeps_a_vortex():

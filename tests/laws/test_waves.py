@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.equations import COLLISIONS, FLOWS, LATTICES
 from support.flows import first_lattice, relative, velocity, wave
-from support.pairs import defined
+from support.pairs import EVERYTHING, defined
 from support.slabs import Cluster
 from support.waves import Waves
 
@@ -16,6 +16,22 @@ N = 32  # cells a wave length
 # The gamma of kbc depends on the direction of f - feq however small: it has no waves of its own.
 LINEAR = [flow for flow in FLOWS if flow.values[1]["name"] != "kbc"]
 over_waves = pytest.mark.parametrize(("lattice", "collision"), LINEAR)
+
+
+def over_waves_and(name: str, *values):
+    """Each flow with two of the values, by turns, and with all of them in tools/test --all."""
+    step = 1 if EVERYTHING else (len(values) + 1) // 2
+    return pytest.mark.parametrize(
+        ("lattice", "collision", name),
+        [
+            pytest.param(*flow.values, value, id=f"{flow.id}-{value:.3g}")
+            for n, flow in enumerate(LINEAR)
+            for k, value in enumerate(values)
+            if (n + k) % step == 0
+        ],
+    )
+
+
 DIRECTIONS = {  # (k, shear) along axes, face diagonals, space diagonals
     2: [[((1, 0), (0, 1)), ((0, 1), (1, 0))], [((1, 1), (1, -1))]],
     3: [[((1, 0, 0), (0, 1, 0)), ((0, 1, 0), (0, 0, 1)), ((0, 0, 1), (1, 0, 0))],
@@ -54,8 +70,7 @@ def allowed(lattice, collision) -> float:
     return 0.0067 if (lattice, collision["name"]) == ("D3Q19", "mrt") else 0.005
 
 
-@pytest.mark.parametrize("tau", [0.6, 0.8, 1.0])
-@over_waves
+@over_waves_and("tau", 0.6, 0.8, 1.0)
 def test_shear_waves_decay_with_the_viscosity(lattice, collision, tau):
     nu = (tau - 0.5) / 3
     waves, bound = Waves(lattice, collision, nu), allowed(lattice, collision)
@@ -65,8 +80,7 @@ def test_shear_waves_decay_with_the_viscosity(lattice, collision, tau):
             assert found == pytest.approx(nu, rel=bound * (N / cells) ** 2)
 
 
-@pytest.mark.parametrize("nu", [0.01, 0.05, 1 / 6, 0.5])
-@over_waves
+@over_waves_and("nu", 0.01, 0.05, 1 / 6, 0.5)
 def test_no_wave_grows_in_a_fluid_at_rest(lattice, collision, nu):
     """Of any length: a rate that a collision cannot bear shows at some of them."""
     D = make("lattices", lattice).D

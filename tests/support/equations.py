@@ -8,7 +8,7 @@ from sympy import Float, Rational, Symbol, expand
 
 from mpilbm.codegen.model import Model
 from mpilbm.registry import find, make, names
-from support.pairs import defined
+from support.pairs import EVERYTHING, defined
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")
 OTHERS = {  # values that a file may give
@@ -75,9 +75,12 @@ class Numbers:
 
 
 class Fluid:
-    """A collision on a lattice at rho, the velocity u that collides and force F, all symbols.
+    """A collision on a lattice at rho, the velocity u that collides and force F.
 
-    Where there are roots and logarithms all are numbers; u is of the order of `speed`.
+    All are symbols on the smallest lattice of each collision and equilibrium, without a force and
+    with the first one, and rational numbers elsewhere, with random digits: a polynomial that is not
+    zero is zero at few points. tools/test --all has symbols everywhere. Where there are roots and
+    logarithms all are numbers of 40 digits; u is of the order of `speed`.
     """
 
     def __init__(self, lattice, collision, force=None, speed=0.1):
@@ -85,16 +88,20 @@ class Fluid:
         self.lattice, self.collision = self.model.lattice, self.model.collision
         D, self.random, self.named = self.lattice.D, Random(1), {}
         self.rational = rational_numbers(self.collision)
+        smallest = lattice == next(one for one in LATTICES if defined(one, collision))
+        self.symbolic = EVERYTHING or (smallest and force in (None, FORCES[0]))
         self.density, *self.u = self.symbols("density u_x u_y u_z", speed)[: 1 + D]
         (self.rho,) = self.symbols("rho") if self.rational else [1 + self.density]
-        self.F = self.symbols("F_x F_y F_z", 0.01)[:D] if force else [0] * D
+        self.F = self.symbols("F_x F_y F_z", 0.01)[:D] if force else [Rational(0)] * D
         self.rates = dict.fromkeys(self.collision.rates(0.1, self.lattice))
         self.rates = dict(zip(self.rates, self.symbols(" ".join(self.rates), 1), strict=True))
         self.source = self.model.source(self.density, self.rho, self.u, self.F)
 
     def symbols(self, text, size=0.1) -> list:
-        if self.rational:
+        if self.rational and self.symbolic:
             return symbols(text)
+        if self.rational:
+            return [Rational(self.random.randrange(1, 10**6), 10**6 + 3) for _ in text.split()]
         return [Float(size * self.random.uniform(0.5, 1), 40) for _ in text.split()]
 
     def f(self) -> list:

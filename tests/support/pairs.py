@@ -25,6 +25,29 @@ def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dic
     return chosen
 
 
+def every_value(options: dict[str, list], allowed, pairs: tuple[str, ...]) -> list[dict]:
+    """Of `all_pairs` those with each pair of values of the options in `pairs`, and each value once.
+
+    All combinations with MPILBM_TEST_ALL.
+    """
+
+    def has(choice):
+        own = {k: v for k, v in choice.items() if k in pairs}
+        return {frozenset([item]) for item in choice.items()} | {
+            frozenset(pair) for pair in combinations(own.items(), 2)
+        }
+
+    choices = all_pairs(options, allowed)
+    if EVERYTHING:
+        return choices
+    missing, chosen = set().union(*map(has, choices)), []
+    while missing:
+        best = max(choices, key=lambda choice: len(has(choice) & missing))
+        chosen.append(best)
+        missing -= has(best)
+    return chosen
+
+
 def label(choice: dict) -> str:
     """A test id."""
     return "-".join(str(value) for value in choice.values())

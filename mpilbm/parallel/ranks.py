@@ -135,8 +135,8 @@ def abort_on_error(comm: "Comm | Serial | None" = None) -> Iterator[Any]:
         if text and not (alike and comm.rank > 0):
             all_of = alike and comm.size > 1
             who = f"all {comm.size} ranks" if all_of else f"rank {comm.rank} of {comm.size}"
-            known = isinstance(error, MpilbmError)
-            terminal.print_error(error if known else text, "" if alike and known else f"{who}: ")
+            message = error if isinstance(error, MpilbmError) else text
+            terminal.print_error(message, "" if alike and message is error else f"{who}: ")
         if marks is None:
             time.sleep(GRACE)
             comm.Abort(code)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mpilbm import codegen
 from mpilbm.backends import Device
 from mpilbm.geometry.build import Geometry
+from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.links.boundary_links import EntryList, Writes
 from mpilbm.links.direct_writes import split_by_writes
@@ -25,6 +26,7 @@ from mpilbm.links.mirrors import MirroredLinks
 from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.wall_distance import LinkData, MirrorSource
 from mpilbm.physics.boundary_capabilities import Behind
+from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray
 
 Ints = NDArray[np.int64]
@@ -54,7 +56,7 @@ class State:
         return self.device.download(self.values).reshape(-1, len(self.names))
 
     def write(self, values: NDArray[Any]) -> None:
-        """The inverse of `read`, once the solver has resumed; in any precision."""
+        """The inverse of `read`, after Solver.resume; in any precision."""
         self.device.copy(self.values, self.device.upload(values.astype(self.values.dtype)))
 
 
@@ -70,27 +72,31 @@ class NearCells:
 class Lists:
     """Entries of all boundaries of a fluid, one after another in the arrays, and their kernels.
 
-    `solver` is the fluid's Populations. Array `start` holds where the links of an entry begin in
-    the staging array. Some arrays belong to one list: entry k is at k - own_first there. `chained`:
-    kernels over each listed cell once find its entries, even if the step does not need that.
-    `staged`: nothing is written directly, for kernels that read what was staged.
+    Array `start` holds where the links of an entry begin in the staging array. Some arrays belong
+    to one list: entry k is at k - own_first there. `chained`: kernels over each listed cell once
+    find its entries, even if the step does not need that. `staged`: nothing is written directly,
+    for kernels that read what was staged.
     """
 
     def __init__(
-        self, solver: Any, geometry: Geometry, chained: bool = False, staged: bool = False
+        self,
+        fluid: Populations,
+        geometry: Geometry,
+        chained: bool = False,
+        staged: bool = False,
     ):
-        self._solver, self._geometry = solver, geometry
-        case, device, entries = solver.case, solver.device, list(geometry.lists)
+        self._fluid, self._geometry = fluid, geometry
+        case, device, entries = fluid.case, fluid.device, list(geometry.lists)
         if case.layout.dense and not staged:
-            entries = split_by_writes(case, solver.slab, entries)
+            entries = split_by_writes(case, fluid.slab, entries)
         cells = np.concatenate([e.cells for e in entries] or [np.empty(0, np.int64)])
         links = joined([e.links for e in entries])
         in_staging = [e for e in entries if e.writes is Writes.STAGED]
         self.stream, self.count = device.stream("bulk"), cells.size
         self._staged = sum(e.cells.size for e in in_staging)
         self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
-        self.populations = case.layout.populations
-        self._first = solver.grid.ghost
+        self._stores_populations = case.layout.populations
+        self._first = fluid.grid.ghost
         self._timed: list[tuple[TimedArray, float]] = []  # arrays, and how far ahead
         self._launches: dict[int, list] = {}
         self._begins: dict[int, list] = {}
@@ -101,7 +107,7 @@ class Lists:
         staged_links = links[: self._staged]
         start = staged_links.starts()
         precision = case.precision
-        stored = precision.storage if self.populations else precision.compute
+        stored = precision.storage if self._stores_populations else precision.compute
         self._arrays: Arrays = {
             "missing": device.upload(links.bits),
             "value": device.upload(np.concatenate([e.given.row for e in entries])),
@@ -110,7 +116,7 @@ class Lists:
         }
         self._cells = self._upload_cells(cells)
         self._motions: Any = None  # the array of `motions`, once a list takes it
-        self._mirrored_links = MirroredLinks.find(in_staging, start, solver.lattice.Q)
+        self._mirrored_links = MirroredLinks.find(in_staging, start, fluid.lattice.Q)
         if "slip" in codegen.wall_effects(case):
             self._arrays["mirrors"] = device.upload(self._mirrored_links.places)
         self._ranges: list[tuple[str, int, int, Arrays]] = []
@@ -123,20 +129,20 @@ class Lists:
             end = begin + e.cells.size
             self._ranges.append((name, begin, end, own | self._own(name, e)))
             begin = end
-        if chained or not self.populations:
+        if chained or not self._stores_populations:
             self._chain(cells, geometry)
 
     def _own(self, name: str, entries: EntryList) -> Arrays:
         """The arrays of one list, those that its kernels take."""
-        solver, upload = self._solver, self._solver.device.upload
-        wanted = {a.name for a in solver.program.kernels[f"{name}_0"].arguments}
-        arrays: Arrays = {"values": upload(entries.given.rows.astype(solver.program.compute))}
-        size = solver.case.domain.size
+        fluid, upload = self._fluid, self._fluid.device.upload
+        wanted = {a.name for a in fluid.program.kernels[f"{name}_0"].arguments}
+        arrays: Arrays = {"values": upload(entries.given.rows.astype(fluid.program.compute))}
+        size = fluid.case.domain.size
         if any(value.timed for boundary in entries.boundaries for value in boundary.given()):
             ahead = 0.5 if entries.boundary.wall_at == "half" else 1
             self._follow(arrays["values"], lambda t: entries.rows(size, t), ahead)
         if "link" in wanted and entries.per_link:
-            arrays["link"] = upload(encoded_links(entries.per_link).astype(solver.program.compute))
+            arrays["link"] = upload(encoded_links(entries.per_link).astype(fluid.program.compute))
         if "blocked" in wanted:
             arrays["blocked"] = upload(encoded_blocked(entries))
         if "motions" in wanted and entries.motion:
@@ -150,7 +156,7 @@ class Lists:
             if f"cells{end}" in wanted:
                 arrays[f"cells{end}"] = self._upload_cells(inward.cells)
                 arrays[f"blocked{end}"] = upload(inward.blocked.bits)
-        label = name + solver.suffix
+        label = name + fluid.suffix
         kept = [state.values for state in self.states if state.label == label]
         return arrays | dict(zip(("state",), kept, strict=False))
 
@@ -167,69 +173,70 @@ class Lists:
         return found | (self._mirror_sources(data.mirror) if data.mirror else {})
 
     def _packed(self, cells: Ints) -> PackedCells:
-        return self._solver.grid.packed(cells, self._geometry)
+        return self._fluid.grid.packed(cells, self._geometry)
 
     def _upload_cells(self, cells: Ints) -> Any:
         """The array of packed cells."""
-        return self._solver.device.upload(self._packed(cells).words)
+        return self._fluid.device.upload(self._packed(cells).words)
 
     def slipped(self, cells: Ints) -> Any:
         """The array of rows of cells in the table of mirrored links."""
-        return self._solver.device.upload(self._mirrored_links.rows_of(cells))
+        return self._fluid.device.upload(self._mirrored_links.rows_of(cells))
 
     def _moving(self, motion: WallMotion) -> Arrays:
         """The array of how walls move beside cells, one for all lists, and the rows of one list."""
         if self._motions is None:
             self._motions = self._motions_of(motion.table)
-        upload = self._solver.device.upload
+        upload = self._fluid.device.upload
         rows = {f"moved{end}": upload(rows) for end, rows in zip(INWARD, motion.rows, strict=False)}
         return {"motions": self._motions, **rows}
 
     def _motions_of(self, moving: MovingLinks) -> Any:
         """The array `motions`, kept up to date."""
-        solver = self._solver
-        of = solver.fluid.collision, solver.lattice, solver.case.domain.size
-        array = solver.device.upload(moving.motions(*of, 0).astype(solver.program.compute))
+        fluid = self._fluid
+        of = fluid.collision, fluid.lattice, fluid.case.domain.size
+        array = fluid.device.upload(moving.motions(*of, 0).astype(fluid.program.compute))
         if moving.timed:
             self._follow(array, lambda t: moving.motions(*of, t), 0.5)
         return array
 
     def _mirror_sources(self, mirror: MirrorSource) -> Arrays:
         """Where in the array the mirrored populations lie, in steps of each parity."""
-        solver = self._solver
+        fluid, grid = self._fluid, self._fluid.grid
+        assert isinstance(grid, NodeGrid)  # the only one whose kernels take these arrays
         packed = self._packed(mirror.cells)
-        following = solver.device.download(solver.context.tables["node_next"])
+        following = fluid.device.download(fluid.context.tables["node_next"])
         found = {}
-        for parity in range(solver.layout.parities):
+        for parity in range(fluid.layout.parities):
             there = np.zeros(mirror.cells.size + 1, np.int64)  # one more, as of `link`
             for j in np.unique(mirror.direction):
-                place = solver.layout.f_out(solver.lattice, j, parity)
+                place = fluid.layout.f_out(fluid.lattice, j, parity)
                 mine = np.flatnonzero(mirror.direction == j)
-                there[mine] = solver.grid.places_of(packed[mine], *place, following)
-            found[f"from_{parity}"] = solver.device.upload(there)
+                there[mine] = grid.places_of(packed[mine], *place, following)
+            found[f"from_{parity}"] = fluid.device.upload(there)
         return found
 
     def _near(self, name: str, entries: EntryList, next_cells: Ints) -> Arrays:
         """The cells next to those of a list, along the links that cross its walls."""
-        solver, walls = self._solver, entries.own_walls
+        fluid, walls = self._fluid, entries.own_walls
         cells = next_cells[walls.contains(*entries.links.unpack())]
-        size = (cells.size + 1) * solver.lattice.D
-        near = solver.device.allocate(size, solver.program.compute)
+        size = (cells.size + 1) * fluid.lattice.D
+        near = fluid.device.allocate(size, fluid.program.compute)
         self._nears[name] = NearCells(self._upload_cells(cells), near, cells.size)
-        return {"near": near, "near_start": solver.device.upload(walls.starts())}
+        return {"near": near, "near_start": fluid.device.upload(walls.starts())}
 
     def _state(self, entries: EntryList) -> Iterator[State]:
         """The state of one list, if it keeps any."""
-        solver, names = self._solver, entries.boundary.state(self._solver.lattice)
+        fluid, names = self._fluid, entries.boundary.state(self._fluid.lattice)
         if names:
-            values = solver.device.allocate(entries.cells.size * len(names), solver.program.compute)
-            below = solver.slab.begin * int(np.prod(solver.slab.shape[1:]))
-            label = codegen.list_name(solver.case, entries.boundary) + solver.suffix
-            yield State(label, names, entries.cells + below, values, solver.device)
+            values = fluid.device.allocate(entries.cells.size * len(names), fluid.program.compute)
+            below = fluid.slab.begin * int(np.prod(fluid.slab.shape[1:]))
+            label = codegen.list_name(fluid.case, entries.boundary) + fluid.suffix
+            yield State(label, names, entries.cells + below, values, fluid.device)
 
     def _chain(self, cells: Ints, geometry: Geometry) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
-        device = self._solver.device
+        device = self._fluid.device
         order = np.argsort(cells, kind="stable")
         once, first = np.unique(cells[order], return_index=True)
         following = np.full(cells.size, -1, np.int32)  # the kernel stops at a negative number
@@ -248,7 +255,7 @@ class Lists:
         if not self.count:
             return
         arrays |= self._arrays
-        bind = self._solver.bind_step
+        bind = self._fluid.bind_step
         for name, begin, end, own in (each for each in self._ranges if each[1] < each[2]):
             if name in self._nears:
                 near = self._nears[name]
@@ -259,23 +266,23 @@ class Lists:
             if "state" in own:
                 launch = bind(f"{name}_begin_{parity}", cells=self._cells, **own, **arrays)
                 self._begins[key].append((launch, begin, end))
-        if self.populations and self._staged:
+        if self._stores_populations and self._staged:
             enter = bind(f"enter_{parity}", cells=self._cells, **arrays)
             self._launches[key].append((enter, *self._entering))
-        if not self.populations:
+        if not self._stores_populations:
             self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
 
     def _follow(self, array: Any, values: Callable[[float], Floats], ahead: float) -> None:
         """Let an array hold values(t) in each step."""
         if array.size:  # a list with values for each cell may have none here
-            self._timed.append((TimedArray(self._solver.device, self.stream, array, values), ahead))
+            self._timed.append((TimedArray(self._fluid.device, self.stream, array, values), ahead))
 
     def _update_values(self) -> None:
         """Update the values to the time of the incoming populations; before the beginning t = 0.
 
         Populations cross a wall half a link outside the cell half a step before they arrive.
         """
-        steps = self._solver.steps
+        steps = self._fluid.steps
         for array, ahead in self._timed:
             array.update(steps + ahead if steps >= 0 else 0)
 
@@ -286,23 +293,23 @@ class Lists:
 
     def stage(self) -> Arrays:
         """Stage the incoming populations of the next step; returns the arrays of all entries."""
-        solver = self._solver
-        arrays = self._arrays | solver.current() | {"cells": self._cells}
+        fluid = self._fluid
+        arrays = self._arrays | fluid.current() | {"cells": self._cells}
         self._update_values()
         for name, begin, end, own in self._ranges:
-            parity = solver.steps % solver.layout.parities
+            parity = fluid.steps % fluid.layout.parities
             if name in self._nears:
                 near = self._nears[name]
-                launch = solver.bind(f"{name}_near_{parity}", **(arrays | _arguments(near)))
+                launch = fluid.bind(f"{name}_near_{parity}", **(arrays | _arguments(near)))
                 launch(self.stream, 0, near.count)
-            solver.bind(f"{name}_{parity}", **(arrays | own))(self.stream, begin, end)
+            fluid.bind(f"{name}_{parity}", **(arrays | own))(self.stream, begin, end)
         return arrays
 
     def over_cells(self, name: str, arrays: Arrays) -> None:
         """Run a kernel over each listed cell once, with the result of `stage`, and wait."""
-        launch = self._solver.bind(name, **(arrays | {"cells": self._once}))
+        launch = self._fluid.bind(name, **(arrays | {"cells": self._once}))
         launch(self.stream, 0, self.once)
-        self._solver.device.synchronize()
+        self._fluid.device.synchronize()
 
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
@@ -337,11 +344,9 @@ def encoded_links(data: LinkData) -> Floats:
     the sum of 2^axis. One value more than links: where a direction is not listed, a kernel may read
     the place after the last.
     """
-    found: Floats
     if data.mirrored_axes is not None:
-        found = data.mirrored_axes.astype(np.float64) @ np.exp2(
-            np.arange(data.mirrored_axes.shape[1])
-        )
+        axes = np.exp2(np.arange(data.mirrored_axes.shape[1]))
+        found: Floats = data.mirrored_axes.astype(float) @ axes
     elif data.distance is None:
         raise ValueError("the boundary declares per_link, but its links have no value")
     elif data.linear is not None:

@@ -1,6 +1,6 @@
 """What the parts of a slab's solver share, and how they bind kernels to arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,10 +13,11 @@ from mpilbm.case.case import Case
 from mpilbm.codegen.program import Program
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
-from mpilbm.layouts.grid import Grid
+from mpilbm.links.boundary_links import EntryList
 from mpilbm.links.box_walls import BoxWalls
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solver import memory_plan
+from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.timed_values import ForceNumbers
 
 
@@ -43,7 +44,7 @@ class SlabContext:
     case: Case
     slab: Slab
     geometry: Geometry
-    grid: Grid
+    grid: AnyGrid
     device: Device
     exchanger: Exchanger
     program: Program
@@ -67,7 +68,7 @@ class SlabContext:
         size = slab.planes, *slab.shape[1:]
         grid = case.layout.grid(case.lattice, *size, geometry.around, case.ghost)
         kernels = device.compile(program)
-        listed = grid.unlisted(geometry.lists, case.lattice)
+        listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
         walls = BoxWalls.of(case, slab, grid)
         if program.sweep and device.apply_walls(kernels, walls, grid):
             listed = walls.others(listed)

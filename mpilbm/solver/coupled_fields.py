@@ -69,6 +69,8 @@ class Coupled:
         self.context, self.fluids = context, fluids
         self.case, self.device = context.case, context.device
         case, kernels = self.case, context.program.kernels
+        if case.coupling is None:
+            raise ValueError("the case couples no fluids")
         self.coupling = case.coupling
         slab, self.averaged = context.slab, averaged(case)
         self.grid = FieldGrid.of(case, slab.planes, *slab.shape[1:])
@@ -128,7 +130,7 @@ class Coupled:
         """A launch over planes of the kernel of the wall cells in them."""
         case, upload, real = self.case, self.device.upload, self.context.program.compute
         owners = (*one_face_each(case.boundaries), *(body.boundary for body in case.bodies))
-        shown = [list(self.coupling.wall(case, each.wetting).values()) for each in owners]
+        shown = [list(self.coupling.wall(case, each.wetting or {}).values()) for each in owners]
         scale, add = np.array(shown or np.zeros((1, 1, 2)), real).transpose(2, 0, 1)
         arrays = {"wall_at": cells.at, "wall_owner": cells.owner, "wall_sum": add}
         arrays |= {"wall_start": cells.start, "wall_source": cells.source, "wall_scale": scale}

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator
 from mpilbm.codegen.program import Access
 from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.layouts.grid import Grid
+from mpilbm.layouts.nodes import NodeGrid
 
+AnyGrid = Grid | NodeGrid  # memory of all cells, or of the fluid cells only
 Move = tuple[int, int, int]  # memory slot, plane in the array of the sender, of the receiver
 Touched = tuple[int, tuple[int, int, int]]  # slot, offset
 
 
 def exchange_plan(
-    grid: Grid, writes: Iterable[Access], reads: Iterable[Access], array: int = 0
+    grid: AnyGrid, writes: Iterable[Access], reads: Iterable[Access], array: int = 0
 ) -> Plan:
     """What a slab sends and receives after a pass with these writes, before one with these reads.
 
@@ -38,7 +40,7 @@ def exchange_plan(
     return Plan(tuple(sends), tuple(receives))
 
 
-def _moves(grid: Grid, writes: set[Touched], reads: set[Touched], way: int) -> set[Move]:
+def _moves(grid: AnyGrid, writes: set[Touched], reads: set[Touched], way: int) -> set[Move]:
     """All moves towards `way` (+1 up, -1 down); planes are numbered in the arrays."""
     first, end = grid.interior
     reach = max((abs(offset[0]) for _, offset in (*writes, *reads)), default=0)
@@ -71,5 +73,5 @@ def _runs(moves: list[Move]) -> Iterator[tuple[int, int, int, int]]:
                 start = k
 
 
-def _transfer(grid: Grid, way: int, array: int, plane: int, slot: int, count: int) -> Transfer:
+def _transfer(grid: AnyGrid, way: int, array: int, plane: int, slot: int, count: int) -> Transfer:
     return Transfer(way, array, *grid.piece(plane, slot, count))

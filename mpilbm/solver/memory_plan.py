@@ -1,34 +1,39 @@
-"""Bytes that a slab takes on its device, known before anything is allocated."""
+"""The device memory that a slab needs, known before anything is allocated."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
+from mpilbm.backends import Device
+from mpilbm.case.case import Case
 from mpilbm.codegen import averaged, wall_effects
 from mpilbm.errors import CaseError
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.layouts.packed_cells import LONGEST_SIDE
-from mpilbm.links.boundary_links import Writes
+from mpilbm.links.boundary_links import EntryList, Writes
 from mpilbm.links.direct_writes import split_by_writes
 from mpilbm.links.mirrors import looked_at
+from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 
 # cell int64, missing uint32, value int32; where its links are staged int64
 ENTRY_BYTES, START_BYTES = 16, 8
-# where cells are computed anew: cell int64, its first entry int32, the following one int32
+# where listed cells are computed twice: cell int64, its first entry int32, the following one int32
 AGAIN_BYTES = 16
-# what leaves and enters along a link of a body, in double; which links of an entry cross a wall
+# outgoing and incoming populations of a body's link, in double; links of an entry that cross a wall
 LINK_BYTES, WALL_BYTES = 16, 4
-# of forces in parts, an entry: rho and at most six stresses as doubles, what chains it to its cell
+# of forces in parts, an entry: rho and at most six stresses as doubles, its place in the chain
 SPLIT_BYTES = 72
-# of coupled fluids, a wall cell: its place int64, owner int32; where its sources begin int64
+# of coupled fluids, a wall cell: its place int64, owner int32; the start of its sources int64
 WALL_CELL_BYTES, SOURCES_BYTES = 12, 8
 
 
-def bytes_needed(case, slab, fluid=None) -> dict[str, int]:
-    """Bytes of a slab's arrays by what they hold: populations, velocity (for sums), flags.
+def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dict[str, int]:
+    """Bytes of a slab's arrays by their contents: populations, velocity (for sums), flags.
 
-    `fluid`: the fluid cells of planes as Geometry.around; without it a layout that stores these
-    alone is not counted.
+    `fluid`: the numbers of fluid cells of planes as Geometry.around; without it the arrays of a
+    layout that stores fluid cells only are not counted.
     """
     planes, (rows, nx) = slab.planes, slab.shape[1:]
     storage, compute = (
@@ -48,11 +53,13 @@ def bytes_needed(case, slab, fluid=None) -> dict[str, int]:
     }
 
 
-def list_bytes(case, slab, lists, staged: bool = False) -> np.ndarray:
+def list_bytes(
+    case: Case, slab: Slab, lists: Sequence[EntryList], staged: bool = False
+) -> np.ndarray:
     """Bytes of a fluid's boundary lists by plane of the slab, int64 (planes,); staged: see Lists.
 
-    One table of walls that move serves all of them; it counts to the first plane. So does one of
-    links that slip.
+    All lists share one table of moving walls and one of mirrored links, which count for the first
+    plane.
     """
     found, value = np.zeros(slab.planes, np.int64), np.dtype(case.precision.compute).itemsize
     for each in split_by_writes(case, slab, lists) if case.layout.dense and not staged else lists:
@@ -66,13 +73,13 @@ def list_bytes(case, slab, lists, staged: bool = False) -> np.ndarray:
     return found
 
 
-def _links(slab, entries) -> tuple[np.ndarray, np.ndarray]:
-    """The plane of each entry, and how many links it has."""
+def _links(slab: Slab, entries: EntryList) -> tuple[np.ndarray, np.ndarray]:
+    """The plane of each entry, and its number of links."""
     return entries.cells // (slab.shape[1] * slab.shape[2]), entries.links.counts()
 
 
-def _rates(case, entries) -> tuple[int, int]:
-    """Bytes of the arrays of a list an entry, and a link."""
+def _rates(case: Case, entries: EntryList) -> tuple[int, int]:
+    """Bytes of the arrays of a list for each entry, and for each link."""
     value, again = np.dtype(case.precision.compute).itemsize, not case.layout.populations
     staging = value if again else np.dtype(case.precision.storage).itemsize
     staged, boundary, data = entries.writes is Writes.STAGED, entries.boundary, entries.per_link
@@ -92,12 +99,12 @@ def _rates(case, entries) -> tuple[int, int]:
     return an_entry + cells + 8 * near + kept + given, a_link
 
 
-def more_bytes(case, slab, lists) -> np.ndarray:
+def more_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:
     """Bytes beyond `bytes_needed` by plane of a slab, int64 (planes, 3).
 
-    Those of the boundary lists, but for links that come back by themselves; of the lists by which
-    bodies are weighed; of the wall cells of coupled fluids. Half-way walls of the box count even
-    where the sweep of a GPU applies them and has no lists of them: only an open GPU knows its tile.
+    The columns: boundary lists, without links that the layout reflects itself; lists for the forces
+    on bodies; wall cells of coupled fluids. Half-way walls of the box are counted even if the sweep
+    of a GPU applies them without lists, because its tile is unknown until the GPU is open.
     """
     returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
     listed = [each for each in lists if not (returning and each.boundary.reflects)]
@@ -105,8 +112,8 @@ def more_bytes(case, slab, lists) -> np.ndarray:
     return np.stack([steps, _weighed_bytes(case, slab, lists), wall_bytes(case, slab, lists)], 1)
 
 
-def _weighed_bytes(case, slab, lists) -> np.ndarray:
-    """By plane; bodies are weighed in the first fluid."""
+def _weighed_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:
+    """Bytes for the forces on bodies, by plane; these are of the first fluid."""
     found = np.zeros(slab.planes, np.int64)
     if not case.weighed:
         return found
@@ -118,11 +125,11 @@ def _weighed_bytes(case, slab, lists) -> np.ndarray:
     return found + list_bytes(case, slab, weighed, staged=True)
 
 
-def wall_bytes(case, slab, lists) -> np.ndarray:
+def wall_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:
     """Bytes of the wall cells of coupled fluids (see wall_cells) by plane, int64 (planes,).
 
-    They lie at the other ends of all missing links, each link is a source. Cells of the slab's own
-    fluid alone are looked at: the neighbours see about as many of its wall cells as it of theirs.
+    They lie at the other ends of all missing links; each link is a source. Only links of the slab's
+    own fluid cells are counted: it reads about as many wall cells of its neighbours as they of it.
     """
     found = np.zeros(slab.planes, np.int64)
     if not case.coupling:
@@ -145,8 +152,8 @@ def wall_bytes(case, slab, lists) -> np.ndarray:
     return found + (WALL_CELL_BYTES + mean * SOURCES_BYTES) * cells[1:-1]
 
 
-def limits(case) -> list[str]:
-    """Why the kernels' numbers cannot count the cells of a box; empty if they can."""
+def limits(case: Case) -> list[str]:
+    """Reasons why the kernels' integers cannot number the cells of a box; empty if they can."""
     longest = max(case.shape)
     found = []
     if longest > LONGEST_SIDE:
@@ -160,8 +167,14 @@ def limits(case) -> list[str]:
     return found
 
 
-def require(device, case, slab, lists=(), fluid=None) -> None:
-    """CaseError unless the kernels can count the cells and the arrays fit the device."""
+def require(
+    device: Device,
+    case: Case,
+    slab: Slab,
+    lists: Sequence[EntryList] = (),
+    fluid: np.ndarray | None = None,
+) -> None:
+    """CaseError unless the kernels can number the cells and the arrays fit the device."""
     problems = limits(case) + device.problems(case.shape)
     if problems:
         raise CaseError(problems, path=case.path)

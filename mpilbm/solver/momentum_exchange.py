@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from mpilbm.codegen import wall_effects
 from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue
+from mpilbm.geometry.build import Geometry
 from mpilbm.links.boundary_links import EntryList
 from mpilbm.links.link_set import LinkSet, joined
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.boundary_lists import Lists
 from mpilbm.solver.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, list_bytes
+from mpilbm.solver.populations import Populations
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -51,26 +53,26 @@ class MomentumExchange:
     and arrays of their own for staging: the step is not affected.
     """
 
-    def __init__(self, solver, step_lists, geometry):
-        self.solver, case = solver, solver.case
+    def __init__(self, fluid: Populations, step_lists: Lists, geometry: Geometry):
+        self.fluid, case = fluid, fluid.case
         self.step_lists = step_lists
-        self.bodies, self.D = case.weighed, solver.lattice.D
-        self.planes = solver.slab.planes
+        self.bodies, self.D = case.weighed, fluid.lattice.D
+        self.planes = fluid.slab.planes
         found = self._found(geometry.lists)
         lists = tuple(each.only(mine) for each, mine in found)
         walls = self._links(lists)
-        needed = int(list_bytes(case, solver.slab, lists, staged=True).sum())
+        needed = int(list_bytes(case, fluid.slab, lists, staged=True).sum())
         needed += LINK_BYTES * self._links_of_all
         needed += (SPLIT_BYTES * case.split + WALL_BYTES) * sum(each.cells.size for each in lists)
-        solver.device.require(needed, "the forces on bodies")
-        self.exchanged = solver.device.allocate(2 * self._links_of_all, "float64")
-        self.lists = Lists(solver, replace(geometry, lists=lists), chained=case.split, staged=True)
-        self._more = {"walls": solver.device.upload(walls.bits)} if len(walls) else {}
+        fluid.device.require(needed, "the forces on bodies")
+        self.exchanged = fluid.device.allocate(2 * self._links_of_all, "float64")
+        self.lists = Lists(fluid, replace(geometry, lists=lists), chained=case.split, staged=True)
+        self._more = {"walls": fluid.device.upload(walls.bits)} if len(walls) else {}
         if len(walls) and "slip" in wall_effects(case):
             self._more["slipped"] = self.lists.slipped(np.concatenate([e.cells for e in lists]))
         if case.split and self.lists.count:
-            self.stress = solver.device.allocate(self.lists.once * self.parts, "float64")
-        self._mines = [mine for each, mine in found if each.boundary.state(solver.lattice)]
+            self.stress = fluid.device.allocate(self.lists.once * self.parts, "float64")
+        self._mines = [mine for each, mine in found if each.boundary.state(fluid.lattice)]
 
     @property
     def parts(self) -> int:
@@ -86,7 +88,7 @@ class MomentumExchange:
         found = [(each, each.of_bodies(self.bodies)) for each in lists]
         cells = np.concatenate([each.cells[mine] for each, mine in found])
         for k, each in enumerate(lists):
-            if self.solver.case.split or each.boundary.mirrors:
+            if self.fluid.case.split or each.boundary.mirrors:
                 found[k] = each, np.isin(each.cells, cells)
         return [(each, np.flatnonzero(mine)) for each, mine in found]
 
@@ -98,7 +100,7 @@ class MomentumExchange:
         face. wall: (links, D), where the body's boundary evaluates its velocity, as its kernel
         does. Returns which links of the entries cross a wall.
         """
-        slab, lattice, size = self.solver.slab, self.solver.lattice, self.solver.case.domain.size
+        slab, lattice, size = self.fluid.slab, self.fluid.lattice, self.fluid.case.domain.size
         cells = np.concatenate([each.cells for each in lists])
         links, walls = joined([e.links for e in lists]), joined([e.own_walls for e in lists])
         entry, i = links.unpack()
@@ -116,7 +118,7 @@ class MomentumExchange:
         node = np.stack([x, plane + slab.begin] if self.D == 2 else [x, row, plane + slab.begin], 1)
         c = np.array(lattice.c, np.float64)[walls.lowest_direction()[entry]]
         c = np.where(crosses, self.c, c)
-        there = np.where(self.solver.case.domain.periodic, (node - c) % np.array(size), node - c)
+        there = np.where(self.fluid.case.domain.periodic, (node - c) % np.array(size), node - c)
         self.place = there + 0.5 + np.where(crosses, c / 2, c)
         self._mirror = np.where(crosses & ((there < 0) | (there >= np.array(size))), -1.0, 1.0)
         q = np.concatenate([_to_the_wall(each) for each in lists])
@@ -134,51 +136,52 @@ class MomentumExchange:
         both, less = self._exchanged()
         force = -self.c * both[:, None]
         for body in self.bodies:
-            boundary = self.solver.case.bodies[body].boundary
+            boundary = self.fluid.case.bodies[body].boundary
             if any(f"velocity_{axis}" in boundary.values() for axis in AXES):
                 on = np.flatnonzero(self.body == body)
                 force[on] -= self._velocity(boundary, self.wall[on]) * less[on, None]
         force *= self._mirror
         torque = np.cross(self.place, force) if self.D == 3 else (
             self.place[:, :1] * force[:, 1:] - self.place[:, 1:] * force[:, :1])  # fmt: skip
-        parts = self._parts() if self.solver.case.split else []
+        parts = self._parts() if self.fluid.case.split else []
         groups = len(self.bodies) * self.planes
         columns = [np.bincount(self._group, column, groups)
                    for column in np.concatenate([force, torque, *parts], axis=1).T]  # fmt: skip
-        sums = np.stack(columns, axis=-1).reshape(len(self.bodies), self.planes, -1)
-        return self.solver.lattice.volume * sums.transpose(1, 0, 2)
+        sums = np.asarray(np.stack(columns, axis=-1), np.float64)
+        sums = sums.reshape(len(self.bodies), self.planes, -1)
+        return self.fluid.lattice.volume * sums.transpose(1, 0, 2)
 
     def _exchanged(self) -> Floats:
         """f_i_in + f_opp_out and f_opp_out - f_i_in of all links, (2, links)."""
-        solver, lists = self.solver, self.lists
+        fluid, lists = self.fluid, self.lists
         if lists.count:
             kept = zip(self.step_lists.states, lists.states, self._mines, strict=True)
             for state, own, mine in kept:
                 own.write(state.read()[mine])
             arrays = lists.stage() | {"exchanged": self.exchanged} | self._more
-            launch = solver.bind(f"exchanged_{solver.steps % solver.layout.parities}", **arrays)
+            launch = fluid.bind(f"exchanged_{fluid.steps % fluid.layout.parities}", **arrays)
             launch(lists.stream, 0, lists.count)
-            if solver.case.split:
-                name = f"stress_{solver.steps % solver.layout.parities}"
+            if fluid.case.split:
+                name = f"stress_{fluid.steps % fluid.layout.parities}"
                 lists.over_cells(name, arrays | {"stress": self.stress})
-        return solver.device.download(self.exchanged).reshape(-1, 2)[self._mine].T
+        return fluid.device.download(self.exchanged).reshape(-1, 2)[self._mine].T
 
     def _parts(self) -> list[Floats]:
         """Pressure and stress force of each link, (links, D) each; call after `_exchanged`."""
         if not self.lists.count:
             return [self.c, self.c]  # no links
-        values = self.solver.device.download(self.stress).reshape(-1, self.parts)[self._at]
+        values = self.fluid.device.download(self.stress).reshape(-1, self.parts)[self._at]
         stress = np.zeros((self.D, self.D, len(values)))
         for k, (a, b) in enumerate(combinations_with_replacement(range(self.D), 2), 1):
             stress[a, b] = stress[b, a] = values[:, k]
-        pressure = float(self.solver.lattice.cs2) * values[:, :1]
+        pressure = float(self.fluid.lattice.cs2) * values[:, :1]
         stress = np.einsum("abn,nb->na", stress, self._area)
         return [-pressure * self._area * self._mirror, stress * self._mirror]
 
     def _velocity(self, boundary: Boundary, place: Floats) -> Floats:
         """The wall's velocity at places (n, D) when the incoming populations cross it."""
-        velocity, size = boundary.values(), self.solver.case.domain.size
-        t = self.solver.steps + (0.5 if boundary.wall_at == "half" else 1)
+        velocity, size = boundary.values(), self.fluid.case.domain.size
+        t = self.fluid.steps + (0.5 if boundary.wall_at == "half" else 1)
         at = dict(zip(AXES, place.T, strict=False))
         found = np.zeros_like(place)
         for k, axis in enumerate(AXES[: self.D]):

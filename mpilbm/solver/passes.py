@@ -6,10 +6,9 @@ from typing import Any
 from mpilbm.backends.interfaces import Event, Runner
 from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
-from mpilbm.layouts.grid import Grid
 from mpilbm.solver.boundary_lists import Lists
 from mpilbm.solver.context import SlabContext
-from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.exchange_plan import AnyGrid, exchange_plan
 from mpilbm.solver.populations import Populations
 
 Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
@@ -32,7 +31,7 @@ class Pass:
     pass; edge planes run after the work in the bulk stream at that time.
     """
 
-    def __init__(self, context: SlabContext, grid: Grid, launch: Runner, exchange: Exchange):
+    def __init__(self, context: SlabContext, grid: AnyGrid, launch: Runner, exchange: Exchange):
         self.edge, self.bulk = context.device.stream("edge"), context.bulk
         self.launch, self.exchange = launch, exchange
         first, end = grid.interior

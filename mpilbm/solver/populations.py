@@ -31,6 +31,7 @@ class Populations:
         self.context, self.fluid = context, context.case.fluids[number]
         self.case, self.slab, self.device = context.case, context.slab, context.device
         self.lattice, self.layout, self.grid = self.case.lattice, self.case.layout, context.grid
+        self.collision = self.fluid.collision
         self.number, self.suffix = number, OF.format(number) if self.case.coupling else ""
         kernels = {
             name.removesuffix(self.suffix): kernel
@@ -48,7 +49,7 @@ class Populations:
 
     def numbers(self) -> dict[str, float]:
         """The rates of this fluid's collision, as kernel arguments."""
-        return self.fluid.collision.arguments(self.fluid.viscosity, self.lattice)
+        return self.collision.arguments(self.fluid.viscosity, self.lattice)
 
     def bind(self, name: str, **arguments: Any) -> Launch:
         """A kernel of this fluid with its arguments; those that it does not take are ignored."""

@@ -10,11 +10,11 @@ from mpilbm.case.case import Case
 from mpilbm.codegen.program import Program
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
-from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solver.boundary_lists import Lists, State
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.coupled_fields import Coupled, Uncoupled
+from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.fields.field_copies import FieldCopies
 from mpilbm.solver.fields.flow_statistics import Statistics
@@ -116,7 +116,7 @@ class Solver:
         return self.context.program
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> AnyGrid:
         """The memory of the populations."""
         return self.context.grid
 

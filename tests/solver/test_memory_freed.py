@@ -4,8 +4,8 @@ import gc
 import weakref
 
 import pytest
-from coupled import two
-from slabs import Cluster, box
+from support.coupled import two
+from support.slabs import Cluster, box
 
 from mpilbm.backends.cpu import CpuDevice
 

@@ -37,7 +37,7 @@ HALF_WAY = 0.5  # links to a wall that no shape defines
 
 
 @dataclass(frozen=True)
-class State:
+class EntryState:
     """The values that the entries of a list keep from step to step: (entries, names) on the device.
 
     `cells`: int64 (entries,), their cells in the whole box, (plane * rows + row) * nx + x,
@@ -69,7 +69,7 @@ class NearCells:
     count: int
 
 
-class Lists:
+class BoundaryLists:
     """Entries of all boundaries of a fluid, one after another in the arrays, and their kernels.
 
     Array `start` holds where the links of an entry begin in the staging array. Some arrays belong
@@ -225,14 +225,14 @@ class Lists:
         self._nears[name] = NearCells(self._upload_cells(cells), near, cells.size)
         return {"near": near, "near_start": fluid.device.upload(walls.starts())}
 
-    def _state(self, entries: EntryList) -> Iterator[State]:
+    def _state(self, entries: EntryList) -> Iterator[EntryState]:
         """The state of one list, if it keeps any."""
         fluid, names = self._fluid, entries.boundary.state(self._fluid.lattice)
         if names:
             values = fluid.device.allocate(entries.cells.size * len(names), fluid.program.compute)
             below = fluid.slab.begin * int(np.prod(fluid.slab.shape[1:]))
             label = codegen.list_name(fluid.case, entries.boundary) + fluid.suffix
-            yield State(label, names, entries.cells + below, values, fluid.device)
+            yield EntryState(label, names, entries.cells + below, values, fluid.device)
 
     def _chain(self, cells: Ints, geometry: Geometry) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""

@@ -14,7 +14,7 @@ import numpy as np
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case, Fluid
 from mpilbm.physics.algebra import pairs
-from mpilbm.solver.boundary_lists import Lists
+from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.graph_replay import StepsAhead
 from mpilbm.solver.passes import Pass
 from mpilbm.solver.populations import Populations
@@ -92,7 +92,9 @@ class InitialState:
         mass = np.broadcast_to(1 / inverse, rho.shape)[..., None]
         return -2 * float(lattice.cs2) * tau_from_viscosity(nu, lattice.cs2) * mass * S
 
-    def hold(self, lists: list[Lists], streaming: list[list[Pass]], ahead: StepsAhead) -> None:
+    def hold(
+        self, lists: list[BoundaryLists], streaming: list[list[Pass]], ahead: StepsAhead
+    ) -> None:
         """Run steps -iterate to -1 at the fixed velocity; collective.
 
         `streaming[k]`: the pass of each fluid in which it collides, for steps t % period = k. Their

@@ -56,8 +56,9 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
 def list_bytes(
     case: Case, slab: Slab, lists: Sequence[EntryList], staged: bool = False
 ) -> np.ndarray:
-    """Bytes of a fluid's boundary lists by plane of the slab, int64 (planes,); staged: see Lists.
+    """Bytes of a fluid's boundary lists by plane of the slab, int64 (planes,).
 
+    `staged`: see BoundaryLists.
     All lists share one table of moving walls and one of mirrored links, which count for the first
     plane.
     """

@@ -15,7 +15,7 @@ from mpilbm.links.boundary_links import EntryList
 from mpilbm.links.link_set import LinkSet, joined
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.boundary_lists import Lists
+from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, list_bytes
 from mpilbm.solver.populations import Populations
 
@@ -53,7 +53,7 @@ class MomentumExchange:
     and arrays of their own for staging: the step is not affected.
     """
 
-    def __init__(self, fluid: Populations, step_lists: Lists, geometry: Geometry):
+    def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
         self.fluid, case = fluid, fluid.case
         self.step_lists = step_lists
         self.bodies, self.D = case.weighed, fluid.lattice.D
@@ -66,7 +66,9 @@ class MomentumExchange:
         needed += (SPLIT_BYTES * case.split + WALL_BYTES) * sum(each.cells.size for each in lists)
         fluid.device.require(needed, "the forces on bodies")
         self.exchanged = fluid.device.allocate(2 * self._links_of_all, "float64")
-        self.lists = Lists(fluid, replace(geometry, lists=lists), chained=case.split, staged=True)
+        self.lists = BoundaryLists(
+            fluid, replace(geometry, lists=lists), chained=case.split, staged=True
+        )
         self._more = {"walls": fluid.device.upload(walls.bits)} if len(walls) else {}
         if len(walls) and "slip" in wall_effects(case):
             self._more["slipped"] = self.lists.slipped(np.concatenate([e.cells for e in lists]))

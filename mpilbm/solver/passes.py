@@ -6,7 +6,7 @@ from typing import Any
 from mpilbm.backends.interfaces import Event, Runner
 from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
-from mpilbm.solver.boundary_lists import Lists
+from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import AnyGrid, exchange_plan
 from mpilbm.solver.populations import Populations
@@ -88,7 +88,7 @@ class Pass:
 
 
 def collide_stream(
-    fluid: Populations, lists: Lists, k: int, reads: Iterable[Access], **fields: Any
+    fluid: Populations, lists: BoundaryLists, k: int, reads: Iterable[Access], **fields: Any
 ) -> Pass:
     """The pass of a fluid in all steps t with t % period = k, with the exchange before step k + 1.
 
@@ -108,7 +108,9 @@ def collide_stream(
 class StepWork:
     """The work of all steps t with t % period = k: boundary lists, then one pass after another."""
 
-    def __init__(self, context: SlabContext, k: int, lists: list[Lists], passes: list[Pass]):
+    def __init__(
+        self, context: SlabContext, k: int, lists: list[BoundaryLists], passes: list[Pass]
+    ):
         self.context, self.k, self.lists, self.passes = context, k, lists, passes
 
     @property

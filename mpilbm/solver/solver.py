@@ -11,7 +11,7 @@ from mpilbm.codegen.program import Program
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
 from mpilbm.parallel.slabs import Slab
-from mpilbm.solver.boundary_lists import Lists, State
+from mpilbm.solver.boundary_lists import BoundaryLists, EntryState
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.coupled_fields import Coupled, Uncoupled
 from mpilbm.solver.exchange_plan import AnyGrid
@@ -66,9 +66,9 @@ class Solver:
         if case.weighed:
             self.exchanged = MomentumExchange(self.fluids[0], self.lists[0], geometry)
 
-    def _lists(self, fluid: Populations) -> Lists:
+    def _lists(self, fluid: Populations) -> BoundaryLists:
         """The boundary lists of a fluid, bound to the arrays of all steps of a period."""
-        lists = Lists(fluid, self.geometry)
+        lists = BoundaryLists(fluid, self.geometry)
         for k in range(self.period):
             lists.prepare(k, k % fluid.layout.parities, **fluid.arrays(k))
         return lists
@@ -243,7 +243,7 @@ class Solver:
         self._labelled(label).write_state(begin, state)
 
     @property
-    def entry_states(self) -> list[State]:
+    def entry_states(self) -> list[EntryState]:
         """The values that boundaries keep for each entry; the same labels on all slabs."""
         return [state for lists in self.lists for state in lists.states]
 

@@ -14,7 +14,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.preflight.plan import plan
 from mpilbm.registry import names
 from mpilbm.run.run import run
-from mpilbm.solver.boundary_lists import Lists
+from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.memory_plan import (
     bytes_needed,
     limits,
@@ -138,7 +138,7 @@ def test_lists_take_no_more_than_they_ask_for(kind, staged, monkeypatch, tmp_pat
               "planes": lambda: planes_given(tmp_path), "slip": beside_slip}[kind]()  # fmt: skip
     (solver,) = Cluster(tables).solvers
     taken = taken_from_now_on(monkeypatch)
-    assert [Lists(fluid, solver.geometry, staged=staged) for fluid in solver.fluids]
+    assert [BoundaryLists(fluid, solver.geometry, staged=staged) for fluid in solver.fluids]
     needed = list_bytes(solver.case, solver.slab, solver.geometry.lists, staged).sum()
     needed *= len(solver.fluids)
     assert 0.9 * needed < sum(array.nbytes for array in taken) <= needed + 200

@@ -153,19 +153,23 @@ class Coupled:
         """Compute the fields of the current populations, once a step; collective at first use."""
         steps = self.context.clock.steps
         if self._looked != steps:
-            arrays = {f"f{fluid.suffix}": fluid.current()["f"] for fluid in self.fluids}
-            name = f"look_{self.context.parity}"
-            for each in self._passes(self.context.bind(name, **arrays, **self.arrays())):
+            launch = self.context.bind(f"look_{self.context.parity}", **self._current())
+            for each in self._passes(launch):
                 each.run()
             self.device.synchronize()
             self._looked = steps
+
+    def _current(self) -> dict[str, Any]:
+        """The fields, and the outgoing populations of the last step of each fluid."""
+        populations = {f"f{fluid.suffix}": fluid.current()["f"] for fluid in self.fluids}
+        return populations | self.arrays()
 
     def begin(self) -> None:
         """Complete the initial state of the interacting fluids; collective."""
         self.forget()
         self.look()
         for fluid in self.fluids:
-            fluid.over_block("begin", 0, self.context.slab.planes, **self.arrays())
+            fluid.over_block("begin", 0, self.context.slab.planes, **self._current())
         self.forget()
 
     def forget(self) -> None:

@@ -259,7 +259,9 @@ def _plugin_sources() -> list[bytes]:
     ours = __name__.partition(".")[0]
     classes = [cls for kind in registry.KINDS for cls in registry._classes[kind].values()]
     roots = {cls.__module__.partition(".")[0] for cls in classes} - {ours}
-    files_of = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
+    files_of = {
+        name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())
+    }
     loaded = {
         name: Path(file).absolute()
         for name, file in files_of.items()

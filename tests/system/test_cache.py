@@ -186,10 +186,16 @@ def test_modules_that_texts_are_made_with_are_in_the_digest():
     assert used - set(cache.TEXT_SOURCES) <= none  # which shape no text
 
 
-def test_plugins_change_the_package_digest(tmp_path, monkeypatch):
+def own_registry(monkeypatch):
+    """A registry whose changes end with the test; the names of the package are loaded before."""
+    registry.registered()
     monkeypatch.setattr(
         registry, "_classes", {kind: dict(found) for kind, found in registry._classes.items()}
     )
+
+
+def test_plugins_change_the_package_digest(tmp_path, monkeypatch):
+    own_registry(monkeypatch)
     before = cache.package_digest()
     assert cache.package_digest() == before
     plugin = tmp_path / "one_plugin.py"
@@ -210,9 +216,7 @@ def test_plugins_change_the_package_digest(tmp_path, monkeypatch):
 
 
 def test_modules_beside_a_plugin_change_the_package_digest(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        registry, "_classes", {kind: dict(found) for kind, found in registry._classes.items()}
-    )
+    own_registry(monkeypatch)
     monkeypatch.syspath_prepend(tmp_path)
     plugin, helper = tmp_path / "mine.py", tmp_path / "beside_mine.py"
     plugin.write_text(

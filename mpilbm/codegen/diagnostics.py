@@ -36,7 +36,7 @@ class Diagnostics:
 
     def fields(self, parity: int):
         """rho and u after the collision; 1 and 0 in solids."""
-        text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, of what left the cell"
+        text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, after the collision"
         kernel = self.fluid.block_kernel("fields", text, parity)
         rest = ["", ""]  # over nodes the host has already set the values in solids
         if self.fluid.grid.over == "cells":

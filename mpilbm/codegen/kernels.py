@@ -143,7 +143,7 @@ class FluidKernels:
 
     def initialise(self, parity: int):
         """The outgoing populations of step -1, from rho and u."""
-        text = "what leaves a cell in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
+        text = "f_out in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
         kernel = self.block_kernel("initialise", text, parity)
         kernel.argument("rho_initial", "double*")
         kernel.argument("u_initial", "double*")

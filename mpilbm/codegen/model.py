@@ -144,11 +144,12 @@ class Model:
         return [kernel.let(f"v_{a}", u_a - p / 2) for a, u_a, p in parts]
 
     def hold(self, kernel, f, u, rate, rates: dict) -> list:
-        """A collision at a velocity u that stays: j* = j + rate (rho u - j), all else as ever.
+        """A collision at a prescribed velocity u: j* = j + rate (rho u - j), all else unchanged.
 
-        So rho becomes that of the pressure which belongs to u, and the stresses become its own.
-        The populations collide with w_i c_i.(rho u - j) / cs2 added, of which 1 - rate is taken off
-        again; only the density is conserved. [Mei et al. 2006, Comput. Fluids 35, 855]
+        The density then becomes that of the pressure which belongs to u, and the stresses those of
+        u. The populations collide with w_i c_i.(rho u - j) / cs2 added, of which the part 1 - rate
+        is subtracted again; only the density is conserved. [Mei et al. 2006, Comput. Fluids 35,
+        855]
         """
         density = kernel.let("density", sum(f))
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)

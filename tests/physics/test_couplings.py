@@ -277,4 +277,4 @@ def test_wetting_is_of_coupled_fluids():
         "boundary": [{"name": "bounce_back", "where": ["y-", "y+"], "wetting": {"fluid": 1}}],
         "run": {"steps": 1},
     }
-    assert "boundary.0.wetting: is of fluids that are coupled" in refused(tables)
+    assert "boundary.0.wetting: needs coupled fluids" in refused(tables)

@@ -69,7 +69,7 @@ class CoupledKernels:
 
     def begin(self, k: int, parity: int) -> KernelText:
         """Initial outgoing populations, from populations in equilibrium without a force."""
-        text, fluid = f"{self.coupling.name}: what left before the first step", self.fluids[k]
+        text, fluid = f"{self.coupling.name}: f_out before the first step", self.fluids[k]
         kernel = KernelText("begin", "cells", text, parity=parity)
         others = self.outgoing(kernel, parity)
         cell = CoupledCell(

@@ -9,7 +9,7 @@ from mpilbm.registry import register
 class BGK(Collision):
     """f* = f - omega (f - feq), nu = cs2 (1/omega - 1/2). [Qian et al. 1992].
 
-    All lattices of isotropy 4. The simplest; `trt` places half-way walls better.
+    All lattices of isotropy 4. The simplest operator; `trt` places half-way walls more accurately.
     """
 
     shear_rate = "omega"

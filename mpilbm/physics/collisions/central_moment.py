@@ -16,14 +16,14 @@ HIGHER = {3: "omega_third", 4: "omega_fourth", 5: "omega_fifth", 6: "omega_sixth
 class CentralMoment(InFrame):
     """k*_n = k_n - omega_n (k_n - keq_n), k_n = sum_i f_i prod_a H_n_a(c_ia - u_a).
 
-    `basis`: H_2(c) = c^2 - cs2 with "hermite", keq = 0; H_2(c) = c^2 with "powers", those of a
+    `basis`: H_2(c) = c^2 - cs2 and keq = 0 with "hermite"; H_2(c) = c^2 with "powers", and keq of a
     Maxwellian, cs2 rho for each n_a = 2. The second moments relax with omega, nu = cs2 (1/omega -
-    1/2), but for their trace, which has `omega_bulk`; those of orders 3 to 6 have a rate an order,
-    and cost little where it is one. Powers of order 4 hold a part of the stress, which then relaxes
-    as they do: at 32 cells a wave length, tau = 0.512 and on D3Q27 some shear waves along a
-    diagonal decay 6 % too fast, with "hermite" 0.3 %. D2Q9 and D3Q27; equilibrium `hermite`.
-    [Geier, Greiner & Korvink 2006, Phys. Rev. E 73, 066705; De Rosis 2017, Phys. Rev. E 95, 013310;
-    Hermite: Coreixas, Chopard & Latt 2019, Phys. Rev. E 100, 033305]
+    1/2), except their trace, which relaxes with `omega_bulk`. Each of the orders 3 to 6 has its own
+    rate; rates of 1 cost little. With "powers" the moments of order 4 contain a part of the stress,
+    which then relaxes with their rate: at 32 cells per wavelength, tau = 0.512 and on D3Q27 some
+    shear waves along a diagonal decay 6 % too fast, with "hermite" 0.3 %. D2Q9 and D3Q27;
+    equilibrium `hermite`. [Geier, Greiner & Korvink 2006, Phys. Rev. E 73, 066705; De Rosis 2017,
+    Phys. Rev. E 95, 013310; Hermite: Coreixas, Chopard & Latt 2019, Phys. Rev. E 100, 033305]
     """
 
     basis: Literal["hermite", "powers"] = Field("hermite", description="polynomials of moments")

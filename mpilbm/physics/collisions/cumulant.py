@@ -36,10 +36,10 @@ class Cumulant(InFrame):
     """C*_n = C_n - omega_n (C_n - Ceq_n), C_n = rho d^N/ds^n ln(sum_i f_i exp(s.c_i)) at s = 0.
 
     Ceq are those of a Maxwellian: cs2 rho for C_200, C_020, C_002, zero from order three on. The
-    second cumulants relax with omega (the source's omega_1), nu = cs2 (1/omega - 1/2), the others
-    with omega_2 to omega_10; rates that are one cost little. With the source's terms in D_x u no
-    errors of order u^2 are left in the viscosity, and no wave grows at speeds up to 0.2 and nu =
-    1e-5. D3Q27, equilibrium `hermite`. [Geier et al. 2015, Comput. Math. Appl. 70, 507]
+    second cumulants relax with omega (omega_1 in the source), nu = cs2 (1/omega - 1/2), the others
+    with omega_2 to omega_10; rates of 1 cost little. With the terms in D_x u of the source the
+    viscosity has no errors of order u^2, and no wave grows at speeds up to 0.2 and nu = 1e-5.
+    D3Q27, equilibrium `hermite`. [Geier et al. 2015, Comput. Math. Appl. 70, 507]
     """
 
     omega_2: float = rate("C_200 + C_020 + C_002: bulk viscosity")

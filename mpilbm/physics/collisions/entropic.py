@@ -21,10 +21,10 @@ TINY = Fraction(1, 10**30)
 class Entropic(Collision):
     """f* = f - alpha beta (f - feq), H(f - alpha (f - feq)) = H(f), H = sum_i f_i ln(f_i / w_i).
 
-    beta = 1 / (2 tau), nu = cs2 (tau - 1/2); alpha is 2 near equilibrium. H never grows and no
-    population becomes negative, so that flows survive whose smallest scales are not resolved. feq
-    minimises H (equilibrium `entropic`). alpha comes from two Newton steps, where all
-    |f - feq| < f / 40 from its series in (f - feq) / f; where a population is negative, f* = feq.
+    beta = 1 / (2 tau), nu = cs2 (tau - 1/2); alpha is 2 near equilibrium. H never increases and no
+    population becomes negative, so flows stay stable whose smallest scales are not resolved. feq
+    minimises H (equilibrium `entropic`). alpha comes from two Newton steps, or, where all
+    |f - feq| < f / 40, from its series in (f - feq) / f; where a population is negative, f* = feq.
     D2Q9, D3Q27; D3Q15, D3Q19 with the minimiser to fourth order in u. Forces: exact_difference.
     [Karlin, Ferrante & Öttinger 1999, Europhys. Lett. 47, 182; paper: Januszewski & Kostur 2014,
     2.1.3, eq. 6 and 7]

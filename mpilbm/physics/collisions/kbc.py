@@ -19,10 +19,10 @@ class KBC(Collision):
     """f* = f - beta (2 s + gamma h), f - feq = s + h, gamma = 1/beta - (2 - 1/beta) <s|h> / <h|h>.
 
     s has the shear stress of f - feq and no other moment sum_i c_ix^k c_iy^l c_iz^m f_i; <a|b> =
-    sum_i a_i b_i / feq_i. beta = 1 / (2 tau), nu = cs2 (tau - 1/2) exactly, whatever gamma, which
-    makes H least after the step to leading order: H may grow, but under-resolved flows are stable
-    and there is no logarithm. With a force f - feq + F/2 is what relaxes. D2Q9, D3Q27.
-    [Karlin, Bösch & Chikatamarla 2014, Phys. Rev. E 90, 031302(R)]
+    sum_i a_i b_i / feq_i. beta = 1 / (2 tau), nu = cs2 (tau - 1/2) exactly, for any gamma. gamma
+    minimises H after the step to leading order: H may increase, but under-resolved flows are stable
+    and no logarithm is needed. With a force, f - feq + F/2 relaxes. D2Q9, D3Q27. [Karlin, Bösch &
+    Chikatamarla 2014, Phys. Rev. E 90, 031302(R)]
     """
 
     equilibria = ("entropic",)

@@ -40,17 +40,18 @@ def rate(moments: str):
 
 @register("collisions", "mrt")
 class MRT(Collision):
-    """f* = f - M^-1 S M (f - feq): moments m = M f relax at rates S by group.
+    """f* = f - M^-1 S M (f - feq): moments m = M f relax with a rate per group, the diagonal of S.
 
-    s_nu, of the shear stress and all that a closure changes, follows from nu = cs2 (1/s_nu - 1/2);
-    the others are those of the literature unless given (s_q of D2Q9 falls with s_nu, see
-    `flux_rate`); s_e sets the bulk viscosity. No wave grows, at speeds up to 0.1, from
-    nu = 0.00013 on with them on D2Q9, 0.0025 on D3Q15, 0.0012 on D3Q19, 0.0014 on D3Q27. There
-    s_pi = s_xxyz = s_nu: with 1.98, as published, waves grow from nu = 0.03 on in a fluid at rest.
-    Half-way walls lie half-way (to 1e-5 in a channel) with s_q, and the same s_m, at which
-    (1/s_nu - 1/2) (1/s_q - 1/2) = 3/16, but 1 % off with the usual rates. The rows of M are those
-    of lattices/basis.py, for D2Q9, D3Q13, D3Q15, D3Q19, D3Q27; equilibrium = {name = "dhumieres"}
-    makes it the D3Q19 model of d'Humières et al., stable from nu = 0.007 on at a speed of 0.1.
+    s_nu is the rate of the shear stress, and the one that a closure changes: nu = cs2 (1/s_nu -
+    1/2). The other rates are those of the literature unless given (s_q of D2Q9 decreases with s_nu,
+    see `flux_rate`); s_e sets the bulk viscosity. With the default rates no wave grows, at speeds
+    up to 0.1, from nu = 0.00013 on D2Q9, 0.0025 on D3Q15, 0.0012 on D3Q19 and 0.0014 on D3Q27. On
+    D3Q27 s_pi = s_xxyz = s_nu: with the published 1.98, waves grow from nu = 0.03 on in a fluid at
+    rest. Half-way walls lie half-way (to 1e-5 in a channel) if s_q, and s_m equal to it, satisfy
+    (1/s_nu - 1/2) (1/s_q - 1/2) = 3/16; with the default rates they are 1 % off. The rows of M are
+    those of lattices/basis.py, for D2Q9, D3Q13, D3Q15, D3Q19, D3Q27. equilibrium = {name =
+    "dhumieres"} gives the D3Q19 model of d'Humières et al., stable from nu = 0.007 on at a speed of
+    0.1.
 
     On D3Q13 p_xx and p_ww relax at s_nu, nu = (1/s_nu - 1/2)/4, and p_xy, p_yz, p_zx at s_nu_xy,
     nu = (1/s_nu_xy - 1/2)/2; plane walls lie half-way at 2 nu (1/s_m - 1/2) = 1/4. With

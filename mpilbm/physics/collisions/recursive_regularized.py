@@ -12,10 +12,10 @@ class RecursiveRegularized(InFrame):
     """f* = feq + (1 - omega) w_i sum_n H^(n)(c_i) : A^(n) / (n! cs2^n), n from 2 on.
 
     A^(2) = sum_j H^(2)(c_j) (f_j - feq_j), and by recursion A_bba = u_a A_bb + 2 u_b A_ab and so
-    on: in the frame of the flow no Hermite moment beyond the second is left. More stable than
-    `regularized`, and its viscosity hardly depends on the velocity. nu = cs2 (1/omega - 1/2).
-    D2Q9 (n to 4), D3Q27 (n to 6), D3Q19 (n to 3, as `third_order` has it); equilibrium `hermite`.
-    [Malaspinas 2015, arXiv:1505.06900; Coreixas et al. 2017, Phys. Rev. E 96, 033306]
+    on: all central Hermite moments above the second order become zero. More stable than
+    `regularized`, and its viscosity depends less on the velocity. nu = cs2 (1/omega - 1/2). D2Q9 (n
+    to 4), D3Q27 (n to 6), D3Q19 (n to 3, see `third_order`); equilibrium `hermite`. [Malaspinas
+    2015, arXiv:1505.06900; Coreixas et al. 2017, Phys. Rev. E 96, 033306]
     """
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")

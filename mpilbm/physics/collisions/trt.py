@@ -11,11 +11,11 @@ from mpilbm.registry import register
 class TRT(Collision):
     """R(d)_i = omega_plus d_i^+ + omega_minus d_i^-, d_i^± = (d_i ± d_opp(i)) / 2.
 
-    nu = cs2 (1/omega_plus - 1/2); `magic` = (1/omega_plus - 1/2) (1/omega_minus - 1/2) fixes the
-    other rate: 3/16 puts half-way walls exactly half-way in a Poiseuille flow, 1/4 is the most
-    stable. All lattices of isotropy 4. Take this one for flows that the grid resolves well: it
-    becomes unstable at lower grid Reynolds numbers than most others, beside bodies from 8 on.
-    [Ginzburg, Verhaeghe & d'Humières 2008, Commun. Comput. Phys. 3, 427]
+    nu = cs2 (1/omega_plus - 1/2); `magic` = (1/omega_plus - 1/2) (1/omega_minus - 1/2) determines
+    the other rate: with 3/16 half-way walls of a Poiseuille flow lie exactly half-way, 1/4 is the
+    most stable. All lattices of isotropy 4. Use it for flows that the grid resolves well: it
+    becomes unstable at lower grid Reynolds numbers than most other operators, near bodies from 8
+    on. [Ginzburg, Verhaeghe & d'Humières 2008, Commun. Comput. Phys. 3, 427]
     """
 
     magic: float = Field(3 / 16, gt=0, description="(1/omega_plus - 1/2) (1/omega_minus - 1/2)")

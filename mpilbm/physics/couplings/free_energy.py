@@ -22,22 +22,22 @@ OPTIMISED = {
 
 @register("couplings", "free_energy")
 class FreeEnergy(Coupling):
-    """Two fluids that do not mix, told apart by phi: 1 in the first, -1 in the second.
+    """Two immiscible fluids, distinguished by phi: 1 in the first, -1 in the second.
 
         mu = a (phi^3 - phi) - kappa lap phi,    p_0 = cs2 rho + a (3 phi^4 / 4 - phi^2 / 2)
         P = (p_0 - kappa phi lap phi - kappa |grad phi|^2 / 2) 1 + kappa grad phi grad phi
 
-    Surface tension sqrt(8 kappa a / 9), profile tanh(x / sqrt(2 kappa / a)); by the stencils the
-    tension of a flat interface is (1 - a / (12 kappa)) of that. The first lattice holds rho =
-    sum_i f_i, whose equilibrium has the moments rho, rho u, P + rho u u and relaxes with tau =
-    tau_2 + (phi + 1) (tau_1 - tau_2) / 2; the second holds phi = sum_i g_i, with moments phi,
-    phi u, gamma mu 1 + phi u u and the time tau_phi, so that the mobility is gamma (tau_phi - 1/2).
-    Derivatives of phi have the isotropic stencils of the lattice's weights.
-    A case gives the densities of both fluids, which begin as rho = rho_1 + rho_2, phi = rho_1 -
-    rho_2; forces act as (1 + phi) F_1 / 2 + (1 - phi) F_2 / 2. `wetting = {angle = 60}`: contact
-    angle of the first fluid, by kappa d phi/dn = -h at the wall.
-    [Swift, Orlandini, Osborn & Yeomans 1996, Phys. Rev. E 54, 5041; Pooley & Furtado 2008, Phys.
-    Rev. E 77, 046702; Briant & Yeomans 2004, Phys. Rev. E 69, 031603; Januszewski & Kostur 2014]
+    Surface tension sqrt(8 kappa a / 9), profile tanh(x / sqrt(2 kappa / a)); with these stencils
+    the tension of a flat interface is (1 - a / (12 kappa)) times this value. The first lattice has
+    rho = sum_i f_i. Its equilibrium has the moments rho, rho u, P + rho u u and relaxes with tau =
+    tau_2 + (phi + 1) (tau_1 - tau_2) / 2. The second has phi = sum_i g_i, with moments phi, phi u,
+    gamma mu 1 + phi u u and relaxation time tau_phi, so the mobility is gamma (tau_phi - 1/2).
+    Derivatives of phi use the isotropic stencils of the lattice's weights. A case gives the initial
+    densities of both fluids: rho = rho_1 + rho_2, phi = rho_1 - rho_2. The force is (1 + phi) F_1 /
+    2 + (1 - phi) F_2 / 2. `wetting = {angle = 60}`: contact angle of the first fluid, by kappa d
+    phi/dn = -h at the wall. [Swift, Orlandini, Osborn & Yeomans 1996, Phys. Rev. E 54, 5041; Pooley
+    & Furtado 2008, Phys. Rev. E 77, 046702; Briant & Yeomans 2004, Phys. Rev. E 69, 031603;
+    Januszewski & Kostur 2014]
     """
 
     a: float = Field(gt=0, description="coefficient of the bulk free energy", examples=[0.02])

@@ -29,20 +29,20 @@ Matrix = Annotated[
 class ShanChen(Coupling):
     """F_k = -psi_k(x) sum_l G_kl sum_i w_i psi_l(x + c_i) c_i, psi_k = psi(rho_k).
 
-    G: a number for one fluid, or for two that do not act on themselves; else a matrix. Positive
-    ones repel (two components), negative ones attract (phase change of one). `psi` is a formula:
-    "1-exp(-rho)", "rho", "4*exp(-200/rho)". p = cs2 (sum_k rho_k + sum_kl G_kl psi_k psi_l / 2).
-    A fluid by itself collides at its own velocity, several at
+    G: a number for one fluid, or for two that do not act on themselves; otherwise a matrix.
+    Positive values repel (two components), negative ones attract (phase change of one). `psi` is a
+    formula: "1-exp(-rho)", "rho", "4*exp(-200/rho)". p = cs2 (sum_k rho_k + sum_kl G_kl psi_k psi_l
+    / 2). A single fluid collides at its own velocity, several fluids at
 
         u = sum_k omega_k j_k / sum_k omega_k rho_k,    j_k = sum_i c_i f_k,i (guo: + F_k / 2),
 
     omega_k the rate at which the collision of fluid k relaxes momentum: 1 / tau_k for bgk. Outputs
-    have rho u = sum_k (j_k + F_k / 2). With `guo` the densities beside an interface are those of
-    the mechanical equilibrium, whatever tau; `exact_difference` moves them (G = -5: vapour 30 %).
-    In solids psi_k is that of the densities of their `wetting`; without, the mean of psi_k in the
-    fluid cells beside, which pulls neither way.
-    [Shan & Chen 1993, Phys. Rev. E 47, 1815; force by guo for several: Porter, Coon, Kang, Moulton
-    & Carey 2012, Phys. Rev. E 86, 036701; Januszewski & Kostur 2014, eq. 10 with the signs above]
+    have rho u = sum_k (j_k + F_k / 2). With `guo` the densities next to an interface are those of
+    the mechanical equilibrium, independent of tau; with `exact_difference` they are not (G = -5:
+    vapour 30 % off). In solids psi_k is that of the densities in their `wetting`; without it, the
+    mean of psi_k in the neighbouring fluid cells, which is neutral. [Shan & Chen 1993, Phys. Rev. E
+    47, 1815; force by guo for several: Porter, Coon, Kang, Moulton & Carey 2012, Phys. Rev. E 86,
+    036701; Januszewski & Kostur 2014, eq. 10 with the signs above]
     """
 
     G: Matrix = Field(description="strength of the interaction; > 0 repels", examples=[2.4])

@@ -80,7 +80,7 @@ def memory(
     return need
 
 
-def around(slab: Slab, survey: Survey, ghost: int) -> list[int]:
+def around(slab: Slab, survey: Survey, ghost: int) -> np.ndarray:
     """Fluid cells of each plane of a slab and of its neighbouring planes, as Geometry.around."""
     planes = [slab.global_plane(local) for local in range(-ghost - 1, slab.planes + ghost + 1)]
-    return [0 if plane is None else int(survey.fluid_cells[plane]) for plane in planes]
+    return np.array([0 if plane is None else survey.fluid_cells[plane] for plane in planes])

@@ -85,7 +85,7 @@ WRONG = {
     "initial.rho='1/(3 - 3)'": r"box.toml: initial.rho: divides by zero; change",
     "initial.u=['x.__class__', 0]": r"box.toml: initial.u.0: 'x.__class__' is not allowed.*allowed",
     "initial.u=['exec(x)', 0]": r"box.toml: initial.u.0: unknown function 'exec'; allowed: where",
-    "initial.u=['x', 0]": r"box.toml: initial.u: 1.5 in cell x=1, y=0 .* above the speed of sound; allo",
+    "initial.u=['x', 0]": r"box.toml: initial.u: 1.5 in cell x=1, y=0 .* above the speed of sound",
     "backend.compiler='rm'": r"box.toml: backend.*'rm' is none of cc, gcc",
     MANY: r"box.toml: output: the outputs need .* TB, but .* has only .* free; write fewer",
     HUGE: r"domain.size: the fields of a slab needs .* GiB, .*; choose a smaller",

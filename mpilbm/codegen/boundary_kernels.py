@@ -32,7 +32,12 @@ def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) ->
 
 def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
     """Write the incoming populations directly to where the next step gathers them."""
-    kernel = EntryText(f"{name}_at_once", f"{boundary.name}: what left comes back", fluid, parity)
+    kernel = EntryText(
+        f"{name}_at_once",
+        f"{boundary.name}: outgoing populations return along their links",
+        fluid,
+        parity,
+    )
     kernel.unstaged()
     kernel.argument("f", "store*")
     kernel.target = "f"
@@ -46,7 +51,7 @@ def at_once_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryTe
 
 def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryText":
     """Exchange the outgoing populations of the cells at both ends of a link."""
-    text = f"{boundary.name}: what left comes back at both ends of a link that wraps around"
+    text = f"{boundary.name}: outgoing populations return at both ends of a link that wraps around"
     kernel = EntryText(f"{name}_exchange", text, fluid, parity)
     kernel.unstaged()
     kernel.argument("f", "store*")
@@ -76,7 +81,9 @@ def _incoming(kernel: "EntryText", fluid: FluidKernels, boundary, parity, beside
 
 def near_kernel(fluid: FluidKernels, name: str, parity: int) -> "EntryText":
     """u of the outgoing populations of cells, which may lie in the next plane of another slab."""
-    kernel = EntryText(f"{name}_near", "u of what left the cells behind links", fluid, parity)
+    kernel = EntryText(
+        f"{name}_near", "u of the outgoing populations of cells behind links", fluid, parity
+    )
     kernel.links = ""
     kernel.argument("near", "real*")
     _, _, u = fluid.model.macroscopic(kernel, fluid.outgoing(kernel, parity), -1)

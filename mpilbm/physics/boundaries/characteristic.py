@@ -10,19 +10,20 @@ from mpilbm.registry import register
 
 @register("boundaries", "characteristic")
 class Characteristic(FromInside):
-    """Outflow: rho and u of the face follow the waves that leave, and none comes in.
+    """Outflow: rho and u of the face follow the outgoing waves; no wave enters.
 
-    With s outwards, v = u . s and differences to the cells inwards,
+    With s the outward coordinate, v = u . s and one-sided differences to the cells inwards,
 
-        L = (v + cs) cs (cs d(rho)/ds + rho dv/ds)      the sound that leaves
+        L = (v + cs) cs (cs d(rho)/ds + rho dv/ds)      the outgoing sound
         d(rho)/dt = -(L + K) / (2 cs2)
         dv/dt     = -(L - K) / (2 rho cs)
         du_t/dt   = -v du_t/ds                          along the face
 
-    K = relaxation cs2 (rho - rho_0) draws the density to a given `rho` = rho_0; 0.6 cs / length of
-    the box is usual, more reflects more; what an inlet that starts brings in settles in some
-    2 / relaxation steps. Without `rho` K = 0 and nothing holds the mass. All populations
-    of the cell become feq_i(rho, u) + (f_i - feq_i)(x + n), n = -s. All lattices.
+    K = relaxation cs2 (rho - rho_0) draws the density to a given `rho` = rho_0. A usual value of
+    `relaxation` is 0.6 cs / length of the box; a larger one reflects more. The disturbance of an
+    inlet that starts decays in about 2 / relaxation steps. Without `rho`, K = 0 and the mass is not
+    fixed. All populations of the cell become feq_i(rho, u) + (f_i - feq_i)(x + n), n = -s. All
+    lattices.
     [Izquierdo & Fueyo 2008, Phys. Rev. E 78, 046707; K: Poinsot & Lele 1992, J. Comput. Phys. 101,
     104]
     """

@@ -10,13 +10,14 @@ from mpilbm.registry import register
 
 @register("boundaries", "free_slip")
 class FreeSlip(Boundary):
-    """Mirrors at a face half a cell out: f_i(x, t+1) = f_out_r(x - c_i + m), c_r = c_i - 2 m.
+    """Mirror half a cell outside the face: f_i(x, t+1) = f_out_r(x - c_i + m), c_r = c_i - 2 m.
 
     m is the part of c_i along the normal, at an edge or corner along all normals that are crossed.
-    A link is another's that crosses that one too, or a body's where x - c_i + m is its cell; and to
-    others what comes from the mirror streams in. So the flow is half of one in a box twice as wide,
-    whatever stands beside. It keeps the mass, and all momentum along the face; as nothing is
-    dragged it takes no velocity. Not on D3Q13, which has no mirror nodes.
+    A link that also crosses a face of another boundary belongs to that boundary, and to a body
+    where x - c_i + m is its cell. Other boundaries see the mirror image as if it streamed in. So
+    the flow is half of one in a box twice as wide, whatever lies beside it. Mass and the momentum
+    along the face are conserved. There is no drag, so it takes no velocity. Not on D3Q13, which has
+    no mirror nodes.
     [Succi 2001, The Lattice Boltzmann Equation, 6.3]
     """
 

@@ -9,10 +9,11 @@ from mpilbm.registry import register
 class FullWay(Wall):
     """f_i(x, t+1) = f_out_opp(i)(x, t-1) + feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall).
 
-    What left goes on to the next cell, turns round there, and comes back a step later: it is kept
-    in between. In steady flow this is `bounce_back`, the wall half a cell out and second order; in
-    unsteady flow it lags by a step, first order in time. Mass is kept with that in the wall, and
-    rho_0 = 1. All lattices. [Sukop & Thorne 2006, Lattice Boltzmann Modeling, 4.4]
+    An outgoing population moves to the next cell, reverses there and returns a step later; the
+    entry stores it in between. In steady flow this equals `bounce_back`: the wall is half a cell
+    outside, second order. In unsteady flow it lags by a step: first order in time. The mass
+    including that in the wall is conserved; rho_0 = 1. All lattices.
+    [Sukop & Thorne 2006, Lattice Boltzmann Modeling, 4.4]
     """
 
     declares = Capabilities(reads=Reads.OUTGOING)

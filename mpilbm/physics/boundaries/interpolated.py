@@ -16,7 +16,7 @@ LINEAR_FALLBACK = "links lack one of two fluid cells behind their cell; linear t
 
 @register("boundaries", "interpolated")
 class Interpolated(Wall):
-    """The wall of a shape at q from the cell along each link, 0 < q <= 1; j = opp(i).
+    """The wall of a shape at distance q from the cell along each link, 0 < q <= 1; j = opp(i).
 
     f_i(x, t+1) = 2q f_out_j(x) + (1 - 2q) f_out_j(x - c_j) + d_i                 q < 1/2
     f_i(x, t+1) = (f_out_j(x) + (2q - 1) f_out_i(x) + d_i) / (2q)                 q >= 1/2
@@ -29,10 +29,10 @@ class Interpolated(Wall):
     f_i = (f_out_j(x) + d_i) / (q (2q + 1)) + (2q - 1) / q f_out_i(x)
           - (2q - 1) / (2q + 1) f_out_i(x - c_j)                                  q >= 1/2
 
-    Both are second order wherever the wall lies, the quadratic one with a smaller error; it needs
-    two planes a rank, and twice to thrice the messages. Neither keeps the mass exactly. Half-way
-    (q = 1/2) at masks, at faces of the box, and where q < 1/2 and x - c_j is no fluid; linear
-    where x - c_j or x - 2c_j is none. All lattices.
+    Both are second order wherever the wall lies. The quadratic one has a smaller error; it needs
+    two planes per rank and sends two to three times as much. Neither conserves the mass exactly.
+    The wall lies half-way (q = 1/2) at masks, at faces of the box, and where q < 1/2 and x - c_j is
+    no fluid cell; the interpolation is linear where x - c_j or x - 2c_j is none. All lattices.
     [Bouzidi, Firdaouss & Lallemand 2001, Phys. Fluids 13, 3452]
     """
 

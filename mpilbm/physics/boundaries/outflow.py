@@ -103,9 +103,9 @@ class Yu(FromInside):
 
 @register("boundaries", "do_nothing")
 class DoNothing(FromInside):
-    """Outflow: what left along c_i comes in again, where c_i . n > 0.
+    """Outflow: f_i(x, t+1) = f_out_i(x, t) where c_i . n > 0.
 
-    Extrapolation in time: uniform flow goes through. First order; reads no other cell. All
+    Extrapolation in time: uniform flow leaves undisturbed. First order; reads no other cell. All
     lattices. [paper 2]
     """
 

@@ -13,12 +13,13 @@ from mpilbm.registry import register
 class PressureJump(Boundary):
     """Between `where` = ["x-", "x+"], periodic, the density falls by `rho_jump` along x.
 
-    f_i(x, t+1) = f_out_i(x - c_i, t) + s_i feq_i(rho_jump, u = 0), s_i = 1 for what comes in
-    through the lower face, -1 for what comes in through the upper one. It is the periodic pressure
-    condition with velocity and non-equilibrium kept, linear in the velocity; so mass is kept
-    exactly, and the flow is given cs2 rho_jump for each unit of the face's area, as by a force
-    cs2 rho_jump / nx on all of its cells. Second order. Between walls only; links that meet a wall
-    or a body beyond the face are theirs. All lattices. [Kim & Pitsch 2007, Phys. Fluids 19, 108101]
+    f_i(x, t+1) = f_out_i(x - c_i, t) + s_i feq_i(rho_jump, u = 0), s_i = 1 for populations that
+    enter through the lower face, -1 for those through the upper one. It is the periodic pressure
+    condition that keeps velocity and non-equilibrium, linear in the velocity; so the mass is
+    conserved exactly, and the force on the flow is cs2 rho_jump per unit area of the face, like
+    that of a body force cs2 rho_jump / nx in all cells. Second order. Only between walls; links
+    that start in a wall or a body beyond the face belong to these. All lattices.
+    [Kim & Pitsch 2007, Phys. Fluids 19, 108101]
     """
 
     declares = Capabilities(normal=True, beyond=Beyond.OPPOSITE_FACE)

@@ -10,17 +10,18 @@ from mpilbm.registry import register
 class TammMottSmith(Wall):
     """f_k = f*_k + feq_k(rho_t, u_t) - feq_k(rho*, u*) for all k; the wall at q from the cell.
 
-    f*_k = feq_k(rho_t, u_t) along links that cross the wall, else what streams in; rho*, u* are
-    those of f*, and with the mean over the links that cross it, 0 < q <= 1,
+    f*_k = feq_k(rho_t, u_t) along links that cross the wall, else the arriving population; rho*, u*
+    are those of f*. With the mean over the links that cross the wall, 0 < q <= 1,
 
         u_t   = mean of (q_i u(x + c_i) + u_wall) / (1 + q_i),       u_wall at x - q c_i
-        rho_t = density with what left coming back, and feq_i(rho_0, u_wall) - feq_opp(i)(…) added
+        rho_t = density with f_out_opp(i) + feq_i(rho_0, u_wall) - feq_opp(i)(…) on these links
 
-    u(x + c_i) is that of the last step. First order, as little is left of the stress in the cell:
-    made for turbulence on coarse grids; in resolved flow take `interpolated`. At walls at rest it
-    keeps the mass, but for cells beside two of different entries. Half-way (q = 1/2) at masks and
-    faces of the box. A rank owns at least two planes, and sends some four times as much. rho_0 = 1.
-    All lattices. [Chikatamarla & Karlin 2013, Physica A 392, 1925]
+    u(x + c_i) is that of the last step. First order, because most of the stress in the cell is
+    lost: intended for turbulence on coarse grids; use `interpolated` in resolved flow. At walls at
+    rest it conserves the mass, except in cells beside two walls of different entries. The wall lies
+    half-way (q = 1/2) at masks and faces of the box. A rank owns at least two planes and sends
+    about four times as much. rho_0 = 1. All lattices.
+    [Chikatamarla & Karlin 2013, Physica A 392, 1925]
     """
 
     declares = Capabilities(

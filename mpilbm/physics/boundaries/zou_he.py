@@ -15,9 +15,9 @@ class ZouHe(OnSite):
     To each f_i is added w_i c_i . N, the vector N along the face such that sum_i c_i f_i is that of
     the given velocity: on D2Q9 this is Zou and He's condition, on D3Q19 N is Hecht and Harting's
     transverse momentum correction. `velocity`, or `rho` with no velocity along the face. The cell
-    next to the face takes the value (wall_at = "node"); where two such faces meet it is bounce
-    back, f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u). Second order; reflects sound;
-    unstable at high Reynolds numbers. All lattices.
+    next to the face takes the value (wall_at = "node"); where two such faces meet it is
+    bounce-back, f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u). Second order; reflects
+    sound; unstable at high Reynolds numbers. All lattices.
     [Zou & He 1997, Phys. Fluids 9, 1591; Hecht & Harting 2010, J. Stat. Mech. P01018]
     """
 

@@ -46,7 +46,7 @@ def long(lattice, setting, precision) -> dict:
 def swept(case, slabs=1) -> Cluster:
     """On emulated devices; none falls back on the generic kernel."""
     cluster = Cluster(case, slabs, EmulatedDevice).start()
-    assert all(s.kernels["collide_stream_0"].tile for s in cluster.solvers)
+    assert all(s.context.kernels["collide_stream_0"].tile for s in cluster.solvers)
     return cluster.run(5)
 
 

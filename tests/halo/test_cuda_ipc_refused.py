@@ -125,7 +125,7 @@ def test_a_part_of_an_allocation_is_shown_by_its_offset(monkeypatch):
         seen.look(1, (b"foreign", 0))
     with pytest.raises(CaseError, match=r"this rank does not see: --gpu-bind=none .*; containers"):
         ipc_memory.Windows(runtime, {1}).look(1, (b"foreign", 0))
-    for place, words in ((1, "cuMemGetAddressRange answers 1"), (2, "cudaErrorNotSupported")):
+    for place, words in ((1, "cuMemGetAddressRange returns 1"), (2, "cudaErrorNotSupported")):
         with pytest.raises(CaseError, match=f"cannot share memory with other ranks.*{words}"):
             seen.show(SimpleNamespace(data=SimpleNamespace(ptr=place)))
     seen.close()

@@ -252,8 +252,8 @@ def test_before_the_beginning_the_force_is_that_at_0():
 
 
 def test_what_does_not_change_is_not_handed_over_again():
-    assert not Cluster(kolmogorov()).solvers[0]._timed
-    assert Cluster(driven("D2Q9", "ab")).solvers[0]._timed
+    assert not Cluster(kolmogorov()).solvers[0].context.forces.timed
+    assert Cluster(driven("D2Q9", "ab")).solvers[0].context.forces.timed
 
 
 WRONG = {

@@ -214,7 +214,7 @@ def test_of_two_planes_those_travel_that_others_wrote():
     assert [t.neighbour for t in plan.sends] == [+1, -1]
     assert [content(grid, t) for t in plan.sends] == [[(7, 1)], [(3, 1)]]
     assert [content(grid, t) for t in plan.receives] == [[(2, 1)], [(8, 1)]]
-    with pytest.raises(ValueError, match="2 planes must travel; the slab has 1"):
+    with pytest.raises(ValueError, match="2 planes must be exchanged; the slab has 1"):
         exchange_plan(Grid.dense("f", 1, 4, 3, (0, 1, 2), 2), writes, reads)
 
 

@@ -77,10 +77,10 @@ def test_periodic_faces_join(tmp_path):
 def refused(folder, file, D=2):
     lattice = "D2Q9" if D == 2 else "D3Q19"
     tables = box(lattice, initial={"file": str(file)}, backend={"name": "cpu"})
-    with pytest.raises(CaseError) as told:
+    with pytest.raises(CaseError) as error:
         run(parse_case(tables, folder / "a.toml"), Serial(), folder / "out")
     assert not (folder / "out").exists()
-    return str(told.value)
+    return str(error.value)
 
 
 def test_what_is_refused(tmp_path):

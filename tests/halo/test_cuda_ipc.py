@@ -225,7 +225,7 @@ class Elsewhere(SameMemory):
 @with_compiler
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize(("memory", "first"), [(SameMemory, True), (Elsewhere, False)])
-def test_a_trial_tells_whether_what_is_written_arrives(ranks, memory, first):
+def test_a_trial_finds_whether_written_data_arrive(ranks, memory, first):
     world = World(ranks)
 
     def tried(slab):

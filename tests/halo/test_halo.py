@@ -35,7 +35,7 @@ def test_slabs_of_one_process_exchange(ranks, periodic):
             end.check(step)
 
 
-def test_local_world_tells_when_a_neighbour_has_not_started():
+def test_local_world_reports_a_neighbour_that_has_not_started():
     slab = halo_cases.slabs(2, True)[0]
     device = halo_cases.device()
     end = halo_cases.Ends(slab, device, LocalWorld(2, patience=0.2).exchanger(0, slab, device))
@@ -182,9 +182,7 @@ main()
 
 
 @with_mpirun
-def test_info_under_mpirun_tells_once_what_there_is_and_how_fast_messages_are(
-    tmp_path, monkeypatch
-):
+def test_info_under_mpirun_prints_devices_and_message_speed_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, output, errors, _ = python(MEASURING, 3, tmp_path)
     assert code == 0, errors

@@ -96,8 +96,8 @@ def in_motion(lattice, collision, k, shear) -> float:
 
     Of the third moments rho u_a u_b u_c a second-order equilibrium holds none: -3, or what D3Q13
     makes of it. All products of Hermite polynomials leave out those in u_a^3, as c_a^3 = c_a.
-    `cumulant` mends these too. The minimiser of H has the moments of `hermite` to this order, but
-    on D3Q15 and D3Q19, which cannot hold them all, not along the diagonal of a cell.
+    `cumulant` corrects these too. The minimiser of H has the moments of `hermite` to this order,
+    but on D3Q15 and D3Q19, which cannot hold them all, not along the diagonal of a cell.
     """
     if collision["name"] == "cumulant":
         return 0

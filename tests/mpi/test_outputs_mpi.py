@@ -103,7 +103,7 @@ def test_restart_reads_own_planes(mpi_tmp_path, comm):
 
 @pytest.mark.parametrize("output", [Checkpoint(every=1), Snapshot(every=1)], ids=lambda o: o.name)
 @pytest.mark.parametrize("kind", ["own", "root"])
-def test_a_full_disk_is_told_by_all_ranks(mpi_tmp_path, comm, monkeypatch, kind, output):
+def test_a_full_disk_is_reported_by_all_ranks(mpi_tmp_path, comm, monkeypatch, kind, output):
     def pwrite(number, data, offset):
         raise OSError(28, os.strerror(28))
 

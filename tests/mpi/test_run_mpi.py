@@ -109,9 +109,9 @@ def test_a_restart_on_other_ranks_does_not_show(mpi_tmp_path, comm, before, afte
 def test_initial_fields_that_are_wrong_on_one_rank_end_all(mpi_tmp_path, comm):
     initial = {"rho": "sqrt(12.4 - z)", "u": [0, 0, 0]}
     case = flow("D3Q19", "ab", "bgk", "periodic", "single", initial=initial)
-    with pytest.raises(CaseError, match=r"initial.rho: nan in cell x=0, y=0, z=12") as told:
+    with pytest.raises(CaseError, match=r"initial.rho: nan in cell x=0, y=0, z=12") as error:
         run(case, comm, mpi_tmp_path / "never")
-    assert len(set(comm.allgather(str(told.value)))) == 1
+    assert len(set(comm.allgather(str(error.value)))) == 1
     assert not (mpi_tmp_path / "never").exists()
 
 

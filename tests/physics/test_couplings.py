@@ -53,7 +53,7 @@ def test_neither_slabs_nor_layout_show(choice, layouts):
 @pytest.mark.parametrize(("before", "after"), [("ab", "aa"), ("aa", "ab")])
 @pytest.mark.parametrize("steps", [3, 4])
 def test_restart_does_not_show(before, after, steps):
-    """Also with outputs in between, which compute the fields of the coupling anew."""
+    """Also with outputs in between, which recompute the fields of the coupling."""
     first, second = (CASES["two D2Q9"] | {"layout": {"name": name}} for name in (before, after))
     whole = state(Cluster(first).start().run(7))
     half = Cluster(first, 3).start().run(steps)

@@ -43,9 +43,9 @@ def test_a_restart_is_the_uninterrupted_run_bit_for_bit(tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     go(flow(), whole)
     signal_at(monkeypatch, 13)
-    with pytest.raises(StoppedEarly, match="SIGUSR1") as told:
+    with pytest.raises(StoppedEarly, match="SIGUSR1") as error:
         go(flow(), parts)
-    assert told.value.exit_code == 4
+    assert error.value.exit_code == 4
     stopped = summary(parts)
     assert (stopped["status"], stopped["exit_code"]) == ("stopped", 4)
     newest, _ = existing(parts)[-1]
@@ -56,9 +56,9 @@ def test_a_restart_is_the_uninterrupted_run_bit_for_bit(tmp_path, monkeypatch):
     assert np.array_equal(state(parts), state(whole))
 
 
-def test_a_device_that_fails_is_told(tmp_path, monkeypatch):
+def test_a_device_that_fails_is_reported(tmp_path, monkeypatch):
     def fail(*arguments):
-        monkeypatch.setattr(StepTimes, "_read", fail)  # nor does it tell any times
+        monkeypatch.setattr(StepTimes, "_read", fail)  # its times cannot be read either
         raise RuntimeError("the device is lost")
 
     monkeypatch.setattr(Solver, "advance", fail)
@@ -99,34 +99,35 @@ def test_a_restart_behind_the_last_step_does_nothing(tmp_path, capsys):
     before = monitor(tmp_path)
     assert go(flow(steps=20), tmp_path, restart="auto") == "done"
     assert monitor(tmp_path) == before
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert (
-        "continuing from step 30\nnothing is left to do: run.steps = 20 counts from step 0" in told
+        "continuing from step 30\nnothing is left to do: run.steps = 20 counts from step 0"
+        in printed
     )
 
 
 @pytest.mark.parametrize("how", ["cut short", "bit"])
-def test_a_damaged_checkpoint_is_told_and_the_one_before_taken(tmp_path, capsys, how):
+def test_a_damaged_checkpoint_is_reported_and_the_previous_one_used(tmp_path, capsys, how):
     go(flow(), tmp_path)
     whole, (_, newest) = state(tmp_path), existing(tmp_path)[-1]
     damage(newest, how)
     assert go(flow(), tmp_path, restart="auto") == "done"
-    told = capsys.readouterr().err
-    assert f"warning: {newest}" in told
-    assert "; trying the previous one" in told
-    assert "continuing from step 20" in told
-    assert "is later" not in told
+    printed = capsys.readouterr().err
+    assert f"warning: {newest}" in printed
+    assert "; trying the previous one" in printed
+    assert "continuing from step 20" in printed
+    assert "is later" not in printed
     assert np.array_equal(state(tmp_path), whole)
 
 
-def test_a_restart_from_an_older_checkpoint_tells_of_the_later_ones(tmp_path, capsys):
+def test_a_restart_from_an_older_checkpoint_reports_the_later_ones(tmp_path, capsys):
     go(flow(), tmp_path)
     (_, older), (_, newest) = existing(tmp_path)
     go(flow(25), tmp_path, restart=older)
     assert f"{newest} is later than this start" in capsys.readouterr().err
 
 
-def test_auto_restart_starts_anew_where_nothing_is(tmp_path, capsys):
+def test_auto_restart_without_a_checkpoint_starts_at_step_0(tmp_path, capsys):
     assert go(flow(steps=5), tmp_path / "new", restart="auto") == "done"
     assert "no checkpoint yet" in capsys.readouterr().err
 
@@ -137,7 +138,7 @@ def test_without_outputs_the_flow_is_still_looked_at(tmp_path):
         go(case, tmp_path)
 
 
-def test_fluids_that_blow_up_are_told_of_their_coupling(tmp_path):
+def test_an_unstable_run_of_two_fluids_names_their_coupling(tmp_path):
     coupling = {"name": "shan_chen", "G": 5, "psi": "rho"}
     case = parse_case(two("D2Q9", coupling=coupling, run={"steps": 500}), "a.toml")
     with pytest.raises(NonFiniteError, match="raise the viscosity, weaken the coupling, or"):

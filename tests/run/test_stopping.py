@@ -1,4 +1,4 @@
-"""When a run stops early, and what it tells on the way."""
+"""When a run stops early, and what it prints meanwhile."""
 
 import json
 import os
@@ -210,7 +210,7 @@ def test_a_job_in_the_background_goes_on_ignoring_ctrl_c():
         signal.signal(signal.SIGINT, handler)
 
 
-def test_progress_tells_speed_and_time_left(capsys):
+def test_progress_shows_speed_and_time_left(capsys):
     clock = Clock()
     with Progress(Serial(), 0, 200, 10**6, clock) as progress:
         clock.stepping, clock.outputs = 8.0, 2.0

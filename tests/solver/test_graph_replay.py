@@ -16,7 +16,7 @@ STEPS = LENGTHS[0] + LENGTHS[1] + 3
 
 
 class Recorder(RandomDevice):
-    """Records what streams are told, with the arrays and numbers of then; counts what is played."""
+    """Records calls of streams with their arrays and numbers at that time; counts replays."""
 
     records = True
 

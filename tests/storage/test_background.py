@@ -125,9 +125,9 @@ def test_not_more_than_two_files_are_on_their_way(tmp_path, gate):
 def test_a_disk_that_fills_up_behind_the_steps_ends_the_run(tmp_path, monkeypatch, gate):
     gate.open.set()
     at_step(monkeypatch, 14, lambda solver: setattr(gate, "error", errno.ENOSPC))
-    with pytest.raises(FileSystemError, match=r"0015.vtkhdf: No space left.*free some") as told:
+    with pytest.raises(FileSystemError, match=r"0015.vtkhdf: No space left.*free some") as error:
         go(flow(10**6, BOTH), tmp_path)
-    assert told.value.exit_code == summary(tmp_path)["exit_code"] == 5
+    assert error.value.exit_code == summary(tmp_path)["exit_code"] == 5
     assert "No space left" in summary(tmp_path)["reason"]
     assert summary(tmp_path)["steps"] <= 20
     assert files(tmp_path) == [f"snapshot_{step:09d}.vtkhdf" for step in (0, 5, 10)]
@@ -135,7 +135,7 @@ def test_a_disk_that_fills_up_behind_the_steps_ends_the_run(tmp_path, monkeypatc
     assert files(tmp_path, "partial") == []
 
 
-def test_the_summary_tells_the_end_though_the_disk_has_no_room_for_another(tmp_path, monkeypatch):
+def test_the_summary_holds_the_final_status_even_if_the_disk_is_full(tmp_path, monkeypatch):
     original = Path.write_text
 
     def write_text(path, text):

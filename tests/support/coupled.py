@@ -65,7 +65,7 @@ def solid(cluster: Cluster) -> np.ndarray:
 
 
 def raw(cluster: Cluster) -> dict:
-    """{label: what left each cell of the fluid, (planes, Q, rows, nx)}."""
+    """{label: post-collision populations of the fluid, (planes, Q, rows, nx)}."""
     labels = [group.label for group in cluster.solvers[0].state_groups]
     return {
         label: np.concatenate(

@@ -136,7 +136,7 @@ class Function:
 
 
 class Array(np.ndarray):
-    """Tells its address as CuPy's arrays do."""
+    """An array with the attribute `data.ptr`, as CuPy's arrays have."""
 
     data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
 

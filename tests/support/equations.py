@@ -62,7 +62,7 @@ def rational_numbers(collision) -> bool:
 
 
 class Numbers:
-    """Stands in for a kernel: what a model names or asks for are plain numbers."""
+    """Replaces a kernel: the values that a model names or requests are plain numbers."""
 
     def __init__(self, **arguments):
         self.arguments = arguments

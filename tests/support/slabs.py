@@ -46,7 +46,7 @@ class Cluster:
         return self
 
     def state(self) -> np.ndarray:
-        """What left each cell, (planes, Q, rows, nx), zero in solids."""
+        """Post-collision populations, (planes, Q, rows, nx), zero in solids."""
 
         def read(s):
             state = s.read_state("", 0, s.slab.planes)

@@ -40,8 +40,8 @@ MOVING = (
 )
 
 
-def told(code, text, expected, sentence):
-    """One message, that matches, and no traceback."""
+def assert_reported(code, text, expected, sentence):
+    """Assert the exit code, one message that matches `sentence`, and no traceback."""
     lead = "mpilbm: " if expected == 4 else "mpilbm: error: "
     lines = [line for line in text.splitlines() if line.startswith(lead)]
     assert code == expected, text

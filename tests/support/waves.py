@@ -49,8 +49,8 @@ class Waves:
     def growth_between_walls(self, k, cells: int = 6) -> float:
         """The same of waves along x (and z) between half-way walls at y- and y+.
 
-        The walls move with the flow at u: what left comes back, changed by a number, which no wave
-        sees; so the uniform flow stays as it is.
+        The walls move with the flow at u. They return each outgoing population plus a constant.
+        It does not change the wave and preserves the uniform flow.
         """
         Q, opp = self.lattice.Q, list(self.lattice.opp)
         along = np.delete(self.c, 1, axis=1)

@@ -1,4 +1,4 @@
-"""Stand-ins for cases: what the geometry reads of one, and nothing else."""
+"""Minimal replacements of cases with only the attributes that the geometry reads."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ from support.slabs import fitting
 
 
 class Wall:
-    """Stand-in for a boundary: `kind` is its structure, `values` its numbers."""
+    """Replaces a boundary: `kind` is its structure, `values` its numbers."""
 
     capabilities, wall_at, wall_velocity = Capabilities(), "half", None
     mirrors, joins_faces, reflects = False, False, False
@@ -30,7 +30,7 @@ def body(boundary, mask=None, label="ball", **shape):
 
 
 def make_case(lattice, size, periodic="", boundaries=None, bodies=(), directory="."):
-    """A case; the periodic axes are the letters of `periodic`, other faces have two owners."""
+    """A case; `periodic` names the periodic axes, other faces share two default boundaries."""
     axes = "xyz"[: len(size)]
     free = [axis for axis in axes if axis not in periodic]
     if boundaries is None:

@@ -1,4 +1,4 @@
-"""Whole runs in this process, and the files that they write."""
+"""Complete runs in this process, and the files that they write."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def summary(directory):
 
 
 def monitor(directory):
-    """The rows without their last column, the speed."""
+    """The rows of monitor.csv without the last column, the speed."""
     rows = (directory / "monitor.csv").read_text().splitlines()
     return [row.rpartition(",")[0] for row in rows]
 

@@ -1,7 +1,7 @@
 """Warnings of couplings unsuitable for the given densities, with numbers and a fix."""
 
 import pytest
-from support.coupled import box_of, two
+from support.coupled import box_of, two_fluids
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
@@ -33,7 +33,7 @@ def test_two_phases_that_mix_are_reported():
     )
     assert not interface(-4.5, 0.2, 1.5)
     assert not interface(-3.9, 0.6, 0.8)
-    pair = two("D2Q9")
+    pair = two_fluids("D2Q9")
     for fluid, sign in zip(pair["fluid"], "+-", strict=True):
         fluid["initial"] = {"rho": f"0.5 {sign} 0.45*tanh(y - ny/2)"}
     pair["coupling"]["G"] = 0.9  # they part where G^2 rho_1 rho_2 > 1, here at most 0.45^2

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from support.mpirun import with_mpirun
-from support.outputs_cases import flip, place_of
+from support.outputs_cases import flip_bit, offset_of
 from support.user_runs import CASE, FULL, MOVING, assert_reported, ranks, sets
 
 from mpilbm.backends import nvidia
@@ -52,7 +52,7 @@ def done(folder):
     for name in ("cut.h5", "flipped.h5"):
         shutil.copy(whole, name)
     os.truncate("cut.h5", whole.stat().st_size // 2)
-    flip("flipped.h5", place_of("flipped.h5", "fluid/f") + 99)
+    flip_bit("flipped.h5", offset_of("flipped.h5", "fluid/f") + 99)
     Path("text.h5").write_text("no HDF5")
     return whole
 

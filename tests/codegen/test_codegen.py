@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from support import ROOT
 from support.flows import first_lattice
-from support.pairs import EVERYTHING, all_pairs, label
+from support.pairs import ALL_COMBINATIONS, all_pairs, label
 from support.settings import OPTIONS, SETTINGS, defined, tables
 from support.slabs import PRECISIONS, box
 from sympy import Symbol
@@ -47,7 +47,9 @@ LARGE.append(LARGE[0] | {"lattice": "D3Q15", "layout": "ab", "precision": "singl
 ONCE = [LARGE[0] | {kind: value} for kind, values in OPTIONS.items() for value in values]
 ONCE += [c | {"lattice": first_lattice(c["collision"])} for c in ONCE if not defined(c)]
 ONCE = [choice for choice in ONCE if defined(choice)]
-CASES = all_pairs(OPTIONS, defined) if EVERYTHING else [c for c in ONCE if c not in LARGE] + LARGE
+CASES = (
+    all_pairs(OPTIONS, defined) if ALL_COMBINATIONS else [c for c in ONCE if c not in LARGE] + LARGE
+)
 
 
 def case(*choice, **more):

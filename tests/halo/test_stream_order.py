@@ -20,7 +20,7 @@ from mpilbm.registry import make, names
 
 def exchange(world, slab, steps=3):
     device = RandomDevice(slab.rank)
-    ends = halo_cases.Ends(slab, device, world.exchanger(slab.rank, slab, device))
+    ends = halo_cases.SlabExchange(slab, device, world.exchanger(slab.rank, slab, device))
     for step in range(steps):
         ends.fill(step)
         ends.exchange.start()

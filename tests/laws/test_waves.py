@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.equations import COLLISIONS, FLOWS, LATTICES
 from support.flows import first_lattice, relative, velocity, wave
-from support.pairs import EVERYTHING, defined
+from support.pairs import ALL_COMBINATIONS, defined
 from support.slabs import Cluster
 from support.waves import Waves
 
@@ -20,7 +20,7 @@ over_waves = pytest.mark.parametrize(("lattice", "collision"), LINEAR)
 
 def over_waves_and(name: str, *values):
     """Each flow with two of the values, by turns, and with all of them in tools/test --all."""
-    step = 1 if EVERYTHING else (len(values) + 1) // 2
+    step = 1 if ALL_COMBINATIONS else (len(values) + 1) // 2
     return pytest.mark.parametrize(
         ("lattice", "collision", name),
         [

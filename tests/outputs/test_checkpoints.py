@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
-from support.outputs_cases import BODY, TWO, damage, flip, make_case, make_context
+from support.outputs_cases import BODY, TWO, damage, flip_bit, make_case, make_context
 
 from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Output, next_due, restart
@@ -107,7 +107,7 @@ def test_metadata_that_reads_back_wrong_is_seen(tmp_path, monkeypatch):
     original = PlaneFile.seal
 
     def seal(file):
-        flip(file.file.partial, file.file.partial.read_bytes().index(b"fluid\0"))
+        flip_bit(file.file.partial, file.file.partial.read_bytes().index(b"fluid\0"))
         original(file)
 
     monkeypatch.setattr(PlaneFile, "seal", seal)

@@ -22,14 +22,14 @@ def box_of(lattice, size, **tables) -> dict:
     return case | tables
 
 
-def one(lattice, **tables) -> dict:
+def one_fluid(lattice, **tables) -> dict:
     """Tables of one fluid with two phases."""
     size = [9, 7, 13][-make("lattices", lattice).D :]
     rho = "0.7 + 0.3*sin(2*pi*x/nx) + 0.2*cos(2*pi*y/ny)"
     return box_of(lattice, size, initial={"rho": rho}) | tables
 
 
-def two(lattice, force="guo", **tables) -> dict:
+def two_fluids(lattice, force="guo", **tables) -> dict:
     """Water and oil with different collisions and viscosities; a variable force on the water."""
     D, size = make("lattices", lattice).D, [9, 8, 13]
     value = ["1e-3*sin(2*pi*y/ny)", "1e-4*t", 0][:D]

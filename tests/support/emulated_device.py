@@ -26,8 +26,8 @@ LAUNCHER = HEADER.with_suffix(".cpp")
 FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-fPIC", "-pthread")
 KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([^)]*\)\n{\n  (\w+)")
 # Launch macros of kernels in which no thread waits for another:
-ALONE = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
-ALONE |= {"FOR_NODES", "FOR_NODE_LINES", "FOR_COLUMNS"}
+INDEPENDENT = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
+INDEPENDENT |= {"FOR_NODES", "FOR_NODE_LINES", "FOR_COLUMNS"}
 DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+) (\w+)\[\];")
 
 
@@ -112,7 +112,7 @@ class Module:
         self._library = ctypes.CDLL(str(build(self._code, *self._defined)))
 
     def get_function(self, name: str) -> "Function":
-        together = dict(KERNEL.findall(self._code))[name] not in ALONE
+        together = dict(KERNEL.findall(self._code))[name] not in INDEPENDENT
         return Function(self._device, getattr(self._library, f"launch_{name}"), name, together)
 
 

@@ -8,7 +8,7 @@ from sympy import Float, Rational, Symbol, expand
 
 from mpilbm.codegen.model import Model
 from mpilbm.registry import find, make, names
-from support.pairs import EVERYTHING, defined
+from support.pairs import ALL_COMBINATIONS, defined
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")
 OTHERS = {  # parameters with other values than the default
@@ -89,7 +89,7 @@ class Fluid:
         D, self.random, self.named = self.lattice.D, Random(1), {}
         self.rational = rational_numbers(self.collision)
         smallest = lattice == next(one for one in LATTICES if defined(one, collision))
-        self.symbolic = EVERYTHING or (smallest and force in (None, FORCES[0]))
+        self.symbolic = ALL_COMBINATIONS or (smallest and force in (None, FORCES[0]))
         self.density, *self.u = self.symbols("density u_x u_y u_z", speed)[: 1 + D]
         (self.rho,) = self.symbols("rho") if self.rational else [1 + self.density]
         self.F = self.symbols("F_x F_y F_z", 0.01)[:D] if force else [Rational(0)] * D

@@ -37,11 +37,11 @@ class TooSlow(BaseException):
     """Not derived from Exception, so that no handler of the program catches it."""
 
 
-def slow(*_):
+def raise_too_slow(*_):
     raise TooSlow
 
 
-def broken(maker) -> str:
+def violation(maker) -> str:
     """The requirement that a case violates; empty if none."""
     Path("case.toml").write_bytes(maker.data)
     sets = [word for setting in maker.settings for word in ("--set", setting)]
@@ -62,10 +62,10 @@ def broken(maker) -> str:
         return f"exit code {result.exit_code}: {result.output[-500:]}"
     if result.exit_code and not ("error: " in result.output or "problem: " in result.output):
         return f"gives no reason: {result.output[-500:]}"
-    return "" if result.exit_code or maker.settings else unlike_schema()
+    return "" if result.exit_code or maker.settings else schema_violation()
 
 
-def unlike_schema() -> str:
+def schema_violation() -> str:
     """The first error of the JSON schema for a case that `check` accepts; empty if none."""
     tables = tomllib.loads(Path("case.toml").read_text("utf-8-sig"))
     wrong = next(validator().iter_errors(json.loads(as_json(tables))), None)
@@ -82,7 +82,7 @@ def main(seed: str, first: int, last: int, folder: str) -> None:
     """Check the cases first … last - 1 of a seed in a folder."""
     os.chdir(folder)
     write_files(Path())
-    signal.signal(signal.SIGPROF, slow)
+    signal.signal(signal.SIGPROF, raise_too_slow)
     validator()  # built now, not within the time of the first case
     generate, right = codegen.generate, 0
 
@@ -103,7 +103,7 @@ def main(seed: str, first: int, last: int, folder: str) -> None:
     for index in range(first, last):
         Path("index").write_text(str(index))
         maker = Maker(f"{seed}.{index}")
-        if text := broken(maker):
+        if text := violation(maker):
             print(
                 json.dumps({"index": index, "settings": maker.settings, "what": text}), flush=True
             )

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.registry import make
-from support.slabs import fitting
+from support.slabs import fitting_size
 
 
 class Wall:
@@ -39,7 +39,7 @@ def make_case(lattice, size, periodic="", boundaries=None, bodies=(), directory=
         boundaries = (upper, lower) if len(free) == 2 else (lower, upper)
         boundaries = boundaries if free else ()
     closed = tuple(axis in periodic for axis in axes)
-    nx, ny, *nz = size = tuple(fitting(lattice.name, size, closed))
+    nx, ny, *nz = size = tuple(fitting_size(lattice.name, size, closed))
     nx //= lattice.volume
     return SimpleNamespace(
         lattice=lattice,

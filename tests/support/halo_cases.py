@@ -66,7 +66,7 @@ def device():
     return make("backends", "cpu").open()
 
 
-class Ends:
+class SlabExchange:
     """A slab, its device and its exchange; the exchange is reused with new values each step."""
 
     def __init__(self, slab, device, exchanger):

@@ -8,14 +8,14 @@ from mpilbm.run.run import run
 LAST = 7
 
 
-def alone(comm, case, directory, **options):
+def run_on_rank_0(comm, case, directory, **options):
     """Run a case on rank 0; the other ranks wait."""
     if comm.rank == 0:
         run(case, Serial(), directory, **options)
     comm.Barrier()
 
 
-def on_some(comm, count, case, directory, **options):
+def run_on_ranks(comm, count, case, directory, **options):
     """Run a case on the first `count` ranks; the other ranks wait."""
     group = comm.Split(comm.rank < count)
     if comm.rank < count:

@@ -120,7 +120,7 @@ def make_context(directory, case=None, comm=None, first_step=0, steps=0):
     )  # fmt: skip
 
 
-def flip(path, place: int, bit: int = 0):
+def flip_bit(path, place: int, bit: int = 0):
     """Flip a bit of a file."""
     with open(path, "r+b") as file:
         file.seek(place)
@@ -129,7 +129,7 @@ def flip(path, place: int, bit: int = 0):
         file.write(bytes([byte ^ 1 << bit]))
 
 
-def place_of(path, name: str) -> int:
+def offset_of(path, name: str) -> int:
     """The offset of the values of a dataset in its file, in bytes."""
     with h5py.File(path) as file:
         return file[name].id.get_offset()
@@ -158,6 +158,6 @@ def damage(path, how):
         path.unlink()
         os.mkfifo(path)
     elif how == "solid":
-        flip(path, place_of(path, "solid.crc32"))
+        flip_bit(path, offset_of(path, "solid.crc32"))
     else:
-        flip(path, place_of(path, "fluid/f") + 4)
+        flip_bit(path, offset_of(path, "fluid/f") + 4)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from mpilbm.registry import make
 
-EVERYTHING = bool(os.environ.get("MPILBM_TEST_ALL"))
+ALL_COMBINATIONS = bool(os.environ.get("MPILBM_TEST_ALL"))
 
 
 def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dict]:
@@ -14,7 +14,7 @@ def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dic
     names = list(options)
     choices = [dict(zip(names, values, strict=True)) for values in product(*options.values())]
     choices = [choice for choice in choices if allowed(choice)]
-    if EVERYTHING:
+    if ALL_COMBINATIONS:
         return choices
     pairs_of = {id(c): {frozenset(p) for p in combinations(c.items(), 2)} for c in choices}
     missing, chosen = set().union(*pairs_of.values()), []
@@ -38,7 +38,7 @@ def every_value(options: dict[str, list], allowed, pairs: tuple[str, ...]) -> li
         }
 
     choices = all_pairs(options, allowed)
-    if EVERYTHING:
+    if ALL_COMBINATIONS:
         return choices
     missing, chosen = set().union(*map(has, choices)), []
     while missing:

@@ -29,7 +29,7 @@ def flow(steps=30, outputs=OUTPUTS, initial=SHEAR, viscosity=0.1, **settings):
     )
 
 
-def go(case, directory, **options):
+def run_case(case, directory, **options):
     return run(case, Serial(), directory, **options)
 
 

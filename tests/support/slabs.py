@@ -102,11 +102,11 @@ def box(lattice: str, size=None, **tables) -> dict:
     }
     case |= tables
     size, closed = case["domain"]["size"], case["domain"].get("periodic", [False] * dimensions)
-    case["domain"] = case["domain"] | {"size": fitting(lattice, size, closed)}
+    case["domain"] = case["domain"] | {"size": fitting_size(lattice, size, closed)}
     return case
 
 
-def fitting(lattice: str, size, periodic) -> list[int]:
+def fitting_size(lattice: str, size, periodic) -> list[int]:
     """The sides, rounded up to even numbers where a staggered lattice requires it."""
     even = make("lattices", lattice).staggered
     kinds = zip(size, periodic, strict=True)

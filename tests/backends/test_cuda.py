@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
 
 
 class Ranks:
-    """A communicator whose other ranks say what they are told to."""
+    """A communicator whose other ranks contribute given values."""
 
     def __init__(self, *others):
         self._others = others

@@ -152,7 +152,7 @@ def test_coordinates_are_those_of_each_cell_of_a_pair(layout):
 
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_layouts_agree_where_products_are_fused(precision):
-    """What is rounded once stands in the text; it is not what is rounded twice."""
+    """With fused multiply-add all layouts give the same bits, and not those without it."""
     found = []
     for layout in POPULATIONS:
         case = tables("D2Q9", layout, "trt", "periodic", precision)

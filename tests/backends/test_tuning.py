@@ -69,7 +69,7 @@ def test_the_fastest_is_measured_once():
     assert device.launches == 2 * measured
 
 
-def test_another_kernel_box_or_device_is_measured_anew():
+def test_another_kernel_box_or_device_is_measured_again():
     device, other = Clock(), Clock()
     other.name = "other"
     choose(device)
@@ -79,7 +79,7 @@ def test_another_kernel_box_or_device_is_measured_anew():
         assert who.launches > before
 
 
-def test_what_was_chosen_but_is_no_longer_offered_is_chosen_anew():
+def test_a_stored_choice_that_is_no_longer_offered_is_replaced():
     device = Clock()
     choose(device)
     assert choose(device, shapes=[Shape(5.0), Shape(4.0)]) == Shape(4.0)

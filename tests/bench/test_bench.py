@@ -127,7 +127,7 @@ def test_json_holds_all_to_repeat_it(case, monkeypatch):
 # -------------------------------------------------------------------------------- variants
 
 
-def test_all_stands_for_every_name_and_a_refusal_does_not_stop_the_rest(case):
+def test_all_means_every_name_and_a_refusal_does_not_stop_the_rest(case):
     options = ("--layout", "all", "--lattice", "D3Q15,D2Q9", "--size", "8x12")
     lines, found = bench(*SMALL[2:], *options, "--setting", "periodic")
     assert {row["layout"] for row in found["rows"]} == set(registry.names("layouts"))
@@ -184,7 +184,7 @@ def test_a_start_from_the_cache_is_the_faster_one():
     assert "kernels by" in found["device"]
 
 
-def test_starts_are_told_in_a_table(case, monkeypatch):
+def test_start_times_are_printed_in_a_table(case, monkeypatch):
     times = {"cold": 3.0, "warm": 0.5, "device": "a core"}
     monkeypatch.setattr(startup, "starts", lambda tables: times)
     lines, found = bench("--startup", "--lattice", "D2Q9")

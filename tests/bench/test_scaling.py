@@ -88,12 +88,12 @@ def test_noise_gives_no_negative_numbers():
 
 
 def test_exchanges_in_streams_are_timed_without_a_wait_of_the_host_in_between():
-    told = []
-    comm = SimpleNamespace(barrier=lambda: told.append("all"), allgather=lambda value: [value])
-    device = SimpleNamespace(synchronize=lambda: told.append("wait"))
-    exchange = SimpleNamespace(start=told.append, arrival=lambda: len(told))
+    calls = []
+    comm = SimpleNamespace(barrier=lambda: calls.append("all"), allgather=lambda value: [value])
+    device = SimpleNamespace(synchronize=lambda: calls.append("wait"))
+    exchange = SimpleNamespace(start=calls.append, arrival=lambda: len(calls))
     assert exchange_time._seconds(exchange, comm, device) > 0
-    assert told == ["wait", "all", None, 3, 4, 5, 6, "wait"]
+    assert calls == ["wait", "all", None, 3, 4, 5, 6, "wait"]
 
 
 def a_model(weak, **more):
@@ -135,7 +135,7 @@ def test_strong_scaling_ends_with_the_planes():
 
 
 def row(ranks, seconds, efficiency, **more):
-    """A cavity of 192^3 in float32, as `mpilbm bench --strong 192` tells it."""
+    """A cavity of 192^3 in float32, as `mpilbm bench --strong 192` reports it."""
     face = 5 * 192**2 * 4
     sent = [face * ((n > 0) + (n < ranks - 1)) for n in range(ranks)]
     lines = {"latency": 1e-5, "bandwidth": 1.8e9, "points": []}

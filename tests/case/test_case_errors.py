@@ -180,7 +180,7 @@ def test_three_sizes_on_a_plane_lattice():
     )
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     found = problems(
         run={"steps": "a"},
         titel=1,
@@ -258,12 +258,12 @@ def test_file_that_cannot_be_read(tmp_path):
     ("force", "viscosity", "expected"),
     [(1e-7, 0.1, "lose the force: it adds 1e-07 per step"), (1e-3, 1e-6, "may lose the viscosity")],
 )
-def test_what_sixteen_bits_lose_is_told(force, viscosity, expected):
-    """A force or a viscosity whose change a step is below half a unit of what is stored."""
+def test_a_change_lost_in_sixteen_bits_is_reported(force, viscosity, expected):
+    """The change per step by the force or viscosity is below half a unit of the stored values."""
     more = {"fluid": {"viscosity": viscosity}, "force": {"name": "guo", "value": [force, 0, 0]}}
     half = {"precision": {"compute": "float32", "storage": "float16"}}
     case = parse_case(tables(**more, **half))
-    (told,) = [w for w in warnings_of(case) if w.startswith("precision.storage")]
-    assert expected in told
+    (warning,) = [w for w in warnings_of(case) if w.startswith("precision.storage")]
+    assert expected in warning
     single = parse_case(tables(**more))
     assert not [w for w in warnings_of(single) if w.startswith("precision.storage")]

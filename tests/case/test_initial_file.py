@@ -3,7 +3,7 @@
 import h5py
 import numpy as np
 import pytest
-from support.outputs_cases import flip, make_case, make_context
+from support.outputs_cases import flip_bit, make_case, make_context
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
@@ -77,10 +77,10 @@ def test_periodic_faces_join(tmp_path):
 def refused(folder, file, D=2):
     lattice = "D2Q9" if D == 2 else "D3Q19"
     tables = box(lattice, initial={"file": str(file)}, backend={"name": "cpu"})
-    with pytest.raises(CaseError) as told:
+    with pytest.raises(CaseError) as error:
         run(parse_case(tables, folder / "a.toml"), Serial(), folder / "out")
     assert not (folder / "out").exists()
-    return str(told.value)
+    return str(error.value)
 
 
 def test_what_is_refused(tmp_path):
@@ -107,12 +107,12 @@ def test_a_damaged_snapshot_is_refused_before_hdf5_opens_it(tmp_path):
     tables = box("D2Q9", output=[{"name": "snapshot", "every": 100}], backend={"name": "cpu"})
     run(parse_case(tables, "a.toml"), Serial(), tmp_path)
     path = tmp_path / "snapshot_000000007.vtkhdf"
-    flip(path, 200)
+    flip_bit(path, 200)
     assert "is damaged: bytes 0 to" in refused(tmp_path, path)
     begun = box("D2Q9", initial={"file": str(path)}, backend={"name": "cpu"})
     with pytest.raises(CaseError, match="is damaged: bytes 0 to"):
         plan(parse_case(begun, tmp_path / "a.toml"))
-    flip(path, 200)
+    flip_bit(path, 200)
 
     def case(text):
         with h5py.File(path, "r+") as file:

@@ -1,4 +1,4 @@
-"""What a user can get wrong, through the command: place, found, allowed, mend; no traceback."""
+"""Mistakes of a user, through the command: the message has place, found, allowed and fix."""
 
 import json
 import os
@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from support.mpirun import with_mpirun
-from support.outputs_cases import flip, place_of
-from support.user_runs import CASE, FULL, MOVING, ranks, sets, told
+from support.outputs_cases import flip_bit, offset_of
+from support.user_runs import CASE, FULL, MOVING, assert_reported, ranks, sets
 
 from mpilbm.backends import nvidia
 from mpilbm.cli import cli
@@ -52,7 +52,7 @@ def done(folder):
     for name in ("cut.h5", "flipped.h5"):
         shutil.copy(whole, name)
     os.truncate("cut.h5", whole.stat().st_size // 2)
-    flip("flipped.h5", place_of("flipped.h5", "fluid/f") + 99)
+    flip_bit("flipped.h5", offset_of("flipped.h5", "fluid/f") + 99)
     Path("text.h5").write_text("no HDF5")
     return whole
 
@@ -61,7 +61,7 @@ def refused(sentence, *options, code=2):
     """What `mpilbm run box.toml` with these options must say, leaving nothing behind."""
     before = set(Path.cwd().iterdir())
     result = CliRunner().invoke(cli, ["run", "box.toml", *map(str, options)])
-    told(result.exit_code, result.output, code, sentence)
+    assert_reported(result.exit_code, result.output, code, sentence)
     assert set(Path.cwd().iterdir()) == before
 
 
@@ -97,7 +97,7 @@ def test_wrong_case(folder, setting):
     refused(WRONG[setting], *sets(setting))
 
 
-def test_a_field_that_does_not_fit_is_told_before_anything_is_allocated(folder, monkeypatch):
+def test_a_field_that_does_not_fit_is_reported_before_allocation(folder, monkeypatch):
     monkeypatch.setattr(build, "build", lambda *_: pytest.fail("looks at cells"))
     refused("domain.size: the fields of a slab", *sets(HUGE))
 
@@ -168,11 +168,11 @@ def test_directory_of_a_run_that_goes_on(folder):
                 time.sleep(0.05)
             sentence = f"box.out is in use by process {running.pid} on .*; wait for it, or write"
             refused(sentence, "--overwrite")
-            told(*ranks(2), 2, sentence)
+            assert_reported(*ranks(2), 2, sentence)
         finally:
             running.send_signal(signal.SIGTERM)
             errors = running.communicate(timeout=60)[1].decode()
-    told(
+    assert_reported(
         running.returncode, errors, 4, r"stopped at step \d+ by SIGTERM; continue from .*--restart"
     )
     assert json.loads(status.read_text())["status"] == "stopped"
@@ -225,13 +225,13 @@ RANKS = {
 @pytest.mark.parametrize("setting", RANKS, ids=lambda text: str(text)[:40])
 def test_ranks_say_it_once_and_end_together(folder, setting):
     before = set(folder.iterdir())
-    told(*ranks(3, *sets(setting)), 2, RANKS[setting])
+    assert_reported(*ranks(3, *sets(setting)), 2, RANKS[setting])
     assert set(folder.iterdir()) == before
 
 
 @with_mpirun
 def test_ranks_refuse_a_damaged_checkpoint(done):
-    told(*ranks(2, "--restart", "flipped.h5"), 2, DAMAGED["flipped.h5"])
+    assert_reported(*ranks(2, "--restart", "flipped.h5"), 2, DAMAGED["flipped.h5"])
     assert not Path("box.out").exists()
 
 
@@ -239,7 +239,9 @@ def test_ranks_refuse_a_damaged_checkpoint(done):
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_disk_that_fills_up_in_mid_write(folder, count):
     outcome = ranks(count, start=("-c", FULL_DISK))
-    told(*outcome, 5, "box.out/checkpoint_0*5.h5: No space left on device; free some space")
+    assert_reported(
+        *outcome, 5, "box.out/checkpoint_0*5.h5: No space left on device; free some space"
+    )
     assert [path.name for path in Path("box.out").iterdir()] == ["summary.json"]
     assert json.loads(Path("box.out/summary.json").read_text())["exit_code"] == 5
 
@@ -249,5 +251,7 @@ def test_a_disk_that_fills_up_in_mid_write(folder, count):
 def test_a_flow_that_blows_up(folder, count):
     where = r"first at cell \(\d+, \d+\) on rank \d, which owns y = \d to \d"
     fast = rf"step \d+: the flow is faster than sound \(Mach .*\), {where} .*; lower the velocity"
-    told(*ranks(count, *sets(WILD)), 3, rf"{fast}.*; box.out/checkpoint_\d+.h5 is the last good")
+    assert_reported(
+        *ranks(count, *sets(WILD)), 3, rf"{fast}.*; box.out/checkpoint_\d+.h5 is the last good"
+    )
     assert json.loads(Path("box.out/summary.json").read_text())["status"] == "unstable"

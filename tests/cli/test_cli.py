@@ -48,7 +48,7 @@ def test_under_mpirun_other_verbs_are_one_process_work(case):
 # ------------------------------------------------------------------------------------ verbs
 
 
-def test_list_tells_every_name():
+def test_list_prints_every_name():
     result = call("list")
     assert result.exit_code == 0
     for kind in registry.KINDS:
@@ -96,7 +96,7 @@ def test_info_writes_only_what_ranks_measure():
     assert "use mpirun -n 2" in refused("info", "--probe", "--json", "a.json")
 
 
-def test_info_tells_versions_compiler_and_cache():
+def test_info_prints_versions_compiler_and_cache():
     result = call("info")
     assert result.exit_code == 0
     for word in ("mpilbm", "numpy", "h5py", "MPI", "compilers", "cache"):
@@ -118,7 +118,7 @@ def test_plugin_registers_names(tmp_path):
     assert "only_in_this_test" in done.stdout
 
 
-def test_a_plugin_of_an_unknown_kind_is_told_the_kinds():
+def test_a_plugin_of_an_unknown_kind_is_refused_with_the_list_of_kinds():
     with pytest.raises(ValueError, match=r"'collision' is none of the kinds: .*mean 'collisions'"):
         registry.register("collision", "mine")
 
@@ -159,7 +159,7 @@ def test_more_ranks_than_planes(case):
     assert "10 planes" in output
 
 
-def test_several_problems_are_told_at_once(case):
+def test_several_problems_are_reported_at_once(case):
     output = refused("check", case, "--set", "run.stepps=1", "--set", "domain.sise=[1, 1]")
     assert output.count("mpilbm: error:") >= 2
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support import ROOT
 from support.mpirun import MPIRUN
-from support.pairs import EVERYTHING
+from support.pairs import ALL_COMBINATIONS
 
 from mpilbm import cli
 from mpilbm.system import processes
@@ -78,7 +78,7 @@ def test_verbs(folder, tmp_path_factory):
     here = folder(LATE["mpilbm"])
     fonts = str(tmp_path_factory.mktemp("fonts"))  # an empty list, which is made by fc-list
     python = [sys.executable, "-P", "-m", "mpilbm"]  # what the script `mpilbm` does
-    for words in [*VERBS.values(), *([STARTUP] if EVERYTHING else [])]:
+    for words in [*VERBS.values(), *([STARTUP] if ALL_COMBINATIONS else [])]:
         run(here, *python, *words, MPLCONFIGDIR=fonts)
     run(here, *processes.module("mpilbm", "--version"))
 

@@ -70,14 +70,14 @@ def test_a_power_of_a_power_is_one():
     assert len(c_text(Formula(often).symbolic())) < len(c_text(Formula(once).symbolic()))
 
 
-def test_the_plane_in_which_a_formula_is_infinite_is_told():
+def test_the_plane_in_which_a_formula_is_infinite_is_reported():
     value = CellValue("force", "1/(z - 5.5)", 3)
     assert "in cell z=5 " in value.problem((8, 8, 8), "float64", 3, 6)
     assert not value.problem((8, 8, 8), "float64", 6, 8)
 
 
 @pytest.mark.parametrize("where", ["force.value.0", "boundary.0.velocity"])
-def test_what_overflows_in_float32_is_told_before_the_run(where):
+def test_an_overflow_in_float32_is_reported_before_the_run(where):
     text = "1e-5*x**16/nx**16"
     lid = [text, 0] if "velocity" in where else [0, 0]
     sides = {"name": "bounce_back", "where": ["x-", "x+", "y-"]}
@@ -145,7 +145,7 @@ EVERYTHING = [
 @pytest.mark.parametrize("device", [None, EmulatedDevice], ids=["C", "CUDA"])
 @pytest.mark.parametrize("layout", ["ab", "indirect"])
 def test_kernels_know_every_function(layout, device):
-    """What left the cells at rest holds half of the force: F = 2 sum_i c_i f_i."""
+    """Populations that left cells at rest contain half of the force: F = 2 sum_i c_i f_i."""
     assert all(f"{name}(" in "".join(EVERYTHING) for name in FUNCTIONS)
     if device and not command():
         pytest.skip("no C++ compiler")
@@ -208,7 +208,7 @@ VALUES = {
 
 
 def driven(lattice, layout, precision="single", force="guo"):
-    """Inflow and outflow, of which one needs the velocity of what left, and a body."""
+    """A body, inflow and outflow; one of these needs the velocity of the outgoing populations."""
     tables = SETTINGS["through"](lattice) | {"body": SETTINGS["walls"](lattice)["body"]}
     tables["force"] = {"name": force, "value": VALUES[make("lattices", lattice).D]}
     tables["precision"] = PRECISIONS[precision]

@@ -107,11 +107,11 @@ def test_pieces_that_something_drives_are_not_isolated(tmp_path):
 
 def test_forces_that_differ_move_isolated_fluid_too(tmp_path):
     case, _ = rock(tmp_path, "D2Q9", [False] * 3)
-    for value, told in ((["1e-6*y", 0], False), ([1e-6, 0], True)):
+    for value, warned in ((["1e-6*y", 0], False), ([1e-6, 0], True)):
         force = make("forcing", {"name": "guo", "value": tuple(value)})
         fluid = case.fluids[0].model_copy(update={"force": force})
         pushed = case.model_copy(update={"fluids": (fluid,)})
-        assert told == any("isolated" in w for w in found_in(pushed))
+        assert warned == any("isolated" in w for w in found_in(pushed))
 
 
 @pytest.mark.parametrize("lattice", SIZES)
@@ -141,7 +141,7 @@ def test_gaps_are_cells_between_two_solids(tmp_path, lattice):
         assert f"first at {at} (counted" in said
 
 
-def test_nothing_is_told_of_a_ball_in_a_wide_channel():
+def test_a_ball_in_a_wide_channel_gives_no_warning():
     ball = {"label": "ball", "shape": {"name": "sphere", "centre": [8, 7, 6], "radius": 3}}
     tables = box("D3Q19", [15, 14, 13], body=[ball | {"boundary": REST}])
     case = parse_case(tables)

@@ -108,7 +108,7 @@ def small(monkeypatch):
 def exchange(world, slab, steps=4):
     device = Device(slab.rank, slab.rank)
     with world.exchanger(slab.rank, slab, device) as exchanger:
-        ends = [halo_cases.Ends(slab, device, exchanger) for _ in range(2)]
+        ends = [halo_cases.SlabExchange(slab, device, exchanger) for _ in range(2)]
         for step in range(steps):
             for end in ends:
                 end.fill(step)
@@ -142,7 +142,7 @@ def test_slabs_that_write_to_each_other_are_one(layout, setting, slabs):
 
 @with_compiler
 def test_fluids_whose_fields_travel_too_are_one():
-    tables = coupled.two("D2Q9")
+    tables = coupled.two_fluids("D2Q9")
     whole = coupled.state(Cluster(tables).start().run(5))
     many = Cluster(tables, 3, Device, World(3)).start()
     assert len(many.solvers[0].exchanger._exchanges) > 2
@@ -158,7 +158,7 @@ def test_a_neighbour_that_does_not_come_ends_the_wait(monkeypatch):
     def first(slab):
         device = Device(slab.rank)
         exchanger = world.exchanger(slab.rank, slab, device)
-        ends = halo_cases.Ends(slab, device, exchanger)
+        ends = halo_cases.SlabExchange(slab, device, exchanger)
         if slab.rank == 1:
             exchanger.peers.connect()  # and does not start
             return
@@ -184,7 +184,7 @@ def test_a_neighbour_whose_process_has_ended_ends_the_wait(monkeypatch):
     def first(slab):
         device = Device(slab.rank)
         exchanger = world.exchanger(slab.rank, slab, device)
-        ends = halo_cases.Ends(slab, device, exchanger)
+        ends = halo_cases.SlabExchange(slab, device, exchanger)
         exchanger.peers.connect()
         if slab.rank == 1:
             before = [array.copy() for array in ends.arrays]
@@ -225,7 +225,7 @@ class Elsewhere(SameMemory):
 @with_compiler
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize(("memory", "first"), [(SameMemory, True), (Elsewhere, False)])
-def test_a_trial_tells_whether_what_is_written_arrives(ranks, memory, first):
+def test_a_trial_finds_whether_written_data_arrive(ranks, memory, first):
     world = World(ranks)
 
     def tried(slab):

@@ -39,7 +39,7 @@ def gpus(*identities):
     return halo_cases.slabs(2, True)[1], comm(identities), gpu
 
 
-def test_who_cannot_use_it_is_told():
+def test_an_unsupported_setup_is_refused_with_its_reason():
     way = make("halo", "cuda_ipc")
     slab, both, _ = gpus("a GPU-1", "a GPU-1")
     with pytest.raises(CaseError, match="the ranks run on CPUs; use 'auto'"):

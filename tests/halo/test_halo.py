@@ -25,7 +25,7 @@ def test_slabs_of_one_process_exchange(ranks, periodic):
     ends = []
     for slab in halo_cases.slabs(ranks, periodic):
         device = halo_cases.device()
-        ends.append(halo_cases.Ends(slab, device, here.exchanger(slab.rank, slab, device)))
+        ends.append(halo_cases.SlabExchange(slab, device, here.exchanger(slab.rank, slab, device)))
     for step in range(3):
         for end in ends:
             end.fill(step)
@@ -35,10 +35,12 @@ def test_slabs_of_one_process_exchange(ranks, periodic):
             end.check(step)
 
 
-def test_local_world_tells_when_a_neighbour_has_not_started():
+def test_local_world_reports_a_neighbour_that_has_not_started():
     slab = halo_cases.slabs(2, True)[0]
     device = halo_cases.device()
-    end = halo_cases.Ends(slab, device, LocalWorld(2, patience=0.2).exchanger(0, slab, device))
+    end = halo_cases.SlabExchange(
+        slab, device, LocalWorld(2, patience=0.2).exchanger(0, slab, device)
+    )
     end.exchange.start()
     with pytest.raises(RuntimeError, match="slab 0 awaits 40 values of slab 1 and finds nothing"):
         end.exchange.finish()
@@ -49,7 +51,7 @@ def test_one_rank_needs_no_mpi(way):
     slab = halo_cases.slabs(1, True)[0]
     device = halo_cases.device()
     with make("halo", way).open(slab, world.Serial(), device) as exchanger:
-        end = halo_cases.Ends(slab, device, exchanger)
+        end = halo_cases.SlabExchange(slab, device, exchanger)
         end.exchange.start()
         end.exchange.finish()
         end.check(0)
@@ -182,9 +184,7 @@ main()
 
 
 @with_mpirun
-def test_info_under_mpirun_tells_once_what_there_is_and_how_fast_messages_are(
-    tmp_path, monkeypatch
-):
+def test_info_under_mpirun_prints_devices_and_message_speed_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, output, errors, _ = python(MEASURING, 3, tmp_path)
     assert code == 0, errors

@@ -20,7 +20,7 @@ from mpilbm.registry import make, names
 
 def exchange(world, slab, steps=3):
     device = RandomDevice(slab.rank)
-    ends = halo_cases.Ends(slab, device, world.exchanger(slab.rank, slab, device))
+    ends = halo_cases.SlabExchange(slab, device, world.exchanger(slab.rank, slab, device))
     for step in range(steps):
         ends.fill(step)
         ends.exchange.start()
@@ -48,7 +48,7 @@ def test_slabs_that_wait_by_events_alone_are_one(layout, setting, slabs):
 
 
 class Library:
-    """Notes what CuPy's module for NCCL would be told."""
+    """Records the calls of CuPy's module for NCCL."""
 
     NCCL_UINT8, NcclError = 1, OSError
 
@@ -120,7 +120,7 @@ def test_a_wait_for_a_rank_that_is_gone_ends(monkeypatch):
     assert wait.check is None
 
 
-def test_who_cannot_use_nccl_is_told():
+def test_a_setup_without_nccl_is_refused_with_its_reason():
     slab, gpu = halo_cases.slabs(2, True)[0], SimpleNamespace(kind="cuda", identity="node GPU-1")
     with pytest.raises(CaseError, match="the ranks run on CPUs; use 'auto', 'direct'"):
         make("halo", "nccl").open(slab, comm(), halo_cases.device())

@@ -80,9 +80,9 @@ def test_speeds_are_held_against_that_of_sound_before_the_run(text):
     if LIMITS[text] is None:
         assert warnings_of(parse_case(tables, "test.toml")) == ()
         return
-    with pytest.raises(CaseError) as told:
+    with pytest.raises(CaseError) as error:
         parse_case(tables, "test.toml")
-    assert LIMITS[text] in str(told.value)
+    assert LIMITS[text] in str(error.value)
 
 
 def test_a_fast_flow_is_warned_of():

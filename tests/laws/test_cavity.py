@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from support import ROOT
 from support.mpirun import MPIRUN, with_mpirun
-from support.pairs import EVERYTHING
+from support.pairs import ALL_COMBINATIONS
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.outputs.snapshot_reader import view
@@ -97,7 +97,7 @@ def test_reynolds_400():
     assert cavity.deviation("v") < 0.0045
 
 
-@pytest.mark.skipif(not EVERYTHING, reason="one minute; tools/test --all")
+@pytest.mark.skipif(not ALL_COMBINATIONS, reason="one minute; tools/test --all")
 @with_mpirun
 def test_reynolds_1000_on_two_ranks(tmp_path):
     """The case of the demo, after 40 lengths of lid travel; found 0.0068 and 0.0076."""

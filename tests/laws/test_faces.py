@@ -121,7 +121,7 @@ def test_a_rank_owns_all_that_its_face_looks_at(ranks):
 
 
 def test_cells_inwards_are_fluid():
-    """A body in the way: the nearest cell before it stands in."""
+    """A body blocks the neighbour: the nearest fluid cell before it is used."""
     block = {"name": "box", "lower": [1, 1], "upper": [3, 4]}
     bodies = [{"shape": block, "boundary": {"name": "bounce_back"}}]
     case = parse_case(through(5, 9, body=bodies), "test.toml")

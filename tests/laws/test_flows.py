@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from support.flows import first_lattice, flow, relative, velocity, wave
-from support.pairs import EVERYTHING, defined
+from support.pairs import ALL_COMBINATIONS, defined
 from support.slabs import Cluster
 
 from mpilbm import codegen
@@ -14,7 +14,7 @@ from mpilbm.registry import find, make, names
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")
 CHANNELS = ("D2Q9", "D3Q19")  # each is a program to compile
-if EVERYTHING:
+if ALL_COMBINATIONS:
     CHANNELS = [n for n in LATTICES if defined(n, "trt")]
 
 

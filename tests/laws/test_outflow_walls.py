@@ -28,21 +28,21 @@ def leaving(out, nu, lattice="D3Q19", wall="bounce_back", length=32):
 
 
 @pytest.mark.parametrize(
-    ("lattice", "ratio", "told"),
+    ("lattice", "ratio", "warned"),
     [("D3Q19", 2.5, False), ("D3Q19", 5, True), ("D3Q13", 1.8, False), ("D3Q13", 3, True)],
 )
-def test_a_wall_through_which_too_much_leaves_is_told_and_is_unstable(lattice, ratio, told):
+def test_a_wall_with_too_much_outflow_gives_a_warning_and_is_unstable(lattice, ratio, warned):
     case = leaving(0.04, 0.04 / ratio, lattice)
     found = [
         text for text in warnings_of(parse_case(case, "test.toml")) if "leaves through" in text
     ]
-    assert bool(found) == told
+    assert bool(found) == warned
     assert all("boundary.1.velocity" in text and "z+ at 0.04" in text for text in found)
     across = np.abs(Cluster(case).start().run(1500).fields("u")["u"][..., :2]).max()
-    assert (across > 1e-4) == told
+    assert (across > 1e-4) == warned
 
 
-def test_what_leaves_by_an_outflow_or_comes_in_by_a_wall_is_not_told():
+def test_outflow_conditions_and_inflow_through_walls_give_no_warning():
     steady = leaving(0.04, 0.008, wall="tamm_mott_smith")  # stable there, too
     for case in (leaving(0.04, 0.004, wall="equilibrium"), leaving(-0.04, 0.004), steady):
         assert not any("leaves" in text for text in warnings_of(parse_case(case, "test.toml")))
@@ -64,8 +64,8 @@ def test_walls_whose_velocity_varies_are_asked_where_and_when_it_is_most(given, 
     case["run"]["steps"] = 1000
     found = [text for text in warnings_of(parse_case(case, "test.toml")) if "leaves" in text]
     when = {TIMED: "601" if face == "z+" else "0", "u.csv": "900"}
-    told = f"{face} at 0.04 at t = {when[given]};" if given in when else f"{face} at 0.0"
-    assert [told in text for text in found] == [True] * (face == "z+" or given == TIMED)
+    expected = f"{face} at 0.04 at t = {when[given]};" if given in when else f"{face} at 0.0"
+    assert [expected in text for text in found] == [True] * (face == "z+" or given == TIMED)
 
 
 @pytest.mark.parametrize(("nu", "grows"), [(0.016, False), (0.005, True)])

@@ -22,8 +22,8 @@ from mpilbm.registry import names
 ROUNDING = {"half": 3e-5, "single": 2e-8, "mixed": 1e-8, "double": 1e-16}  # in a step
 
 
-def assert_obeys_the_equations(ab, left, leaves, precision):
-    """In cells with fluid all round: what leaves is what they make, in double, of what arrives."""
+def assert_obeys_the_equations(ab, before, after, precision):
+    """In cells with fluid neighbours only: the new populations equal the equations in double."""
     case, unit = ab.case, codegen.SCALE if precision == "half" else 1
     one, lattice = case.fluids[0], case.lattice
     model = Model(lattice, one.collision, one.force, case.precision.offset)
@@ -35,10 +35,10 @@ def assert_obeys_the_equations(ab, left, leaves, precision):
     around = (upstream(lattice, cell) for cell in product(*inside))
     open_ = [places for places in around if all(fluid[place] for place in places)]
     for places in open_[:: len(open_) // 3]:
-        f = [float(left[p, i, row, k]) / unit for i, (p, row, k) in enumerate(places)]
+        f = [float(before[p, i, row, k]) / unit for i, (p, row, k) in enumerate(places)]
         expected = np.array(model.collide(kernel, f, rates), float)
         plane, row, k = places[0]
-        found = leaves[plane, :, row, k] / unit
+        found = after[plane, :, row, k] / unit
         assert np.abs(found - expected).max() < ROUNDING[precision]
 
 

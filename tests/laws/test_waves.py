@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.equations import COLLISIONS, FLOWS, LATTICES
 from support.flows import first_lattice, relative, velocity, wave
-from support.pairs import EVERYTHING, defined
+from support.pairs import ALL_COMBINATIONS, defined
 from support.slabs import Cluster
 from support.waves import Waves
 
@@ -20,7 +20,7 @@ over_waves = pytest.mark.parametrize(("lattice", "collision"), LINEAR)
 
 def over_waves_and(name: str, *values):
     """Each flow with two of the values, by turns, and with all of them in tools/test --all."""
-    step = 1 if EVERYTHING else (len(values) + 1) // 2
+    step = 1 if ALL_COMBINATIONS else (len(values) + 1) // 2
     return pytest.mark.parametrize(
         ("lattice", "collision", name),
         [
@@ -96,8 +96,8 @@ def in_motion(lattice, collision, k, shear) -> float:
 
     Of the third moments rho u_a u_b u_c a second-order equilibrium holds none: -3, or what D3Q13
     makes of it. All products of Hermite polynomials leave out those in u_a^3, as c_a^3 = c_a.
-    `cumulant` mends these too. The minimiser of H has the moments of `hermite` to this order, but
-    on D3Q15 and D3Q19, which cannot hold them all, not along the diagonal of a cell.
+    `cumulant` corrects these too. The minimiser of H has the moments of `hermite` to this order,
+    but on D3Q15 and D3Q19, which cannot hold them all, not along the diagonal of a cell.
     """
     if collision["name"] == "cumulant":
         return 0

@@ -20,7 +20,7 @@ from mpilbm.preflight import rank_memory
 from mpilbm.registry import find, make, names
 
 STREAMINGS = [n for n in names("layouts") if make("layouts", n).populations and n != "indirect"]
-TURNING = ("ab", "aa")  # what left comes back by itself
+TURNING = ("ab", "aa")  # outgoing populations return by the layout itself
 
 
 def indirect(streaming: str) -> dict:
@@ -129,7 +129,7 @@ def test_walls_at_rest_need_lists_only_where_other_slabs_write(streaming, tmp_pa
 
 
 class Cell:
-    """What a boundary is told, as symbols."""
+    """The cell that a boundary gets, with symbols as values."""
 
     def __init__(self, lattice, values):
         self.lattice, self.values = lattice, {name: Symbol(name) for name in values}
@@ -155,7 +155,7 @@ BOUNDARIES = [
 
 
 @pytest.mark.parametrize("table", BOUNDARIES, ids=str)
-def test_a_boundary_says_rightly_whether_what_left_comes_back(table):
+def test_a_boundary_declares_whether_it_returns_outgoing_populations(table):
     boundary, lattice = make("boundaries", table), make("lattices", "D2Q9")
     cell = Cell(lattice, boundary.values())
     back = {i: cell.left[lattice.opp[i]] for i in range(1, lattice.Q)}
@@ -219,7 +219,7 @@ def test_a_streaming_that_is_none_is_refused():
 
 
 def test_text_of_a_step_over_nodes_reads_tables():
-    """Even steps of aa stay at home; odd ones find 18 neighbours."""
+    """Even steps of aa access their own cell only; odd ones access 18 neighbours."""
     program = codegen.build(parse_case(box("D3Q19", layout=indirect("aa")), "test.toml"))
     even, odd = (program.kernels[f"collide_stream_{k}"] for k in (0, 1))
     tables_read = [sum(a.buffer == "node_next" for a in k.reads) for k in (even, odd)]

@@ -1,4 +1,4 @@
-"""Layouts: no two cells touch one place, gather returns what left, and only that travels."""
+"""Layouts: cells share no place, gather returns neighbours' populations, messages hold no more."""
 
 from collections import Counter
 from itertools import product
@@ -69,7 +69,7 @@ class Racing(Layout):
 
 
 class Sharing(Racing):
-    """Reads what it writes, but two cells the same: slot 1 at home and in the neighbour."""
+    """Reads the places it writes, but two cells share one: slot 1 of a cell and its neighbour."""
 
     def gather(self, lattice, i, parity):
         return Place(1, lattice.offset(1)) if i == 2 else Place(i, HERE)
@@ -93,13 +93,13 @@ def put(array, place, values) -> None:
 
 
 def collide(f):
-    """Something that mixes the directions and tells them apart."""
+    """An operation that mixes the directions and treats each differently."""
     return 0.7 * f + 0.2 * np.roll(f, 1, axis=0) + 0.1 * f**2
 
 
 @over_layouts
 @over_lattices
-def test_gather_finds_what_left_the_neighbours(lattice, layout):
+def test_gather_finds_populations_of_the_neighbours(lattice, layout):
     left = np.random.default_rng(7).random((lattice.Q, *box_of(lattice)))
     arrays = [np.full_like(left, np.nan) for _ in range(layout.buffers)]
     for place, values in zip(places(layout.f_out, lattice, 0), left, strict=True):
@@ -143,7 +143,7 @@ def content(grid, transfer) -> list[tuple[int, int]]:
 
 @over_layouts
 @over_lattices
-def test_only_what_leaves_the_slab_travels_in_one_message_a_face(lattice, layout):
+def test_a_face_sends_one_message_with_only_the_crossing_populations(lattice, layout):
     crossing = {way: sum(c[-1] == way for c in lattice.c) for way in (+1, -1)}
     for parity, planes in product(range(layout.parities), (1, 2, 7)):
         grid, plan = plan_of(layout, lattice, parity, planes)

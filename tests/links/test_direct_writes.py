@@ -1,4 +1,4 @@
-"""What enters along links that turn back is the same at once, in any order, and staged."""
+"""Reflecting links give the same populations if written directly, in any order, or staged."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever stands beside free slip: the flow is half of that in a box twice as wide."""
+"""Boundaries next to free slip: the flow is half of that in a box twice as wide."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_half_of_a_flow_goes_on_as_the_whole(name, given):
     assert difference("D2Q9", ends("D2Q9", name, given), 12) < 2e-15
 
 
-THIRD = [  # conditions that set whole cells, look inwards, keep a state, mend the momentum
+THIRD = [  # conditions that set whole cells, look inwards, keep a state, correct the momentum
     ("D3Q19", "characteristic", ("rho",)),
     ("D3Q27", "grad", ()),
     ("D3Q15", "zou_he", ("rho",)),

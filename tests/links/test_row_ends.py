@@ -1,4 +1,4 @@
-"""A step that takes what walls return at x- and x+ at home gives the bits of one that does not."""
+"""Reflecting at x- and x+ within the sweep gives the same bits as separate boundary links."""
 
 import numpy as np
 import pytest

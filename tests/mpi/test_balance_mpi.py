@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.mpi_runs import alone, on_some
+from support.mpi_runs import run_on_rank_0, run_on_ranks
 from support.plane_costs import tables, typed
 
 from mpilbm.geometry import plane_costs
@@ -55,9 +55,9 @@ def test_slabs_are_those_that_one_process_plans(folder, layout):
 def test_a_restart_on_other_ranks_ends_in_the_same_bytes(folder):
     comm = world()
     case, half = (a_case(folder, comm, "indirect", steps) for steps in (6, 3))
-    alone(comm, case, folder / "whole")
+    run_on_rank_0(comm, case, folder / "whole")
     run(half, comm, folder / "parts")
-    on_some(comm, max(1, comm.size - 1), case, folder / "parts", restart="auto")
+    run_on_ranks(comm, max(1, comm.size - 1), case, folder / "parts", restart="auto")
     if comm.rank == 0:
         found = []
         for name in ("whole", "parts"):

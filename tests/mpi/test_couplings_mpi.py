@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.coupled import one, two, walled
+from support.coupled import one_fluid, two_fluids, walled
 from support.free_energy import waves
-from support.mpi_runs import LAST, alone, datasets, monitor, on_some
+from support.mpi_runs import LAST, datasets, monitor, run_on_rank_0, run_on_ranks
 from support.slabs import PRECISIONS
 
 from mpilbm.case.case import parse_case
@@ -15,9 +15,9 @@ pytestmark = pytest.mark.mpi
 
 SINGLE = {"precision": PRECISIONS["single"]}
 TABLES = {
-    "two": lambda: two("D2Q9", **SINGLE, **walled("D2Q9")),
-    "neutral": lambda: two("D2Q9", "exact_difference", **walled("D2Q9", None)),
-    "one": lambda: one("D2Q9"),
+    "two": lambda: two_fluids("D2Q9", **SINGLE, **walled("D2Q9")),
+    "neutral": lambda: two_fluids("D2Q9", "exact_difference", **walled("D2Q9", None)),
+    "one": lambda: one_fluid("D2Q9"),
     "free": lambda: waves("D2Q9", {"angle": 60}, "single"),
 }
 
@@ -48,7 +48,7 @@ def flow(name, layout, way="direct", steps=LAST):
 def test_ranks_do_not_show(mpi_tmp_path, name, layout, way):
     comm = world()
     case, (single, many) = flow(name, layout, way), (mpi_tmp_path / "one", mpi_tmp_path / "many")
-    alone(comm, case, single)
+    run_on_rank_0(comm, case, single)
     run(case, comm, many)
     comm.Barrier()
     for step in (4, LAST):
@@ -63,9 +63,9 @@ def test_ranks_do_not_show(mpi_tmp_path, name, layout, way):
 def test_a_restart_on_other_ranks_does_not_show(mpi_tmp_path, before, after):
     comm = world()
     whole, parts = mpi_tmp_path / "whole", mpi_tmp_path / "parts"
-    alone(comm, flow("two", before), whole)
-    on_some(comm, comm.size, flow("two", before, steps=4), parts)
-    on_some(comm, max(1, comm.size - 1), flow("two", after), parts, restart="auto")
+    run_on_rank_0(comm, flow("two", before), whole)
+    run_on_ranks(comm, comm.size, flow("two", before, steps=4), parts)
+    run_on_ranks(comm, max(1, comm.size - 1), flow("two", after), parts, restart="auto")
     for file in (f"checkpoint_{LAST:09d}.h5", f"snapshot_{LAST:09d}.vtkhdf"):
         here, there = datasets(whole / file), datasets(parts / file)
         assert here.keys() == there.keys()

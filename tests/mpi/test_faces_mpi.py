@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.faces import closed, table
-from support.mpi_runs import alone, datasets, on_some
+from support.mpi_runs import datasets, run_on_rank_0, run_on_ranks
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world
@@ -26,11 +26,11 @@ def flow(steps):
 def test_a_restart_on_other_ranks_finds_it(mpi_tmp_path):
     comm = world()
     whole = mpi_tmp_path / "whole"
-    alone(comm, flow(7), whole)
+    run_on_rank_0(comm, flow(7), whole)
     for number, (start, end) in enumerate([(1, comm.size), (comm.size, 1)]):
         parts = mpi_tmp_path / str(number)
-        on_some(comm, start, flow(4), parts)
-        on_some(comm, end, flow(7), parts, restart="auto")
+        run_on_ranks(comm, start, flow(4), parts)
+        run_on_ranks(comm, end, flow(7), parts, restart="auto")
         here, there = (datasets(each / "checkpoint_000000007.h5") for each in (whole, parts))
         assert here.keys() == there.keys()
         assert sum(name.startswith("boundary.") for name in here) == 4

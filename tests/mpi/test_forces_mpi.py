@@ -2,7 +2,7 @@
 
 import pytest
 from support.body_forces import OUTPUT, flow
-from support.mpi_runs import alone, on_some
+from support.mpi_runs import run_on_rank_0, run_on_ranks
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import world
@@ -19,9 +19,9 @@ def shared(steps):
 
 def test_ranks_and_restarts_do_not_show_in_forces(mpi_tmp_path):
     comm, whole, parts = world(), mpi_tmp_path / "whole", mpi_tmp_path / "parts"
-    alone(comm, shared(5), whole)
-    on_some(comm, comm.size, shared(2), parts)
-    on_some(comm, comm.size, shared(5), parts, restart="auto")
+    run_on_rank_0(comm, shared(5), whole)
+    run_on_ranks(comm, comm.size, shared(2), parts)
+    run_on_ranks(comm, comm.size, shared(5), parts, restart="auto")
     for name in ("forces_block.csv", "forces_ball.csv"):
         text = (whole / name).read_text()
         assert (parts / name).read_text() == text

@@ -28,7 +28,7 @@ def test_ghost_planes_hold_what_the_neighbour_sent(way, periodic, planes):
     slab = halo_cases.slabs(comm.size, periodic, planes)[comm.rank]
     device = halo_cases.device()
     with make("halo", way).open(slab, comm, device) as exchanger:
-        ends = halo_cases.Ends(slab, device, exchanger)
+        ends = halo_cases.SlabExchange(slab, device, exchanger)
         for step in range(5):
             ends.fill(step)
             ends.exchange.start()
@@ -42,7 +42,7 @@ def test_two_exchanges_at_once_stay_apart(way):
     slab = halo_cases.slabs(comm.size, True)[comm.rank]
     device = halo_cases.device()
     with make("halo", way).open(slab, comm, device) as exchanger:
-        pair = [halo_cases.Ends(slab, device, exchanger) for _ in range(2)]
+        pair = [halo_cases.SlabExchange(slab, device, exchanger) for _ in range(2)]
         for step, ends in enumerate(pair):
             ends.fill(step)
             ends.exchange.start()
@@ -77,7 +77,7 @@ def test_long_pieces_are_split(monkeypatch):
     slab = halo_cases.slabs(comm.size, True)[comm.rank]
     device = halo_cases.device()
     with make("halo", "direct").open(slab, comm, device) as exchanger:
-        ends = halo_cases.Ends(slab, device, exchanger)
+        ends = halo_cases.SlabExchange(slab, device, exchanger)
         ends.fill(1)
         ends.exchange.start()
         ends.exchange.finish()
@@ -91,7 +91,7 @@ def test_an_error_between_start_and_finish_does_not_hang():
 
     def broken_off():
         with make("halo", "direct").open(slab, comm.Dup(), device) as exchanger:
-            ends = halo_cases.Ends(slab, device, exchanger)
+            ends = halo_cases.SlabExchange(slab, device, exchanger)
             if comm.rank == 0:
                 ends.exchange.start()
             raise ZeroDivisionError

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
-from support.outputs_cases import BODY, TWO, flip, make_case, make_context
+from support.outputs_cases import BODY, TWO, flip_bit, make_case, make_context
 
 from mpilbm.errors import CaseError, FileSystemError, NonFiniteError
 from mpilbm.outputs import restart
@@ -89,7 +89,7 @@ def test_restart_reads_own_planes(mpi_tmp_path, comm):
         with h5py.File(path) as file:
             f = file["fluid/f"]
             place = f.id.get_offset() + f.size // 7 * 6 * f.dtype.itemsize
-        flip(path, place)  # in the last rank's plane
+        flip_bit(path, place)  # in the last rank's plane
     comm.barrier()
     with pytest.raises(CaseError, match=r"damaged: bytes .* have a wrong checksum"):
         restart.load([path], *arguments)
@@ -103,7 +103,7 @@ def test_restart_reads_own_planes(mpi_tmp_path, comm):
 
 @pytest.mark.parametrize("output", [Checkpoint(every=1), Snapshot(every=1)], ids=lambda o: o.name)
 @pytest.mark.parametrize("kind", ["own", "root"])
-def test_a_full_disk_is_told_by_all_ranks(mpi_tmp_path, comm, monkeypatch, kind, output):
+def test_a_full_disk_is_reported_by_all_ranks(mpi_tmp_path, comm, monkeypatch, kind, output):
     def pwrite(number, data, offset):
         raise OSError(28, os.strerror(28))
 

@@ -3,7 +3,7 @@
 import h5py
 import numpy as np
 import pytest
-from support.mpi_runs import LAST, alone, datasets, monitor, on_some
+from support.mpi_runs import LAST, datasets, monitor, run_on_rank_0, run_on_ranks
 from support.runs import pushed
 from support.settings import tables
 from support.slabs import PRECISIONS
@@ -74,7 +74,7 @@ def profiles(directory):
 @pytest.mark.parametrize("choice", CASES, ids="-".join)
 def test_ranks_do_not_show(mpi_tmp_path, comm, choice):
     case, (one, many) = flow(*choice), (mpi_tmp_path / "one", mpi_tmp_path / "many")
-    alone(comm, case, one)
+    run_on_rank_0(comm, case, one)
     run(case, comm, many)
     comm.Barrier()
     for step in (4, LAST):
@@ -93,11 +93,11 @@ def test_a_restart_on_other_ranks_does_not_show(mpi_tmp_path, comm, before, afte
     model = ("trt", "walls", "single")
     whole, first = mpi_tmp_path / "whole", flow("D3Q19", before, *model, steps=4)
     second = flow("D3Q19", after, *model)
-    alone(comm, flow("D3Q19", before, *model), whole)
+    run_on_rank_0(comm, flow("D3Q19", before, *model), whole)
     for number, (start, end) in enumerate([(1, comm.size), (comm.size, 1), (comm.size, -1)]):
         parts = mpi_tmp_path / str(number)
-        on_some(comm, start, first, parts)
-        on_some(comm, end % comm.size or comm.size, second, parts, restart="auto")
+        run_on_ranks(comm, start, first, parts)
+        run_on_ranks(comm, end % comm.size or comm.size, second, parts, restart="auto")
         for name in (f"checkpoint_{LAST:09d}.h5", f"snapshot_{LAST:09d}.vtkhdf"):
             here, there = datasets(whole / name), datasets(parts / name)
             assert here.keys() == there.keys()
@@ -109,9 +109,9 @@ def test_a_restart_on_other_ranks_does_not_show(mpi_tmp_path, comm, before, afte
 def test_initial_fields_that_are_wrong_on_one_rank_end_all(mpi_tmp_path, comm):
     initial = {"rho": "sqrt(12.4 - z)", "u": [0, 0, 0]}
     case = flow("D3Q19", "ab", "bgk", "periodic", "single", initial=initial)
-    with pytest.raises(CaseError, match=r"initial.rho: nan in cell x=0, y=0, z=12") as told:
+    with pytest.raises(CaseError, match=r"initial.rho: nan in cell x=0, y=0, z=12") as error:
         run(case, comm, mpi_tmp_path / "never")
-    assert len(set(comm.allgather(str(told.value)))) == 1
+    assert len(set(comm.allgather(str(error.value)))) == 1
     assert not (mpi_tmp_path / "never").exists()
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
-from support.outputs_cases import BODY, TWO, damage, flip, make_case, make_context
+from support.outputs_cases import BODY, TWO, damage, flip_bit, make_case, make_context
 
 from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
 from mpilbm.outputs import Output, next_due, restart
@@ -52,9 +52,11 @@ def test_full_disk_in_mid_write_keeps_earlier_files_whole(tmp_path, full_disk):
     writer = Checkpoint(every=1, keep=1).open(context)
     writer.write(1)
     full_disk()
-    with pytest.raises(FileSystemError, match=r"000002.h5: No space left.*free some space") as told:
+    with pytest.raises(
+        FileSystemError, match=r"000002.h5: No space left.*free some space"
+    ) as error:
         writer.write(2)
-    assert told.value.exit_code == 5
+    assert error.value.exit_code == 5
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint_000000001.h5"]
     assert load([tmp_path / "checkpoint_000000001.h5"], context) == 1
 
@@ -105,7 +107,7 @@ def test_metadata_that_reads_back_wrong_is_seen(tmp_path, monkeypatch):
     original = PlaneFile.seal
 
     def seal(file):
-        flip(file.file.partial, file.file.partial.read_bytes().index(b"fluid\0"))
+        flip_bit(file.file.partial, file.file.partial.read_bytes().index(b"fluid\0"))
         original(file)
 
     monkeypatch.setattr(PlaneFile, "seal", seal)
@@ -117,11 +119,11 @@ def test_metadata_that_reads_back_wrong_is_seen(tmp_path, monkeypatch):
 def test_a_state_that_is_not_finite_is_never_written(tmp_path):
     context, writer = checkpoint(tmp_path)
     context.solver.bad = (4, 2, 1)
-    with pytest.raises(NonFiniteError) as told:
+    with pytest.raises(NonFiniteError) as error:
         writer.write(5)
-    assert told.value.exit_code == 3
+    assert error.value.exit_code == 3
     for text in ("step 5", "cell (1, 2, 4) on rank 0", "finite at step 3", "viscosity", "03.h5 is"):
-        assert text in str(told.value)
+        assert text in str(error.value)
     assert [step for step, _ in existing(tmp_path)] == [3]
 
 
@@ -145,9 +147,9 @@ def test_damaged_checkpoints_are_refused_and_skipped_by_auto(tmp_path, how, mess
     context.solver.steps = 6
     writer.write(6)
     damage(writer.path, how)
-    with pytest.raises(CaseError, match=message) as told:
+    with pytest.raises(CaseError, match=message) as error:
         load([writer.path], context)
-    assert told.value.exit_code == 2
+    assert error.value.exit_code == 2
     said = []
     assert load(restart.candidates("auto", tmp_path), context, said) == 3
     assert len(said) == 1
@@ -240,7 +242,7 @@ def test_checkpoint_of_another_case_is_refused(tmp_path, message, change):
         load([writer.path], make_context(tmp_path, make_case(**change)))
 
 
-def test_changed_viscosity_is_told_and_changed_outputs_are_not(tmp_path):
+def test_changed_viscosity_is_reported_and_changed_outputs_are_not(tmp_path):
     _, writer = checkpoint(tmp_path)
     said, case = [], make_case(fluid={"viscosity": 0.2}, layout={"name": "aa"}, title="other")
     load([writer.path], make_context(tmp_path, case), said)

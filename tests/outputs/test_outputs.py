@@ -93,9 +93,9 @@ def test_disk_too_small_for_a_file_is_seen_before_hdf5_writes(tmp_path, monkeypa
 
 @pytest.mark.parametrize(("text", "number"), [("write failed: errno = 27, x", 27), ("", errno.EIO)])
 def test_errors_of_hdf5_become_those_of_the_system(text, number):
-    with pytest.raises(OSError, match=r"file\.h5") as told, files.system_errors("file.h5"):
+    with pytest.raises(OSError, match=r"file\.h5") as error, files.system_errors("file.h5"):
         raise RuntimeError(text)
-    assert told.value.errno == number
+    assert error.value.errno == number
 
 
 # -------------------------------------------------------------------------------------- monitor
@@ -171,9 +171,9 @@ def claim(path, case=None, **options):
 def test_another_runs_files_are_not_touched_unasked(tmp_path):
     for name in ("summary.json", "snapshot_000000001.vtkhdf", "checkpoint_000000002.h5.partial"):
         (tmp_path / name).write_text("")
-    with pytest.raises(CommandError, match=r"another run's files.*--overwrite") as told:
+    with pytest.raises(CommandError, match=r"another run's files.*--overwrite") as error:
         claim(tmp_path)
-    assert told.value.exit_code == 2
+    assert error.value.exit_code == 2
     claim(tmp_path, restart="auto").release()
     assert (tmp_path / "summary.json").exists()
     assert not (tmp_path / "checkpoint_000000002.h5.partial").exists()
@@ -202,13 +202,13 @@ def test_without_locks_of_the_system_the_process_decides(tmp_path, monkeypatch):
         claim(tmp_path)
 
 
-def test_a_directory_that_cannot_be_written_is_told(tmp_path):
+def test_a_directory_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CommandError, match="cannot write to the output directory"):
         claim(tmp_path / "file" / "run.out")
 
 
-def test_too_little_disk_is_told_before_the_run(tmp_path, monkeypatch):
+def test_too_little_disk_is_reported_before_the_run(tmp_path, monkeypatch):
     case = make_case(
         outputs=[{"name": "snapshot", "every": 10}, {"name": "checkpoint", "every": 5}]
     )
@@ -216,13 +216,13 @@ def test_too_little_disk_is_told_before_the_run(tmp_path, monkeypatch):
     assert directory.disk_bytes(case) == 11 * 4 * cells + 3 * 19 * cells
     assert directory.disk_bytes(case, 95) == 4 * cells + 19 * cells
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 9, 9))
-    with pytest.raises(CaseError, match=r"files.toml: output: the outputs need .* free") as told:
+    with pytest.raises(CaseError, match=r"files.toml: output: the outputs need .* free") as error:
         claim(tmp_path / "run.out", case)
-    assert told.value.exit_code == 2
+    assert error.value.exit_code == 2
     assert not (tmp_path / "run.out").exists()
 
 
-def test_default_directory_stands_beside_the_caller():
+def test_default_directory_is_in_the_current_folder():
     assert str(directory.default_directory("cases/pipe.toml")) == "pipe.out"
 
 

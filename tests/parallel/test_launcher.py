@@ -34,7 +34,7 @@ from mpilbm.parallel import ranks as world
         ({"MV2_COMM_WORLD_SIZE": "6", "MV2_COMM_WORLD_RANK": "5"}, 6),
     ],
 )
-def test_launchers_are_told_apart(environment, ranks):
+def test_launchers_are_distinguished(environment, ranks):
     assert launcher.ranks(environment) == ranks
 
 
@@ -116,7 +116,7 @@ def test_a_failing_rank_ends_all(body, code, words, tmp_path):
 
 
 @with_mpirun
-def test_what_all_ranks_raise_is_told_once(tmp_path):
+def test_an_error_of_all_ranks_is_reported_once(tmp_path):
     body = "raise CaseError('found 3, allowed 1 or 2', 'domain.size', 'a.toml')"
     code, _, errors, _ = python(FAILING.format(body=body), 3, tmp_path)
     assert code == 2
@@ -125,7 +125,7 @@ def test_what_all_ranks_raise_is_told_once(tmp_path):
 
 
 @with_mpirun
-def test_ranks_that_find_themselves_alone_are_told(tmp_path):
+def test_ranks_without_their_peers_are_reported(tmp_path):
     """As with the launcher of another MPI."""
     text = (
         "import os; from mpilbm.parallel import launcher, ranks\n"

@@ -123,7 +123,7 @@ def test_cumulants_relax_as_in_the_source():
         relax(rate, (1, n))
 
 
-def test_second_cumulants_are_mended_as_in_the_source():
+def test_second_cumulants_are_corrected_as_in_the_source():
     """The equations with D_x u, D_y v, D_z w, written out."""
     bulk = Fraction(5, 4)
     cell = Cell("D3Q27", {"name": "cumulant", "omega_2": 1.25})

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.coupled import box_of, one, raw, restored, solid, state, two, walled
+from support.coupled import box_of, one_fluid, raw, restored, solid, state, two_fluids, walled
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
@@ -11,11 +11,11 @@ from mpilbm.registry import find, make, names
 
 SINGLE = {"precision": PRECISIONS["single"]}
 CASES = {
-    "one D2Q9": one("D2Q9"),
-    "one D3Q19": one("D3Q19", **SINGLE),
-    "two D2Q9": two("D2Q9", **SINGLE, **walled("D2Q9")),
-    "two D2Q9 neutral": two("D2Q9", "exact_difference", **walled("D2Q9", None)),
-    "two D3Q19": two("D3Q19", **SINGLE),
+    "one D2Q9": one_fluid("D2Q9"),
+    "one D3Q19": one_fluid("D3Q19", **SINGLE),
+    "two D2Q9": two_fluids("D2Q9", **SINGLE, **walled("D2Q9")),
+    "two D2Q9 neutral": two_fluids("D2Q9", "exact_difference", **walled("D2Q9", None)),
+    "two D3Q19": two_fluids("D3Q19", **SINGLE),
 }
 
 
@@ -53,7 +53,7 @@ def test_neither_slabs_nor_layout_show(choice, layouts):
 @pytest.mark.parametrize(("before", "after"), [("ab", "aa"), ("aa", "ab")])
 @pytest.mark.parametrize("steps", [3, 4])
 def test_restart_does_not_show(before, after, steps):
-    """Also with outputs in between, which compute the fields of the coupling anew."""
+    """Also with outputs in between, which recompute the fields of the coupling."""
     first, second = (CASES["two D2Q9"] | {"layout": {"name": name}} for name in (before, after))
     whole = state(Cluster(first).start().run(7))
     half = Cluster(first, 3).start().run(steps)
@@ -105,7 +105,7 @@ def stepped(cluster):
 @pytest.mark.parametrize("force", names("forcing"))
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
 def test_one_fluid_is_pulled_as_the_paper_has_it(lattice, force):
-    tables = one(lattice, coupling={"name": "shan_chen", "G": -4.5, "force": force})
+    tables = one_fluid(lattice, coupling={"name": "shan_chen", "G": -4.5, "force": force})
     cluster = Cluster(tables).start().run(2)
     (arrives,), (leaves,) = stepped(cluster)
     lattice = cluster.case.lattice
@@ -120,7 +120,7 @@ def test_one_fluid_is_pulled_as_the_paper_has_it(lattice, force):
 @pytest.mark.parametrize("force", names("forcing"))
 def test_two_fluids_collide_at_a_common_velocity(force):
     """j*_k = j_k + F_k - omega_k (j_k + half F_k / 2 - rho_k u); the momentum of both is kept."""
-    plain = two("D2Q9", force)
+    plain = two_fluids("D2Q9", force)
     del plain["fluid"][0]["force"]
     cluster = Cluster(plain).start().run(2)
     arrives, leaves = stepped(cluster)
@@ -143,7 +143,7 @@ def test_two_fluids_collide_at_a_common_velocity(force):
 
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
 def test_mass_of_each_and_momentum_of_all_are_kept(lattice):
-    tables = two(lattice) if lattice == "D2Q9" else one(lattice)
+    tables = two_fluids(lattice) if lattice == "D2Q9" else one_fluid(lattice)
     for fluid in tables["fluid"] if lattice == "D2Q9" else ():
         fluid.pop("force", None)
     cluster = Cluster(tables).start()
@@ -157,12 +157,12 @@ def test_mass_of_each_and_momentum_of_all_are_kept(lattice):
 def test_every_collision_that_is_taken_keeps_mass_and_momentum(name):
     kind = find("collisions", name)
     force = (kind.forces or ["guo"])[0]
-    pair, taken = two("D2Q9", force), 0
+    pair, taken = two_fluids("D2Q9", force), 0
     for fluid in pair["fluid"]:
         fluid["collision"] = {"name": name}
         fluid.pop("force", None)
     coupling = {"name": "shan_chen", "G": -4.5, "force": force}
-    for tables in (one("D2Q9", coupling=coupling, collision={"name": name}), pair):
+    for tables in (one_fluid("D2Q9", coupling=coupling, collision={"name": name}), pair):
         try:
             cluster = Cluster(tables).start()
         except CaseError:
@@ -176,7 +176,7 @@ def test_every_collision_that_is_taken_keeps_mass_and_momentum(name):
 
 def test_outputs_hold_half_of_the_force():
     """At step 0 each fluid moves as the case says, whatever pulls it."""
-    cluster = Cluster(two("D2Q9")).start()
+    cluster = Cluster(two_fluids("D2Q9")).start()
     fields = cluster.fields("rho", "u", "rho_water", "rho_oil", "pressure")
     y = (np.arange(13) + 0.5)[:, None, None]
     wanted = np.stack(np.broadcast_arrays(0.02 * np.cos(2 * np.pi * y / 13), 0.01), -1)
@@ -189,7 +189,7 @@ def test_outputs_hold_half_of_the_force():
 
 @pytest.mark.parametrize("wetting", [None, {"water": 0.7, "oil": 0.2}])
 def test_walls_that_show_the_fluid_do_not_pull_it(wetting):
-    tables = two("D2Q9", **walled("D2Q9", wetting))
+    tables = two_fluids("D2Q9", **walled("D2Q9", wetting))
     tables["boundary"][1] |= {"wetting": wetting} if wetting else {}
     tables["fluid"][0] |= {"initial": {"rho": 0.7}, "force": None}
     tables["fluid"][1] |= {"initial": {"rho": 0.2}}
@@ -204,7 +204,7 @@ def test_walls_pull_by_what_they_show(lattice):
     D, rho, shown = make("lattices", lattice).D, 0.8, 0.1
     tables = walled(lattice, {"fluid": shown})
     tables["boundary"][1]["wetting"] = {"fluid": shown}
-    tables = one(lattice, **tables) | {"initial": {"rho": rho}}
+    tables = one_fluid(lattice, **tables) | {"initial": {"rho": rho}}
     tables["coupling"] = {"name": "shan_chen", "G": -1.0, "psi": "rho"}
     cluster = Cluster(tables)
     # without the force that the beginning adds, all cells hold their equilibrium
@@ -244,7 +244,7 @@ def refused(tables, **changes):
 
 
 def test_what_is_refused():
-    pair, wall = two("D2Q9"), walled("D2Q9")
+    pair, wall = two_fluids("D2Q9"), walled("D2Q9")
     bad = {"name": "shan_chen", "G": [[0, 1], [2, 0]]}
     assert "coupling.G: found [[0.0, 1.0], [2.0, 0.0]]" in refused(pair, coupling=bad)
     assert "G_kl and G_lk differ" in refused(pair, coupling=bad)

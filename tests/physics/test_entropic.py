@@ -257,8 +257,8 @@ def test_what_is_not_defined_is_refused():
 
 
 def test_intrinsics_are_of_float32_and_of_gpus():
-    (told,) = changed("precision", {"intrinsics": True, "compute": "float64"}, ENTROPIC)
-    assert told.startswith('precision: intrinsics = true requires compute = "float32"')
+    (problem,) = changed("precision", {"intrinsics": True, "compute": "float64"}, ENTROPIC)
+    assert problem.startswith('precision: intrinsics = true requires compute = "float32"')
     quick = {"precision": {"intrinsics": True}}
     assert warnings_of(parse_case(tables(ENTROPIC, **quick), "box.toml")) == ()
     case = parse_case(tables(ENTROPIC, **quick, backend={"name": "cpu"}), "box.toml")

@@ -1,4 +1,4 @@
-"""What enters at an equilibrium boundary, against the formula, where the cell's rho is not 1."""
+"""Incoming populations of an equilibrium boundary against the formula, with rho other than 1."""
 
 import numpy as np
 import pytest

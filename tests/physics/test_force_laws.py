@@ -111,7 +111,7 @@ def test_offset_does_not_show(lattice, collision, force):
     ],
 )
 def test_nothing_is_left_beyond_the_second_moments(lattice, collision, force):
-    """What leaves is w_i times its first three Hermite moments: all that `moments` stores."""
+    """f*_i is w_i times its first three Hermite moments: all that `moments` stores."""
     fluid = Fluid(lattice, collision, force)
     f_star = fluid.collide(fluid.f())
     again = hermite.populations(fluid.lattice, *hermite.moments_of(fluid.lattice, f_star))

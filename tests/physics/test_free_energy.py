@@ -140,7 +140,7 @@ def warned(**changes) -> str:
     return " ".join(warnings_of(parse_case(waves("D2Q9") | {"coupling": coupling}, "a.toml")))
 
 
-def test_thin_interfaces_and_stiff_mobilities_are_told():
+def test_thin_interfaces_and_stiff_mobilities_are_reported():
     assert warned() == ""
     found = warned(a=1.0, kappa=0.1, gamma=0.01)
     assert "coupling.kappa: the interface tanh(x/0.447) is thinner than cells" in found
@@ -151,13 +151,13 @@ def test_thin_interfaces_and_stiff_mobilities_are_told():
     )
 
 
-def test_a_viscosity_too_low_for_kappa_is_told():
+def test_a_viscosity_too_low_for_kappa_is_reported():
     tables = waves("D2Q9")
     tables["coupling"] = {"name": "free_energy", "a": 0.02, "kappa": 0.08}
-    for viscosity, told in ((0.02, True), (0.045, False)):
+    for viscosity, expected in ((0.02, True), (0.045, False)):
         tables["fluid"][1]["viscosity"] = viscosity
         found = " ".join(warnings_of(parse_case(tables, "a.toml")))
-        assert ("end in NaN at a viscosity below 0.04, found 0.02" in found) == told
+        assert ("end in NaN at a viscosity below 0.04, found 0.02" in found) == expected
 
 
 @pytest.mark.parametrize(("part", "grows"), [(0.98, False), (1.02, True)])

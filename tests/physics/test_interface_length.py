@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.coupled import box_of, one
+from support.coupled import box_of, one_fluid
 from support.free_energy import WIDTH, binary
 from support.slabs import PRECISIONS, Cluster
 
@@ -86,7 +86,7 @@ def test_a_fluid_that_changes_its_phase():
 
 
 def test_a_uniform_fluid_has_none():
-    tables = one("D2Q9", initial={"rho": 0.5}, precision=PRECISIONS["single"])
+    tables = one_fluid("D2Q9", initial={"rho": 0.5}, precision=PRECISIONS["single"])
     assert length(tables | {"coupling": {"name": "shan_chen", "G": -3.0}}, 5) == 0
 
 

@@ -162,11 +162,11 @@ def test_bad_rates_are_refused():
     case = BASE.replace("[run]", '[collision]\nname = "mrt"\n[run]')
     parse_case(tables(case), "box.toml")
     for rate, allowed in ((2, "< 2"), (2.5, "< 2"), (0, "> 0"), (-1, "> 0")):
-        told = changed("collision.s_e", rate, case)
-        assert told == [f"collision.s_e: found {rate}; allowed: {allowed}"]
+        found = changed("collision.s_e", rate, case)
+        assert found == [f"collision.s_e: found {rate}; allowed: {allowed}"]
     known = ", ".join(sorted(["closure", "equilibrium", "name", *MRT.numbers]))
-    told = changed("collision.s_8", 1.0, case)
-    assert told[0].startswith(f"collision.s_8: unknown key; allowed: {known}")
+    found = changed("collision.s_8", 1.0, case)
+    assert found[0].startswith(f"collision.s_8: unknown key; allowed: {known}")
     assert changed("collision.s_xyz", 1.0, case) == [
         "collision.s_xyz: D3Q19 has no such moments; allowed: s_e, s_eps, s_q, s_pi, s_m"
     ]
@@ -179,5 +179,5 @@ def test_lattices_without_the_model_are_refused(monkeypatch):
         expected = ["collision: mrt is not defined on D3Q19; allowed: D2Q9, D3Q27"]
         assert changed("collision.name", "mrt", case) == expected
     case = case.replace("D3Q19", "D3Q15")
-    told = changed("collision.equilibrium", {"name": "dhumieres"}, case)
-    assert told == ["collision.equilibrium: dhumieres is not defined on D3Q15; allowed: D3Q19"]
+    found = changed("collision.equilibrium", {"name": "dhumieres"}, case)
+    assert found == ["collision.equilibrium: dhumieres is not defined on D3Q15; allowed: D3Q19"]

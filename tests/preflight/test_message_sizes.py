@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.coupled import WET, two, walled
+from support.coupled import WET, two_fluids, walled
 from support.slabs import Cluster, box
 
 from mpilbm import halo
@@ -56,7 +56,7 @@ def test_it_counts_what_boundaries_read_of_the_neighbours(monkeypatch, layout, b
 @pytest.mark.parametrize("wetting", [None, WET])
 def test_it_counts_what_walls_read_of_the_fluids_beside(monkeypatch, wetting):
     """Walls that show the mean of the fluid wait for the neighbours' fields, which come before."""
-    tables = two("D2Q9", **walled("D2Q9", wetting))
+    tables = two_fluids("D2Q9", **walled("D2Q9", wetting))
     if wetting:
         tables["boundary"][1]["wetting"] = wetting
     cluster, sent = sent_by_the_middle(monkeypatch, tables)

@@ -45,7 +45,7 @@ def test_check_refuses_what_does_not_fit(case):
 
 
 @pytest.mark.parametrize("ranks", [1, 8])
-def test_check_tells_of_a_mistyped_size_before_it_looks_at_cells(case, ranks, monkeypatch):
+def test_check_reports_a_mistyped_size_before_it_looks_at_cells(case, ranks, monkeypatch):
     """Neither at those of bodies, nor at the initial fields."""
 
     for module, name in (
@@ -61,7 +61,7 @@ def test_check_tells_of_a_mistyped_size_before_it_looks_at_cells(case, ranks, mo
         assert words in output
 
 
-def test_check_asks_the_memory_of_this_machine_unless_told(case, monkeypatch):
+def test_check_uses_the_memory_of_this_machine_by_default(case, monkeypatch):
 
     monkeypatch.setattr(memory, "least", lambda: (20, 24))
     here = ("--set", "backend.name='cpu'")

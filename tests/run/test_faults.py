@@ -64,7 +64,7 @@ main()
 
 
 def start(tmp_path, fault="pass", ranks=3, thread="not ", arguments=()):
-    """(exit code, what was told, seconds) of a run with a fault on rank 1 at step 23."""
+    """(exit code, output, seconds) of a run with a fault on rank 1 at step 23."""
     (tmp_path / "case.toml").write_text(CASE)
     text = RUN.format(fault=fault, thread=thread, arguments=list(arguments))
     text = f"import os; os.chdir({str(tmp_path)!r})\n" + text

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.coupled import two, walled
+from support.coupled import two_fluids, walled
 from support.outputs_cases import make_case
-from support.runs import flow, go, monitor, pushed, signal_at, state, summary
+from support.runs import flow, monitor, pushed, run_case, signal_at, state, summary
 from support.settings import tables
 
 from mpilbm.case.case import parse_case
@@ -37,7 +37,7 @@ def blow_up_at(monkeypatch, step):
 def test_a_flow_faster_than_sound_ends_the_run(tmp_path, capsys):
     """A force that accelerates the flow to 2 cells per step used to end with "done"."""
     with pytest.raises(NonFiniteError) as raised:
-        go(pushed(2000), tmp_path)
+        run_case(pushed(2000), tmp_path)
     assert raised.value.exit_code == summary(tmp_path)["exit_code"] == 3
     ((step, path),) = existing(tmp_path)
     assert step == pytest.approx(1000 / 3**0.5, abs=2)
@@ -57,31 +57,31 @@ def test_a_steady_flow_is_checked_at_its_last_step(tmp_path, monkeypatch):
     case = make_case((7, 6), [], run={"steps": 30, "steady": {"every": 1, "tolerance": 1e9}},
                      initial={"u": [0.01, 0]})  # fmt: skip
     with pytest.raises(NonFiniteError, match=r"step 1: the flow is faster than sound \(Mach 1.56"):
-        go(case, tmp_path)
+        run_case(case, tmp_path)
 
 
 def test_a_fast_flow_is_reported_once(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(steady, "CHECK_EVERY", 50)
-    assert go(pushed(350), tmp_path) == "done"
+    assert run_case(pushed(350), tmp_path) == "done"
     lines = [
         line for line in capsys.readouterr().err.splitlines() if "the flow has reached Mach" in line
     ]
     assert len(lines) == 1
     assert lines[0].startswith("warning: by step 250 the flow has reached Mach 0.43, above 0.4: ")
-    assert go(pushed(200), tmp_path, overwrite=True) == "done"
+    assert run_case(pushed(200), tmp_path, overwrite=True) == "done"
     assert "has reached Mach" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("outputs", [[], [{"name": "monitor", "every": 4}]])
 def test_where_it_began_is_found_between_two_checks(tmp_path, monkeypatch, outputs):
     """By replaying; the state before is a checkpoint, and that of the undisturbed run."""
-    go(flow(16, [{"name": "checkpoint", "every": 8}]), tmp_path / "whole")
+    run_case(flow(16, [{"name": "checkpoint", "every": 8}]), tmp_path / "whole")
     blow_up_at(monkeypatch, 17)
     monkeypatch.setattr(last_good, "STRIDES", 3)
     monkeypatch.setattr(steady, "CHECK_EVERY", 10)
     checkpoints = {"name": "checkpoint", "every": 7, "keep": 1}
     with pytest.raises(NonFiniteError) as raised:
-        go(flow(100, [*outputs, checkpoints]), tmp_path / "cut")
+        run_case(flow(100, [*outputs, checkpoints]), tmp_path / "cut")
     noticed = 20
     for words in (
         "step 17: the flow is infinite or not a number, first at cell (2, 4) on rank 0",
@@ -99,8 +99,8 @@ def test_a_run_goes_on_from_the_last_good_state(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         blow_up_at(patch, 17)
         with pytest.raises(NonFiniteError):
-            go(flow(30, outputs), tmp_path)
-    assert go(flow(30, outputs), tmp_path, restart="auto") == "done"
+            run_case(flow(30, outputs), tmp_path)
+    assert run_case(flow(30, outputs), tmp_path, restart="auto") == "done"
     assert summary(tmp_path)["first_step"] == 16
     assert np.isfinite(state(tmp_path)).all()
 
@@ -111,11 +111,11 @@ def test_a_run_goes_on_from_step_0(tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         blow_up_at(patch, 1)
         with pytest.raises(NonFiniteError, match=r"step 1: .*00000.h5 is the last good state"):
-            go(flow(30, outputs), tmp_path)
+            run_case(flow(30, outputs), tmp_path)
     outputs.append({"name": "checkpoint", "every": 30})
-    assert go(flow(30, outputs), tmp_path, restart="auto") == "done"
+    assert run_case(flow(30, outputs), tmp_path, restart="auto") == "done"
     assert "holds no sums" not in capsys.readouterr().err
-    go(flow(30, outputs), tmp_path / "whole")
+    run_case(flow(30, outputs), tmp_path / "whole")
     assert np.array_equal(state(tmp_path), state(tmp_path / "whole"))
     assert monitor(tmp_path) == monitor(tmp_path / "whole")
 
@@ -128,7 +128,7 @@ def test_without_memory_the_two_checks_are_reported(tmp_path, monkeypatch):
         NonFiniteError,
         match=rf"step 20: .*finite at step 10\); .* is no checkpoint in {tmp_path}",
     ):
-        go(flow(100, []), tmp_path)
+        run_case(flow(100, []), tmp_path)
 
 
 def test_a_failure_that_a_replay_does_not_show_is_one_of_the_hardware(tmp_path, monkeypatch):
@@ -141,27 +141,27 @@ def test_a_failure_that_a_replay_does_not_show_is_one_of_the_hardware(tmp_path, 
 
     monkeypatch.setattr(Solver, "step", once)
     with pytest.raises(NonFiniteError, match=r"step 30: .*; a replay did not fail: check the hard"):
-        go(flow(30, []), tmp_path)
+        run_case(flow(30, []), tmp_path)
     assert not existing(tmp_path)
 
 
 def test_a_bad_start_is_reported_without_replay(tmp_path, monkeypatch):
     signal_at(monkeypatch, 5)
     with pytest.raises(Exception, match="SIGUSR1"):
-        go(flow(30), tmp_path)
+        run_case(flow(30), tmp_path)
     ((step, path),) = existing(tmp_path)
     monkeypatch.setattr(Solver, "speeds", lambda solver: (np.full(6, 0.9), np.zeros(6)))
     with pytest.raises(
         NonFiniteError, match=rf"step {step}: .* sound \(Mach 1.56\).*{path.name} is"
     ):
-        go(flow(30), tmp_path, restart="auto")
+        run_case(flow(30), tmp_path, restart="auto")
 
 
 def test_the_watch_changes_no_bit(tmp_path, monkeypatch):
     outputs = [{"name": "checkpoint", "every": 30}]
-    go(flow(30, outputs), tmp_path / "rare")
+    run_case(flow(30, outputs), tmp_path / "rare")
     monkeypatch.setattr(steady, "CHECK_EVERY", 1)
-    go(flow(30, outputs), tmp_path / "often")
+    run_case(flow(30, outputs), tmp_path / "often")
     assert np.array_equal(state(tmp_path / "rare"), state(tmp_path / "often"))
 
 
@@ -182,7 +182,7 @@ CASES = {
     "indirect": lambda: tables("D2Q9", "indirect", "trt", "walls", "single"),
     "D3Q13": lambda: tables("D3Q13", "aa", "mrt", "walls", "single"),
     "kept by boundaries": lambda: outlets("D2Q9", "aa"),
-    "coupled": lambda: two("D2Q9") | walled("D2Q9"),
+    "coupled": lambda: two_fluids("D2Q9") | walled("D2Q9"),
 }
 
 

@@ -1,4 +1,4 @@
-"""When a run stops early, and what it tells on the way."""
+"""When a run stops early, and what it prints meanwhile."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from support.runs import flow, go
+from support.runs import flow, run_case
 
 from mpilbm.errors import StoppedEarly, Terminated
 from mpilbm.parallel.ranks import Serial
@@ -85,7 +85,7 @@ def test_the_earlier_limit_counts(monkeypatch, walltime, end, left, whose):
 def test_the_end_of_the_slurm_job_leaves_a_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(time.time()) + 3))
     with pytest.raises(StoppedEarly, match="time limit of the SLURM job"):
-        go(flow(steps=10**9, outputs=[]), tmp_path)
+        run_case(flow(steps=10**9, outputs=[]), tmp_path)
     assert len(existing(tmp_path)) == 1
 
 
@@ -98,7 +98,7 @@ def test_a_signal_before_the_first_step_is_not_lost(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Solver, "__init__", with_signal)
     with pytest.raises(StoppedEarly, match="stopped at step 1 by SIGUSR1"):
-        go(flow(steps=10**9, outputs=[]), tmp_path)
+        run_case(flow(steps=10**9, outputs=[]), tmp_path)
     assert [step for step, _ in existing(tmp_path)] == [1]
 
 
@@ -210,7 +210,7 @@ def test_a_job_in_the_background_goes_on_ignoring_ctrl_c():
         signal.signal(signal.SIGINT, handler)
 
 
-def test_progress_tells_speed_and_time_left(capsys):
+def test_progress_shows_speed_and_time_left(capsys):
     clock = Clock()
     with Progress(Serial(), 0, 200, 10**6, clock) as progress:
         clock.stepping, clock.outputs = 8.0, 2.0

@@ -233,7 +233,7 @@ def test_nothing_is_made_where_nobody_asks():
         ({"centre": [1.0]}, "centre: found 1 component; allowed: 2"),
     ],
 )
-def test_what_cannot_be_is_told(keys, message):
+def test_invalid_settings_are_reported(keys, message):
     with pytest.raises(CaseError, match=message):
         parse_case(flow("D2Q9", output=[OUTPUT | keys]), "test.toml")
 

@@ -3,7 +3,7 @@
 import h5py
 import numpy as np
 import pytest
-from support.outputs_cases import flip, place_of
+from support.outputs_cases import flip_bit, offset_of
 from support.slabs import box
 
 from mpilbm.case.case import parse_case
@@ -106,7 +106,7 @@ def test_damaged_sums_are_seen_before_a_checkpoint_is_chosen(tmp_path, capsys):
     outputs = [statistics("xy"), {"name": "checkpoint", "every": 4}]
     run(flow("D3Q19", outputs, steps=8), Serial(), tmp_path)
     path = tmp_path / "checkpoint_000000008.h5"
-    flip(path, place_of(path, "statistics.z/sums") + 8)
+    flip_bit(path, offset_of(path, "statistics.z/sums") + 8)
     with pytest.raises(CaseError, match=r"is damaged: bytes .* have a wrong checksum"):
         run(flow("D3Q19", outputs), Serial(), tmp_path, restart=path)
     run(flow("D3Q19", outputs), Serial(), tmp_path, restart="auto")

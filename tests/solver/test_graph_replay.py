@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.coupled import one, state, two
+from support.coupled import one_fluid, state, two_fluids
 from support.random_device import Event, NcclWorld, RandomDevice
 from support.slabs import Cluster, box
 
@@ -16,7 +16,7 @@ STEPS = LENGTHS[0] + LENGTHS[1] + 3
 
 
 class Recorder(RandomDevice):
-    """Records what streams are told, with the arrays and numbers of then; counts what is played."""
+    """Records calls of streams with their arrays and numbers at that time; counts replays."""
 
     records = True
 
@@ -85,11 +85,11 @@ def test_slabs_whose_messages_are_in_streams():
     np.testing.assert_array_equal(played.state(), Cluster(case).start().run(STEPS).state())
 
 
-PUSHED = two("D2Q9")
+PUSHED = two_fluids("D2Q9")
 PUSHED["fluid"][0]["force"]["value"] = ["1e-3*sin(2*pi*y/ny)", 1e-4]
 
 
-@pytest.mark.parametrize("case", [one("D2Q9"), PUSHED], ids=["one", "two"])
+@pytest.mark.parametrize("case", [one_fluid("D2Q9"), PUSHED], ids=["one", "two"])
 def test_coupled_fluids(case):
     played = advanced(case, steps=LENGTHS[1] + 1)
     assert played.solvers[0].device.played == 1
@@ -97,7 +97,9 @@ def test_coupled_fluids(case):
 
 
 @pytest.mark.parametrize("slabs", [1, 2])
-@pytest.mark.parametrize("case", [box("D2Q9", size=[5, 13], layout={"name": "aa"}), one("D2Q9")])
+@pytest.mark.parametrize(
+    "case", [box("D2Q9", size=[5, 13], layout={"name": "aa"}), one_fluid("D2Q9")]
+)
 def test_who_looks_between_changes_nothing(case, slabs):
     def looked(solver):
         for steps in (2 * LENGTHS[1], 1, LENGTHS[1] + 1, LENGTHS[1]):

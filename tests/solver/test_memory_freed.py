@@ -4,7 +4,7 @@ import gc
 import weakref
 
 import pytest
-from support.coupled import two
+from support.coupled import two_fluids
 from support.slabs import Cluster, box
 
 from mpilbm.backends.cpu import CpuDevice
@@ -19,7 +19,7 @@ CASES = {
         "D2Q9", domain={"size": [7, 9], "periodic": [True, False]}, boundary=WALLS,
         force={"name": "guo", "value": ["1e-5*sin(t)", 0]},
     ),
-    "coupled": two("D2Q9"),
+    "coupled": two_fluids("D2Q9"),
     "body": box(
         "D2Q9", size=[9, 9], output=[{"name": "body_forces", "every": 5, "split": True}],
         body=[{"label": "ball", "shape": BALL, "boundary": {"name": "bounce_back"}}],

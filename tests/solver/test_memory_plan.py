@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.coupled import WET, two, walled
+from support.coupled import WET, two_fluids, walled
 from support.faces import closed, table
 from support.slabs import Cluster, box
 
@@ -134,7 +134,7 @@ def rock() -> dict:
 @pytest.mark.parametrize("kind", ["fluids", "planes", "rock", "slip"])
 def test_lists_take_no_more_than_they_ask_for(kind, staged, monkeypatch, tmp_path):
     """All arrays of each fluid's lists, but for the few values that are given to a whole list."""
-    tables = {"fluids": lambda: two("D2Q9", **walled("D2Q9")), "rock": rock,
+    tables = {"fluids": lambda: two_fluids("D2Q9", **walled("D2Q9")), "rock": rock,
               "planes": lambda: planes_given(tmp_path), "slip": beside_slip}[kind]()  # fmt: skip
     (solver,) = Cluster(tables).solvers
     taken = taken_from_now_on(monkeypatch)
@@ -160,7 +160,7 @@ def taken_from_now_on(monkeypatch) -> list:
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
 def test_wall_cells_of_coupled_fluids_are_counted(lattice, wetting, monkeypatch):
     """In a run, and by `check`; neutral walls know the fluid around."""
-    tables, asked = two(lattice, **walled(lattice, wetting)), {}
+    tables, asked = two_fluids(lattice, **walled(lattice, wetting)), {}
     tables["boundary"][1] |= {"wetting": wetting} if wetting else {}
     monkeypatch.setattr(
         CpuDevice, "require", lambda _, needed, what, **of: asked.setdefault(what, needed)

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 from support.outputs_cases import make_case, make_context
-from support.runs import STEADY, flow, go, signal_at, summary
+from support.runs import STEADY, flow, run_case, signal_at, summary
 
 from mpilbm.errors import FileSystemError, NonFiniteError, StoppedEarly
 from mpilbm.outputs import number_of_cells
@@ -71,7 +71,7 @@ def test_it_is_the_file_that_is_written_while_the_run_waits(tmp_path, monkeypatc
         outputs = [SNAPSHOTS[0] | {"background": background, "fields": fields}]
         case = make_case((7, 6), outputs, body=body, run={"steps": 12},
                          initial={"u": ["0.05*sin(2*pi*y/ny)", 0]})  # fmt: skip
-        go(case, tmp_path / str(background))
+        run_case(case, tmp_path / str(background))
     for name in files(tmp_path / "False"):
         with h5py.File(tmp_path / "True" / name) as f, h5py.File(tmp_path / "False" / name) as g:
             found, expected = f["VTKHDF/CellData"], g["VTKHDF/CellData"]
@@ -88,7 +88,7 @@ def test_steps_go_on_and_the_file_gets_its_name_when_it_is_whole(tmp_path, monke
         gate.open.set()
 
     at_step(monkeypatch, 9, look)
-    go(flow(10, SNAPSHOTS), tmp_path)
+    run_case(flow(10, SNAPSHOTS), tmp_path)
     names = [f"snapshot_{step:09d}.vtkhdf" for step in (0, 5, 10)]
     assert seen == [([], [f"{name}.partial" for name in names[:2]])]
     assert files(tmp_path) == names
@@ -125,9 +125,9 @@ def test_not_more_than_two_files_are_on_their_way(tmp_path, gate):
 def test_a_disk_that_fills_up_behind_the_steps_ends_the_run(tmp_path, monkeypatch, gate):
     gate.open.set()
     at_step(monkeypatch, 14, lambda solver: setattr(gate, "error", errno.ENOSPC))
-    with pytest.raises(FileSystemError, match=r"0015.vtkhdf: No space left.*free some") as told:
-        go(flow(10**6, BOTH), tmp_path)
-    assert told.value.exit_code == summary(tmp_path)["exit_code"] == 5
+    with pytest.raises(FileSystemError, match=r"0015.vtkhdf: No space left.*free some") as error:
+        run_case(flow(10**6, BOTH), tmp_path)
+    assert error.value.exit_code == summary(tmp_path)["exit_code"] == 5
     assert "No space left" in summary(tmp_path)["reason"]
     assert summary(tmp_path)["steps"] <= 20
     assert files(tmp_path) == [f"snapshot_{step:09d}.vtkhdf" for step in (0, 5, 10)]
@@ -135,7 +135,7 @@ def test_a_disk_that_fills_up_behind_the_steps_ends_the_run(tmp_path, monkeypatc
     assert files(tmp_path, "partial") == []
 
 
-def test_the_summary_tells_the_end_though_the_disk_has_no_room_for_another(tmp_path, monkeypatch):
+def test_the_summary_holds_the_final_status_even_if_the_disk_is_full(tmp_path, monkeypatch):
     original = Path.write_text
 
     def write_text(path, text):
@@ -145,7 +145,7 @@ def test_the_summary_tells_the_end_though_the_disk_has_no_room_for_another(tmp_p
         return original(path, text)
 
     monkeypatch.setattr(Path, "write_text", write_text)
-    go(flow(3, []), tmp_path)
+    run_case(flow(3, []), tmp_path)
     assert (summary(tmp_path)["status"], summary(tmp_path)["steps"]) == ("done", 3)
     assert files(tmp_path, "partial") == []
 
@@ -176,7 +176,7 @@ def test_before_a_checkpoint_the_snapshots_are_whole(tmp_path, monkeypatch, gate
     threading.Timer(0.3, gate.open.set).start()
     signal_at(monkeypatch, 7)
     with pytest.raises(StoppedEarly):
-        go(flow(1000, SNAPSHOTS), tmp_path)
+        run_case(flow(1000, SNAPSHOTS), tmp_path)
     ends = [name for name in order if name.startswith(("snapshot", "checkpoint"))]
     assert ends[-1].startswith("checkpoint")
     assert len(ends) == len(files(tmp_path)) + 1
@@ -191,7 +191,7 @@ def test_the_last_snapshots_before_a_blow_up_are_kept(tmp_path, monkeypatch, gat
 
     at_step(monkeypatch, 7, blow_up)
     with pytest.raises(NonFiniteError, match="step 8"):
-        go(flow(100, [*SNAPSHOTS, {"name": "monitor", "every": 8}]), tmp_path)
+        run_case(flow(100, [*SNAPSHOTS, {"name": "monitor", "every": 8}]), tmp_path)
     assert files(tmp_path) == ["snapshot_000000000.vtkhdf", "snapshot_000000005.vtkhdf"]
 
 
@@ -203,14 +203,14 @@ def test_a_fault_of_the_program_leaves_no_half_files_and_waits_for_nobody(
 
     at_step(monkeypatch, 7, fail)
     with pytest.raises(ZeroDivisionError):
-        go(flow(100, SNAPSHOTS), tmp_path)
+        run_case(flow(100, SNAPSHOTS), tmp_path)
     gate.open.set()
     assert files(tmp_path) == files(tmp_path, "partial") == []
     assert summary(tmp_path)["exit_code"] == 1
 
 
 def test_a_steady_end_waits_for_its_snapshot(tmp_path):
-    go(flow(100000, [{"name": "snapshot", "every": 10**6}], steady=STEADY), tmp_path)
+    run_case(flow(100000, [{"name": "snapshot", "every": 10**6}], steady=STEADY), tmp_path)
     assert files(tmp_path)[-1] == f"snapshot_{summary(tmp_path)['steps']:09d}.vtkhdf"
 
 

@@ -47,10 +47,10 @@ def test_a_damaged_row_is_an_error_with_its_line(tmp_path, row, found):
     path = tmp_path / "monitor.csv"
     path.write_bytes(b"step,mass\n1,0.5\n" + row + b"\n3,0.125\n")
     before = path.read_bytes()
-    with pytest.raises(FileSystemError) as told:
+    with pytest.raises(FileSystemError) as error:
         Rows(path, ["step", "mass"], 3)
     expected = f"{path}: line 3 is damaged: found {found}, allowed: 2 numbers, the first a step"
-    assert expected in str(told.value)
+    assert expected in str(error.value)
     assert path.read_bytes() == before
     assert written(path, ["step", "mass"], 0) == ["step,mass"]
 
@@ -68,7 +68,7 @@ def test_a_header_that_is_no_text_is_put_aside(tmp_path):
     assert (tmp_path / "monitor_before_000000002.csv").read_bytes() == b"step,m\xffss\n1,0.5\n"
 
 
-def test_rows_of_other_columns_are_put_aside_and_told(tmp_path, capsys):
+def test_rows_of_other_columns_are_put_aside_and_reported(tmp_path, capsys):
     path = tmp_path / "monitor.csv"
     before = written(path, ["step", "mass"], 0, (1, 0.5), (2, 0.25))
     assert written(path, ["step", "energy"], 2, (3, 7)) == ["step,energy", "3,7.0"]

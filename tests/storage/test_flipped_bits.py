@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 from support.flipped_bits import STEPS, case_of
-from support.outputs_cases import flip
+from support.outputs_cases import flip_bit
 
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
@@ -45,10 +45,10 @@ def test_any_flipped_bit_of_the_metadata_is_seen(done, tmp_path, name):
     places = metadata(path)
     for place in places if EVERY else random.choice(places, 400, replace=False).tolist():
         bit = int(random.integers(8))
-        flip(path, place, bit)
+        flip_bit(path, place, bit)
         with pytest.raises(DamagedFileError):
             verify(path)
-        flip(path, place, bit)
+        flip_bit(path, place, bit)
     verify(path)
 
 
@@ -56,7 +56,7 @@ RESTARTS = """
 import shutil, sys
 from pathlib import Path
 sys.path[:0] = {tests!r}
-from support.outputs_cases import flip
+from support.outputs_cases import flip_bit
 from support.flipped_bits import STEPS, case_of
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
@@ -88,13 +88,13 @@ for place, bit in {flips}:
     out.mkdir()
     for path in (older, newest):
         shutil.copy(path, out)
-    flip(out / newest.name, place, bit)
+    flip_bit(out / newest.name, place, bit)
     assert ends(case_of(STEPS), restart="auto") == last.read_bytes()
     shutil.copy(newest, given)
-    flip(given, place, bit)
+    flip_bit(given, place, bit)
     refused_or(None, case_of(STEPS), restart=given)
     shutil.copy(snapshot, given)
-    flip(given, place % snapshot.stat().st_size, bit)
+    flip_bit(given, place % snapshot.stat().st_size, bit)
     refused_or(of_snapshot, begun)
 print("all done")
 """
@@ -131,7 +131,7 @@ def test_all_ranks_together_verify_every_byte(tmp_path):
     sums = [zlib.crc32(content[begin : begin + size]) for begin, size in begins]
     path.write_bytes(content + trailer(extents, sums))
     for place in range(path.stat().st_size):
-        flip(path, place)
+        flip_bit(path, place)
         seen = 0
         for rank in range(3):
             try:
@@ -139,7 +139,7 @@ def test_all_ranks_together_verify_every_byte(tmp_path):
             except DamagedFileError:
                 seen += 1
         assert seen == (1 if place < len(content) else 3)
-        flip(path, place)
+        flip_bit(path, place)
     verify(path)
 
 

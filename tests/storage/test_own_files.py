@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from support.mpirun import with_mpirun
 from support.outputs_cases import make_case
-from support.user_runs import CASE, FULL, MOVING, sets, told
+from support.user_runs import CASE, FULL, MOVING, assert_reported, sets
 from support.user_runs import ranks as on_ranks
 
 from mpilbm.cli import cli
@@ -130,7 +130,7 @@ def test_a_failure_between_the_checks_and_the_first_step_gives_all_back(done, mo
 
 @with_mpirun
 def test_ranks_that_fail_give_all_back(done):
-    told(*on_ranks(2, "--overwrite", *sets(MOVING)), 2, "box.toml: body.ball.*")
+    assert_reported(*on_ranks(2, "--overwrite", *sets(MOVING)), 2, "box.toml: body.ball.*")
     assert contents() == done
     code, output = on_ranks(2, "--overwrite", *sets(("run.steps=5",)))
     assert code == 0, output
@@ -179,7 +179,7 @@ def test_files_of_the_user_in_a_reserved_folder_are_not_deleted(done):
     mine.write_text("mine")
     assert call("--restart", "auto").exit_code == 0
     result = call("--overwrite")
-    told(result.exit_code, result.output, 2, ".*mpilbm.deleted: this name is reserved")
+    assert_reported(result.exit_code, result.output, 2, ".*mpilbm.deleted: this name is reserved")
     assert mine.read_text() == "mine"
     assert (contents().keys() - done.keys()) == {f"{DELETED}/notes.txt"}
 
@@ -189,7 +189,7 @@ def test_the_reserved_folder_of_somebody_else_is_not_touched(done, tmp_path):
     (tmp_path / "mine/notes.txt").write_text("mine")
     Path("box.out", REPLACED).symlink_to(tmp_path / "mine")
     result = call("--overwrite")
-    told(result.exit_code, result.output, 2, ".*mpilbm.replaced: this name is reserved")
+    assert_reported(result.exit_code, result.output, 2, ".*mpilbm.replaced: this name is reserved")
     assert contents("mine") == {"notes.txt": b"mine"}
     assert contents() == done
 
@@ -218,7 +218,7 @@ def test_overwrite_keeps_the_files_that_the_case_reads(folder, key, setting):
     before, file = contents(), "box.out/snapshot_000000010.vtkhdf"
     result = call("--overwrite", "--set", setting.format(file=file))
     problem = f"'.*{file}' is one of the files that --overwrite replaces; copy it"
-    told(result.exit_code, result.output, 2, f"box.toml: {key}: {problem}")
+    assert_reported(result.exit_code, result.output, 2, f"box.toml: {key}: {problem}")
     assert contents() == before
 
 
@@ -238,7 +238,9 @@ def test_overwrite_may_read_other_files_of_its_folder(folder):
 def test_restart_with_overwrite_is_refused(done):
     file = "box.out/checkpoint_000000005.h5"
     result = call("--restart", file, "--overwrite")
-    told(result.exit_code, result.output, 2, f"--restart {file} --overwrite: .*remove --overwrite")
+    assert_reported(
+        result.exit_code, result.output, 2, f"--restart {file} --overwrite: .*remove --overwrite"
+    )
     assert contents() == done
 
 
@@ -293,7 +295,9 @@ def test_a_lock_that_is_a_link_is_refused(folder):
     Path("mine").write_text("mine")
     Path("box.out/mpilbm.lock").symlink_to(folder / "mine")
     result = call()
-    told(result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file.*; move it")
+    assert_reported(
+        result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file.*; move it"
+    )
     assert Path("mine").read_text() == "mine"
 
 
@@ -313,7 +317,9 @@ def test_a_restart_replaces_a_link_by_a_file(done, folder, name):
 def test_a_lock_that_is_no_lock_is_refused(folder, make):
     make("box.out/mpilbm.lock")
     result = call()
-    told(result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file of mpilbm; move")
+    assert_reported(
+        result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file of mpilbm; move"
+    )
 
 
 def test_a_link_to_a_folder_is_a_folder(folder):
@@ -346,7 +352,7 @@ def test_a_folder_that_is_removed_during_the_run(folder, monkeypatch, outputs):
 
     monkeypatch.setattr(Solver, "step", step)
     result = call("--set", outputs)
-    told(result.exit_code, result.output, 5,
+    assert_reported(result.exit_code, result.output, 5,
          r"box.out.*: No such file or directory; box.out was removed or renamed")  # fmt: skip
     assert not Path("box.out").exists()
 

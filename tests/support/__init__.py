@@ -1,4 +1,4 @@
-"""What several test modules share: boxes, cases, devices without hardware, pytest plugins.
+"""Helpers of several test modules: small cases, devices without hardware, pytest plugins.
 
 Test modules import from here and never from each other (tests/test_imports.py checks it).
 """

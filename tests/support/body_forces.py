@@ -1,4 +1,4 @@
-"""Cases with forces on bodies, and the values of their samples."""
+"""Cases that sample the forces on bodies, and the sampled values."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ STILL = {"name": "guo", "value": [0, 0]}
 
 
 def bodies(D: int, boundary) -> list[dict]:
-    """One at periodic faces, one that two slabs share; there are cells beside both."""
+    """Two bodies: one at periodic faces, one that two slabs share, both with fluid on all sides."""
     block = {"name": "box", "lower": [0, 2, 2][:D], "upper": [2, 5, 5][:D]}
     ball = {"name": "sphere", "centre": [5.0, 4.0, 5.0][:D], "radius": 1.8}
     return [
@@ -23,6 +23,7 @@ def bodies(D: int, boundary) -> list[dict]:
 
 
 def flow(lattice: str, boundary=None, **more) -> dict:
+    """Tables of a driven flow around `bodies`; `more` replaces tables."""
     D = make("lattices", lattice).D
     known = ("regularized", *names("collisions"))
     collision = next(name for name in known if defined(lattice, name))
@@ -47,13 +48,14 @@ SPIN = {"name": "bounce_back", "velocity": ["-0.01*(y-6.2)", "0.01*(x-6.4)"]}
 
 
 def rotor(layout: str, boundary: str = "bounce_back") -> dict:
+    """Tables of a rotating disc in a periodic box."""
     disc = {"name": "sphere", "centre": [6.4, 6.2], "radius": 3.3}
     body = [{"label": "rotor", "shape": disc, "boundary": SPIN | {"name": boundary}}]
     return flow("D2Q9", size=[13, 12], body=body, layout={"name": layout})
 
 
 def rows(path) -> list[dict[str, float]]:
-    """The rows of a file by the names of columns, without units."""
+    """The rows of a CSV file as {name of the column without unit: value}."""
     header, *lines = path.read_text().splitlines()
     columns = [name.split()[0] for name in header.split(",")]
     return [dict(zip(columns, map(float, line.split(",")), strict=True)) for line in lines]

@@ -1,4 +1,4 @@
-"""Two small cases, their tables, and what is wrong with them after a change."""
+"""Two small cases, their tables, and the problems found after a change."""
 
 import tomllib
 
@@ -43,7 +43,7 @@ PLANE = PLANE.replace('"z', '"y')
 
 
 class StandIn(Output):
-    """An output that finds a problem of its own."""
+    """An output with its own check of the case."""
 
     every: int = Field(gt=0)
     fields: tuple[str, ...] = ()
@@ -55,22 +55,23 @@ class StandIn(Output):
 
 
 class OtherStandIn(Parameters):
-    """A coupling, or an output without parameters."""
+    """A coupling without parameters."""
 
 
 def register_stand_ins():
-    """Names of our own in the registry."""
+    """Register an output and a coupling for the tests."""
     registry.register("outputs", "stand_in")(StandIn)
     registry.register("couplings", "stand_in_too")(OtherStandIn)
 
 
 def tables(text=BASE, **changes):
-    """The tables of a text with some replaced; those that become None are removed."""
+    """The tables of a text with some replaced; None removes a table."""
     merged = tomllib.loads(text) | changes
     return {key: value for key, value in merged.items() if value is not None}
 
 
 def problems(text=BASE, **changes):
+    """The problems of a case that must be refused, without the name of the file."""
     with pytest.raises(CaseError) as error:
         parse_case(tables(text, **changes), "cases/box.toml")
     assert error.value.exit_code == 2
@@ -79,7 +80,7 @@ def problems(text=BASE, **changes):
 
 
 def changed(path, value, text=BASE):
-    """Problems after one key is set, as with --set."""
+    """The problems after one key is set, as with --set."""
     data = tables(text)
     here, *rest = data, *path.split(".")
     for part in rest[:-1]:

@@ -1,4 +1,4 @@
-"""The command in this process, a small case for it, and what it prints."""
+"""Calls of the command line in this process, and a small case for them."""
 
 from click.testing import CliRunner
 
@@ -34,7 +34,7 @@ def call(*arguments):
 
 
 def refused(*arguments):
-    """The message of a command that must end with exit code 2 and without a traceback."""
+    """The output of a command that must end with exit code 2 and without a traceback."""
     result = call(*arguments)
     assert result.exit_code == 2, result.output
     assert isinstance(result.exception, SystemExit)

@@ -9,7 +9,7 @@ WET = {"water": 0.1, "oil": 0.6}
 
 
 def box_of(lattice, size, **tables) -> dict:
-    """A periodic box; shan_chen with G = -5 unless it says otherwise."""
+    """Tables of a periodic box; the default coupling is shan_chen with G = -5."""
     D = make("lattices", lattice).D
     case = {
         "lattice": {"name": lattice},
@@ -22,15 +22,15 @@ def box_of(lattice, size, **tables) -> dict:
     return case | tables
 
 
-def one(lattice, **tables) -> dict:
-    """A fluid that changes its phase."""
+def one_fluid(lattice, **tables) -> dict:
+    """Tables of one fluid with two phases."""
     size = [9, 7, 13][-make("lattices", lattice).D :]
     rho = "0.7 + 0.3*sin(2*pi*x/nx) + 0.2*cos(2*pi*y/ny)"
     return box_of(lattice, size, initial={"rho": rho}) | tables
 
 
-def two(lattice, force="guo", **tables) -> dict:
-    """Water and oil of other collisions and viscosities; a force on the water that changes."""
+def two_fluids(lattice, force="guo", **tables) -> dict:
+    """Water and oil with different collisions and viscosities; a variable force on the water."""
     D, size = make("lattices", lattice).D, [9, 8, 13]
     value = ["1e-3*sin(2*pi*y/ny)", "1e-4*t", 0][:D]
     water = {"rho": "0.6 + 0.3*sin(2*pi*x/nx)", "u": ["0.02*cos(2*pi*y/ny)", 0.01, 0][:D]}
@@ -45,7 +45,7 @@ def two(lattice, force="guo", **tables) -> dict:
 
 
 def walled(lattice, wetting=WET) -> dict:
-    """Walls all round, some full-way, and a ball across the slabs: neutral, or as given."""
+    """Half-way and full-way walls, and a ball across the slabs; `wetting` of walls and ball."""
     D, size = make("lattices", lattice).D, [9, 8, 13]
     faces = [axis + side for axis in "xyz"[:D] for side in "-+"]
     given = {"wetting": wetting} if wetting else {}
@@ -65,7 +65,7 @@ def solid(cluster: Cluster) -> np.ndarray:
 
 
 def raw(cluster: Cluster) -> dict:
-    """{label: what left each cell of the fluid, (planes, Q, rows, nx)}."""
+    """{label: post-collision populations of the fluid, (planes, Q, rows, nx)}."""
     labels = [group.label for group in cluster.solvers[0].state_groups]
     return {
         label: np.concatenate(
@@ -76,13 +76,13 @@ def raw(cluster: Cluster) -> dict:
 
 
 def state(cluster: Cluster) -> np.ndarray:
-    """The same of all fluids, zero in solids."""
+    """The arrays of `raw` for all fluids in one, (fluids, planes, Q, rows, nx), zero in solids."""
     whole = np.stack(list(raw(cluster).values()))
     return np.where(solid(cluster)[None, :, None], 0, whole)
 
 
 def restored(tables, slabs, found: dict, step: int, kept: dict) -> Cluster:
-    """A cluster that goes on from `raw` and `kept` of another."""
+    """A cluster that continues from `raw` and `kept` of another one."""
     cluster = Cluster(tables, slabs)
 
     def write(s):

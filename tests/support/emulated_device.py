@@ -1,4 +1,4 @@
-"""A GPU that is not there: CUDA texts compiled as C++20, launched as backends/cuda.py does."""
+"""An emulated GPU: CUDA texts compiled as C++20 and launched as in backends/cuda.py."""
 
 import ctypes
 import os
@@ -25,15 +25,15 @@ HEADER = TESTS / "emulation" / "cuda_emulation.h"
 LAUNCHER = HEADER.with_suffix(".cpp")
 FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-fPIC", "-pthread")
 KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([^)]*\)\n{\n  (\w+)")
-# In which no thread waits for another:
-ALONE = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
-ALONE |= {"FOR_NODES", "FOR_NODE_LINES", "FOR_COLUMNS"}
+# Launch macros of kernels in which no thread waits for another:
+INDEPENDENT = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
+INDEPENDENT |= {"FOR_NODES", "FOR_NODE_LINES", "FOR_COLUMNS"}
 DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+) (\w+)\[\];")
 
 
 @once
 def command() -> tuple[str, ...] | None:
-    """$CXX or a C++ compiler, if there is one; Zig's needs a minute when it is first used."""
+    """The command of $CXX or of a C++ compiler, or None; the first use of Zig takes a minute."""
     if words := os.environ.get("CXX"):
         return tuple(shlex.split(words))
     for name in ("c++", "g++", "clang++"):
@@ -61,7 +61,7 @@ def digest(*parts: str) -> str:
 
 @once
 def launcher() -> bytes:
-    """The object file of what all texts share, from the cache or compiled."""
+    """The object file shared by all texts, from the cache or compiled."""
     text = LAUNCHER.read_text().replace(f'#include "{HEADER.name}"', HEADER.read_text())
     key = digest(text)
     found = cache.get("emulated.o", key)
@@ -72,7 +72,7 @@ def launcher() -> bytes:
 
 
 def compiled(text: str, flags, *objects: bytes) -> bytes:
-    """What the compiler makes of a text and of object files."""
+    """The output file of the compiler for a text and object files."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "kernels.cpp"), Path(folder, "kernels.out")
         source.write_text(text, encoding="utf-8")
@@ -88,7 +88,7 @@ def compiled(text: str, flags, *objects: bytes) -> bytes:
 
 
 class Stream(cpu.Stream):
-    """Where a CUDA launch says `with stream.cupy`, what it launches goes into this queue."""
+    """A queue that receives the launches within `with stream.cupy`."""
 
     def __init__(self, device: "EmulatedDevice"):
         super().__init__()
@@ -102,7 +102,7 @@ class Stream(cpu.Stream):
 
 
 class Module:
-    """What CuPy calls a RawModule."""
+    """Replaces `cupy.RawModule`."""
 
     def __init__(self, device: "EmulatedDevice", code: str, backend: str, options: tuple[str, ...]):
         self._device, self._code = device, code
@@ -112,12 +112,12 @@ class Module:
         self._library = ctypes.CDLL(str(build(self._code, *self._defined)))
 
     def get_function(self, name: str) -> "Function":
-        together = dict(KERNEL.findall(self._code))[name] not in ALONE
+        together = dict(KERNEL.findall(self._code))[name] not in INDEPENDENT
         return Function(self._device, getattr(self._library, f"launch_{name}"), name, together)
 
 
 class Function:
-    """A function of a module: called with a grid, a block and values."""
+    """A kernel of a module; calls have a grid, a block and arguments."""
 
     def __init__(self, device: "EmulatedDevice", launch, name: str, together: bool):
         self._device, self._launch, self._name, self._together = device, launch, name, together
@@ -136,13 +136,13 @@ class Function:
 
 
 class Array(np.ndarray):
-    """Tells its address as CuPy's arrays do."""
+    """An array with the attribute `data.ptr`, as CuPy's arrays have."""
 
     data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
 
 
 class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
-    """The memory of a CPU, the kernels and launches of a GPU."""
+    """A device with the memory of a CPU and the kernels and launches of a GPU."""
 
     capability, shared_memory, processors = 90, 227 * 1024, 4
 
@@ -161,7 +161,7 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
 
 
 def encode_tiled(found, kind, rank, address, sizes, strides, box, steps, *modes) -> int:
-    """cuTensorMapEncodeTiled of a box without gaps, with the rules that CUDA's manual gives."""
+    """Emulates cuTensorMapEncodeTiled for a box without gaps, with the checks of CUDA's manual."""
     value_bytes = {6: 2, 7: 4, 8: 8}[kind.value]
     good = rank.value == 3 and list(steps) == [1, 1, 1] and found.value % 64 == 0
     good &= address.value % 16 == 0 and not any(stride % 16 for stride in strides)

@@ -1,4 +1,4 @@
-"""Equations of collisions and forces: with rational numbers, symbols or floating-point ones."""
+"""Equations of collisions and forces with rational numbers, symbols or floating-point numbers."""
 
 from fractions import Fraction
 from random import Random
@@ -8,10 +8,10 @@ from sympy import Float, Rational, Symbol, expand
 
 from mpilbm.codegen.model import Model
 from mpilbm.registry import find, make, names
-from support.pairs import EVERYTHING, defined
+from support.pairs import ALL_COMBINATIONS, defined
 
 LATTICES, COLLISIONS, FORCES = names("lattices"), names("collisions"), names("forcing")
-OTHERS = {  # values that a file may give
+OTHERS = {  # parameters with other values than the default
     "central_moment": {"basis": "powers", "omega_bulk": 1.3, "omega_fourth": 1.6},
     "cumulant": {f"omega_{k}": 0.5 + k / 10 for k in range(2, 11)},
 }
@@ -50,19 +50,19 @@ def momentum(lattice, f) -> list:
 
 
 def model(lattice, collision, force=None, offset=True) -> Model:
-    """`collision` is a name or a table."""
+    """The model of a collision (a name or a table) and a force."""
     D = make("lattices", lattice).D
     forcing = make("forcing", {"name": force, "value": [0.0] * D}) if force else None
     return Model(find("lattices", lattice)(), make("collisions", collision), forcing, offset)
 
 
 def rational_numbers(collision) -> bool:
-    """Whether fractions stay fractions: no roots, no logarithms."""
+    """Whether rational input gives rational results: no roots, no logarithms."""
     return collision.equilibrium.name != "entropic"
 
 
 class Numbers:
-    """Stands in for a kernel: what a model names or asks for are plain numbers."""
+    """Replaces a kernel: the values that a model names or requests are plain numbers."""
 
     def __init__(self, **arguments):
         self.arguments = arguments
@@ -75,12 +75,12 @@ class Numbers:
 
 
 class Fluid:
-    """A collision on a lattice at rho, the velocity u that collides and force F.
+    """A collision on a lattice at density rho, collision velocity u and force F.
 
-    All are symbols on the smallest lattice of each collision and equilibrium, without a force and
-    with the first one, and rational numbers elsewhere, with random digits: a polynomial that is not
-    zero is zero at few points. tools/test --all has symbols everywhere. Where there are roots and
-    logarithms all are numbers of 40 digits; u is of the order of `speed`.
+    The quantities are symbols on the smallest lattice of each collision and equilibrium, without
+    a force and with the first force. Elsewhere they are random rational numbers: a polynomial
+    other than zero has few roots. tools/test --all uses symbols everywhere. Equations with roots
+    or logarithms use numbers of 40 digits, and u is of the order of `speed`.
     """
 
     def __init__(self, lattice, collision, force=None, speed=0.1):
@@ -89,7 +89,7 @@ class Fluid:
         D, self.random, self.named = self.lattice.D, Random(1), {}
         self.rational = rational_numbers(self.collision)
         smallest = lattice == next(one for one in LATTICES if defined(one, collision))
-        self.symbolic = EVERYTHING or (smallest and force in (None, FORCES[0]))
+        self.symbolic = ALL_COMBINATIONS or (smallest and force in (None, FORCES[0]))
         self.density, *self.u = self.symbols("density u_x u_y u_z", speed)[: 1 + D]
         (self.rho,) = self.symbols("rho") if self.rational else [1 + self.density]
         self.F = self.symbols("F_x F_y F_z", 0.01)[:D] if force else [Rational(0)] * D
@@ -105,7 +105,7 @@ class Fluid:
         return [Float(size * self.random.uniform(0.5, 1), 40) for _ in text.split()]
 
     def f(self) -> list:
-        """Any populations with sum f = density and the momentum of u, less what u has of F."""
+        """Arbitrary populations with the density and momentum of feq, less the part of F in u."""
         lattice, half = self.lattice, self.model.half
         h = self.symbols(" ".join(f"h_{i}" for i in range(lattice.Q)), 0.001)
         mass = self.density - sum(h)
@@ -133,7 +133,9 @@ class Fluid:
         return Symbol(name)
 
     def vanishes(self, expression) -> bool:
-        """Once the named values are put in, the last first: most cancel before they grow."""
+        """Whether an expression is zero after substitution of the named values.
+
+        The last value is substituted first: most terms cancel before they are expanded."""
         for name in reversed(self.named):
             if expression.has(name):
                 expression = expand(expression).xreplace({name: self.named[name]})
@@ -145,7 +147,7 @@ def rational(weights) -> list:
 
 
 def vanishes(expression) -> bool:
-    """Numbers of 40 digits stand for symbols where there are roots and logarithms."""
+    """Whether an expression is zero; numbers of 40 digits are zero below 1e-30."""
     value = expand(expression)
     return value == 0 or (value.is_number and abs(value) < 1e-30)
 

@@ -1,4 +1,4 @@
-"""Boxes with any registered boundary on any face."""
+"""Tables of boxes with any registered boundary on any face."""
 
 from pydantic import ValidationError
 
@@ -8,14 +8,14 @@ from support.slabs import PRECISIONS, box
 
 
 def on_faces() -> list[str]:
-    """All boundaries of a single face, those first that know their normal."""
+    """The boundaries of a single face; those with a normal are first."""
     declares = {name: find("boundaries", name).declares for name in names("boundaries")}
     alone = [name for name, one in declares.items() if one.beyond is not Beyond.OPPOSITE_FACE]
     return sorted(alone, key=lambda name: not declares[name].normal)
 
 
 def table(name: str, *faces: str, D: int, **given) -> dict:
-    """A [[boundary]]; with a velocity where it needs a value and none is given."""
+    """A [[boundary]] table; it has a velocity if a value is required and `given` has none."""
     try:
         find("boundaries", name)(**given)
     except ValidationError:
@@ -24,7 +24,7 @@ def table(name: str, *faces: str, D: int, **given) -> dict:
 
 
 def closed(lattice: str, size, boundaries, **tables) -> dict:
-    """A box without periodic axes, in double precision unless it says otherwise."""
+    """A box without periodic axes; the default precision is double."""
     tables = {"precision": PRECISIONS["double"], "collision": {"name": "regularized"}} | tables
     domain = {"size": size, "periodic": [False] * make("lattices", lattice).D}
     return box(lattice, size=size, domain=domain, boundary=boundaries, **tables)

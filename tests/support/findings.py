@@ -1,4 +1,4 @@
-"""Cases for the findings of `check`, and the findings as text."""
+"""Cases for the findings of `mpilbm check`, and the findings as text."""
 
 from mpilbm.geometry import build, diagnose
 from mpilbm.parallel.slabs import split

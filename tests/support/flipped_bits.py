@@ -8,7 +8,7 @@ STEPS = 8
 
 
 def case_of(steps: int, **more):
-    """A case whose checkpoints have all kinds of content."""
+    """A case whose checkpoints contain every kind of data."""
     outputs = [
         {"name": "checkpoint", "every": 2, "keep": 9},
         {"name": "statistics", "every": 2, "average": ["x"]},

@@ -1,4 +1,4 @@
-"""Tables of small flows in double precision, and what is taken from them."""
+"""Tables of small flows in double precision, and their evaluation."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from support.slabs import PRECISIONS
 
 
 def first_lattice(collision: str) -> str:
-    """The smallest that has a collision."""
+    """The smallest lattice on which a collision is defined."""
     return next(lattice for lattice in names("lattices") if defined(lattice, collision))
 
 
@@ -38,4 +38,5 @@ def velocity(cluster) -> np.ndarray:
 
 
 def relative(found, exact) -> float:
+    """The relative error in the 2-norm."""
     return np.linalg.norm(found - exact) / np.linalg.norm(exact)

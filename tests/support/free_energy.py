@@ -1,4 +1,4 @@
-"""Binary fluids of the free-energy coupling."""
+"""Tables of binary fluids with the free-energy coupling."""
 
 from mpilbm.registry import make
 from support.coupled import box_of, walled
@@ -9,7 +9,7 @@ WIDTH = (2 * KAPPA / A) ** 0.5
 
 
 def binary(lattice, phi, size, nu=(1 / 6, 1 / 6), **tables):
-    """Oil where phi = 1, water where it is -1."""
+    """Tables of oil (phi = 1) and water (phi = -1) for an initial formula of phi."""
     fluids = [
         {"label": label, "viscosity": each, "initial": {"rho": f"(1 {sign} 0.999999*({phi}))/2"}}
         for label, sign, each in zip(("oil", "water"), "+-", nu, strict=True)
@@ -19,7 +19,7 @@ def binary(lattice, phi, size, nu=(1 / 6, 1 / 6), **tables):
 
 
 def waves(lattice, wetting=None, precision="double", **tables):
-    """Oil and water of other viscosities in a closed box with a ball, and a force on the oil."""
+    """Oil and water of different viscosities in a closed box with a ball; a force on the oil."""
     D = make("lattices", lattice).D
     phi = "sin(2*pi*x/nx)*cos(2*pi*y/ny)"
     found = binary(lattice, phi, [9, 8, 13][-D:], (0.1, 0.3))

@@ -1,8 +1,8 @@
 """A process that checks generated cases: `python -m support.fuzz SEED FIRST LAST FOLDER`.
 
-Prints one JSON line for each case that breaks the law: exit code 0 or 2 with a reason, no
-exception, no warning of Python, at most SECONDS of CPU time and GIGABYTES of memory; what `check`
-accepts the JSON schema accepts.
+Requirements: `mpilbm check` ends with exit code 0, or 2 with a reason; it raises no exception and
+no Python warning; it uses at most SECONDS of CPU time and GIGABYTES of memory; the JSON schema
+accepts each case that `check` accepts. Prints a JSON line for each violation.
 """
 
 import faulthandler
@@ -30,19 +30,19 @@ from support.fuzz_values import write_files
 
 SECONDS, GIGABYTES, WALL = 2.0, 1, 120
 DEVICE = "0.02"  # GB, so that a box too large for the time limit is refused by its size
-GENERATED = 50  # one in so many of the right cases has its kernels generated
+GENERATED = 50  # kernels are generated for one of so many valid cases
 
 
 class TooSlow(BaseException):
-    """Not an Exception, so that nothing takes it for one of its own."""
+    """Not derived from Exception, so that no handler of the program catches it."""
 
 
-def slow(*_):
+def raise_too_slow(*_):
     raise TooSlow
 
 
-def broken(maker) -> str:
-    """How a case breaks the law; empty if it does not."""
+def violation(maker) -> str:
+    """The requirement that a case violates; empty if none."""
     Path("case.toml").write_bytes(maker.data)
     sets = [word for setting in maker.settings for word in ("--set", setting)]
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
@@ -62,11 +62,11 @@ def broken(maker) -> str:
         return f"exit code {result.exit_code}: {result.output[-500:]}"
     if result.exit_code and not ("error: " in result.output or "problem: " in result.output):
         return f"gives no reason: {result.output[-500:]}"
-    return "" if result.exit_code or maker.settings else unlike_schema()
+    return "" if result.exit_code or maker.settings else schema_violation()
 
 
-def unlike_schema() -> str:
-    """What the schema has against a case that `check` accepts."""
+def schema_violation() -> str:
+    """The first error of the JSON schema for a case that `check` accepts; empty if none."""
     tables = tomllib.loads(Path("case.toml").read_text("utf-8-sig"))
     wrong = next(validator().iter_errors(json.loads(as_json(tables))), None)
     return f"does not fit the schema: {wrong.json_path}: {wrong.message[:200]}" if wrong else ""
@@ -74,7 +74,7 @@ def unlike_schema() -> str:
 
 @cache
 def validator():
-    """Of the schema with everything registered by now."""
+    """The validator of the schema with all names registered so far."""
     return jsonschema.Draft202012Validator(schema())
 
 
@@ -82,8 +82,8 @@ def main(seed: str, first: int, last: int, folder: str) -> None:
     """Check the cases first … last - 1 of a seed in a folder."""
     os.chdir(folder)
     write_files(Path())
-    signal.signal(signal.SIGPROF, slow)
-    validator()  # what the first case would otherwise pay for
+    signal.signal(signal.SIGPROF, raise_too_slow)
+    validator()  # built now, not within the time of the first case
     generate, right = codegen.generate, 0
 
     def some(case):
@@ -91,7 +91,7 @@ def main(seed: str, first: int, last: int, folder: str) -> None:
         right += 1
         if right % GENERATED:
             return SimpleNamespace(kernels={})
-        left, _ = signal.setitimer(signal.ITIMER_PROF, 0)  # a law of its own: seconds, once
+        left, _ = signal.setitimer(signal.ITIMER_PROF, 0)  # no limit for code generation
         program = generate(case)
         signal.setitimer(signal.ITIMER_PROF, left)
         return program
@@ -103,7 +103,7 @@ def main(seed: str, first: int, last: int, folder: str) -> None:
     for index in range(first, last):
         Path("index").write_text(str(index))
         maker = Maker(f"{seed}.{index}")
-        if text := broken(maker):
+        if text := violation(maker):
             print(
                 json.dumps({"index": index, "settings": maker.settings, "what": text}), flush=True
             )

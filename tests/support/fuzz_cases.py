@@ -1,4 +1,4 @@
-"""Case files made at random: by the schema, and by mutation of right ones. The seed fixes all."""
+"""Random case files, from the schema or by mutation of valid ones; a seed determines the file."""
 
 import random
 import tomllib
@@ -16,7 +16,7 @@ NESTINGS = (60, 250, 1200)
 
 @cache
 def bases() -> list[dict]:
-    """Right cases in small boxes: those of `cases/`, of `mpilbm new`, and of fuzz_bases.toml."""
+    """Valid cases in small boxes: those of `cases/`, of `mpilbm new`, and of fuzz_bases.toml."""
     folder = Path(__file__).parents[2] / "cases"
     texts = [path.read_text() for path in sorted(folder.glob("*.toml"))]
     texts += [TEXT.format(name="a", file="a", **each) for each in VARIANTS.values()]
@@ -36,12 +36,12 @@ def bases() -> list[dict]:
 
 @cache
 def schema_of_tables() -> dict:
-    """The schema with everything registered at the beginning."""
+    """The schema with all names registered at the first call."""
     return schema()
 
 
 class Maker:
-    """One case file from a seed: its bytes `data`, the `settings` for --set, the `ranks`."""
+    """A case file from a seed: its bytes `data`, the `settings` for --set, and the `ranks`."""
 
     def __init__(self, seed: str):
         self.random = random.Random(seed)
@@ -64,7 +64,7 @@ class Maker:
         self.ranks = self.random.choice((1, 1, 2, 5))
 
     def pick(self, entries):
-        """One of some entries."""
+        """A random entry."""
         return self.random.choice(list(entries))
 
     # ---------------------------------------------------------------------------------- values
@@ -86,14 +86,14 @@ class Maker:
         return self.random.choices(kinds, weights)[0]()
 
     def nested(self) -> str:
-        """A mark of raw TOML: lists or tables in each other."""
+        """A placeholder of raw TOML with nested lists or tables."""
         depth = self.pick(NESTINGS)
         opened, closed = self.pick((("[", "]"), ("{a=", "}"), ('{name="union",of=[', "]}")))
         self.raw.append(opened * depth + "1" + closed * depth)
         return f"@raw{len(self.raw) - 1}@"
 
     def number(self, key: str):
-        """A usual number of this key, sometimes an odd one, a formula or one with a unit."""
+        """A usual number of this key, sometimes an unusual one or one with a unit."""
         chance = self.random.random()
         if chance < 0.03:
             return self.pick(values.NUMBERS)
@@ -102,7 +102,7 @@ class Maker:
         return self.pick(values.USUAL.get(key, (0.5, 1, 1.5)))
 
     def string(self, key: str) -> str:
-        """A text that belongs to this key, sometimes any."""
+        """A usual text of this key, sometimes an arbitrary one."""
         if self.random.random() < 0.05:
             return self.pick(values.TEXTS + values.HOSTILE)
         if key in ("mask", "file"):
@@ -114,7 +114,7 @@ class Maker:
     # ---------------------------------------------------------------------------------- schema
 
     def from_schema(self) -> dict:
-        """Tables that the schema allows, mostly; faces are shared out so that many are right."""
+        """Tables that the schema mostly allows; a face has one boundary, so that many are valid."""
         whole = schema_of_tables()
         tables = self.table(whole, whole["$defs"])
         planar = {2: ("D2Q9",), 3: ("D3Q13", "D3Q15", "D3Q19", "D3Q27")}[self.dimensions]
@@ -139,7 +139,7 @@ class Maker:
         return tables
 
     def table(self, part: dict, definitions: dict, depth: int = 0) -> dict:
-        """A table of a schema with all that it requires and some of the rest."""
+        """A table of a schema with all required and some optional keys."""
         required, found = part.get("required", ()), {}
         for key, inner in part.get("properties", {}).items():
             if key in required or self.random.random() < (0.35 if depth == 0 else 0.25):
@@ -149,7 +149,7 @@ class Maker:
         return {key: value for key, value in found.items() if value is not None}
 
     def value(self, part: dict, definitions: dict, key: str, depth: int):
-        """A value that a part of the schema allows."""
+        """A value allowed by a part of the schema."""
         if "$ref" in part:
             return self.value(definitions[part["$ref"].rpartition("/")[2]], definitions, key, depth)
         if "const" in part:
@@ -176,7 +176,7 @@ class Maker:
     # -------------------------------------------------------------------------------- mutation
 
     def vary(self, tables: dict) -> None:
-        """Another usual value in one place, or another name with what it requires."""
+        """Change one value to another usual one, or a name together with its required keys."""
         holder, key = self.pick(places(tables))
         here = holder[key]
         if isinstance(here, bool):
@@ -196,7 +196,7 @@ class Maker:
             holder[key] = self.string(key) if isinstance(key, str) else here
 
     def mutate(self, tables: dict, count: int) -> None:
-        """Change some places of the tables."""
+        """Change `count` random entries of the tables."""
         for _ in range(count):
             holder, key = self.pick(places(tables))
             here, chance = holder[key], self.random.random()
@@ -220,7 +220,7 @@ class Maker:
                 holder[key] = self.pick(([here], {"name": here}, {str(key): here}, str(here)))
 
     def misspelt(self, key: str) -> str:
-        """A key with two letters swapped, or one left out."""
+        """A key with two letters swapped, one missing, in capitals, or with an "s" added."""
         k = self.random.randrange(max(1, len(key) - 1))
         swapped = key[:k] + key[k + 1 : k + 2] + key[k : k + 1] + key[k + 2 :]
         return self.pick((swapped, key[:k] + key[k + 1 :], key.upper(), key + "s"))
@@ -232,13 +232,13 @@ class Maker:
         return self.with_raw(toml_text.dumps(tables))
 
     def with_raw(self, text: str) -> str:
-        """The text with what `nested` has marked; a mark that a change has spoilt stays."""
+        """The text with the placeholders of `nested` replaced; changed placeholders remain."""
         for k, raw in enumerate(self.raw):
             text = text.replace(f'"@raw{k}@"', raw)
         return text
 
     def spoil(self, text: str) -> bytes:
-        """The text with what an editor or a slip of the hand makes of it."""
+        """The text with an error of typing or of the encoding, as bytes."""
         lines = text.splitlines()
         k = self.random.randrange(len(lines))
         line = lines[k]
@@ -263,7 +263,7 @@ class Maker:
         return data
 
     def setting(self, tables: dict) -> str:
-        """A `--set`: a path of the tables or none, and a value."""
+        """A setting for --set: a path, usually one of the tables, and a value."""
         path, here = [], tables
         while isinstance(here, dict | list) and here and self.random.random() < 0.9:
             key = self.pick(here if isinstance(here, dict) else range(len(here)))
@@ -280,7 +280,7 @@ class Maker:
 
 
 def places(tables) -> list[tuple]:
-    """(table or list, key) of every value, at any depth."""
+    """(table or list, key) of each value at any depth."""
     found = []
     keys = tables if isinstance(tables, dict) else range(len(tables))
     for key in keys:
@@ -291,7 +291,7 @@ def places(tables) -> list[tuple]:
 
 
 def copy_of(value):
-    """A copy of tables and lists."""
+    """A deep copy of tables and lists."""
     if isinstance(value, dict):
         return {key: copy_of(each) for key, each in value.items()}
     return [copy_of(each) for each in value] if isinstance(value, list) else value

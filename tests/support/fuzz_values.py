@@ -1,4 +1,4 @@
-"""Values for generated cases: usual ones by key, and odd ones of every kind."""
+"""Values for generated cases: usual ones by key, and unusual ones of each kind."""
 
 import datetime
 from pathlib import Path
@@ -89,7 +89,7 @@ BYTES = [b"\xe9", b"\x00", b"\xff\xfe", b"\xed\xa0\x80"]
 
 
 def write_files(folder: Path) -> None:
-    """The FILES that exist: some are right for a box of 8 x 6 cells, others wrong in every way."""
+    """Write those FILES that exist: some are valid for a box of 8 x 6 cells, others are damaged."""
     solid = np.zeros((6, 8), np.uint8)
     solid[2:4, 3:5] = 1
     rng = np.random.default_rng(1)

@@ -1,15 +1,15 @@
-"""Stand-ins for cases: what the geometry reads of one, and nothing else."""
+"""Minimal replacements of cases with only the attributes that the geometry reads."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.registry import make
-from support.slabs import fitting
+from support.slabs import fitting_size
 
 
 class Wall:
-    """Stand-in for a boundary: `kind` is its structure, `values` its numbers."""
+    """Replaces a boundary: `kind` is its structure, `values` its numbers."""
 
     capabilities, wall_at, wall_velocity = Capabilities(), "half", None
     mirrors, joins_faces, reflects = False, False, False
@@ -30,7 +30,7 @@ def body(boundary, mask=None, label="ball", **shape):
 
 
 def make_case(lattice, size, periodic="", boundaries=None, bodies=(), directory="."):
-    """A case; the periodic axes are the letters of `periodic`, other faces have two owners."""
+    """A case; `periodic` names the periodic axes, other faces share two default boundaries."""
     axes = "xyz"[: len(size)]
     free = [axis for axis in axes if axis not in periodic]
     if boundaries is None:
@@ -39,7 +39,7 @@ def make_case(lattice, size, periodic="", boundaries=None, bodies=(), directory=
         boundaries = (upper, lower) if len(free) == 2 else (lower, upper)
         boundaries = boundaries if free else ()
     closed = tuple(axis in periodic for axis in axes)
-    nx, ny, *nz = size = tuple(fitting(lattice.name, size, closed))
+    nx, ny, *nz = size = tuple(fitting_size(lattice.name, size, closed))
     nx //= lattice.volume
     return SimpleNamespace(
         lattice=lattice,

@@ -1,4 +1,4 @@
-"""Slabs with numbered planes: what an exchange must do to them."""
+"""Slabs with known values in each plane, and the result that a halo exchange must give."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def slabs(ranks, periodic, planes=SHAPE[0]):
 
 
 def plan_of(slab):
-    """Outgoing slots of the owned planes next to a face, into the ghost plane beyond it."""
+    """A plan that copies slots of the planes next to a face into the neighbour's ghost plane."""
     sends, receives = [], []
     for number, (slots, _, up, down) in enumerate(ARRAYS):
 
@@ -41,7 +41,7 @@ def plane_values(plane, number, step):
 
 
 def filled(slab, step):
-    """Arrays [(plane, slot, cell)] with the owned planes' values, ghost planes of -1."""
+    """Arrays (planes, slots, cells) with the values of the owned planes; ghost planes are -1."""
     arrays = []
     for number, (slots, dtype, _, _) in enumerate(ARRAYS):
         array = np.full((slab.planes + 2, slots, CELLS), -1, dtype)
@@ -52,7 +52,7 @@ def filled(slab, step):
 
 
 def expected(slab, step):
-    """The same after an exchange."""
+    """The arrays of `filled` after an exchange."""
     arrays = filled(slab, step)
     for number, (_, _, up, down) in enumerate(ARRAYS):
         for local, part in ((-1, up), (slab.planes, down)):
@@ -66,8 +66,8 @@ def device():
     return make("backends", "cpu").open()
 
 
-class Ends:
-    """One slab, its device and its exchange, prepared once and run with new values each step."""
+class SlabExchange:
+    """A slab, its device and its exchange; the exchange is reused with new values each step."""
 
     def __init__(self, slab, device, exchanger):
         self.slab, self.exchanger = slab, exchanger

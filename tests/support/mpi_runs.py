@@ -1,4 +1,4 @@
-"""Runs on some of the ranks and on one alone, and the contents of their files."""
+"""Runs on some of the ranks or on rank 0, and the contents of their files."""
 
 import h5py
 
@@ -8,15 +8,15 @@ from mpilbm.run.run import run
 LAST = 7
 
 
-def alone(comm, case, directory, **options):
-    """The run on rank 0; the others wait."""
+def run_on_rank_0(comm, case, directory, **options):
+    """Run a case on rank 0; the other ranks wait."""
     if comm.rank == 0:
         run(case, Serial(), directory, **options)
     comm.Barrier()
 
 
-def on_some(comm, count, case, directory, **options):
-    """The run on the first `count` ranks; the others wait."""
+def run_on_ranks(comm, count, case, directory, **options):
+    """Run a case on the first `count` ranks; the other ranks wait."""
     group = comm.Split(comm.rank < count)
     if comm.rank < count:
         run(case, group, directory, **options)
@@ -25,13 +25,13 @@ def on_some(comm, count, case, directory, **options):
 
 
 def monitor(directory):
-    """The rows without their last column, the speed."""
+    """The rows of monitor.csv without the last column, the speed."""
     rows = (directory / "monitor.csv").read_text().splitlines()
     return [row.rpartition(",")[0] for row in rows]
 
 
 def datasets(path):
-    """All arrays of a file by name."""
+    """All arrays of an HDF5 file by name."""
     found = {}
     with h5py.File(path) as file:
         file.visititems(

@@ -1,4 +1,4 @@
-"""Python scripts on several ranks."""
+"""Run Python scripts on several ranks."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ with_mpirun = pytest.mark.skipif(MPIRUN is None, reason="no mpirun")
 
 
 def python(text, ranks, tmp_path, **environment):
-    """Run a script on some ranks; (exit code, output, errors, seconds)."""
+    """Run a script on `ranks` ranks and return (exit code, output, errors, seconds)."""
     script = tmp_path / "script.py"
     script.write_text(text)
     start = time.monotonic()

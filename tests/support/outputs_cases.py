@@ -1,4 +1,4 @@
-"""A small case, and a solver that holds its planes as numpy arrays, for the tests of files."""
+"""For tests of output files: a small case, and a solver with its planes as NumPy arrays."""
 
 import os
 from contextlib import nullcontext
@@ -17,7 +17,7 @@ TWO = (5, 6)
 
 
 def make_case(size=THREE, outputs=(), **more):
-    """A case of that size; `more` are tables that replace the usual ones."""
+    """A case of that size; `more` replaces tables."""
     tables = {
         "title": "files",
         "lattice": {"name": "D3Q19" if len(size) == 3 else "D2Q9"},
@@ -31,7 +31,7 @@ def make_case(size=THREE, outputs=(), **more):
 
 
 class FakeSolver:
-    """Numbers that depend on the global cell and on `steps`, and on nothing else."""
+    """A solver whose values depend on the global cell and on `steps` only."""
 
     field_names = ("rho", "u", "vorticity", "q_criterion")
 
@@ -109,7 +109,7 @@ BODY = [
 
 
 def make_context(directory, case=None, comm=None, first_step=0, steps=0):
-    """What a writer gets, with a FakeSolver."""
+    """The context of a writer, with a FakeSolver."""
     case, comm = case or make_case(), comm or Serial()
     slabs = split(case.shape, comm.size, True)
     slab = slabs[comm.rank]
@@ -120,7 +120,7 @@ def make_context(directory, case=None, comm=None, first_step=0, steps=0):
     )  # fmt: skip
 
 
-def flip(path, place: int, bit: int = 0):
+def flip_bit(path, place: int, bit: int = 0):
     """Flip a bit of a file."""
     with open(path, "r+b") as file:
         file.seek(place)
@@ -129,14 +129,14 @@ def flip(path, place: int, bit: int = 0):
         file.write(bytes([byte ^ 1 << bit]))
 
 
-def place_of(path, name: str) -> int:
-    """Where the values of a dataset begin in its file."""
+def offset_of(path, name: str) -> int:
+    """The offset of the values of a dataset in its file, in bytes."""
     with h5py.File(path) as file:
         return file[name].id.get_offset()
 
 
 def damage(path, how):
-    """Spoil a checkpoint."""
+    """Damage a checkpoint in one of several ways."""
     size = path.stat().st_size
     if how == "cut short":
         os.truncate(path, size // 2)
@@ -158,6 +158,6 @@ def damage(path, how):
         path.unlink()
         os.mkfifo(path)
     elif how == "solid":
-        flip(path, place_of(path, "solid.crc32"))
+        flip_bit(path, offset_of(path, "solid.crc32"))
     else:
-        flip(path, place_of(path, "fluid/f") + 4)
+        flip_bit(path, offset_of(path, "fluid/f") + 4)

@@ -1,4 +1,4 @@
-"""Choose combinations of options such that every pair of values occurs in one of them."""
+"""Choose combinations of options such that each pair of values occurs at least once."""
 
 import os
 from itertools import combinations, product
@@ -6,15 +6,15 @@ from types import SimpleNamespace
 
 from mpilbm.registry import make
 
-EVERYTHING = bool(os.environ.get("MPILBM_TEST_ALL"))
+ALL_COMBINATIONS = bool(os.environ.get("MPILBM_TEST_ALL"))
 
 
 def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dict]:
-    """Combinations that hold each allowed pair at least once; all of them with MPILBM_TEST_ALL."""
+    """Combinations with each allowed pair of values at least once; all with MPILBM_TEST_ALL."""
     names = list(options)
     choices = [dict(zip(names, values, strict=True)) for values in product(*options.values())]
     choices = [choice for choice in choices if allowed(choice)]
-    if EVERYTHING:
+    if ALL_COMBINATIONS:
         return choices
     pairs_of = {id(c): {frozenset(p) for p in combinations(c.items(), 2)} for c in choices}
     missing, chosen = set().union(*pairs_of.values()), []
@@ -26,7 +26,7 @@ def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dic
 
 
 def every_value(options: dict[str, list], allowed, pairs: tuple[str, ...]) -> list[dict]:
-    """Of `all_pairs` those with each pair of values of the options in `pairs`, and each value once.
+    """A subset of `all_pairs` with each value, and each pair of values of the options in `pairs`.
 
     All combinations with MPILBM_TEST_ALL.
     """
@@ -38,7 +38,7 @@ def every_value(options: dict[str, list], allowed, pairs: tuple[str, ...]) -> li
         }
 
     choices = all_pairs(options, allowed)
-    if EVERYTHING:
+    if ALL_COMBINATIONS:
         return choices
     missing, chosen = set().union(*map(has, choices)), []
     while missing:
@@ -49,12 +49,12 @@ def every_value(options: dict[str, list], allowed, pairs: tuple[str, ...]) -> li
 
 
 def label(choice: dict) -> str:
-    """A test id."""
+    """The test id of a combination."""
     return "-".join(str(value) for value in choice.values())
 
 
 def defined(lattice: str, collision) -> bool:
-    """Whether a lattice has a collision (a name or a table) and its equilibrium."""
+    """Whether a collision (a name or a table) and its equilibrium are defined on a lattice."""
     collision = make("collisions", collision)
     case = SimpleNamespace(lattice=make("lattices", lattice), fluids=())
     return not (collision.problems(case) or collision.equilibrium.problems(case))

@@ -1,4 +1,4 @@
-"""Boxes in which planes differ in cost."""
+"""Cases whose planes differ in computational cost."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from support.slabs import box
 
 
 def tables(path, layout, D=3, filling=(0.0, 0.6)):
-    """A box whose lower part is free and whose upper part is a rock."""
+    """Tables of a box; `filling` is the solid fraction of its lower and upper half."""
     size = (8, 6, 17)[-D:] if D == 3 else (8, 17)
     planes = size[-1]
     solid = np.random.default_rng(4).random(size[::-1])

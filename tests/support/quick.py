@@ -1,6 +1,6 @@
-"""Pytest plugin: --quick takes, of each test function below, the first and the last case.
+"""Pytest plugin: --quick runs the first and the last case of each test function listed below.
 
-tools/test --quick takes at most five minutes on two cores with Zig and an empty cache of kernels.
+tools/test --quick takes at most five minutes on two cores with Zig and an empty kernel cache.
 """
 
 from fnmatch import fnmatchcase
@@ -9,7 +9,7 @@ import pytest
 
 from support import TESTS
 
-# file::function of tests/; each kind of test has one here.
+# file::function, relative to tests/; each kind of test has an entry.
 QUICK = (
     "physics/test_lattices.py::*",
     "physics/test_collision_laws.py::*",
@@ -35,17 +35,19 @@ QUICK = (
 
 
 def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help="a few minutes' choice of the tests")
+    parser.addoption("--quick", action="store_true", help="run a selection of a few minutes")
 
 
 def name(item) -> tuple[str, str]:
-    """File, from tests/ on, and function of a test."""
+    """(file relative to tests/, function) of a test."""
     file = item.path.relative_to(TESTS).as_posix()
     return file, item.nodeid.partition("[")[0].partition("::")[2]
 
 
 def choose(functions: dict[tuple[str, str], list]) -> list:
-    """The first and last case of each chosen function. UsageError for an entry without function."""
+    """The first and last case of each chosen function.
+
+    Raises `pytest.UsageError` if an entry of QUICK matches no function."""
     files = {file for file, _ in functions}
     chosen = []
     for entry in QUICK:

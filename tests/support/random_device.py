@@ -1,4 +1,4 @@
-"""A device whose streams run in any order that their events allow, as those of a GPU may."""
+"""A device that runs the work of its streams in a random order permitted by their events."""
 
 import random
 import time
@@ -11,11 +11,11 @@ from mpilbm.backends import compiler, cpu
 from mpilbm.halo.local import LocalWorld
 from mpilbm.halo.nccl import NcclExchange
 
-PATIENCE = 20.0  # seconds until a device with nothing left to do says so
+PATIENCE = 20.0  # seconds until a device without runnable work fails
 
 
 class Event:
-    """A point in a stream."""
+    """An event recorded in a stream."""
 
     def __init__(self, device):
         self._device, self.time = device, None
@@ -36,7 +36,7 @@ class Event:
 
 
 class Stream:
-    """A queue of (work, what keeps it from beginning)."""
+    """A queue of (work, condition that blocks it)."""
 
     def __init__(self, device):
         self._device, self.queue = device, deque()
@@ -54,14 +54,14 @@ class Stream:
         self.submit(lambda: None, event.blocks)
 
     def flush(self):
-        """Nothing: a device begins by itself."""
+        """Do nothing: a device starts by itself."""
 
     def synchronize(self):
         self._device.run_until(lambda: not self.queue)
 
 
 class RandomDevice(cpu.CpuDevice):
-    """The kernels of a CPU; after each call of the host a few pieces of work may be done."""
+    """A CPU device; after each call of the host it runs a random number of queued operations."""
 
     def __init__(self, seed=0):
         super().__init__(compiler.find())
@@ -69,7 +69,7 @@ class RandomDevice(cpu.CpuDevice):
         self._streams = {name: Stream(self) for name in self._streams}
 
     def run_one(self):
-        """Whether there was a piece of work that nothing kept from beginning."""
+        """Run one unblocked operation; whether there was one."""
         free = [s for s in self._streams.values() if s.queue and not s.queue[0][1]()]
         if free:
             self._random.choice(free).queue.popleft()[0]()
@@ -83,7 +83,7 @@ class RandomDevice(cpu.CpuDevice):
         end = time.monotonic() + PATIENCE
         while not done():
             if not self.run_one():
-                assert time.monotonic() < end, "the device waits for ever"
+                assert time.monotonic() < end, "the device is deadlocked"
                 time.sleep(1e-4)
 
     def synchronize(self):
@@ -97,7 +97,7 @@ class RandomDevice(cpu.CpuDevice):
 
 
 class Network:
-    """NCCL between threads: no tags; what one sends another is received in order."""
+    """Replaces NCCL between threads: messages have no tags and arrive in order."""
 
     def __init__(self, world, rank):
         self._world, self._rank = world, rank
@@ -123,7 +123,7 @@ def take(box, piece):
 
 
 class NcclWorld(LocalWorld):
-    """Slabs that exchange as `nccl` does."""
+    """A world whose slabs exchange halos as `nccl` does."""
 
     def make(self, rank, slab, device, plan, arrays):
         return NcclExchange(slab, Network(self, rank), device, plan, arrays)

@@ -1,7 +1,7 @@
-"""Pytest plugin: what is printed when tests hang, and by which rank.
+"""Pytest plugin: the report of each rank, and of tests that hang.
 
---deadline=SECONDS interrupts the run, which then prints failures and skips so far. Ctrl-C does not
-always do that: a thread that waits in a library, such as MPI, does not notice it.
+--deadline=SECONDS interrupts the run and prints the failures and skips so far. Ctrl-C alone may
+not: a thread that waits in a library, such as MPI, does not receive it.
 Under mpirun, rank 0 prints progress and results, the other ranks print their failures.
 """
 
@@ -17,16 +17,16 @@ from _pytest.terminal import TerminalReporter
 
 PATIENCE = 5  # s for the main thread to notice the interrupt
 TOO_LATE = 124  # exit code, as that of `timeout`
-GRACE = 60  # s for it to stop xdist's workers and print
+GRACE = 60  # s for the main thread to stop xdist's workers and print
 
 
 def pytest_addoption(parser):
     parser.addoption("--deadline", type=float, help="seconds until the run is interrupted")
 
 
-@pytest.hookimpl(trylast=True)  # after pytest's own reporter is there
+@pytest.hookimpl(trylast=True)  # after pytest's own reporter is registered
 def pytest_configure(config):
-    # A script that starts tests with & makes them, and all that they start, ignore Ctrl-C.
+    # Tests started with & in a script, and their child processes, would ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):  # of xdist, which reports for its workers
         return
@@ -39,7 +39,7 @@ def pytest_configure(config):
 
 
 class Reports:
-    """Of one process that runs tests or collects the results of xdist's workers."""
+    """The reports of a process that runs tests or collects the results of xdist's workers."""
 
     def __init__(self, config, rank: int):
         self.config, self.rank = config, rank
@@ -48,7 +48,7 @@ class Reports:
         if rank:
             plugins = config.pluginmanager
             plugins.unregister(name="terminalreporter")
-            silent = open(os.devnull, "w")  # noqa: SIM115, it serves until the process ends
+            silent = open(os.devnull, "w")  # noqa: SIM115, open until the process ends
             plugins.register(TerminalReporter(config, silent), "terminalreporter")
         if seconds := config.getoption("deadline"):
             self._timer(seconds, self._deadline, seconds)
@@ -73,11 +73,11 @@ class Reports:
             report.toterminal(self.writer)
             self.writer.flush()
 
-    # ------------------------------------------------------------------ no end in time
+    # ------------------------------------------------------------------ timeouts
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_timeout_set_timer(self, item, settings):
-        """One test: as pytest-timeout does, but what failed before it is printed too."""
+        """Limit one test as pytest-timeout does, but also print the earlier failures."""
         if settings.method != "thread":
             return None
         words = f"{item.nodeid}: not finished after {settings.timeout:g} s"
@@ -102,7 +102,7 @@ class Reports:
         os._exit(TOO_LATE)
 
     def _end(self, words: str, code: int = 1):
-        """Print stacks, failures and skips from a thread of its own, and end the process."""
+        """Print stacks, failures and skips, and end the process; runs in a separate thread."""
         self.config.pluginmanager.getplugin("capturemanager").suspend_global_capture(in_=True)
         self.writer.line()
         self.writer.sep("!", words if self.rank == 0 else f"rank {self.rank}: {words}")

@@ -1,4 +1,4 @@
-"""Boxes with a rock of scattered cells."""
+"""Cases with a body of randomly scattered cells."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ SIZE = (9, 6, 11)
 
 
 def rock(path, D: int, seed: int = 3) -> dict:
-    """A body of scattered cells, with a solid plane, one without solids, and one half solid."""
+    """A body of random cells with one solid plane, one fluid plane and one half solid plane."""
     solid = np.random.default_rng(seed).random(SIZE[-D:][::-1]) < 0.35
     solid[2], solid[5] = True, False
     solid[7] = np.arange(solid[7].size).reshape(solid[7].shape) > 4
@@ -20,7 +20,7 @@ def rock(path, D: int, seed: int = 3) -> dict:
 
 
 def tables(path, lattice, layout, setting="periodic", precision="single", moving=False, **more):
-    """A case of the laws of slabs, with a rock in it."""
+    """Tables of a box of `support.settings` with a rock."""
     D = make("lattices", lattice).D
     case = box(lattice, SIZE[-D:], **SETTINGS[setting](lattice))
     case["domain"] = case["domain"] | {"size": list(SIZE[-D:])}

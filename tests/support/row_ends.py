@@ -1,4 +1,4 @@
-"""Boxes whose rows end in walls."""
+"""Cases with a wall at rest at x-, so that rows of cells end in walls."""
 
 from support.slabs import PRECISIONS
 
@@ -6,7 +6,7 @@ U = {"initial": {"u": ["0.03*sin(2*x + y)", "0.02*cos(x - y)"]}}
 
 
 def walls(*, ends=(), rest=()):
-    """A wall at rest at x-, and others."""
+    """A wall at rest at x-, followed by the boundaries `ends` and `rest`."""
     return [{"name": "bounce_back", "where": ["x-"]}, *ends, *rest]
 
 

@@ -1,4 +1,4 @@
-"""Whole runs in this process, and the files that they write."""
+"""Complete runs in this process, and the files that they write."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def flow(steps=30, outputs=OUTPUTS, initial=SHEAR, viscosity=0.1, **settings):
     )
 
 
-def go(case, directory, **options):
+def run_case(case, directory, **options):
     return run(case, Serial(), directory, **options)
 
 
@@ -38,7 +38,7 @@ def summary(directory):
 
 
 def monitor(directory):
-    """The rows without their last column, the speed."""
+    """The rows of monitor.csv without the last column, the speed."""
     rows = (directory / "monitor.csv").read_text().splitlines()
     return [row.rpartition(",")[0] for row in rows]
 

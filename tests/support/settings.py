@@ -1,4 +1,4 @@
-"""Boxes of every lattice, layout, collision and precision, and what is at their faces."""
+"""Cases of each lattice, layout, collision and precision, with different boundaries."""
 
 from mpilbm.registry import find, make, names
 from support import pairs
@@ -26,7 +26,7 @@ def ball(D, size):
 
 
 def forced(lattice):
-    """A body force in a periodic box with a moving body."""
+    """A periodic box with a body force and a moving body."""
     D = make("lattices", lattice).D
     body = ball(D, [5, 4, 13][-D:])
     body["boundary"]["velocity"] = [0.01, 0.03, 0.02][:D]
@@ -34,7 +34,7 @@ def forced(lattice):
 
 
 def through(lattice):
-    """Inflow and outflow through the faces between which the slabs are cut."""
+    """Inflow and outflow through the faces normal to the axis along which slabs are split."""
     D = make("lattices", lattice).D
     axis = "xyz"[D - 1]
     ends = [{"velocity": [0.01, 0, 0.05][-D:]}, {"rho": 1.0}]
@@ -58,7 +58,9 @@ OPTIONS = {
 
 
 def defined(choice: dict) -> bool:
-    """Moments hold what some collisions leave, and not others; a lattice may leave nodes out."""
+    """Whether a combination exists.
+
+    Layouts of moments require a second-order collision, and staggered lattices a dense layout."""
     layout, lattice = make("layouts", choice["layout"]), make("lattices", choice["lattice"])
     whole = layout.populations or make("collisions", choice["collision"]).second_order
     found = layout.dense or not lattice.staggered
@@ -79,7 +81,7 @@ def tables(lattice, layout, collision, setting, precision, **more):
     return case
 
 
-MODELS = [  # (force, equilibrium) of which moments hold all
+MODELS = [  # (force, equilibrium) that layouts of moments can store
     (force, equilibrium)
     for force in names("forcing")
     for equilibrium in names("equilibria")

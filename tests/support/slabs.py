@@ -1,4 +1,4 @@
-"""Run a case on N slabs in one process, a thread a slab, and put the pieces together."""
+"""Run a case on N slabs in one process, one thread per slab, and join the results."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,7 +21,7 @@ PRECISIONS = {
 
 
 class Cluster:
-    """All slabs of a case; every method runs on all of them at once, like ranks."""
+    """All slabs of a case; each method runs on all of them concurrently, as on ranks."""
 
     def __init__(self, tables: dict, slabs: int = 1, open_device=None, world=None):
         case = parse_case(tables, "test.toml")
@@ -46,7 +46,7 @@ class Cluster:
         return self
 
     def state(self) -> np.ndarray:
-        """What left each cell, (planes, Q, rows, nx), zero in solids."""
+        """Post-collision populations, (planes, Q, rows, nx), zero in solids."""
 
         def read(s):
             state = s.read_state("", 0, s.slab.planes)
@@ -63,7 +63,7 @@ class Cluster:
         return found[0][0], np.concatenate([planes for _, planes in found])
 
     def kept(self) -> dict:
-        """What boundaries keep, {label: (cells, values)}."""
+        """The state that boundaries keep, {label: (cells, values)}."""
         found = [
             self.each(lambda s, k=k: (s.entry_states[k].cells, s.entry_states[k].read()))
             for k in range(len(self.solvers[0].entry_states))
@@ -85,7 +85,7 @@ class Cluster:
 
 
 def box(lattice: str, size=None, **tables) -> dict:
-    """Tables of a small case with odd, unequal sides, periodic unless it says otherwise."""
+    """Tables of a small case with odd, unequal sides; it is periodic by default."""
     dimensions = make("lattices", lattice).D
     size = list(size or (5, 4, 13)[-dimensions:])
     waves = {2: ["sin(2*pi*y/ny)", "cos(2*pi*x/nx)"]}
@@ -102,12 +102,12 @@ def box(lattice: str, size=None, **tables) -> dict:
     }
     case |= tables
     size, closed = case["domain"]["size"], case["domain"].get("periodic", [False] * dimensions)
-    case["domain"] = case["domain"] | {"size": fitting(lattice, size, closed)}
+    case["domain"] = case["domain"] | {"size": fitting_size(lattice, size, closed)}
     return case
 
 
-def fitting(lattice: str, size, periodic) -> list[int]:
-    """Sides one longer where a staggered lattice takes even ones alone."""
+def fitting_size(lattice: str, size, periodic) -> list[int]:
+    """The sides, rounded up to even numbers where a staggered lattice requires it."""
     even = make("lattices", lattice).staggered
     kinds = zip(size, periodic, strict=True)
     return [n + n % 2 * (even and (closed or not k)) for k, (n, closed) in enumerate(kinds)]

@@ -1,4 +1,4 @@
-"""Ranks whose devices do their work in the order of streams."""
+"""A flow and a communicator for tests of the order of work in streams."""
 
 from types import SimpleNamespace
 

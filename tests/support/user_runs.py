@@ -1,4 +1,4 @@
-"""The command in a process of its own, on one or several ranks."""
+"""Runs of the command in a separate process, on one or several ranks."""
 
 import os
 import re
@@ -40,8 +40,8 @@ MOVING = (
 )
 
 
-def told(code, text, expected, sentence):
-    """One message, that matches, and no traceback."""
+def assert_reported(code, text, expected, sentence):
+    """Assert the exit code, one message that matches `sentence`, and no traceback."""
     lead = "mpilbm: " if expected == 4 else "mpilbm: error: "
     lines = [line for line in text.splitlines() if line.startswith(lead)]
     assert code == expected, text
@@ -51,13 +51,13 @@ def told(code, text, expected, sentence):
 
 
 def sets(settings):
-    """`--set` before one setting, or before each of several."""
+    """The options `--set` for one or several settings."""
     settings = [settings] if isinstance(settings, str) else settings
     return [word for setting in settings for word in ("--set", setting)]
 
 
 def ranks(count, *options, start=("-m", "mpilbm")):
-    """The same on some ranks: (exit code, all that was printed)."""
+    """Run box.toml on `count` ranks and return (exit code, output)."""
     command = ["timeout", "-k", "5", "60", MPIRUN, "-n", count, sys.executable, *start]
     done = subprocess.run(
         [*map(str, command), "run", "box.toml", *map(str, options)],

@@ -1,4 +1,4 @@
-"""Bodies with each kind of wall."""
+"""Cases with bodies of each kind of wall."""
 
 from support.faces import closed
 from support.slabs import PRECISIONS
@@ -12,7 +12,7 @@ LINEAR, QUADRATIC = {"name": "interpolated"}, {"name": "interpolated", "order": 
 
 
 def rocks(layout, wall: dict) -> dict:
-    """A turning disc and a mask-like box across the slabs."""
+    """A rotating disc and a box across the slabs."""
     turning = wall | {"velocity": ["-0.02*(y - 6.3)", "0.02*(x - 4.1)*cos(t/5)"]}
     bodies = [
         body(turning, "disc", name="sphere", centre=[4.1, 6.3], radius=2.2),

@@ -1,17 +1,17 @@
-"""Small waves in a uniform flow, exactly: a step is a matrix that acts on their populations."""
+"""Linear waves in a uniform flow: a step is a matrix that acts on their populations."""
 
 import numpy as np
 
 from support.equations import Numbers, model
 
-CHANGE = 1e-5  # of a population, for a derivative; its error is of the order of the square
+CHANGE = 1e-5  # of a population, for central differences; the error is of second order
 
 
 class Waves:
     """f(x, t) = feq(rho = 1, u) + a(t) exp(i k.x), a small: a(t + 1) = exp(-i k.c) J a(t).
 
-    J = df*/df of a collision's equations at that equilibrium, from differences. Nothing is
-    compiled. [Lallemand & Luo 2000, Phys. Rev. E 61, 6546]
+    J = df*/df is the Jacobian of a collision at that equilibrium, from central differences of its
+    equations; nothing is compiled. [Lallemand & Luo 2000, Phys. Rev. E 61, 6546]
     """
 
     def __init__(self, lattice: str, collision, nu: float, u=(0, 0, 0)):
@@ -30,11 +30,11 @@ class Waves:
         return np.array(f_star, float)
 
     def step(self, k) -> np.ndarray:
-        """The matrices of a step at wave vectors k (…, D): (…, Q, Q)."""
+        """The matrices (…, Q, Q) of a step at wave vectors k (…, D)."""
         return np.exp(-1j * (np.asarray(k) @ self.c.T))[..., None] * self._J
 
     def viscosity(self, k, shear) -> float:
-        """From the decay of the momentum along `shear`, once faster modes have gone."""
+        """The viscosity, from the decay of the momentum along `shear` after the faster modes."""
         k, along = np.asarray(k, float), self.c @ np.asarray(shear, float)
         steps = round(1 / (self.nu * (k @ k)))
         many = np.linalg.matrix_power(self.step(k), steps)
@@ -43,14 +43,14 @@ class Waves:
         return np.log(decay) / (steps * (k @ k))
 
     def growth(self, k) -> float:
-        """By how much the fastest growing of these waves grows in a step; negative if none does."""
+        """The growth per step of the fastest growing wave; negative if none grows."""
         return abs(np.linalg.eigvals(self.step(k))).max() - 1
 
     def growth_between_walls(self, k, cells: int = 6) -> float:
-        """The same of waves along x (and z) between half-way walls at y- and y+.
+        """The growth of waves along x (and z) between half-way walls at y- and y+.
 
-        The walls move with the flow at u: what left comes back, changed by a number, which no wave
-        sees; so the uniform flow stays as it is.
+        The walls move with the flow at u. They return each outgoing population plus a constant.
+        It does not change the wave and preserves the uniform flow.
         """
         Q, opp = self.lattice.Q, list(self.lattice.opp)
         along = np.delete(self.c, 1, axis=1)

@@ -172,7 +172,7 @@ def test_a_full_disk_is_no_failure(folder, monkeypatch):
     assert path.read_bytes().startswith(b"binary")
 
 
-def test_digest_tells_parts_apart():
+def test_digest_distinguishes_parts():
     assert cache.digest("ab", "c") != cache.digest("a", "bc")
     assert cache.digest("ab", b"c") == cache.digest("ab", "c")
 

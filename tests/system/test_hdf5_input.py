@@ -6,7 +6,7 @@ import zlib
 import h5py
 import numpy as np
 import pytest
-from support.outputs_cases import flip
+from support.outputs_cases import flip_bit
 
 from mpilbm.case.input_fields import load_numbers
 from mpilbm.system.file_digest import Extent, trailer
@@ -89,7 +89,7 @@ def test_a_file_with_a_digest_is_verified(path):
     content = path.read_bytes()
     path.write_bytes(content + trailer([Extent(0, 1, len(content))], [zlib.crc32(content)]))
     assert load_numbers(path.parent, "some.h5:in/u").shape == (3, 4)
-    flip(path, len(content) // 2)
+    flip_bit(path, len(content) // 2)
     with pytest.raises(Hdf5InputError, match="is damaged: bytes 0 to"):
         load_numbers(path.parent, "some.h5:in/u")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.user_runs import CASE, told
+from support.user_runs import CASE, assert_reported
 
 from mpilbm.bench import scaling_report
 from mpilbm.cli import cli
@@ -41,19 +41,21 @@ def call(*arguments):
 )
 def test_a_case_is_a_regular_file_that_is_not_too_large(folder, verb, path, problem):
     result = call(verb, path)
-    told(result.exit_code, result.output, 2, f"{path}: {problem}")
+    assert_reported(result.exit_code, result.output, 2, f"{path}: {problem}")
 
 
 @pytest.mark.timeout(20)
 def test_plugins_and_references_are_such_files(folder):
     os.rename(LARGE, "large.py")
     result = call("--plugin", "large.py", "list")
-    told(result.exit_code, result.output, 2, "--plugin large.py: is too large")
+    assert_reported(result.exit_code, result.output, 2, "--plugin large.py: is too large")
     settings = ("--set", "output=[{name='snapshot', every=5}]")
     assert call("run", "box.toml", *settings).exit_code == 0
     for path in (PIPE, DEVICE, "large.py"):
         result = call("plot", "box.out", "--reference", path)
-        told(result.exit_code, result.output, 2, f"{path}: cannot be read as a reference")
+        assert_reported(
+            result.exit_code, result.output, 2, f"{path}: cannot be read as a reference"
+        )
 
 
 def test_a_file_of_the_largest_size_is_read(tmp_path):
@@ -76,7 +78,7 @@ def test_a_file_of_the_largest_size_is_read(tmp_path):
 )  # fmt: skip
 def test_titles_and_labels_have_a_longest_length(folder, setting, problem):
     result = call("check", "box.toml", "--set", setting)
-    told(result.exit_code, result.output, 2, f"box.toml: {problem}")
+    assert_reported(result.exit_code, result.output, 2, f"box.toml: {problem}")
 
 
 def test_of_many_problems_the_first_are_reported(folder):
@@ -102,4 +104,4 @@ def test_texts_of_a_report_are_no_html_and_stay_in_their_cell():
 def test_a_report_reads_no_pipe(folder):
     os.rename(PIPE, "pipe.json")
     result = call("report", ".")
-    told(result.exit_code, result.output, 2, "pipe.json: cannot be read as JSON")
+    assert_reported(result.exit_code, result.output, 2, "pipe.json: cannot be read as JSON")

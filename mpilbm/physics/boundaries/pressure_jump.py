@@ -58,10 +58,10 @@ class PressureJump(Boundary):
             found.append(f'where: found {list(self.where)}; allowed: two opposite faces, as '
                          f'["x-", "x+"]')  # fmt: skip
         if sum(b.joins_faces for b in case.boundaries) > 1:
-            found.append("pressure_jump stands twice; keep one, and drive the flow along the other "
+            found.append("pressure_jump occurs twice; keep one, and drive the flow along the other "
                          "axis by a force")  # fmt: skip
         for b in case.boundaries:
             if not b.joins_faces and (b.wall_at != "half" or b.mirrors):
-                found.append(f"stands beside '{b.name}' at {', '.join(b.where)}, but needs walls "
-                             "there, like bounce_back; take a force instead")  # fmt: skip
+                found.append(f"is next to '{b.name}' at {', '.join(b.where)}, but needs walls "
+                             "there, like bounce_back; use a force instead")  # fmt: skip
         return found

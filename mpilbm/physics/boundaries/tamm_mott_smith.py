@@ -43,7 +43,7 @@ class TammMottSmith(Wall):
         if not beside:
             return []
         return [
-            f"where: stands beside {', '.join(beside)}, which it takes for a wall at rest in the "
+            f"where: is next to {', '.join(beside)}, which it treats as a wall at rest in the "
             "cells that both set: in a channel 16 cells wide an inlet lost 4 % of its flux, 8 % "
             "between walls that moved along; take bounce_back or interpolated"
         ]

@@ -131,7 +131,7 @@ class CpuKernel:
 
 
 class CpuLaunch:
-    """A kernel with its arguments; keeps their arrays alive."""
+    """A kernel with its arguments; it and its calls in a queue keep their arrays alive."""
 
     def __init__(self, function: Any, kernel: Kernel, values: list[Any]):
         self._function, self._kernel, self._values = function, kernel, values
@@ -150,8 +150,9 @@ class CpuLaunch:
 
 
 def _as_ctypes(value: Any) -> Any:
+    """The argument of a ctypes function; a pointer refers to its array and so keeps it alive."""
     if isinstance(value, np.ndarray):
-        return ctypes.c_void_p(value.ctypes.data)
+        return value.ctypes.data_as(ctypes.c_void_p)
     return np.ctypeslib.as_ctypes_type(value.dtype)(value.item())
 
 

@@ -40,7 +40,7 @@ class Cuda(Backend):
     def room(self) -> int | None:
         """The memory of the largest GPU of this machine; None if the driver does not report it."""
         found = nvidia.driver()
-        return found.memory or None if found else None
+        return found.memory if found else None
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CudaDevice":
         """Device number `local_rank` modulo their count, unless one is given; raises CaseError."""

@@ -70,9 +70,9 @@ def world() -> "Comm | Serial":
     With several ranks and a GPU it first tests whether MPI accepts GPU memory, which is impossible
     after MPI has started. Raises CommandError if launcher and library belong to different MPIs.
     """
-    ranks = launcher.ranks()
+    ranks, several = launcher.ranks(), launcher.several_ranks()
     MPI = launcher.library()
-    if MPI is None and ranks not in (None, 1):
+    if MPI is None and several:
         raise CommandError(
             f"a launcher started {ranks or 'several'} ranks, but mpi4py finds no MPI library; "
             "pip install mpich mpi4py, or on a cluster load its MPI and pip install mpi4py"
@@ -81,21 +81,21 @@ def world() -> "Comm | Serial":
         return Serial()
     if launcher.belongs_to_another_mpi(MPI):
         raise _two_mpis(ranks, MPI)
-    if ranks not in (None, 1):
+    if several:
         gpu_aware.verdict()
     if not MPI.Is_initialized():
         MPI.Init_thread(MPI.THREAD_FUNNELED)  # threads write files; the main one alone uses MPI
-    if ranks not in (None, 0, 1) and MPI.COMM_WORLD.size == 1:
+    if ranks is not None and ranks > 1 and MPI.COMM_WORLD.size == 1:
         raise _two_mpis(ranks, MPI)
     return MPI.COMM_WORLD
 
 
 def _two_mpis(ranks: int | None, MPI: Any) -> CommandError:
     return CommandError(
-        f"the launcher started {ranks} ranks, but each finds itself alone: launcher and library "
-        f"({launcher.library_name(MPI)}) belong to two MPIs; use the mpirun of that library "
-        f"(perhaps in {Path(sys.executable).parent}), or name the launcher's own library by "
-        "MPI4PY_LIBMPI=/path/to/libmpi.so"
+        f"the launcher started {ranks or 'several'} ranks, but each finds itself alone: launcher "
+        f"and library ({launcher.library_name(MPI)}) belong to two MPIs; use the mpirun of that "
+        f"library (perhaps in {Path(sys.executable).parent}), or name the launcher's own library "
+        "by MPI4PY_LIBMPI=/path/to/libmpi.so"
     )
 
 

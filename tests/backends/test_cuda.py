@@ -98,6 +98,21 @@ def auto():
     return registry.make("backends", "auto").resolve()
 
 
+@pytest.mark.parametrize(("sizes", "most"), [([], None), ([None], None), ([5, 9, None], 9)])
+def test_the_memory_of_the_largest_device(sizes, most):
+    class Library:
+        def cuDeviceGet(self, device, index):
+            device._obj.value = index
+
+        def cuDeviceTotalMem_v2(self, found, device):
+            if sizes[device.value] is None:
+                return 1
+            found._obj.value = sizes[device.value]
+            return 0
+
+    assert nvidia._largest(Library(), len(sizes)) == most
+
+
 def test_auto_without_a_driver(monkeypatch):
     monkeypatch.setattr(nvidia, "driver", lambda: None)
     assert auto() == Cpu()

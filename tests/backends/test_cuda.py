@@ -100,17 +100,16 @@ def auto():
 
 @pytest.mark.parametrize(("sizes", "most"), [([], None), ([None], None), ([5, 9, None], 9)])
 def test_the_memory_of_the_largest_device(sizes, most):
-    class Library:
-        def cuDeviceGet(self, device, index):
-            device._obj.value = index
+    def get(device, index):
+        device._obj.value = index
 
-        def cuDeviceTotalMem_v2(self, found, device):
-            if sizes[device.value] is None:
-                return 1
-            found._obj.value = sizes[device.value]
-            return 0
+    def total(found, device):
+        size = sizes[device.value]
+        found._obj.value = size or 0
+        return int(size is None)
 
-    assert nvidia._largest(Library(), len(sizes)) == most
+    library = types.SimpleNamespace(cuDeviceGet=get, cuDeviceTotalMem_v2=total)
+    assert nvidia._largest(library, len(sizes)) == most
 
 
 def test_auto_without_a_driver(monkeypatch):

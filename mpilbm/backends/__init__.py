@@ -154,8 +154,8 @@ class Device:
     def require(self, count: int, what: str, first: bool = False) -> None:
         """Raise CaseError unless `count` bytes for `what` fit; call it before allocating.
 
-        `first`: this rank has allocated nothing yet. Other ranks on the same device may have allocated
-        before; therefore the limit is `share` instead of a part of the memory that is free now.
+        `first`: this rank has allocated nothing yet. Other ranks on the same device may have, so
+        the limit is `share` instead of a part of the memory that is free now.
         """
         free, total = self.memory()
         limit = free // self.sharing

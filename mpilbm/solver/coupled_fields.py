@@ -59,8 +59,8 @@ class Coupled:
     ```
 
     If the fields of walls are given, `walls` follows `show` in the same pass. If they are means
-    over the neighbouring fluid cells, `walls` also needs planes of the neighbouring ranks; then `show`
-    and `walls` are two passes, each with its own exchange.
+    over the neighbouring fluid cells, `walls` also needs planes of the neighbouring ranks; then
+    `show` and `walls` are two passes, each with its own exchange.
     """
 
     name = "field"

@@ -25,8 +25,8 @@ SILENT = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
 def ranks(environment: Mapping[str, str] = os.environ) -> int | None:
     """How many ranks the launcher started; None without a launcher, or if it does not report it.
 
-    SLURM also sets its variables in an allocation; only those of a step show that srun started the
-    process.
+    SLURM sets variables also for processes that srun did not start; only processes of srun have
+    the variables of a step.
     """
     for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"):
         if environment.get(name, "").isdigit():

@@ -147,7 +147,7 @@ def info(probe, file):
     from mpilbm.parallel import launcher
     from mpilbm.preflight.machine import collect, show
 
-    together = probe and launcher.ranks() not in (None, 1)
+    together = probe and launcher.several_ranks()
     if file and not together:
         raise CommandError(
             f"--json {file}: requires a measurement; use mpirun -n 2 mpilbm info --probe"

@@ -35,7 +35,7 @@ NUMBERS = {"int": "int32", "float": "float32", "double": "float64"}
 
 
 class Backend(Parameters):
-    """Parameters of a device; `name` is the kind."""
+    """Parameters of a device; `name` is its kind."""
 
     if TYPE_CHECKING:
 
@@ -48,7 +48,10 @@ class Backend(Parameters):
         return self
 
     def room(self) -> int | None:
-        """Most bytes that a rank on this machine can have; None if unknown. Opens no device."""
+        """The most bytes of memory that a rank on this machine can have; None if unknown.
+
+        Opens no device.
+        """
         return None
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "Device":
@@ -105,11 +108,11 @@ class Device:
         raise NotImplementedError
 
     def download(self, array: Array) -> np.ndarray:
-        """A copy on the host of an array or slice, after all work enqueued before."""
+        """Wait for all enqueued work, then copy an array or slice to the host."""
         raise NotImplementedError
 
     def copy(self, target: Array, source: Array, stream: Any = None) -> None:
-        """Copy a slice in the order of a stream; without one, after the bulk stream."""
+        """Copy a slice in the order of a stream, by default of the bulk stream."""
         raise NotImplementedError
 
     def compile(self, program: Program) -> dict[str, CompiledKernel]:
@@ -129,7 +132,7 @@ class Device:
         self.share = self.memory()[0] // users if users > 1 else None
 
     def attach(self) -> None:
-        """Make it the current device of this thread, for kinds that have a current device."""
+        """Make it the current device of the calling thread, where the kind has a current device."""
 
     def watch(self, check: Callable[[], None] | None = None) -> None:
         """Call `check`, which may raise, at intervals while the host waits for a GPU."""
@@ -145,19 +148,20 @@ class Device:
         return False
 
     def recording(self, work: Callable[[], None]) -> Callable[[], None]:
-        """A function that enqueues all that `work()` enqueues; nothing runs now."""
+        """Record what `work()` enqueues without running it; return a function that enqueues it."""
         raise NotImplementedError
 
     def require(self, count: int, what: str, first: bool = False) -> None:
         """Raise CaseError unless `count` bytes for `what` fit; call it before allocating.
 
-        `first`: this rank has allocated nothing yet. Other ranks on the same device may have
-        allocated, so the limit is the rank's share of the memory that was free at first.
+        `first`: this rank has allocated nothing yet. Other ranks on the same device may have, so
+        the limit is `share` instead of a part of the memory that is free now.
         """
         free, total = self.memory()
-        even = free // self.sharing
-        most = min(free, self.share) if first and self.share is not None else even
-        if count > most:
+        limit = free // self.sharing
+        if first and self.share is not None:
+            limit = min(free, self.share)
+        if count > limit:
             shared = f", shared by {self.sharing} ranks" if self.sharing > 1 else ""
             raise CaseError(
                 f"{what} needs {gibibytes(count)}, but {self.name} has {gibibytes(free)} of "
@@ -194,7 +198,7 @@ def agreed(comm: Communicator, backend: Backend) -> Backend:
 def users(identities: list[str], rank: int) -> int:
     """How many ranks use the accelerator of this rank; 0 on a CPU, which has no identity.
 
-    The number of visible devices does not show this: a launcher may make one visible to each rank.
+    The number of visible devices is no substitute: a launcher may make one visible to each rank.
     """
     return identities.count(identities[rank]) if identities[rank] else 0
 

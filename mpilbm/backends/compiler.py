@@ -45,7 +45,7 @@ def valid_name(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A command that accepts the options of cc, and its version."""
+    """A compiler: a command that accepts the options of cc, and its version."""
 
     command: tuple[str, ...]
     version: str
@@ -68,10 +68,10 @@ class Compiler:
                 done = self._run(FLAGS, source, target)
             if done.returncode == 0:
                 return cache.put("so", key, target.read_bytes())
-            words = done.stderr.replace(str(source), "kernels.c").splitlines()
+            lines = done.stderr.replace(str(source), "kernels.c").splitlines()
         kept = cache.put("c", key, text.encode()).resolve()
         lead = f"{shlex.join(self.command)} could not compile the kernels (text: {kept}):"
-        raise MpilbmError([lead, *words[:12], _fix(done.returncode)])
+        raise MpilbmError([lead, *lines[:12], _fix(done.returncode)])
 
     def _run(
         self, flags: tuple[str, ...], source: Path, target: Path
@@ -104,10 +104,10 @@ def _fix(code: int) -> str:
 
 
 def find(name: str | None = None) -> Compiler:
-    """The compiler of this name, else the first of $CC, cc, gcc, clang and the ziglang package.
+    """The compiler `name`; by default the first of $CC, cc, gcc, clang and the ziglang package.
 
-    Compilers that the user has not named are used only if a test compiles. Raises CaseError if
-    there is none, with the reasons why the compilers found cannot be used.
+    A compiler that the user has not named is used only if it compiles a test. Raises CaseError if
+    there is none, with the reason why each compiler that was found cannot be used.
     """
     chosen = os.environ.get("CC", "")
     refused = []

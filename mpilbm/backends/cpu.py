@@ -80,8 +80,8 @@ class Event:
 class Stream:
     """A queue whose work runs when it is flushed or when an event in it is awaited.
 
-    A step of the solver, which is written for GPUs, therefore overlaps on a CPU, too: while MPI
-    transfers the edge planes, `flush` of the bulk stream computes.
+    So a time step, which is written for the streams of a GPU, also overlaps communication with
+    computing on a CPU: `flush` of the bulk stream computes while MPI transfers the edge planes.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class CpuKernel:
 
 
 class CpuLaunch:
-    """A kernel with its arguments; keeps their arrays alive."""
+    """A kernel with its arguments; it and its calls in a queue keep their arrays alive."""
 
     def __init__(self, function: Any, kernel: Kernel, values: list[Any]):
         self._function, self._kernel, self._values = function, kernel, values
@@ -150,8 +150,9 @@ class CpuLaunch:
 
 
 def _as_ctypes(value: Any) -> Any:
+    """The argument of a ctypes function; a pointer refers to its array and so keeps it alive."""
     if isinstance(value, np.ndarray):
-        return ctypes.c_void_p(value.ctypes.data)
+        return value.ctypes.data_as(ctypes.c_void_p)
     return np.ctypeslib.as_ctypes_type(value.dtype)(value.item())
 
 
@@ -206,12 +207,12 @@ class CpuDevice(Device):
         return copy
 
     def download(self, array: Array) -> np.ndarray:
-        """A copy of an array or slice, after all work enqueued before."""
+        """Run all enqueued work, then copy an array or slice."""
         self.synchronize()
         return array.copy()
 
     def copy(self, target: Array, source: Array, stream: Stream | None = None) -> None:
-        """Copy a slice in the order of a stream; without one, now, after the bulk stream."""
+        """Copy a slice in the order of a stream; by default run the bulk stream, then copy now."""
         check_copy(target, source)
         if stream is not None:
             stream.submit(lambda: np.copyto(target, source))

@@ -40,7 +40,7 @@ class Cuda(Backend):
     def room(self) -> int | None:
         """The memory of the largest GPU of this machine; None if the driver does not report it."""
         found = nvidia.driver()
-        return found.memory or None if found else None
+        return found.memory if found else None
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CudaDevice":
         """Device number `local_rank` modulo their count, unless one is given; raises CaseError."""
@@ -107,7 +107,7 @@ class CudaEvent:
 
 
 class CudaStream:
-    """A CUDA stream that does not wait for the default one."""
+    """A CUDA stream that does not wait for the default stream."""
 
     def __init__(self, cupy: Any, priority: int, waiting: Waiting):
         self._cupy, self.wait_for = cupy, waiting
@@ -130,7 +130,7 @@ class CudaStream:
 
 
 class CudaDevice(Device):
-    """A GPU with its three streams; becomes the current device of this process."""
+    """A GPU with its three streams; becomes the current device of the calling thread."""
 
     kind, records = "cuda", True
 
@@ -221,7 +221,7 @@ class CudaDevice(Device):
         return copy
 
     def download(self, array: Array) -> np.ndarray:
-        """A copy on the host of an array or slice, after all work enqueued before."""
+        """Wait for all enqueued work, then copy an array or slice to the host."""
         self.synchronize()
         return array.get(stream=self._streams["bulk"].cupy)
 

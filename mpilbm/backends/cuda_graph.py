@@ -10,10 +10,12 @@ USE_NODE_PRIORITY = 8  # CUgraphInstantiate_flags: kernels keep the priority of 
 
 
 class CudaGraph:
-    """What `work()` enqueues in the stream `queue` and in streams that wait for it; call it to run.
+    """A graph of all that `work()` enqueues; a call launches the graph.
 
-    Kernels keep the priority of their stream, so that edge planes and messages do not wait for the
-    bulk planes. CuPy's own graphs lose priorities. `runtime` is cupy.cuda.runtime.
+    `queue`: the stream in which `work()` begins, and into which all other streams join again. The
+    graph holds addresses only: its owner keeps the arrays alive. Kernels keep the priority of their
+    stream, so that edge planes and messages do not wait for the bulk planes; CuPy's own graphs lose
+    priorities. `runtime` is cupy.cuda.runtime.
     [CUDA driver API, Graph Management]
     """
 
@@ -30,7 +32,7 @@ class CudaGraph:
             runtime.graphDestroy(captured)
 
     def __call__(self) -> None:
-        """Enqueue all of it, after the work in the stream."""
+        """Enqueue the graph, after the work that is in the stream `queue`."""
         self._runtime.graphLaunch(self._graph, self._queue)
 
     def __del__(self) -> None:

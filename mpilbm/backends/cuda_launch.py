@@ -16,12 +16,12 @@ GRID_LIMIT = 65535  # blocks along the second and third axis of a grid
 
 @dataclass(frozen=True)
 class Block:
-    """Threads of a block of a kernel over cells; its text allows 256."""
+    """The number of threads of a block, for a kernel over cells; the kernel text allows 256."""
 
     threads: int
 
 
-BLOCKS = (Block(256), Block(128), Block(64))  # the first if none is measured
+BLOCKS = (Block(256), Block(128), Block(64))  # the first is used where none is measured
 
 
 def block_shape(nx: int, rows: int, threads: int = 256) -> tuple[int, int, int]:

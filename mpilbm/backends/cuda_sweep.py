@@ -15,8 +15,8 @@ from mpilbm.errors import MpilbmError
 from mpilbm.links import box_walls
 from mpilbm.links.box_walls import BoxWalls
 
-LEAST_CAPABILITY = 80  # asynchronous copies to shared memory
-L2_PROMOTION = 0  # of the data that the copies read: none
+LEAST_CAPABILITY = 80  # compute capability 8.0: asynchronous copies to shared memory
+L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
 DATA_TYPES = {"float16": 6, "float32": 7, "float64": 8}  # CUtensorMapDataType
 
 
@@ -152,9 +152,10 @@ class SweepLaunch:
 
 
 def tensor_map(arguments: Mapping[str, Any], storage: str, width: int, needs: Needs) -> np.ndarray:
-    """128 bytes that describe boxes for the copy engine (x: width, row: 1, all values of a cell).
+    """A CUtensorMap, uint8 (128,): how the copy engine finds boxes of (width, 1, values) numbers.
 
-    The tensor is (x, row, slot of a plane), padding and ghost planes included.
+    The axes of the tensor are x, row, and the slots of all planes, with padding and ghost planes.
+    [CUDA driver API, Tensor Map Object Management]
     """
     f, plane = arguments["f_in"], int(arguments["f_plane"])
     size = np.dtype(storage).itemsize

@@ -1,8 +1,8 @@
-"""What other layers use of a device: arrays, streams, events, compiled kernels and launches."""
+"""The interface of devices to other layers: arrays, streams, events, kernels and launches."""
 
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-# A 1-D array in the device's memory: of NumPy on a CPU, of CuPy on a GPU, which has no types.
+# A 1-D array in the device's memory, of NumPy or of CuPy. CuPy has no type annotations.
 Array: TypeAlias = Any
 
 

@@ -1,11 +1,11 @@
-"""Main memory that this process may still allocate, in bytes: of the machine or of its job."""
+"""Main memory that this process may still allocate, in bytes, limited by the machine or the job."""
 
 import os
 from pathlib import Path
 
 
 def least() -> tuple[int, int]:
-    """(available, total) of the machine or the job, whichever has less available."""
+    """(available, total) of the machine or of its job, whichever has less available."""
     return min([of_machine(), *of_groups()])
 
 

@@ -14,13 +14,13 @@ NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 class Driver:
     """An NVIDIA driver: number of devices, supported CUDA version (major), why it cannot be used.
 
-    memory: bytes of the largest of these devices, 0 if unknown.
+    memory: bytes of the largest of these devices; None if the driver does not report it.
     """
 
     devices: int = 0
     cuda: int = 0
     problem: str = ""
-    memory: int = 0
+    memory: int | None = None
 
 
 def driver() -> Driver | None:
@@ -42,14 +42,14 @@ def driver() -> Driver | None:
     return Driver(count.value, version.value // 1000, memory=_largest(library, count.value))
 
 
-def _largest(library: ctypes.CDLL, devices: int) -> int:
-    """Bytes of the memory of the largest device."""
-    device, found, most = ctypes.c_int(), ctypes.c_size_t(), 0
+def _largest(library: ctypes.CDLL, devices: int) -> int | None:
+    """Bytes of the memory of the largest device; None if the driver reports none."""
+    device, size, sizes = ctypes.c_int(), ctypes.c_size_t(), []
     for index in range(devices):
         library.cuDeviceGet(ctypes.byref(device), index)
-        if library.cuDeviceTotalMem_v2(ctypes.byref(found), device) == 0:
-            most = max(most, found.value)
-    return most
+        if library.cuDeviceTotalMem_v2(ctypes.byref(size), device) == 0:
+            sizes.append(size.value)
+    return max(sizes, default=None)
 
 
 def install(cuda: int) -> str:

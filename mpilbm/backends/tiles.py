@@ -6,16 +6,18 @@ import numpy as np
 
 from mpilbm.codegen.program import Program
 
-TENSOR_MAPS = 90  # the least compute capability with tensor maps
-LEAST_PLANES = 8  # of a block, which also reads the planes before its first
+TENSOR_MAPS = 90  # compute capability 9.0, the first with tensor maps
+LEAST_PLANES = 8  # planes of a block, which also reads planes before its first
 
 
 @dataclass(frozen=True)
 class Tile:
-    """tx * ty cells, `cells` of them per thread; `stages` planes are loaded ahead.
+    """A tile of tx * ty cells, of which each thread updates `cells`.
 
-    `blocks` per multiprocessor, each of which processes so many `planes`; `bulk`: tensor maps copy
-    its rows, which needs compute capability 9.0, else its threads copy them.
+    stages   planes that are loaded ahead
+    blocks   blocks per multiprocessor
+    planes   planes that a block processes
+    bulk     rows are copied by tensor maps, from compute capability 9.0; else by the threads
     """
 
     tx: int
@@ -45,7 +47,7 @@ class Tile:
         return replace(self, planes=min(self.planes, -(-planes // max(1, wanted))))
 
 
-# The first that fits is used if none is measured.
+# The first that fits is used where none is measured.
 CANDIDATES = (
     Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
     Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
@@ -71,7 +73,7 @@ def candidates(capability: int) -> list[Tile]:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a sweep's text says of itself: stored values, deposits, rows around a tile; bytes."""
+    """Sizes of a sweep: those of SweepSizes, and the bytes of a stored and of a computed number."""
 
     values: int
     deposits: int
@@ -89,16 +91,16 @@ class Needs:
         return cls(sweep.values, sweep.deposits, sweep.reach, stored, computed)
 
     def box(self, tile: Tile) -> int:
-        """Values of a row of a tile in shared memory."""
+        """Numbers in a row of a tile in shared memory, with those on both sides of the tile."""
         return tile.tx + 2 * (32 // self.stored)
 
     @property
     def side(self) -> int:
-        """Values of a row beyond a periodic face."""
+        """Numbers that are copied from beyond a periodic face, in a row."""
         return 16 // self.stored
 
     def shared_bytes(self, tile: Tile) -> int:
-        """Stages and deposits of a block."""
+        """Bytes of shared memory of a block, for its stages and deposits."""
         rows = tile.ty + 2 * self.reach
         line, side = (
             -(-self.values * n * self.stored // 128) * 128 for n in (self.box(tile), self.side)
@@ -109,9 +111,9 @@ class Needs:
         )
 
     def fits(self, tile: Tile, limit: int, nx: int, row_stride: int, rows: int) -> bool:
-        """Whether it can run: threads enough, its rows within the tensor, and its shared memory.
+        """Whether a tile can run: its threads, rows and shared memory are within the limits.
 
-        `limit`: bytes that a multiprocessor has of it.
+        `limit`: bytes of shared memory of a multiprocessor.
         """
         threads, lines = tile.tx // tile.cells * tile.ty, tile.ty + 2 * self.reach
         halo = 2 * tile.tx // tile.cells * self.reach

@@ -22,11 +22,11 @@ def fastest(
     shapes: Sequence[Shape],
     bind: Callable[[Shape], Runner],
 ) -> Shape:
-    """The fastest of some shapes (frozen dataclasses) for a kernel of this text.
+    """The fastest of some launch shapes (frozen dataclasses) for the kernel with this text.
 
-    `box`: planes, rows and cells a row; `bind(shape)` makes a launch over planes. The trials
-    may overwrite the arrays, because shapes are chosen before the initial state is set. The shape
-    does not change a bit of the result, so ranks may choose different shapes.
+    `box`: planes, rows and cells in a row; `bind(shape)` makes a launch over planes. The trials
+    overwrite the arrays of the launches; therefore shapes are chosen before the initial state is
+    set. The result is the same with all shapes, bit for bit, so ranks may choose different shapes.
     """
     planes, rows, nx = box
     if planes * rows * nx < SMALL or len(shapes) == 1:

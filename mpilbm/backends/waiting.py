@@ -12,8 +12,8 @@ PAUSE = 50e-6  # seconds between two polls after that
 class Waiting:
     """Called with an event or a stream of CuPy: an object with `done` and `synchronize()`.
 
-    Without a `check` the driver waits. With one the host polls, lets its other threads run, and
-    calls `check` at intervals, which raises if the point cannot be reached any more.
+    Without a `check` the driver waits. With a `check` the host polls, lets its other threads run,
+    and at intervals calls `check`, which raises if the point can no longer be reached.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,10 @@
-"""Code generation: symbolic models and layouts to one kernel text, which the user's cache keeps.
+"""Code generation: from symbolic models and layouts to one kernel text, kept in the user's cache.
 
-The text contains no size and no number of a case, so a case with another viscosity, size or
-velocity finds its kernels in the cache, without importing SymPy. Imports only `physics`, `layouts`,
-`links` and lower layers. Newcomers rarely change this folder: a new model in `physics` or layout in
-`layouts` needs no change here. A new diagnostic field is a method of `diagnostics.Diagnostics`.
+The text contains neither sizes nor numbers of a case. A case that differs in viscosity, size or
+velocity therefore finds its kernels in the cache, without importing SymPy. Imports only `physics`,
+`layouts`, `links` and lower layers. Newcomers rarely change this folder: a new model in `physics`
+or a new layout in `layouts` needs no change here. A new diagnostic field is a method of
+`diagnostics.Diagnostics`.
 """
 
 import hashlib
@@ -71,13 +72,13 @@ def averaged(case) -> bool:
 
 
 def start(fluid) -> dict:
-    """Which kernels of the initial state are needed: with stresses; with a prescribed velocity."""
+    """The options of FluidKernels for the initial state: given stresses, a prescribed velocity."""
     initial = fluid.initial
     return {"stressed": initial.non_equilibrium, "held": initial.iterate > 0}
 
 
 def boundaries(case) -> list:
-    """One boundary of each structure in a case: faces first, in the order of the file."""
+    """One boundary for each structure in a case: faces first, in the order of the file."""
     found: dict[str, object] = {}
     faces = one_face_each(case.boundaries)
     for boundary in (*faces, *(body.boundary for body in case.bodies)):
@@ -96,13 +97,16 @@ def boundary_structures(case) -> list[dict]:
 
 
 def wall_effects(case) -> list[str]:
-    """What some walls do that affects boundaries next to them: "move" (half-way), "slip"."""
+    """The properties of walls that kernels of other boundaries in the same cells must include.
+
+    "move": some half-way wall moves; "slip": some wall mirrors populations.
+    """
     walls = (*case.boundaries, *(body.boundary for body in case.bodies))
-    does = {
-        "move": [wall.wall_velocity is not None for wall in walls],
-        "slip": [wall.mirrors for wall in walls],
+    effects = {
+        "move": any(wall.wall_velocity is not None for wall in walls),
+        "slip": any(wall.mirrors for wall in walls),
     }
-    return [name for name, found in does.items() if any(found)]
+    return [name for name, present in effects.items() if present]
 
 
 def list_name(case, boundary) -> str:
@@ -156,7 +160,7 @@ def build(case) -> Program:
 
 
 def _build_coupled(case) -> Program:
-    """`build` for coupled fluids; names of the kernels of a fluid end in its number."""
+    """As `build`, for coupled fluids; names of kernels of a single fluid end in its number."""
     from mpilbm.codegen.coupled.kernels import CoupledKernels
     from mpilbm.codegen.statistics import sample_columns, sample_rows
 
@@ -215,7 +219,7 @@ def _head(case) -> str:
     return head + ("#define INTRINSICS\n" if precision.intrinsics else "")
 
 
-SCALE = 2**15  # factor of 16-bit values: with it small deviations use the whole range of a half
+SCALE = 2**15  # factor of 16-bit values: small deviations then use the whole range of a half
 
 
 def _prelude() -> str:

@@ -1,4 +1,4 @@
-"""What `Boundary.incoming` can use: values of a listed cell, and of the cells inwards of it."""
+"""The values that `Boundary.incoming` can use: of a listed cell and of the cells inwards of it."""
 
 from functools import cached_property
 
@@ -18,7 +18,7 @@ HALF = Rational(1, 2)
 
 
 def staged(i: int) -> str:
-    """C text: place of direction i in the staging array, after those of the links before it."""
+    """C text of the place of direction i in the staging array; links of an entry are in order."""
     return f"staged + POPCOUNT(links & {(1 << i) - 1}u)"
 
 
@@ -31,7 +31,7 @@ def mirror_of(kernel, fluid: FluidKernels, i: int, slipped: str) -> tuple:
 
 
 class CellView:
-    """Values of a cell of a list's kernel; each is read when it is used."""
+    """The values of a cell in the kernel of a list; only values that are used are read."""
 
     def __init__(self, kernel, fluid: FluidKernels, parity: int, beside):
         self._kernel, self._fluid, self._parity, self._beside = kernel, fluid, parity, beside
@@ -44,10 +44,10 @@ class CellView:
 
     @cached_property
     def arrives(self) -> list:
-        """The arriving populations: those that stream in or come from a mirror image.
+        """The arriving populations: each streams in, or comes from a mirror image.
 
-        Along another missing link the outgoing one of the opposite direction, plus the motion of a
-        half-way wall there.
+        Along a missing link without a mirror image it is the outgoing population of the opposite
+        direction, plus the contribution of a moving half-way wall.
         """
         f = self._fluid.incoming(self._kernel, self._parity, "f", "streams")
         self._kernel.per_entry("blocked", "uint32*")
@@ -95,7 +95,7 @@ class BoundaryCell(CellView):
         self.values = dict(zip(boundary.values(), given_here, strict=True))
 
     def _number(self, name: str):
-        """A given number, from its column."""
+        """The symbol of a given number, which is read from its column."""
         column = f"value[entry] * {len(self._columns)} + {self._columns.index(name)}"
         return self._kernel.load(name, f"(real)values[{column}]")
 
@@ -113,7 +113,7 @@ class BoundaryCell(CellView):
 
     @cached_property
     def meeting(self):
-        """1 in cells where several boundaries set values, else 0."""
+        """1 if several boundaries set values in the cell, else 0."""
         self._kernel.per_entry("blocked", "uint32*")
         return self._kernel.load("meeting", f"(real)(blocked[{OWN}] & 1)")
 
@@ -140,13 +140,13 @@ class BoundaryCell(CellView):
         return f
 
     def owns(self, i: int, yes, no):
-        """One of two values: whether the link along c_i is missing and the entry's own."""
+        """`yes` if the link along c_i is missing and the entry owns it, else `no`."""
         self._kernel.per_entry("blocked", "uint32*")
         own = self._kernel.load(f"own_{i}", f"(real)((links & blocked[{OWN}]) >> {i} & 1)")
         return Piecewise((yes, own > 0), (no, True))
 
     def u_behind(self, i: int) -> list:
-        """u of the outgoing populations of x + c_i; zeros where the link is not the entry's own."""
+        """u of the outgoing populations of x + c_i; zeros if the entry does not own the link."""
         kernel, D = self._kernel, self.lattice.D
         kernel.per_entry("near_start", "int64*")
         kernel.argument("near", "real*")
@@ -170,8 +170,8 @@ class BoundaryCell(CellView):
     def streams(self, offset, j: int):
         """The population that streams along c_j to x + offset, also beyond a face.
 
-        For the exchange between slabs it counts as one that streams into the cell: it crosses the
-        same planes.
+        The access is recorded as that of a population that streams into x: both cross the same
+        planes, so the halo exchange is the same.
         """
         steps = self.lattice.offset_of(offset)
         end = "_to_" + "".join("mop"[1 + step] for step in steps)
@@ -192,7 +192,7 @@ class BoundaryCell(CellView):
         return f
 
     def mirrored(self, i: int, offset, j: int):
-        """As `streams`; in layouts that list cells, from the place in the list."""
+        """As `streams`; in layouts that list cells, with a place from an array of the list."""
         kernel, fluid, parity = self._kernel, self._fluid, self._parity
         if not fluid.layout.listed:
             return self.streams(offset, j)
@@ -224,7 +224,7 @@ class BoundaryCell(CellView):
         }
 
     def inward(self, k: int) -> CellView:
-        """The k-th cell inwards along the normal; the nearest before it where it is no fluid."""
+        """The k-th cell inwards along the normal; if it is not fluid, the nearest one before it."""
         declared = self._boundary.capabilities.inward
         if not 0 < k <= declared:
             raise ValueError(
@@ -241,7 +241,7 @@ class BoundaryCell(CellView):
         return self._fluid.model.collision.feq(self.lattice, density, rho, u)
 
     def stored(self, rho):
-        """The stored density of a rho."""
+        """The stored density that represents rho."""
         if not self._fluid.model.offset:
             return rho
         return 0 if rho == 1 else self._kernel.let("stored", rho - 1)
@@ -272,7 +272,7 @@ class BoundaryCell(CellView):
         return self._fluid.model.rest(density)
 
     def below(self, a, b, yes, no):
-        """One of two values: whether a < b."""
+        """`yes` if a < b, else `no`."""
         return Piecewise((yes, a < sympify(b)), (no, True))
 
     def let(self, name: str, expression):

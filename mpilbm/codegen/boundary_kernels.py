@@ -1,6 +1,7 @@
-"""Kernels over boundary entries: they stage the incoming populations, then write all of them.
+"""Kernels over boundary entries, which compute and write the incoming populations.
 
-Or, where no two entries share a place, they write them directly.
+The populations are staged in an array and then written by another kernel or, where no other entry
+accesses their places, written directly.
 """
 
 from collections import Counter
@@ -21,7 +22,7 @@ LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "in
 
 
 def stage_kernel(fluid: FluidKernels, boundary, name, parity: int, beside=()) -> "EntryText":
-    """Compute the incoming populations of a list into the staging array; see wall_effects."""
+    """Compute the incoming populations of a list into the staging array; `beside`: wall_effects."""
     kernel = EntryText(name, f"{boundary.name}: {type(boundary).__doc__}", fluid, parity)
     array, store = ("store*", "STORE_HERE") if fluid.layout.populations else ("real*", "STORE_REAL")
     kernel.argument("staging", array)
@@ -144,11 +145,11 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
 
 
 def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) -> KernelText:
-    """For each staged link f_i + f_opp and f_opp - f_i, f_opp outgoing and f_i incoming.
+    """f_opp + f_i - 2 feq_i and f_opp - f_i for each staged link, f_opp outgoing and f_i incoming.
 
-    Minus their values at rest, feq(rho = 1, u = 0): gauge pressure. With `whole` some staged
-    populations replace arriving ones g_i (with `slip` maybe from a mirror image): f_i - g_i and
-    g_i - f_i.
+    feq_i is the equilibrium at rest (rho = 1, u = 0): forces then use the gauge pressure. With
+    `whole` some staged populations f_i replace arriving populations g_i (with `slip` possibly from
+    a mirror image); for these the two values are f_i - g_i and g_i - f_i.
     """
     model, lattice = fluid.model, fluid.lattice
     text = "f_opp_out + f_i_in - 2 feq_i(1, 0), f_opp_out - f_i_in"
@@ -189,7 +190,7 @@ def _listed(i: int) -> str:
 
 
 class EntryText(KernelText):
-    """A kernel over entries; it computes `incoming` of a direction only if its link is listed."""
+    """A kernel over entries; `incoming` of a direction is computed only if its link is listed."""
 
     def __init__(
         self, role: str, equations: str, fluid: FluidKernels, parity: int,
@@ -210,12 +211,12 @@ class EntryText(KernelText):
             self.argument(argument, type)
 
     def unstaged(self) -> None:
-        """For entries without places in the staging array."""
+        """Remove the places in the staging array, for entries that are written directly."""
         self.links = "const uint32 links = missing[entry];"
         del self.arguments["start"]
 
     def enter_all(self, lowest: int, value: str) -> None:
-        """Read what all entries of a cell have staged: arrives_i of directions from `lowest` on."""
+        """Read what all entries of a cell have staged into arrives_i, i >= `lowest`."""
         self.argument("head", "int32*")
         self.argument("following", "int32*")
         self.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")

@@ -1,4 +1,4 @@
-"""Common subexpressions, chosen such that products stay next to the sums they are added to."""
+"""Common subexpressions, chosen such that a GPU can fuse products with the sums that add them."""
 
 from sympy import Mul, cse, numbered_symbols
 

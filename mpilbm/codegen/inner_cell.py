@@ -9,8 +9,8 @@ OWN = "own"  # the position of the entry in the arrays of its own list
 class InwardText:
     """The kernel of a boundary list with the k-th cell inwards along the normal as its cell.
 
-    Values have the suffix `_in1` or `_in2`. Accesses are recorded at the cell of the entry: both
-    cells belong to the same slab, so the same planes are exchanged for them.
+    Names of values end in `_in1` or `_in2`. Accesses are recorded as those of the entry's own cell:
+    both cells belong to the same slab, so the halo exchange is the same.
     """
 
     def __init__(self, kernel, k: int):

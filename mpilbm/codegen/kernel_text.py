@@ -137,14 +137,14 @@ class KernelText:
         return value
 
     def _new(self, name: str):
-        """The symbol of a name that no other value of this kernel has; else ValueError."""
+        """The symbol of a new name; ValueError if the kernel already has a value of this name."""
         value = symbol(name)
         if value in self.loads or value in self.definitions or name in self.arguments:
             raise ValueError(f"kernel {self.name}: two values are called '{name}'")
         return value
 
     def let(self, name: str, expression):
-        """Define a named value, so that the text reads like the paper; returns its symbol."""
+        """Define a value with the name that it has in the literature; returns its symbol."""
         value = self._new(name)
         self.definitions[value] = sympify(expression)
         return value
@@ -161,8 +161,8 @@ class KernelText:
     def send(self, pointer: str, type: str, grid: Grid, slot: int, expression) -> None:
         """Store a value of the cell in an array that this kernel does not read.
 
-        A CPU collects such stores of a row and writes them past its caches, which would otherwise
-        first read the memory that is overwritten.
+        A CPU collects these values of a row and writes them with stores that bypass the caches: a
+        cached store would first read the memory that it overwrites.
         """
         address = self.address(grid, slot, (0, 0, 0))
         self.argument(pointer, f"{type}*")
@@ -174,8 +174,8 @@ class KernelText:
     def do(self, text: str, *expressions, writes: str = "") -> None:
         """Add a statement; {0}, {1}, … in its text are replaced by the expressions.
 
-        `writes`: the array that it writes. Such statements come after all others, since in-place
-        layouts must read all values of a cell before they write any of them.
+        `writes`: the array that the statement writes. Statements that write come after all others,
+        because in-place layouts must read all values of a cell before they write any of them.
         """
         self.statements.append(Statement(text, tuple(map(sympify, expressions)), writes))
         if writes:
@@ -272,7 +272,7 @@ class KernelText:
         return f"#ifndef __CUDACC__\n{head}\n{{\n{lines}}}\n#endif\n"
 
     def driver(self, names: str) -> str:
-        """The prelude's loop over everything that the kernel covers."""
+        """The call of the prelude's loop over all cells (or rows, entries, …) of the kernel."""
         functions = ", ".join(f"{self.name}_{part}" for part in self.parts)
         if self.sent:
             functions += f", {self.name}_send, {len(self.sent)}"
@@ -329,14 +329,14 @@ class RowSums(KernelText):
         return super()._declare(name, written or name == "sums")
 
     def driver(self, names):
-        """As for cells, with the number of columns and a bit mask of the maxima."""
+        """The loop over rows, with the number of columns and a bit mask of the maxima."""
         return f"FOR_{self.over.upper()}({self.name}_at, {self.columns}, {self.maxima}, {names})"
 
 
 def entry_place(over: str, cell: CellNames, packed: str) -> str:
-    """C text that computes the position of a packed cell index: of cells, or of nodes.
+    """C text that unpacks a cell index into plane, row and x, or into plane and node.
 
-    `packed` is the C text of the index.
+    `over`: "cells" or "nodes"; `packed`: the C text of the index.
     """
     if over == "nodes":
         return (

@@ -117,9 +117,9 @@ class Model:
     def initial(self, kernel, density, u, stress=None, rates=None) -> list:
         """Outgoing populations of a cell at rho and u in equilibrium: feq_i + F_i / 2.
 
-        With the force outside the collision feq_i + F_i, at the velocity of the collision. With
-        `stress`, the second moments sum_i c_i c_i (f_i - feq_i) of a flow, the result of a
-        collision at these `rates` of feq_i - F_i / 2 + w_i Q_i : stress / (2 cs4).
+        If the force acts outside the collision: feq_i + F_i, at the velocity of the collision.
+        `stress`: the second moments sum_i c_i c_i (f_i - feq_i) of a flow. With these the result is
+        that of a collision, at these `rates`, of feq_i - F_i / 2 + w_i Q_i : stress / (2 cs4).
         """
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)
         u = self._colliding(kernel, rho, u, F)
@@ -136,7 +136,7 @@ class Model:
         return _sum(feq, [F_i / 2 for F_i in source] if self.half else source)
 
     def _colliding(self, kernel, rho, u, F) -> list:
-        """The velocity of the collision, of a fluid that moves at u."""
+        """The velocity at which a fluid of velocity u collides."""
         if self.half or self.forcing is None:
             return u
         push = self.collision.velocity(F, rho)
@@ -146,10 +146,10 @@ class Model:
     def hold(self, kernel, f, u, rate, rates: dict) -> list:
         """A collision at a prescribed velocity u: j* = j + rate (rho u - j), all else unchanged.
 
-        The density then becomes that of the pressure which belongs to u, and the stresses those of
-        u. The populations collide with w_i c_i.(rho u - j) / cs2 added, of which the part 1 - rate
-        is subtracted again; only the density is conserved. [Mei et al. 2006, Comput. Fluids 35,
-        855]
+        Repeated steps relax the pressure and the stresses to those of the flow u. The term
+        w_i c_i.(rho u - j) / cs2 is added to the populations before the collision, and the part
+        1 - rate of it is subtracted afterwards; only the density is conserved.
+        [Mei et al. 2006, Comput. Fluids 35, 855]
         """
         density = kernel.let("density", sum(f))
         rho, F = kernel.let("rho", self.rest(density)), self.force(kernel)

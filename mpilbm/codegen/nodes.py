@@ -5,9 +5,10 @@ from mpilbm.layouts import HERE
 
 
 class NodeText(KernelText):
-    """A step of the nodes; a CPU gathers the values of neighbours into lines and scatters them.
+    """A step of the nodes.
 
-    The computation in between then uses whole vectors. A GPU reads and writes directly.
+    A CPU gathers the values of neighbours into line buffers and scatters results from them, so that
+    the computation in between uses whole vectors. A GPU reads and writes directly.
     """
 
     line_parameters = "NODE_LINE_PARAMETERS"
@@ -15,10 +16,10 @@ class NodeText(KernelText):
     def __init__(self, role: str, equations: str, unit: int, parity: int):
         super().__init__(role, "nodes", equations, unit, parity=parity, phase="collide")
         self.fetched: list[str] = []  # C statements that fill line 0, 1, …
-        self.scattered: list[str] = []  # and that scatter them
+        self.scattered: list[str] = []  # C statements that scatter line 0, 1, …
 
     def read(self, name, pointer, type, grid, slot, offset, cell=None):
-        """Load a value; through a line if it belongs to a neighbour."""
+        """Load a value; if it belongs to a neighbour, from a line buffer."""
         value = super().read(name, pointer, type, grid, slot, offset, cell)
         if offset != HERE:
             line = len(self.fetched)
@@ -30,7 +31,7 @@ class NodeText(KernelText):
         return value
 
     def write(self, pointer, type, grid, slot, offset, expression):
-        """Store a value; through a line if it belongs to a neighbour."""
+        """Store a value; if it belongs to a neighbour, in a line buffer."""
         super().write(pointer, type, grid, slot, offset, expression)
         if offset != HERE:
             line, (_, expressions, _) = len(self.scattered), self.statements.pop()
@@ -62,7 +63,7 @@ class NodeText(KernelText):
         return f"#ifndef __CUDACC__\n{''.join(texts)}#endif\n"
 
     def driver(self, names):
-        """A loop over lines of nodes, if there are any."""
+        """The loop over nodes, in lines if there are line buffers."""
         name, lines = self.name, self.lines()
         if not lines:
             return super().driver(names)

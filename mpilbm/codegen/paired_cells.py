@@ -5,15 +5,15 @@ from mpilbm.layouts.grid import CELL, CellNames, Grid
 
 
 class PairText(KernelText):
-    """A kernel that only reads and writes places of one field, each value once.
+    """A kernel over cells that reads and writes places of one field, each value once.
 
-    A GPU thread updates the cells x and x + 1, x even. Rows start at multiples of many values, so
-    the two values of a place are one access, unless the place is next to the cell along x. This
-    halves the number of addresses and reduces that of accesses; with 16-bit storage they limit a
-    kernel with one cell per thread. The equations are in one function for both cells, so their
-    results are those of single cells in every bit. In staggered rows, neighbours along x have the
-    number of the cell itself in every other row, and there they are one access, too; all threads of
-    a warp take the same branch.
+    A GPU thread updates the cells x and x + 1, x even. Rows are aligned, so one access loads the
+    same value of both cells, unless it belongs to a neighbour along x. This halves the number of
+    addresses and reduces the number of accesses, which limit the speed of a kernel with one cell
+    per thread and 16-bit storage. Both cells use one function with the equations, so their results
+    are bit for bit those of a kernel with one cell per thread. In every other staggered row,
+    neighbours along x have the same x as the cell, and one access loads their values, too; all
+    threads of a warp take the same branch.
     """
 
     parts = ("at", "pair")
@@ -23,7 +23,7 @@ class PairText(KernelText):
         self.grid = grid
 
     def functions(self, declared):
-        """The equations from array to array, and the function for two cells."""
+        """Also the functions of the equations, from array to array, and of the pair of cells."""
         reals = [name for name in self._sorted() if self.arguments[name] == "real"]
         numbers = "".join(f", real {name}" for name in (*reals, *self.coordinates))
         values = f"{self.name}_values(const real* RESTRICT arrives, real* RESTRICT leaves{numbers})"

@@ -10,15 +10,15 @@ class AsStored(Function):
 
 
 class AsStoredOwn(Function):
-    """AsStored of a multiple of 1 / unit."""
+    """As AsStored, for a value that is a multiple of 1 / unit."""
 
 
 class KernelPrinter(C99CodePrinter):
     """Numbers in the precision of the kernel, small integer powers as products.
 
-    `R(a.0 / b.0)` is a fraction in type `real`, evaluated by the compiler. Where a product is
-    added, MAD(a, b, c) = c + a*b or NMAD(a, b, c) = c - a*b states what a GPU may round once.
-    Otherwise the compiler would decide, and could round the same sum differently in another kernel.
+    `R(a.0 / b.0)` is a fraction in type `real`, evaluated by the compiler. A product that is added
+    is printed as MAD(a, b, c) = c + a*b or NMAD(a, b, c) = c - a*b, which a GPU may round once. If
+    the compiler chose the products to fuse, it could round the same sum differently in two kernels.
     DIVIDE, QUOTIENT and LOG2_1P are the operations that `[precision] intrinsics` makes faster.
     """
 

@@ -36,7 +36,7 @@ class Kernel:
 
     over    what it loops over: "cells", "pairs", "rows", "columns", "entries" (of a boundary list),
             "nodes" or "node_rows"
-    parity  the parity of the time steps that it serves; None if it serves all
+    parity  the parity of the time steps in which it is used; None for all time steps
     fluid   number of the coupled fluid that it belongs to; None if it belongs to none or all
     phase   "boundary": supplies incoming populations, with the values of time t; "collide":
             computes a step, with the values of time t + 1; "other": initial state, diagnostics
@@ -54,7 +54,12 @@ class Kernel:
 
 @dataclass(frozen=True)
 class SweepSizes:
-    """Sizes of the moment sweep: stored values per cell, deposits, and rows around a tile."""
+    """Sizes of the moment sweep.
+
+    values    stored values of a cell
+    deposits  populations of a cell that move within planes, through shared memory
+    reach     rows on each side of a tile that it reads
+    """
 
     values: int
     deposits: int

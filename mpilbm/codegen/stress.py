@@ -9,8 +9,8 @@ def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
     """rho - 1 and the stresses xx, xy, … of each listed cell, with the staged incoming populations.
 
     sigma_ab = -sum_i c_a c_b (g_i - feq_i(rho, u)), g_i = (f_out_i + f_in_i) / 2, with rho and u of
-    g. g includes half of the change of the moments in a collision. At any relaxation rates it
-    therefore has the momentum flux of the fluid, and half of the force.
+    g. The mean g includes half of the change of the moments in a collision. Therefore its second
+    moments are the momentum flux of the fluid at any relaxation rates, with half of the force.
     """
     model, lattice = fluid.model, fluid.lattice
     text = "rho - 1, -sum c_a c_b (g - feq), g = (f_out + f_in) / 2"

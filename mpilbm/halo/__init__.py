@@ -30,12 +30,12 @@ class Exchange:
     bulk stream  | bulk kernel ................................|  | next lists, bulk kernel …
     ```
 
-    From `ready` until `arrived` nobody writes what is sent or accesses what is received. The
-    exchange decides who waits for these two events: the host, where MPI is called, or streams
-    alone, so that the host may be steps ahead of the device.
+    Between `ready` and `arrived` no kernel writes the planes that are sent or accesses the ghost
+    planes that are received. Each kind of exchange decides who waits for these two events: the
+    host, where it calls MPI, or streams alone; then the host may be steps ahead of the device.
     """
 
-    in_streams = False  # whether streams alone do all of it, so that it can be recorded
+    in_streams = False  # whether it needs no work of the host, so that it can be recorded
     waited = 0.0  # seconds that the host has waited, in total
 
     def start(self, ready: Event | None = None) -> None:

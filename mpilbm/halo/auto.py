@@ -16,11 +16,11 @@ from mpilbm.registry import register
 class Auto(Halo):
     """`cuda_ipc` on one node; else `direct` where MPI accepts the memory; else `staged`.
 
-    MPILBM_GPU_MPI=0 or 1 sets whether MPI accepts GPU memory. On CPUs it is `direct`.
+    MPILBM_GPU_MPI=0 or 1 sets whether MPI accepts GPU memory. On CPUs the choice is `direct`.
     """
 
     def resolve(self, comm: Communicator, device: Device) -> tuple[Halo, str]:
-        """The choice and its reason, the same on all ranks. Collective."""
+        """The selected way and the reason, the same on all ranks. Collective."""
         if comm.size == 1:
             return Direct(), "one rank"
         if device.kind == "cpu":

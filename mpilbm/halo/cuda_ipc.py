@@ -42,7 +42,7 @@ class CudaIpc(Halo):
             exchanger = IpcExchanger(slab, comm, device, trial, TrialExchange)
             with exchanger:
                 arrived = comm.allgather(arrives(exchanger))
-        except CaseError:  # on all ranks, before anything was written: 'auto' goes on without it
+        except CaseError:  # on all ranks, before anything was written: 'auto' then tries MPI
             trial.close()
             raise
         if not all(arrived):
@@ -57,9 +57,9 @@ class CudaIpc(Halo):
 class TrialExchange(IpcExchange):
     """Sets and awaits no flags, so that no kernel waits for bytes that do not arrive."""
 
-    def found(self, shown: Sequence[dict]) -> tuple[np.ndarray, np.ndarray]:
-        """The same pieces, no flags."""
-        sides, pieces = super().found(shown)
+    def tables(self, exports: Sequence[dict]) -> tuple[np.ndarray, np.ndarray]:
+        """The tables of IpcExchange with the addresses of all flags set to null."""
+        sides, pieces = super().tables(exports)
         return np.zeros_like(sides), pieces
 
 
@@ -73,7 +73,7 @@ def arrives(exchanger: IpcExchanger) -> bool:
         tuple(Transfer(side, 0, TRIAL * place(side), TRIAL) for side in (1, -1))
         for place in (lambda side: 1, lambda side: 1 + side)
     )
-    exchanger.prepare(Plan(sends, receives), [array]).start()  # connects all ranks first
+    exchanger.prepare(Plan(sends, receives), [array]).start()  # connects the ranks, then writes
     device.synchronize()
     exchanger.peers.comm.Barrier()
     below, _, above = device.download(array).reshape(3, TRIAL)

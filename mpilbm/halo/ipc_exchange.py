@@ -21,7 +21,7 @@ from mpilbm.parallel.slabs import Slab
 
 
 class Peers:
-    """This rank's GPU and those of the neighbouring ranks, shared by all exchanges.
+    """What the exchanges of a rank share: its GPU, the memory of its neighbours, and the kernel.
 
     `prepared`: exchanges that `connect` has not connected yet.
     """
@@ -46,12 +46,12 @@ class Peers:
         self.device.watch(self.check)
         new = list(self.prepared)
         self.prepared.clear()
-        shown = self.comm.allgather(together(self.comm, lambda: [each.shown() for each in new]))
-        together(self.comm, _connect, new, zip(*shown, strict=True))
+        exports = self.comm.allgather(together(self.comm, lambda: [each.exports() for each in new]))
+        together(self.comm, _connect, new, zip(*exports, strict=True))
 
 
-def _connect(exchanges: "list[IpcExchange]", shown: Iterable[Sequence[dict]]) -> None:
-    for each, of_all_ranks in zip(exchanges, shown, strict=True):
+def _connect(exchanges: "list[IpcExchange]", exports: Iterable[Sequence[dict]]) -> None:
+    for each, of_all_ranks in zip(exchanges, exports, strict=True):
         each.connect(of_all_ranks)
 
 
@@ -76,7 +76,7 @@ class IpcExchange(Exchange):
         return self._launch is not None
 
     def start(self, ready: Event | None = None) -> None:
-        """Enqueue the kernel; before the first time collective, and the host waits."""
+        """Enqueue the kernel. The first call is collective, and the host waits for the others."""
         if self._launch is None:
             self._peers.connect()
         assert self._launch is not None
@@ -89,32 +89,35 @@ class IpcExchange(Exchange):
         return self._stream.record()
 
     def free(self) -> None:
-        """Forget the arrays, if the exchange was never connected."""
+        """Remove the exchange, and so its arrays, from those that wait for `connect`."""
         if self in self._peers.prepared:
             self._peers.prepared.remove(self)
 
-    def connect(self, shown: Sequence[dict]) -> None:
-        """Find the neighbours' planes in what all ranks show."""
-        self._launch = self._peers.kernel.bind(self._flags, *self.found(shown))
+    def connect(self, exports: Sequence[dict]) -> None:
+        """Bind the kernel to the neighbours' planes; `exports`: those of all ranks."""
+        self._launch = self._peers.kernel.bind(self._flags, *self.tables(exports))
 
-    def shown(self) -> dict:
-        """The flags and the arrays that neighbours write, and where in these their pieces go."""
-        messages, show = incoming(self._plan, self._peers.slab), self._peers.windows.show
-        arrays = {number: show(self._arrays[number]) for number in {m.array for m in messages}}
+    def exports(self) -> dict:
+        """IPC handles of the flags and arrays that neighbours write, and where their pieces go.
+
+        places: by (sender, tag) the number of the array, the first byte and the number of bytes.
+        """
+        messages, export = incoming(self._plan, self._peers.slab), self._peers.windows.export
+        arrays = {number: export(self._arrays[number]) for number in {m.array for m in messages}}
         places = {}
         for message in messages:
             size = self._arrays[message.array].itemsize
             begin, end = (size * k for k in (message.elements.start, message.elements.stop))
             places[message.peer, message.tag] = message.array, begin, end - begin
-        return {"flags": show(self._flags), "arrays": arrays, "places": places}
+        return {"flags": export(self._flags), "arrays": arrays, "places": places}
 
-    def found(self, shown: Sequence[dict]) -> tuple[np.ndarray, np.ndarray]:
+    def tables(self, exports: Sequence[dict]) -> tuple[np.ndarray, np.ndarray]:
         """The kernel's tables: addresses (2 sides, 4), and (pieces, 3: from, to, bytes)."""
         slab, windows = self._peers.slab, self._peers.windows
         goes, comes = outgoing(self._plan, slab), incoming(self._plan, slab)
         sides, own = np.zeros((2, 4), np.uint64), windows.address(self._flags)
         for side, peer in ((LOWER, slab.lower), (UPPER, slab.upper)):
-            theirs = 0 if peer is None else windows.look(peer, shown[peer]["flags"])
+            theirs = 0 if peer is None else windows.open(peer, exports[peer]["flags"])
             sides[side, 2:] = [own + flag_place(line, side) for line in (FREE, ARRIVED)]
             if any(_side(m, +1) == side for m in comes):
                 sides[side, 0] = theirs + flag_place(FREE, 1 - side)
@@ -122,11 +125,11 @@ class IpcExchange(Exchange):
                 sides[side, 1] = theirs + flag_place(ARRIVED, 1 - side)
         pieces = np.zeros((len(goes), 3), np.uint64)
         for row, message in zip(pieces, goes, strict=True):
-            there, piece = shown[message.peer], message.of(self._arrays)
+            there, piece = exports[message.peer], message.of(self._arrays)
             array, begin, count = there["places"][slab.rank, message.tag]
             if count != piece.nbytes:
                 raise RuntimeError(f"{piece.nbytes} bytes for a place of {count}: plans differ")
-            to = windows.look(message.peer, there["arrays"][array]) + begin
+            to = windows.open(message.peer, there["arrays"][array]) + begin
             row[:] = windows.address(piece), to, count
         return sides, pieces
 
@@ -158,7 +161,7 @@ class IpcExchanger(Exchanger):
         trace: TracebackType | None,
     ) -> None:
         peers = self.peers
-        if kind is None:  # nobody frees memory that a neighbour may still write to, or has open
+        if kind is None:  # memory is freed after all ranks have stopped writing and closed it
             peers.device.synchronize()
             peers.comm.Barrier()
             peers.windows.close()

@@ -12,11 +12,11 @@ exchange                 | set: my ghosts are free ---> |
 bulk      | bulk kernel ...............................................|
 ```
 
-The flag 'free' is needed: a neighbour that is ahead by a step has received what this GPU sent in
-the step before, so this GPU's edge planes were computed; but boundary lists, sums and outputs may
-still read the ghost planes, in the bulk stream or between two steps. These reads have ended at
-`ready`, and only this flag reports that to the neighbour. A neighbour's flags and planes are never
-more than one exchange ahead: the next ones follow this GPU's next 'free'.
+The flag 'free' is needed: a neighbour may be one step ahead, because it has received all planes
+that this GPU sent in the previous step. Boundary lists, sums and outputs of this GPU may then still
+read its ghost planes, in the bulk stream or between two steps. These reads have ended at `ready`,
+and only the flag 'free' reports this to the neighbour. A neighbour is never more than one exchange
+ahead: it waits for this GPU's next 'free' before it writes again.
 
 A flag is a counter of exchanges in the memory of the GPU that awaits it. The number of the exchange
 is kept on the device, so that each launch is the same and can be recorded in a CUDA graph.
@@ -48,7 +48,7 @@ FLAG_BYTES, LINE = 8, 16  # bytes of a flag; flags of a line of memory, one of w
 # Lines: number of the exchange and blocks done; then by side, the flags that neighbours set.
 FREE, ARRIVED, LINES = 1, 3, 5
 LOWER, UPPER = 0, 1
-MISSING = ("did not take", "did not send")  # by failure: its flag FREE, its flag ARRIVED
+MISSING = ("did not take", "did not send")  # the neighbour's flag FREE or ARRIVED was not set
 
 TEXT = r"""
 typedef unsigned long long word;
@@ -175,8 +175,8 @@ exchange(word* own, const Side* sides, const Piece* pieces, word count, word* fa
 class ExchangeKernel:
     """The compiled kernel.
 
-    `failure`: two numbers in host memory that the kernel reads and writes: 1 + 2 * (index of
-    MISSING) + side after a wait of PATIENCE seconds, else 0; and whether the waits shall end.
+    `failure`: two numbers in host memory. The kernel sets the first to 1 + 2 * (index of MISSING) +
+    side after a wait of PATIENCE seconds; the host sets the second to 1 to end all waits.
     """
 
     def __init__(self, device: CudaDevice):
@@ -188,7 +188,7 @@ class ExchangeKernel:
         return self.device.allocate(LINES * LINE, np.uint64)
 
     def bind(self, flags: Array, sides: np.ndarray, pieces: np.ndarray) -> Callable[..., None]:
-        """What enqueues the kernel in a stream.
+        """A function of a stream that enqueues the kernel in it.
 
         `sides`: addresses (2 sides, 4), see `struct Side`; `pieces`: (pieces, 3: from, to, bytes).
         """
@@ -217,7 +217,7 @@ class ExchangeKernel:
 
     @property
     def failed(self) -> tuple[int, str] | None:
-        """The side of the neighbour that a kernel gave up, and what the neighbour did not do."""
+        """The side of the neighbour for which a kernel waited too long, and one of MISSING."""
         if not self.failure[0]:
             return None
         missing, side = divmod(int(self.failure[0]) - 1, 2)
@@ -225,7 +225,7 @@ class ExchangeKernel:
 
 
 def parts(pieces: np.ndarray) -> np.ndarray:
-    """Pieces (from, to, bytes) cut into what the threads of a block load at once."""
+    """Pieces (from, to, bytes) cut into parts of at most the bytes that a block loads at once."""
     most = THREADS * THREAD_BYTES
     found = [np.zeros((0, 3), np.uint64)]
     for there, to, size in pieces:

@@ -26,11 +26,11 @@ class Windows:
         """The address of an array of this rank."""
         return array.data.ptr
 
-    def show(self, array: Any) -> tuple[bytes, int]:
-        """The argument of `look` on another rank: a handle of the allocation, the array's offset.
+    def export(self, array: Any) -> tuple[bytes, int]:
+        """(IPC handle, offset of the array), with which another rank calls `open`.
 
-        A handle is of a whole allocation of cudaMalloc, of which the array may be a part. Raises
-        CaseError if the driver returns an error.
+        The handle refers to a whole allocation of cudaMalloc, of which the array may be a part.
+        Raises CaseError if the driver returns an error.
         """
         base, size = ctypes.c_uint64(), ctypes.c_size_t()
         place = ctypes.c_uint64(array.data.ptr)
@@ -46,9 +46,9 @@ class Windows:
             refuse(f"cannot share memory with other ranks ({error}); {WAYS}")
         return handle, array.data.ptr - base.value
 
-    def look(self, rank: int, shown: tuple[bytes, int]) -> int:
+    def open(self, rank: int, exported: tuple[bytes, int]) -> int:
         """The address of another rank's array in this rank's address space."""
-        handle, offset = shown
+        handle, offset = exported
         key = rank, handle
         if key not in self._opened:
             try:

@@ -1,6 +1,6 @@
 """Several slabs in one process, without MPI: for tests, and for a single rank.
 
-Each slab runs in a thread of its own, like a rank; a message may be awaited before it is sent.
+Each slab runs in its own thread, as a rank does; a slab may wait for a message before it is sent.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from mpilbm.registry import register
 
 
 class LocalWorld:
-    """The mailboxes of all slabs; a slab waits for at most `patience` seconds."""
+    """The mailboxes of all slabs; a slab waits at most `patience` seconds for a message."""
 
     def __init__(self, ranks: int, patience: float = 60.0):
         self.ranks, self.patience = ranks, patience

@@ -44,6 +44,7 @@ class NcclExchange(Exchange):
             [(message.of(arrays), message.peer) for message in sorted(side, key=_tag)]
             for side in (outgoing(plan, slab), incoming(plan, slab))
         )
+        self._pieces = sends, receives  # kept alive: NCCL has their addresses only
         self._group = network.group(sends, receives, self._stream)
 
     def start(self, ready: Event | None = None) -> None:
@@ -68,7 +69,7 @@ class Network:
         identity = comm.bcast(nccl.get_unique_id() if comm.rank == 0 else None)
         self._nccl, self._rank = nccl, comm.rank
         self._communicator = nccl.NcclCommunicator(comm.size, identity, comm.rank)
-        atexit.register(self._communicator.abort)  # does not wait; no effect after `leave`
+        atexit.register(self._communicator.abort)  # not collective; no effect after `leave`
 
     def group(
         self, sends: Sequence[Piece], receives: Sequence[Piece], stream: CudaStream
@@ -118,7 +119,8 @@ class Network:
 class NcclExchanger(Exchanger):
     """Exchanges over one network, which is destroyed with them unless an error has occurred.
 
-    Destroying a network is collective: after an error it is left to the end of the process.
+    Destroying a network is collective. After an error the network is not destroyed; it is aborted
+    when the process ends.
     """
 
     def __init__(self, slab: Slab, comm: Communicator, device: Device, network: Network):

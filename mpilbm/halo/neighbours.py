@@ -11,7 +11,7 @@ ENDED = "ZX"  # states of a process in /proc: zombie, dead
 
 
 def start_time(process: int) -> str:
-    """When a process of this node started, in clock ticks from boot; "" if it has ended."""
+    """The start time of a process of this node, in clock ticks from boot; "" if it has ended."""
     try:
         text = Path(f"/proc/{process}/stat").read_text()
     except OSError:
@@ -42,7 +42,7 @@ class Neighbours:
             if start_time(process) != started:
                 raise MpilbmError(
                     f"rank {self.rank}: process {process} of rank {peer} has ended, and its planes "
-                    "will not come; see what that rank and the system's log report (a process that "
-                    "needs too much memory is killed); --restart auto continues from the last "
+                    "will not arrive; see what that rank and the system's log report (a process "
+                    "that needs too much memory is killed); --restart auto continues from the last "
                     "checkpoint"
                 )

@@ -1,7 +1,7 @@
 """The messages between neighbouring slabs as data: pieces of arrays.
 
-A piece is contiguous, `array[start : start + count]` in elements, because the populations that
-leave a slab through a face are adjacent in a plane. Neighbour +1 is the slab above, -1 below.
+A piece is the contiguous slice `array[start : start + count]`: the populations that leave a slab
+through a face are adjacent in a plane. Neighbour +1 is the slab above, -1 the slab below.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,9 +10,9 @@ from typing import Any
 
 from mpilbm.parallel.slabs import Slab
 
-# A message of more than 2^31 bytes is beyond the `int` count of MPI 3.
+# Elements of at most 8 bytes: a message stays below the 2^31 bytes that an `int` of MPI 3 counts.
 LARGEST_MESSAGE = 2**27
-# MPI guarantees tags to 32767; the writers of files use the lower half.
+# MPI guarantees tags up to 32767; messages of the file writers use tags below FIRST_TAG.
 FIRST_TAG = 16384
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class StagedExchange(DirectExchange):
-    """MPI uses pinned host buffers: pieces are copied out before sending, in after receiving.
+    """MPI uses pinned host buffers: pieces are copied to the host before they are sent, and to the
+    device after they are received.
 
     ```
     edge stream  | edge kernels |ready                              arrived| next edge kernels …

@@ -22,9 +22,9 @@ _HINTS = {
 def together(comm: Communicator, action: Callable[..., T], *arguments: Any) -> T:
     """`action(*arguments)` on each rank; an error on one rank is raised on all. Collective.
 
-    If several ranks fail, the error of the lowest rank is raised. Errors of the operating system
-    become FileSystemError. Errors other than these and MpilbmError are faults of the program: they
-    are not caught here, and the launcher ends all ranks.
+    If several ranks fail, the error of the lowest rank is raised. An OSError becomes a
+    FileSystemError. Any error but these and MpilbmError is a fault of the program: it is not caught
+    here, and `ranks.abort_on_error` ends all ranks.
     """
     result, error = None, None
     try:

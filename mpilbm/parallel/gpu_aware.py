@@ -1,4 +1,4 @@
-"""Whether MPI accepts pointers to GPU memory: tested once per library, driver, node, settings."""
+"""Tests whether MPI accepts GPU memory, once for each library, driver, node and settings."""
 
 import functools
 import json
@@ -23,7 +23,7 @@ LIMIT = 60  # seconds for the probe, a cold start of CUDA included
 
 @dataclass(frozen=True)
 class Verdict:
-    """Yes, no or None (this rank does not know), and the reason."""
+    """Whether MPI accepts GPU memory, None if this rank does not know it, and the reason."""
 
     answer: bool | None
     reason: str
@@ -42,9 +42,9 @@ def forced(environment: Mapping[str, str] = os.environ) -> Verdict | None:
 
 @functools.cache
 def verdict(backend: str = "cuda") -> Verdict:
-    """This node's verdict; call it before MPI starts, because the first call may start a child.
+    """The verdict for this node; call it before MPI starts: the first call may start a child.
 
-    Only the first rank of a node makes the test; the others return None.
+    Only the first rank of a node makes the test; on the others the answer is None.
     """
     setting = forced()
     MPI = launcher.library()
@@ -72,7 +72,7 @@ def verdict(backend: str = "cuda") -> Verdict:
 
 
 def run_probe(backend: str, limit: int = LIMIT) -> tuple[str, str]:
-    """Output of the probe with two ranks, or with one if no launcher starts, and how it ended."""
+    """Run the probe with two ranks, or with one if mpirun cannot start; (output, how it ended)."""
     child = processes.module("mpilbm.parallel.gpu_probe", backend, str(limit))
     mpirun = processes.locate("mpirun", os.path.dirname(sys.executable))
     for command in ([mpirun, "-n", "2", *child] if mpirun else None, child):
@@ -84,7 +84,7 @@ def run_probe(backend: str, limit: int = LIMIT) -> tuple[str, str]:
 
 
 def _run(command: list[str], limit: int) -> tuple[str, str]:
-    """Standard output of a command and how it ended; its ranks have a time limit of their own."""
+    """Run a command; (its standard output, how it ended). The ranks also limit their own time."""
     with subprocess.Popen(
         command,
         env=processes.environment(launcher.without_launcher()),

@@ -1,4 +1,4 @@
-"""Tests whether MPI accepts device memory; run as a child, because MPI may crash if it does not.
+"""Tests whether MPI accepts device memory, in a child process: MPI may crash if it does not.
 
     mpirun -n 2 python -m mpilbm.parallel.gpu_probe cuda 60
 
@@ -37,7 +37,7 @@ def pattern(size: int, seed: int) -> np.ndarray:
 
 
 def values_arrive(comm: Any, device: Any) -> bool:
-    """Send device memory to the other rank (or to this one), receive the same size, compare."""
+    """Send device memory to the other rank (or to this one), receive as much, and compare."""
     right = True
     other = (comm.rank + 1) % comm.size
     for size in SIZES:

@@ -18,11 +18,15 @@ LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_
                "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID")  # fmt: skip
 
 
-def ranks(environment: Mapping[str, str] = os.environ) -> int | None:
-    """How many ranks the launcher started: 0 if unknown, None if there is no launcher.
+# Variables of launchers that do not report the number of ranks.
+SILENT = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
 
-    SLURM also sets its variables in an allocation; only those of a step show that srun started the
-    process.
+
+def ranks(environment: Mapping[str, str] = os.environ) -> int | None:
+    """How many ranks the launcher started; None without a launcher, or if it does not report it.
+
+    SLURM sets variables also for processes that srun did not start; only processes of srun have
+    the variables of a step.
     """
     for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"):
         if environment.get(name, "").isdigit():
@@ -31,8 +35,13 @@ def ranks(environment: Mapping[str, str] = os.environ) -> int | None:
         tasks = environment.get("SLURM_STEP_NUM_TASKS", environment.get("SLURM_NTASKS", ""))
         if tasks.isdigit():
             return int(tasks)
-    silent = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
-    return 0 if any(name in environment for name in silent) else None
+    return None
+
+
+def several_ranks(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a launcher started several ranks, or a number that it does not report."""
+    number = ranks(environment)
+    return any(name in environment for name in SILENT) if number is None else number > 1
 
 
 def local_rank(environment: Mapping[str, str] = os.environ) -> int:

@@ -18,9 +18,9 @@ from mpilbm.system import terminal
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
-# Seconds that a failed rank waits for the others to fail too, before it aborts them.
+# Seconds that a failed rank waits for the others to fail, too, before it aborts them.
 PATIENCE = 1.0
-# Seconds for the launcher to forward the output, which it may drop after a rank has aborted.
+# Seconds before an abort, in which the launcher forwards output that it would otherwise drop.
 GRACE = 0.5
 
 
@@ -67,12 +67,12 @@ class Serial:
 def world() -> "Comm | Serial":
     """COMM_WORLD, initialising MPI; Serial if there is neither a launcher nor an MPI library.
 
-    With several ranks and a GPU it first tests whether MPI accepts GPU memory, which is impossible
-    after MPI has started. Raises CommandError if launcher and library belong to different MPIs.
+    With several ranks and a GPU it first tests whether MPI accepts GPU memory: the test must run
+    before MPI starts. Raises CommandError if launcher and library belong to different MPIs.
     """
-    ranks = launcher.ranks()
+    ranks, several = launcher.ranks(), launcher.several_ranks()
     MPI = launcher.library()
-    if MPI is None and ranks not in (None, 1):
+    if MPI is None and several:
         raise CommandError(
             f"a launcher started {ranks or 'several'} ranks, but mpi4py finds no MPI library; "
             "pip install mpich mpi4py, or on a cluster load its MPI and pip install mpi4py"
@@ -81,26 +81,26 @@ def world() -> "Comm | Serial":
         return Serial()
     if launcher.belongs_to_another_mpi(MPI):
         raise _two_mpis(ranks, MPI)
-    if ranks not in (None, 1):
+    if several:
         gpu_aware.verdict()
     if not MPI.Is_initialized():
         MPI.Init_thread(MPI.THREAD_FUNNELED)  # threads write files; the main one alone uses MPI
-    if ranks not in (None, 0, 1) and MPI.COMM_WORLD.size == 1:
+    if ranks is not None and ranks > 1 and MPI.COMM_WORLD.size == 1:
         raise _two_mpis(ranks, MPI)
     return MPI.COMM_WORLD
 
 
 def _two_mpis(ranks: int | None, MPI: Any) -> CommandError:
     return CommandError(
-        f"the launcher started {ranks} ranks, but each finds itself alone: launcher and library "
-        f"({launcher.library_name(MPI)}) belong to two MPIs; use the mpirun of that library "
-        f"(perhaps in {Path(sys.executable).parent}), or name the launcher's own library by "
-        "MPI4PY_LIBMPI=/path/to/libmpi.so"
+        f"the launcher started {ranks or 'several'} ranks, but each finds itself alone: launcher "
+        f"and library ({launcher.library_name(MPI)}) belong to two MPIs; use the mpirun of that "
+        f"library (perhaps in {Path(sys.executable).parent}), or name the launcher's own library "
+        "by MPI4PY_LIBMPI=/path/to/libmpi.so"
     )
 
 
 def local_rank(comm: Any) -> tuple[int, int]:
-    """This rank's number among the ranks of its node, and their number."""
+    """The number of this rank among the ranks of its node, and how many these are."""
     if comm.size == 1:
         return 0, 1
     from mpi4py import MPI
@@ -115,9 +115,10 @@ def local_rank(comm: Any) -> tuple[int, int]:
 def abort_on_error(comm: "Comm | Serial | None" = None) -> Iterator[Any]:
     """`with abort_on_error() as comm:` ends all ranks when one fails; by default those of world().
 
-    If all ranks fail, they end normally, else they are aborted after a second. An error that all
-    raise is printed once; else each rank prints its own with its number: errors of the user as
-    messages, others as tracebacks. SystemExit replaces the error. With one rank errors propagate.
+    If all ranks fail within PATIENCE, they end without an abort; else a failed rank aborts them. An
+    error that all ranks raise is printed once; else each failed rank prints its own error with its
+    number: an MpilbmError as a message, any other one as a traceback. SystemExit replaces the error
+    then. With a single rank errors propagate.
     """
     comm = world() if comm is None else comm
     if isinstance(comm, Serial) or comm.size == 1:
@@ -146,7 +147,7 @@ def abort_on_error(comm: "Comm | Serial | None" = None) -> Iterator[Any]:
 
 
 def _code_and_text(error: BaseException) -> tuple[int, str]:
-    """The exit code of the process, and the text to print before."""
+    """The exit code of the process, and the text to print before it ends."""
     if isinstance(error, SystemExit):
         code = error.code or 0
         return (code, "") if isinstance(code, int) else (1, str(code))

@@ -89,10 +89,12 @@ def split(
 
 
 def _cheapest_cuts(before: np.ndarray, needs: list[int]) -> list[int]:
-    """Where slabs begin and end; `before`: the costs of all planes before each plane, and of all.
+    """The planes at which slabs begin, and the end of the last slab.
+
+    before: int (planes + 1,), the sum of the costs of all planes before each one, and of all.
 
     Bisection finds the least cost that no slab needs to exceed. Of the cuts with this cost the ones
-    nearest to equal shares are returned: with equal costs the equal cuts.
+    nearest to equal shares are returned; with equal costs these are the equal cuts.
     """
     planes, ranks = len(before) - 1, len(needs)
     low, high = 0, int(before[-1])

@@ -1,10 +1,11 @@
-"""The boundary lists of a slab: all entries of a step are computed, then all are taken in.
+"""The boundary lists of a slab: kernels that compute and write the incoming populations.
 
-No entry sees what another one writes, so the result depends neither on their order nor on the
-layout. Incoming populations are written to the places from which the step reads them: directly
-where no other entry could see it (see links/direct_writes.py; not in layouts with tables of
-neighbours), else after all have been staged. Where the layout stores moments, the listed cells are
-computed a second time, right after the planes in which they lie.
+No entry reads what another entry of the same step writes, so the result depends neither on the
+order of entries nor on the layout. Incoming populations are written to the places from which the
+step reads them. An entry writes them directly if no other entry reads or writes these places (see
+links/direct_writes.py; not in layouts with tables of neighbours); all others are staged in an
+array first and written after all entries are computed. Where the layout stores moments, the listed
+cells are computed a second time, right after the planes that contain them.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,8 +33,8 @@ from mpilbm.solver.timed_values import TimedArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Arrays = dict[str, Any]  # arrays and numbers that kernels take, by name
-INWARD = ("", "_in1", "_in2")  # ends of the names of arrays of the cells, and of those inwards
-HALF_WAY = 0.5  # links to a wall that no shape defines
+INWARD = ("", "_in1", "_in2")  # suffixes of arrays of the listed cells, and of cells inwards
+HALF_WAY = 0.5  # the distance to a half-way wall, in links
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class EntryState:
     """The values that the entries of a list keep from step to step: (entries, names) on the device.
 
     `cells`: int64 (entries,), their cells in the whole box, (plane * rows + row) * nx + x,
-    ascending, a cell's entries in the order of the file; so all slabs together hold the same as
-    one slab would.
+    ascending, the entries of a cell in the order of the file. The states of all slabs, one after
+    another, are therefore that of a single slab.
     """
 
     label: str
@@ -72,10 +73,11 @@ class NearCells:
 class BoundaryLists:
     """Entries of all boundaries of a fluid, one after another in the arrays, and their kernels.
 
-    Array `start` holds where the links of an entry begin in the staging array. Some arrays belong
-    to one list: entry k is at k - own_first there. `chained`: kernels over each listed cell once
-    find its entries, even if the step does not need that. `staged`: nothing is written directly,
-    for kernels that read what was staged.
+    Array `start` holds the place of the first link of each entry in the staging array. Arrays of a
+    single list have entry k at place k - own_first.
+
+    chained   prepare kernels over each listed cell once, even if the step needs none
+    staged    stage all incoming populations, for kernels that read the staging array
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class BoundaryLists:
         self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
         self._stores_populations = case.layout.populations
         self._first = fluid.grid.ghost
-        self._timed: list[tuple[TimedArray, float]] = []  # arrays, and how far ahead
+        self._timed: list[tuple[TimedArray, float]] = []  # (array, its time minus that of the step)
         self._launches: dict[int, list] = {}
         self._begins: dict[int, list] = {}
         self._again: dict[int, Callable] = {}
@@ -184,7 +186,7 @@ class BoundaryLists:
         return self._fluid.device.upload(self._mirrored_links.rows_of(cells))
 
     def _moving(self, motion: WallMotion) -> Arrays:
-        """The array of how walls move beside cells, one for all lists, and the rows of one list."""
+        """The array `motions`, which all lists share, and the rows of one list in it."""
         if self._motions is None:
             self._motions = self._motions_of(motion.table)
         upload = self._fluid.device.upload
@@ -201,7 +203,7 @@ class BoundaryLists:
         return array
 
     def _mirror_sources(self, mirror: MirrorSource) -> Arrays:
-        """Where in the array the mirrored populations lie, in steps of each parity."""
+        """The places of the mirrored populations in the array `f`, for steps of each parity."""
         fluid, grid = self._fluid, self._fluid.grid
         assert isinstance(grid, NodeGrid)  # the only one whose kernels take these arrays
         packed = self._packed(mirror.cells)
@@ -217,7 +219,7 @@ class BoundaryLists:
         return found
 
     def _near(self, name: str, entries: EntryList, next_cells: Ints) -> Arrays:
-        """The cells next to those of a list, along the links that cross its walls."""
+        """Set up the cells behind the links of a list that cross its walls; returns its arrays."""
         fluid, walls = self._fluid, entries.own_walls
         cells = next_cells[walls.contains(*entries.links.unpack())]
         size = (cells.size + 1) * fluid.lattice.D
@@ -273,21 +275,21 @@ class BoundaryLists:
             self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
 
     def _follow(self, array: Any, values: Callable[[float], Floats], ahead: float) -> None:
-        """Let an array hold values(t) in each step."""
+        """Update an array to values(t) in each step, with t = step + ahead."""
         if array.size:  # a list with values for each cell may have none here
             self._timed.append((TimedArray(self._fluid.device, self.stream, array, values), ahead))
 
     def _update_values(self) -> None:
-        """Update the values to the time of the incoming populations; before the beginning t = 0.
+        """Update values to the time at which the incoming populations cross the wall.
 
-        Populations cross a wall half a link outside the cell half a step before they arrive.
+        A population crosses a half-way wall half a step before it arrives. Before step 0, t = 0.
         """
         steps = self._fluid.steps
         for array, ahead in self._timed:
             array.update(steps + ahead if steps >= 0 else 0)
 
     def begin(self, key: int) -> None:
-        """Set the state of all entries before the first step, after that of the fluid."""
+        """Set the state of all entries before the first step; call it after the fluid is set."""
         for launch, begin, end in self._begins[key]:
             launch(self.stream, begin, end)
 
@@ -318,7 +320,7 @@ class BoundaryLists:
             launch(self.stream, begin, end)
 
     def followed(self, launch: Callable, key: int) -> Callable:
-        """A launch over planes, followed by that of the listed cells in the same planes."""
+        """A launch over planes that also computes the listed cells in these planes again."""
         if key not in self._again:
             return launch
         again, ends, first = self._again[key], self._plane_ends, self._first
@@ -338,11 +340,11 @@ def _arguments(near: NearCells) -> Arrays:
 
 
 def encoded_links(data: LinkData) -> Floats:
-    """The value of each link as kernels read it (`cell.link`), see LinkValue.
+    """The value of each link in the form that kernels read (`cell.link`), float64 (links + 1,).
 
     A distance is negative where the interpolation is linear instead of quadratic; mirrored axes are
-    the sum of 2^axis. One value more than links: where a direction is not listed, a kernel may read
-    the place after the last.
+    the sum of 2^axis. The additional value is never used, but a kernel may read it: for a direction
+    that is not listed it reads the place of the next link.
     """
     if data.mirrored_axes is not None:
         axes = np.exp2(np.arange(data.mirrored_axes.shape[1]))
@@ -357,6 +359,9 @@ def encoded_links(data: LinkData) -> Floats:
 
 
 def encoded_blocked(entries: EntryList) -> NDArray[np.uint32]:
-    """The blocked links as kernels read them: bit 0, along which nothing moves, says `meeting`."""
+    """The blocked links in the form that kernels read, with `meeting` in bit 0.
+
+    Bit 0 is free, because the rest population has no link.
+    """
     meeting = LinkSet.collect(len(entries.blocked), {0: entries.meeting})
     return (entries.blocked | meeting).bits

@@ -32,13 +32,14 @@ class Clock:
 class SlabContext:
     """One slab of a case on one device, shared by the parts of its solver.
 
-    It refers to none of these parts, so that the parts form no reference cycle and their arrays are
-    freed with the last reference to the solver. Nothing in it is replaced; `clock` advances.
+    The context refers to none of these parts, so the parts form no reference cycle, and their
+    arrays are freed with the last reference to the solver. No attribute is replaced; `clock`
+    advances.
 
     geometry   solid cells, and the boundary lists that the step runs
     kernels    the compiled kernels of `program`
-    tables     numbers and device arrays of the grid, by the names of kernel arguments
-    numbers    numbers of the coupling, likewise
+    tables     numbers and device arrays of the grid, by the name of the kernel argument
+    numbers    numbers of the coupling, by the name of the kernel argument
     """
 
     case: Case
@@ -105,7 +106,7 @@ class SlabContext:
         return {**box, **self.tables}
 
     def bind(self, name: str, **arguments: Any) -> Launch:
-        """A kernel with its arguments; those that it does not take are ignored."""
+        """A kernel with its arguments; arguments that it does not take are ignored."""
         wanted = {argument.name for argument in self.program.kernels[name].arguments}
         given = self.sizes() | self.forces.at(self.clock.steps) | {"first": self.grid.ghost}
         given |= self.numbers

@@ -19,7 +19,7 @@ from mpilbm.solver.populations import Populations
 
 
 class Uncoupled:
-    """A single fluid: no pass before the one in which it collides."""
+    """A single fluid, with the interface of `Coupled`: it has no fields and no further passes."""
 
     name = ""
 
@@ -40,13 +40,13 @@ class Uncoupled:
         return [f"collide_stream_{parity}"]
 
     def look(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def begin(self) -> None:
-        """Nothing: the initial fields are complete."""
+        """Do nothing: the initial state is complete."""
 
     def forget(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Coupled:
@@ -58,9 +58,9 @@ class Coupled:
             halo exchange of the planes that neighbours read, overlapped with the bulk planes
     ```
 
-    Where the fields of walls are given, `walls` follows `show` in the same pass. Where a wall has
-    the mean of the fluid beside it, it needs the neighbours' planes: then each is a pass with an
-    exchange of its own.
+    If the fields of walls are given, `walls` follows `show` in the same pass. If they are means
+    over the neighbouring fluid cells, `walls` also needs planes of the neighbouring ranks; then
+    `show` and `walls` are two passes, each with its own exchange.
     """
 
     name = "field"
@@ -93,7 +93,7 @@ class Coupled:
         return [f"show_{parity}", *self._collide_kernels(parity)]
 
     def reads_of(self, fluid: Populations, parity: int) -> list[Access]:
-        """What `show` reads of a fluid's populations in steps of this parity."""
+        """The accesses by which `show` reads a fluid's populations in steps of this parity."""
         end, name = OF.format(fluid.number), fluid.grid.name
         reads = self.context.program.kernels[f"show_{parity}"].reads
         return [Access(name, a.slot, a.offset) for a in reads if a.buffer == name + end]
@@ -103,7 +103,7 @@ class Coupled:
         return {"field": self.field, **self.grid.arguments()}
 
     def passes(self, k: int) -> list[Pass]:
-        """Those of steps t with t % period = k, before the fluids collide."""
+        """The passes of steps t with t % period = k before the fluids collide."""
         arrays = {
             f"{name}{fluid.suffix}": array
             for fluid in self.fluids
@@ -173,5 +173,5 @@ class Coupled:
         self.forget()
 
     def forget(self) -> None:
-        """Require new fields: the populations have been replaced, whatever their step."""
+        """Compute the fields again at the next `look`, because the populations were replaced."""
         self._looked = None

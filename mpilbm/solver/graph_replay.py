@@ -13,7 +13,7 @@ STEPS_AHEAD = 8  # steps after which the host waits for those that were enqueued
 class StepsAhead:
     """Limits how many steps the host is ahead of the device, so that it sees signals and errors.
 
-    A device's queue is finite, too: a host that fills it waits in the driver.
+    The queue of a device is also finite: a host that fills it waits in the driver.
     """
 
     def __init__(self, stream: Stream):
@@ -31,11 +31,12 @@ class StepsAhead:
 
 
 class Recordings:
-    """Recordings of steps that differ in nothing but the state, by the number of steps.
+    """Recordings of steps, by the number of steps.
 
     A GPU computes a step of a small box faster than the host enqueues its launches, each of which
-    takes 5 us or more; replaying 64 recorded steps takes the host hardly longer than one launch.
-    `kept` is the exchanger's dictionary of recordings.
+    takes 5 us or more; to replay 64 recorded steps takes the host about as long as one launch.
+    `kept`: the dictionary of the exchanger that holds the recordings. It belongs to one solver,
+    because a recording contains the addresses of the solver's arrays.
     """
 
     def __init__(self, device: Device, kept: dict[int, Callable[[], None]]):

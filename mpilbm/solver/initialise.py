@@ -1,9 +1,9 @@
 """The state before step 0: from the initial fields, and from steps at a fixed velocity.
 
-The density that belongs to a velocity relaxes while the velocity is held fixed: the excess leaves
-as sound, damped by the rate at which the momentum is pulled back. A rate of 2 cs k damps the
-longest wave that fits into the box critically, so that three steps for each cell of its longest
-side are enough; the last step restores the momentum completely.
+While the velocity is held fixed, the density relaxes to the one that belongs to this velocity. The
+difference travels as sound, which is damped at the rate at which the momentum is restored. A rate
+of 2 cs k damps the longest wave in the box critically: three steps for each cell of its longest
+side are then enough. The last step restores the momentum completely.
 [Mei, Luo, Lallemand & d'Humières 2006, Comput. Fluids 35, 855]
 """
 
@@ -41,7 +41,7 @@ class InitialState:
         self.held: list[Array] = []  # the velocity of each fluid, while it is held
 
     def fill(self) -> None:
-        """rho and u of the case -> outgoing populations of step -iterate - 1; not collective."""
+        """Set the outgoing populations of step -iterate - 1 from rho and u; not collective."""
         self.context.clock.steps = -self.iterate
         for each in self.state.fluids:
             if self.iterate:

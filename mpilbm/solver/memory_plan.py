@@ -17,15 +17,16 @@ from mpilbm.links.mirrors import looked_at
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 
-# cell int64, missing uint32, value int32; where its links are staged int64
+# of an entry: its cell int64, missing links uint32, row of values int32; its start in the staging
+# array int64, if its links are staged
 ENTRY_BYTES, START_BYTES = 16, 8
-# where listed cells are computed twice: cell int64, its first entry int32, the following one int32
+# of an entry whose cell is computed twice: cell int64, first entry int32, following entry int32
 AGAIN_BYTES = 16
-# outgoing and incoming populations of a body's link, in double; links of an entry that cross a wall
+# of forces on bodies: two doubles for each link, and for each entry its links that cross a wall
 LINK_BYTES, WALL_BYTES = 16, 4
-# of forces in parts, an entry: rho and at most six stresses as doubles, its place in the chain
+# of an entry, for forces in parts: rho and at most six stresses as doubles, its chain as above
 SPLIT_BYTES = 72
-# of coupled fluids, a wall cell: its place int64, owner int32; the start of its sources int64
+# of a wall cell of coupled fluids: its place int64, owner int32; the start of its sources int64
 WALL_CELL_BYTES, SOURCES_BYTES = 12, 8
 
 
@@ -58,9 +59,8 @@ def list_bytes(
 ) -> np.ndarray:
     """Bytes of a fluid's boundary lists by plane of the slab, int64 (planes,).
 
-    `staged`: see BoundaryLists.
-    All lists share one table of moving walls and one of mirrored links, which count for the first
-    plane.
+    `staged`: see BoundaryLists. All lists share one table of moving walls and one of mirrored
+    links; their bytes are added to the first plane.
     """
     found, value = np.zeros(slab.planes, np.int64), np.dtype(case.precision.compute).itemsize
     for each in split_by_writes(case, slab, lists) if case.layout.dense and not staged else lists:
@@ -129,8 +129,9 @@ def _weighed_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.nda
 def wall_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:
     """Bytes of the wall cells of coupled fluids (see wall_cells) by plane, int64 (planes,).
 
-    They lie at the other ends of all missing links; each link is a source. Only links of the slab's
-    own fluid cells are counted: it reads about as many wall cells of its neighbours as they of it.
+    Wall cells are the other ends of missing links, and each of these links is a source. Only links
+    of the slab's own fluid cells are counted: links of the neighbours' fluid cells lead to about as
+    many wall cells as the slab's own links that leave the slab.
     """
     found = np.zeros(slab.planes, np.int64)
     if not case.coupling:

@@ -28,10 +28,11 @@ class MomentumExchange:
 
         F = sum over links of -c_i (f_i_in + f_opp_out) - u_wall (f_opp_out - f_i_in)
 
-    over the step from t to t + 1; f_opp_out leaves the cell at t, f_i_in enters it. With the second
-    term F is the same in all uniformly moving frames. Where a boundary also changes populations
-    that stream in, the change counts in the same way. Populations count from their values at rest,
-    so the pressure is that above cs2 rho_0: on closed bodies this makes no difference.
+    over the step from t to t + 1, with the outgoing population f_opp_out at t and the incoming one
+    f_i_in. The second term makes F the same in all uniformly moving frames. Where a boundary also
+    changes populations that stream in, their change is part of F. The sums are of the populations
+    minus their values at rest, so the pressure is relative to cs2 rho_0: for closed bodies this
+    makes no difference.
     [Toelke & Krafczyk 2008, eqs. 10-11; Wen et al. 2014, J. Comput. Phys. 266, 161]
 
     If a case asks for the parts (`case.split`), each link represents a piece of the surface, with
@@ -46,11 +47,11 @@ class MomentumExchange:
     is an integral over the surface (method B, with links instead of elements of the shape, so that
     the pressure of both is the same). [Toelke & Krafczyk 2008, section 6.2]
 
-    A link that a mirror at a face turns towards a body counts as its mirror image, which meets the
-    body itself: so the force is that on the part of the body in the box.
+    A link that reaches a body through a mirror at a face is replaced by its mirror image, which
+    reaches the body directly: so the force is that on the part of the body in the box.
 
-    Bodies have lists of their own here, including the links that a layout does not need to list,
-    and arrays of their own for staging: the step is not affected.
+    The bodies have separate lists here, which include links that a layout need not list, with a
+    separate staging array: they do not change the step.
     """
 
     def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
@@ -84,8 +85,8 @@ class MomentumExchange:
     def _found(self, lists: Sequence[EntryList]) -> list[tuple[EntryList, Ints]]:
         """Each list with the numbers of its entries that are needed.
 
-        These are the entries of bodies; the entries of mirrors in the same cells, to know which
-        populations arrive; with `split` all others in these cells, to know all populations.
+        These are the entries of bodies; the entries of mirrors in the same cells, which determine
+        the arriving populations; and with `split` all other entries in these cells.
         """
         found = [(each, each.of_bodies(self.bodies)) for each in lists]
         cells = np.concatenate([each.cells[mine] for each, mine in found])
@@ -97,10 +98,10 @@ class MomentumExchange:
     def _links(self, lists: Sequence[EntryList]) -> LinkSet:
         """Set the data of the bodies' links on the host, in the order in which they are staged.
 
-        place: (links, D), where they leave the body, half a link from its last node, or the cell
-        where an arriving population is changed; it is continuous where a body crosses a periodic
-        face. wall: (links, D), where the body's boundary evaluates its velocity, as its kernel
-        does. Returns which links of the entries cross a wall.
+        place: (links, D), the point where each link leaves the body, half a link from its last
+        node, or the cell in which an arriving population is changed; continuous where a body
+        crosses a periodic face. wall: (links, D), the point where the kernel evaluates the wall
+        velocity. Returns the links of the entries that cross a wall.
         """
         slab, lattice, size = self.fluid.slab, self.fluid.lattice, self.fluid.case.domain.size
         cells = np.concatenate([each.cells for each in lists])
@@ -130,10 +131,10 @@ class MomentumExchange:
         return walls
 
     def sample(self) -> Floats:
-        """F (D) and torque about the origin (3, in 2D 1) in the next step.
+        """Sums over the links in each plane of the slab, float64 (planes, bodies, columns).
 
-        And, if a case asks for them, pressure (D) and stress (D). Sums over the links in each
-        plane of the slab, (planes, bodies, columns), in double.
+        The columns: F (D) and torque about the origin (3, in 2D 1) in the next step; with `split`
+        also pressure (D) and stress (D).
         """
         both, less = self._exchanged()
         force = -self.c * both[:, None]
@@ -199,7 +200,7 @@ def _bodies(entries: EntryList) -> Ints:
 
 
 def _to_the_wall(entries: EntryList) -> Floats:
-    """How far from the cell the wall of each link of a list is, in links."""
+    """The distance from the cell to the wall along each link of a list, in links."""
     if entries.per_link and entries.per_link.distance is not None:
         return entries.per_link.distance
     at = 0.5 if entries.boundary.wall_at == "half" else 0.0

@@ -25,10 +25,10 @@ class Pass:
     exchange                      start |========== arrival() =======|arrived|
     ```
 
-    The edge planes are as many planes as the neighbour's ghost layer holds. Edge and bulk planes
-    run the same kernel. No cell accesses what another cell of the same pass writes, so their order
-    does not change a bit of the result. Work enqueued later in the bulk stream runs after the whole
-    pass; edge planes run after the work in the bulk stream at that time.
+    There are as many edge planes at a face as the neighbour's ghost layer has planes. Edge and bulk
+    planes run the same kernel. No cell accesses values that another cell writes in the same pass,
+    so the result does not depend on their order. Edge planes run after all work that is in the bulk
+    stream when the pass is enqueued; work enqueued in the bulk stream later runs after the pass.
     """
 
     def __init__(self, context: SlabContext, grid: AnyGrid, launch: Runner, exchange: Exchange):
@@ -92,8 +92,8 @@ def collide_stream(
 ) -> Pass:
     """The pass of a fluid in all steps t with t % period = k, with the exchange before step k + 1.
 
-    `reads`: what kernels of all fluids read of this fluid's populations in step k + 1; `fields`:
-    the arguments by which the kernel reads the fields of a coupling.
+    `reads`: the accesses by which the coupling reads this fluid's populations in step k + 1;
+    `fields`: the arguments by which the kernel reads the fields of the coupling.
     """
     parities, buffers = fluid.layout.parities, fluid.layout.buffers
     name, following = (f"collide_stream_{t % parities}" for t in (k, k + 1))
@@ -106,7 +106,7 @@ def collide_stream(
 
 
 class StepWork:
-    """The work of all steps t with t % period = k: boundary lists, then one pass after another."""
+    """The work of all steps t with t % period = k: the boundary lists, then each pass in turn."""
 
     def __init__(
         self, context: SlabContext, k: int, lists: list[BoundaryLists], passes: list[Pass]

@@ -69,7 +69,7 @@ class Populations:
         return {"f": source, "f_in": source, "f_out": target}
 
     def list_reads(self, parity: int) -> list[Access]:
-        """What the boundary kernels of this parity read of the populations."""
+        """The accesses by which boundary kernels of this parity read."""
         kernels = self.program.kernels.values()
         lists = [k for k in kernels if k.over == "entries" and k.parity == parity]
         return [access for kernel in lists for access in kernel.reads]
@@ -91,7 +91,8 @@ class Populations:
     def read_state(self, begin: int, end: int) -> np.ndarray:
         """The outgoing populations of planes begin..end, (end - begin, Q, rows, nx).
 
-        In the order of the lattice; where the layout stores moments, these in their order.
+        The populations are in the order of the lattice. Where the layout stores moments, the result
+        contains these instead.
         """
         shape = (end - begin, len(self.grid.slots), self.grid.rows, self.grid.nx)
         state = self.device.allocate(int(np.prod(shape)), self.program.storage)

@@ -198,7 +198,7 @@ class Solver:
         self.settle()
 
     def fill(self) -> None:
-        """Set the populations from the initial fields; may fail on one slab alone."""
+        """Set the populations from the initial fields; not collective, may raise on one rank."""
         self.initial.fill()
 
     def settle(self) -> None:
@@ -269,7 +269,7 @@ class Solver:
         return self.diagnostics.sums()
 
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each plane the largest speed, and the number of fluid cells that are not finite."""
+        """The largest speed in each plane, and the number of fluid cells that are not finite."""
         return self.diagnostics.speeds()
 
     def solid(self, begin: int, end: int) -> np.ndarray:

@@ -14,7 +14,7 @@ BLOCK_BYTES = 2**26  # of rho and u on the device at a time
 
 
 class FlowState:
-    """What kernels over all fluids read; diagnostics and initial conditions use it."""
+    """The arrays that kernels over all fluids read, for diagnostics and initial conditions."""
 
     def __init__(
         self, context: SlabContext, fluids: list[Populations], coupled: Coupled | Uncoupled

@@ -19,11 +19,10 @@ class StepTimes:
                         |<------ edge ------->|<--- bulk --->|<-exchange-->|
     ```
 
-    `split` has the seconds of `edge`, until the edge planes are ready to be sent; of `bulk`, the
-    planes that are computed after that; of `exchange`, the part that remains once all planes are
-    computed: together the device's time for a step. `host` is the time that the host needs to
-    enqueue a step, waiting excluded; it overlaps with the device's work and costs time only where
-    it is longer.
+    `split` contains four times in seconds. `edge`: until the edge planes are ready to be sent;
+    `bulk`: from then until all planes are computed; `exchange`: the part of the exchange after
+    that. Their sum is the device's time for a step. `host`: the time that the host needs to enqueue
+    a step, without waiting; it overlaps with the device's work and matters only if it is longer.
     """
 
     def __init__(self, device: Device):

@@ -1,5 +1,7 @@
 """The cpu backend: compiling and calling kernels, order of deferred work, memory."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,16 @@ def kernels(device):
 
 def bound(device, kernels, f, factor=2.0, shift=0.0):
     return kernels["scale"].bind(f=f, factor=device.upload(np.array([factor])), nx=3, shift=shift)
+
+
+def test_work_in_a_queue_keeps_its_arrays(device, kernels):
+    f = device.upload(np.arange(15, dtype=np.float32))
+    memory, bulk = weakref.ref(f.base), device.stream("bulk")
+    bound(device, kernels, f)(bulk, 0, 5)
+    del f
+    assert memory() is not None  # the launch is gone, its work is not done
+    bulk.flush()
+    assert memory() is None
 
 
 def test_kernel_over_planes(device, kernels):

@@ -98,6 +98,20 @@ def auto():
     return registry.make("backends", "auto").resolve()
 
 
+@pytest.mark.parametrize(("sizes", "most"), [([], None), ([None], None), ([5, 9, None], 9)])
+def test_the_memory_of_the_largest_device(sizes, most):
+    def get(device, index):
+        device._obj.value = index
+
+    def total(found, device):
+        size = sizes[device.value]
+        found._obj.value = size or 0
+        return int(size is None)
+
+    library = types.SimpleNamespace(cuDeviceGet=get, cuDeviceTotalMem_v2=total)
+    assert nvidia._largest(library, len(sizes)) == most
+
+
 def test_auto_without_a_driver(monkeypatch):
     monkeypatch.setattr(nvidia, "driver", lambda: None)
     assert auto() == Cpu()

@@ -63,10 +63,10 @@ class SameMemory:
     def address(self, array):
         return array.ctypes.data
 
-    show = address
+    export = address
 
-    def look(self, rank, shown):
-        return shown
+    def open(self, rank, exported):
+        return exported
 
     def close(self):
         """Nothing was opened."""
@@ -218,8 +218,8 @@ class Elsewhere(SameMemory):
     def __init__(self):
         self.astray = np.zeros(1 << 20, np.uint8)
 
-    def look(self, rank, shown):
-        return self.astray.ctypes.data if rank == 0 else shown
+    def open(self, rank, exported):
+        return self.astray.ctypes.data if rank == 0 else exported
 
 
 @with_compiler
@@ -246,11 +246,11 @@ class Shut(SameMemory):
     def __init__(self):
         self.opened = set()
 
-    def look(self, rank, shown):
+    def open(self, rank, exported):
         if rank == 0:
             ipc_memory.refuse("cannot open memory of rank 0's GPU; so it is")
         self.opened.add(rank)
-        return shown
+        return exported
 
     def close(self):
         self.opened.clear()

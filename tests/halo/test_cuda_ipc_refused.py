@@ -117,16 +117,16 @@ def test_a_part_of_an_allocation_is_shown_by_its_offset(monkeypatch):
     runtime = Runtime()
     seen = ipc_memory.Windows(runtime)
     first, second = (
-        seen.show(SimpleNamespace(data=SimpleNamespace(ptr=ptr))) for ptr in (4096, 4608)
+        seen.export(SimpleNamespace(data=SimpleNamespace(ptr=ptr))) for ptr in (4096, 4608)
     )
-    assert seen.look(1, second) - seen.look(1, first) == 512
+    assert seen.open(1, second) - seen.open(1, first) == 512
     assert len(runtime.open) == 1
     with pytest.raises(CaseError, match=r"cannot open memory of rank 1's GPU \(cuda\w+\); contain"):
-        seen.look(1, (b"foreign", 0))
+        seen.open(1, (b"foreign", 0))
     with pytest.raises(CaseError, match=r"this rank does not see: --gpu-bind=none .*; containers"):
-        ipc_memory.Windows(runtime, {1}).look(1, (b"foreign", 0))
+        ipc_memory.Windows(runtime, {1}).open(1, (b"foreign", 0))
     for place, words in ((1, "cuMemGetAddressRange returns 1"), (2, "cudaErrorNotSupported")):
         with pytest.raises(CaseError, match=f"cannot share memory with other ranks.*{words}"):
-            seen.show(SimpleNamespace(data=SimpleNamespace(ptr=place)))
+            seen.export(SimpleNamespace(data=SimpleNamespace(ptr=place)))
     seen.close()
     assert not runtime.open

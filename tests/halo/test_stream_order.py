@@ -1,6 +1,7 @@
 """Exchanges in the order of streams: right in whatever order a device does what it may do."""
 
 import atexit
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
@@ -14,7 +15,8 @@ from support.streams import comm, flow
 
 from mpilbm.backends import waiting
 from mpilbm.errors import CaseError, MpilbmError
-from mpilbm.halo.nccl import NcclExchanger, Network
+from mpilbm.halo.nccl import NcclExchange, NcclExchanger, Network
+from mpilbm.halo.plan import Plan, Transfer
 from mpilbm.registry import make, names
 
 
@@ -126,3 +128,19 @@ def test_a_setup_without_nccl_is_refused_with_its_reason():
         make("halo", "nccl").open(slab, comm(), halo_cases.device())
     with pytest.raises(CaseError, match="one GPU per rank: ranks 0, 1 share one device"):
         make("halo", "nccl").open(slab, comm(["node GPU-1"] * 2), gpu)
+
+
+def test_an_exchange_keeps_its_arrays():
+    class Silent:
+        def group(self, sends, receives, stream):
+            return lambda: None
+
+    slab, device = halo_cases.slabs(2, True)[0], halo_cases.device()
+    array = device.allocate(64, np.float64)
+    memory = weakref.ref(array.base)
+    plan = Plan((Transfer(1, 0, 8, 4),), (Transfer(-1, 0, 0, 4),))
+    exchange = NcclExchange(slab, Silent(), device, plan, (array,))
+    del array
+    assert memory() is not None  # NCCL has only its address
+    del exchange
+    assert memory() is None

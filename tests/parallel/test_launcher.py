@@ -29,13 +29,27 @@ from mpilbm.parallel import ranks as world
             },
             1,
         ),
-        ({"PMIX_RANK": "2"}, 0),
-        ({"PALS_RANKID": "1", "PALS_LOCAL_RANKID": "1"}, 0),
+        ({"PMIX_RANK": "2"}, None),
+        ({"PALS_RANKID": "1", "PALS_LOCAL_RANKID": "1"}, None),
         ({"MV2_COMM_WORLD_SIZE": "6", "MV2_COMM_WORLD_RANK": "5"}, 6),
     ],
 )
 def test_launchers_are_distinguished(environment, ranks):
     assert launcher.ranks(environment) == ranks
+
+
+@pytest.mark.parametrize(
+    ("environment", "several"),
+    [
+        ({}, False),
+        ({"PMI_SIZE": "1", "PMI_RANK": "0"}, False),
+        ({"PMI_SIZE": "2", "PMI_RANK": "0"}, True),
+        ({"PMIX_RANK": "0"}, True),  # the number of ranks is not known
+        ({"SLURM_NTASKS": "8", "SLURM_PROCID": "0"}, False),
+    ],
+)
+def test_several_ranks(environment, several):
+    assert launcher.several_ranks(environment) == several
 
 
 @pytest.mark.parametrize(
@@ -63,7 +77,7 @@ def test_no_higher_thread_level_is_requested_than_is_used(monkeypatch):
         COMM_WORLD=SimpleNamespace(size=1), get_vendor=lambda: ("Open MPI", (5, 0, 0)),
     )  # fmt: skip
     monkeypatch.setattr(launcher, "library", lambda: MPI)
-    monkeypatch.setattr(launcher, "ranks", lambda: None)
+    monkeypatch.setattr(launcher, "ranks", lambda *_: None)
     assert world.world() is MPI.COMM_WORLD
     assert levels == ["funneled"]
 
@@ -78,9 +92,9 @@ def test_a_child_keeps_the_settings_and_loses_the_launcher():
 
 def test_launcher_without_library(monkeypatch):
     monkeypatch.setattr(launcher, "library", lambda: None)
-    monkeypatch.setattr(launcher, "ranks", lambda: None)
+    monkeypatch.setattr(launcher, "ranks", lambda *_: None)
     assert isinstance(world.world(), world.Serial)
-    monkeypatch.setattr(launcher, "ranks", lambda: 4)
+    monkeypatch.setattr(launcher, "ranks", lambda *_: 4)
     with pytest.raises(CommandError, match="started 4 ranks, but mpi4py finds no MPI library"):
         world.world()
 

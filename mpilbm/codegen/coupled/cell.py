@@ -23,7 +23,7 @@ class Acted(Model):
 
 
 class CoupledCell:
-    """See Coupling. `populations(k)` returns the Q populations of fluid k."""
+    """The values that a Coupling can use; `populations(k)` returns the Q populations of fluid k."""
 
     def __init__(self, kernels, kernel, populations):
         self.kernels, self.kernel, self.f = kernels, kernel, cache(populations)
@@ -43,7 +43,7 @@ class CoupledCell:
 
     @cache  # noqa: B019
     def density(self, k: int):
-        """The density as it is stored."""
+        """The stored density of a fluid, see Model."""
         return self.let(f"density_{k}", sum(self.f(k)))
 
     @cache  # noqa: B019
@@ -92,14 +92,14 @@ class CoupledCell:
         grid = self.kernels.grid
         slot = self.kernels.names.index(name)
         value = self.kernel.read(name + end, "field", "real", grid, slot, offset)
-        self.kernel.loads[value] = f"field[{grid.address(slot, offset)}]"  # not as it is stored
+        self.kernel.loads[value] = f"field[{grid.address(slot, offset)}]"  # not scaled
         return value
 
     def collided(self, k: int, F, u=None) -> list:
         """Outgoing populations under a force, at the velocity u or at the fluid's own.
 
-        The rest population conserves the mass: otherwise rounding in float32 removed 1e-4 of a drop
-        of G = -5 in 8000 steps, with it 1e-7.
+        The rest population is set such that the mass is conserved. Otherwise rounding in float32
+        removed 1e-4 of the mass of a drop of G = -5 in 8000 steps; with this only 1e-7.
         """
         fluid, f = self.kernels.fluids[k], self.f(k)
         model = replace(fluid.model, acting=tuple(F))

@@ -116,7 +116,7 @@ class CoupledKernels:
 
     @staticmethod
     def _with_number(kernel, populations):
-        """The same function, with reads recorded for a field with the fluid's number."""
+        """The same function; it records reads for a field whose name ends in the fluid's number."""
 
         def read(k):
             before = len(kernel.reads)
@@ -186,7 +186,7 @@ class CoupledDiagnostics(Diagnostics):
         return density, rho, u, momentum
 
     def velocity(self, parity: int):
-        """Also the mass of each fluid and, after the velocity, the order parameters."""
+        """As for one fluid, with the mass of each fluid; stores the order parameters after u."""
         kernel = super().velocity(parity)
         if self.coupling.masses(self.kernels.case):
             for mass in self.coupling.mass(self.cell):
@@ -201,7 +201,7 @@ class CoupledDiagnostics(Diagnostics):
         return kernel
 
     def enstrophy(self):
-        """Also the sums of |grad phi| of the order parameters."""
+        """As for one fluid, with the sums of |grad phi| of the order parameters phi."""
         kernel, D = super().enstrophy(), self.lattice.D
         for k in range(D, D + len(self.jumps)):
             slope = [self._slope(kernel, axis, k, "cell") for axis in range(D)]

@@ -22,9 +22,9 @@ from mpilbm.physics.lattices import Lattice
 
 
 def sweep_text(model: Model, kernel) -> str:
-    """The text. The compiler sets TX, TY, CELLS, STAGES, BLOCKS, BULK (tiles.py) and WALLS.
+    """The CUDA text; compiler options set TX, TY, CELLS, STAGES, BLOCKS, BULK (tiles.py) and WALLS.
 
-    `kernel` is the description of the generic kernel, whose arguments it has, too.
+    `kernel`: the description of the generic kernel; the sweep takes the same arguments.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
     centres, parts = cell_centres(model), Parts(model.lattice)
@@ -78,10 +78,11 @@ def _constants(parts: "Parts", kernel) -> dict:
 
 
 class Parts:
-    """Populations by the plane they move to, and the sums that each part adds to a cell.
+    """The parts of the populations, by the plane to which they move, and the sums over each part.
 
-    The sums of a cell are 1, x, y, z, xx, xy, … over its populations: each is the product of
-    components of c_i, named by the axes. The sums of a part are those of the axes within the plane.
+    A sum over the populations of a cell is named by axes, "", x, y, z, xx, xy, …: each population
+    has the product of these components of c_i as its weight. Sums over a part use the axes within
+    the plane only.
     """
 
     def __init__(self, lattice: Lattice):
@@ -142,7 +143,10 @@ def _rebuild(model: Model) -> str:
 
 
 def _deposit(parts: Parts) -> str:
-    """The outgoing populations of a thread's cells; along x only of its outermost cell."""
+    """C function: deposit the outgoing populations of a thread's cells in shared memory.
+
+    Populations that move along x only are deposited for the outermost cell alone.
+    """
     lines = []
     for i, k in parts.moving.items():
         _, row, x = parts.lattice.offset(i)
@@ -155,7 +159,7 @@ def _deposit(parts: Parts) -> str:
 
 
 def _deposit_row(model: Model, parts: Parts) -> str:
-    """Cells below (way 0) or above (1) the tile deposit the populations that move into it."""
+    """C function: cells below (way 0) or above (1) the tile deposit what moves into it."""
     lines = []
     for way, wanted in enumerate(_inwards(parts, axis=1)):
         block = population_lines(model, "values[c][{}]", wanted)
@@ -171,7 +175,7 @@ def _deposit_row(model: Model, parts: Parts) -> str:
 
 
 def _deposit_column(model: Model, parts: Parts) -> str:
-    """A cell next to the tile at its first (way 2) or last x (3) does the same."""
+    """C function: as `_deposit_row`, for a cell before (way 2) or after (3) a row of the tile."""
     lines = []
     for way, wanted in enumerate(_inwards(parts, axis=2)):
         block = population_lines(model, "LOAD_RAW(values, {} * step)", wanted)
@@ -187,7 +191,7 @@ def _inwards(parts: Parts, axis: int) -> list[list[int]]:
 
 
 def _gather(parts: Parts) -> str:
-    """The incoming populations of a thread's cells, from where they were deposited."""
+    """C function: read the incoming populations of a thread's cells from the deposits."""
     lines = []
     for i, k in parts.moving.items():
         _, row, x = parts.lattice.offset(i)
@@ -206,7 +210,7 @@ def _gather(parts: Parts) -> str:
 
 
 def _advance(parts: Parts) -> str:
-    """Sums of the next cell: populations from the plane below and from its own plane."""
+    """C function: sums of the next cell over populations from the plane below and its own plane."""
     lines = parts.add(0, "f", lambda axes: f"mid_{axes}")
     middle, rising = parts.in_plane(0), parts.in_plane(1)
     for k, axes in enumerate(parts.sums):
@@ -221,7 +225,7 @@ def _advance(parts: Parts) -> str:
 
 
 def _finish(model: Model, parts: Parts, numbers: list[str]) -> str:
-    """The last part arrives: sums to moments, collision, stored values."""
+    """C function: add the populations from the plane above, collide, and compute stored values."""
     down = parts.in_plane(-1)
     lines = parts.add(-1, "f", lambda axes: f"down_{axes}")
     for k, axes in enumerate(parts.sums):

@@ -6,15 +6,16 @@ from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.sweep.cell import chain, function
 from mpilbm.physics.lattices import Lattice
 
-# Faces of the box in the order of box_walls: where (plane, row, x) offsets come in through them.
+# Faces of the box in the order of box_walls: (axis, sign) of the offsets (plane, row, x) of the
+# populations that come in through a face.
 FACES = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
 
 
 def bounce(parts) -> str:
-    """Add the populations that half-way walls return to a cell: f_opp + 2 w_i c_i . u / cs2.
+    """C function: add the populations f_opp + 2 w_i c_i . u / cs2 that half-way walls return.
 
-    A link that crosses several walls belongs to the last of them. An outgoing population is in
-    `here`, where it was deposited, or still in f, see _gather.
+    A link that crosses several walls belongs to the last of them. An outgoing population is in the
+    deposits `here` or, if `_gather` has not replaced it, in f.
     """
     lattice = parts.lattice
     lines = ["real sums[SUMS] = {};"]
@@ -76,7 +77,7 @@ def _signed(parts, entering: list[int], axes: str) -> tuple[str, ...]:
 
 
 def clear(parts) -> str:
-    """No populations come through walls next to a cell, in any of the planes."""
+    """C function: set populations to zero that would come through walls along rows and x."""
     lines = []
     for face in range(4):
         gone = " ".join(f"f[{i}] = R(0);" for i in _entering(parts.lattice, face))

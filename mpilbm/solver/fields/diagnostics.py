@@ -40,7 +40,7 @@ class Diagnostics:
         self.forget()
 
     def forget(self) -> None:
-        """Require new values: the populations have been replaced, whatever their step."""
+        """Compute all values again when they are needed, because the populations were replaced."""
         self._velocity_step: int | None = None  # of the velocity array and of the sums
         self._sums = np.zeros((self.planes, 0))
 
@@ -95,7 +95,7 @@ class Diagnostics:
 
     @staticmethod
     def made_for(names: Iterable[str]) -> tuple[str, ...]:
-        """The names of the fields that are computed for these: rho and u are computed together."""
+        """The names of the fields that are computed for `names`: rho and u are always both."""
         names = tuple(names)
         pair = ("rho", "u") if {"rho", "u"} & set(names) else ()
         return (*pair, *(name for name in names if name not in pair))
@@ -157,7 +157,7 @@ class Diagnostics:
         return self._sums
 
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each plane the largest |u| of the finite fluid cells, and the number of the others.
+        """For each plane the largest |u| of finite fluid cells, and the number of the other ones.
 
         Collective.
         """
@@ -183,8 +183,8 @@ class Diagnostics:
         """Names and (planes, columns) in double: mass, momentum, energies, max |u|, not finite.
 
         mass = sum rho; kinetic_energy = sum rho u.u / 2; enstrophy = sum omega.omega / 2, over the
-        fluid cells, times the volume of a cell; of each of several fluids the mass; of coupled
-        ones what `interfaces` makes a length of. Collective.
+        fluid cells, times the volume of a cell. For coupled fluids also the mass of each fluid, and
+        the columns from which `interface_length` computes a length. Collective.
         """
         D, volume = self.lattice.D, self.lattice.volume
         first = self._velocity_sums()
@@ -208,7 +208,7 @@ class Diagnostics:
 
 
 def _over_rows(rows: np.ndarray, largest: list[int]) -> np.ndarray:
-    """Add the rows of one plane; the largest where the column is a maximum."""
+    """The sum over the rows of one plane, or the maximum in the columns `largest`."""
     total = rows.sum(axis=0)
     total[largest] = rows[:, largest].max(axis=0)
     return total

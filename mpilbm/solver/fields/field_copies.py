@@ -21,9 +21,9 @@ class FieldCopies:
     host          | start 0, 1, …     | computed() | next steps …
     ```
 
-    Memory is bounded: a quarter of the free memory of the device, and `host_bytes` of the host, but
-    at least two blocks of each. If all blocks are in use `start` waits for the oldest copy, and for
-    a thread to release its block.
+    The blocks take at most a quarter of the free memory of the device and `host_bytes` of the host,
+    but there are at least two of each. If all are in use, `start` waits for the oldest copy, or for
+    a thread to release a block of the host.
     """
 
     def __init__(

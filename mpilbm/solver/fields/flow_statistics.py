@@ -4,10 +4,10 @@ Sums are kept for each plane, so that the decomposition does not change a bit, a
 
     each row         where x is averaged
     each x           where x is not averaged, but the rows are
-    each cell        where neither is: K doubles and a shift a cell, as much memory as populations
+    each cell        where neither is averaged, which takes as much memory as the populations
 
-Sums of deviations from a shift, the mean of the first sample, do not lose digits to the mean flow.
-Moments of several sums are merged one after another.
+The sums are of deviations from a shift, the mean of the first sample: so the mean flow does not
+cost digits of the stresses. Moments of several sums are merged one after another.
 [Chan, Golub & LeVeque 1983, Am. Stat. 37, 242]
 """
 
@@ -38,7 +38,7 @@ class Moments(NamedTuple):
 
 
 def merged(parts: Moments, axis: int, before: Moments | None = None) -> Moments:
-    """Moments of all values along an axis of the arrays, one after another."""
+    """Moments of `before` and of all values along an axis of the arrays, merged in order."""
     for k in range(parts.n.shape[axis]):
         part = Moments(*(np.take(each, k, axis) for each in parts))
         before = part if before is None else merge(before, part)
@@ -48,7 +48,7 @@ def merged(parts: Moments, axis: int, before: Moments | None = None) -> Moments:
 
 
 def merge(a: Moments, b: Moments) -> Moments:
-    """Moments of the values of both."""
+    """Moments of the values of a and b together."""
     n = a.n + b.n
     share = b.n / np.maximum(n, 1)
     d = b.mean - a.mean
@@ -68,12 +68,12 @@ def places(rows: int, nx: int, along_x: bool, along_rows: bool) -> tuple[int, in
 
 
 def numbers(D: int) -> tuple[int, int]:
-    """How many numbers a sum has, of rho, u and products, and how many a shift."""
+    """The number of sums of a place (of rho, u and products u_a u_b), and of its shifts."""
     return 1 + D + D * (D + 1) // 2, 1 + D
 
 
 def bytes_needed(D: int, planes: int, places: int) -> int:
-    """Bytes of the sums and shifts of planes, each with so many places; the first sample twice."""
+    """Bytes of the sums and shifts of planes with so many places; the first sample needs 2 sums."""
     columns, shifts = numbers(D)
     return 8 * planes * places * (2 * columns + shifts)
 
@@ -125,7 +125,7 @@ class Statistics:
         return array[begin * count : end * count]
 
     def _part(self, array: Array, begin: int, end: int) -> np.ndarray:
-        """The same on the host, as (planes, rows or 1, 1 or nx, numbers)."""
+        """A copy of this part on the host, (planes, rows or 1, 1 or nx, numbers)."""
         found = self.device.download(self._planes(array, begin, end))
         return found.reshape(end - begin, *self.shape, -1)
 

@@ -1,7 +1,8 @@
 """Boundary conditions: incoming populations of a cell as functions of outgoing ones.
 
-One file for each condition. A boundary passes through four stages: it is declared here, owns links
-(links/), is printed as a kernel (codegen/boundary_kernels.py) and runs (solver/boundary_lists.py).
+One file for each condition. A boundary passes through four stages: it is declared in this folder;
+links/ determines the links that it owns; codegen/boundary_kernels.py prints its kernel; and
+solver/boundary_lists.py runs the kernel.
 """
 
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -25,12 +26,13 @@ DENSITY = "density: number, formula of x, y, z, t, or a file"
 class Boundary(Parameters):
     """The incoming populations of a cell along links that do not start in a fluid cell.
 
-    `where` names faces of the box; the boundary of a body has none. A subclass defines `incoming`
-    and three facts: where its wall lies (`wall_at`: half a link outside the cell, or at the cell's
-    node), the lattices on which it is defined (`lattices`, None: all), and what it needs
-    (`declares`, see Capabilities).
+    `where` names faces of the box; it is empty for the boundary of a body. `wetting` holds the
+    wall values of the fields of a coupling. A subclass defines `incoming` and these class
+    variables:
 
-    `wetting`: the values that the wall shows to coupled fluids.
+    wall_at   position of the wall: "half", half a link outside the cell, or "node", the cell's node
+    lattices  lattices on which the boundary is defined; None: all lattices
+    declares  the data that the boundary requires, see Capabilities
     """
 
     if TYPE_CHECKING:
@@ -55,35 +57,36 @@ class Boundary(Parameters):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the class declares; a subclass changes it where it depends on parameters."""
+        """`declares`; a subclass overrides this where the capabilities depend on parameters."""
         return self.declares
 
     @property
     def wall_velocity(self) -> tuple | str | None:
-        """The velocity of a moving no-slip wall as the case gives it; None at rest or elsewhere.
+        """The velocity of a moving no-slip wall, as given in the case; otherwise None.
 
-        Other boundaries in cells beside such a wall add its motion to what it returns.
+        Where another boundary shares a cell with such a wall, it adds the motion of the wall to
+        the populations that the wall reflects.
         """
         return None
 
     @property
     def reflects(self) -> bool:
-        """Whether each incoming population is the outgoing one of the same link, unchanged."""
+        """Whether each incoming population equals the outgoing population of the same link."""
         return self.capabilities.reads is Reads.SAME_LINK and not self.values()
 
     @property
     def mirrors(self) -> bool:
-        """Whether the fluid goes on beyond its faces as its mirror image."""
+        """Whether the boundary continues the fluid beyond its faces as a mirror image."""
         return self.capabilities.beyond is Beyond.MIRROR
 
     @property
     def joins_faces(self) -> bool:
-        """Whether it acts on populations that stream from one periodic face to the opposite one."""
+        """Whether the boundary acts on populations that cross a pair of periodic faces."""
         return self.capabilities.beyond is Beyond.OPPOSITE_FACE
 
     @property
     def face_flow(self) -> FaceFlow:
-        """How fluid passes the faces that `where` names; CLOSED for bodies."""
+        """Whether fluid passes the faces in `where`, see FaceFlow; CLOSED for bodies."""
         velocity = getattr(self, "velocity", None)
         if velocity is None:
             free = self.where and self.wall_at == "node"
@@ -92,11 +95,12 @@ class Boundary(Parameters):
         return FaceFlow.GIVEN if any(normal) else FaceFlow.CLOSED
 
     def structure(self) -> dict:
-        """What shapes the kernel text; boundaries of equal structure share a kernel and a list.
+        """The properties that determine the kernel text.
 
-        All fields except given values and places; in addition the face where the normal is needed,
-        and the form of formulas of x, y and z. A subclass adds which of its values are given if
-        that changes the text.
+        Boundaries of equal structure share a kernel and a boundary list. The result contains all
+        fields except `where`, `wetting`, velocity and rho; the face, if the boundary needs the
+        normal; and the form of each formula of x, y and z. A subclass adds which of its values are
+        given, if the text depends on that.
         """
         found: dict = {"face": "".join(self.where[:1])} if self.declares.normal else {}
         forms = {value.name: value.structure() for value in self.given() if value.coordinates}
@@ -104,11 +108,14 @@ class Boundary(Parameters):
         return self.model_dump(exclude={"where", "wetting", "velocity", "rho"}) | found
 
     def values(self) -> dict[str, float | str]:
-        """Given numbers and formulas, by the names that `incoming` uses."""
+        """The numbers and formulas of the case, {name: value}; `incoming` uses these names."""
         return {}
 
     def given(self, D: int = 3) -> list[CellValue]:
-        """The values, split into formulas for kernels and numbers; raises FormulaError."""
+        """`values`, each divided into a formula for the kernel and numbers for the host.
+
+        Raises FormulaError for invalid formulas.
+        """
         return [CellValue(f"given_{name}", value, D) for name, value in self.values().items()]
 
     def normal(self, D: int) -> tuple[int, ...]:

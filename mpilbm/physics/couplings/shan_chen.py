@@ -228,7 +228,8 @@ class ShanChen(Coupling):
                 found.append(f"force: found '{self.force}', but {case.key(fluid, 'force')} is "
                              f"'{fluid.force.name}'; use the same for both")  # fmt: skip
             if collision.forces and self.force not in collision.forces:
-                found.append(f"{key}: {collision.name} takes no force '{self.force}'; allowed: "
+                found.append(f"{key}: {collision.name} does not support the force "
+                             f"'{self.force}'; allowed: "
                              f"{', '.join(collision.forces)}; change coupling.force")  # fmt: skip
             if not collision.equilibrium.any_unit:
                 equilibrium = collision.equilibrium.name

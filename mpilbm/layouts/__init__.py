@@ -8,9 +8,9 @@ for direction i and the parity of the step (step % parities):
     scatter(i)   the outgoing population f*_i at its end
 
 A place is (slot, offset): the slot is the index of a stored value, the offset is (plane, row, x)
-from the cell. Ghost planes, messages, in-place safety and the addresses of boundaries are derived
-from these. Other modules use `incoming`, `outgoing` and `stored`; a layout that stores other values
-than populations defines these three itself.
+relative to the cell. Ghost planes, messages, the in-place check and the addresses in boundary
+kernels are derived from the places. Other modules use `incoming`, `outgoing` and `stored`; a layout
+that stores other values than populations overrides these three methods.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ HERE: Offset = (0, 0, 0)
 
 
 class Place(NamedTuple):
-    """A value of the field: its slot, in the cell at (plane, row, x) + offset."""
+    """A stored value: its slot, and the offset (plane, row, x) of the cell that contains it."""
 
     slot: int
     offset: Offset
@@ -35,14 +35,16 @@ Read = Callable[[int | str, Place], object]  # (name of the value, its place) ->
 
 
 class Layout(Parameters):
-    """How the state of a fluid lies in memory. The places repeat every `parities` steps.
+    """The arrangement of the state of a fluid in memory.
 
     buffers      number of arrays; 1: in place
-    dense        all cells of a row are stored, so that neighbours are found by their offset
-    listed       only fluid cells are stored, and neighbours are found in tables
+    parities     the places repeat every `parities` steps
+    dense        all cells of a row are stored; the address of a neighbour follows from its offset
+    listed       only fluid cells are stored; the addresses of neighbours are stored in tables
     populations  the stored values are populations: a boundary can write incoming populations to
-                 where the step reads them; otherwise its cells are computed again
-    sweep        CUDA devices have a special kernel for the bulk
+                 the places where the step reads them; otherwise the cells at boundaries are
+                 computed a second time
+    sweep        CUDA devices use a special kernel for the bulk
     """
 
     buffers: ClassVar[int] = 1
@@ -53,15 +55,15 @@ class Layout(Parameters):
     listed: ClassVar[bool] = False
 
     def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
-        """Where the incoming population along c_i is read."""
+        """The place from which the incoming population along c_i is read."""
         raise NotImplementedError
 
     def scatter(self, lattice: Lattice, i: int, parity: int) -> Place:
-        """Where the outgoing population along c_i is written."""
+        """The place to which the outgoing population along c_i is written."""
         raise NotImplementedError
 
     def f_out(self, lattice: Lattice, i: int, parity: int) -> Place:
-        """Where, in a step of this parity, the outgoing population of the previous step is."""
+        """The place of the previous step's outgoing population, in a step of this parity."""
         return self.scatter(lattice, i, (parity - 1) % self.parities)
 
     def slots(self, lattice: Lattice) -> tuple[int, ...]:
@@ -69,11 +71,15 @@ class Layout(Parameters):
         return lattice.slots
 
     def incoming(self, lattice: Lattice, parity: int, read: Read, rest) -> list:
-        """Q expressions of the incoming populations of the cell. `rest(density)` is rho."""
+        """Q expressions of the incoming populations of the cell.
+
+        `read(name, place)` returns the symbol of a stored value; `rest(density)` is the density rho
+        for a stored density.
+        """
         return [read(i, self.gather(lattice, i, parity)) for i in range(lattice.Q)]
 
     def outgoing(self, lattice: Lattice, parity: int, read: Read, rest) -> list:
-        """Q expressions of the outgoing populations of the cell in the previous step."""
+        """Q expressions of the outgoing populations of the previous step; arguments: `incoming`."""
         return [read(i, self.f_out(lattice, i, parity)) for i in range(lattice.Q)]
 
     def stored(self, lattice: Lattice, parity: int, f, rest) -> list[tuple[Place, object]]:
@@ -93,26 +99,26 @@ class Layout(Parameters):
     def grid(
         self, lattice: Lattice, planes: int, rows: int, nx: int, fluid=None, ghost: int = 1
     ) -> Grid:
-        """Allocation, strides and neighbours of a slab with `ghost` planes on each side.
+        """The memory of a slab with `ghost` planes on each side: size, strides and neighbours.
 
-        `fluid`: number of fluid cells of each plane, of the ghost planes and of one more plane on
-        each side.
+        `fluid`: the number of fluid cells of each plane, including the ghost planes and one more
+        plane on each side; only layouts that store fluid cells need it.
         """
         slots, staggered = self.slots(lattice), lattice.staggered
         return Grid.dense("f", planes, rows, nx, slots, ghost, staggered)
 
     def problems(self, case) -> list[str]:
-        """Errors: a staggered lattice in a layout that finds neighbours in tables."""
+        """Errors: a staggered lattice in a layout that does not store all cells of a row."""
         if self.dense or not case.lattice.staggered:
             return []
         whole = ", ".join(name for name in names("layouts") if find("layouts", name).dense)
         return [f"{self.name} is not defined on {case.lattice.name}; allowed: {whole}"]
 
     def returning(self, lattice: Lattice) -> tuple[int, ...]:
-        """For each slot that of the population that left the same cell in the opposite direction.
+        """For each slot, the slot of the cell's outgoing population in the opposite direction.
 
-        A step can then perform half-way bounce-back from there without a boundary list. Empty
-        unless all outgoing populations are stored in their own cell.
+        With these slots a step can perform half-way bounce-back without a boundary list. Empty
+        unless all outgoing populations are stored in the cell itself.
         """
         if not self.dense or self.parities > 1 or lattice.staggered:
             return ()
@@ -123,13 +129,13 @@ class Layout(Parameters):
         return tuple(there[k] for k in range(lattice.Q))
 
     def structure(self) -> dict:
-        """What changes the kernel text."""
+        """The properties that determine the kernel text: all fields."""
         return self.model_dump()
 
     def check_in_place(self, lattice: Lattice) -> None:
-        """Raise ValueError unless each location is used by one cell only: else threads race.
+        """Raise ValueError if, in a layout with one array, two cells use the same location.
 
-        Applies to layouts with one buffer.
+        In that case the threads of a kernel would race.
         """
         if self.buffers > 1:
             return
@@ -138,10 +144,9 @@ class Layout(Parameters):
             slots = {place.slot for place in reads}
             if reads != writes or len(slots) != len(reads):
                 raise ValueError(
-                    f"layout '{self.name}' is not in place at parity {parity}: it reads "
-                    f"{sorted(reads - writes)} but not writes it, writes "
-                    f"{sorted(writes - reads)} but not reads it, and uses {len(slots)} slots for "
-                    f"{len(reads)} values"
+                    f"layout '{self.name}' is not in place at parity {parity}: places that are "
+                    f"read and not written: {sorted(reads - writes)}; written and not read: "
+                    f"{sorted(writes - reads)}; {len(slots)} slots for {len(reads)} values"
                 )
 
 

@@ -9,21 +9,21 @@ from mpilbm.registry import register
 class AA(Layout):
     """In place, half the memory of `ab`. [Bailey et al. 2009, ICPP, 550-557].
 
-    Even steps read f_i of the cell in slot i and store the outgoing f_i in the slot of the opposite
-    direction. Odd steps read it from there, in the neighbouring cell, and write the outgoing f_i to
-    the next cell.
+    Even steps read f_i from slot i of the cell and write the outgoing population along c_i to the
+    slot of the opposite direction of the same cell. Odd steps read f_i from that slot of the cell
+    x - c_i and write the outgoing population along c_i to slot i of the cell x + c_i.
     """
 
     parities = 2
 
     def gather(self, lattice: Lattice, i, parity: int) -> Place:
-        """In the cell, or in the opposite slot of the neighbour."""
+        """Even steps: slot i of the cell. Odd steps: opposite slot of the cell x - c_i."""
         if parity == 0:
             return Place(i, HERE)
         return Place(lattice.opp[i], against(lattice.offset(i)))
 
     def scatter(self, lattice: Lattice, i, parity: int) -> Place:
-        """In the opposite slot of the cell, or in the next cell."""
+        """Even steps: opposite slot of the cell. Odd steps: slot i of the cell x + c_i."""
         if parity == 0:
             return Place(lattice.opp[i], HERE)
         return Place(i, lattice.offset(i))

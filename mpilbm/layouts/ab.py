@@ -15,9 +15,9 @@ class AB(Layout):
     buffers = 2
 
     def gather(self, lattice: Lattice, i, parity: int) -> Place:
-        """In the neighbour from which it comes."""
+        """Slot i of the cell x - c_i."""
         return Place(i, against(lattice.offset(i)))
 
     def scatter(self, lattice: Lattice, i, parity: int) -> Place:
-        """In the cell."""
+        """Slot i of the cell."""
         return Place(i, HERE)

@@ -9,24 +9,25 @@ from mpilbm.registry import register
 class EsoPull(Layout):
     """In place, half the memory of `ab`; all steps are alike. [Lehmann 2022, Computation 10, 92].
 
-    Of each pair of opposite directions the forward one is read from the cell and written to the
-    next cell; the other is read from there and written to the cell. The two swap slots every step.
-    Forward directions point to higher planes, so that a slab sends one message per face.
+    In each pair of opposite directions one is called forward, c_i with the larger (plane, row, x).
+    The forward population is read from the cell and written to the cell x + c_i; the backward
+    population is read from x + c_i and written to the cell. The two swap slots every step. Forward
+    directions point to higher planes, so a slab sends one message per face.
     """
 
     parities = 2
 
     def gather(self, lattice: Lattice, i, parity: int) -> Place:
-        """Forward: in the cell. Backward: in the neighbour from which it comes."""
+        """Forward: the cell. Backward: the cell x - c_i."""
         slot = i if parity else lattice.opp[i]
         return Place(slot, HERE if _forward(lattice, i) else against(lattice.offset(i)))
 
     def scatter(self, lattice: Lattice, i, parity: int) -> Place:
-        """Forward: in the next cell. Backward: in the cell. Each in the slot of the opposite."""
+        """Forward: the cell x + c_i. Backward: the cell. The slot of gather(opp(i))."""
         slot = lattice.opp[i] if parity else i
         return Place(slot, lattice.offset(i) if _forward(lattice, i) else HERE)
 
 
 def _forward(lattice: Lattice, i: int) -> bool:
-    """Whether c_i is the one of its pair with the larger (plane, row, x); False for c_0 = 0."""
+    """Whether c_i has a larger (plane, row, x) than its opposite; False for c_0 = 0."""
     return lattice.offset(i) > HERE

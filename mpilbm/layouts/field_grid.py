@@ -9,17 +9,18 @@ from mpilbm.layouts.grid import CACHE_SET, CELL, LINE, CellNames, Grid
 class FieldGrid(Grid):
     """A dense field whose cells are read by several neighbours.
 
-    Unlike a population, a value beyond the end of the box is read by several cells, so these cells
-    are stored. `walled`: whether the box ends in walls along rows and along x; otherwise these wrap
-    around. The first cell of a row is at position LINE; the cell before it is in the padding.
-    Planes have ghost layers as in `Grid`.
+    A value beyond a wall of the box is read by several cells, so the cells beyond walls are stored.
+    (A population there is read by one cell only and needs no such storage.) `walled`: whether the
+    box ends in walls along the row axis and along x; otherwise that axis wraps around. The first
+    cell of a row is at position LINE; the cell before it is in the padding. Planes have ghost
+    layers as in `Grid`.
     """
 
     walled: tuple[bool, bool] = (False, False)
 
     @classmethod
     def of(cls, case, planes: int, rows: int, nx: int) -> "FieldGrid":
-        """The fields of a case's coupling on a slab; fields that neighbours read come first."""
+        """The memory of the fields of the coupling; fields that neighbours read come first."""
         rows_wrap = case.dimensions == 2 or case.domain.periodic[1]
         walled = not rows_wrap, not case.domain.periodic[0]
         lines_a_row = 1 - (-(nx + 1) // LINE)
@@ -32,7 +33,7 @@ class FieldGrid(Grid):
         return cls("field", planes, rows, nx, slots, ghost, *strides, walled=walled)
 
     def address(self, slot, offset, cell: CellNames = CELL):
-        """C text of the index of a value, also in cells beyond the box."""
+        """C text of the index of a value of the neighbour at an offset, also beyond the box."""
         row, x = cell.row_at(offset[1]), f"({cell.x_at(offset[2])} + {LINE})"
         if self.walled[0]:
             row = f"({cell.row} + {1 + offset[1]})"
@@ -42,8 +43,8 @@ class FieldGrid(Grid):
         return self._index(slot, cell.plane, row, x)
 
     def index(self, plane, row, x):
-        """The index of value 0 of cells.
+        """The index of value 0 of cells; numbers or arrays.
 
-        `plane` counts from the first plane of the array; rows and x start at -1.
+        `plane` counts from the first plane of the array; the cells beyond walls have row or x = -1.
         """
         return plane * self.plane_stride + (row + self.walled[0]) * self.row_stride + x + LINE

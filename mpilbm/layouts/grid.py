@@ -3,8 +3,8 @@
     f[plane, slot, row, x]      x fastest; plane = z, row = y in 3D; plane = y, one row in 2D
 
 Planes have ghost layers; rows and x wrap around. Wrapping is correct at walls, too: each location
-is read by exactly one cell, and where a link crosses a wall its boundary writes the location before
-the step.
+is read by exactly one cell, and for a link that crosses a wall, the boundary writes the incoming
+population to that location before the step.
 """
 
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from mpilbm.layouts.packed_cells import (
 )
 from mpilbm.physics.lattices import Lattice
 
-LINE = 32  # values; rows start at multiples of 128 bytes for 4-byte values
+LINE = 32  # values in a line; rows start at multiples of 128 bytes for 4-byte values
 CACHE_SET = 32  # lines; slots at a multiple of this distance would share cache sets
 
 
 @dataclass(frozen=True)
 class CellNames:
-    """C expressions of the position of a cell, from which addresses are built.
+    """C expressions for the position of a cell, from which addresses are built.
 
-    `row_m`, `row_p`, `x_m`, `x_p`: the neighbours at -1 and +1, wrapped around. `cell` is a packed
-    cell index of a boundary list, see `packed`.
+    `row_m`, `row_p`, `x_m` and `x_p` are the positions of the neighbours at -1 and +1, wrapped
+    around. `cell` is the packed cell index of a boundary list, see `packed`.
     """
 
     plane: str = "plane"
@@ -45,14 +45,14 @@ class CellNames:
 
     @classmethod
     def suffixed(cls, end: str) -> "CellNames":
-        """Variables of another cell in the same kernel: plane_in1, row_in1, row_in1_m, …"""
+        """Names of another cell's variables in the same kernel: plane_in1, row_in1_m, …"""
         places = {name: name + end for name in ("plane", "row", "x", "node", "cell")}
         sides = {f"{name}_{side}": f"{name}{end}_{side}" for name in ("row", "x") for side in "mp"}
         return cls(**places, **sides)
 
     @classmethod
     def packed(cls, cell: str) -> "CellNames":
-        """The position of a packed cell index; without neighbours."""
+        """Expressions for the position of a packed cell index, without neighbours."""
         return cls(
             plane=f"({packed_plane(cell)})",
             row=packed_row(cell),
@@ -62,11 +62,11 @@ class CellNames:
         )
 
     def row_at(self, step: int) -> str:
-        """The row at -1, 0 or +1."""
+        """The row at step -1, 0 or +1."""
         return (self.row, self.row_p, self.row_m)[step]
 
     def x_at(self, step: int) -> str:
-        """The number in the row at -1, 0 or +1."""
+        """The index in the row at step -1, 0 or +1."""
         return (self.x, self.x_p, self.x_m)[step]
 
 
@@ -77,15 +77,14 @@ CELL = CellNames()  # the cell for which a kernel is called
 class Grid:
     """A dense field of `len(slots)` values per cell; value k is slot `slots[k]` of a plane.
 
-    `staggered`: rows with odd plane + row are shifted by one node along x (see Lattice). The
-    neighbour at x - 1 is the previous cell in even rows and the cell with the same number in odd
-    rows; the neighbour at x + 1 has the same number in even rows and is the next cell in odd rows.
-    The prelude defines x_m and x_p accordingly, from `odd`, the parity of the array's first plane
-    in the box.
+    `staggered`: rows with odd plane + row are shifted by one node along x, see Lattice. In even
+    rows the neighbour at x - 1 has the index k - 1 and the neighbour at x + 1 the index k; in odd
+    rows the indices are k and k + 1. The prelude of a kernel defines x_m and x_p accordingly, from
+    `odd`, the parity of the array's first plane in the box.
 
-    `returning`: rows end in walls, and a population that would come from beyond an end is read from
-    the cell itself: returning[k] is the value that left the cell in the direction opposite to value
-    k. Empty: rows wrap around.
+    `returning`: if not empty, rows end in walls, and a population that would come from beyond an
+    end is read from the cell itself: returning[k] is the value that holds the outgoing population
+    in the direction opposite to value k. If empty, rows wrap around.
     """
 
     name: str
@@ -138,30 +137,30 @@ class Grid:
         return plane * self.plane_stride + slot * self.slot_stride, count * self.slot_stride
 
     def types(self) -> dict[str, str]:
-        """Arguments that a kernel needs for addresses, with their types."""
+        """Kernel arguments that addresses use, {name: type}."""
         strides = {name: "int64" if name.endswith("_plane") else "int" for name in self.arguments()}
         return {"nx": "int", "rows": "int"} | strides | ({"odd": "int"} if self.staggered else {})
 
     def tables(self, geometry) -> dict:
-        """Arrays that addresses use, once the solid cells are known: none."""
+        """Tables of neighbours, {name: array}; empty for a dense field."""
         return {}
 
     def table(self, offset) -> int | None:
-        """Number of the table with the neighbours at this offset: none."""
+        """The number of the table with the neighbours at this offset; None for a dense field."""
         return None
 
     def unlisted(self, entries, lattice: Lattice) -> list:
-        """Entry lists without the links that need none: all are needed."""
+        """Entry lists without links that need no entry; for a dense field, all entries."""
         return list(entries)
 
     def packed(self, cells, geometry) -> PackedCells:
-        """Cells (plane * rows + row) * nx + x, packed as rows."""
+        """Pack cells given as (plane * rows + row) * nx + x, see packed_cells.py."""
         planes, within = np.divmod(cells, self.rows * self.nx)
         row, x = np.divmod(within, self.nx)
         return PackedCells.of_rows(planes, row, x)
 
     def arguments(self) -> dict[str, int]:
-        """Values of the arguments that a kernel needs for addresses."""
+        """Kernel arguments that addresses use, {name: value}."""
         strides = {"row": self.row_stride, "slot": self.slot_stride, "plane": self.plane_stride}
         return {f"{self.name}_{way}": stride for way, stride in strides.items()}
 
@@ -175,7 +174,7 @@ class Grid:
         return f"({x} {_BEYOND[offset[2]]} {cell.x} ? {returned} : {there})"
 
     def _index(self, slot: int, plane: str, row: str, x: str) -> str:
-        """C text of an index. The slot is a separate term: the rest is the same for all slots."""
+        """C text of an index; the slot is a separate term, so the rest is shared by all slots."""
         cell = f"({plane} * {self.name}_plane + ({row} * {self.name}_row + {x}))"
         return f"(int64)({slot}) * {self.name}_slot + {cell}"
 
@@ -183,9 +182,9 @@ class Grid:
 def velocity_grid(
     lattice: Lattice, ghost: int, planes: int, rows: int, nx: int, more: int = 0
 ) -> Grid:
-    """Memory of the velocity field and of `more` further values per cell.
+    """The memory of the velocity field and of `more` further values per cell.
 
-    `ghost`: ghost planes, as many as the populations have.
+    `ghost`: number of ghost planes on each side, the same as for the populations.
     """
     slots = tuple(range(lattice.D + more))
     return Grid.dense("u", planes, rows, nx, slots, ghost, lattice.staggered)

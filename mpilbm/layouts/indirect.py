@@ -1,4 +1,4 @@
-"""Only fluid cells are stored; neighbours are found in a table. For porous media."""
+"""Only fluid cells are stored, with a table of their neighbours. For porous media."""
 
 from functools import cache
 
@@ -12,12 +12,12 @@ from mpilbm.registry import find, make, names, register
 
 @register("layouts", "indirect")
 class Indirect(Layout):
-    """Memory and time proportional to the number of fluid cells.
+    """Only fluid cells are stored: memory and time are proportional to their number.
 
-    `streaming` is a layout of populations. The table needs 4 bytes for each neighbour that a step
-    uses: half as much with esopull, which uses forward directions only. Vorticity and its sums
-    still need fields over all cells, which are allocated when an output requires them. Incoming
-    populations at moving walls are staged.
+    `streaming` is the layout of the populations of these cells. The table needs 4 bytes for each
+    neighbour that a step uses. With esopull it has half the size, because that layout uses forward
+    directions only. Vorticity and its sums need fields over all cells, which are allocated if an
+    output requires them. Incoming populations at moving walls are staged.
     """
 
     streaming: str = Field("aa", description="layout of the populations: ab, aa, esopull")
@@ -31,7 +31,8 @@ class Indirect(Layout):
         layouts = {name: find("layouts", name) for name in names("layouts")}
         allowed = [n for n, one in layouts.items() if one.populations and not issubclass(one, cls)]
         if value not in allowed:
-            raise ValueError(f"'{value}' is no streaming; allowed: {', '.join(allowed)}")
+            raise ValueError(f"'{value}' is not a layout of populations; "
+                             f"allowed: {', '.join(allowed)}")  # fmt: skip
         return value
 
     @property
@@ -57,7 +58,7 @@ class Indirect(Layout):
         return _layout(self.streaming).f_out(lattice, i, parity)
 
     def grid(self, lattice: Lattice, planes, rows, nx, fluid=None, ghost=1):
-        """The memory of the fluid cells; without `fluid`, of none."""
+        """The memory of the fluid cells; without `fluid`, of zero cells."""
         offsets = tuple(sorted({place.offset for place in self._away(lattice)}))
         fluid = [0] * (planes + 2 * ghost + 2) if fluid is None else fluid
         turned = self._turned(lattice, offsets)
@@ -76,9 +77,9 @@ class Indirect(Layout):
     def _turned(self, lattice: Lattice, offsets) -> tuple[tuple[int, int], ...]:
         """For each offset, the slot that is used there and the slot of the opposite direction.
 
-        With the opposite slot of the cell itself in place of a missing neighbour, each population
-        must be read from where the population in the opposite direction was written. Empty where
-        that is not so.
+        If the opposite slot of the cell itself replaces a missing neighbour, the step must read
+        each population from the place to which the opposite population was written (half-way
+        bounce-back). The result is empty if a layout does not satisfy this.
         """
         away = {place.offset: place.slot for place in self._away(lattice)}
 

@@ -1,9 +1,9 @@
 """Two arrays of moments instead of populations: half the memory and half the memory traffic.
 
-The stored moments of a plane travel unchanged through a face of a slab: one message, without
-packing. The populations that cross the face, computed by the sender, would be fewer values. But the
-results of N ranks equal those of one rank in all bits only if they travel in the format of the
-arithmetic:
+Ranks exchange the stored moments of a plane unchanged, in one message without packing. The
+populations that cross the face of a slab, computed by the sender, would be fewer values. But the
+results of N ranks equal those of one rank in all bits only if these populations are sent in the
+floating-point format of the arithmetic:
 
     bytes per cell of a face           D2Q9   D3Q15, D3Q19   D3Q27
     moments stored in float32          24         40          40
@@ -12,7 +12,7 @@ arithmetic:
 
 So populations would save at most half of the bytes, and nothing if storage has half the bits of the
 arithmetic. They would need a kernel that packs them, and a sweep that reads them instead of the
-plane beyond its slab. Moreover the link is not the bottleneck: on two H200 with 512³ cells each,
+ghost plane. Moreover the link is not the bottleneck: on two H200 with 512³ cells each,
 the exchange of moments adds 6 µs to a step of 2.0 ms in 16 bits (periodic; efficiency 98 %), and
 nothing to a step of 3.2 ms in float32 (a cavity; 100 %).
 [tools/measured/scaling/scaling.md, `halo` = `direct`] Through host memory it would be the
@@ -36,9 +36,9 @@ class Moments(Layout):
     rho = sum_i f_i, rho u = sum_i c_i f_i, A = sum_i Q_i f_i - rho u u, Q_i = c_i c_i - cs2 1
     f_i = w_i (rho + rho c_i.u / cs2 + Q_i : (A + rho u u) / (2 cs4))
 
-    of the outgoing populations. These are represented exactly if the collision leaves no moments
-    above the second order, as `regularized` does; the layout is defined for such collisions only.
-    [Ferrari et al. 2023]
+    f_i are the outgoing populations. The moments represent them exactly if they have no Hermite
+    moments above the second order, as after the collision `regularized` with a second-order
+    equilibrium; other collisions and equilibria are refused. [Ferrari et al. 2023]
     """
 
     buffers = 2
@@ -47,29 +47,35 @@ class Moments(Layout):
     sweep = True
 
     def problems(self, case) -> list[str]:
-        """Errors: collisions and forces whose result has moments above the second order."""
-        whole = ", ".join(n for n in names("collisions") if find("collisions", n).second_order)
+        """Errors: collisions, equilibria and forces with moments above the second order."""
         found = super().problems(case)
         for fluid in case.fluids:
-            parts = fluid.collision, fluid.collision.equilibrium, fluid.force
-            missing = [part.name for part in parts if part and not part.second_order]
-            if missing:
+            collision = fluid.collision
+            parts = [
+                ("collision", "collisions", collision),
+                ("collision.equilibrium", "equilibria", collision.equilibrium),
+                ("force", "forcing", fluid.force),
+            ]
+            wrong = [each for each in parts if each[2] and not each[2].second_order]
+            for key, kind, part in wrong[:1]:
+                allowed = ", ".join(n for n in names(kind) if find(kind, n).second_order)
                 found.append(
-                    f"name: 'moments' holds nothing beyond the second moments, but "
-                    f"'{missing[0]}' does; allowed: {whole}; choose one, or the layout 'esopull'"
+                    "name: 'moments' stores no moments above the second order, which "
+                    f"{key} = '{part.name}' produces; allowed for {key}: {allowed}; "
+                    "or use the layout 'esopull'"
                 )
         return found
 
     def gather(self, lattice: Lattice, i, parity: int) -> Place:
-        """The cell from which f_i comes."""
+        """The cell x - c_i; the slot has no meaning."""
         return Place(0, against(lattice.offset(i)))
 
     def slots(self, lattice: Lattice) -> tuple[int, ...]:
-        """In the order density, u, A."""
+        """The positions of density, u and A in a plane of memory, in this order."""
         return tuple(range(1 + lattice.D + len(pairs(lattice.D))))
 
     def incoming(self, lattice: Lattice, parity: int, read, rest) -> list:
-        """Each population from the moments of the cell from which it comes."""
+        """Each population f_i from the moments of the cell x - c_i."""
         return [
             populations(lattice, density, momentum, second, only=(i,))[0]
             for i in range(lattice.Q)
@@ -83,7 +89,7 @@ class Moments(Layout):
         return populations(lattice, *self._moments(lattice, read, rest, HERE, 0))
 
     def stored(self, lattice: Lattice, parity: int, f, rest) -> list[tuple[Place, Any]]:
-        """The moments, in the cell."""
+        """(place, expression) of the moments of the outgoing populations f, in the cell."""
         density, momentum, second = moments_of(lattice, f)
         stored = compress(density, momentum, second, rest)
         return [(Place(k, HERE), value) for k, value in enumerate(stored)]
@@ -96,19 +102,19 @@ class Moments(Layout):
 
 
 def stored_names(D: int) -> list[str]:
-    """Names of the stored values, in their order."""
+    """Names of the stored values: density, u_x, …, a_xx, …"""
     tensor = [f"a_{'xyz'[a]}{'xyz'[b]}" for a, b in pairs(D)]
     return ["density", *(f"u_{axis}" for axis in "xyz"[:D]), *tensor]
 
 
 def compress(density, momentum, second, rest) -> list:
-    """The stored values, from density, momentum and second moments; `rest(density)` is rho."""
+    """Return the stored values from density, momentum and second moments; rest(density) is rho."""
     u = [j / rest(density) for j in momentum]
     return [density, *u, *(m - momentum[a] * u[b] for m, (a, b) in _numbered(second, len(u)))]
 
 
 def expand(D: int, stored, rest):
-    """density, momentum and second moments, from the stored values."""
+    """Return density, momentum and second moments from the stored values."""
     density, u, a = stored[0], stored[1 : 1 + D], stored[1 + D :]
     momentum = [rest(density) * u_a for u_a in u]
     return density, momentum, [A + momentum[i] * u[j] for A, (i, j) in _numbered(a, D)]

@@ -2,12 +2,13 @@
 
     f[plane][slot, node]      nodes: the fluid cells of a plane in the order of row and x
 
-Neighbours are found in tables. Where a neighbour is solid or beyond a wall, the table points to a
-location that no other cell uses: the neighbour on the opposite side of that location's cell is
-missing as well. Every missing link thus has its own location, and no memory is added. With some
-layouts this can be the slot of the opposite direction of the node itself: the outgoing population
-then returns from there, which is half-way bounce-back without a boundary list. Planes to which
-other slabs write are excluded.
+Neighbours are found in tables. For a neighbour that is solid or beyond a wall, the table contains a
+location that no other cell uses. There are enough of these, because each cell that lacks a
+neighbour in one direction leaves a location unused in the opposite one; so every missing link has
+its own location, and no memory is added. In some layouts the location can be the slot of the
+opposite direction of the node itself: the step then reads the outgoing population from there, which
+is half-way bounce-back without a boundary list. This does not apply to planes to which other slabs
+write.
 """
 
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ class NodeGrid:
     fluid    number of fluid cells of each plane, of the ghost planes and of one more plane on each
              side (0 beyond a wall)
     offsets  offsets at which a kernel uses neighbours
-    turned   for each offset the slots of the value that is read there and of the population that
-             returns; empty if none returns
+    turned   for each offset the slot of the value that is read there, and the slot of the node
+             that replaces it at a missing neighbour; empty if boundary lists are needed
     """
 
     name: str
@@ -81,7 +82,7 @@ class NodeGrid:
 
     @property
     def within(self) -> int:
-        """The largest number in the tables: the distance to a location in the next plane."""
+        """Upper bound of the numbers in the tables, which are offsets of locations."""
         return 2 * len(self.slots) * self.rows * self.nx
 
     @property
@@ -96,11 +97,11 @@ class NodeGrid:
         return len(self.slots) * int(self.start[plane]) + slot * stride, count * stride
 
     def types(self) -> dict[str, str]:
-        """Arguments of every kernel over the field, with their types."""
+        """Arguments of every kernel over the field, {name: type}."""
         return TABLES | {"node_most": "int"}
 
     def arguments(self) -> dict:
-        """Values of the arguments in `types`."""
+        """The arguments in `types`, {name: value}."""
         return {
             "node_start": self.start,
             "node_stride": self.stride,
@@ -114,7 +115,7 @@ class NodeGrid:
         return f"{base} + {f'node_next[{entry}]' if any(offset) else cell.node}"
 
     def found(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL):
-        """C text of the begin of a slot in the neighbour's plane, and of the entry in the table."""
+        """C texts: start of the slot in the neighbour's plane, and index of the table entry."""
         plane = f"{cell.plane} {'-+'[offset[0] > 0]} 1" if offset[0] else cell.plane
         base = (
             f"{len(self.slots)} * node_start[{plane}] + {self.slots[slot]} * node_stride[{plane}]"
@@ -130,7 +131,7 @@ class NodeGrid:
         return self.offsets.index(offset) if any(offset) else None
 
     def packed(self, cells, geometry) -> PackedCells:
-        """Cells (plane * rows + row) * nx + x of owned and ghost planes, packed as nodes."""
+        """Pack owned or ghost cells given as (plane * rows + row) * nx + x, as nodes."""
         below, plane = geometry.beside[: self.ghost], self.rows * self.nx
         above = geometry.beside[self.ghost :]
         fluid = np.concatenate([*below, *(geometry.solid == 0), *above]).reshape(-1)
@@ -140,9 +141,9 @@ class NodeGrid:
         return PackedCells.of_nodes(planes, nodes - before[planes + self.ghost])
 
     def places_of(self, cells: PackedCells, slot: int, offset, following) -> np.ndarray:
-        """Where in the array a value of packed cells lies, or of their neighbours at an offset.
+        """Indices in the array of a value of packed cells, or of their neighbours at an offset.
 
-        following: node_next of `tables`.
+        following: the table node_next of `tables`.
         """
         plane, node = cells.plane + self.ghost, cells.node
         number, there = self.table(offset), plane + offset[0]
@@ -152,10 +153,10 @@ class NodeGrid:
         return len(self.slots) * self.start[there] + self.slots[slot] * self.stride[there] + node
 
     def tables(self, geometry) -> dict[str, np.ndarray]:
-        """Tables of the neighbours of nodes, of their cells, and of the nodes of rows.
+        """Tables for owned planes and ghost planes, {name: int32 array}.
 
-        For owned planes and ghost planes. The ghost planes have the tables of the slab that owns
-        them, except for neighbours in planes that this slab does not hold.
+        The tables of a ghost plane equal those of the slab that owns it, except for neighbours in
+        planes that this slab does not hold.
 
         node_next[plane][table, node]  location of the neighbour in its plane
         node_cell[plane][node]         row * nx + x
@@ -185,23 +186,23 @@ class NodeGrid:
         return {"node_next": following, "node_cell": cell, "node_row": row}
 
     def _numbers(self, geometry, local: int) -> np.ndarray | None:
-        """The node of each cell of a local plane; -1 in solids. None: the plane is not held."""
+        """The node number of each cell of a local plane, -1 in solids; None if it is not held."""
         if not -self.ghost <= local < self.planes + self.ghost:
             return None
         fluid = geometry.fluid(local).reshape(-1)
         return np.where(fluid, np.cumsum(fluid, dtype=np.int32) - 1, -1)
 
     def _shifted(self, cells, offset, wraps):
-        """Cells of a plane shifted by an offset and wrapped, and which of them are in the box."""
+        """Shift cells of a plane; return the wrapped cells and which of them are in the box."""
         row, x = np.divmod(cells, self.nx)
         row, x = row + offset[1], x + offset[2]
         inside = (wraps[0] | (row >= 0) & (row < self.rows)) & (wraps[1] | (x >= 0) & (x < self.nx))
         return row % self.rows * self.nx + x % self.nx, inside
 
     def _completed(self, plane: int, table: int, there: np.ndarray) -> np.ndarray:
-        """The neighbours `there` of all nodes, with a separate location for each missing one (-1).
+        """Replace missing neighbours (-1) in `there` by separate locations; return `there`.
 
-        Locations count from the begin of the slot in the neighbour's plane.
+        Locations count from the start of the slot in the neighbour's plane.
         """
         target = plane + self.offsets[table][0]
         missing = np.flatnonzero(there < 0)
@@ -210,9 +211,8 @@ class NodeGrid:
             own = self.piece(plane, back, 1)[0] - self.piece(target, slot, 1)[0]
             there[missing] = own + missing
         else:
-            free = np.ones(
-                there.size, bool
-            )  # there are at least as many free locations as missing neighbours
+            # there are at least as many free locations as missing neighbours
+            free = np.ones(there.size, bool)
             free[there[(there >= 0) & (there < there.size)]] = False
             there[missing] = np.flatnonzero(free)[: missing.size]
         return there
@@ -230,7 +230,7 @@ class NodeGrid:
         return (plane >= first) & (plane < end)
 
     def unlisted(self, entries, lattice: Lattice) -> list:
-        """Entry lists without the links whose populations come back by themselves."""
+        """Entry lists without the links for which the tables perform half-way bounce-back."""
         if not self.turned:
             return list(entries)
         planes = np.arange(*self.interior)

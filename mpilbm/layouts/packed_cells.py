@@ -1,10 +1,10 @@
-"""Indices of cells as kernels over boundary entries read them: several numbers in 64 bits.
+"""Packed indices of cells for kernels over boundary entries: several numbers in 64 bits.
 
     plane << 42 | row << 21 | x     in layouts that store all cells
     plane << 42 | node              in layouts that store fluid cells only
 
-Planes count from the first owned plane; those of the lower ghost layer are negative. A kernel needs
-no division to find the parts.
+Planes count from the first owned plane; planes of the lower ghost layer are negative. A kernel
+unpacks the parts without divisions.
 """
 
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ class PackedCells:
 
     @classmethod
     def of_rows(cls, plane: NDArray[Any], row: NDArray[Any], x: NDArray[Any]) -> "PackedCells":
-        """Cells by plane, row and number in the row."""
+        """Pack cells given by plane, row and index in the row."""
         return cls(plane << PLANE | row << ROW | x)
 
     @classmethod
     def of_nodes(cls, plane: NDArray[Any], node: NDArray[Any]) -> "PackedCells":
-        """Fluid cells by plane and number in the plane."""
+        """Pack fluid cells given by plane and index in the plane."""
         return cls(plane << PLANE | node)
 
     def __getitem__(self, mine: Any) -> "PackedCells":
@@ -49,7 +49,7 @@ class PackedCells:
 
 
 def packed_plane(cell: str) -> str:
-    """C text of the plane, in the array, of a packed cell."""
+    """C text of the plane of a packed cell, counted from the first plane of the array."""
     return f"({cell} >> {PLANE}) + first"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def dot(a, b) -> Any:
-    """Scalar product of two vectors; terms with a factor zero are left out."""
+    """The scalar product of two vectors; terms with a factor of zero are omitted."""
     return sum((x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0), 0)
 
 
@@ -15,11 +15,11 @@ def pairs(D: int) -> list[tuple[int, int]]:
 
 
 def expanded(value) -> Any:
-    """A symbolic value multiplied out, so that equal terms cancel; numbers are unchanged."""
+    """Return a symbolic value multiplied out, so that equal terms cancel; numbers unchanged."""
     return value.expand() if hasattr(value, "expand") else value
 
 
 def one_way(c: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """(1, c) or (-1, -c), so that c and -c give the same vector and opposite signs."""
+    """Return (1, c) or (-1, -c): c and -c give the same vector with opposite signs."""
     back = tuple(-a for a in c)
     return (1, c) if c >= back else (-1, back)

@@ -1,36 +1,39 @@
-"""What a boundary class declares: which links it supplies, and what it reads to do so."""
+"""Capabilities of a boundary class: the populations that it supplies and the data that it reads."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
 
 
 class Reads(Enum):
-    """What `Boundary.incoming` reads of the fluid; each member includes those before it."""
+    """The fluid data that `Boundary.incoming` reads; each member includes the previous ones."""
 
     SAME_LINK = auto()  # the outgoing population of the same link, and the given values
     OUTGOING = auto()  # outgoing populations of the cell
-    CELL = auto()  # arriving populations, density, velocity, force, other cells
+    CELL = auto()  # arriving populations, density, velocity and force; other cells
 
 
 class Beyond(Enum):
-    """What lies beyond the faces at which a boundary acts."""
+    """The medium beyond the faces at which a boundary acts."""
 
-    WALL = auto()  # nothing: a wall, an inlet or an outlet
+    WALL = auto()  # no fluid: a wall, an inlet or an outlet
     MIRROR = auto()  # the mirror image of the fluid: free slip, no drag
     OPPOSITE_FACE = auto()  # the fluid at the opposite face: a pair of periodic faces
 
 
 class LinkValue(Enum):
-    """The value that a boundary reads of each link (`cell.link`), see links/wall_distance.py."""
+    """The value per link that a boundary reads (`cell.link`), computed in links/wall_distance.py.
+
+    q is the distance from the cell to the wall, divided by the length of the link.
+    """
 
     DISTANCE = auto()  # q; 1/2 where q < 1/2 and the cell has no neighbour for an interpolation
-    DISTANCE_QUADRATIC = auto()  # the same, negative where a third cell is missing
-    DISTANCE_ONLY = auto()  # q, whatever lies around the cell
+    DISTANCE_QUADRATIC = auto()  # as DISTANCE, but negative where the third cell is missing
+    DISTANCE_ONLY = auto()  # q, independent of the neighbours of the cell
     MIRROR_AXES = auto()  # the sum of 2^axis over the axes along which the link is mirrored
 
 
 class Behind(Enum):
-    """What a boundary reads of the cells x + c_i and x + 2 c_i, on the other side of its cell."""
+    """The data that a boundary reads from the cells x + c_i and x + 2 c_i, away from the wall."""
 
     NOTHING = auto()
     POPULATIONS = auto()  # `cell.behind`
@@ -39,9 +42,11 @@ class Behind(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class PerLink:
-    """What a boundary reads of each of its links.
+    """The data that a boundary reads for each of its links.
 
-    fallbacks: sentences for the user, one for each way in which the value can be missing.
+    value      the value of the link
+    behind     data of the cells on the side of the cell away from the wall
+    fallbacks  one sentence for the user for each case in which the data are missing
     """
 
     value: LinkValue
@@ -49,22 +54,25 @@ class PerLink:
     fallbacks: tuple[str, ...] = ()
 
 
-INWARD_FALLBACK = "cells to which it looks inwards are no fluid; it takes the nearest before them"
+INWARD_FALLBACK = (
+    "inward cells that it reads are not fluid; it uses the nearest fluid cell before them"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What a boundary can do and what it needs.
+    """The capabilities of a boundary and the data that it requires.
 
-    normal        it needs the inward normal, so it acts on faces of the box only, not on bodies
+    normal        the boundary needs the inward normal: it acts on faces of the box, not on bodies
     whole_cell    it sets all populations of the cell except along links of other boundaries
     inward        number of cells that it reads inwards along the normal (`cell.inward`): 0, 1 or 2
-    per_link      what it reads of each link; None: nothing
-    beyond        what lies beyond its faces
-    reads         what it reads of the fluid
+    per_link      data that it reads for each link; None: no data
+    beyond        the medium beyond its faces
+    reads         the fluid data that it reads
     drifts        without a given density the mass may grow without bound
-    fails_from    grid Reynolds number u/nu from which on measured flows failed with it as inlet or
-                  outlet although they are stable with `equilibrium`; None: not measured
+    fails_from    smallest grid Reynolds number u/nu at which measured flows failed with this
+                  boundary as inlet or outlet, but were stable with `equilibrium`; None: not
+                  measured
     """
 
     normal: bool = False
@@ -78,37 +86,37 @@ class Capabilities:
 
     @property
     def link_value(self) -> LinkValue | None:
-        """The value that it reads of each link, if any."""
+        """The value per link that the boundary reads; None if it reads no such value."""
         return self.per_link.value if self.per_link else None
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
-        """What it does where a cell or value that it needs is missing: sentences for the user."""
+        """Sentences for the user: the substitutes for cells or values that are missing."""
         of_links = self.per_link.fallbacks if self.per_link else ()
         return (INWARD_FALLBACK,) * bool(self.inward) + of_links
 
     @property
     def uses_distance(self) -> bool:
-        """Whether it reads how far the wall is along each link."""
+        """Whether the boundary reads the distance of the wall along each link."""
         return self.link_value not in (None, LinkValue.MIRROR_AXES)
 
     @property
     def behind(self) -> Behind:
-        """What it reads of cells on the other side of its cell."""
+        """The data that the boundary reads from cells away from the wall, see Behind."""
         return self.per_link.behind if self.per_link else Behind.NOTHING
 
     @property
     def planes_behind(self) -> int:
-        """How many planes away the cells that it reads along its links may lie."""
+        """Largest distance, in planes, of the cells that the boundary reads along its links."""
         return 0 if self.behind is Behind.NOTHING else 2
 
 
 class FaceFlow(Enum):
-    """How fluid passes a face of the box."""
+    """Whether fluid passes a face of the box, and what determines its velocity."""
 
-    CLOSED = auto()  # not at all
-    GIVEN = auto()  # with a velocity that the case gives
-    FREE = auto()  # with the velocity that the flow has there
+    CLOSED = auto()  # no fluid passes
+    GIVEN = auto()  # the case gives the velocity
+    FREE = auto()  # the flow determines the velocity
 
     @property
     def crosses(self) -> bool:

@@ -5,7 +5,7 @@ from mpilbm.physics.lattices import Lattice
 
 
 def moments_of(lattice: Lattice, f):
-    """Density (a scalar), momentum (D) and second moments of Q populations f.
+    """Return the density (scalar), momentum (D) and second moments of Q populations f.
 
         density = sum_i f_i,   momentum = sum_i c_i f_i,   Pi_ab = sum_i H2_i,ab f_i
 
@@ -17,7 +17,7 @@ def moments_of(lattice: Lattice, f):
 
 
 def populations(lattice: Lattice, density, momentum, second, only=None) -> list:
-    """Populations with these moments, whose Hermite moments above the second order are zero.
+    """Return populations with given moments; their higher Hermite moments are zero.
 
         f_i = w_i (density + c_i.momentum / cs2 + H2_i : Pi / (2 cs4))
 

@@ -2,7 +2,7 @@
 
 NAME = "interface_length"
 GRADIENT, HIGH, INVERSE_LOW = (f"interface_{part}_" for part in ("gradient", "high", "inverse_low"))
-LEAST = 0.05  # smallest jump, relative to the largest value; smaller ones are sound, not interfaces
+LEAST = 0.05  # smallest jump of an interface, relative to the largest value; below it is sound
 
 
 def gradients(jumps) -> tuple[str, ...]:
@@ -17,23 +17,25 @@ def ends(jumps) -> tuple[str, ...]:
 
 
 def is_maximum(name: str) -> bool:
-    """Whether a column is a maximum; the others are sums."""
+    """Whether the column `name` holds a maximum; all other columns hold sums."""
     return name.startswith((HIGH, INVERSE_LOW)) or name == "max_speed"
 
 
 def columns(names) -> list[str]:
-    """The names of the values that `with_length` returns."""
+    """The names of the values that `with_length` returns for totals with these names."""
     own = [name for name in names if not name.startswith("interface_")]
     return own + [NAME] * (len(own) < len(names))
 
 
 def with_length(totals: dict[str, float]) -> dict[str, float]:
-    """Totals of a box, with the interface length in place of the sums that it is computed from.
+    """Replace the sums over |grad phi| in the totals of a box by the interface length.
 
         length = sum_k int |grad phi_k| dV / (high_k - low_k)
 
-    All level sets of phi have equal weights, so a smooth interface has the mean of their lengths.
-    With more than one order parameter each interface separates two of them and counts half in each.
+    high_k and low_k are the values of phi_k on the two sides of an interface. All level sets of
+    phi_k have equal weights, so the result for a smooth interface is the mean length of its level
+    sets. With more than one order parameter, each interface appears in two of them, so the sum is
+    halved.
     """
     found = {name: totals[name] for name in totals if not name.startswith("interface_")}
     fields = [name.removeprefix(GRADIENT) for name in totals if name.startswith(GRADIENT)]

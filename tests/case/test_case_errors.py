@@ -64,7 +64,7 @@ WRONG = [
     ("coupling", {"name": "x"}, "coupling.name: 'x' is none of the couplings: "),
     ("precision.compute", "half", "precision.compute: found \"half\"; allowed: 'float32' or"),
     ("precision.offset", "no", "precision.offset: found \"no\"; allowed: true or false"),
-    ("layout.name", "moments", "layout.name: 'moments' holds .*; allowed: regularized; choose"),
+    ("layout.name", "moments", "layout.name: 'moments' .*; allowed for collision: regularized"),
     ("layout.name", "zzz", "layout.name: 'zzz' is none of the layouts: .*needs --plugin FILE"),
     ("backend.name", "gpu", "backend.name: 'gpu' is none of the backends: .*cpu"),
     ("initial.rho", 0, "initial.rho: found 0; allowed: from 1e-30"),

@@ -97,11 +97,13 @@ def test_a_wall_that_sets_the_cells_of_an_inlet_gives_a_warning():
     """tamm_mott_smith next to an inlet gives a warning; opposite to it, none."""
     tables = between("zou_he", "D2Q9", {"rho": 1.0}, True, "tamm_mott_smith")
     (text,) = warnings_of(parse_case(tables, "test.toml"))
-    assert text.startswith("boundary.0.where: is next to 'zou_he' at y-, 'zou_he' at y+, ")
+    assert text.startswith(
+        "boundary.0.where: in the cells shared with 'zou_he' at y-, 'zou_he' at y+, "
+    )
     tables["boundary"][0]["where"], tables["boundary"][2]["where"] = ["y+"], ["x-", "x+"]
     tables["boundary"][1]["name"] = tables["boundary"][2]["name"] = "bounce_back"
     tables["boundary"][2].pop("rho")
-    assert not [t for t in warnings_of(parse_case(tables, "test.toml")) if "is next to" in t]
+    assert not [t for t in warnings_of(parse_case(tables, "test.toml")) if "cells shared with" in t]
 
 
 SPELLED = {

@@ -125,7 +125,7 @@ WRONG = [
     ({"where": ["x-", "y+"]}, "boundary.1.where: found .*; allowed: two opposite faces"),
     ({"where": ["x-"]}, "boundary.1.where: found .*; allowed: two opposite faces"),
     ({"rho_jump": "z"}, "boundary.1.rho_jump: unknown name 'z'"),
-    ({"rho_jump": 5}, "boundary.1.rho_jump: found 5.*; allowed: less than the density"),
+    ({"rho_jump": 5}, "boundary.1.rho_jump: found 5.*; allowed: between -1 and 1"),
 ]
 
 

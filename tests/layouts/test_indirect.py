@@ -214,7 +214,9 @@ def test_bytes_of_an_update_count_the_tables():
 
 
 def test_a_streaming_that_is_none_is_refused():
-    with pytest.raises(CaseError, match="'moments' is no streaming; allowed: aa, ab, esopull"):
+    with pytest.raises(
+        CaseError, match="'moments' is not a layout of populations; allowed: aa, ab, esopull"
+    ):
         parse_case(box("D2Q9", layout=indirect("moments")), "test.toml")
 
 

@@ -190,11 +190,13 @@ def test_refused():
     registry.register("collisions", "fixed")(Fixed)
     (line,) = changed("collision", closed("fixed"))
     assert line == (
-        "collision.closure: fixed has no rate that 'smagorinsky' could change; allowed with a "
-        f"closure: {', '.join(COLLISIONS)}"
+        "collision.closure: found 'smagorinsky', but fixed supports no closure; "
+        f"collisions that support closures: {', '.join(COLLISIONS)}"
     )
     (line,) = changed("lattice", {"name": "D3Q13"}, FCC)
-    assert line.startswith("collision.closure: D3Q13 has two shear rates, a closure computes one;")
+    assert line.startswith(
+        "collision.closure: found 'smagorinsky', but the shear stress relaxes at two"
+    )
     (line,) = changed("collision", closed("trt", constant=0))
     assert line == "collision.closure.constant: found 0; allowed: > 0"
     (line,) = changed("collision", closed("trt", "smagorinski"))

@@ -248,7 +248,9 @@ def test_what_is_refused():
     bad = {"name": "shan_chen", "G": [[0, 1], [2, 0]]}
     assert "coupling.G: found [[0.0, 1.0], [2.0, 0.0]]" in refused(pair, coupling=bad)
     assert "G_kl and G_lk differ" in refused(pair, coupling=bad)
-    assert "take a matrix" in refused(pair, coupling={"name": "shan_chen", "G": [[1]]})
+    assert "allowed for 2 fluids: 2 lists of 2 numbers" in refused(
+        pair, coupling={"name": "shan_chen", "G": [[1]]}
+    )
     found = refused(pair, coupling={"name": "shan_chen", "G": 1, "psi": "1-exp(-u)"})
     assert "coupling.psi: unknown name 'u'; allowed: rho" in found
     found = refused(pair, coupling={"name": "shan_chen", "G": 1, "force": "guo2"})
@@ -257,7 +259,7 @@ def test_what_is_refused():
     wanted = "boundary.0.wetting: found water, mercury; allowed: a density for each of water, oil"
     assert wanted in refused(pair, **wall)
     wall["boundary"][0] = {"name": "bounce_back", "where": ["x-", "x+", "y-"], "velocity": [0, 0.1]}
-    assert "boundary.0: shan_chen needs walls at rest" in refused(pair, **wall)
+    assert "but shan_chen needs walls at rest" in refused(pair, **wall)
     for layout in ("moments", "indirect"):
         assert f"layout '{layout}'; allowed: ab, aa" in refused(pair, layout={"name": layout})
     assert "16 bits" in refused(pair, precision=PRECISIONS["half"])

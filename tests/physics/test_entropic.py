@@ -244,7 +244,7 @@ ENTROPIC = BASE.replace("[run]", '[collision]\nname = "entropic"\n[run]')
 def test_what_is_not_defined_is_refused():
     parse_case(tables(ENTROPIC), "box.toml")
     assert changed("force", {"name": "guo", "value": [0, 0, 1e-6]}, ENTROPIC) == [
-        "collision: entropic takes no force 'guo'; allowed: exact_difference"
+        "collision: entropic does not support the force 'guo'; allowed: exact_difference"
     ]
     assert changed("collision.equilibrium", {"name": "compressible"}, ENTROPIC) == [
         "collision.equilibrium: found 'compressible', but entropic does not support it; "

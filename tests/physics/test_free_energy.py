@@ -124,9 +124,9 @@ def test_what_is_refused():
 
     fluid = {"viscosity": 0.1}
     coupling = {"name": "free_energy", "a": A, "kappa": KAPPA}
-    assert "free_energy couples 2 to 2 fluids, found 1" in refused(fluid=fluid)
+    assert "free_energy: found 1 fluid; allowed: 2" in refused(fluid=fluid)
     assert "coupling.tau_phi: found 0.5" in refused(coupling=coupling | {"tau_phi": 0.5})
-    assert "angle = 1 to 179, that of 'oil'" in refused(**walled("D2Q9", {"angle": 180}))
+    assert "the contact angle in degrees of 'oil'" in refused(**walled("D2Q9", {"angle": 180}))
     assert "boundary.0.wetting: found {'oil': 1.0}" in refused(**walled("D2Q9", {"oil": 1}))
     fluids = waves("D2Q9")["fluid"]
     fluids[0]["force"]["name"] = "exact_difference"
@@ -143,10 +143,10 @@ def warned(**changes) -> str:
 def test_thin_interfaces_and_stiff_mobilities_are_reported():
     assert warned() == ""
     found = warned(a=1.0, kappa=0.1, gamma=0.01)
-    assert "coupling.kappa: the interface tanh(x/0.447) is thinner than cells" in found
+    assert "coupling.kappa: the interface tanh(x/0.447) is too thin for the grid" in found
     most = 4 / (16 / 3 * (2 * A + KAPPA * 16 / 3))
     assert warned(gamma=0.99 * most) == ""
-    assert f"coupling.gamma: found 2; waves of phi from cell to cell grow above {most:.4g}" in (
+    assert f"coupling.gamma: found 2; above {most:.4g}, waves of phi with the shortest" in (
         warned(gamma=2)
     )
 

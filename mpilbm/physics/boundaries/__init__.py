@@ -1,7 +1,8 @@
 """Boundary conditions: incoming populations of a cell as functions of outgoing ones.
 
-One file for each condition. A boundary passes through four stages: it is declared here, owns links
-(links/), is printed as a kernel (codegen/boundary_kernels.py) and runs (solver/boundary_lists.py).
+One file for each condition. A boundary passes through four stages: it is declared in this folder;
+links/ determines the links that it owns; codegen/boundary_kernels.py prints its kernel; and
+solver/boundary_lists.py runs the kernel.
 """
 
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -25,12 +26,13 @@ DENSITY = "density: number, formula of x, y, z, t, or a file"
 class Boundary(Parameters):
     """The incoming populations of a cell along links that do not start in a fluid cell.
 
-    `where` names faces of the box; the boundary of a body has none. A subclass defines `incoming`
-    and three facts: where its wall lies (`wall_at`: half a link outside the cell, or at the cell's
-    node), the lattices on which it is defined (`lattices`, None: all), and what it needs
-    (`declares`, see Capabilities).
+    `where` names faces of the box; it is empty for the boundary of a body. `wetting` holds the
+    wall values of the fields of a coupling. A subclass defines `incoming` and these class
+    variables:
 
-    `wetting`: the values that the wall shows to coupled fluids.
+    wall_at   position of the wall: "half", half a link outside the cell, or "node", the cell's node
+    lattices  lattices on which the boundary is defined; None: all lattices
+    declares  the data that the boundary requires, see Capabilities
     """
 
     if TYPE_CHECKING:
@@ -55,35 +57,36 @@ class Boundary(Parameters):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the class declares; a subclass changes it where it depends on parameters."""
+        """`declares`; a subclass overrides this where the capabilities depend on parameters."""
         return self.declares
 
     @property
     def wall_velocity(self) -> tuple | str | None:
-        """The velocity of a moving no-slip wall as the case gives it; None at rest or elsewhere.
+        """The velocity of a moving no-slip wall, as given in the case; otherwise None.
 
-        Other boundaries in cells beside such a wall add its motion to what it returns.
+        Where another boundary shares a cell with such a wall, it adds the motion of the wall to
+        the populations that the wall reflects.
         """
         return None
 
     @property
     def reflects(self) -> bool:
-        """Whether each incoming population is the outgoing one of the same link, unchanged."""
+        """Whether each incoming population equals the outgoing population of the same link."""
         return self.capabilities.reads is Reads.SAME_LINK and not self.values()
 
     @property
     def mirrors(self) -> bool:
-        """Whether the fluid goes on beyond its faces as its mirror image."""
+        """Whether the boundary continues the fluid beyond its faces as a mirror image."""
         return self.capabilities.beyond is Beyond.MIRROR
 
     @property
     def joins_faces(self) -> bool:
-        """Whether it acts on populations that stream from one periodic face to the opposite one."""
+        """Whether the boundary acts on populations that cross a pair of periodic faces."""
         return self.capabilities.beyond is Beyond.OPPOSITE_FACE
 
     @property
     def face_flow(self) -> FaceFlow:
-        """How fluid passes the faces that `where` names; CLOSED for bodies."""
+        """Whether fluid passes the faces in `where`, see FaceFlow; CLOSED for bodies."""
         velocity = getattr(self, "velocity", None)
         if velocity is None:
             free = self.where and self.wall_at == "node"
@@ -92,11 +95,12 @@ class Boundary(Parameters):
         return FaceFlow.GIVEN if any(normal) else FaceFlow.CLOSED
 
     def structure(self) -> dict:
-        """What shapes the kernel text; boundaries of equal structure share a kernel and a list.
+        """The properties that determine the kernel text.
 
-        All fields except given values and places; in addition the face where the normal is needed,
-        and the form of formulas of x, y and z. A subclass adds which of its values are given if
-        that changes the text.
+        Boundaries of equal structure share a kernel and a boundary list. The result contains all
+        fields except `where`, `wetting`, velocity and rho; the face, if the boundary needs the
+        normal; and the form of each formula of x, y and z. A subclass adds which of its values are
+        given, if the text depends on that.
         """
         found: dict = {"face": "".join(self.where[:1])} if self.declares.normal else {}
         forms = {value.name: value.structure() for value in self.given() if value.coordinates}
@@ -104,73 +108,80 @@ class Boundary(Parameters):
         return self.model_dump(exclude={"where", "wetting", "velocity", "rho"}) | found
 
     def values(self) -> dict[str, float | str]:
-        """Given numbers and formulas, by the names that `incoming` uses."""
+        """The numbers and formulas of the case, {name: value}; `incoming` uses these names."""
         return {}
 
     def given(self, D: int = 3) -> list[CellValue]:
-        """The values, split into formulas for kernels and numbers; raises FormulaError."""
+        """`values`, each divided into a formula for the kernel and numbers for the host.
+
+        Raises FormulaError for invalid formulas.
+        """
         return [CellValue(f"given_{name}", value, D) for name, value in self.values().items()]
 
     def normal(self, D: int) -> tuple[int, ...]:
-        """The inward normal of its face."""
+        """The inward normal of the face in `where`, a vector of D integers."""
         axis, side = self.where[0]
         return tuple((1 if side == "-" else -1) * (axis == a) for a in "xyz"[:D])
 
     def state(self, lattice) -> tuple[str, ...]:
-        """Names of the values that each entry keeps from step to step (and in checkpoints)."""
+        """Names of the values that each entry stores between steps, also in checkpoints."""
         return ()
 
     def begin(self, cell) -> dict:
-        """{name: expression} of the state before the first step, from the outgoing populations."""
+        """The initial state, {name: expression}, from the outgoing populations."""
         return {}
 
     def follow(self, cell, enters: dict) -> dict:
-        """{name: expression} of the state for the next step; `enters`: result of `incoming`."""
+        """The state for the next step, {name: expression}; `enters` is the result of `incoming`."""
         return {}
 
     def incoming(self, cell) -> dict:
-        """{i: expression} of the incoming population along each c_i that may be missing.
+        """The incoming population along each c_i that may be missing, {i: expression}.
 
-        These are all i > 0; with a normal those with c_i . normal > 0; for a whole cell all i.
+        These are all i > 0; for a boundary with a normal, all i with c_i . normal > 0; for a
+        boundary that sets the whole cell, all i.
 
         `cell` has these members, each computed when it is used:
 
         lattice, cs                   cs: the speed of sound
         values                        given values by name, at the cell's centre
-        at_wall(i, expression, q)     the expression with these values at the wall, x - q c_i;
-                                      without q half a link outside the cell
+        at_wall(i, expression, q)     the expression with the given values taken at the wall,
+                                      x - q c_i; without q, half a link outside the cell
         link(i)                       the value of the link along c_i (`per_link`)
-        behind(i, k, j)               the outgoing population along c_j of the cell x + k c_i: with
-                                      j = i for k = 1, j = opp(i) for k = 2 (Behind.POPULATIONS)
-        u_behind(i)                   u of the outgoing populations of x + c_i, zero unless the link
-                                      along c_i is the entry's own (Behind.VELOCITY)
-        owns(i, yes, no)              yes if the link along c_i is missing and the entry's own,
-                                      else no
+        behind(i, k, j)               the outgoing population along c_j of the cell x + k c_i, for
+                                      (k, j) = (1, i) and (2, opp(i)); needs Behind.POPULATIONS
+        u_behind(i)                   u of the outgoing populations of x + c_i; zero unless the
+                                      entry owns the link along c_i; needs Behind.VELOCITY
+        owns(i, yes, no)              yes if the link along c_i is missing and the entry owns it,
+                                      otherwise no
         left[j]                       the outgoing population of the cell along c_j
-        rho, density, u               of the outgoing populations; density as it is stored
-        arrives[j]                    the arriving population: the one that streams in, or that of
-                                      the mirror image at a free-slip face; along another missing
-                                      link the outgoing one of the opposite direction, plus the
-                                      motion of a moving wall there
+        rho, density, u               density, stored density and velocity of the outgoing
+                                      populations
+        arrives[j]                    the arriving population: the one that streams in, or the one
+                                      of the mirror image at a free-slip face; along any other
+                                      missing link the outgoing population of the opposite
+                                      direction, plus the motion of a moving wall there
         streams(offset, j)            the population along c_j that streams to x + offset, also
                                       beyond a face; it must come from a cell next to x
-        mirrored(i, offset, j)        the same, where it is the mirror image for the link along
-                                      c_i; works in layouts that store nothing beyond faces
-        normal, inward(k), state      where declared; inward(k) is another cell, with left, arrives,
-                                      rho, density and u
-        feq(density, rho, u)          the equilibrium of the collision
-        stored(rho), rest(density)    the stored density of a rho, and the inverse
+        mirrored(i, offset, j)        as streams(offset, j), where this is the mirror image for the
+                                      link along c_i; also in layouts without cells beyond faces
+        normal                        the inward normal, D integers; if declared
+        inward(k)                     the k-th cell inwards, with left, arrives, rho, density and
+                                      u; if declared
+        state                         the stored values by name, see `state`
+        feq(density, rho, u)          the equilibrium of the collision, Q expressions
+        stored(rho), rest(density)    the stored density of a density rho, and the inverse
         macroscopic(f)                density, rho and u of Q arriving populations
-        momentum(rho, u)              their sum_i c_i f_i: rho u minus half of the force
-        velocity(momentum, rho)       the inverse
-        force                         per volume
-        below(a, b, yes, no)          yes if a < b, else no
-        let(name, expression)         a name for a value
+        momentum(rho, u)              sum_i c_i f_i = rho u - F/2 of arriving populations
+        velocity(momentum, rho)       u, the inverse of momentum(rho, u)
+        force                         the force F per volume, D components
+        below(a, b, yes, no)          yes if a < b, otherwise no
+        let(name, expression)         defines a named value in the kernel and returns its symbol
         """
         raise NotImplementedError
 
     def problems(self, case) -> list[str]:
-        """Refuse lattices on which it is not defined, and values of another dimension."""
+        """Errors: an unsupported lattice, invalid formulas, values out of range, wrong lengths."""
         found = []
         for name, value in self.values().items():
             try:
@@ -202,14 +213,15 @@ def key_of(name: str) -> str:
 
 
 def by_axis(name: str, vector: tuple | str) -> dict[str, float | str]:
-    """{name_x: …, name_y: …} of the components of a vector."""
+    """The components of a vector by name: {name_x: …, name_y: …}."""
     return {f"{name}_{axis}": value for axis, value in zip("xyz", vector, strict=False)}
 
 
 def one_face_each(boundaries) -> tuple[Boundary, ...]:
-    """The [[boundary]]s of a case; those that need a normal once for each face of `where`.
+    """Split the boundaries that need a normal into one boundary per face; return all boundaries.
 
-    Mirrors come first: a link that also crosses a face of another boundary belongs to that one.
+    Free-slip faces come first: a link that also crosses a face of another boundary belongs to that
+    other boundary, and later owners take precedence.
     """
     faces = (
         boundary.model_copy(update={"where": (face,)}) if face else boundary

@@ -9,11 +9,12 @@ from mpilbm.registry import register
 class BounceBack(Wall):
     """f_i = f_out_opp(i) + feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall), rho_0 = 1.
 
-    The difference is 2 w_i rho_0 c_i . u_wall / cs2. The wall lies half a link outside the cell;
-    second order where the real wall lies there. With the constant rho_0 a wall that slides along
-    itself adds no mass, including at its ends; on D3Q13, in boxes with an odd number of cells
-    across the motion, this requires that the lid follows the walls beside it in the file. All
-    lattices.
+    With a second-order equilibrium (`compressible`, `incompressible`) the difference is
+    2 w_i rho_0 c_i . u_wall / cs2. The wall lies half a link outside the cell. The condition is
+    second order if the wall of the problem lies there. Since rho_0 is constant, a wall that moves
+    parallel to itself adds no mass, not even at its ends; on D3Q13, in boxes with an odd number of
+    cells across the motion, this holds only if the lid comes after the adjacent walls in the case
+    file. All lattices.
     [Ladd 1994, J. Fluid Mech. 271, 285]
     """
 

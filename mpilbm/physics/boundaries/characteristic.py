@@ -10,39 +10,41 @@ from mpilbm.registry import register
 
 @register("boundaries", "characteristic")
 class Characteristic(FromInside):
-    """Outflow: rho and u of the face follow the outgoing waves; no wave enters.
+    """Non-reflecting outflow: rho and u of the face follow the outgoing characteristic waves.
 
-    With s the outward coordinate, v = u . s and one-sided differences to the cells inwards,
+    s is the outward coordinate, v the velocity along s, u_t the velocity along the face. With
+    one-sided differences from the cells inwards,
 
-        L = (v + cs) cs (cs d(rho)/ds + rho dv/ds)      the outgoing sound
+        L = (v + cs) cs (cs d(rho)/ds + rho dv/ds)      amplitude of the outgoing sound wave
         d(rho)/dt = -(L + K) / (2 cs2)
         dv/dt     = -(L - K) / (2 rho cs)
-        du_t/dt   = -v du_t/ds                          along the face
+        du_t/dt   = -v du_t/ds
 
-    K = relaxation cs2 (rho - rho_0) draws the density to a given `rho` = rho_0. A usual value of
-    `relaxation` is 0.6 cs / length of the box; a larger one reflects more. The disturbance of an
-    inlet that starts decays in about 2 / relaxation steps. Without `rho`, K = 0 and the mass is not
-    fixed. All populations of the cell become feq_i(rho, u) + (f_i - feq_i)(x + n), n = -s. All
-    lattices.
+    K is the amplitude of the incoming sound wave. With a given `rho`, K = relaxation cs2 (rho_face
+    - rho), so the density of the face relaxes towards `rho` at the rate relaxation / 2: a
+    disturbance, such as that of an inlet at its start, decays in about 2 / relaxation steps. A
+    usual value of `relaxation` is 0.6 cs / length of the box; a larger value reflects more sound.
+    Without `rho`, K = 0 and the mass is not fixed. All populations of the cell become
+    feq_i(rho, u) + (f_i - feq_i)(x + n), where n is the inward normal. All lattices.
     [Izquierdo & Fueyo 2008, Phys. Rev. E 78, 046707; K: Poinsot & Lele 1992, J. Comput. Phys. 101,
     104]
     """
 
     declares = Capabilities(normal=True, whole_cell=True, inward=2)
     relaxation: float = Field(
-        0.001, ge=0, lt=1, description="rate at which the density of the face returns to `rho`"
+        0.001, ge=0, lt=1, description="twice the rate at which the density relaxes to `rho`"
     )
 
     def structure(self):
-        """Without the relaxation, which is a number that the kernel reads."""
+        """As in the base class, without `relaxation`, which is an argument of the kernel."""
         return {key: value for key, value in super().structure().items() if key != "relaxation"}
 
     def values(self):
-        """The density to which the cells relax, and the rate."""
+        """The given density and `relaxation`; empty if no density is given."""
         return super().values() | ({} if self.rho is None else {"relaxation": self.relaxation})
 
     def incoming(self, cell):
-        """Equilibrium after a step of the equations above, non-equilibrium from the next cell."""
+        """Equilibrium after one step of the equations plus non-equilibrium of the cell inwards."""
         lattice, rho, u, n = cell.lattice, cell.rho, cell.u, cell.normal
         one, two = cell.inward(1), cell.inward(2)
         slope = [cell.let(f"slope_{k}", (3 * a - 4 * b + c) / (2 * lattice.volume))

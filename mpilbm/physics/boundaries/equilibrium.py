@@ -6,14 +6,16 @@ from mpilbm.registry import register
 
 @register("boundaries", "equilibrium")
 class Equilibrium(Given):
-    """f_i = feq_i(rho, u): `velocity` given and rho the cell's, or `rho` given and u the cell's.
+    """f_i = feq_i(rho, u), with a given `velocity` u or a given density `rho`.
 
-    The cell next to the face takes the value (wall_at = "node"). First order, robust; it
-    reflects sound. All lattices. [Mohamad & Succi 2009, Eur. Phys. J. Special Topics 171, 213]
+    The other quantity is that of the outgoing populations of the cell. The given value holds at
+    the cell next to the face. First order; in a channel with a parabolic inlet the velocity does
+    not converge (see the chapter Boundaries). Robust; reflects sound. All lattices.
+    [Mohamad & Succi 2009, Eur. Phys. J. Special Topics 171, 213]
     """
 
     def incoming(self, cell):
-        """The equilibrium, independent of the outgoing populations."""
+        """The equilibrium for all i > 0."""
         given = list(cell.values.values())
         if self.velocity is None:
             rho, u, density = given[0], cell.u, cell.stored(given[0])

@@ -10,14 +10,15 @@ from mpilbm.registry import register
 
 @register("boundaries", "free_slip")
 class FreeSlip(Boundary):
-    """Mirror half a cell outside the face: f_i(x, t+1) = f_out_r(x - c_i + m), c_r = c_i - 2 m.
+    """f_i(x, t+1) = f_out_r(x - c_i + m), c_r = c_i - 2 m: the fluid is mirrored at the face.
 
-    m is the part of c_i along the normal, at an edge or corner along all normals that are crossed.
-    A link that also crosses a face of another boundary belongs to that boundary, and to a body
-    where x - c_i + m is its cell. Other boundaries see the mirror image as if it streamed in. So
-    the flow is half of one in a box twice as wide, whatever lies beside it. Mass and the momentum
-    along the face are conserved. There is no drag, so it takes no velocity. Not on D3Q13, which has
-    no mirror nodes.
+    m is the component of c_i along the normal of the face; at edges and corners, along the normals
+    of all faces that the link crosses. The mirror plane lies half a cell outside the last cells. A
+    link that also crosses a face of another boundary belongs to that boundary. A link for which
+    x - c_i + m is a cell of a body belongs to that body. For other boundaries the mirror image acts
+    like fluid that streams in, so the flow equals one half of the flow in a box of twice the width.
+    Mass and the momentum along the face are conserved. There is no drag, and therefore no parameter
+    `velocity`. Not on D3Q13, which has no mirror nodes.
     [Succi 2001, The Lattice Boltzmann Equation, 6.3]
     """
 
@@ -27,7 +28,7 @@ class FreeSlip(Boundary):
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
 
     def incoming(self, cell):
-        """From the cell whose population crosses the face between the two."""
+        """The populations whose mirror images cross the face into the cell."""
         lattice, n = cell.lattice, cell.normal
         incoming: dict = {}
         for i, c in enumerate(lattice.c):
@@ -37,7 +38,7 @@ class FreeSlip(Boundary):
             for axes in reversed(every):
                 m = tuple(v if a in axes else 0 for a, v in enumerate(c))
                 r = lattice.c.index(tuple(a - 2 * b for a, b in zip(c, m, strict=True)))
-                f_r = cell.mirrored(i, tuple(-v for v in m), r)  # on its way through the face
+                f_r = cell.mirrored(i, tuple(-v for v in m), r)
                 above = sum(2**a for a in axes) + Fraction(1, 2)
                 last = axes == every[-1]
                 incoming[i] = f_r if last else cell.below(cell.link(i), above, f_r, incoming[i])
@@ -45,7 +46,7 @@ class FreeSlip(Boundary):
 
 
 def _mirrored(c, n) -> list[tuple[int, ...]]:
-    """The sets of axes along which c may be mirrored, by their sum of 2^axis."""
+    """The sets of axes along which c may be mirrored, sorted by their sums of 2^axis."""
     axes = [a for a, v in enumerate(c) if v]
     some = (s for k in range(len(axes) + 1) for s in combinations(axes, k))
     return sorted((s for s in some if any(n[a] for a in s)), key=lambda s: sum(2**a for a in s))

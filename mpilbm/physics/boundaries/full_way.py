@@ -9,10 +9,11 @@ from mpilbm.registry import register
 class FullWay(Wall):
     """f_i(x, t+1) = f_out_opp(i)(x, t-1) + feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall).
 
-    An outgoing population moves to the next cell, reverses there and returns a step later; the
-    entry stores it in between. In steady flow this equals `bounce_back`: the wall is half a cell
-    outside, second order. In unsteady flow it lags by a step: first order in time. The mass
-    including that in the wall is conserved; rho_0 = 1. All lattices.
+    An outgoing population moves into the wall, reverses there and returns one step later; the
+    entry stores it in between. In steady flow this equals `bounce_back`: the wall lies half a link
+    outside the cell, and the condition is second order. In unsteady flow it lags by one step:
+    first order in time. The mass, including the mass stored in the wall, is conserved. rho_0 = 1.
+    All lattices.
     [Sukop & Thorne 2006, Lattice Boltzmann Modeling, 4.4]
     """
 
@@ -23,7 +24,7 @@ class FullWay(Wall):
         return tuple(f"left_{i}" for i in range(1, lattice.Q))
 
     def begin(self, cell):
-        """As if the previous step had the same outgoing populations."""
+        """The outgoing populations of the first step, in place of those of a step before it."""
         return {f"left_{i}": cell.left[i] for i in range(1, cell.lattice.Q)}
 
     def follow(self, cell, enters):

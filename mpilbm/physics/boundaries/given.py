@@ -9,7 +9,7 @@ from mpilbm.physics.equilibria import dot
 
 
 class Given(Boundary):
-    """The case gives a velocity or a density, which the cell next to the face takes."""
+    """A boundary with a given velocity or density, which holds at the cell next to the face."""
 
     wall_at = "node"
     velocity: Vector | None = Field(None, description=VELOCITY, examples=[[0.05, 0]])
@@ -22,7 +22,7 @@ class Given(Boundary):
         return self
 
     def structure(self):
-        """With a given velocity the kernel differs from that with a given density."""
+        """As in the base class, and which of velocity and density is given."""
         return super().structure() | {"given": "rho" if self.velocity is None else "velocity"}
 
     def values(self):
@@ -31,17 +31,17 @@ class Given(Boundary):
 
 
 class OnSite(Given):
-    """Density or velocity, whichever is not given, follows from the arriving populations.
+    """A boundary that computes rho from a given velocity, or the velocity from a given rho.
 
-    Populations with c . n > 0 are unknown, n being the inward normal. The others give
-    rho - rho u . n = sum_(c.n = 0) f + 2 sum_(c.n < 0) f. The velocity along a face with a given
-    density is zero. [Zou & He 1997, Phys. Fluids 9, 1591]
+    With the inward normal n, the populations with c . n > 0 are unknown. The other arriving
+    populations give rho - rho u . n = sum_(c.n = 0) f + 2 sum_(c.n < 0) f. With a given density
+    the velocity along the face is zero. [Zou & He 1997, Phys. Fluids 9, 1591]
     """
 
     declares = Capabilities(normal=True)
 
     def macroscopic(self, cell):
-        """density, rho and u of the cell."""
+        """Return the stored density, rho and u (D expressions) of the cell."""
         n, given = cell.normal, list(cell.values.values())
         along = [dot(c, n) for c in cell.lattice.c]
         known = sum((1 - s) * f for s, f in zip(along, cell.arrives, strict=True) if s <= 0)
@@ -55,18 +55,20 @@ class OnSite(Given):
         def found(density):
             return known + dot(n, cell.momentum(cell.rest(density), given))
 
-        # the density is the fixed point of `found`, which is linear; at rho = 1 and 2 u exists
+        # the density is the fixed point of the linear function `found`, evaluated at rho = 1 and 2
         one = cell.stored(1)
         grows = found(one + 1) - found(one)
         density = cell.let("density_given", (found(one) - grows * one) / (1 - grows))
         return density, cell.rest(density), given
 
     def returned(self, cell) -> dict:
-        """f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u), rho_0 = 1, for edges.
+        """The populations at edges where two such faces meet, {i: expression} for all i > 0.
 
-        Where two faces meet, too few populations stream in to find rho or u, and the correction of
-        the momentum would be added by both faces and grow. With a given rho, u is the velocity of
-        the outgoing populations across the face. A lid that slides along itself adds no mass.
+            f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u),  rho_0 = 1
+
+        At such an edge too few populations stream in to determine rho or u, and a momentum
+        correction by both faces would grow. With a given rho, u is the normal velocity of the
+        outgoing populations. A lid that moves parallel to itself adds no mass.
         """
         u = list(cell.values.values())
         if self.velocity is None:
@@ -76,9 +78,11 @@ class OnSite(Given):
         return {i: cell.left[opp[i]] + feq[i] - feq[opp[i]] for i in range(1, cell.lattice.Q)}
 
     def bounced(self, cell, feq) -> dict:
-        """f_i - feq_i = f_opp(i) - feq_opp(i) where c_i . n > 0.
+        """Bounce-back of the non-equilibrium part, {i: expression} for c_i . n > 0.
 
-        With a force, the same for f_i + w_i c_i . F / (2 cs2).
+            f_i - feq_i = f_opp(i) - feq_opp(i)
+
+        With a force F, the equation holds for f_i + w_i c_i . F / (2 cs2) in place of f_i.
         """
         lattice, opp, n = cell.lattice, cell.lattice.opp, cell.normal
         return {

@@ -15,8 +15,9 @@ from mpilbm.registry import register
 class Grad(FromInside):
     """Outflow: f_i = w_i (rho + rho c_i.u / cs2 + (P - rho cs2 1) : Q_i / (2 cs4)), c_i . n > 0.
 
-    Q_i = c_i c_i - cs2 1, P = sum_i c_i c_i f_i. rho, u and P are those of the cell in the last
-    step (`source` = "last_step"), or extrapolated from two cells inwards ("neighbours").
+    n is the inward normal, Q_i = c_i c_i - cs2 1 and P = sum_i c_i c_i f_i. With `source` =
+    "last_step", rho, u and P are the values of the cell in the previous step; with "neighbours"
+    they are extrapolated linearly from two cells inwards. First order.
     [Chikatamarla, Ansumali & Karlin 2006, Europhys. Lett. 74, 215]
     """
 
@@ -28,21 +29,24 @@ class Grad(FromInside):
 
     @property
     def capabilities(self) -> Capabilities:
-        """It reads two cells inwards if these are the source."""
+        """With `source` = "neighbours" the boundary reads two cells inwards."""
         inwards = self.source == "neighbours"
         return replace(self.declares, inward=2 * inwards, drifts=inwards)
 
     def state(self, lattice):
-        """Second moments of the arriving populations; the outgoing ones have the other moments."""
+        """Names of the second moments of the arriving populations; empty with "neighbours".
+
+        Density and momentum follow from the outgoing populations and are not stored.
+        """
         count = lattice.D * (lattice.D + 1) // 2
         return () if self.capabilities.inward else tuple(f"second_{k}" for k in range(count))
 
     def begin(self, cell):
-        """Those of the outgoing populations."""
+        """The second moments of the outgoing populations."""
         return self._named(moments_of(cell.lattice, cell.left)[2])
 
     def follow(self, cell, enters):
-        """Those of the populations that arrive in this step."""
+        """The second moments of the populations that arrive in this step."""
         f = [enters.get(i, f_i) for i, f_i in enumerate(cell.arrives)]
         return self._named(moments_of(cell.lattice, f)[2])
 
@@ -50,7 +54,7 @@ class Grad(FromInside):
         return {f"second_{k}": value for k, value in enumerate(second)}
 
     def found(self, cell):
-        """Populations with given moments up to the second."""
+        """Q populations from the moments of orders 0 to 2."""
         if not self.capabilities.inward:
             momentum = cell.momentum(cell.rho, cell.u)
             return populations(cell.lattice, cell.density, momentum, list(cell.state.values()))

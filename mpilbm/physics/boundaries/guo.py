@@ -7,17 +7,17 @@ from mpilbm.registry import register
 
 @register("boundaries", "guo")
 class Guo(Given):
-    """f_i(x) = feq_i(rho, u) + (f_i - feq_i)(x + n) for all i, n being the inward normal.
+    """f_i(x) = feq_i(rho, u) + (f_i - feq_i)(x + n) for all i, where n is the inward normal.
 
-    `velocity` given and rho that of the cell inwards, or `rho` given and u that of the cell
-    inwards. The cell next to the face takes the value (wall_at = "node"). Second order; reflects
-    sound. All lattices. [Guo, Zheng & Shi 2002, Phys. Fluids 14, 2007]
+    The case gives `velocity` u or density `rho`; the other quantity is copied from the cell x + n.
+    The given value holds at the cell next to the face. Second order; reflects sound. All lattices.
+    [Guo, Zheng & Shi 2002, Phys. Fluids 14, 2007]
     """
 
     declares = Capabilities(normal=True, whole_cell=True, inward=1)
 
     def incoming(self, cell):
-        """Equilibrium at the given value, non-equilibrium from the next cell."""
+        """Equilibrium at the given value plus the non-equilibrium part of the cell inwards."""
         f, given = cell.inward(1).arrives, list(cell.values.values())
         density, rho, u = cell.macroscopic(f)
         density = cell.let("density_inside", density)

@@ -1,4 +1,4 @@
-"""Interpolated bounce-back: the wall lies where the shape of the body is."""
+"""Interpolated bounce-back: the wall lies at the surface of the body's shape."""
 
 from fractions import Fraction
 from typing import Literal
@@ -11,28 +11,34 @@ from mpilbm.registry import register
 
 HALF = Fraction(1, 2)
 HALF_WAY_FALLBACK = "links have no fluid behind their cell; there the wall lies half-way"
-LINEAR_FALLBACK = "links lack one of two fluid cells behind their cell; linear there"
+LINEAR_FALLBACK = (
+    "links lack one of two fluid cells behind their cell; the interpolation is linear there"
+)
 
 
 @register("boundaries", "interpolated")
 class Interpolated(Wall):
-    """The wall of a shape at distance q from the cell along each link, 0 < q <= 1; j = opp(i).
+    """Interpolated bounce-back at a wall at the distance q along each link, 0 < q <= 1.
+
+    q is measured from the cell in units of the link; j = opp(i).
 
     f_i(x, t+1) = 2q f_out_j(x) + (1 - 2q) f_out_j(x - c_j) + d_i                 q < 1/2
     f_i(x, t+1) = (f_out_j(x) + (2q - 1) f_out_i(x) + d_i) / (2q)                 q >= 1/2
     d_i = feq_i(rho_0, u_wall) - feq_j(rho_0, u_wall), u_wall at x - q c_i, rho_0 = 1
 
-    Linear; with `order` = 2 quadratic, from a third cell:
+    These equations are linear interpolations. With `order` = 2 they are quadratic and use a third
+    cell:
 
     f_i = q (2q + 1) f_out_j(x) + (1 - 4q^2) f_out_j(x - c_j)
           - q (1 - 2q) f_out_j(x - 2c_j) + d_i                                    q < 1/2
     f_i = (f_out_j(x) + d_i) / (q (2q + 1)) + (2q - 1) / q f_out_i(x)
           - (2q - 1) / (2q + 1) f_out_i(x - c_j)                                  q >= 1/2
 
-    Both are second order wherever the wall lies. The quadratic one has a smaller error; it needs
-    two planes per rank and sends two to three times as much. Neither conserves the mass exactly.
-    The wall lies half-way (q = 1/2) at masks, at faces of the box, and where q < 1/2 and x - c_j is
-    no fluid cell; the interpolation is linear where x - c_j or x - 2c_j is none. All lattices.
+    Both are second order for any q. The quadratic interpolation has a smaller error, but it needs
+    at least two planes per rank, and each rank sends two to three times as much data. Neither
+    conserves the mass exactly. q = 1/2 (half-way wall) for masks, for faces of the box, and where
+    q < 1/2 and x - c_j is not a fluid cell. The interpolation is linear where x - c_j or x - 2c_j
+    is not a fluid cell. All lattices.
     [Bouzidi, Firdaouss & Lallemand 2001, Phys. Fluids 13, 3452]
     """
 
@@ -44,7 +50,7 @@ class Interpolated(Wall):
 
     @property
     def capabilities(self) -> Capabilities:
-        """A parabola reads two more cells on the other side of the cell."""
+        """With `order` = 2 the boundary reads two more cells, away from the wall."""
         if self.order == 1:
             return self.declares
         return Capabilities(
@@ -56,9 +62,9 @@ class Interpolated(Wall):
         )
 
     def incoming(self, cell):
-        """Interpolated between outgoing populations of the cell and those of cells behind it.
+        """Interpolate between outgoing populations of the cell and of the cells behind it.
 
-        The kernel reads a negative distance where the parabola lacks a cell.
+        With `order` = 2, a negative distance marks links whose third cell is missing.
         """
         incoming, motion = {}, self.motion(cell)
         for i in range(1, cell.lattice.Q):
@@ -73,14 +79,14 @@ class Interpolated(Wall):
         return incoming
 
     def _linear(self, cell, i, q, change):
-        """Between two populations."""
+        """The linear interpolation."""
         j = cell.lattice.opp[i]
         near = 2 * q * cell.left[j] + (1 - 2 * q) * cell.arrives[j] + change
         far = (cell.left[j] + (2 * q - 1) * cell.left[i] + change) / (2 * q)
         return cell.below(q, HALF, near, far)
 
     def _quadratic(self, cell, i, q, change):
-        """Between three populations."""
+        """The quadratic interpolation."""
         j = cell.lattice.opp[i]
         near = (
             q * (2 * q + 1) * cell.left[j]

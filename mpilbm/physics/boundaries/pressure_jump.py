@@ -11,15 +11,17 @@ from mpilbm.registry import register
 
 @register("boundaries", "pressure_jump")
 class PressureJump(Boundary):
-    """Between `where` = ["x-", "x+"], periodic, the density falls by `rho_jump` along x.
+    """The density falls by `rho_jump` between two periodic faces, as `where` = ["x-", "x+"].
 
-    f_i(x, t+1) = f_out_i(x - c_i, t) + s_i feq_i(rho_jump, u = 0), s_i = 1 for populations that
-    enter through the lower face, -1 for those through the upper one. It is the periodic pressure
-    condition that keeps velocity and non-equilibrium, linear in the velocity; so the mass is
-    conserved exactly, and the force on the flow is cs2 rho_jump per unit area of the face, like
-    that of a body force cs2 rho_jump / nx in all cells. Second order. Only between walls; links
-    that start in a wall or a body beyond the face belong to these. All lattices.
-    [Kim & Pitsch 2007, Phys. Fluids 19, 108101]
+        f_i(x, t+1) = f_out_i(x - c_i, t) + s_i feq_i(rho_jump, u = 0)
+
+    s_i = 1 for populations that enter through the lower face and -1 for populations that enter
+    through the upper face. Velocity and non-equilibrium part are periodic. The mass is conserved
+    exactly. The force on the flow is cs2 rho_jump per unit area of the face; a body force
+    cs2 rho_jump / nx in all cells has the same effect. Second order. All other faces must be walls.
+    A link that comes from a wall or a body beyond the face belongs to that wall or body. All
+    lattices.
+    [Kim & Pitsch 2007, Phys. Fluids 19, 108101, linearised in the velocity]
     """
 
     declares = Capabilities(normal=True, beyond=Beyond.OPPOSITE_FACE)
@@ -28,7 +30,7 @@ class PressureJump(Boundary):
     )
 
     def structure(self):
-        """Without the jump, which is a number that the kernel reads."""
+        """As in the base class, without `rho_jump`, which is an argument of the kernel."""
         return {key: v for key, v in super().structure().items() if key != "rho_jump"}
 
     def values(self):
@@ -36,7 +38,7 @@ class PressureJump(Boundary):
         return {"rho_jump": self.rho_jump}
 
     def incoming(self, cell):
-        """Populations from the opposite face, at the pressure of this one."""
+        """The populations from the opposite face, with the density jump added."""
         lattice, n = cell.lattice, cell.normal
         jump = sum(n) * cell.values["rho_jump"]
         step = cell.feq(jump, jump, [0] * lattice.D)
@@ -48,20 +50,20 @@ class PressureJump(Boundary):
         }
 
     def problems(self, case):
-        """Refuse faces that are not a pair, two jumps, and other faces without no-slip walls."""
+        """Errors: faces that are not a pair, a second jump, other faces that are not walls."""
         found = super().problems(case)
         if isinstance(self.rho_jump, int | float) and abs(self.rho_jump) >= 1:
-            found.append(f"rho_jump: found {self.rho_jump}; allowed: less than the density of the "
-                         "fluid, 1, and for errors below a percent 0.01 of it")  # fmt: skip
+            found.append(f"rho_jump: found {self.rho_jump}; allowed: between -1 and 1, the density "
+                         "of the fluid; use at most 0.01 for errors below 1 %")  # fmt: skip
         faces = {tuple(sorted(b.where)) for b in case.boundaries if b.joins_faces}
         if any(len(where) != 2 or where[0][0] != where[1][0] for where in faces):
             found.append(f'where: found {list(self.where)}; allowed: two opposite faces, as '
                          f'["x-", "x+"]')  # fmt: skip
         if sum(b.joins_faces for b in case.boundaries) > 1:
-            found.append("pressure_jump occurs twice; keep one, and drive the flow along the other "
-                         "axis by a force")  # fmt: skip
+            found.append("found two [[boundary]] entries 'pressure_jump'; allowed: one; drive the "
+                         "flow along the other axis by a force")  # fmt: skip
         for b in case.boundaries:
             if not b.joins_faces and (b.wall_at != "half" or b.mirrors):
-                found.append(f"is next to '{b.name}' at {', '.join(b.where)}, but needs walls "
-                             "there, like bounce_back; use a force instead")  # fmt: skip
+                found.append(f"pressure_jump: found '{b.name}' at {', '.join(b.where)}; allowed at "
+                             "other faces: walls, like bounce_back; or use a force")  # fmt: skip
         return found

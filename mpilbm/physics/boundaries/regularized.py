@@ -10,9 +10,10 @@ from mpilbm.registry import register
 class Regularized(OnSite):
     """f_i = feq_i + w_i / (2 cs4) Q_i : Pi, Pi = sum_i Q_i (f_i - feq_i), for all i.
 
-    Q_i = c_i c_i - cs2 1. In the sum f_i - feq_i = f_opp(i) - feq_opp(i) where c_i . n > 0. The
-    cell next to the face takes the value (wall_at = "node"): `velocity`, or `rho` with no velocity
-    along the face. Second order, more stable than zou_he; reflects sound.
+    Q_i = c_i c_i - cs2 1. In the sum, the unknown f_i - feq_i with c_i . n > 0 (n inward normal)
+    are replaced by f_opp(i) - feq_opp(i). The case gives `velocity`, or `rho` with zero velocity
+    along the face; the given value holds at the cell next to the face. Second order; more stable
+    than `zou_he`; reflects sound.
     [Latt et al. 2008, Phys. Rev. E 77, 056703]
     """
 
@@ -20,7 +21,7 @@ class Regularized(OnSite):
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
 
     def incoming(self, cell):
-        """Equilibrium plus the stress of the arriving populations, minus half of a force."""
+        """Equilibrium plus the stress of the arriving populations, minus half of the force."""
         lattice = cell.lattice
         density, rho, u = self.macroscopic(cell)
         feq = cell.feq(density, rho, u)

@@ -8,19 +8,22 @@ from mpilbm.registry import register
 
 @register("boundaries", "tamm_mott_smith")
 class TammMottSmith(Wall):
-    """f_k = f*_k + feq_k(rho_t, u_t) - feq_k(rho*, u*) for all k; the wall at q from the cell.
+    """f_k = f*_k + feq_k(rho_t, u_t) - feq_k(rho*, u*) for all k.
 
-    f*_k = feq_k(rho_t, u_t) along links that cross the wall, else the arriving population; rho*, u*
-    are those of f*. With the mean over the links that cross the wall, 0 < q <= 1,
+    f*_k is feq_k(rho_t, u_t) along links that cross the wall, and the arriving population along
+    all others; rho* and u* are density and velocity of f*. The wall lies at the distance q_i along
+    each link, 0 < q_i <= 1. The target velocity u_t and the target density rho_t are
 
-        u_t   = mean of (q_i u(x + c_i) + u_wall) / (1 + q_i),       u_wall at x - q c_i
-        rho_t = density with f_out_opp(i) + feq_i(rho_0, u_wall) - feq_opp(i)(…) on these links
+        u_t   = mean over the links that cross the wall of
+                (q_i u(x + c_i) + u_wall) / (1 + q_i),       u_wall at x - q_i c_i
+        rho_t = sum of the arriving populations, with
+                f_out_opp(i) + feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall) on these links
 
-    u(x + c_i) is that of the last step. First order, because most of the stress in the cell is
-    lost: intended for turbulence on coarse grids; use `interpolated` in resolved flow. At walls at
-    rest it conserves the mass, except in cells beside two walls of different entries. The wall lies
-    half-way (q = 1/2) at masks and faces of the box. A rank owns at least two planes and sends
-    about four times as much. rho_0 = 1. All lattices.
+    u(x + c_i) is the velocity in the previous step; rho_0 = 1. First order, because most of the
+    stress in the cell is lost: intended for turbulence on coarse grids. Use `interpolated` in
+    resolved flow. At walls at rest the mass is conserved, except in cells next to two walls of
+    different entries of the case file. q = 1/2 (half-way wall) for masks and faces of the box. Each
+    rank needs at least two planes, and sends about four times as much data. All lattices.
     [Chikatamarla & Karlin 2013, Physica A 392, 1925]
     """
 
@@ -30,26 +33,26 @@ class TammMottSmith(Wall):
             value=LinkValue.DISTANCE_ONLY,
             behind=Behind.VELOCITY,
             fallbacks=(
-                "links have no fluid behind their cell; it takes the cell's own velocity there",
+                "links have no fluid behind their cell; it uses the velocity of the cell there",
             ),
         ),
     )
 
     def warnings(self, case):
-        """Faces with values in cells of this one: it reads only the outgoing populations there."""
+        """Warnings: adjacent faces that prescribe values at the node, in cells that both set."""
         axes = {face[0] for face in self.where}
         on_site = ((b, face) for b in case.boundaries if b.wall_at == "node" for face in b.where)
         beside = [f"'{b.name}' at {face}" for b, face in on_site if axes - {face[0]}]
         if not beside:
             return []
         return [
-            f"where: is next to {', '.join(beside)}, which it treats as a wall at rest in the "
-            "cells that both set: in a channel 16 cells wide an inlet lost 4 % of its flux, 8 % "
-            "between walls that moved along; take bounce_back or interpolated"
+            f"where: in the cells shared with {', '.join(beside)}, tamm_mott_smith treats that "
+            "face as a wall at rest: in a channel 16 cells wide an inlet lost 4 % of its flux, and "
+            "8 % between walls that moved with the flow; use bounce_back or interpolated"
         ]
 
     def incoming(self, cell):
-        """All populations, with the moments moved to the target."""
+        """All Q populations, with density and velocity shifted to the target values."""
         lattice, each = cell.lattice, range(1, cell.lattice.Q)
         motion, u_wall = self.motion(cell), list(cell.values.values()) or [0] * lattice.D
         count, density, total = 0, cell.arrives[0], [0] * lattice.D

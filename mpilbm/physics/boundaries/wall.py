@@ -7,23 +7,23 @@ from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
 
 
 class Wall(Boundary):
-    """No slip at a wall at rest, or with a `velocity`; rho_0 = 1."""
+    """A no-slip wall, at rest or moving with `velocity`; rho_0 = 1."""
 
     velocity: Vector | None = Field(
         None, description=f"{VELOCITY}; none: at rest", examples=[[0.1, 0]]
     )
 
     def structure(self):
-        """A wall at rest has a shorter kernel."""
+        """As in the base class, and whether the wall moves."""
         return super().structure() | {"moving": self.velocity is not None}
 
     def values(self):
-        """The wall's velocity."""
+        """The components of the wall's velocity; empty at rest."""
         return by_axis("velocity", self.velocity or ())
 
     @property
     def wall_velocity(self) -> tuple | str | None:
-        """The velocity, of any kind."""
+        """`velocity` as given in the case; None at rest."""
         return self.velocity
 
     def motion(self, cell) -> list:

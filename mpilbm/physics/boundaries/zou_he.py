@@ -10,14 +10,14 @@ from mpilbm.registry import register
 
 @register("boundaries", "zou_he")
 class ZouHe(OnSite):
-    """f_i - feq_i = f_opp(i) - feq_opp(i) where c_i . n > 0, corrected along the face.
+    """f_i = feq_i + f_opp(i) - feq_opp(i) + w_i c_i . N where c_i . n > 0, n inward normal.
 
-    To each f_i is added w_i c_i . N, the vector N along the face such that sum_i c_i f_i is that of
-    the given velocity: on D2Q9 this is Zou and He's condition, on D3Q19 N is Hecht and Harting's
-    transverse momentum correction. `velocity`, or `rho` with no velocity along the face. The cell
-    next to the face takes the value (wall_at = "node"); where two such faces meet it is
-    bounce-back, f_i = f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u). Second order; reflects
-    sound; unstable at high Reynolds numbers. All lattices.
+    The vector N lies along the face and makes the momentum sum_i c_i f_i agree with the velocity:
+    on D2Q9 this is the condition of Zou and He, and on D3Q19 N is the transverse momentum
+    correction of Hecht and Harting. The case gives `velocity`, or `rho` with zero velocity along
+    the face; the given value holds at the cell next to the face. Where two such faces meet, f_i =
+    f_out_opp(i) + feq_i(rho_0, u) - feq_opp(i)(rho_0, u), rho_0 = 1. Second order; reflects sound;
+    unstable at high Reynolds numbers. All lattices.
     [Zou & He 1997, Phys. Fluids 9, 1591; Hecht & Harting 2010, J. Stat. Mech. P01018]
     """
 
@@ -25,7 +25,7 @@ class ZouHe(OnSite):
     declares = Capabilities(normal=True, fails_from=8)
 
     def incoming(self, cell):
-        """Bounce-back of the non-equilibrium, with the momentum of the given velocity."""
+        """Bounce-back of the non-equilibrium part, corrected to the momentum of the face."""
         lattice, n = cell.lattice, cell.normal
         density, rho, u = self.macroscopic(cell)
         enters = self.bounced(cell, cell.feq(density, rho, u))
@@ -34,7 +34,7 @@ class ZouHe(OnSite):
         more = dict.fromkeys(enters, 0)
         for a in range(lattice.D):
             lack = cell.let(f"lack_{a}", momentum[a] - dot([c[a] for c in lattice.c], f))
-            # across the face all populations share the correction, along it those with c_a != 0
+            # normal correction: over all populations; tangential: over those with c_a != 0
             share = {i: lattice.w[i] * (n[a] or lattice.c[i][a]) for i in enters}
             whole = sum(share[i] * lattice.c[i][a] for i in enters)
             more = {i: more[i] + share[i] / whole * lack for i in enters}

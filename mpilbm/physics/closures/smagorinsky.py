@@ -14,15 +14,15 @@ from mpilbm.registry import register
 class Smagorinsky(Closure):
     """nu_t = constant^2 |S|, |S| = sqrt(2 S_ab S_ab), S without its trace, in lattice units.
 
-    The local relaxation time tau solves tau = tau_0 + nu_t / cs2 with S = -stress / (2 rho cs2
-    tau):
+    The local relaxation time tau is the solution of tau = tau_0 + nu_t / cs2 with S = -stress /
+    (2 rho cs2 tau):
 
         tau = (tau_0 + sqrt(tau_0^2 + 2 sqrt(2) constant^2 |stress| / (rho cs4))) / 2
 
-    For turbulence that the cells do not resolve. It also damps resolved scales, and damps too much
-    near walls. The factor is 18 sqrt(2) on all lattices of this program; paper 2 prints 36, which
-    is the same model with constant / 1.19. [Hou, Sterling, Chen & Doolen 1996; paper: Januszewski &
-    Kostur 2014, (9)]
+    For turbulence that the cells do not resolve. The model also damps resolved scales, and the
+    damping is too strong near walls. The factor 2 sqrt(2) / cs4 is 18 sqrt(2) (cs2 is 1/3 on all
+    lattices of this program); Januszewski & Kostur 2014 print 36, which is the same model with
+    constant / 1.19. [Hou, Sterling, Chen & Doolen 1996; Januszewski & Kostur 2014, (9)]
     """
 
     constant: float = Field(0.1, gt=0, description="C_S; 0.1 to 0.2 is usual")
@@ -32,7 +32,7 @@ class Smagorinsky(Closure):
         return {"eddy": 2 * sqrt(2) * self.constant**2 / float(lattice.cs2) ** 2}
 
     def omega(self, lattice: Lattice, stress, rho, omega, let, eddy):
-        """1 / tau, by the closed form above."""
+        """Return 1 / tau, see the equation of the class."""
         squares = sum((1 if a == b else 2) * value**2 for (a, b), value in stress.items())
         size = let("stress_size", squares ** Fraction(1, 2))
         ratio = (1 + (1 + eddy * omega**2 * size / rho) ** Fraction(1, 2)) / 2

@@ -20,27 +20,28 @@ from mpilbm.registry import Parameters, find, make, names
 class Collision(Parameters):
     """A collision f* = f - R(f - feq) + F - R(F)/2 with a linear relaxation R.
 
-    A subclass defines `rates` (numbers of the kernel, from the viscosity) and `relax` (the
-    expressions R(d), in its own basis). With d = f - feq + F/2 the force of Guo et al. (2002), M^-1
-    (I - S/2) M F, and the collision are one relaxation: f* = f + F - R(d). An operator of another
-    form overrides `collide` and sets `linear = False`.
+    f are the incoming populations, f* the post-collision populations and F the force term. A
+    subclass defines `rates` (relaxation rates, from the viscosity) and `relax` (the expressions
+    R(d), in its own basis). With d = f - feq + F/2 the collision is f* = f + F - R(d), which
+    includes the factor 1 - R/2 of the force of Guo et al. (2002). An operator of another form
+    overrides `collide` and sets `linear = False`.
     """
 
     equilibrium: Annotated[Any, Choice("equilibria")] = Field(
-        None, description="equilibrium distribution; none: the usual one of this collision"
+        None, description="equilibrium distribution; none: the default of this collision"
     )
     closure: Annotated[Closure | None, Choice("closures")] = Field(
-        None, description="subgrid model; none: direct simulation"
+        None, description="subgrid model; none: no eddy viscosity"
     )
 
     shear_rate: ClassVar[str | None] = None  # rate that a closure changes; None: no closures
-    numbers: ClassVar[tuple[str, ...]] = ()  # fields that reach kernels as arguments
+    numbers: ClassVar[tuple[str, ...]] = ()  # fields that are arguments of the kernel
     second_order: ClassVar[bool] = False  # f* has no moments above the second order
     needs_isotropy: ClassVar[int] = 4
     linear: ClassVar[bool] = True  # whether f* = f + F - R(d) with R of `relax`
-    lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all lattices
-    equilibria: ClassVar[tuple[str, ...] | None] = None  # allowed ones, the default first
-    forces: ClassVar[tuple[str, ...] | None] = None  # allowed ones; None: all
+    lattices: ClassVar[tuple[str, ...] | None] = None  # allowed lattices; None: all
+    equilibria: ClassVar[tuple[str, ...] | None] = None  # allowed equilibria, the default first
+    forces: ClassVar[tuple[str, ...] | None] = None  # allowed forcing schemes; None: all
 
     def model_post_init(self, _: Any) -> None:
         """Use the default equilibrium if the case names none."""
@@ -49,7 +50,7 @@ class Collision(Parameters):
             object.__setattr__(self, "equilibrium", make("equilibria", usual))
 
     def structure(self) -> dict:
-        """Everything that changes the kernel text: all fields except the arguments of kernels."""
+        """The properties that determine the kernel text: all fields except kernel arguments."""
         fields = self.model_dump(exclude={*self.numbers, "equilibrium", "closure"})
         closure = self.closure and self.closure.name
         return fields | {"equilibrium": self.equilibrium.model_dump(), "closure": closure}
@@ -58,12 +59,13 @@ class Collision(Parameters):
         """Errors: a lattice, equilibrium, closure or force that the operator does not support."""
         if self.closure and not self.shear_rate:
             allowed = [n for n in names("collisions") if find("collisions", n).shear_rate]
-            return [f"closure: {self.name} has no rate that '{self.closure.name}' could change; "
-                    f"allowed with a closure: {', '.join(allowed)}"]  # fmt: skip
+            return [f"closure: found '{self.closure.name}', but {self.name} supports no closure; "
+                    f"collisions that support closures: {', '.join(allowed)}"]  # fmt: skip
         if self.closure and case.lattice.isotropy < 4:
             lattices = [n for n in names("lattices") if find("lattices", n)().isotropy >= 4]
-            return [f"closure: {case.lattice.name} has two shear rates, a closure computes one; "
-                    f"allowed with a closure: {', '.join(lattices)}"]  # fmt: skip
+            return [f"closure: found '{self.closure.name}', but the shear stress relaxes at two "
+                    f"rates on {case.lattice.name}, and a closure computes one; lattices that "
+                    f"support closures: {', '.join(lattices)}"]  # fmt: skip
         if self.lattices and case.lattice.name not in self.lattices:
             return [f"{self.name} is not defined on {case.lattice.name}; "
                     f"allowed: {', '.join(self.lattices)}"]  # fmt: skip
@@ -81,7 +83,8 @@ class Collision(Parameters):
         """An error for each force of this collision that is not in `forces`."""
         forces = (fluid.force for fluid in case.fluids if fluid.collision is self)
         return [
-            f"{self.name} takes no force '{force.name}'; allowed: {', '.join(self.forces)}"
+            f"{self.name} does not support the force '{force.name}'; "
+            f"allowed: {', '.join(self.forces)}"
             for force in forces
             if self.forces and force and force.name not in self.forces
         ]
@@ -91,38 +94,38 @@ class Collision(Parameters):
         raise NotImplementedError
 
     def arguments(self, nu: float, lattice: Lattice) -> dict[str, float]:
-        """All numbers that the kernel receives: the rates, and the numbers of the closure."""
+        """The numeric arguments of the kernel by name: the rates and the numbers of the closure."""
         closed = self.closure.arguments(lattice) if self.closure else {}
         return self.rates(nu, lattice) | closed
 
     def local_rates(self, rates: dict, omega) -> dict:
-        """The rates in a cell whose shear stress relaxes at `omega`.
+        """Return the rates in a cell whose shear stress relaxes at `omega`.
 
-        `rates`: those of the fluid's own viscosity.
+        `rates` are the rates for the viscosity of the fluid, without eddy viscosity.
         """
         return rates | {self.shear_rate: omega}
 
     def relax(self, lattice: Lattice, d, *_: Any, **rates: Any) -> list:
-        """R(d): Q expressions that the collision subtracts, from Q deviations d = f - feq + F/2."""
+        """Return R(d), Q expressions, from the Q deviations d = f - feq + F/2."""
         raise NotImplementedError
 
     def feq(self, lattice: Lattice, density, rho, u) -> list:
-        """Q expressions of the equilibrium towards which this collision relaxes."""
+        """The equilibrium to which this collision relaxes, Q expressions."""
         equilibrium: Equilibrium = self.equilibrium
         return equilibrium.feq(lattice, density, rho, u)
 
     def velocity(self, momentum, rho) -> list:
-        """D expressions of the velocity u; `momentum` is per volume."""
+        """The velocity u, D expressions, from the momentum per volume."""
         return self.equilibrium.velocity(momentum, rho)
 
     def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
-        """Q post-collision populations f* from Q populations f.
+        """Return the Q post-collision populations f* from the Q populations f.
 
         density  sum of the stored populations, see Equilibrium
         source   Q expressions F_i of the force term, or None
         rates    the relaxation rates by name
         let      `let(name, expression)` defines a named value in the kernel text and returns its
-                 symbol, so that long chains of equations stay as short as in the paper
+                 symbol; it keeps long chains of equations short
         """
         feq = self.feq(lattice, density, rho, u)
         if source is None:

@@ -9,7 +9,8 @@ from mpilbm.registry import register
 class BGK(Collision):
     """f* = f - omega (f - feq), nu = cs2 (1/omega - 1/2). [Qian et al. 1992].
 
-    All lattices of isotropy 4. The simplest operator; `trt` places half-way walls more accurately.
+    The simplest operator; with `trt` the position of half-way walls is more accurate. All lattices
+    that are isotropic to order 4.
     """
 
     shear_rate = "omega"

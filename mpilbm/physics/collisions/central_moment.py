@@ -16,22 +16,27 @@ HIGHER = {3: "omega_third", 4: "omega_fourth", 5: "omega_fifth", 6: "omega_sixth
 class CentralMoment(InFrame):
     """k*_n = k_n - omega_n (k_n - keq_n), k_n = sum_i f_i prod_a H_n_a(c_ia - u_a).
 
-    `basis`: H_2(c) = c^2 - cs2 and keq = 0 with "hermite"; H_2(c) = c^2 with "powers", and keq of a
-    Maxwellian, cs2 rho for each n_a = 2. The second moments relax with omega, nu = cs2 (1/omega -
-    1/2), except their trace, which relaxes with `omega_bulk`. Each of the orders 3 to 6 has its own
-    rate; rates of 1 cost little. With "powers" the moments of order 4 contain a part of the stress,
-    which then relaxes with their rate: at 32 cells per wavelength, tau = 0.512 and on D3Q27 some
-    shear waves along a diagonal decay 6 % too fast, with "hermite" 0.3 %. D2Q9 and D3Q27;
-    equilibrium `hermite`. [Geier, Greiner & Korvink 2006, Phys. Rev. E 73, 066705; De Rosis 2017,
-    Phys. Rev. E 95, 013310; Hermite: Coreixas, Chopard & Latt 2019, Phys. Rev. E 100, 033305]
+    H_0 = 1 and H_1(c) = c. `basis` = "hermite": H_2(c) = c^2 - cs2, and keq = 0 above order 0;
+    "powers": H_2(c) = c^2, and keq are the central moments of a Maxwellian (rho times cs2 for each
+    n_a = 2). The second moments relax with omega, nu = cs2 (1/omega - 1/2), except their trace,
+    which relaxes with `omega_bulk`. Each of the orders 3 to 6 has its own rate; a rate of 1 costs
+    little time. With "powers" the moments of order 4 contain a part of the stress, which relaxes
+    with the rate of that order: on D3Q27, with 32 cells per wavelength and tau = 0.512, some
+    diagonal shear waves decay 6 % too fast, and 0.3 % with "hermite". D2Q9 and D3Q27; equilibrium
+    `hermite`. [Geier, Greiner & Korvink 2006, Phys. Rev. E 73, 066705; De Rosis 2017, Phys. Rev. E
+    95, 013310; Hermite: Coreixas, Chopard & Latt 2019, Phys. Rev. E 100, 033305]
     """
 
-    basis: Literal["hermite", "powers"] = Field("hermite", description="polynomials of moments")
-    omega_bulk: float = Field(1.0, gt=0, lt=2, description="trace of order 2: bulk viscosity")
-    omega_third: float = Field(1.0, gt=0, lt=2, description="moments of order 3")
-    omega_fourth: float = Field(1.0, gt=0, lt=2, description="moments of order 4")
-    omega_fifth: float = Field(1.0, gt=0, lt=2, description="moments of order 5")
-    omega_sixth: float = Field(1.0, gt=0, lt=2, description="moments of order 6")
+    basis: Literal["hermite", "powers"] = Field(
+        "hermite", description="polynomials that define the moments"
+    )
+    omega_bulk: float = Field(
+        1.0, gt=0, lt=2, description="rate of the trace of order 2; sets the bulk viscosity"
+    )
+    omega_third: float = Field(1.0, gt=0, lt=2, description="rate of the moments of order 3")
+    omega_fourth: float = Field(1.0, gt=0, lt=2, description="rate of the moments of order 4")
+    omega_fifth: float = Field(1.0, gt=0, lt=2, description="rate of the moments of order 5")
+    omega_sixth: float = Field(1.0, gt=0, lt=2, description="rate of the moments of order 6")
 
     numbers = ("omega_bulk", *HIGHER.values())
     lattices = ("D2Q9", "D3Q27")
@@ -47,7 +52,11 @@ class CentralMoment(InFrame):
         ]
 
     def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
-        """k are deviations from those at rest, so that `density` is in their equilibrium."""
+        """Return the Q relaxed populations; see InFrame.relaxed_populations.
+
+        The moments k are deviations from the moments at rest, so the equilibria contain `density`
+        in place of rho.
+        """
         sigma = lattice.cs2 if self.basis == "hermite" else 0
         frame = Frame(lattice, density, rho, u, let, sigma)
         k, rate = frame.moments(f), {2: "omega"} | HIGHER

@@ -10,20 +10,17 @@ from mpilbm.physics.lattices import Lattice
 
 CS2 = Fraction(1, 3)
 ALONG = (-1, 0, 1)  # the velocity components along an axis
-WEIGHT = {
-    -1: CS2 / 2,
-    0: 1 - CS2,
-    1: CS2 / 2,
-}  # and their weights: w_i is the product over the axes
+WEIGHT = {-1: CS2 / 2, 0: 1 - CS2, 1: CS2 / 2}  # their weights; w_i is the product over the axes
 
 
 class InFrame(Collision):
-    """A collision of all central moments; half of the force acts before it and half after it.
+    """Base class of collisions in central moments.
 
-    Where the relaxation R is linear this equals f* = f + F - R(f - feq + F/2), Guo's force in the
-    basis of the collision. A subclass defines `relaxed_populations`. Rates in `numbers` that are 1
-    are constants in the kernel text instead of arguments: moments that relax with rate 1 need not
-    be computed.
+    Half of the force term is added before the relaxation and half after it. For a linear relaxation
+    R this equals f* = f + F - R(f - feq + F/2), the scheme of Guo et al. in the basis of the
+    collision. A subclass defines `relaxed_populations`. Rates in `numbers` that are 1 are constants
+    in the kernel text instead of arguments, because moments that relax with the rate 1 need not be
+    computed.
     """
 
     equilibria = ("hermite",)
@@ -31,7 +28,7 @@ class InFrame(Collision):
     linear = False
 
     def structure(self):
-        """Also the names of the rates that are 1."""
+        """As in the base class, and the names of the rates that are 1."""
         return super().structure() | {"one": [n for n in self.numbers if getattr(self, n) == 1]}
 
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
@@ -40,7 +37,7 @@ class InFrame(Collision):
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)} | others
 
     def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
-        """Add half of the force term, relax, and add the other half."""
+        """Add half of the force term, relax, add the other half; return Q populations."""
         rates = dict.fromkeys(self.numbers, Fraction(1)) | rates
         if source is None:
             return self.relaxed_populations(lattice, f, density, rho, u, rates, let)
@@ -49,17 +46,21 @@ class InFrame(Collision):
         return [a + F / 2 for a, F in zip(left, source, strict=True)]
 
     def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
-        """Q post-collision populations of Q populations f with momentum rho u, without force."""
+        """Return Q post-collision populations from Q populations f with momentum rho u.
+
+        No force acts. `density`, `rates` and `let` as in Collision.collide.
+        """
         raise NotImplementedError
 
 
 class Frame:
-    """k_n = sum_i f_i prod_a H_n_a(c_ia - u_a), n_a = 0, 1, 2, on D2Q9 and D3Q27.
+    """The transform k_n = sum_i f_i prod_a H_n_a(c_ia - u_a), n_a = 0, 1, 2, on D2Q9 and D3Q27.
 
-    H_0 = 1, H_1(c) = c, H_2(c) = c^2 - sigma: central moments with sigma = 0, central Hermite
-    moments with sigma = cs2. The f are deviations from `rest` w_i, rest = rho - density, and the k
-    deviations from the moments that `rest` w_i has at u = 0: small values keep their digits.
-    `let` as in Collision.collide. [Geier et al. 2015, Comput. Math. Appl. 70, 507, appendix]
+    H_0 = 1, H_1(c) = c, H_2(c) = c^2 - sigma. sigma = 0 gives central moments, sigma = cs2 central
+    Hermite moments. Populations f are deviations from r w_i with r = rho - density, and moments k
+    are deviations from the moments of r w_i in a frame at rest. In this form small deviations keep
+    their digits. `let` as in Collision.collide.
+    [Geier et al. 2015, Comput. Math. Appl. 70, 507, appendix]
     """
 
     def __init__(self, lattice: Lattice, density, rho, u, let, sigma=CS2):
@@ -68,7 +69,7 @@ class Frame:
         self.of_rest = (1, 0, CS2 - sigma)  # moments of orders 0, 1, 2 of the weights along an axis
 
     def moments(self, f) -> dict:
-        """The moments of Q populations, by their orders (n_x, n_y, …)."""
+        """The moments of Q populations, {(n_x, n_y, …): expression}."""
         values = dict(zip(self.c, f, strict=True))
         for axis in reversed(self.axes):
             done: dict[tuple[int, ...], Any] = {}
@@ -81,7 +82,7 @@ class Frame:
         return values
 
     def populations(self, moments: dict) -> list:
-        """The Q populations with these moments; moments that are not given are zero."""
+        """The Q populations with given moments; moments that are not given are zero."""
         values = {n: moments.get(n, 0) for n in product(range(3), repeat=len(self.axes))}
         for axis in self.axes:
             done: dict[tuple[int, ...], Any] = {}
@@ -94,14 +95,15 @@ class Frame:
         return [values[c] for c in self.c]
 
     def named(self, name: str, value):
-        """A named value of the kernel text; zero stays a number."""
+        """Define a named value in the kernel text; return its symbol, or the number zero."""
         return value if value == 0 else self._let(name, value)
 
     def _lines(self, axis: int):
-        """The lines of cells of the moment array along an axis, as (before, after, rest).
+        """Yield the lines of three values along an axis in the array of populations and moments.
 
-        `before`: velocity components along the axes before this one; `after`: orders along the axes
-        after it; `rest`: the moment of the populations at rest on this line.
+        Each line is (before, after, rest). `before` holds the velocity components along the
+        previous axes, `after` the orders along the following axes, and `rest` the moment of the
+        populations at rest on the line.
         """
         for before in product(ALONG, repeat=axis):
             for after in product(range(3), repeat=len(self.axes) - 1 - axis):
@@ -109,7 +111,7 @@ class Frame:
                 yield before, after, weight * self.rest if weight else 0
 
     def _to_moments(self, f, u, rest, names) -> list:
-        """k_0, k_1, k_2 of the three populations of a line."""
+        """Return the moments k_0, k_1, k_2 of the three populations of a line."""
         both = self.named(names[0], f[0] + f[2])
         odd = self.named(names[1], f[2] - f[0])
         k_0 = self.named(names[2], both + f[1])
@@ -118,7 +120,7 @@ class Frame:
         return [k_0, k_1, self.named(names[4], k_2)]
 
     def _to_populations(self, k, u, rest, names) -> list:
-        """The three populations of a line; the inverse of `_to_moments`."""
+        """Return the three populations of a line; the inverse of `_to_moments`."""
         odd = self.named(names[1], k[1] + u * (k[0] + rest))
         both = self.named(names[0], k[2] + self.sigma * k[0] + u * (k[1] + odd))
         low, here, high = (both - odd) / 2, k[0] - both, (both + odd) / 2
@@ -131,13 +133,13 @@ def label(prefix: str, n) -> str:
 
 
 def _name(prefix: str, before, key, after) -> str:
-    """Name of a value on a line: k_m_both_2 belongs to c_x = -1 and n_z = 2."""
+    """Name of a value on a line: in k_m_both_2, m means c_x = -1 and 2 means n_z = 2."""
     letters = ["mop"[1 + c] for c in before]
     own = "mop"[1 + key] if prefix == "s" and key in ALONG else key
     return label(prefix, [*letters, own, *after])
 
 
 def split(values: list, deviator, trace) -> list:
-    """Multiply the mean of diagonal values by `trace`, their deviations from it by `deviator`."""
+    """Multiply the mean of values by `trace` and the deviations from the mean by `deviator`."""
     mean = sum(values) / len(values)
     return [deviator * (value - mean) + trace * mean for value in values]

@@ -1,4 +1,4 @@
-"""Relaxation of the cumulants, which are statistically independent."""
+"""Relaxation of the cumulants of the populations."""
 
 from collections import Counter
 from functools import cache
@@ -10,7 +10,7 @@ from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, l
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
-GROUPS = (  # (orders of cumulants, number k of omega_k of their differences, of their mean)
+GROUPS = (  # (orders n of the cumulants, k of the rate omega_k of their differences, k of the mean)
     ([(1, 2, 0), (1, 0, 2)], 4, 3),
     ([(2, 1, 0), (0, 1, 2)], 4, 3),
     ([(2, 0, 1), (0, 2, 1)], 4, 3),
@@ -27,26 +27,27 @@ GROUPS = (  # (orders of cumulants, number k of omega_k of their differences, of
 
 
 def rate(cumulants: str):
-    """A field for the relaxation rate of some cumulants."""
-    return Field(1.0, gt=0, lt=2, description=cumulants)
+    """A field for the relaxation rate of these cumulants."""
+    return Field(1.0, gt=0, lt=2, description=f"rate of {cumulants}")
 
 
 @register("collisions", "cumulant")
 class Cumulant(InFrame):
     """C*_n = C_n - omega_n (C_n - Ceq_n), C_n = rho d^N/ds^n ln(sum_i f_i exp(s.c_i)) at s = 0.
 
-    Ceq are those of a Maxwellian: cs2 rho for C_200, C_020, C_002, zero from order three on. The
-    second cumulants relax with omega (omega_1 in the source), nu = cs2 (1/omega - 1/2), the others
-    with omega_2 to omega_10; rates of 1 cost little. With the terms in D_x u of the source the
-    viscosity has no errors of order u^2, and no wave grows at speeds up to 0.2 and nu = 1e-5.
-    D3Q27, equilibrium `hermite`. [Geier et al. 2015, Comput. Math. Appl. 70, 507]
+    Ceq_n are the cumulants of a Maxwellian: cs2 rho for C_200, C_020 and C_002, and zero for all
+    orders above two. The second cumulants relax with omega (omega_1 of Geier et al.), nu = cs2
+    (1/omega - 1/2), their trace with omega_2, and the higher cumulants with omega_3 to omega_10; a
+    rate of 1 costs little time. The correction by velocity gradients of Geier et al. is included:
+    the viscosity has no error of order u^2, and at nu = 1e-5 no wave grows at speeds up to 0.2.
+    D3Q27; equilibrium `hermite`. [Geier et al. 2015, Comput. Math. Appl. 70, 507]
     """
 
-    omega_2: float = rate("C_200 + C_020 + C_002: bulk viscosity")
+    omega_2: float = rate("C_200 + C_020 + C_002; sets the bulk viscosity")
     omega_3: float = rate("C_120 + C_102, …")
     omega_4: float = rate("C_120 - C_102, …")
     omega_5: float = rate("C_111")
-    omega_6: float = rate("differences of C_220, C_202, C_022")
+    omega_6: float = rate("the differences of C_220, C_202, C_022")
     omega_7: float = rate("C_220 + C_202 + C_022")
     omega_8: float = rate("C_211, C_121, C_112")
     omega_9: float = rate("C_221, C_212, C_122")
@@ -56,9 +57,9 @@ class Cumulant(InFrame):
     lattices = ("D3Q27",)
 
     def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
-        """Relax the cumulants of the central Hermite moments k.
+        """Relax the cumulants of the central Hermite moments k; return Q populations.
 
-        The cumulants of k are those of f minus those of a Maxwellian. They and all their terms are
+        The cumulants of k equal the cumulants of f minus those of a Maxwellian. All terms are
         small, so no digits are lost.
         """
         frame = Frame(lattice, density, rho, u, let)
@@ -73,11 +74,13 @@ class Cumulant(InFrame):
 
 
 def _second(frame: Frame, k: dict, omega, bulk) -> dict:
-    """Post-collision second moments, C* = C - omega (C - Ceq) - 3 rho (1 - omega/2) u_a^2 D_a u_a.
+    """Return the post-collision second moments by their orders, {n: expression}.
+
+        C* = C - omega (C - Ceq) - 3 rho (1 - omega/2) u_a^2 D_a u_a
 
     D_a u_a = -3 (omega (k_aa - mean) + bulk mean) / (2 rho) is the velocity gradient along axis a.
-    Its mean over the axes and the deviations from it relax separately. The last term corrects the
-    error from c_a^3 = c_a. [Geier et al. 2015, equations with D_x u]
+    The mean over the axes relaxes with `bulk`, the deviations from the mean with `omega`. The last
+    term corrects the error that results from c_a^3 = c_a. [Geier et al. 2015, equations with D_x u]
     """
     left = {n: (1 - omega) * value for n, value in k.items() if sum(n) == 2}
     diagonal = sorted((n for n in left if 2 in n), reverse=True)  # along x, y, z
@@ -93,7 +96,7 @@ def _second(frame: Frame, k: dict, omega, bulk) -> dict:
 
 
 def from_lower(k: dict, n: tuple, inverse):
-    """The part of the central moment of orders n that consists of products of lower moments."""
+    """The part of the central moment k_n that consists of products of lower moments."""
     total = 0
     for (count, blocks), factor in _partitions(n).items():
         total += factor * inverse ** (count - 1) * prod(k.get(block, 0) for block in blocks)
@@ -102,12 +105,12 @@ def from_lower(k: dict, n: tuple, inverse):
 
 @cache
 def _partitions(n: tuple) -> dict:
-    """Products of two or more moments in a cumulant: {(number of blocks, blocks): factor}.
+    """The products of two or more moments in a cumulant, {(number of blocks, blocks): factor}.
 
         C_n = rho sum_P (-1)^(p-1) (p-1)! prod_(B in P) k_B / rho
 
-    The sum is over all partitions P of the axes in n into p blocks B; moments of order one are
-    zero.
+    The sum is over all partitions P of the axes in n (axis a occurs n_a times) into p blocks B.
+    Moments of order one are zero. The factors have the sign of k_n - C_n.
     """
     elements = [axis for axis, order in enumerate(n) for _ in range(order)]
     found: Counter[tuple] = Counter()
@@ -119,7 +122,7 @@ def _partitions(n: tuple) -> dict:
 
 
 def _all_partitions(elements: list):
-    """All ways to distribute elements over blocks."""
+    """Yield all partitions of elements into blocks."""
     if not elements:
         yield []
         return

@@ -1,4 +1,4 @@
-"""Entropic relaxation: over-relax to the state beyond equilibrium with the same H."""
+"""Entropic relaxation: the over-relaxed state has the same H as the state before the collision."""
 
 from fractions import Fraction
 from math import log
@@ -10,9 +10,9 @@ from mpilbm.physics.equilibria.entropic import Entropic as Minimiser
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
-SMALL = Fraction(1, 40)  # largest |f - feq| / f for which alpha comes from its series
-STEPS = 2  # Newton steps elsewhere
-NEAR = Fraction(999, 1000)  # part of the alpha at which a population becomes zero
+SMALL = Fraction(1, 40)  # largest |f - feq| / f for which alpha is computed by its series
+STEPS = 2  # Newton steps for larger deviations
+NEAR = Fraction(999, 1000)  # largest alpha, relative to the one at which a population becomes zero
 HALF = Fraction(1, 2)
 TINY = Fraction(1, 10**30)
 
@@ -21,13 +21,14 @@ TINY = Fraction(1, 10**30)
 class Entropic(Collision):
     """f* = f - alpha beta (f - feq), H(f - alpha (f - feq)) = H(f), H = sum_i f_i ln(f_i / w_i).
 
-    beta = 1 / (2 tau), nu = cs2 (tau - 1/2); alpha is 2 near equilibrium. H never increases and no
-    population becomes negative, so flows stay stable whose smallest scales are not resolved. feq
-    minimises H (equilibrium `entropic`). alpha comes from two Newton steps, or, where all
-    |f - feq| < f / 40, from its series in (f - feq) / f; where a population is negative, f* = feq.
-    D2Q9, D3Q27; D3Q15, D3Q19 with the minimiser to fourth order in u. Forces: exact_difference.
-    [Karlin, Ferrante & Öttinger 1999, Europhys. Lett. 47, 182; paper: Januszewski & Kostur 2014,
-    2.1.3, eq. 6 and 7]
+    beta = 1 / (2 tau), nu = cs2 (tau - 1/2). The second equation determines alpha, which is 2 near
+    equilibrium. H never increases and no population becomes negative, so flows whose smallest
+    scales are not resolved remain stable. feq minimises H (equilibrium `entropic`). alpha is
+    computed by two Newton steps or, where all |f - feq| < f / 40, by its series in (f - feq) / f.
+    Where a population is negative, f* = feq. D2Q9, D3Q27; on D3Q15 and D3Q19 feq is the minimiser
+    to fourth order in u. Force: exact_difference.
+    [Karlin, Ferrante & Öttinger 1999, Europhys. Lett. 47, 182; Januszewski & Kostur 2014, Comput.
+    Phys. Commun. 185, 2350, 2.1.3, eq. 6 and 7]
     """
 
     equilibria = ("entropic",)
@@ -40,7 +41,7 @@ class Entropic(Collision):
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
     def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
-        """f - alpha beta (f - feq); `source` is None, since inside forces are refused."""
+        """Return f - alpha beta (f - feq); `source` is None, see `forces`."""
         rest = let("rest", rho - density)
         d = [a - b for a, b in zip(f, self.feq(lattice, density, rho, u), strict=True)]
         full = [
@@ -52,13 +53,13 @@ class Entropic(Collision):
 
 
 def relaxation(f, d, beta, let):
-    """alpha beta, from full populations f and d = f - feq; 1 if no alpha exists.
+    """Return alpha beta from full populations f and d = f - feq; 1 if no alpha exists.
 
     With x = d / f and P(y) = (1 - y) ln(1 - y) + y,
 
         H(f - alpha d) - H(f) = sum f P(alpha x) + alpha sum d ln(1 - x)
 
-    because ln(feq / w) is a sum of quantities that collisions conserve, which d does not change.
+    because ln(feq / w) is a combination of collision invariants, whose sums over d are zero.
     """
     x = [let(f"x_{i}", a / b) for i, (a, b) in enumerate(zip(d, f, strict=True))]
     near = let("alpha_near", _by_series(d, x, let))
@@ -70,9 +71,11 @@ def relaxation(f, d, beta, let):
 
 
 def _by_series(d, x, let):
-    """alpha by two Newton steps from 2, from the sums of d x^k, k = 1 to 3, relative to the first.
+    """Return alpha from its series, by two Newton steps that start at 2.
 
-    sum_k (alpha^k / (k (k + 1)) - 1 / k) sum d x^k = 0
+        sum_k (alpha^k / (k (k + 1)) - 1 / k) sum d x^k = 0,   k = 1, 2, 3
+
+    The sums are divided by the first one.
     """
     dx = [let(f"dx_{i}", a * b) for i, (a, b) in enumerate(zip(d, x, strict=True))]
     first = let("first", largest(sum(dx), TINY))
@@ -86,11 +89,13 @@ def _by_series(d, x, let):
 
 
 def _by_newton(f, d, x, alpha, limit, let):
-    """alpha by Newton steps for G(alpha) = (H(f - alpha d) - H(f)) / alpha = 0, within bounds.
+    """Return alpha between 1 and `limit` from Newton steps for G(alpha) = 0.
 
-    G increases with alpha. G' = -A / alpha^2 and G = A / alpha - sum d ln(1 - alpha x) + sum d
-    ln(1 - x), with A = sum f ln(1 - alpha x) + alpha sum d. The last term is zero except for
-    rounding errors.
+        G(alpha) = (H(f - alpha d) - H(f)) / alpha
+                 = A / alpha - sum d ln(1 - alpha x) + sum d ln(1 - x)
+        A = sum f ln(1 - alpha x) + alpha sum d,   G' = -A / alpha^2
+
+    G increases with alpha. sum d is zero except for rounding errors.
     """
 
     def clipped(name, value):

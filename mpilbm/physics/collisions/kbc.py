@@ -1,4 +1,4 @@
-"""Relaxation of the shear with the viscosity and of all other moments such that H is least."""
+"""The shear stress relaxes with the viscosity, all other moments such that H is minimal."""
 
 from fractions import Fraction
 from math import prod
@@ -18,11 +18,12 @@ from mpilbm.registry import register
 class KBC(Collision):
     """f* = f - beta (2 s + gamma h), f - feq = s + h, gamma = 1/beta - (2 - 1/beta) <s|h> / <h|h>.
 
-    s has the shear stress of f - feq and no other moment sum_i c_ix^k c_iy^l c_iz^m f_i; <a|b> =
-    sum_i a_i b_i / feq_i. beta = 1 / (2 tau), nu = cs2 (tau - 1/2) exactly, for any gamma. gamma
-    minimises H after the step to leading order: H may increase, but under-resolved flows are stable
-    and no logarithm is needed. With a force, f - feq + F/2 relaxes. D2Q9, D3Q27. [Karlin, Bösch &
-    Chikatamarla 2014, Phys. Rev. E 90, 031302(R)]
+    s is the part of f - feq with its shear stress; all other moments sum_i c_ix^k c_iy^l c_iz^m s_i
+    are zero. h is the remainder. <a|b> = sum_i a_i b_i / feq_i. beta = 1 / (2 tau), and nu = cs2
+    (tau - 1/2) for any gamma. gamma minimises H after the collision to leading order: H may
+    increase, but under-resolved flows are stable, and no logarithm is needed. With a force F,
+    f - feq + F/2 relaxes in place of f - feq. D2Q9, D3Q27. [Karlin, Bösch & Chikatamarla 2014,
+    Phys. Rev. E 90, 031302(R)]
     """
 
     equilibria = ("entropic",)
@@ -34,7 +35,7 @@ class KBC(Collision):
         return {"beta": 1 / (2 * nu / float(lattice.cs2) + 1)}
 
     def collide(self, lattice: Lattice, f, density, rho, u, source, rates, let=unnamed) -> list:
-        """f + F - beta (2 s + gamma h), s + h = f - feq + F/2."""
+        """Return f + F - beta (2 s + gamma h), with s + h = f - feq + F/2."""
         F, e = source or [0] * lattice.Q, excess(u, let)
         s, g = shear(lattice, f, rho, u, F, e, let), product(lattice, u, e)
         parts = zip(f, F, lattice.w, g, spread(lattice, s), strict=True)
@@ -50,7 +51,7 @@ class KBC(Collision):
 
 
 def _ratio(lattice: Lattice, s: dict, h, g, let):
-    """<s|h> / <h|h>, without a division by feq_i = w_i rho (1 + g_i).
+    """Return <s|h> / <h|h>, without a division by feq_i = w_i rho (1 + g_i).
 
     feq_i is a product over the axes, in which (1 + g_i) (1 + g_opp(i)) is the same for all i:
     1 / feq_i is (1 + g_opp(i)) / w_i times a factor that cancels in the ratio.
@@ -68,10 +69,11 @@ def _ratio(lattice: Lattice, s: dict, h, g, let):
 
 
 def shear(lattice: Lattice, f, rho, u, F, e, let) -> dict:
-    """{axes of c: s_i times `sign`}: the part of f - feq + F/2 with its shear stress alone.
+    """Return s, the part of f - feq + F/2 with its shear stress, as {axes(c): s_i * sign(c)}.
 
-    s has the moments c_a c_b and c_a^2 - c^2 / D of f - feq + F/2 and no others. Those of feq are
-    rho u_a u_b and the deviator of sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
+    The moments c_a c_b (a != b) and c_a^2 - c^2 / D of s are those of f - feq + F/2; all other
+    moments are zero. The moments of feq are rho u_a u_b, and the deviator of
+    sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
     """
     p = {}
     for a, b in pairs(lattice.D):
@@ -87,7 +89,7 @@ def shear(lattice: Lattice, f, rho, u, F, e, let) -> dict:
 
 
 def spread(lattice: Lattice, s: dict) -> list:
-    """The Q populations s_i of `shear`."""
+    """The Q populations s_i from the result of `shear`."""
     return [sign(c) * s.get(axes(c), 0) for c in lattice.c]
 
 

@@ -1,4 +1,4 @@
-"""Relaxation of the second moments; higher moments follow from them by recursion."""
+"""Relaxation of the second moments; a recursion computes the higher moments from them."""
 
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.collisions.central_moment_transform import Frame, InFrame, label
@@ -11,17 +11,18 @@ from mpilbm.registry import register
 class RecursiveRegularized(InFrame):
     """f* = feq + (1 - omega) w_i sum_n H^(n)(c_i) : A^(n) / (n! cs2^n), n from 2 on.
 
-    A^(2) = sum_j H^(2)(c_j) (f_j - feq_j), and by recursion A_bba = u_a A_bb + 2 u_b A_ab and so
-    on: all central Hermite moments above the second order become zero. More stable than
-    `regularized`, and its viscosity depends less on the velocity. nu = cs2 (1/omega - 1/2). D2Q9 (n
-    to 4), D3Q27 (n to 6), D3Q19 (n to 3, see `third_order`); equilibrium `hermite`. [Malaspinas
-    2015, arXiv:1505.06900; Coreixas et al. 2017, Phys. Rev. E 96, 033306]
+    A^(2) = sum_j H^(2)(c_j) (f_j - feq_j). The higher A^(n) follow by recursion, such as A_bba =
+    u_a A_bb + 2 u_b A_ab: they are those for which all central Hermite moments above the second
+    order are zero. nu = cs2 (1/omega - 1/2). More stable than `regularized`, and the viscosity
+    depends less on the velocity. D2Q9 (n up to 4), D3Q27 (n up to 6), D3Q19 (n up to 3, in the
+    combinations that the lattice represents); equilibrium `hermite`. [Malaspinas 2015,
+    arXiv:1505.06900; Coreixas et al. 2017, Phys. Rev. E 96, 033306]
     """
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
     def relaxed_populations(self, lattice: Lattice, f, density, rho, u, rates, let) -> list:
-        """With central moments on D2Q9 and D3Q27, directly on D3Q19."""
+        """Return Q populations: by central moments on D2Q9 and D3Q27, by the sum on D3Q19."""
         kept = 1 - rates["omega"]
         if lattice.Q < 3**lattice.D:
             return self._to_third_order(lattice, f, density, rho, u, kept, let)

@@ -11,8 +11,9 @@ class Regularized(Collision):
     """f* = feq + (1 - omega) w_i Q_i : A / (2 cs4), A = sum_j Q_j (f_j - feq_j).
 
     Q_i = c_i c_i - cs2 1; nu = cs2 (1/omega - 1/2). More stable than `bgk` at high Reynolds
-    numbers, and the collision of the layout `moments`. All lattices of isotropy 4.
-    [Latt & Chopard 2006, Math. Comput. Simul. 72, 165; paper: Januszewski & Kostur 2014, 2.1.1]
+    numbers. The layout `moments` requires this collision. All lattices isotropic to order 4.
+    [Latt & Chopard 2006, Math. Comput. Simul. 72, 165; Januszewski & Kostur 2014, Comput. Phys.
+    Commun. 185, 2350, 2.1.1]
     """
 
     second_order = True
@@ -23,7 +24,7 @@ class Regularized(Collision):
         return {"omega": 1 / (nu / float(lattice.cs2) + 0.5)}
 
     def relax(self, lattice: Lattice, d, omega) -> list:
-        """d_i minus the part (1 - omega) of its second moments that remains."""
+        """d_i minus (1 - omega) times the part of d_i with its second moments."""
         axes = range(lattice.D)
         kept = {(a, b): (1 - omega) * self._second(lattice, d, a, b) for a in axes for b in axes}
         relaxed = []

@@ -11,11 +11,12 @@ from mpilbm.registry import register
 class TRT(Collision):
     """R(d)_i = omega_plus d_i^+ + omega_minus d_i^-, d_i^± = (d_i ± d_opp(i)) / 2.
 
-    nu = cs2 (1/omega_plus - 1/2); `magic` = (1/omega_plus - 1/2) (1/omega_minus - 1/2) determines
-    the other rate: with 3/16 half-way walls of a Poiseuille flow lie exactly half-way, 1/4 is the
-    most stable. All lattices of isotropy 4. Use it for flows that the grid resolves well: it
-    becomes unstable at lower grid Reynolds numbers than most other operators, near bodies from 8
-    on. [Ginzburg, Verhaeghe & d'Humières 2008, Commun. Comput. Phys. 3, 427]
+    nu = cs2 (1/omega_plus - 1/2). The magic parameter `magic` = (1/omega_plus - 1/2)
+    (1/omega_minus - 1/2) determines omega_minus. With 3/16 half-way walls of a Poiseuille flow lie
+    exactly half-way; 1/4 is the most stable value. All lattices isotropic to order 4. Use it for
+    well-resolved flows: it becomes unstable at lower grid Reynolds numbers u/nu than most other
+    collisions, near bodies at 8 and more.
+    [Ginzburg, Verhaeghe & d'Humières 2008, Commun. Comput. Phys. 3, 427]
     """
 
     magic: float = Field(3 / 16, gt=0, description="(1/omega_plus - 1/2) (1/omega_minus - 1/2)")
@@ -29,7 +30,7 @@ class TRT(Collision):
         return {"omega_plus": 1 / (even + 0.5), "omega_minus": 1 / (self.magic / even + 0.5)}
 
     def local_rates(self, rates, omega) -> dict:
-        """Keeps the magic parameter, so that walls stay half-way whatever the closure computes."""
+        """As in the base class; the magic parameter is kept, so half-way walls remain half-way."""
         plus, minus = rates.values()
         magic, even = (2 - plus) * (2 - minus), 2 - omega  # 4 plus minus magic, 2 omega even
         return {
@@ -38,7 +39,7 @@ class TRT(Collision):
         }
 
     def relax(self, lattice: Lattice, d, omega_plus, omega_minus) -> list:
-        """The even and the odd part of each pair of opposite directions, relaxed separately."""
+        """omega_plus d_i^+ + omega_minus d_i^-, from each pair of opposite directions."""
         relaxed = list(d)
         for i, j in enumerate(lattice.opp):
             if i <= j:

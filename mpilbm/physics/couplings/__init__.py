@@ -9,35 +9,37 @@ from typing import ClassVar
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.registry import Parameters, find, names
+from mpilbm.units import counted
 
 
 class Coupling(Parameters):
     """The interaction of the fluids of a box.
 
-    A step first computes `fields` in every cell, from the incoming populations; then each fluid
-    collides as `collide` defines, which may use the fields of neighbouring cells. In solid cells
-    and beyond faces `wall` defines these fields. A subclass is all that another coupling needs.
-    `cell` provides:
+    A step first computes `fields` in every cell from the incoming populations. Then `collide`
+    computes the collision of each fluid; it may use the fields of neighbouring cells. In solid
+    cells and beyond faces, `wall` defines these fields. `cell` has these members:
 
     lattice, cs2, axes, count     `count` is the number of fluids
-    density(k), rho(k)            density of fluid k, the first as it is stored
-    momentum(k)                   sum_i c_i f_i
+    density(k), rho(k)            stored density and density of fluid k
+    momentum(k)                   sum_i c_i f_i of fluid k, D components
     external_force(k)             the force on fluid k from the case, D components
-    half                          1 where half of a force is part of the velocity of the collision
-    here(name), slope(name)       a field in the cell; sum_i w_i c_i field(x + c_i) / cs2
+    half                          1 if the velocity of the collision includes half of the force
+    here(name)                    a field in the cell
+    slope(name)                   its gradient, sum_i w_i c_i field(x + c_i) / cs2
     laplacian(name)               2 sum_i w_i (field(x + c_i) - field(x)) / cs2
-    number(name)                  one of `numbers`
-    let(name, expression)         defines a named value
-    collided(k, F, u)             f* under a force F; at u, or at the fluid's own velocity
-    relaxed(k, feq, rates, u, F)  f* of a fluid that relaxes towards feq
-    initial(k, F)                 f* in equilibrium at rho(k), momentum(k) under a force F
+    number(name)                  the symbol of one of `numbers`
+    let(name, expression)         defines a named value and returns its symbol
+    collided(k, F, u)             f* of fluid k with the force F and the velocity u; without u,
+                                  with the velocity of fluid k
+    relaxed(k, feq, rates, u, F)  f* of fluid k with the equilibrium feq
+    initial(k, F)                 f* in equilibrium at rho(k) and momentum(k), with the force F
     """
 
     fewest: ClassVar[int] = 1  # number of fluids
     most: ClassVar[int | None] = None  # None: any number
 
     def structure(self, case) -> dict:
-        """What changes the kernel text, in addition to the fluids."""
+        """The properties that determine the kernel text, in addition to those of the fluids."""
         raise NotImplementedError
 
     def neighbour_fields(self, case) -> tuple[str, ...]:
@@ -45,19 +47,19 @@ class Coupling(Parameters):
         raise NotImplementedError
 
     def local_fields(self, case) -> tuple[str, ...]:
-        """Names of further fields, which only the cell itself reads when its fluids collide."""
+        """Names of further fields, which the collision reads in the cell itself only."""
         return ()
 
     def numbers(self, case) -> dict[str, float]:
-        """Arguments of the kernels by name."""
+        """Arguments of the kernels, {name: value}."""
         return {}
 
     def forcing(self, fluid):
-        """The force of a fluid, with the scheme by which the coupling also acts on it."""
+        """The Forcing of a fluid; its scheme also applies the force of the coupling."""
         return fluid.force
 
     def fields(self, cell) -> dict:
-        """{name: expression} of all fields in `neighbour_fields` and `local_fields`."""
+        """All fields in `neighbour_fields` and `local_fields`, {name: expression}."""
         raise NotImplementedError
 
     def collide(self, cell, k: int) -> list:
@@ -65,15 +67,18 @@ class Coupling(Parameters):
         raise NotImplementedError
 
     def initial_populations(self, cell, k: int) -> list:
-        """The Q post-collision populations of fluid k of the step before the first one.
+        """The Q initial post-collision populations of fluid k, from which the first step streams.
 
-        The cell holds equilibrium populations. Fluids are initialised in their order: those before
+        The cell holds equilibrium populations. Fluids are initialised in their order: fluids before
         k already have their initial populations.
         """
         raise NotImplementedError
 
     def mixture(self, cell) -> tuple:
-        """density, rho and momentum (D) of all fluids; half of the force is subtracted."""
+        """Stored density, rho and momentum (D) of the mixture, after the collision.
+
+        Half of the force is subtracted from the momentum.
+        """
         raise NotImplementedError
 
     def outputs(self, case) -> tuple[str, ...]:
@@ -81,7 +86,7 @@ class Coupling(Parameters):
         return ()
 
     def output(self, cell) -> list:
-        """Expressions of these fields, from the post-collision populations."""
+        """Expressions of the fields in `outputs`, from the post-collision populations."""
         return []
 
     def offsets(self, case) -> tuple[bool, ...]:
@@ -89,25 +94,25 @@ class Coupling(Parameters):
         return (case.precision.offset,) * len(case.fluids)
 
     def rest(self, case) -> float:
-        """The difference between the density rho of the mixture and its stored density."""
+        """The density rho of the mixture minus its stored density."""
         return float(sum(self.offsets(case)))
 
     def masses(self, case) -> dict[str, float]:
-        """Columns of the monitor: the mass of each fluid if there are several.
+        """The columns of the monitor for the masses of several fluids, {name: difference}.
 
-        The values are the differences per cell between these masses and the sums of `mass`.
+        The difference per cell between the mass and the sum of the stored densities in `mass`.
         """
         several = zip(case.fluids, self.offsets(case), strict=True)
         return {f"mass_{fluid.label}": float(out) for fluid, out in several if fluid.label}
 
     def mass(self, cell) -> list:
-        """Expressions of the stored densities that add up to `masses`."""
+        """Expressions of the stored densities whose sums over the box give `masses`, in order."""
         return [cell.density(k) for k in range(cell.count)]
 
     def jumps(self, case) -> tuple[float | None, ...]:
         """The difference of each field of `order_parameters` across an interface.
 
-        None: use the range of the field in the box; such a field is positive.
+        None: the range of the field in the box is used; such a field must be positive.
         """
         return ()
 
@@ -116,10 +121,10 @@ class Coupling(Parameters):
         return []
 
     def wall(self, case, wetting: dict) -> dict[str, tuple[float, float]]:
-        """{name: (scale, sum)} of all `neighbour_fields` fields in solid cells.
+        """The `neighbour_fields` in solid cells and beyond faces, {name: (scale, sum)}.
 
-        A field is scale * (mean over the fluid cells around) + sum. `wetting` is that of the
-        boundary.
+        The value in a solid cell is scale * (mean over the adjacent fluid cells) + sum. `wetting`
+        is the parameter of the boundary.
         """
         raise NotImplementedError
 
@@ -128,14 +133,15 @@ class Coupling(Parameters):
         return []
 
     def problems(self, case) -> list[str]:
-        """Errors that all couplings have in common."""
+        """Errors: fluids, lattices, layouts and walls that no coupling, or this one, supports."""
         return [*self._of_fluids(case), *self._of_solids(case)]
 
     def _of_fluids(self, case) -> list[str]:
         found, count = [], len(case.fluids)
         if count < self.fewest or (self.most and count > self.most):
             allowed = f"{self.fewest} to {self.most}" if self.most else f"{self.fewest} or more"
-            found.append(f"{self.name} couples {allowed} fluids, found {count}")
+            allowed = str(self.fewest) if self.fewest == self.most else allowed
+            found.append(f"{self.name}: found {counted(count, 'fluid')}; allowed: {allowed}")
         if case.lattice.isotropy < 4:
             found.append(f"{self.name} needs a lattice isotropic to order 4; {case.lattice.name} "
                          "is not; use another lattice")  # fmt: skip
@@ -143,8 +149,8 @@ class Coupling(Parameters):
             found.append(f"{self.name} is not defined in the layout '{case.layout.name}'; "
                          "allowed: ab, aa, esopull")  # fmt: skip
         if case.precision.storage == "float16":
-            found.append(f"{self.name} stores no small deviations, which 16 bits require; set "
-                         'precision.storage = "float32"')  # fmt: skip
+            found.append(f"{self.name} cannot store populations in 16 bits, because they are not "
+                         'small deviations; set precision.storage = "float32"')  # fmt: skip
         for fluid in case.fluids:
             if fluid.initial.iterate or fluid.initial.non_equilibrium:
                 found.append(f"{fluid.initial.where}: iterate and non_equilibrium are not defined "
@@ -157,17 +163,16 @@ class Coupling(Parameters):
             if _reads_cell(boundary) or getattr(boundary, "velocity", None) is not None:
                 kinds = {name: find("boundaries", name) for name in names("boundaries")}
                 allowed = ", ".join(name for name, one in kinds.items() if not _reads_cell(one))
-                found.append(f"{key}: {self.name} needs walls at rest that read populations "
-                             f"only, found a moving one or '{boundary.name}'; allowed: {allowed}, "
-                             "without velocity")  # fmt: skip
+                found.append(f"{key}: found '{boundary.name}' or a velocity, but {self.name} needs "
+                             f"walls at rest; allowed: {allowed}, without velocity")  # fmt: skip
         if case.weighed:
-            found.append(f"forces on bodies are not computed with {self.name}, whose walls also "
-                         "attract; remove the output body_forces")  # fmt: skip
+            found.append(f"forces on bodies are not computed with {self.name}, because they do not "
+                         "include the wetting forces; remove the output body_forces")  # fmt: skip
         return found
 
 
 def _reads_cell(boundary) -> bool:
-    """Whether a boundary, or a class of it, reads more than outgoing populations."""
+    """Whether a boundary (object or class) reads more than outgoing populations."""
     return boundary.declares.reads is Reads.CELL
 
 

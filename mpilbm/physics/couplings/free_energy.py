@@ -22,22 +22,27 @@ OPTIMISED = {
 
 @register("couplings", "free_energy")
 class FreeEnergy(Coupling):
-    """Two immiscible fluids, distinguished by phi: 1 in the first, -1 in the second.
+    """Two immiscible fluids with the order parameter phi: 1 in the first fluid, -1 in the second.
 
         mu = a (phi^3 - phi) - kappa lap phi,    p_0 = cs2 rho + a (3 phi^4 / 4 - phi^2 / 2)
         P = (p_0 - kappa phi lap phi - kappa |grad phi|^2 / 2) 1 + kappa grad phi grad phi
 
-    Surface tension sqrt(8 kappa a / 9), profile tanh(x / sqrt(2 kappa / a)); with these stencils
-    the tension of a flat interface is (1 - a / (12 kappa)) times this value. The first lattice has
-    rho = sum_i f_i. Its equilibrium has the moments rho, rho u, P + rho u u and relaxes with tau =
-    tau_2 + (phi + 1) (tau_1 - tau_2) / 2. The second has phi = sum_i g_i, with moments phi, phi u,
-    gamma mu 1 + phi u u and relaxation time tau_phi, so the mobility is gamma (tau_phi - 1/2).
-    Derivatives of phi use the isotropic stencils of the lattice's weights. A case gives the initial
-    densities of both fluids: rho = rho_1 + rho_2, phi = rho_1 - rho_2. The force is (1 + phi) F_1 /
-    2 + (1 - phi) F_2 / 2. `wetting = {angle = 60}`: contact angle of the first fluid, by kappa d
-    phi/dn = -h at the wall. [Swift, Orlandini, Osborn & Yeomans 1996, Phys. Rev. E 54, 5041; Pooley
-    & Furtado 2008, Phys. Rev. E 77, 046702; Briant & Yeomans 2004, Phys. Rev. E 69, 031603;
-    Januszewski & Kostur 2014]
+    mu is the chemical potential, P the pressure tensor. The surface tension is sqrt(8 kappa a / 9)
+    and the profile of an interface tanh(x / sqrt(2 kappa / a)); because of the stencils the tension
+    of a flat interface is (1 - a / (12 kappa)) times this value. There are two sets of populations:
+
+        rho = sum_i f_i,   moments of feq: rho, rho u, P + rho u u,
+                           relaxation time tau = tau_2 + (phi + 1) (tau_1 - tau_2) / 2
+        phi = sum_i g_i,   moments of geq: phi, phi u, gamma mu 1 + phi u u,
+                           relaxation time tau_phi; the mobility is gamma (tau_phi - 1/2)
+
+    tau_1 and tau_2 follow from the viscosities of the fluids. Derivatives of phi use isotropic
+    stencils with the weights of the lattice. The case gives the initial densities rho_1 and rho_2
+    of the fluids; rho = rho_1 + rho_2, phi = rho_1 - rho_2. The force is (1 + phi) F_1 / 2 +
+    (1 - phi) F_2 / 2. `wetting` = {angle = 60} sets the contact angle of the first fluid, by
+    kappa d phi/dn = -h at the wall. [Swift, Orlandini, Osborn & Yeomans 1996, Phys. Rev. E 54,
+    5041; Pooley & Furtado 2008, Phys. Rev. E 77, 046702; Briant & Yeomans 2004, Phys. Rev. E 69,
+    031603; Januszewski & Kostur 2014]
     """
 
     a: float = Field(gt=0, description="coefficient of the bulk free energy", examples=[0.02])
@@ -54,15 +59,15 @@ class FreeEnergy(Coupling):
         return sqrt(8 * self.kappa * self.a / 9)
 
     def structure(self, case):
-        """Only the name: all parameters are arguments of kernels."""
+        """The name only; all parameters are arguments of the kernels."""
         return {"name": self.name}
 
     def offsets(self, case) -> tuple[bool, ...]:
-        """No offset for phi, whose values are around 1 and -1."""
+        """As in the base class for rho; False for phi, whose values are around 1 and -1."""
         return case.precision.offset, False
 
     def masses(self, case) -> dict[str, float]:
-        """(rho + phi) / 2 and (rho - phi) / 2."""
+        """Columns for the masses (rho + phi) / 2 and (rho - phi) / 2 of the fluids."""
         return {f"mass_{fluid.label}": self.rest(case) / 2 for fluid in case.fluids}
 
     def mass(self, cell) -> list:
@@ -74,7 +79,7 @@ class FreeEnergy(Coupling):
         return ("phi",)
 
     def local_fields(self, case) -> tuple[str, ...]:
-        """The velocity, which is no longer known once the first lattice has collided."""
+        """The velocity, which the collision of the first populations changes."""
         return tuple(f"velocity_{axis}" for axis in "xyz"[: case.lattice.D])
 
     def numbers(self, case) -> dict[str, float]:
@@ -93,7 +98,7 @@ class FreeEnergy(Coupling):
         return [(1 + phi) * one / 2 + (1 - phi) * other / 2 for one, other in both]
 
     def fields(self, cell) -> dict:
-        """phi, and the velocity of the first lattice."""
+        """phi, and the velocity of the first populations."""
         phi, rho = cell.rho(1), cell.rho(0)
         F = self.force_on(cell, phi)
         found = {"phi": phi}
@@ -102,12 +107,12 @@ class FreeEnergy(Coupling):
         return found
 
     def bulk(self, cell, phi):
-        """mu and p_0 - cs2 rho, without terms in derivatives of phi."""
+        """Return mu and p_0 - cs2 rho, without the terms that contain derivatives of phi."""
         a = cell.number("a")
         return a * (phi**3 - phi), a * (3 * phi**4 / 4 - phi**2 / 2)
 
     def collide(self, cell, k) -> list:
-        """First lattice: with the stress of phi. Second lattice: with the chemical potential."""
+        """Return f* (k = 0), with the pressure tensor P, or g* (k = 1), with gamma mu."""
         phi, kappa = cell.here("phi"), cell.number("kappa")
         u = [cell.here(f"velocity_{axis}") for axis in cell.axes]
         curve, (mu, p) = cell.laplacian("phi"), self.bulk(cell, phi)
@@ -124,7 +129,7 @@ class FreeEnergy(Coupling):
         return cell.relaxed(0, feq, {"omega": omega}, u, self.force_on(cell, phi))
 
     def initial_populations(self, cell, k) -> list:
-        """Equilibrium without terms in derivatives of phi; includes half of the force."""
+        """Equilibrium without derivatives of phi; the momentum includes half of the force."""
         first = k == 0
         both = zip(cell.momentum(0), cell.momentum(1), strict=True) if first else ()
         j = [sum(each) for each in both] if first else cell.momentum(0)
@@ -141,7 +146,7 @@ class FreeEnergy(Coupling):
         return [f + w * dot(c, push) / cell.cs2 for f, w, c in directions]
 
     def mixture(self, cell) -> tuple:
-        """Density, rho and momentum of the first lattice."""
+        """Stored density, rho and momentum of the first populations."""
         F = self.force_on(cell, cell.rho(1))
         momentum = [j - F_a / 2 for j, F_a in zip(cell.momentum(0), F, strict=True)]
         return cell.density(0), cell.rho(0), momentum
@@ -156,7 +161,7 @@ class FreeEnergy(Coupling):
         return [phi, cell.cs2 * cell.rho(0) + self.bulk(cell, phi)[1]]
 
     def jumps(self, case) -> tuple[float | None, ...]:
-        """2, from phi = -1 to phi = 1."""
+        """2, the difference between phi = 1 and phi = -1."""
         return (2.0,)
 
     def order_parameters(self, cell) -> list:
@@ -164,7 +169,7 @@ class FreeEnergy(Coupling):
         return [cell.rho(1)]
 
     def wall(self, case, wetting) -> dict[str, tuple[float, float]]:
-        """The mean of phi around, plus h / kappa for a contact angle."""
+        """The mean of phi in adjacent fluid cells, plus h / kappa for a contact angle."""
         angle = (wetting or {}).get("angle", 90.0)
         return {"phi": (1.0, wetting_potential(angle) * sqrt(self.a / (2 * self.kappa)))}
 
@@ -177,38 +182,39 @@ class FreeEnergy(Coupling):
                              "equilibria; allowed: bgk without closure")  # fmt: skip
             if fluid.force and not fluid.force.inside:
                 key, force = case.key(fluid, "force"), fluid.force.name
-                found.append(f"{key}: found '{force}'; the velocity that moves phi includes "
-                             "half of the force; allowed: guo")  # fmt: skip
+                found.append(f"{key}: found '{force}', but {self.name} needs a velocity that "
+                             "includes half of the force; allowed: guo")  # fmt: skip
         for key, boundary in solids(case):
             wetting = boundary.wetting or {}
             if set(wetting) - {"angle"} or not 0 < wetting.get("angle", 90) < 180:
-                found.append(f"{key}.wetting: found {wetting}; allowed: angle = 1 to 179, that of "
-                             f"'{case.fluids[0].label}' at the wall in degrees")  # fmt: skip
+                found.append(f"{key}.wetting: found {wetting}; allowed: angle, above 0 and below "
+                             "180, the contact angle in degrees of "
+                             f"'{case.fluids[0].label}'")  # fmt: skip
         return found
 
     def warnings(self, case) -> list[str]:
         """Warnings: unresolved interfaces, unstable phi, viscosities too low for kappa."""
         width, found = sqrt(2 * self.kappa / self.a), []
         if width < RESOLVED:
-            found.append(f"kappa: the interface tanh(x/{width:.3g}) is thinner than cells "
-                         "resolve, its tension is not sqrt(8 kappa a/9); use kappa/a of 2 or more"
+            found.append(f"kappa: the interface tanh(x/{width:.3g}) is too thin for the grid, and "
+                         "its tension is not sqrt(8 kappa a/9); use kappa/a of 2 or more"
                          )  # fmt: skip
         largest = stiffest(case.lattice)
         most = 4 / (largest * (2 * self.a + self.kappa * largest))
         if self.gamma > most:
-            found.append(f"gamma: found {self.gamma:g}; waves of phi from cell to cell grow above "
-                         f"{most:.4g}; lower it, or kappa")  # fmt: skip
+            found.append(f"gamma: found {self.gamma:g}; above {most:.4g}, waves of phi with the "
+                         "shortest wavelength grow; lower gamma or kappa")  # fmt: skip
         thin = min(fluid.viscosity for fluid in case.fluids)
         if thin < self.kappa * LEAST:
             found.append(f"kappa: found {self.kappa:g}; waves on an interface can end in NaN at a "
-                         f"viscosity below {self.kappa * LEAST:.3g}, found {thin:.3g}; raise it, "
-                         "or lower kappa and a")  # fmt: skip
+                         f"viscosity below {self.kappa * LEAST:.3g}, found {thin:.3g}; raise the "
+                         "viscosity, or lower kappa and a")  # fmt: skip
         return found
 
 
-# Smallest viscosity / kappa. 3000 steps of a wave of 40 cells in 2D ended in NaN up to nu = 0.02
-# with kappa = 0.08 and a = 0.02 (0.03 with a = 0.04), up to 0.006 with half of both (0.01), and up
-# to 0.003 with a quarter of both.
+# Smallest viscosity / kappa. 3000 steps of an interface wave 40 cells long in 2D ended in NaN up to
+# nu = 0.02 with kappa = 0.08 and a = 0.02 (up to 0.03 with a = 0.04); up to 0.006 with half of
+# kappa and a (0.01); and up to 0.003 with a quarter of both.
 LEAST = 0.5
 # Smallest width in cells. The next terms of the stencils, lap lap phi / 12 and grad lap phi / 6,
 # reduce the tension by a / (12 kappa): 4 % at a width of 2, 2 % at 2.83, 1 % at 4.
@@ -216,11 +222,11 @@ RESOLVED = 1.9
 
 
 def stiffest(lattice: Lattice) -> float:
-    """The largest eigenvalue lambda of minus the Laplacian.
+    """Return the largest eigenvalue lambda of minus the discrete Laplacian.
 
-    It belongs to waves that change sign from cell to cell. At tau_phi = 1 the second lattice
-    multiplies them by 1 - gamma lambda (2 a + kappa lambda) / 2 per step; the limit -1 is the same
-    for all tau_phi.
+    Its waves change sign from cell to cell. At tau_phi = 1, one step multiplies such a wave of phi
+    by 1 - gamma lambda (2 a + kappa lambda) / 2. The wave grows if this factor is below -1; this
+    limit of gamma is the same for all tau_phi.
     """
     waves = product((0, 1), repeat=lattice.D)
     each = ([w * (dot(c, k) % 2) for w, c in zip(lattice.w, lattice.c, strict=True)] for k in waves)
@@ -228,9 +234,9 @@ def stiffest(lattice: Lattice) -> float:
 
 
 def moved(lattice: Lattice, density, rho, u, extra) -> list:
-    """Q expressions with the moments density, rho u and (cs2 density + extra) 1 + rho u u.
+    """Return Q expressions with the moments density, rho u and (cs2 density + extra) 1 + rho u u.
 
-    `density` is the stored one; the rest population is density minus the others.
+    `density` is the stored density. The population at rest is density minus all others.
     """
     cs2, uu, f = lattice.cs2, dot(u, u), []
     for w, c in zip(lattice.w, lattice.c, strict=True):
@@ -241,10 +247,10 @@ def moved(lattice: Lattice, density, rho, u, extra) -> list:
 
 
 def stressed(lattice: Lattice, slope) -> list:
-    """Q expressions with the second moments g g - g.g 1 / 2 of a gradient g, and no lower moments.
+    """Return Q expressions with the second moments g g - g.g 1 / 2 and zero lower moments.
 
-    With the weights w_i^ab of Pooley & Furtado 2008 on D2Q9 and D3Q19, which give the smallest
-    spurious velocities there; on other lattices with the second Hermite polynomials.
+    `slope` is the gradient g. On D2Q9 and D3Q19 the weights are w_i^ab of Pooley & Furtado 2008,
+    which give the smallest spurious velocities; on other lattices Hermite polynomials are used.
     """
     if lattice.name in OPTIMISED:
         along, across, near, far = OPTIMISED[lattice.name]
@@ -270,7 +276,7 @@ def stressed(lattice: Lattice, slope) -> list:
 
 
 def wetting_potential(angle: float) -> float:
-    """h / sqrt(kappa a / 2) for a contact angle in degrees; positive where phi = 1 wets the wall.
+    """Return h / sqrt(kappa a / 2) for a contact angle in degrees; positive below 90 degrees.
 
     2 cos(theta) = (1 + w)^(3/2) - (1 - w)^(3/2). [Briant & Yeomans 2004, eq. 28]
     """

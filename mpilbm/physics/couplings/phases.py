@@ -1,4 +1,4 @@
-"""Warnings about the initial densities of the pseudopotential model: can these phases coexist?"""
+"""Warnings for the pseudopotential model: whether phases of the initial densities can coexist."""
 
 import numpy as np
 
@@ -9,16 +9,18 @@ from mpilbm.system.toml_text import shown
 from mpilbm.units import tau_from_viscosity
 
 SAMPLES = 64  # cells per side of the box at which initial densities are evaluated, at most
-APART = 2.0  # ratio of densities above which a case is meant to have two phases
-STIFF = 300  # drops of one fluid with bgk end in NaN below about tau - 1/2 = (rho_l/rho_v) / STIFF
-PARTED = 0.0105  # drops of two, bgk: below PARTED (rho/rho_dissolved - 1)^(1/2); trt: half of it
-DENSEST = 1e3  # a liquid is searched for up to DENSEST times the given density
+APART = 2.0  # largest ratio of initial densities of a case with one phase
+# drops end in NaN if tau - 1/2 is below about (rho_l/rho_v) / STIFF for one fluid with bgk, and
+# below PARTED (rho/rho_dissolved - 1)^(1/2) for two fluids with bgk (half of it with trt)
+STIFF = 300
+PARTED = 0.0105
+DENSEST = 1e3  # densities up to DENSEST times the given one are examined for a stable liquid
 
 
 def phase_warnings(coupling, case) -> list[str]:
-    """Warnings: unstable uniform states, collapse, phases that mix, tau too close to 1/2.
+    """Return warnings: unstable uniform states, collapse, phases that mix, tau too close to 1/2.
 
-    Empty where the densities are not known before the run.
+    Empty if the densities are not known before the run.
     """
     ends = extremes(case)
     if ends is None:
@@ -41,10 +43,11 @@ def phase_warnings(coupling, case) -> list[str]:
 
 
 def extremes(case) -> np.ndarray | None:
-    """Initial densities (2, fluids) where the first fluid has its lowest and its highest density.
+    """Return the initial densities, (2, fluids), at the extremes of the first fluid's density.
 
-    None if a file gives them, or if they are not positive. Evaluates at most SAMPLES cells per
-    side.
+    Row 0 belongs to the cell with its lowest density, row 1 to the cell with its highest. None if a
+    file gives the densities, or if they are not positive. At most SAMPLES cells per side of the
+    box are evaluated.
     """
     if any(fluid.initial.file for fluid in case.fluids):
         return None
@@ -66,22 +69,22 @@ def extremes(case) -> np.ndarray | None:
 def _uniform(coupling, case, rho, lowest: float) -> list[str]:
     given = ", ".join(f"{n} = {r:g}" for n, r in zip(fluid_names(case), rho, strict=True))
     return [f"G: found {shown(coupling.G)}; a uniform fluid of rho {given} is unstable (dp/drho is "
-            f"{lowest:.3g} cs2, allowed: 0 or more): it separates at random; give rho as a "
-            "formula, or weaken G"]  # fmt: skip
+            f"{lowest:.3g} cs2, allowed: 0 or more), and rounding errors determine where it "
+            "separates; give rho as a formula, or reduce |G|"]  # fmt: skip
 
 
 def _mixes(coupling, ends, lowest: float) -> str:
     low, high = ends[:, 0]
-    return (f"G: found {shown(coupling.G)}; the densities {low:.3g} and {high:.3g} do not stay "
-            f"apart, the fluid mixes: between them dp/drho is {lowest:.3g} cs2 or more, two phases "
-            "need a range below 0; increase |G|")  # fmt: skip
+    return (f"G: found {shown(coupling.G)}; phases with the densities {low:.3g} and {high:.3g} "
+            f"mix: between them dp/drho is at least {lowest:.3g} cs2, but two phases require "
+            "negative values; increase |G|")  # fmt: skip
 
 
 def density_ratio(coupling, ends) -> float:
-    """The largest ratio of the densities of a fluid.
+    """Return the largest ratio of the densities of a fluid.
 
-    With several fluids it is limited to the ratio that G maintains: F_k / rho_k = -cs2 (psi_k /
-    rho_k) sum_l G_kl grad psi_l balances cs2 grad log rho_k, whatever the initial densities are.
+    With several fluids, G limits the ratio that can persist: in equilibrium F_k / rho_k = -cs2
+    (psi_k / rho_k) sum_l G_kl grad psi_l balances cs2 grad log rho_k.
     """
     ratio = ends.max(axis=0) / ends.min(axis=0)
     if ends.shape[1] > 1:
@@ -99,15 +102,15 @@ def _collapses(coupling, case, ends) -> list[str]:
         with np.errstate(all="ignore"):
             slope = 1 + G[k, k] * coupling.potential(rho) * coupling.potential.slope(rho)
         if (slope < 0).all():
-            found.append(f"psi: found '{coupling.psi}', by which '{name}' has no liquid: dp/drho "
-                         f"is {slope[0]:.3g} cs2 at rho = {rho[0]:.3g} and below 0 up to "
-                         f"{rho[-1]:.3g}, so that drops collapse; use a bounded psi, "
-                         "or weaken G")  # fmt: skip
+            found.append(f"psi: found '{coupling.psi}', with which '{name}' has no stable liquid: "
+                         f"dp/drho is {slope[0]:.3g} cs2 at rho = {rho[0]:.3g} and below 0 up to "
+                         f"rho = {rho[-1]:.3g}, so drops collapse; use a bounded psi, "
+                         "or reduce |G|")  # fmt: skip
     return found
 
 
 def _stiff(case, ratio: float) -> list[str]:
-    """Warnings: tau too close to 1/2. Fluids share a velocity, so the most viscous one counts."""
+    """Warnings: tau too close to 1/2; the most viscous fluid counts (they share a velocity)."""
     thickest = max(fluid.viscosity for fluid in case.fluids)
     tau = tau_from_viscosity(thickest, case.lattice.cs2)
     least = ratio / STIFF if len(case.fluids) == 1 else PARTED * (ratio - 1) ** 0.5
@@ -117,6 +120,6 @@ def _stiff(case, ratio: float) -> list[str]:
         return []
     enough = least * float(case.lattice.cs2)
     whose = "viscosity" if len(case.fluids) == 1 else "the viscosity of one fluid"
-    return [f"tau = {tau:.4g} is too near 1/2 for densities that differ {ratio:.3g} times: "
-            f"drops end in NaN below {0.5 + least:.3g} or so; raise {whose} to {enough:.3g}, or "
-            "use densities closer together"]  # fmt: skip
+    return [f"tau = {tau:.4g} is too near 1/2 for a density ratio of {ratio:.3g}: "
+            f"drops end in NaN below about {0.5 + least:.3g}; raise {whose} to {enough:.3g}, or "
+            "reduce the density ratio"]  # fmt: skip

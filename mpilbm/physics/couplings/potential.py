@@ -9,10 +9,10 @@ from mpilbm.formulas.trees import Tree, names_of, numeric, symbolic
 
 
 class Potential:
-    """psi as a function of the density, from the text of a formula of `rho`; raises FormulaError.
+    """The pseudopotential psi(rho), from the text of a formula of `rho`.
 
-    `tree`: the formula with its parts without rho replaced by the names psi_0, psi_1, … in
-    `numbers`.
+    `tree` is the formula; its parts without rho are replaced by the names psi_0, psi_1, …, and
+    `numbers` holds their values. Raises FormulaError for invalid formulas.
     """
 
     def __init__(self, text: str):
@@ -21,7 +21,7 @@ class Potential:
         self.tree = self._parted(self.formula.tree)
 
     def _parted(self, tree: Tree) -> Tree:
-        """The tree with names in place of its parts without rho."""
+        """Return the tree with its parts without rho replaced by names."""
         if "rho" not in names_of(tree):
             name = f"psi_{len(self.numbers)}"
             self.numbers[name] = float(numeric(tree, {}))
@@ -38,14 +38,14 @@ class Potential:
 
     @cached_property
     def structure(self) -> str:
-        """What changes the kernel text."""
+        """The form of the formula, which determines the kernel text."""
         return repr(self.tree)
 
     def __call__(self, rho) -> np.ndarray:
-        """psi of numbers or arrays."""
+        """Return psi for a number or an array of densities."""
         return numeric(self.formula.tree, {"rho": rho})
 
     def slope(self, rho) -> np.ndarray:
-        """dpsi/drho by a central difference."""
+        """Return dpsi/drho, by a central difference."""
         step = 1e-5 * np.asarray(rho)
         return (self(rho + step) - self(rho - step)) / (2 * step)

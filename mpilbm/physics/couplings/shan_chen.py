@@ -29,29 +29,31 @@ Matrix = Annotated[
 class ShanChen(Coupling):
     """F_k = -psi_k(x) sum_l G_kl sum_i w_i psi_l(x + c_i) c_i, psi_k = psi(rho_k).
 
-    G: a number for one fluid, or for two that do not act on themselves; otherwise a matrix.
-    Positive values repel (two components), negative ones attract (phase change of one). `psi` is a
-    formula: "1-exp(-rho)", "rho", "4*exp(-200/rho)". p = cs2 (sum_k rho_k + sum_kl G_kl psi_k psi_l
-    / 2). A single fluid collides at its own velocity, several fluids at
+    F_k is the force on fluid k. G is a number for one fluid, or for two fluids that do not act on
+    themselves; otherwise it is a matrix. Positive values repel (two components), negative values
+    attract (phase change of one component). `psi` is a formula, such as "1-exp(-rho)", "rho" or
+    "4*exp(-200/rho)". The pressure is p = cs2 (sum_k rho_k + sum_kl G_kl psi_k psi_l / 2). A single
+    fluid collides with its own velocity, several fluids with the common velocity
 
-        u = sum_k omega_k j_k / sum_k omega_k rho_k,    j_k = sum_i c_i f_k,i (guo: + F_k / 2),
+        u = sum_k omega_k j_k / sum_k omega_k rho_k,    j_k = sum_i c_i f_k,i (guo: + F_k / 2)
 
-    omega_k the rate at which the collision of fluid k relaxes momentum: 1 / tau_k for bgk. Outputs
-    have rho u = sum_k (j_k + F_k / 2). With `guo` the densities next to an interface are those of
-    the mechanical equilibrium, independent of tau; with `exact_difference` they are not (G = -5:
-    vapour 30 % off). In solids psi_k is that of the densities in their `wetting`; without it, the
-    mean of psi_k in the neighbouring fluid cells, which is neutral. [Shan & Chen 1993, Phys. Rev. E
-    47, 1815; force by guo for several: Porter, Coon, Kang, Moulton & Carey 2012, Phys. Rev. E 86,
-    036701; Januszewski & Kostur 2014, eq. 10 with the signs above]
+    where omega_k is the rate at which the collision of fluid k relaxes momentum: 1 / tau_k for bgk.
+    Outputs have rho u = sum_k (sum_i c_i f_k,i + F_k / 2). With `force` = "guo" the densities next
+    to an interface are those of mechanical equilibrium, independent of tau. With "exact_difference"
+    they are not (at G = -5 the error of the vapour density is 30 %). In solids psi_k is psi of the
+    densities in `wetting`; without `wetting` it is the mean of psi_k in the adjacent fluid cells,
+    which is neutral. [Shan & Chen 1993, Phys. Rev. E 47, 1815; force by guo for several fluids:
+    Porter, Coon, Kang, Moulton & Carey 2012, Phys. Rev. E 86, 036701; Januszewski & Kostur 2014,
+    eq. 10 with the signs above]
     """
 
     G: Matrix = Field(description="strength of the interaction; > 0 repels", examples=[2.4])
-    psi: str = Field("1-exp(-rho)", description="a formula of rho")
-    force: str = Field("guo", description="how the force acts: guo, exact_difference")
+    psi: str = Field("1-exp(-rho)", description="the pseudopotential, a formula of rho")
+    force: str = Field("guo", description="forcing scheme: guo or exact_difference")
 
     @property
     def potential(self) -> Potential:
-        """psi; raises FormulaError."""
+        """The pseudopotential; raises FormulaError for an invalid formula."""
         return Potential(self.psi)
 
     def matrix(self, count: int) -> np.ndarray:
@@ -62,9 +64,9 @@ class ShanChen(Coupling):
             found = np.full((count, count), float(self.G))
             found -= np.diag(np.diag(found)) * (count == 2)
         if found.shape != (count, count) or (count > 2 and not isinstance(self.G, tuple)):
-            raise ValueError(f"{count} fluids take a matrix of {count} lists of {count} numbers")
+            raise ValueError(f"allowed for {count} fluids: {count} lists of {count} numbers")
         if not np.array_equal(found, found.T):
-            raise ValueError("G_kl and G_lk differ, and then momentum is not conserved")
+            raise ValueError("allowed: G_kl = G_lk, so that momentum is conserved")
         return found
 
     def structure(self, case):
@@ -78,7 +80,7 @@ class ShanChen(Coupling):
         return tuple(f"potential_{k}" for k in range(len(case.fluids)))
 
     def local_fields(self, case) -> tuple[str, ...]:
-        """The common velocity and, with the force inside the collision, the weight of the force."""
+        """The common velocity; with a force inside the collision also 1 / sum omega_k rho_k."""
         if len(case.fluids) == 1:
             return ()
         weight = ("weight",) if find("forcing", self.force).inside else ()
@@ -99,11 +101,11 @@ class ShanChen(Coupling):
         return found
 
     def forcing(self, fluid):
-        """The force of the case, or a zero force, by the scheme `force`."""
+        """The force of the case, or a zero force with the scheme `force`."""
         return fluid.force or make("forcing", {"name": self.force, "value": (0.0, 0.0)})
 
     def fields(self, cell) -> dict:
-        """psi_k, and the common velocity without the forces between the fluids."""
+        """psi_k, and with several fluids the common velocity without the interaction forces."""
         found = {f"potential_{k}": self._psi(cell, k) for k in range(cell.count)}
         if cell.count == 1:
             return found
@@ -137,7 +139,7 @@ class ShanChen(Coupling):
         return [cell.let(f"F_{axis}_{k}", F + given) for axis, F, given in whole]
 
     def collide(self, cell, k) -> list:
-        """A collision under the total force, at the common velocity."""
+        """The post-collision populations with the total force and the common velocity."""
         F = self.force_on(cell, k)
         if cell.count == 1:
             return cell.collided(k, F)
@@ -151,11 +153,11 @@ class ShanChen(Coupling):
         return cell.collided(k, F, u)
 
     def initial_populations(self, cell, k) -> list:
-        """Equilibrium under the total force, of which outputs subtract half."""
+        """Equilibrium with the total force; outputs subtract half of it from the momentum."""
         return cell.initial(k, self.force_on(cell, k))
 
     def mixture(self, cell) -> tuple:
-        """Sums over the fluids."""
+        """Stored density, rho and momentum, summed over the fluids."""
         fluids = range(cell.count)
         forces = [self.force_on(cell, k) for k in fluids]
         momentum = [sum(cell.momentum(k)[a] - forces[k][a] / 2 for k in fluids)
@@ -176,19 +178,19 @@ class ShanChen(Coupling):
         return [cell.cs2 * (sum(rho) + between / 2), *(rho if cell.count > 1 else ())]
 
     def jumps(self, case) -> tuple[float | None, ...]:
-        """Unknown before the run. With two fluids the share of one is enough."""
+        """None (unknown before the run) for each order parameter."""
         count = len(case.fluids)
         return (None,) * (count if count > 2 else 1)
 
     def order_parameters(self, cell) -> list:
-        """The density of one fluid, or the shares rho_k / rho of several."""
+        """rho of one fluid, rho_1 / rho of two fluids, or rho_k / rho of all of more fluids."""
         if cell.count == 1:
             return [cell.rho(0)]
         rho = [cell.rho(k) for k in range(cell.count)]
         return [each / sum(rho) for each in rho[: 1 if cell.count == 2 else None]]
 
     def wall(self, case, wetting) -> dict[str, tuple[float, float]]:
-        """psi of the wetting densities, or the mean of psi in the fluid cells around."""
+        """psi of the wetting densities, or the mean of psi in the adjacent fluid cells."""
         shown = zip(self.neighbour_fields(case), fluid_names(case), strict=True)
         if not wetting:
             return {name: (1.0, 0.0) for name, _ in shown}
@@ -228,7 +230,8 @@ class ShanChen(Coupling):
                 found.append(f"force: found '{self.force}', but {case.key(fluid, 'force')} is "
                              f"'{fluid.force.name}'; use the same for both")  # fmt: skip
             if collision.forces and self.force not in collision.forces:
-                found.append(f"{key}: {collision.name} takes no force '{self.force}'; allowed: "
+                found.append(f"{key}: {collision.name} does not support the force "
+                             f"'{self.force}'; allowed: "
                              f"{', '.join(collision.forces)}; change coupling.force")  # fmt: skip
             if not collision.equilibrium.any_unit:
                 equilibrium = collision.equilibrium.name
@@ -248,15 +251,18 @@ class ShanChen(Coupling):
         return phase_warnings(self, case)
 
     def stability(self, rho) -> np.ndarray:
-        """d(force per cs2 against a gradient)/drho: delta_kl + G_kl psi_k psi_l'."""
+        """Return the matrix delta_kl + G_kl psi_k dpsi_l/drho, (dp/drho) / cs2 of one fluid.
+
+        A uniform state with densities `rho` is unstable if an eigenvalue is negative.
+        """
         psi, slope = self.potential(rho), self.potential.slope(rho)
         return np.eye(len(rho)) + self.matrix(len(rho)) * np.outer(psi, slope)
 
 
 def momentum_rate(collision, viscosity: float, lattice: Lattice) -> float:
-    """The rate at which a collision relaxes the first moments.
+    """Return the rate at which a collision relaxes the first moments.
 
-    0 where it conserves them, is not linear, or has a rate that changes from cell to cell.
+    0 if the collision conserves them, is not linear, or has a rate that varies from cell to cell.
     """
     if not collision.linear or collision.closure:
         return 0.0

@@ -13,35 +13,34 @@ from mpilbm.registry import Parameters
 
 
 class Equilibrium(Parameters):
-    """feq_i(rho, u) of a lattice.
+    """The equilibrium distribution feq_i(rho, u) of a lattice.
 
-    `density` is the sum of the stored populations: rho - 1 where they are deviations f_i -
-    feq_i(rho = 1, u = 0), otherwise rho. With density = rho the formulas give feq itself. Written
-    in this way no digit of a small deviation is lost in a difference of two numbers near 1.
+    The argument `density` is the sum of the stored populations. It is rho - 1 if these are
+    deviations f_i - feq_i(rho = 1, u = 0), and rho if they are full populations; the result is the
+    deviation or the full feq_i accordingly. In this form small deviations lose no digits in
+    differences of numbers near 1.
     """
 
-    lattices: ClassVar[tuple[str, ...] | None] = None  # on which it is defined; None: all lattices
+    lattices: ClassVar[tuple[str, ...] | None] = None  # allowed lattices; None: all
     any_unit: ClassVar[bool] = True  # feq is linear in (density, rho): no fixed density rho_0
     second_order: ClassVar[bool] = False  # Hermite moments above the second order are zero
-    stress_order: ClassVar[int | None] = (
-        None  # order in u to which the stress is j u; None: exactly
-    )
+    stress_order: ClassVar[int | None] = None  # stress = rho u u to this order in u; None: exact
 
     def feq(self, lattice: Lattice, density, rho, u) -> list:
-        """Q expressions feq_i; `u` holds D expressions."""
+        """Return Q expressions feq_i; `u` holds D expressions."""
         raise NotImplementedError
 
     def jump(self, lattice: Lattice, rho, u, push) -> list:
-        """Q expressions feq_i(rho, u + push) - feq_i(rho, u).
+        """Return Q expressions feq_i(rho, u + push) - feq_i(rho, u).
 
-        They are multiplied out: in the difference itself digits of a small push would be lost.
+        The expressions are multiplied out; the plain difference would lose digits of a small push.
         """
         after = [v + p for v, p in zip(u, push, strict=True)]
         feq = (self.feq(lattice, 0, rho, v) for v in (after, u))
         return [expanded(a - b) for a, b in zip(*feq, strict=True)]
 
     def velocity(self, momentum, rho) -> list:
-        """The velocity from the momentum per volume, D expressions."""
+        """Return the velocity, D expressions, from the momentum per volume."""
         return [j / rho for j in momentum]
 
     def problems(self, case) -> list[str]:
@@ -53,11 +52,11 @@ class Equilibrium(Parameters):
 
 
 def with_moments(lattice: Lattice, density, momentum, stress) -> list:
-    """Q populations with given moments of orders 0 to 2 and, where the lattice has more, no others.
+    """Return Q populations with given moments of orders 0 to 2; all other moments are zero.
 
-    `stress` = sum_i c_i c_i f_i - cs2 density 1, as {(a, b): expression} with a <= b. Where the
-    lattice is isotropic to order 4 these are Hermite polynomials. With fewer velocities the trace,
-    the deviator and the shear have their own weights, with M = sum_i w_i c_i c_i c_i c_i:
+    `stress` = sum_i c_i c_i f_i - cs2 density 1, as {(a, b): expression} with a <= b. On lattices
+    isotropic to order 4 the result is the expansion in Hermite polynomials. On other lattices the
+    trace, the deviator and the shear have different weights, with M = sum_i w_i c_i c_i c_i c_i:
 
         f_i = w_i (density + c_i.j / cs2 + (c_i.c_i - D cs2) tr s / n
                    + sum_a (c_ia^2 - c_i.c_i / D) s_aa / (M_xxxx - M_xxyy)

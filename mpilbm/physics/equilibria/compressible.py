@@ -10,14 +10,15 @@ from mpilbm.registry import register
 class Compressible(Equilibrium):
     """feq_i = w_i rho (1 + c_i.u / cs2 + (c_i.u)^2 / (2 cs4) - u.u / (2 cs2)).
 
-    On D3Q13 it has the same moments (rho, rho u, rho u u + cs2 rho 1) and no others: Tölke &
-    Krafczyk 2008, (6). [Qian, d'Humières & Lallemand 1992]. The default choice.
+    The default equilibrium of most collisions. On D3Q13 the feq_i are the populations with the same
+    moments of orders 0 to 2 (rho, rho u, rho u u + cs2 rho 1) and no others: Tölke & Krafczyk
+    2008, (6). [Qian, d'Humières & Lallemand 1992]
     """
 
     second_order = True
 
     def feq(self, lattice: Lattice, density, rho, u) -> list:
-        """Q expressions; parts even and odd in c_i are separate, since c_i and -c_i share them."""
+        """Return Q expressions feq_i; c_i and -c_i share the parts even and odd in c_i."""
         if lattice.isotropy < 4:
             flux = {(a, b): rho * u[a] * u[b] for a, b in pairs(lattice.D)}
             return with_moments(lattice, density, [rho * v for v in u], flux)

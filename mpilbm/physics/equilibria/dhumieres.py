@@ -1,4 +1,4 @@
-"""The equilibrium moments for which D3Q19 with multiple relaxation times is most stable."""
+"""The equilibrium of d'Humières' D3Q19 model with multiple relaxation times."""
 
 from fractions import Fraction
 
@@ -11,19 +11,22 @@ from mpilbm.registry import register
 
 @register("equilibria", "dhumieres")
 class DHumieres(Equilibrium):
-    """feq = M^-1 m, m of d'Humières' D3Q19 model with w_eps = w_xx = 0, w_eps,j = -475/63.
+    """feq = M^-1 meq with the equilibrium moments meq of d'Humières' D3Q19 model.
 
-    e = -11 rho + 19 j.j, eps = -475/63 j.j, q = -2/3 j, p_ab that of j_a j_b, pi = m = 0, with j =
-    rho_0 u, rho_0 = 1. At rest the populations are rho times 4/21, 13/126 and 1/63, which are not
-    the weights of the lattice. D3Q19 only; for the collision `mrt`. [d'Humières et al. 2002, Phil.
-    Trans. R. Soc. A 360, 437; paper: Obrecht et al. 2013, (6)-(13)]
+        e = -11 rho + 19 j.j,   eps = -475/63 j.j,   q = -2/3 j,   pi = m = 0,
+        p_xx = 3 j_x^2 - j.j,   p_ww = j_y^2 - j_z^2,   p_ab = j_a j_b (a != b)
+
+    j = rho_0 u, rho_0 = 1; these are the parameters w_eps = w_xx = 0 and w_eps,j = -475/63. At rest
+    the populations are rho times 4/21, 13/126 and 1/63, which are not the weights of the lattice.
+    D3Q19 only; for the collision `mrt`. [d'Humières et al. 2002, Phil. Trans. R. Soc. A 360, 437;
+    Obrecht et al. 2013, (6)-(13)]
     """
 
     lattices = ("D3Q19",)
     any_unit = False
 
     def feq(self, lattice: Lattice, density, rho, u) -> list:
-        """Q expressions from the moments by name, see lattices/basis.py."""
+        """Return Q expressions feq_i, from the moments named in lattices/basis.py."""
         x, y, z = u
         jj = dot(u, u)
         m = {
@@ -36,5 +39,5 @@ class DHumieres(Equilibrium):
         return basis(lattice.c).populations(m)
 
     def velocity(self, momentum, rho) -> list:
-        """Momentum over rho_0 = 1."""
+        """Return the momentum divided by rho_0 = 1."""
         return list(momentum)

@@ -17,34 +17,37 @@ from mpilbm.registry import register
 class Entropic(Equilibrium):
     """feq minimises H = sum_i f_i ln(f_i / w_i) among all f with the same rho and rho u.
 
-    D2Q9, D3Q27: feq_i = w_i rho prod_a (2 - s_a) ((2 u_a + s_a) / (1 - u_a))^c_ia, s_a = sqrt(1 + 3
-    u_a^2). D3Q15, D3Q19, on which this product does not conserve rho and rho u: the series of the
+    On D2Q9 and D3Q27, with s_a = sqrt(1 + 3 u_a^2),
+
+        feq_i = w_i rho prod_a (2 - s_a) ((2 u_a + s_a) / (1 - u_a))^c_ia
+
+    On D3Q15 and D3Q19 this product does not conserve rho and rho u; there feq is the series of the
     minimiser in u to fourth order, which conserves both exactly. The stress is rho u u to third
     order in u. [Ansumali, Karlin & Öttinger 2003, Europhys. Lett. 63, 798; Chikatamarla, Ansumali &
-    Karlin 2006, Phys. Rev. Lett. 97, 010201; paper: Januszewski & Kostur 2014, (5)]
+    Karlin 2006, Phys. Rev. Lett. 97, 010201; Januszewski & Kostur 2014, (5)]
     """
 
     lattices = ("D2Q9", "D3Q15", "D3Q19", "D3Q27")
     stress_order = 3
 
     def feq(self, lattice: Lattice, density, rho, u) -> list:
-        """Q expressions without a difference of large numbers where `density` is small."""
+        """Return Q expressions feq_i; if `density` is small, all terms are small."""
         return [w * (density + rho * g) for w, g in zip(lattice.w, growth(lattice, u), strict=True)]
 
     def jump(self, lattice: Lattice, rho, u, push) -> list:
-        """The same equations for increments (see Changing): digits of a small push are kept."""
+        """As in the base class, computed with increments (see Changing)."""
         pushed = [Changing(*pair) for pair in zip(u, push, strict=True)]
         changes = (g.change for g in growth(lattice, pushed))
         return [w * rho * g for w, g in zip(lattice.w, changes, strict=True)]
 
 
 def growth(lattice: Lattice, u) -> list:
-    """feq_i / (w_i rho) - 1."""
+    """Return feq_i / (w_i rho) - 1 for all i."""
     return product(lattice, u, excess(u)) if lattice.Q == 3**lattice.D else _series(lattice, u)
 
 
 def product(lattice: Lattice, u, e) -> list:
-    """prod_a (1 + A_a) - 1 for each direction.
+    """Return prod_a (1 + A_a) - 1 for each direction.
 
     1 + A_a is the factor of axis a relative to its value at rest: A_a = -e_a for c_a = 0 and
     2 e_a ± 3 u_a for c_a = ±1, see `excess`.
@@ -63,9 +66,9 @@ def product(lattice: Lattice, u, e) -> list:
 
 
 def excess(u, let=unnamed) -> list:
-    """e_a = s_a - 1 = 3 u_a^2 / (1 + s_a); sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
+    """Return e_a = s_a - 1 = 3 u_a^2 / (1 + s_a) for each axis, with one division for all axes.
 
-    Where `let` names values, all axes share one division.
+    sum_i c_ia^2 feq_i = rho (1 + 2 e_a) / 3.
     """
     if isinstance(u[0], Changing):
         return [3 * (u_a * u_a) * _inverse_of_1_and_root(1 + 3 * (u_a * u_a)) for u_a in u]
@@ -79,14 +82,14 @@ def excess(u, let=unnamed) -> list:
 
 
 def _inverse_of_1_and_root(square):
-    """1 / (1 + sqrt(square)) of a Changing value."""
+    """Return 1 / (1 + sqrt(square)) of a Changing value."""
     before, after = (sqrt(part) for part in (square.value, square.value + square.change))
     fall = square.change / ((before + after) * (1 + before) * (1 + after))
     return Changing(1 / (1 + before), -fall)
 
 
 def _series(lattice: Lattice, u) -> list:
-    """The series in u: terms of all directions, of those along axes and of diagonals."""
+    """Return feq_i / (w_i rho) - 1 as a series in u to fourth order."""
     half, uu = Fraction(1, 2), dot(u, u)
     rest = uu * (Fraction(9, 8) * uu + -3 * half)
     found = []
@@ -111,7 +114,7 @@ def _series(lattice: Lattice, u) -> list:
 
 @dataclass(frozen=True)
 class Changing:
-    """A value and its increment, with the increments of sums and products."""
+    """A value and its increment; sums and products also compute the increment of the result."""
 
     value: Any
     change: Any = 0

@@ -13,17 +13,21 @@ from mpilbm.registry import register
 class Hermite(Equilibrium):
     """feq_i = w_i rho sum_n u^n : H^(n)(c_i) / (n! cs2^n), H^(n) the Hermite polynomials.
 
-    D2Q9 (n to 4) and D3Q27 (n to 6): each product of polynomials of orders 0, 1, 2 along the axes,
-    so that feq_i = w_i rho prod_a (1 + 3 c_ia u_a + (9 c_ia^2 - 3) u_a^2 / 2), with the central
-    moments of a Maxwellian. D3Q19: n to 3 (see `third_order`); D3Q15 has too few velocities. Errors
-    of order u^2 in the viscosity vanish, except those in u_a^3. [Malaspinas 2015, arXiv:1505.06900;
-    Coreixas et al. 2017, Phys. Rev. E 96, 033306]
+    On D2Q9 (n up to 4) and D3Q27 (n up to 6) the sum contains all products of polynomials of orders
+    0, 1 and 2 along the axes:
+
+        feq_i = w_i rho prod_a (1 + 3 c_ia u_a + (9 c_ia^2 - 3) u_a^2 / 2)
+
+    Its central moments up to these orders are those of a Maxwellian. On D3Q19 n is at most 3, in
+    the combinations that the lattice represents; D3Q15 has too few velocities. The viscosity has no
+    errors of order u^2 except those from the missing moments u_a^3. [Malaspinas 2015,
+    arXiv:1505.06900; Coreixas et al. 2017, Phys. Rev. E 96, 033306]
     """
 
     lattices = ("D2Q9", "D3Q19", "D3Q27")
 
     def feq(self, lattice: Lattice, density, rho, u) -> list:
-        """Q expressions; the product P is computed as P - 1, so that small u lose no digits."""
+        """Return Q expressions feq_i; the product P is computed as P - 1 to keep small digits."""
         if lattice.Q < 3**lattice.D:
             second = Compressible().feq(lattice, density, rho, u)
             cubes = {(b, a): rho * u[b] ** 2 * u[a] for b, a in squares_and_others(lattice)}
@@ -31,14 +35,14 @@ class Hermite(Equilibrium):
         return [w * (density + rho * growth[0]) for w, growth in _growths(lattice, u, [0] * len(u))]
 
     def jump(self, lattice: Lattice, rho, u, push) -> list:
-        """Factor by factor: multiplied out, D3Q27 would have thousands of terms."""
+        """As in the base class; products are not expanded (D3Q27 would have thousands of terms)."""
         if lattice.Q < 3**lattice.D:
             return super().jump(lattice, rho, u, push)
         return [w * rho * growth[1] for w, growth in _growths(lattice, u, push)]
 
 
 def _growths(lattice: Lattice, u, push):
-    """(w_i, (P_i - 1, increment of P_i from u to u + push)) of the products P_i."""
+    """Yield (w_i, (P_i - 1, increment of P_i from u to u + push)) for the products P_i."""
     for w, c in zip(lattice.w, lattice.c, strict=True):
         excess = rise = 0
         for c_a, u_a, p in zip(c, u, push, strict=True):
@@ -51,17 +55,20 @@ def _growths(lattice: Lattice, u, push):
 
 
 def squares_and_others(lattice: Lattice) -> list[tuple[int, int]]:
-    """The axes (b, a) of all H_bba = (c_b^2 - cs2) c_a with b != a."""
+    """The axes (b, a) of all polynomials H_bba = (c_b^2 - cs2) c_a with b != a."""
     axes = range(lattice.D)
     return [(b, a) for a in axes for b in axes if b != a]
 
 
 def third_order(lattice: Lattice, moments: dict) -> list:
-    """Q expressions with the third Hermite moments {(b, a): sum_i H_bba f_i} and no lower moments.
+    """Return Q populations on D3Q19 with given third Hermite moments and zero lower moments.
 
-    On D3Q19 c_x c_y c_z is zero for all c_i, and H_bba is not orthogonal to H_cca; their sum and
-    their difference are: f_i = w_i / cs6 sum_a ((H_bba + H_cca) (m_bba + m_cca) / 2 + (H_bba -
-    H_cca) (m_bba - m_cca) / 6). [Jacob, Malaspinas & Sagaut 2018, J. Turbul. 19, 1051]
+        f_i = w_i / cs6 sum_a ((H_bba + H_cca) (m_bba + m_cca) / 2
+                               + (H_bba - H_cca) (m_bba - m_cca) / 6)
+
+    `moments`: {(b, a): m_bba = sum_i H_bba f_i}; b and c are the two axes other than a. On D3Q19
+    H_bba and H_cca are not orthogonal, but their sum and their difference are; c_x c_y c_z is zero
+    for all c_i. [Jacob, Malaspinas & Sagaut 2018, J. Turbul. 19, 1051]
     """
     f = []
     for w, c in zip(lattice.w, lattice.c, strict=True):

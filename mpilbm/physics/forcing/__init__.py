@@ -17,15 +17,17 @@ from mpilbm.units import counted
 
 
 class Forcing(Parameters):
-    """A force per volume; `value` in lattice units, D components, numbers or formulas.
+    """A force per volume F: `value` in lattice units, D numbers or formulas.
 
-    The step from t to t + 1 collides with F at t + 1. Outputs after t steps subtract half of F at t
-    from the momentum; the momentum of a box grows by the mean of F at t and at t + 1.
+    The collision of the step from t to t + 1 uses F at time t + 1. Outputs after t steps subtract
+    half of F at time t from the momentum. In one step the momentum of the box changes by the mean
+    of F at t and at t + 1.
 
-    With a force the velocity is u = (sum_i c_i f_i + F/2) / rho of the incoming populations and
-    (sum_i c_i f*_i - F/2) / rho of the post-collision populations. A force `inside` the collision
-    collides at u and is relaxed together with f (see Collision). With a force outside, the cell
-    collides at u - F/(2 rho) = (sum_i c_i f_i) / rho as without a force, and F_i is added to f*_i.
+    The velocity with a force is u = (sum_i c_i f_i + F/2) / rho in terms of the incoming
+    populations f, and (sum_i c_i f*_i - F/2) / rho in terms of the post-collision populations f*.
+    If `inside` is True, the collision uses the velocity u and relaxes the force term together with
+    f, see Collision. If it is False, the collision uses (sum_i c_i f_i) / rho = u - F/(2 rho), as
+    without a force, and F_i is added to f*_i.
     """
 
     value: tuple[Value, ...] = Field(
@@ -46,14 +48,14 @@ class Forcing(Parameters):
         return value
 
     def structure(self) -> dict:
-        """What changes the kernel text: all fields; of the value only the form of its formulas."""
+        """The properties that determine the kernel text: all fields, of `value` only the form."""
         forms = [component.structure() for component in self.components()]
         return self.model_dump(exclude={"value"}) | {"formulas": forms}
 
     def components(self, end: str = "") -> list[CellValue]:
-        """The D components, split into formulas for the kernel and numbers; raises FormulaError.
+        """The D components, each divided into a formula for the kernel and numbers for the host.
 
-        `end` is a suffix of their names.
+        `end` is a suffix of their names. Raises FormulaError for invalid formulas.
         """
         names = (f"force_{axis}{end}" for axis in "xyz")
         return [
@@ -62,7 +64,7 @@ class Forcing(Parameters):
         ]
 
     def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
-        """Q expressions F_i from the force F and the velocity u of the collision (D each).
+        """Return Q expressions F_i from the force F and the velocity u of the collision, D each.
 
         `collision` provides feq(lattice, density, rho, u) and velocity(momentum, rho).
         """
@@ -71,7 +73,7 @@ class Forcing(Parameters):
     def problems(self, case) -> list[str]:
         """Errors: a wrong number of components, or formulas that cannot be evaluated.
 
-        Formulas of the coordinates are evaluated by velocity_bounds.require_forces.
+        Formulas of x, y and z are not evaluated here; case/velocity_bounds.py evaluates them.
         """
         if len(self.value) != case.lattice.D:
             return [f"value: found {len(self.value)} components; allowed: {case.lattice.D}"]

@@ -9,15 +9,15 @@ from mpilbm.registry import register
 class ExactDifference(Forcing):
     """F_i = feq_i(rho, v + F/rho) - feq_i(rho, v), v = (sum_i c_i f_i) / rho.
 
-    Added to the result of any collision at v. In a uniform fluid f stays exactly in equilibrium.
-    Compared with `guo` its stress differs by F F / (4 rho) times the relaxation rate: use `guo`
-    unless the collision allows no other force. [Kupershtokh, Medvedev & Karpov 2009, Comput. Math.
-    Appl. 58, 965]
+    F_i is added to the populations after the collision, which uses the velocity v. In a uniform
+    fluid f remains exactly in equilibrium. The stress differs from that of `guo` by F F / (4 rho)
+    times the relaxation rate. Use `guo` unless the collision supports only this force.
+    [Kupershtokh, Medvedev & Karpov 2009, Comput. Math. Appl. 58, 965]
     """
 
     inside = False
-    second_order = True  # if that of the equilibrium is True
+    second_order = True  # provided that `second_order` of the equilibrium is True
 
     def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
-        """Q expressions, computed so that no digit of a small force is lost."""
+        """Return Q expressions F_i; a small force loses no digits."""
         return collision.equilibrium.jump(lattice, rho, u, collision.velocity(F, rho))

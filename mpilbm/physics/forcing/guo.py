@@ -11,14 +11,15 @@ from mpilbm.registry import register
 class Guo(Forcing):
     """F_i = w_i ((c_i - u) / cs2 + (c_i.u) c_i / cs4) . F; the collision multiplies it by 1 - R/2.
 
-    On D3Q13 it has the same moments (0, F, u F + F u) and no others.
+    R is the relaxation of the collision. The moments of F_i of orders 0 to 2 are 0, F and u F +
+    F u; on D3Q13 the F_i are those with these moments and no others.
     [Guo, Zheng & Shi 2002, Phys. Rev. E 65, 046308, eq. 20]
     """
 
     second_order = True
 
     def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
-        """Q expressions; parts even and odd in c_i are separate, since c_i and -c_i share them."""
+        """Return Q expressions F_i; c_i and -c_i share the parts that are even and odd in c_i."""
         if lattice.isotropy < 4:
             gained = {(a, b): u[a] * F[b] + u[b] * F[a] for a, b in pairs(lattice.D)}
             return with_moments(lattice, 0, F, gained)

@@ -1,4 +1,4 @@
-"""Discrete velocity sets: `c` and `w` as exact data, everything else derived and checked.
+"""Discrete velocity sets: velocities `c` and weights `w`; other properties are derived from them.
 
 Imports only `registry` and lower layers. To add a lattice, write one file with a class derived from
 `Lattice` and `@register("lattices", name)` that states `c`, `w` and `isotropy`.
@@ -16,13 +16,14 @@ AXES = "xyz"
 class Lattice(Parameters):
     """A velocity set c_i (integers) with weights w_i (exact fractions).
 
-    A subclass states `c` (Q vectors of D integers, c_0 = 0), `w` (Q fractions) and `isotropy`, the
-    highest even order to which sum_i w_i c_ia c_ib … is isotropic. Derived are D, Q, opp (c_opp(i)
-    = -c_i) and the square of the speed of sound, sum_i w_i c_ia c_ib = cs2 delta_ab. Raises
-    ValueError when the class is created if the data are inconsistent.
+    A subclass defines `c` (Q vectors of D integers, c_0 = 0), `w` (Q fractions) and `isotropy`, the
+    highest even order to which sum_i w_i c_ia c_ib … is isotropic. The base class derives D, Q, the
+    opposite directions opp (c_opp(i) = -c_i) and the square of the speed of sound cs2, where
+    sum_i w_i c_ia c_ib = cs2 delta_ab. The definition of a subclass raises ValueError if its data
+    are inconsistent.
 
-    `staggered`: all |c_i|^2 are even, so only the nodes with even x + y + z are stored. A row holds
-    nx / 2 of them; number k is at x = 2 k + (y + z) % 2, see `x`.
+    If `staggered` is True, all |c_i|^2 are even, and only the nodes with even x + y + z are stored.
+    A row holds nx / 2 of these nodes; node k of a row is at x = 2 k + (y + z) % 2, see `x`.
     """
 
     c: ClassVar[tuple[tuple[int, ...], ...]] = ()
@@ -67,27 +68,28 @@ class Lattice(Parameters):
                     )
 
     def offset(self, i: int) -> tuple[int, int, int]:
-        """c_i as steps in (plane, row, x). Planes are along the slowest axis: z in 3D, y in 2D."""
+        """c_i as (planes, rows, x). Planes lie along the slowest axis: z in 3D, y in 2D."""
         return self.offset_of(self.c[i])
 
     def offset_of(self, c) -> tuple[int, int, int]:
-        """Any vector as steps in (plane, row, x)."""
+        """A vector c (D components) as (planes, rows, x); in 2D the number of rows is 0."""
         return (c[2], c[1], c[0]) if self.D == 3 else (c[1], 0, c[0])
 
     @property
     def volume(self) -> int:
-        """Volume of a stored cell, in cells of the full lattice."""
+        """The volume of a stored cell, in cells of the full lattice: 2 if staggered, else 1."""
         return 2 if self.staggered else 1
 
     def x(self, plane, row, k):
-        """x, counted from 0, of stored cell `k` of a row; numbers or arrays."""
+        """The x coordinate, counted from 0, of stored cell `k` of a row; numbers or arrays."""
         return x_of(self.staggered, plane, row, k)
 
     @property
     def stencil(self) -> tuple[tuple[int, ...], ...]:
-        """Offsets of the neighbours that finite differences use, each followed by its opposite.
+        """Offsets of the neighbours in finite differences, each followed by its opposite.
 
-        -x, +x, -y, +y, …; on a staggered lattice, which does not store these, all c_i except c_0.
+        These are -x, +x, -y, +y, …. A staggered lattice does not store these neighbours; there the
+        offsets are all c_i except c_0.
         """
         if self.staggered:
             return self.c[1:]
@@ -98,13 +100,13 @@ class Lattice(Parameters):
         )
 
     def problems(self, case) -> list[str]:
-        """Errors: an odd size of a staggered lattice along x or a periodic axis."""
+        """Errors: on a staggered lattice, an odd size along x or along a periodic axis."""
         if not self.staggered or case.dimensions != self.D:
             return []
         closed = zip(AXES, case.domain.size, case.domain.periodic, strict=True)
         return [
             f"{self.name} stores the nodes with even x + y + z, but domain.size has {n} along "
-            f"{axis}; allowed: even numbers along x and all periodic axes; take {n - 1 or 4} or "
+            f"{axis}; allowed: even numbers along x and all periodic axes; use {n - 1 or 4} or "
             f"{n + 1}"
             for axis, n, periodic in closed
             if n % 2 and (periodic or axis == "x")
@@ -112,21 +114,21 @@ class Lattice(Parameters):
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """Position of each direction in a plane of memory: sorted by the plane component of c_i.
+        """The position of each direction in a plane of memory, sorted by the plane offset of c_i.
 
-        The populations that cross a face of a slab are then one contiguous piece of one plane.
+        With this order the populations that cross a face of a slab are contiguous in memory.
         """
         order = sorted(range(self.Q), key=lambda i: (self.offset(i)[0], i))
         return tuple(order.index(i) for i in range(self.Q))
 
 
 def x_of(staggered: bool, plane, row, k):
-    """x of the k-th stored cell of a row, see Lattice; plane and row are numbers in the box."""
+    """The x coordinate of stored cell k of a row; plane and row count from 0 in the box."""
     return 2 * k + (plane + row) % 2 if staggered else k
 
 
 def _isotropic(axes: tuple[int, ...], cs2: Fraction) -> Fraction:
-    """cs^n times the sum over all pairings of the axes of products of deltas; 0 for odd n."""
+    """The isotropic moment: cs^n times the sum over all pairings of delta products; odd n: 0."""
     if len(axes) % 2:
         return Fraction(0)
     if not axes:
@@ -137,11 +139,11 @@ def _isotropic(axes: tuple[int, ...], cs2: Fraction) -> Fraction:
 
 
 def paired(*halves: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """The velocity 0, then each given c_i followed by its opposite."""
+    """Return the zero velocity, then each given c_i followed by its opposite."""
     rest = tuple(0 for _ in halves[0])
     return (rest, *(v for c in halves for v in (c, tuple(-a for a in c))))
 
 
 def by_speed(c: tuple[tuple[int, ...], ...], weights: tuple[str, ...]) -> tuple[Fraction, ...]:
-    """Weights from one fraction for each value of |c|^2 = 0, 1, 2, 3."""
+    """Return the weight of each c_i; `weights` holds one fraction for each |c|^2 = 0, 1, 2, 3."""
     return tuple(Fraction(weights[sum(a * a for a in v)]) for v in c)

@@ -7,7 +7,7 @@ from math import gcd, lcm, prod
 
 
 def polynomials(x: int, y: int, z: int) -> dict[str, int]:
-    """The polynomials of one velocity in their order; a name is its group and its component."""
+    """The polynomials of a velocity (x, y, z), {name: value}; a name is group_component."""
     xx, yy, zz = x * x, y * y, z * z
     cc = xx + yy + zz
     return {
@@ -33,12 +33,17 @@ def _plain(name: str, value):
 class Basis:
     """Moments m_k = sum_i M_ki f_i with orthogonal rows M_k of integers without a common factor.
 
-    Gram-Schmidt orthogonalisation of the polynomials in their order, without those that vanish on
-    the lattice or depend on earlier ones: on D2Q9 the matrix of Lallemand & Luo (2000), on D3Q15
-    and D3Q19 those of d'Humières et al. (2002), on D3Q27 the same continued to the sixth order.
-    `rows` holds M by name. Each row is even or odd in each axis (its `parity`). Moments are
-    therefore computed from sums and differences of f_i over reflections, which several moments
-    share.
+    The rows result from Gram-Schmidt orthogonalisation of the polynomials in their order;
+    polynomials that are zero on the lattice or depend linearly on previous ones are omitted. On
+    D2Q9 M is the matrix of Lallemand & Luo (2000), on D3Q15 and D3Q19 the matrices of d'Humières et
+    al. (2002); on D3Q27 the construction continues to the sixth order.
+
+    rows    {name: row M_k}, Q integers each
+    norm    {name: sum_i M_ki^2}
+    parity  {name: for each axis 1 if the row is odd in it, 0 if it is even}
+
+    Because of the parities, moments are computed from sums and differences of f_i over reflected
+    directions, which several moments share.
     """
 
     def __init__(self, c: tuple[tuple[int, ...], ...]):
@@ -61,7 +66,7 @@ class Basis:
         ]
 
     def _add(self, name: str, row: list[Fraction]) -> None:
-        """Append a row after subtracting its projections on the earlier rows, unless it is zero."""
+        """Subtract the projections on the existing rows; append the result unless it is zero."""
         for other in self.rows.values():
             product = sum((a * b for a, b in zip(row, other, strict=True)), Fraction(0))
             share = product / sum(b * b for b in other)
@@ -83,7 +88,7 @@ class Basis:
         raise ValueError(f"{row} is neither even nor odd in one of the axes")
 
     def moments(self, f, let=_plain) -> dict:
-        """The moments of Q expressions by name; `let` names the sums that moments share."""
+        """The moments of Q populations, {name: expression}; `let` names shared sums."""
         plus = {i: let(f"plus_{i}", f[i] + f[j]) if i != j else f[i] for i, j in self.pairs}
         minus = {i: let(f"minus_{i}", f[i] - f[j]) for i, j in self.pairs if i != j}
         m = dict.fromkeys(self.rows, 0)
@@ -97,7 +102,7 @@ class Basis:
         return m
 
     def populations(self, m: dict, let=_plain) -> list:
-        """Q expressions sum_k M_ki m_k / |M_k|^2: the f_i with these moments, all others zero."""
+        """The Q populations sum_k M_ki m_k / |M_k|^2; moments that are not in `m` are zero."""
         m = {k: let(f"n_{k}", v * Fraction(1, self.norm[k])) for k, v in m.items() if v != 0}
         even, odd = ({i: 0 for i, _ in self.pairs} for _ in "eo")
         for corner, parity, pairs in self.turns:
@@ -116,12 +121,12 @@ class Basis:
         return f
 
     def _of(self, corner: int, parity: tuple[int, ...]) -> list[str]:
-        """The moments with a parity to which the direction `corner` contributes."""
+        """Names of the moments with this parity to which the direction `corner` contributes."""
         return [k for k, row in self.rows.items() if self.parity[k] == parity and row[corner]]
 
 
 def sign(v: tuple[int, ...], parity: tuple[int, ...]) -> int:
-    """The product of v_a over the axes in which `parity` is odd: 1, -1 or 0."""
+    """The product of v_a over the axes with parity 1: 1, -1 or 0."""
     return prod(a**p for a, p in zip(v, parity, strict=True))
 
 
@@ -131,5 +136,5 @@ def _letters(v) -> str:
 
 @cache
 def basis(c: tuple[tuple[int, ...], ...]) -> Basis:
-    """The basis of these velocities; computed once."""
+    """Return the basis of these velocities, computed once."""
     return Basis(c)

@@ -8,9 +8,9 @@ from mpilbm.registry import register
 class D3Q13(Lattice):
     """Thirteen velocities, the fewest in three dimensions, on the nodes with even x + y + z.
 
-    A face-centred cubic lattice: each cell is a rhombic dodecahedron of volume 2, so a box has half
-    as many cells and needs a third of the memory of D3Q19. Isotropic to order 2 only; use the
-    collision `mrt`. [d'Humières, Bouzidi & Lallemand 2001, Phys. Rev. E 63, 066702; paper: Tölke &
+    A face-centred cubic lattice. Each cell is a rhombic dodecahedron of volume 2, so a box has half
+    as many cells as with D3Q19 and needs a third of the memory. Isotropic to order 2 only; use the
+    collision `mrt`. [d'Humières, Bouzidi & Lallemand 2001, Phys. Rev. E 63, 066702; Tölke &
     Krafczyk 2008]
     """
 

@@ -42,6 +42,11 @@ class InitialFields(Parameters):
         """Whether all cells have the same values."""
         return not (self.file or any(isinstance(value, str) for value in (self.rho, *self.u)))
 
+    @property
+    def key_of_velocity(self) -> str:
+        """The key path of the file or of the velocity, for messages."""
+        return f"{self.where}.{'file' if self.file else 'u'}"
+
     def require(self) -> None:
         """CaseError if `file` is given but is not a snapshot with the same number of dimensions."""
         if self.file:

@@ -292,7 +292,7 @@ class Body(Parameters):
     )
     mask: str | None = Field(
         None,
-        description="file of the solid cells, 1 in solid and 0 in fluid; or give shape",
+        description="file of the cells: 0 is fluid, any other value is solid; or give shape",
         examples=["rock.npy"],
     )
     boundary: Annotated[Boundary, Choice("boundaries")] = Field(

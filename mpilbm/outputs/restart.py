@@ -48,17 +48,30 @@ class DamagedError(CaseError):
 def candidates(restart: str | Path, directory: Path) -> list[Path]:
     """The checkpoints to try, newest first: the given file, or for "auto" those of the folder.
 
-    Raises CommandError if the given file does not exist; for "auto" the list may be empty.
+    Raises CommandError if the given file does not exist, with the checkpoints of the folder that
+    its path names, or else of the output folder `directory`. For "auto" the list may be empty.
     """
     if str(restart) == "auto":
         return [path for _, path in reversed(existing(directory))]
     if not exists(restart) or isdir(restart):
-        kept = ", ".join(path.name for _, path in existing(directory)) or "none"
-        raise CommandError(
-            f"--restart {restart}: there is no such file; checkpoints in {directory}: {kept}; name "
-            "one of them, or take the last with --restart auto"
-        )
+        raise CommandError(f"--restart {restart}: {_missing(Path(restart), directory)}")
     return [Path(restart)]
+
+
+def _missing(path: Path, directory: Path) -> str:
+    """The problem of a checkpoint that does not exist, with those that do."""
+    is_folder = bool(path.parts) and isdir(path)
+    folder = path if is_folder else path.parent if len(path.parts) > 1 else directory
+    if not isdir(folder):
+        return f"there is no folder {folder}; give the path of a checkpoint, or --restart auto"
+    found = existing(folder)
+    problem = "is a folder, not a file" if is_folder else "there is no such file"
+    kept = ", ".join(path.name for _, path in found) or "none"
+    fix = f"name one of them, such as --restart {found[-1][1]}" if found else "name another file"
+    return (
+        f"{problem}; checkpoints in {folder}: {kept}; {fix}, or use --restart auto for the last "
+        f"one in {directory}"
+    )
 
 
 def load(

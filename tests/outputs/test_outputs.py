@@ -171,7 +171,7 @@ def claim(path, case=None, **options):
 def test_another_runs_files_are_not_touched_unasked(tmp_path):
     for name in ("summary.json", "snapshot_000000001.vtkhdf", "checkpoint_000000002.h5.partial"):
         (tmp_path / name).write_text("")
-    with pytest.raises(CommandError, match=r"another run's files.*--overwrite") as told:
+    with pytest.raises(CommandError, match=r"the files of an earlier run.*--overwrite") as told:
         claim(tmp_path)
     assert told.value.exit_code == 2
     claim(tmp_path, restart="auto").release()

@@ -159,7 +159,7 @@ def test_after_kill_9_the_next_start_gives_the_files_back(done, where):
     assert Path("box.out", REPLACED).is_dir()
     result = call()
     assert result.exit_code == 2
-    assert "holds another run's files" in result.output
+    assert "holds the files of an earlier run" in result.output
     after = contents()
     assert after == done
     assert call("--restart", "auto").exit_code == 0

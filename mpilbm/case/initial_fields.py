@@ -21,9 +21,9 @@ BLOCK_CELLS = 2**14  # evaluated together
 class InitialFields(Parameters):
     """Density and velocity at t = 0: numbers or formulas, one u per dimension, or a `file`.
 
-    The first five fields are those of InitialTable. `periodic` is of the box, `staggered` of the
-    lattice; no cell may be faster than `max_speed`. `where` and `path` are the key path and the
-    case file, for messages.
+    The first five fields are those of InitialTable. `periodic` is a property of the box,
+    `staggered` of the lattice; no cell may be faster than `max_speed`. `where` and `path` are the
+    key path and the case file, for messages.
     """
 
     rho: float | str

@@ -57,11 +57,11 @@ def sentences(error: ValidationError, tables: dict) -> list[str]:
     _whole_schema.cache_clear()  # a plug-in may have registered more names
     lines, items = [], error.errors()
     for item in items[:MOST_PROBLEMS]:
-        # a tag that pydantic adds for one of two forms is not a key
+        # pydantic adds a tag <…> for one of two forms, which is not a key
         keys = tuple(k for k in item["loc"] if not (isinstance(k, str) and k.startswith("<")))
         kind, context = item["type"], item.get("ctx", {})
         if kind == "too_short" and len(item["input"]) >= context["min_length"]:
-            continue  # it counts valid entries only; the invalid ones are reported
+            continue  # pydantic counts valid entries only; the invalid ones are reported
         if isinstance(context.get("error"), UnknownName):
             keys = (*keys, "name")
         lines.append(

@@ -163,7 +163,7 @@ def net_inflow(case: Case) -> Inflow | None:
 
     None if inflow and outflow are equal, or if the velocity at some face is not given.
     """
-    # steps by the golden section, which no period of a formula matches
+    # steps at multiples of the golden ratio, which match no period of a formula
     t = np.unique((case.run.last * (0.618034 * np.arange(TIMES) % 1)).astype(np.int64))
     net, gross = np.zeros(t.size), np.zeros(t.size)
     for boundary in case.boundaries:

@@ -109,7 +109,7 @@ def _load(
 
 
 def require_intact(path: Path, slab: Slab) -> None:
-    """Verify this rank's part of the digest; DamagedError with the reason if it is wrong."""
+    """Verify this rank's part of the file; DamagedError with the reason if it is damaged."""
     try:
         verify(path, slab.begin, slab.end, slab.shape[0])
     except NoDigestError:
@@ -131,8 +131,8 @@ def _check_head(path: Path, case: "Case", solver: "Solver") -> tuple[int, list[s
         head = dict(file.attrs)
         if head.get("format") != FORMAT:
             raise DamagedError(
-                f"is no checkpoint of this version of mpilbm: found format {head.get('format')}, "
-                f"allowed: {FORMAT}{FIX}",
+                "is not a checkpoint of this version of mpilbm: found format "
+                f"{head.get('format')}, allowed: {FORMAT}{FIX}",
                 path=path,
             )
         _check_step(path, int(head["step"]))
@@ -229,7 +229,7 @@ def read_planes(dataset: "h5py.Dataset", slab: Slab) -> Iterator[tuple[int, np.n
 
 
 def changes(before: str, now: str) -> list[str]:
-    """The differences of two cases, given as TOML, except those that a restart may always make."""
+    """The differences of two cases, given as TOML, outside of the tables in FREE."""
     old, new = _flat(tomllib.loads(before)), _flat(tomllib.loads(now))
     lines = []
     for key in sorted(old.keys() | new.keys()):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """What is averaged, and when.
+    """The directions that are averaged, and the steps of samples and files.
 
     average, axes   directions that are averaged and, like "y", those that are not
     along           whether x and the rows of a plane are averaged
@@ -57,7 +57,7 @@ class StatisticsWriter:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What a checkpoint keeps in addition to the sums; `first`: step of the first sample."""
+        """Attributes in a checkpoint, next to the sums; `first`: step of the first sample."""
         first = {} if self.first is None else {"first": self.first}
         return {"samples": self.sums.samples, **first}
 

@@ -1,4 +1,4 @@
-"""All findings of a case in one list, as reported by `check` and at the start of a run.
+"""Collects all findings of a case, which `check` and `run` report.
 
 A check is a function in the CHECKS of one of three modules: case_findings (numbers and formulas),
 geometry_findings (solids and links), or this one (both, and initial fields).

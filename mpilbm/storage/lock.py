@@ -122,7 +122,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def _no_lock(path: Path) -> CommandError:
-    return CommandError(f"{path} is no lock file of mpilbm; move it to another place")
+    return CommandError(f"{path} is not a lock file of mpilbm; move it to another place")
 
 
 def _holder(text: str) -> Holder | None:

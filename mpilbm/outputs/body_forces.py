@@ -26,9 +26,9 @@ class BodyForces(Output):
 
         c_d = 2 F.e / (U^2 A), c_l = 2 F.l / (U^2 A)     (in 2D the length in place of the area A)
 
-    U: |velocity|, e: its direction, l: the direction across it, by default towards the next axis
-    (y for a flow along x), or the part of `lift` across it. The force is that of the following
-    step, at the time step + 1/2, computed by momentum exchange over the body's links (see
+    U: |velocity|, e: its direction, l: a direction perpendicular to e: that of the next axis (y for
+    a flow along x) or of `lift`, without its part along e. The force acts in the following step, at
+    the time step + 1/2, computed by momentum exchange over the body's links (see
     solver/momentum_exchange.py); the pressure is that of rho - 1. The torque is taken about
     `centre`, by default the centre of the shape, or of the box for a mask. In lattice units; with
     [units] the same quantities in SI follow.
@@ -129,7 +129,7 @@ class BodyForces(Output):
 def _directions(
     velocity: Sequence[float], lift: Sequence[float] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors along the flow and across it; the latter is nan if `lift` is along the flow."""
+    """Unit vectors e and l (see BodyForces); l is nan if `lift` is parallel to the flow."""
     e = np.array(velocity) / sqrt(sum(v * v for v in velocity))
     towards = np.array(lift, float) if lift else np.roll(np.eye(len(e))[np.abs(e).argmax()], 1)
     across = towards - (towards @ e) * e

@@ -63,8 +63,8 @@ class Snapshot(Output):
             if name not in fields:
                 near = get_close_matches(name, fields, 1)
                 hint = f"; did you mean '{near[0]}'?" if near else ""
-                lines.append(f"fields: '{name}' is no field; {choice}{hint}")
-        return lines if self.fields else [f"fields: no field; {choice}"]
+                lines.append(f"fields: '{name}' is not a field; {choice}{hint}")
+        return lines if self.fields else [f"fields: found none; {choice}"]
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """All snapshots; none is removed."""
@@ -77,7 +77,7 @@ class Snapshot(Output):
         known = context.solver.field_names
         for name in self.fields:
             if name not in known:
-                problem = f"'{name}' is no field of this flow; choose from {', '.join(known)}"
+                problem = f"'{name}' is not a field of this flow; choose from {', '.join(known)}"
                 raise CaseError(problem, "output.fields", context.case.path)
         return SnapshotWriter(self, context)
 

@@ -138,9 +138,9 @@ class StatisticsWriter:
         return {name: self._reshaped(data, 1) for name, data in found.fields().items()}
 
     def _reshaped(self, data: np.ndarray, removed: int) -> np.ndarray:
-        """Without the axes that are averaged and, in 2D, without the row.
+        """The data without the axes that are averaged and, in 2D, without the row.
 
-        The first `removed` of (z, y, x), in 2D (y, row, x), are no axes of `data`.
+        `data` lacks the first `removed` axes of (z, y, x), in 2D of (y, row, x).
         """
         axes = ("zyx" if self.D == 3 else "y-x")[removed:]
         kept = [n for axis, n in zip(axes, data.shape, strict=False) if axis in self.axes]

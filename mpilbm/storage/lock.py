@@ -55,7 +55,7 @@ class FolderLock:
     def take(self) -> Holder | None:
         """Lock the folder; returns a previous holder that ended without releasing it.
 
-        Raises CommandError if another process holds the lock or the file is no lock file.
+        Raises CommandError if another process holds the lock or the file is not a lock file.
         """
         while True:
             file = _open(self.path)

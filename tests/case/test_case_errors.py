@@ -199,9 +199,7 @@ def test_all_problems_are_told_at_once():
 
 def test_fluids_that_do_not_fit():
     found = problems(fluid=[WATER, OIL])
-    assert found == [
-        "coupling: missing; 2 fluids but no coupling is given; add [coupling] or keep one fluid"
-    ]
+    assert found == ["coupling: missing; 2 fluids require one; add [coupling] or keep one fluid"]
     found = problems(fluid=[WATER, WATER | {"viscosty": 1}], coupling={"name": "stand_in_too"})
     assert found[0].startswith("fluid.water.viscosty: unknown key; allowed: collision, force")
     found = problems(

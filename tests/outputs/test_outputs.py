@@ -67,7 +67,9 @@ def test_snapshot_marks_bodies_and_block_size_changes_nothing(tmp_path, monkeypa
 
 
 def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
-    with pytest.raises(CaseError, match=r"'pressure' is no field; choose from rho, u, vorticity"):
+    with pytest.raises(
+        CaseError, match=r"'pressure' is not a field; choose from rho, u, vorticity"
+    ):
         make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["rho", "pressure"]}])
     with pytest.raises(CaseError, match=r"output\.0\.fields: 'vortcity' .* mean 'vorticity'"):
         make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["vortcity"]}])

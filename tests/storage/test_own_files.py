@@ -293,7 +293,7 @@ def test_a_lock_that_is_a_link_is_refused(folder):
     Path("mine").write_text("mine")
     Path("box.out/mpilbm.lock").symlink_to(folder / "mine")
     result = call()
-    told(result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file.*; move it")
+    told(result.exit_code, result.output, 2, "box.out/mpilbm.lock is not a lock file.*; move it")
     assert Path("mine").read_text() == "mine"
 
 
@@ -313,7 +313,9 @@ def test_a_restart_replaces_a_link_by_a_file(done, folder, name):
 def test_a_lock_that_is_no_lock_is_refused(folder, make):
     make("box.out/mpilbm.lock")
     result = call()
-    told(result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file of mpilbm; move")
+    told(
+        result.exit_code, result.output, 2, "box.out/mpilbm.lock is not a lock file of mpilbm; move"
+    )
 
 
 def test_a_link_to_a_folder_is_a_folder(folder):

@@ -134,7 +134,7 @@ def test_all_stands_for_every_name_and_a_refusal_does_not_stop_the_rest(case):
     refusals = [row["problem"] for row in found["rows"] if row["lattice"] == "D3Q15"]
     assert all("cannot run: domain.size: found 2" in problem for problem in refusals)
     for layout in registry.names("layouts"):
-        start = f"D3Q15 trt {layout} single periodic 8x12: not defined"
+        start = f"D3Q15 trt {layout} single periodic 8x12: cannot run"
         assert sum(line.startswith(start) for line in lines) == 1
     assert {"ab", "aa", "esopull"} <= {row[2] for row in cells(lines)}
 

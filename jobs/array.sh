@@ -2,7 +2,7 @@
 # One case for many values of a key, one GPU each. From this repository's folder:
 #     CASE=cases/cavity2d_re1000.toml KEY=fluid.reynolds VALUES="100 400 1000 3200" \
 #         sbatch --array=0-3 jobs/array.sh
-# Submitted again, each continues from its last checkpoint.
+# If submitted again, each task continues from its last checkpoint.
 #SBATCH --job-name=mpilbm
 #SBATCH --nodes=1
 #SBATCH --gpus-per-node=1
@@ -10,7 +10,7 @@
 #SBATCH --time=04:00:00
 # One task for each of VALUES.
 #SBATCH --array=0-3
-# Ten minutes before the time limit the ranks get a signal, write a checkpoint and stop (exit code 4).
+# Ten minutes before the time limit the ranks receive a signal, write a checkpoint and stop (exit code 4).
 #SBATCH --signal=USR1@600
 #SBATCH --requeue
 #SBATCH --open-mode=append

@@ -3,7 +3,7 @@
 #     CASE=cases/cavity3d_re1000.toml sbatch --nodes=2 jobs/chain.sh
 # When the run stops before the time limit with a checkpoint (exit code 4), the job requeues itself and
 # continues from there, until all steps are done. Any other exit code ends the chain, and so do LINKS
-# restarts, or a run that stops without a new checkpoint. The case needs an [[output]] with name = "checkpoint".
+# restarts, or a run that stops without a new checkpoint. The case requires an [[output]] with name = "checkpoint".
 #SBATCH --job-name=mpilbm
 #SBATCH --nodes=1
 #SBATCH --gpus-per-node=4
@@ -12,7 +12,7 @@
 # Every rank sees all GPUs of its node and takes the one of its local rank. With one visible GPU per rank
 # many MPI libraries cannot copy from GPU to GPU. Remove the line if jobs share nodes and see each other's GPUs.
 #SBATCH --gpu-bind=none
-# Ten minutes before the time limit the ranks get a signal, write a checkpoint and stop (exit code 4).
+# Ten minutes before the time limit the ranks receive a signal, write a checkpoint and stop (exit code 4).
 #SBATCH --signal=USR1@600
 #SBATCH --requeue
 #SBATCH --open-mode=append

@@ -1,7 +1,7 @@
 #!/bin/bash
 # One case on all GPUs of many nodes, one rank per GPU. From this repository's folder:
 #     CASE=cases/cavity3d_re1000.toml sbatch --nodes=8 jobs/many_nodes.sh
-# Submitted again, it continues from the last checkpoint; the case needs an [[output]] that writes them.
+# If submitted again, it continues from the last checkpoint; the case requires an [[output]] checkpoint.
 # If srun cannot start ranks of the MPI loaded below (srun --mpi=list), use mpirun_nodes.sh.
 #SBATCH --job-name=mpilbm
 #SBATCH --nodes=2
@@ -11,7 +11,7 @@
 # Every rank sees all GPUs of its node and takes the one of its local rank. With one visible GPU per rank
 # many MPI libraries cannot copy from GPU to GPU. Remove the line if jobs share nodes and see each other's GPUs.
 #SBATCH --gpu-bind=none
-# Ten minutes before the time limit the ranks get a signal, write a checkpoint and stop (exit code 4).
+# Ten minutes before the time limit the ranks receive a signal, write a checkpoint and stop (exit code 4).
 #SBATCH --signal=USR1@600
 #SBATCH --requeue
 #SBATCH --open-mode=append

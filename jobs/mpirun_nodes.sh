@@ -1,14 +1,14 @@
 #!/bin/bash
 # As many_nodes.sh, for an MPI whose ranks must be started by its own mpirun. From this repository's folder:
 #     CASE=cases/cavity3d_re1000.toml sbatch --nodes=8 jobs/mpirun_nodes.sh
-# Submitted again, it continues from the last checkpoint; the case needs an [[output]] that writes them.
+# If submitted again, it continues from the last checkpoint; the case requires an [[output]] checkpoint.
 #SBATCH --job-name=mpilbm
 #SBATCH --nodes=2
 #SBATCH --gpus-per-node=4
 #SBATCH --ntasks-per-node=4
 #SBATCH --time=04:00:00
-# Ten minutes before the time limit this script gets a signal and passes it to mpirun and so to the ranks,
-# which write a checkpoint and stop (exit code 4).
+# Ten minutes before the time limit this script receives a signal and sends it to mpirun, which passes it to the
+# ranks; they write a checkpoint and stop (exit code 4).
 #SBATCH --signal=B:USR1@600
 #SBATCH --requeue
 #SBATCH --open-mode=append

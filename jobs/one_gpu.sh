@@ -1,13 +1,13 @@
 #!/bin/bash
 # One case on one GPU. From this repository's folder:
 #     CASE=cases/cavity3d_re1000.toml sbatch jobs/one_gpu.sh
-# Submitted again, it continues from the last checkpoint; the case needs an [[output]] that writes them.
+# If submitted again, it continues from the last checkpoint; the case requires an [[output]] checkpoint.
 #SBATCH --job-name=mpilbm
 #SBATCH --nodes=1
 #SBATCH --gpus-per-node=1
 #SBATCH --ntasks-per-node=1
 #SBATCH --time=04:00:00
-# Ten minutes before the time limit the ranks get a signal, write a checkpoint and stop (exit code 4).
+# Ten minutes before the time limit the ranks receive a signal, write a checkpoint and stop (exit code 4).
 #SBATCH --signal=USR1@600
 #SBATCH --requeue
 #SBATCH --open-mode=append

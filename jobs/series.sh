@@ -1,5 +1,5 @@
 #!/bin/bash
-# Scaling: measures a box on more and more GPUs of one allocation, and writes a report.
+# Scaling: measures a box on increasing numbers of GPUs of one allocation, and writes a report.
 # From this repository's folder:
 #     SCALING=weak SIZE=512 RANKS="1 2 4 8" sbatch --nodes=2 jobs/series.sh
 #     SCALING=strong SIZE=384 sbatch --nodes=2 jobs/series.sh

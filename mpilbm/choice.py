@@ -9,7 +9,9 @@ from pydantic_core import CoreSchema, core_schema
 from mpilbm.registry import UnknownName, find, names
 from mpilbm.system.toml_text import shown
 
-NESTED = 1  # how often the schema describes a kind within itself, such as shapes made of shapes
+NESTED = (
+    1  # depth to which the schema describes a kind within itself, such as shapes made of shapes
+)
 _described: list[str] = []  # the kinds whose description is in progress
 
 

@@ -41,7 +41,7 @@ def cli(context, plugin, debug):
 @set_option
 @click.option("--output", type=FILE, help="Folder for all files.  [default: CASE.out]")
 @click.option("--restart", metavar="FILE|auto",
-              help="Continue from a checkpoint; auto: from the last one.")  # fmt: skip
+              help="Continue from a checkpoint; auto: from the newest intact one.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run.")
 def run(case, overrides, output, restart, overwrite):
     """Run a case; under mpirun on several ranks."""
@@ -77,7 +77,7 @@ def check(case, overrides, ranks, gpu_memory):
 
 
 def names_option(option: str, text: str):
-    """An option for a list of names with commas."""
+    """An option for a list of names separated by commas."""
     return click.option(f"--{option}", metavar="NAME,…|all", help=text)
 
 
@@ -127,9 +127,11 @@ def bench(case, overrides, tune, startup, file, weak, strong, **options):
 
 @cli.command()
 @click.argument("directory", type=FILE)
-@click.option("--output", type=FILE, help="Folder for page and pictures.  [default: DIRECTORY]")
+@click.option(
+    "--output", type=FILE, help="Folder for the page and the pictures.  [default: DIRECTORY]"
+)
 def report(directory, output):
-    """Write a page from files of bench --weak and --strong."""
+    """Write a report from the JSON files of bench --weak and --strong."""
     from mpilbm.bench.scaling_report import report
 
     report_files(report(directory, output))

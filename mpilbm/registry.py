@@ -46,7 +46,7 @@ _classes: dict[str, dict[str, type[Any]]] = {kind: {} for kind in KINDS}
 
 
 class UnknownName(ValueError):
-    """A name that is not registered; the message lists those that are and the nearest one.
+    """A name that is not registered; the message lists the registered names and the nearest one.
 
     `hint` ends the message if no name is near.
     """
@@ -54,8 +54,17 @@ class UnknownName(ValueError):
     def __init__(self, kind: str, name: object, allowed: tuple[str, ...], hint: str = ""):
         near = difflib.get_close_matches(str(name), allowed, 1, 0.5)
         hint = f"; did you mean '{near[0]}'?" if near else hint
-        super().__init__(f"'{name}' is none of the {kind}: {', '.join(allowed)}{hint}")
+        super().__init__(f"'{name}' is not one of the {kind}: {', '.join(allowed)}{hint}")
         self.kind, self.name, self.allowed = kind, name, allowed
+
+
+class UnknownKind(ValueError):
+    """A kind that does not exist; the message lists the kinds and the nearest one."""
+
+    def __init__(self, kind: str):
+        near = difflib.get_close_matches(kind, KINDS, 1, 0.5)
+        hint = f"; did you mean '{near[0]}'?" if near else "."
+        super().__init__(f"unknown kind '{kind}'{hint} Kinds: {', '.join(KINDS)}")
 
 
 class Parameters(BaseModel):
@@ -73,10 +82,10 @@ class Parameters(BaseModel):
 def register(kind: str, name: str) -> Callable[[type[AnyClass]], type[AnyClass]]:
     """Class decorator: `name = "<name>"` in a table of this kind selects the class.
 
-    Raises UnknownName for an unknown kind, ValueError if another class has this name.
+    Raises UnknownKind for an unknown kind, ValueError if another class has this name.
     """
     if kind not in KINDS:
-        raise UnknownName("kinds", kind, KINDS)
+        raise UnknownKind(kind)
 
     def add(cls: type[AnyClass]) -> type[AnyClass]:
         if not _is_ours(cls.__module__):
@@ -134,8 +143,9 @@ def load_plugin(path: str | Path) -> None:
 def plugin_errors() -> Iterator[None]:
     """Turns an error raised by the code of a plug-in into a PluginError that names its line.
 
-    Also an error that a method of ours raises for an object of a plug-in's class, such as the
-    NotImplementedError of a method that the class must override. All other errors pass.
+    This includes an error that a method of this package raises for an object of a plug-in's class,
+    such as the NotImplementedError of a method that the class must override. All other errors are
+    raised unchanged.
     """
     try:
         yield
@@ -173,7 +183,7 @@ def names(kind: str) -> tuple[str, ...]:
 
 
 def registered() -> frozenset[tuple[str, str, type]]:
-    """All (kind, name, class) at present; results derived from them are valid while it is equal."""
+    """All (kind, name, class) at present; a cached result is valid while this set is unchanged."""
     return frozenset((kind, name, find(kind, name)) for kind in KINDS for name in names(kind))
 
 

@@ -13,7 +13,7 @@ fail() {
     exit 1
 }
 
-# Whether $1 is a Python that can make environments: Debian splits ensurepip off.
+# Whether $1 is a Python that can make environments: Debian packages ensurepip separately.
 python_works() {
     "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 }
@@ -26,14 +26,15 @@ find_python() {
             return
         fi
     done
-    fail "Python 3.11 or newer with its venv module is needed and was not found. Install it by" \
+    fail "Python 3.11 or newer with its venv module is required and was not found. Install it with" \
         "    apt-get install python3 python3-venv          # Debian 12, Ubuntu 24.04 and newer" \
         "    apt-get install python3.11 python3.11-venv    # Ubuntu 22.04" \
-        "    dnf install python3.12                        # Fedora, RHEL 9 and its like" \
+        "    dnf install python3.12                        # Fedora, RHEL 9 and its derivatives" \
         "and run this again."
 }
 
-# Whether one of the compilers after the language $1 and the header $2 makes a library: one may lack headers.
+# Whether one of the compilers $3, $4, … builds a library in the language $1 that includes the header $2:
+# a compiler may be installed without the headers.
 compiles() {
     local language=$1 header=$2 folder compiler found=1
     folder=$(mktemp -d)
@@ -46,7 +47,7 @@ compiles() {
     return "$found"
 }
 
-# What pip must install for the extra $1: a compiler and an MPI only where none is there.
+# Print what pip must install for the extra $1; a compiler and an MPI are included only if none was found.
 packages() {
     local extras=$1
     compiles c math.h "${CC:-cc}" cc gcc clang || extras+=,cpu
@@ -56,7 +57,7 @@ packages() {
     [[ ${MPILBM_SYSTEM_MPI:-0} == 1 ]] || printf '%s\n' mpich
 }
 
-# Make the environment with the extra $1 and put it first on PATH; quick when nothing has changed.
+# Make the environment with the extra $1 and put it first on PATH; installs nothing if nothing has changed.
 use_environment() {
     local python wanted stamp="$venv/mpilbm-$1.installed" list
     if ! python_works "$venv/bin/python"; then
@@ -82,7 +83,7 @@ use_environment() {
     say "ready: $("$venv/bin/python" --version), $(command -v mpirun)"
 }
 
-# One core is one rank, root and more ranks than cores are allowed (Open MPI 4 and 5 require this).
+# Each rank uses one thread. Open MPI 4 and 5 require permission for runs as root and more ranks than cores.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONFAULTHANDLER=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe

@@ -29,9 +29,9 @@ scale_limits() {
     say "time limits are multiplied by $((percent / 100)).$(printf %02d $((percent % 100)))"
 }
 
-# Run pytest with the options after the time limits $1 of all tests and $2 of one, in seconds. pytest ends
-# itself and prints what failed (tests/support/reporting.py); timeout is for what hangs outside of tests.
-# Words up to -- are a launcher: limited 240 120 mpirun -n 2 -- tests/mpi
+# Run pytest with the options after the time limits $1 of all tests and $2 of one, in seconds. pytest stops
+# by itself and prints the failures (tests/support/reporting.py); `timeout` ends processes that hang elsewhere.
+# The words before -- are a launcher: limited 240 120 mpirun -n 2 -- tests/mpi
 limited() {
     local limit=$(($1 * percent / 100)) each=$(($2 * percent / 100)) launcher=()
     shift 2

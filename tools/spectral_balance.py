@@ -13,7 +13,7 @@ def sums(u, rho) -> dict[str, float]:
     """Means over the cells of omega.omega / 2, (div u)^2 and (rho - 1) div u.
 
     u (nz, ny, nx, 3) and rho (nz, ny, nx) are arrays or datasets, of which one component at a time
-    is transformed, in their precision, on all cores. Needs memory for two complex fields of half
+    is transformed, in their precision, on all cores. Requires memory for two complex fields of half
     the cells. With a = k.u of the transforms, by Parseval's theorem
 
         omega.omega = sum k^2 |u|^2 - |a|^2,  (div u)^2 = sum |a|^2,  rho div u = sum Im(rho conj a)
@@ -49,7 +49,7 @@ def spectrum(u, size) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Transforms:
-    """The waves of one field, in single or double precision as `kind` is."""
+    """The Fourier transform of one field, in the precision (single or double) of `kind`."""
 
     def __init__(self, shape, kind, pool):
         nz, ny, nx = shape

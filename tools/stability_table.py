@@ -7,8 +7,8 @@ from pathlib import Path
 def table_of(points) -> dict:
     """lattice -> Mach numbers, collision -> flow -> [largest stable, smallest failed] of each Mach.
 
-    What `mpilbm check` reads; "trt+smagorinsky" is a collision with a closure. `vortex` is the less
-    stable of both sizes; null: no such point.
+    `mpilbm check` reads this table. "trt+smagorinsky" is a collision with a closure. `vortex` is
+    the less stable of both sizes; null: no such point.
     """
     table: dict = {}
     for point in points:
@@ -31,7 +31,7 @@ def table_of(points) -> dict:
 
 
 def limits(sizes) -> list:
-    """The largest stable Re_cell below all that failed, and the smallest that failed."""
+    """The largest stable Re_cell below every failed one, and the smallest that failed."""
     found = []
     for runs in sizes:
         failed = min((re for re, bad in runs if bad), default=None)

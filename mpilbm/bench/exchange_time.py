@@ -1,4 +1,4 @@
-"""How long messages take: exchanges of all ranks in a ring, and a ping-pong between two ranks."""
+"""Measures messages: exchanges of all ranks in a ring, and a ping-pong between two ranks."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -31,7 +31,7 @@ def link(
 ) -> dict[str, Any] | None:
     """Time exchanges in a ring with this halo, all ranks at once; None for one rank. Collective.
 
-    As in a time step, each rank sends so many bytes to both neighbours and receives as many.
+    As in a time step, each rank sends `size` bytes to each neighbour and receives as many.
     `points`: (bytes sent by a rank, seconds), of the slowest rank, the median of REPEATS; `latency`
     in seconds and `bandwidth` in bytes sent by a rank per second: see `fit`.
     """
@@ -52,7 +52,7 @@ def link(
 
 
 def _both_ways(count: int) -> Plan:
-    """So many values to each neighbour, and as many from each, in four parts of one array."""
+    """Sends `count` values to each neighbour and receives as many, in four parts of an array."""
     up, down = 1, -1
     sends = Transfer(up, 0, 0, count), Transfer(down, 0, count, count)
     receives = Transfer(down, 0, 2 * count, count), Transfer(up, 0, 3 * count, count)
@@ -60,7 +60,7 @@ def _both_ways(count: int) -> Plan:
 
 
 def _seconds(exchange: Exchange, comm: Communicator, device: Device) -> float:
-    """Seconds of an exchange on the slowest rank; as in steps, the host waits only if it must."""
+    """Seconds of an exchange on the slowest rank; the host waits only where a time step does."""
     device.synchronize()
     comm.barrier()
     start, arrived = perf_counter(), None
@@ -108,9 +108,9 @@ class Host:
 
 @dataclass(frozen=True)
 class Route:
-    """Seconds of messages of so many bytes in one direction with this halo.
+    """Seconds of messages in one direction with this halo, by their `sizes` in bytes.
 
-    `problem` is the reason if there are none.
+    If nothing could be measured, `problem` is the reason.
     """
 
     halo: str

@@ -76,7 +76,7 @@ def measure(
 ) -> Speed:
     """Run a case `repeats` times `steps` steps after a warm-up, then copy memory. Collective.
 
-    Without `steps` a repeat takes about SECONDS. Raises CaseError if the case cannot run,
+    By default a repeat takes about SECONDS. Raises CaseError if the case cannot run,
     NonFiniteError if its flow did not remain finite: the speed of such a run is meaningless.
     """
     for fluid in case.fluids:
@@ -122,7 +122,7 @@ def timed(solver: "Solver", comm: Communicator, steps: int) -> float:
 def worth_timing(solver: "Solver", comm: Communicator) -> int:
     """An even number of steps that take about SECONDS; in-place layouts alternate two kernels.
 
-    Measured again with that number, since many steps may be enqueued at once.
+    Estimated twice, since many steps that are enqueued together take less time each than a few.
     """
     timed(solver, comm, steps := FIRST_STEPS)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""`mpilbm bench --weak` and `--strong`: a box on all ranks, compared with one rank alone."""
+"""`mpilbm bench --weak` and `--strong`: a box on all ranks, compared with a single rank."""
 
 import os
 import platform
@@ -63,7 +63,8 @@ def _one_of(kinds: dict[str, str | None], refused: list[str]) -> list[tuple[str,
     others = [*(f"--{kind}" for kind in list(given)[1:]), *refused]
     if others:
         raise CommandError(
-            f"--{next(iter(given))} measures a standard box of its own size; leave out {others[0]}"
+            f"--{next(iter(given))} measures a standard box of the given size; leave out "
+            f"{others[0]}"
         )
     return list(given.items())
 
@@ -93,13 +94,13 @@ def name(kind: str, size: str, ranks: int) -> str:
 
 @dataclass(frozen=True)
 class Scaling:
-    """The variants of a series on all ranks and, on each rank's own device, without the others.
+    """The variants of a series on all ranks, and on each rank by itself, on its own device.
 
     A row contains that of the series and
 
     alone        one rank with a box of the size of its slab
     whole        (strong) one rank with the whole box
-    overhead     seconds of a step beyond its memory traffic, of a tiny box
+    overhead     seconds of a step of a tiny box, minus those of its memory traffic
     against      "whole", or "alone" if the whole box did not fit
     efficiency   GLUPS per rank relative to the slowest rank of `against`
     link         see exchange_time.link
@@ -149,7 +150,7 @@ class Scaling:
     def _alone(
         self, variant: Variant, size: Sequence[int], series: Series, comm: Communicator
     ) -> dict[str, Any]:
-        """Figures of a box of this size on each rank without the others, or its `problem`."""
+        """Figures of a box of this size on each rank by itself, or its `problem`."""
         comm.barrier()
         mine = series.row(variant._replace(size=tuple(size)), Serial())
         every = comm.allgather(mine)

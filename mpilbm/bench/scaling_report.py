@@ -50,11 +50,11 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
         with whole(output / PAGE) as page:
             page.write("\n".join(lines(found, rows, pictures)) + "\n")
     except OSError as error:
-        raise CommandError(f"{output}: {error.strerror}; choose a folder by --output") from error
+        raise CommandError(f"{output}: {error.strerror}; choose a folder with --output") from error
     except KeyError as error:
         raise CommandError(
-            f"{directory}: a row lacks {error}, as those of another version may; measure it again "
-            "or remove its file"
+            f"{directory}: a row lacks {error}, perhaps because another version wrote it; measure "
+            "it again or remove its file"
         ) from error
     return [output / PAGE, *pictures]
 
@@ -63,7 +63,7 @@ def read(directory: Path) -> list[dict[str, Any]]:
     """The rows of all files of the folder that contain a scaling, with the facts of the run."""
     if not isdir(directory):
         raise CommandError(
-            f"{directory}: no such folder; report takes one with JSON files of bench"
+            f"{directory}: no such folder; name a folder with JSON files of mpilbm bench"
         )
     rows = []
     for path in sorted(directory.glob("*.json")):
@@ -151,11 +151,15 @@ def _speeds(each: Series) -> list[str]:
             percent(known.efficiency(n) if known else None),
         ]  # fmt: skip
 
-    where = "its share of the box" if each.kind == "weak" else "the whole box, or on its slab"
+    where = (
+        "its share of the box"
+        if each.kind == "weak"
+        else "the whole box, or on its slab if the box does not fit"
+    )
     note = (
         "Median of the repeats, times of the slowest rank. Efficiency: GLUPS divided by the number "
-        "of ranks and by the GLUPS of one rank alone, of the slowest of all, measured in the same "
-        f"run on {where}."
+        "of ranks and by the GLUPS of the slowest rank by itself, measured in the same run on "
+        f"{where}."
     )
     return [*markdown(head, map(cells, each.rows)), "", note]
 
@@ -204,7 +208,7 @@ def _throughput(each: Series) -> list[str]:
         ]  # fmt: skip
 
     note = (
-        "Kernels: a step at 100 % efficiency. Faces: bytes that all ranks send in a step; "
+        "Kernels: time of a step at 100 % efficiency. Faces: bytes that all ranks send in a step; "
         "required: these bytes divided by the time of the kernels. Link: bytes per second sent by "
         "a rank that exchanges with both neighbours, all ranks at once, with the halo of the run."
     )

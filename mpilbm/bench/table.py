@@ -1,4 +1,4 @@
-"""`mpilbm bench`: measured figures as a Markdown table, and as JSON with all that repeats them."""
+"""`mpilbm bench`: figures as a Markdown table, and as JSON with all data to repeat them."""
 
 import json
 import platform
@@ -44,7 +44,7 @@ def bench(
     if startup:
         for option, value in {"CASE": case, **named}.items():
             if value and option in ("CASE", "size", "setting"):
-                raise CommandError(f"--startup times a small cavity of its own; leave out {option}")
+                raise CommandError(f"--startup times its own small cavity; leave out {option}")
         rows = on_root(comm, starts.rows, plan(None, overrides, named, starts.DEFAULTS, **options))
         lines = start_ups(known, rows)
     else:
@@ -133,8 +133,10 @@ def notes(known: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
         f"{known['date']}, {ranks}{rows[0]['device']}; mpilbm {known['mpilbm']}; "
         f"`{known['command']}`",
         f"Median, slowest and fastest of {repeats} repeats of {steps} after a warm-up. "
-        "Share: bytes that the updates read and write, relative to a copy by all ranks at the same "
-        "time, measured after each row. Host: its work in a step, without waiting.",
+        "Achieved: bytes per second that the updates read and write. Copy: bytes per second that a "
+        "memory copy reads and writes, on all ranks at the same time, measured after each row. "
+        "Share: achieved divided by copy. Host: time of a step in which the CPU prepares and "
+        "launches work; the time in which it waits for the device is not included.",
     ]
     for row in rows:
         if row["fluid_cells"] < row["cells"]:
@@ -160,8 +162,8 @@ def start_ups(known: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
              for row in rows]  # fmt: skip
     note = (
         f"{known['date']}, {rows[0]['device']}; mpilbm {known['mpilbm']}; `{known['command']}`",
-        "Seconds of a process that runs one step in a small cavity: cold generates and "
-        "compiles all kernels, warm finds them in the cache.",
+        "Seconds of a process that runs one step in a small cavity. Cold: it generates and "
+        "compiles all kernels. Warm: it finds them in the cache.",
     )
     return [*markdown(head, cells), "", *note]
 

@@ -1,4 +1,4 @@
-"""What `mpilbm bench` measures: a case or the standard boxes, in all requested variants."""
+"""The measurements of `mpilbm bench`: a case or the standard boxes, in all requested variants."""
 
 import copy
 import tomllib
@@ -90,9 +90,9 @@ class Series:
                 speed = measure(case, comm, self.steps, self.repeats)
             except CaseError as error:
                 found = (problem.removeprefix(f"{path}: ") for problem in error.problems)
-                return row | {"problem": f"not defined: {'; '.join(found)}"}
+                return row | {"problem": f"cannot run: {'; '.join(found)}"}
             except NonFiniteError as error:
-                return row | {"problem": f"not counted: {error}"}
+                return row | {"problem": f"discarded: {error}"}
         figures = ("glups", "spread", "achieved", "share")
         row |= asdict(speed) | {name: getattr(speed, name) for name in figures}
         return row | {"case": case.toml}
@@ -139,7 +139,7 @@ def _default(of: "Callable[[tuple[int, ...]], Case]", D: int, comm: Communicator
     while side > LEAST_SIDE and not _fits(of((side,) * D), device, comm):
         side = max(LEAST_SIDE, side * 3 // 4 // 32 * 32)
     if side < default:
-        say(comm, f"note: {side} cells a side, a box of {default} does not fit the memory")
+        say(comm, f"note: {side} cells a side, since a box of {default} does not fit the memory")
     return of((side,) * D)
 
 
@@ -160,7 +160,7 @@ def _write_rock(case: "Case", porosity: float) -> None:
 
 
 def _names(case: "Case") -> dict[str, Any]:
-    """The names in the case of what a variant may leave open."""
+    """The names in the case for the parts that a variant may leave open."""
     chosen = {"compute": case.precision.compute, "storage": case.precision.storage}
     known = (name for name, types in PRECISIONS.items() if types == chosen)
     return {
@@ -204,7 +204,7 @@ def plan(
     for option in ("size", "setting") if case else ():
         if options[option]:
             raise CommandError(
-                f"--{option}: is for the standard boxes, and {case} has its own; override that "
+                f"--{option}: applies to the standard boxes only; override the value of {case} "
                 "with --set, for example --set domain.size=[64,64,64]"
             )
     choices: list[Sequence[str | None]] = []

@@ -70,7 +70,7 @@ def _read(path: Path) -> dict:
 
 
 def _refuse_depth(tables: dict, path: str | Path) -> None:
-    """CaseError for tables nested deeper than DEPTH, so that no later recursion can fail."""
+    """Raise CaseError for tables nested deeper than DEPTH, so that no later recursion fails."""
     inner = list(tables.items())
     for _ in range(DEPTH):
         inner = [
@@ -87,8 +87,8 @@ def _refuse_depth(tables: dict, path: str | Path) -> None:
 def _typed_tables(tables: dict) -> tuple[CaseFile | None, list[str]]:
     """The typed tables and their problems.
 
-    Tables with problems are left out and the others are typed, so that all problems are reported
-    together; None if that fails.
+    Tables with problems are omitted and the others are typed, so that all problems are reported
+    together. The first result is None if the remaining tables are invalid, too.
     """
     try:
         return _validated(tables), []

@@ -55,14 +55,14 @@ def fast_flow(case: Case, key: str, speed: float, when: str = "") -> list[Findin
 
 
 def mass(case: Case) -> list[Finding]:
-    """Face velocities with a net inflow or outflow, and outflows with which the mass drifts."""
+    """Velocities at faces with a net inflow or outflow, and outflows that let the mass drift."""
     held = any(getattr(boundary, "rho", None) is not None for boundary in case.boundaries)
     drifting = [b.name for b in case.boundaries if b.capabilities.drifts]
     if drifting and not held:
         return [Finding(
             WARNING, "boundary",
             f"no face fixes the density, and with '{drifting[0]}' the mass may grow without bound; "
-            "give it rho, or use characteristic",
+            "give one of the faces rho, or use characteristic",
         )]  # fmt: skip
     inflow = net_inflow(case)
     if inflow is None:
@@ -127,7 +127,7 @@ def sixteen_bits(case: Case) -> list[Finding]:
 
 
 def intrinsics(case: Case) -> list[Finding]:
-    """Fast functions of GPUs on a CPU."""
+    """`precision.intrinsics` on a CPU, where it has no effect."""
     if not (case.precision.intrinsics and case.backend.name == "cpu"):
         return []
     return [Finding(NOTE, "precision.intrinsics", "has no effect on a CPU; remove it")]
@@ -148,7 +148,7 @@ def distances(case: Case) -> list[Finding]:
 
 
 def from_registered(case: Case) -> list[Finding]:
-    """The findings and warnings (sentences) that `warnings(case)` of registered objects returns."""
+    """The findings, or warnings as sentences, that registered objects return."""
     found = []
     for sentence, item in from_objects(case, "warnings"):
         severity = item.severity if isinstance(item, Finding) else WARNING

@@ -53,7 +53,7 @@ def _fluids(case: Case, tables: dict) -> list[str]:
     ]
     if len(case.fluids) > 1 and case.coupling is None:
         problems.append(
-            f"coupling: missing; {len(case.fluids)} fluids but no coupling is given; "
+            f"coupling: missing; {len(case.fluids)} fluids require one; "
             "add [coupling] or keep one fluid"
         )
     for fluid in case.fluids:
@@ -82,7 +82,7 @@ def _rates(case: Case) -> list[str]:
 
 
 def _labels(case: Case) -> list[str]:
-    """Labels of two fluids or two bodies."""
+    """Labels that two fluids or two bodies share."""
     kinds: dict[str, tuple[Fluid | Body, ...]] = {"fluid": case.fluids, "body": case.bodies}
     return [
         f"{kind}: found the label '{label}' twice; give each {kind} its own label"
@@ -158,7 +158,7 @@ def _initial(case: Case) -> list[str]:
 def from_objects(case: Case, method: str) -> list[tuple[str, Any]]:
     """(sentence with key path, item) for each item of `method(case)` of all registered objects.
 
-    An item is a sentence or a finding. It may begin with a key of its object.
+    An item is a sentence or a finding. Its text may begin with a key of the object.
     """
     found = []
     for where, thing in case.objects():
@@ -172,7 +172,7 @@ def from_objects(case: Case, method: str) -> list[tuple[str, Any]]:
 def given_speeds(case: Case, formulas: bool = True) -> Iterator[tuple[str, float, str]]:
     """(key path, |u|, text with the time at which it is reached) of each velocity in the case.
 
-    `formulas`: also evaluate formulas; without it they count as 0.
+    Formulas are evaluated if `formulas` is set; otherwise they count as 0.
     """
     for fluid in case.fluids:
         if fluid.velocity is not None:

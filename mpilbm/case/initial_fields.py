@@ -21,9 +21,9 @@ BLOCK_CELLS = 2**14  # evaluated together
 class InitialFields(Parameters):
     """Density and velocity at t = 0: numbers or formulas, one u per dimension, or a `file`.
 
-    The first five fields are those of InitialTable. `periodic` is of the box, `staggered` of the
-    lattice; no cell may be faster than `max_speed`. `where` and `path` are the key path and the
-    case file, for messages.
+    The first five fields are those of InitialTable. `periodic` is a property of the box,
+    `staggered` of the lattice; no cell may be faster than `max_speed`. `where` and `path` are the
+    key path and the case file, for messages.
     """
 
     rho: float | str
@@ -41,6 +41,11 @@ class InitialFields(Parameters):
     def uniform(self) -> bool:
         """Whether all cells have the same values."""
         return not (self.file or any(isinstance(value, str) for value in (self.rho, *self.u)))
+
+    @property
+    def key_of_velocity(self) -> str:
+        """The key path of the file or of the velocity, for messages."""
+        return f"{self.where}.{'file' if self.file else 'u'}"
 
     def require(self) -> None:
         """CaseError if `file` is given but is not a snapshot with the same number of dimensions."""

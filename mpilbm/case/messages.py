@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
+from mpilbm.case.quantities import KEYS as QUANTITIES
 from mpilbm.case.tables import LABEL, schema
 from mpilbm.registry import UnknownName
 from mpilbm.system.input_text import is_number
@@ -56,11 +57,11 @@ def sentences(error: ValidationError, tables: dict) -> list[str]:
     _whole_schema.cache_clear()  # a plug-in may have registered more names
     lines, items = [], error.errors()
     for item in items[:MOST_PROBLEMS]:
-        # a tag that pydantic adds for one of two forms is not a key
+        # pydantic adds a tag <…> for one of two forms, which is not a key
         keys = tuple(k for k in item["loc"] if not (isinstance(k, str) and k.startswith("<")))
         kind, context = item["type"], item.get("ctx", {})
         if kind == "too_short" and len(item["input"]) >= context["min_length"]:
-            continue  # it counts valid entries only; the invalid ones are reported
+            continue  # pydantic counts valid entries only; the invalid ones are reported
         if isinstance(context.get("error"), UnknownName):
             keys = (*keys, "name")
         lines.append(
@@ -97,12 +98,20 @@ def _sentence(item: "ErrorDetails", keys: tuple, tables: dict) -> str:
         wanted = WANTED.get(kind, item["msg"].removeprefix("Input should be ")).format(**limits)
     fix = ""
     if kind in ("int_type", "float_type") and isinstance(found, str) and is_number(found):
-        fix = "; remove the quotes"
+        fix = "; remove the quotes" + _missing_unit(keys, tables)
     if kind == "int_type" and isinstance(found, float) and found.is_integer():
         fix = f"; write {int(found)}"
     if kind == "greater_than" and keys[-1] == "viscosity":
         fix = "; tau = viscosity/cs2 + 1/2 must be above 1/2"
     return f"found {shown(found)}; allowed: {wanted}{fix}"
+
+
+def _missing_unit(keys: tuple, tables: dict) -> str:
+    """The end of a sentence about a number in quotes: a quantity may lack its unit."""
+    key = next((key for key in reversed(keys) if isinstance(key, str)), "")
+    if key not in QUANTITIES or keys[0] == "units" or not isinstance(tables.get("units"), dict):
+        return ""
+    return f' to give it in lattice units, or add its unit, such as "{QUANTITIES[key][1]}"'
 
 
 def _unknown_key(keys: tuple, tables: dict) -> str:

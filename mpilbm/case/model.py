@@ -83,7 +83,7 @@ class Case(Parameters):
 
     @property
     def ghost(self) -> int:
-        """Number of ghost planes at each end of a slab: as far as its cells read."""
+        """Number of ghost planes at each end of a slab: the largest distance of a read."""
         boundaries = (*self.boundaries, *(body.boundary for body in self.bodies))
         return max([1, *(boundary.capabilities.planes_behind for boundary in boundaries)])
 
@@ -127,7 +127,7 @@ class Case(Parameters):
 
 
 def _with_parts(where: str, thing: object) -> Iterator[tuple[str, Parameters]]:
-    """An object and those in its fields, such as a collision's equilibrium; nothing for None."""
+    """An object and the objects in its fields, such as a collision's equilibrium."""
     if isinstance(thing, Parameters):
         yield where, thing
         for name in type(thing).model_fields:

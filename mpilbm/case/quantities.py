@@ -109,7 +109,10 @@ def _converted(value: Any, key: str, path: str, units: Units | None, problems: l
 
 
 def _number(number: float, symbol: str, key: str, units: Units | None) -> float:
-    """A number with a unit, in lattice units; UnitError with the end of the sentence."""
+    """A number with a unit, in lattice units.
+
+    Raises UnitError, whose text follows the value found in the message.
+    """
     dimension, example = KEYS[key]
     try:
         factor, found = unit(symbol)

@@ -50,7 +50,7 @@ class Domain(Parameters):
     )
     periodic: tuple[bool, ...] = Field(
         (),
-        description="which directions are periodic, one entry per dimension; empty: none",
+        description="whether each direction is periodic, one entry per dimension; empty: none is",
         examples=[[True, False, False]],
     )
 
@@ -80,7 +80,7 @@ class Precision(Parameters):
     )
     offset: bool = Field(True, description="store populations as deviations from the rest state")
     intrinsics: bool = Field(
-        False, description="GPUs: quick division and logarithm with fewer digits; float32 only"
+        False, description="GPUs: fast division and logarithm with fewer digits; float32 only"
     )
 
     @model_validator(mode="after")
@@ -99,7 +99,7 @@ class Precision(Parameters):
 
 
 class Steady(Parameters):
-    """Stop when |u - u_previous| / |u|, compared every so many steps, is below the tolerance."""
+    """Stop when |u - u_previous| / |u|, computed every `every` steps, is below the tolerance."""
 
     every: Size = Field(description="steps from one comparison to the next", examples=[1000])
     tolerance: Positive = Field(
@@ -108,7 +108,7 @@ class Steady(Parameters):
 
 
 class Run(Parameters):
-    """Duration of the run in steps, and limits: `walltime` in seconds, and a steady flow."""
+    """The last step of the run, and two conditions that end it earlier."""
 
     steps: int = Field(
         ge=0,
@@ -145,9 +145,9 @@ class UnreadRun(Run):
 
 
 class InitialTable(Parameters):
-    """Density and velocity at t = 0: numbers, or formulas of x y z nx ny nz pi.
+    """Density and velocity at t = 0: numbers, formulas of x y z nx ny nz pi, or a snapshot.
 
-    Or the fields of `file`, a snapshot of an earlier run, resampled if its size differs.
+    `file` is a snapshot of an earlier run, which is resampled if its size differs.
     `non_equilibrium` adds the stress of the velocity gradient to the populations. `iterate` is a
     number of steps at fixed velocity, in which the density adapts to the pressure of this flow.
     """
@@ -285,14 +285,14 @@ class Body(Parameters):
     """A solid in the flow: a shape or the solid cells of a mask file, with its own boundary."""
 
     label: Label = Field(
-        "", description="name of the body in files and outputs; none: its index", examples=["ball"]
+        "", description="name of the body in files and outputs; empty: its index", examples=["ball"]
     )
     shape: Annotated[Any, Choice("shapes")] = Field(
         None, description="shape of the body; or give mask"
     )
     mask: str | None = Field(
         None,
-        description="file of the solid cells, 1 in solid and 0 in fluid; or give shape",
+        description="file of the cells: 0 is fluid, any other value is solid; or give shape",
         examples=["rock.npy"],
     )
     boundary: Annotated[Boundary, Choice("boundaries")] = Field(
@@ -365,7 +365,8 @@ class CaseFile(Parameters):
         "halo", "auto", "how neighbouring ranks exchange planes"
     )
     boundary: tuple[Annotated[Boundary, Choice("boundaries")], ...] = Field(
-        (), description="conditions on the faces that are not periodic; on edges the last one wins"
+        (),
+        description="conditions on the faces that are not periodic; edges belong to the last one",
     )
     body: tuple[Body, ...] = Field(
         (),
@@ -392,5 +393,5 @@ def schema() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _schema(_: frozenset) -> dict[str, Any]:
-    """Kept, because it takes 0.3 s and each message about an unknown key needs it."""
+    """The cached schema: it takes 0.3 s, and each message about an unknown key needs it."""
     return CaseFile.model_json_schema() | {"title": "mpilbm case"}

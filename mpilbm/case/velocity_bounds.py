@@ -55,7 +55,7 @@ class InitialRange:
 
 
 def initial_range(case: Case, fluid: Fluid) -> InitialRange:
-    """The range over all cells; in a box of more than SAMPLED_CELLS, over evenly spaced planes.
+    """The range over all cells; over evenly spaced planes if there are more than SAMPLED_CELLS.
 
     Raises CaseError like InitialFields.evaluate.
     """
@@ -73,12 +73,27 @@ def initial_range(case: Case, fluid: Fluid) -> InitialRange:
     return InitialRange(sqrt(max(squares)), min(least), max(largest))
 
 
-def largest_speed(case: Case, initial: Sequence[InitialRange] = ()) -> float:
-    """The largest |u| of fluids, boundaries, bodies and the `initial` fields in a case."""
-    speeds = [fluid.velocity or 0.0 for fluid in case.fluids]
-    speeds += [fastest(case, boundary)[0] for boundary in case.boundaries]
-    speeds += [fastest(case, body.boundary, body.shape)[0] for body in case.bodies]
-    return max(speeds + [each.speed for each in initial])
+def largest_speed(case: Case, initial: Sequence[InitialRange] = ()) -> tuple[float, str]:
+    """The largest |u| given in a case, and the key that gives it: (0, "") if there is none.
+
+    Compares boundaries, bodies, the `initial` fields (one range for each fluid), and the velocities
+    of Reynolds numbers.
+    """
+    found = [
+        (fastest(case, boundary)[0], f"boundary.{index}.velocity")
+        for index, boundary in enumerate(case.boundaries)
+    ]
+    found += [
+        (fastest(case, body.boundary, body.shape)[0], f"body.{body.label}.boundary.velocity")
+        for body in case.bodies
+    ]
+    found += [
+        (each.speed, fluid.initial.key_of_velocity)
+        for fluid, each in zip(case.fluids, initial, strict=False)
+    ]
+    found += [(fluid.velocity or 0.0, case.fluid_key(fluid, "velocity")) for fluid in case.fluids]
+    speed, key = max(found, key=lambda one: one[0])
+    return speed, key if speed else ""
 
 
 def require_forces(case: Case, begin: int, end: int) -> None:
@@ -148,7 +163,7 @@ def net_inflow(case: Case) -> Inflow | None:
 
     None if inflow and outflow are equal, or if the velocity at some face is not given.
     """
-    # steps by the golden section, which no period of a formula matches
+    # steps at multiples of the golden ratio, which match no period of a formula
     t = np.unique((case.run.last * (0.618034 * np.arange(TIMES) % 1)).astype(np.int64))
     net, gross = np.zeros(t.size), np.zeros(t.size)
     for boundary in case.boundaries:

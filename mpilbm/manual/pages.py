@@ -116,12 +116,12 @@ def read(name: str) -> Chapter:
 
 
 def find(topic: str) -> Chapter:
-    """The chapter `topic`; raises CommandError with those that are near or hold the word."""
+    """The chapter `topic`; else CommandError, with similar names or chapters with that word."""
     found = chapters()
     for chapter in found:
         if chapter.name == topic.lower().removesuffix(".md"):
             return chapter
-    raise CommandError(f"manual: '{topic}' is no chapter; {_advice(topic.lower(), found)}")
+    raise CommandError(f"manual: '{topic}' is not a chapter; {_advice(topic.lower(), found)}")
 
 
 def _advice(topic: str, found: list[Chapter]) -> str:

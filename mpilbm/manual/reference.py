@@ -23,7 +23,7 @@ from mpilbm.system.toml_text import inline
 
 FILE = FOLDER / "case-file.md"
 
-# Kind of the registry -> what one of its classes is called in headings.
+# Kind of the registry -> the word for one of its classes in headings.
 KIND_TITLES = {
     "lattices": "lattice",
     "equilibria": "equilibrium",
@@ -104,7 +104,7 @@ prints the same rules as a JSON schema for editors.
 | boolean | `true` or `false` |
 | string | `"text"` |
 | formula | a string such as `"0.1*sin(2*pi*x/nx)"` |
-| file | a string that ends in `.csv` or `.npy`, or names a dataset: `"profile.h5:u"` |
+| file | a string that ends in `.csv` or `.npy`, or names a dataset, such as `"profile.h5:u"` |
 | list | `[1, 2, 3]`; vectors have one entry per dimension: x, y (and z) |
 | table | `{{name = "trt", magic = 0.25}}`, or a section `[collision]` |
 
@@ -130,7 +130,7 @@ one value per component for each cell of the face. Paths are relative to the fol
 
 
 class Section(NamedTuple):
-    """A part of the chapter: the key path as in TOML and what describes the table."""
+    """A part of the chapter: the key path as in TOML, and the description of the table."""
 
     path: str  # "run.steady"; "[body]" for an array of tables
     table: type[Parameters] | str  # a model, or a kind of the registry
@@ -410,7 +410,7 @@ def _number(value: float) -> str:
 
 
 def example(key: str, field: FieldInfo):
-    """A value: the first of `examples`, else one that the type allows and the default is not."""
+    """A value: the first of `examples`, else an allowed one other than the default."""
     if field.examples:
         return field.examples[0]
     of, default = field.annotation, field.get_default(call_default_factory=True)

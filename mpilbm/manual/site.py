@@ -1,6 +1,6 @@
 """The manual as pages in HTML that open from the disk and request nothing from the internet.
 
-Their search needs a server, since browsers start no worker for local files: `SERVE` is enough.
+The search needs a server, such as `SERVE`, since browsers start no workers for local files.
 """
 
 import logging

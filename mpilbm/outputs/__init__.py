@@ -1,4 +1,4 @@
-"""The outputs of a run: each is one module here, called at the steps at which it is due.
+"""The outputs of a run, one module each, written at the steps at which they are due.
 
 Imports the layers below: the case, the solver and the storage of files, but not the run. To add an
 output, add a module with a class that derives from `Output` and is registered.
@@ -39,7 +39,7 @@ class Writer(Protocol):
 
 
 class Kept(Protocol):
-    """What an output adds to each checkpoint: numbers of each plane, and attributes."""
+    """Data that an output adds to each checkpoint: numbers of each plane, and attributes."""
 
     @property
     def label(self) -> str:
@@ -47,7 +47,7 @@ class Kept(Protocol):
 
     @property
     def values(self) -> int:
-        """How many numbers a plane has."""
+        """The number of values of a plane."""
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -59,15 +59,15 @@ class Kept(Protocol):
 
 @dataclass(kw_only=True)
 class Context:
-    """What the writers of a run share. Writers are opened and called on all ranks alike.
+    """Data shared by the writers of a run. All ranks open and call the same writers.
 
-    slab, slabs   of this rank, and of all ranks
+    slab, slabs   the slab of this rank, and those of all ranks
     comm          a communicator of mpi4py, or `ranks.Serial` without MPI
     directory     the output folder
     first_step    the step from which the run starts
     last_step     the last step of the run as far as it is known, None before the first step
     checkpoint    the file from which the run continues, None if it starts from step 0
-    kept          what outputs add to each checkpoint
+    kept          data that outputs add to each checkpoint
     rows          the open CSV files of this rank; a checkpoint syncs them to the disk
     files         creates HDF5 files made of planes
     background    writes files while the time steps continue
@@ -115,7 +115,7 @@ class Output(Parameters):
     # The complete names of its files, with <step>, <label>, <axes> or * for variable parts (see
     # own_files.py): --overwrite replaces these files only.
     files: ClassVar[tuple[str, ...]] = ()
-    # Whether a case may contain several of this kind; not if their files had the same names.
+    # Whether a case may contain several of this kind: only if their files have different names.
     several: ClassVar[bool] = True
 
     def times(self, first: int, last: int) -> int:
@@ -153,11 +153,11 @@ class Output(Parameters):
         )]  # fmt: skip
 
     def disk_bytes(self, case: "Case", times: int) -> int:
-        """Upper bound of the bytes on the disk when it is written so many times."""
+        """Upper bound of the bytes on the disk after it is written `times` times."""
         return 0
 
     def device_bytes(self, case: "Case", planes: int) -> int:
-        """Bytes of device memory that it needs on a rank with so many planes."""
+        """Bytes of device memory that it needs on a rank with `planes` planes."""
         return 0
 
     def kept_bytes(self, case: "Case") -> int:

@@ -26,14 +26,14 @@ class BodyForces(Output):
 
         c_d = 2 F.e / (U^2 A), c_l = 2 F.l / (U^2 A)     (in 2D the length in place of the area A)
 
-    U: |velocity|, e: its direction, l: the direction across it, by default towards the next axis
-    (y for a flow along x), or the part of `lift` across it. The force is that of the following
-    step, at the time step + 1/2, computed by momentum exchange over the body's links (see
+    U: |velocity|, e: its direction, l: a direction perpendicular to e: that of the next axis (y for
+    a flow along x) or of `lift`, without its part along e. The force acts in the following step, at
+    the time step + 1/2, computed by momentum exchange over the body's links (see
     solver/momentum_exchange.py); the pressure is that of rho - 1. The torque is taken about
     `centre`, by default the centre of the shape, or of the box for a mask. In lattice units; with
     [units] the same quantities in SI follow.
 
-    With `split` also the parts of the force: pressure; viscous = force - pressure; and stress, the
+    `split` adds the parts of the force: pressure; viscous = force - pressure; and stress, the
     viscous part computed as an integral of the stress over the surface.
     [Toelke & Krafczyk 2008, section 6.2]
     """
@@ -51,13 +51,17 @@ class BodyForces(Output):
         None, gt=0, description="3D: area of the body across the flow", examples=[314]
     )
     lift: tuple[float, ...] | None = Field(
-        None, description="direction of c_l; none: across velocity", examples=[[0, 1]]
+        None,
+        description="direction of c_l; without it: perpendicular to velocity",
+        examples=[[0, 1]],
     )
     centre: tuple[float, ...] | None = Field(
-        None, description="point of the torque; none: centre of the shape", examples=[[32, 32]]
+        None,
+        description="point about which the torque is taken; without it: the centre of the shape",
+        examples=[[32, 32]],
     )
 
-    split: bool = Field(False, description="also pressure and viscous part of the force")
+    split: bool = Field(False, description="also write the pressure and viscous parts of the force")
 
     files: ClassVar[tuple[str, ...]] = ("forces_<label>.csv",)
 
@@ -67,7 +71,7 @@ class BodyForces(Output):
 
     @property
     def splits(self) -> bool:
-        """As `split`."""
+        """Whether `split` is set."""
         return self.split
 
     def problems(self, case: "Case") -> list[str]:
@@ -103,7 +107,7 @@ class BodyForces(Output):
         if self.velocity is not None and not any(self.velocity):
             found.append("velocity: is zero; c_d and c_l need that of the flow")
         elif self.velocity and self.lift and self._parallel(self.velocity, self.lift):
-            found.append("lift: points along velocity; give a direction across it")
+            found.append("lift: points along velocity; give a direction that is not parallel to it")
         return found
 
     @staticmethod
@@ -125,7 +129,7 @@ class BodyForces(Output):
 def _directions(
     velocity: Sequence[float], lift: Sequence[float] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors along the flow and across it; the latter is nan if `lift` is along the flow."""
+    """Unit vectors e and l (see BodyForces); l is nan if `lift` is parallel to the flow."""
     e = np.array(velocity) / sqrt(sum(v * v for v in velocity))
     towards = np.array(lift, float) if lift else np.roll(np.eye(len(e))[np.abs(e).argmax()], 1)
     across = towards - (towards @ e) * e

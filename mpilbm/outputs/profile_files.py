@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """What a profile is of.
+    """The description of a profile.
 
     axes          directions that are not averaged, in the order x, y, z
     average       directions that are averaged

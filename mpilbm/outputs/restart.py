@@ -48,17 +48,30 @@ class DamagedError(CaseError):
 def candidates(restart: str | Path, directory: Path) -> list[Path]:
     """The checkpoints to try, newest first: the given file, or for "auto" those of the folder.
 
-    Raises CommandError if the given file does not exist; for "auto" the list may be empty.
+    Raises CommandError if the given file does not exist, with the checkpoints of the folder that
+    its path names, or else of the output folder `directory`. For "auto" the list may be empty.
     """
     if str(restart) == "auto":
         return [path for _, path in reversed(existing(directory))]
     if not exists(restart) or isdir(restart):
-        kept = ", ".join(path.name for _, path in existing(directory)) or "none"
-        raise CommandError(
-            f"--restart {restart}: there is no such file; checkpoints in {directory}: {kept}; name "
-            "one of them, or take the last with --restart auto"
-        )
+        raise CommandError(f"--restart {restart}: {_missing(Path(restart), directory)}")
     return [Path(restart)]
+
+
+def _missing(path: Path, directory: Path) -> str:
+    """The problem of a checkpoint that does not exist, with those that do."""
+    is_folder = bool(path.parts) and isdir(path)
+    folder = path if is_folder else path.parent if len(path.parts) > 1 else directory
+    if not isdir(folder):
+        return f"there is no folder {folder}; give the path of a checkpoint, or --restart auto"
+    found = existing(folder)
+    problem = "is a folder, not a file" if is_folder else "there is no such file"
+    kept = ", ".join(path.name for _, path in found) or "none"
+    fix = f"name one of them, such as --restart {found[-1][1]}" if found else "name another file"
+    return (
+        f"{problem}; checkpoints in {folder}: {kept}; {fix}, or use --restart auto for the last "
+        f"one in {directory}"
+    )
 
 
 def load(
@@ -96,7 +109,7 @@ def _load(
 
 
 def require_intact(path: Path, slab: Slab) -> None:
-    """Verify this rank's part of the digest; DamagedError with the reason if it is wrong."""
+    """Verify this rank's part of the file; DamagedError with the reason if it is damaged."""
     try:
         verify(path, slab.begin, slab.end, slab.shape[0])
     except NoDigestError:
@@ -118,8 +131,8 @@ def _check_head(path: Path, case: "Case", solver: "Solver") -> tuple[int, list[s
         head = dict(file.attrs)
         if head.get("format") != FORMAT:
             raise DamagedError(
-                f"is no checkpoint of this version of mpilbm: found format {head.get('format')}, "
-                f"allowed: {FORMAT}{FIX}",
+                "is not a checkpoint of this version of mpilbm: found format "
+                f"{head.get('format')}, allowed: {FORMAT}{FIX}",
                 path=path,
             )
         _check_step(path, int(head["step"]))
@@ -216,7 +229,7 @@ def read_planes(dataset: "h5py.Dataset", slab: Slab) -> Iterator[tuple[int, np.n
 
 
 def changes(before: str, now: str) -> list[str]:
-    """The differences of two cases, given as TOML, except those that a restart may always make."""
+    """The differences of two cases, given as TOML, outside of the tables in FREE."""
     old, new = _flat(tomllib.loads(before)), _flat(tomllib.loads(now))
     lines = []
     for key in sorted(old.keys() | new.keys()):

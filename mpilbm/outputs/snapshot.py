@@ -34,12 +34,12 @@ class Snapshot(Output):
     """Fields in cells as `snapshot_<step>.vtkhdf`, for ParaView, PyVista and `mpilbm plot`.
 
     rho, u, vorticity = curl u (a scalar in 2D), q_criterion = -(du_a/dx_b) (du_b/dx_a) / 2.
-    Differences are central, and one-sided next to a wall or a solid; in solids both fields are 0.
+    Differences are central, and one-sided next to a wall or a solid; both are 0 in solids.
     If the case has bodies, a field `solid` is added, which is 1 in their cells. The file contains
     all nodes of the box: those that a staggered lattice (D3Q13) does not store are means of their
     neighbours, see storage/staggered_fill.py. With `background` the time steps continue while the
-    file is written, with host memory for at most two snapshots: on one rank, and where each rank
-    may write its own planes (one node or a parallel file system).
+    file is written, with host memory for at most two snapshots. This requires one rank, one node,
+    or a parallel file system, where each rank writes its own planes.
     """
 
     fields: tuple[str, ...] = Field(
@@ -47,7 +47,9 @@ class Snapshot(Output):
         description="rho, u, vorticity, q_criterion, and fields of the coupling",
         examples=[["rho", "u", "vorticity"]],
     )
-    background: bool = Field(True, description="the steps go on while it is written, if possible")
+    background: bool = Field(
+        True, description="continue the time steps while the file is written, if possible"
+    )
 
     files: ClassVar[tuple[str, ...]] = ("snapshot_<step>.vtkhdf",)
     several: ClassVar[bool] = False
@@ -61,8 +63,8 @@ class Snapshot(Output):
             if name not in fields:
                 near = get_close_matches(name, fields, 1)
                 hint = f"; did you mean '{near[0]}'?" if near else ""
-                lines.append(f"fields: '{name}' is no field; {choice}{hint}")
-        return lines if self.fields else [f"fields: no field; {choice}"]
+                lines.append(f"fields: '{name}' is not a field; {choice}{hint}")
+        return lines if self.fields else [f"fields: found none; {choice}"]
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """All snapshots; none is removed."""
@@ -75,7 +77,7 @@ class Snapshot(Output):
         known = context.solver.field_names
         for name in self.fields:
             if name not in known:
-                problem = f"'{name}' is no field of this flow; choose from {', '.join(known)}"
+                problem = f"'{name}' is not a field of this flow; choose from {', '.join(known)}"
                 raise CaseError(problem, "output.fields", context.case.path)
         return SnapshotWriter(self, context)
 

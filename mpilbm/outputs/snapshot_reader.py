@@ -52,7 +52,7 @@ class View:
 
 @contextmanager
 def view(path: Path) -> Iterator[View]:
-    """Open a snapshot; CommandError if the file is no snapshot or contains no velocity."""
+    """Open a snapshot; CommandError if the file is not a snapshot or has no velocity."""
     with ExitStack() as stack:
         try:
             require_intact(path)

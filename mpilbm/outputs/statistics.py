@@ -35,7 +35,10 @@ class RunningStatistics(Output):
     )
     start: int = Field(0, ge=0, description="first step that is sampled", examples=[50000])
     write: int | None = Field(
-        None, gt=0, description="steps between files; none: only at the end", examples=[100000]
+        None,
+        gt=0,
+        description="steps between files; without it: one file at the end",
+        examples=[100000],
     )
 
     files: ClassVar[tuple[str, ...]] = (
@@ -80,7 +83,7 @@ class RunningStatistics(Output):
         return max(0, last // self.every - (self.start - 1) // self.every)
 
     def how_often(self, last: int) -> str:
-        """The number of samples, not of files."""
+        """The number of samples (not of files), in words."""
         return f"{counted(self.samples(last), 'sample')}, every {self.every}"
 
     def warnings(self, case: "Case") -> list[Finding]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """What is averaged, and when.
+    """The directions that are averaged, and the steps of samples and files.
 
     average, axes   directions that are averaged and, like "y", those that are not
     along           whether x and the rows of a plane are averaged
@@ -57,7 +57,7 @@ class StatisticsWriter:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What a checkpoint keeps in addition to the sums; `first`: step of the first sample."""
+        """Attributes in a checkpoint, next to the sums; `first`: step of the first sample."""
         first = {} if self.first is None else {"first": self.first}
         return {"samples": self.sums.samples, **first}
 
@@ -138,9 +138,9 @@ class StatisticsWriter:
         return {name: self._reshaped(data, 1) for name, data in found.fields().items()}
 
     def _reshaped(self, data: np.ndarray, removed: int) -> np.ndarray:
-        """Without the axes that are averaged and, in 2D, without the row.
+        """The data without the axes that are averaged and, in 2D, without the row.
 
-        The first `removed` of (z, y, x), in 2D (y, row, x), are no axes of `data`.
+        `data` lacks the first `removed` axes of (z, y, x), in 2D of (y, row, x).
         """
         axes = ("zyx" if self.D == 3 else "y-x")[removed:]
         kept = [n for axis, n in zip(axes, data.shape, strict=False) if axis in self.axes]

@@ -1,4 +1,4 @@
-"""summary.json: what ran, on which device, how fast, and how it ended."""
+"""summary.json: the case, device, speed and end of a run."""
 
 import json
 from contextlib import suppress

@@ -87,7 +87,7 @@ class Totals:
 
     @property
     def advice(self) -> str:
-        """What a user can change."""
+        """Changes of the case that may prevent the error."""
         weaker = ", weaken the coupling" if self.solver.case.coupling else ""
         return (
             f"lower the velocity, raise the viscosity{weaker}, or use a collision that "

@@ -91,7 +91,7 @@ def pyplot() -> Any:
 def last_snapshot(directory: Path) -> Path:
     """The snapshot of the latest step in an output folder."""
     if not isdir(directory):
-        raise CommandError(f"{directory}: no such folder; plot takes the folder of a run")
+        raise CommandError(f"{directory}: no such folder; name the output folder of a run")
     files = directory.glob("snapshot_*.vtkhdf")
     last = max(files, key=lambda file: (len(file.name), file.name), default=None)
     if last is None:
@@ -107,7 +107,7 @@ def _save(plt: Any, figure: "Figure", path: Path) -> Path:
         with whole(path, "wb") as file:
             figure.savefig(file, format="png")
     except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}; choose a folder by --output") from error
+        raise CommandError(f"{path}: {error.strerror}; choose a folder with --output") from error
     plt.close(figure)
     return path
 
@@ -134,7 +134,7 @@ def slice_figure(plt: Any, snapshot: View, draw_slice: Callable) -> "Figure":
 
 
 def _panels(plt: Any, shapes: list[tuple[int, int]]) -> "tuple[Figure, list[Axes]]":
-    """Panels in a row, or in a column if they are wide; sizes follow the shapes (width, height)."""
+    """Panels in a row, or in a column if they are wide, with the proportions of `shapes`."""
     widths, heights = [w for w, _ in shapes], [h for _, h in shapes]
     column = max(w / h for w, h in shapes) > 2
     if column:
@@ -214,7 +214,9 @@ def read_monitor(path: Path) -> dict[str, np.ndarray]:
     try:
         table = np.array([[float(cell or "nan") for cell in row] for row in rows[1:]])
     except ValueError as error:
-        raise CommandError(f"{path}: is no monitor table: {error}; run the case again") from error
+        raise CommandError(
+            f"{path}: is not a monitor table: {error}; run the case again"
+        ) from error
     return dict(zip(rows[0], table.T, strict=True))
 
 

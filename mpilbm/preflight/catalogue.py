@@ -1,4 +1,4 @@
-"""The text of `mpilbm list` and `mpilbm source`: registered names, and the kernels of a case."""
+"""Prints for `mpilbm list` and `mpilbm source`: registered names, and the kernels of a case."""
 
 import inspect
 import json
@@ -15,15 +15,15 @@ from mpilbm.case.model import Case
 from mpilbm.codegen import generate
 from mpilbm.codegen.program import Program
 from mpilbm.errors import CommandError
-from mpilbm.registry import KINDS, UnknownName, find, names
+from mpilbm.registry import KINDS, UnknownKind, UnknownName, find, names
 
 LIMITS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "multiple_of": "multiple of"}
 
 
 def describe(kind: str | None = None) -> dict[str, list[dict]]:
     """The names of one kind or of all kinds, each with its summary and its parameters."""
-    if kind not in (None, *KINDS):
-        raise CommandError(f"list {UnknownName('kinds', kind, KINDS)}")
+    if kind is not None and kind not in KINDS:
+        raise CommandError(f"list: {UnknownKind(kind)}")
     return {
         each: [_entry(each, name) for name in names(each)] for each in ([kind] if kind else KINDS)
     }
@@ -109,7 +109,7 @@ def _parameter_line(parameter: dict) -> str:
 
 
 def kernel_text(program: Program, kernel: str | None) -> str:
-    """The whole text, or the part of one kernel: from the comment with its equation to its end."""
+    """The whole text, or that of one kernel, which begins with the comment above it."""
     if kernel is None:
         return program.text
     if kernel not in program.kernels:

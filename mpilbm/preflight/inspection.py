@@ -1,4 +1,4 @@
-"""All findings of a case in one list, as reported by `check` and at the start of a run.
+"""Collects all findings of a case, which `check` and `run` report.
 
 A check is a function in the CHECKS of one of three modules: case_findings (numbers and formulas),
 geometry_findings (solids and links), or this one (both, and initial fields).
@@ -56,8 +56,8 @@ class Inspected:
         return sum(part.fluid for part in self.parts) * across / links if links else inf
 
     @cached_property
-    def given(self) -> float:
-        """The largest speed given in the case."""
+    def given(self) -> tuple[float, str]:
+        """The largest speed given in the case, and its key."""
         return largest_speed(self.case, self.initial)
 
     @cached_property
@@ -67,7 +67,7 @@ class Inspected:
         0 if this estimate is above the speed of sound, which driven_speeds reports.
         """
         estimate = max((speed for _, speed in self.pushes), default=0.0)
-        return self.given or (estimate if estimate < sqrt(self.case.lattice.cs2) else 0.0)
+        return self.given[0] or (estimate if estimate < sqrt(self.case.lattice.cs2) else 0.0)
 
 
 def initial_ranges(case: Case) -> tuple[InitialRange, ...]:
@@ -157,20 +157,24 @@ def densities(seen: Inspected) -> list[Finding]:
 def verdicts(seen: Inspected) -> list[Finding]:
     """The verdicts on the grid Reynolds number and on tau.
 
-    At an estimated speed they are at most warnings. If the speed is known, the grid Reynolds number
-    replaces the verdict on a small tau of an uncoupled fluid. Mach numbers are checked for each key
-    that gives a velocity.
+    Verdicts at an estimated speed are at most warnings. If the speed is known, the grid Reynolds
+    number replaces the verdict on a small tau of an uncoupled fluid. Mach numbers are checked for
+    each key that gives a velocity.
     """
     found = []
-    at = "" if seen.given else f" at the estimated speed {seen.speed:.3g}"
+    given, key = seen.given
+    at = f"speed {given:.3g} of {key}" if given else f"estimated speed {seen.speed:.3g}"
     for fluid in seen.case.fluids:
         where = seen.case.fluid_key(fluid, "viscosity")
         for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed):
             decided = what == "tau" and seen.speed and float(value) < 1 and not seen.case.coupling
             if level in SEVERITY and what != "Mach" and not decided:
-                estimated = at * (what == "grid Reynolds")
-                severity = WARNING if estimated and level == "poor" else SEVERITY[level]
-                found.append(Finding(severity, where, f"{what} = {value}{estimated}: {sentence}"))
+                uses_speed = what == "grid Reynolds"
+                uncertain = uses_speed and not given and level == "poor"
+                found.append(Finding(
+                    WARNING if uncertain else SEVERITY[level], where,
+                    f"{what} = {value}{f' at the {at}' * uses_speed}: {sentence}",
+                ))  # fmt: skip
     return found
 
 
@@ -181,17 +185,15 @@ def initial_speeds(seen: Inspected) -> list[Finding]:
         found
         for fluid, each in pairs
         if not fluid.initial.uniform
-        for found in case_findings.fast_flow(
-            seen.case, f"{fluid.initial.where}.{'file' if fluid.initial.file else 'u'}", each.speed
-        )
+        for found in case_findings.fast_flow(seen.case, fluid.initial.key_of_velocity, each.speed)
     ]
 
 
 def reference_velocities(seen: Inspected) -> list[Finding]:
     """A `fluid.velocity` that differs much from the velocities of the boundaries.
 
-    Without these, from the initial velocities. If a force or a pressure drives the flow, only
-    larger velocities are reported.
+    If no boundary has a velocity, it is compared with the initial velocities. If a force or a
+    pressure drives the flow, only larger velocities are reported.
     """
     case, found = seen.case, []
     flow = {key: speed for key, speed, _ in given_speeds(case) if "boundary" in key and speed}

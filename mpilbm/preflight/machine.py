@@ -1,4 +1,4 @@
-"""Describes this installation: what it consists of, what is missing, and how to fix it.
+"""Describes this installation: its versions and devices, missing parts, and how to add them.
 
 Libraries that may crash or hang when loaded (MPI, HDF5, CUDA) are queried in child processes.
 """
@@ -59,7 +59,7 @@ print("NVRTC %d.%d" % cupy.cuda.nvrtc.getVersion())
 
 @dataclass(frozen=True)
 class Fact:
-    """A line of the report; `fix` is what to do about a problem."""
+    """A line of the report; `fix` solves a problem and is empty if there is none."""
 
     section: str
     name: str

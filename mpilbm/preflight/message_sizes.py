@@ -11,8 +11,8 @@ from mpilbm.solver.exchange_plan import exchange_plan
 def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
     """Bytes and number of messages that a slab sends in a step, the largest of all parities.
 
-    `fluid`: fluid cells of its planes, as Geometry.around. `kernels`: those of the program of the
-    case; they are generated if they are needed and not given.
+    `fluid`: fluid cells of its planes, as Geometry.around. `kernels`: the kernels of the program of
+    the case; by default they are generated if necessary.
     """
     lattice, layout = case.lattice, case.layout
     grid = layout.grid(lattice, slab.planes, *slab.shape[1:], fluid, case.ghost)

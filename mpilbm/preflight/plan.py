@@ -1,4 +1,4 @@
-"""What a case would need and how it would behave, without running it: the plan of `check`."""
+"""The plan of `check`: memory, disk space and stability of a run, computed without running it."""
 
 import shutil
 from dataclasses import dataclass
@@ -37,10 +37,10 @@ from mpilbm.verdicts.fluids import of_fluid
 
 @plugin_errors()
 def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
-    """Plan a run on so many ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError.
+    """Plan a run on `ranks` ranks with `gpu_memory` GB (10^9 bytes) each; may raise CaseError.
 
-    The default is the memory of this machine. Arrays that cannot fit are reported before the cells
-    are inspected, which would take minutes for a mistyped size.
+    The default of `gpu_memory` is the memory of this machine. Arrays that cannot fit are reported
+    before the cells are inspected, which would take minutes for a mistyped size.
     """
     report = Report(case.title or case.path.name)
     if not _fits(case, plane_costs.slabs(case, ranks), gpu_memory, report):
@@ -54,9 +54,9 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     found = inspection.inspect(case, cells.parts, initial)
     report.findings = in_order(found + geometry_findings.idle(fluid_cells))
     report.sections["box"] = box_lines(case, cells.survey)
-    speed = largest_speed(case, initial)
+    speed, key = largest_speed(case, initial)
     for fluid in case.fluids:
-        report.sections[f"fluid {fluid.label}".strip()] = fluid_lines(case, fluid, speed)
+        report.sections[f"fluid {fluid.label}".strip()] = fluid_lines(case, fluid, speed, key)
     if case.units:
         report.sections["units"] = unit_lines(case, case.units, speed)
     report.problems += limits(case)
@@ -69,7 +69,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
 
 
 def _fits(case: Case, slabs: tuple[Slab, ...], gpu_memory: float | None, report: Report) -> bool:
-    """Whether the arrays of the largest of equal slabs fit the memory; else it is reported."""
+    """Whether the arrays of the largest of equal slabs fit the memory; reports it if not."""
     problems: list[str] = []
     lines = memory_lines(case, len(slabs), bytes_needed(case, slabs[0]), gpu_memory, problems)
     if not problems:
@@ -101,7 +101,7 @@ def _slabs(case: Case, ranks: int) -> tuple[Slab, ...]:
 
 @dataclass(frozen=True)
 class Cells:
-    """What the cells of the whole box contain.
+    """The results of the inspection of all cells of the box.
 
     `parts`: see diagnose.find; `more_bytes`: see memory_plan.more_bytes.
     """
@@ -157,14 +157,15 @@ def _body_line(case: Case, survey: build.Survey, number: int) -> Line:
     return Line(f"body {body.label}", count, shared)
 
 
-def fluid_lines(case: Case, fluid: Fluid, speed: float) -> list[Line]:
-    """Viscosity, rates, Mach and Reynolds numbers with verdicts."""
+def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str) -> list[Line]:
+    """Viscosity, rates, Mach and Reynolds numbers with verdicts; `key` gives the `speed`."""
     judged = {what: Line(what, *rest) for what, *rest in of_fluid(case, fluid, speed)}
     lines = [Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step"), judged["tau"]]
     for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
         lines.append(Line(name, f"{float(rate):.6g}", fluid.collision.name))
     if not speed:
         return [*lines, Line("speed", "none is given", "Mach and Reynolds number unknown")]
+    lines.append(Line("speed", f"{speed:.4g}", f"cells per step, the largest given: {key}"))
     return [*lines, judged["Mach"], _reynolds_line(case, fluid, speed), judged["grid Reynolds"]]
 
 
@@ -175,7 +176,7 @@ def _reynolds_line(case: Case, fluid: Fluid, speed: float) -> Line:
         note = f"length {fluid.length:g}, velocity {fluid.velocity:g}"
     else:
         number = reynolds(fluid.viscosity, min(case.domain.size), speed)
-        note = "of the box: its shortest side, this speed"
+        note = "of the box: its shortest side, the speed above"
     return Line("Reynolds", f"{number:.6g}", note)
 
 

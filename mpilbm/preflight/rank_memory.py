@@ -21,7 +21,7 @@ def rank_lines(
     gpu_memory: float | None,
     problems: list[str],
 ) -> list[Line]:
-    """Planes and bytes of the largest slab, the bytes it sends in a step, and whether it fits."""
+    """Planes and bytes of the largest slab, bytes sent in a step, and whether the slab fits."""
     planes = [slab.planes for slab in slabs]
     spread = counted(max(planes), "plane")
     spread = spread if len(set(planes)) == 1 else f"{min(planes)} to {spread}"
@@ -38,7 +38,10 @@ def rank_lines(
 def memory_lines(
     case: Case, ranks: int, need: dict[str, int], gpu_memory: float | None, problems: list[str]
 ) -> list[Line]:
-    """Bytes of a rank by content, and their sum: does it fit `gpu_memory` GB, or this machine?"""
+    """Bytes of a rank by content, their sum, and whether it fits the memory.
+
+    The memory is `gpu_memory` GB, or that of this machine for None.
+    """
     total = sum(need.values())
     room: float | None
     if gpu_memory is not None:

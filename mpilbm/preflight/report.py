@@ -1,8 +1,10 @@
-"""The report of `mpilbm check`: lines in sections, findings and problems, and how they print."""
+"""The report of `mpilbm check`: lines in sections, findings and problems, and their printing."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from mpilbm.printable import one_line
+from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
 
 COLOURS = {"good": "green", "fair": "yellow", "poor": "red", "": ""}
@@ -33,6 +35,17 @@ class Report:
         """Whether the case would run."""
         return not self.problems
 
+    @property
+    def conclusion(self) -> str:
+        """The last line: whether the case would run, and the numbers of findings."""
+        if not self.runs:
+            return "it would not run"
+        if not self.findings:
+            return "it would run"
+        numbers = Counter(found.severity for found in self.findings)
+        each = ", ".join(f"{numbers[name]} {name}" for name in SEVERITIES if numbers[name])
+        return f"valid; {counted(len(self.findings), 'finding')} above: {each}"
+
 
 def show(report: Report) -> None:
     """Print the report, in colours on a terminal; names in the case are not taken as markup."""
@@ -53,4 +66,4 @@ def show(report: Report) -> None:
         console.print(one_line(found.line), style=SEVERITIES[found.severity])
     for text in report.problems:
         console.print(one_line(f"problem: {text}"), style="red")
-    console.print("it would run" if report.runs else "it would not run", style="bold")
+    console.print(report.conclusion, style="bold")

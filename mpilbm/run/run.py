@@ -72,7 +72,7 @@ def run(
         with solver.exchanger:
             first, checkpoint = begin(solver, case, comm, checkpoints, restart)
             on_root(comm, folder.set_aside)
-            if restart != "auto":  # it has already warned of later ones, which are damaged
+            if restart != "auto":  # `load` has warned of later checkpoints, which are damaged
                 warn_of_later(directory, comm, first)
             context = Context(
                 case=case,
@@ -143,7 +143,10 @@ def build_solver(
 
 
 def balanced(case: "Case", slab: "Slab", comm: Communicator) -> "Slab":
-    """This rank's slab of a cut into equal costs; each rank computes the costs of `slab`."""
+    """This rank's slab if the box is cut into slabs of equal cost.
+
+    Each rank computes the costs of the planes of `slab`. Collective.
+    """
     if comm.size == 1 or not case.bodies:
         return slab
     costs = comm.allgather(together(comm, plane_costs.plane_costs, case, slab.begin, slab.end))
@@ -155,7 +158,7 @@ def build_geometry(
 ) -> tuple[build.Geometry, list[diagnose.Diagnosis] | None]:
     """Solid cells and boundary lists of this rank's slab, and the diagnosis of all slabs.
 
-    The latter on rank 0, None on the others. Raises CaseError if the geometry is invalid.
+    The diagnosis is None on all ranks but rank 0. Raises CaseError if the geometry is invalid.
     """
     diagnosed: list[diagnose.Diagnosis] = []
 
@@ -175,7 +178,7 @@ def report_findings(
 ) -> list[Finding]:
     """Print the findings of the case and of all slabs, and return them on all ranks; collective.
 
-    `initial`: also the findings on the initial fields, which a restart does not use.
+    `initial`: whether to inspect the initial fields, which a restart does not use.
     """
 
     def found() -> list[Finding]:
@@ -224,7 +227,7 @@ def warn_of_later(directory: Path, comm: Communicator, first: int) -> None:
     """Warn of checkpoints that an automatic restart would use instead of those of this run."""
     for step, path in existing(directory) if comm.rank == 0 else ():
         if step > first:
-            say(comm, f"warning: {path} is later than this start; --restart auto would take it")
+            say(comm, f"warning: {path} is later than this start; --restart auto would use it")
 
 
 def march(context: Context, summary: Summary, signals: Signals, folder: RunDirectory) -> None:

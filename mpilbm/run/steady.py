@@ -89,7 +89,7 @@ class Watch:
 
 
 class Steady:
-    """The relative change |u - u'|_2 / |u|_2 over the fluid cells, u' being `every` steps older.
+    """The relative change |u - u'|_2 / |u|_2 over the fluid cells; u' is u `every` steps earlier.
 
     `every` and `tolerance` are those of the case's `run.steady`. Squares are summed per plane in
     double precision and added in plane order, so that the result does not depend on the number of

@@ -89,7 +89,7 @@ def time_limit(
 
 
 class Stopping:
-    """At `next_step` the ranks agree on whether to end, by a signal or because of a time limit.
+    """At `next_step` the ranks agree whether to end because of a signal or a time limit.
 
     Rank 0 measures the speed and chooses the next such step, about a second ahead. The run ends
     early enough before the limit to reach the next agreement, for which the longest time between

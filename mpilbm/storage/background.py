@@ -34,7 +34,7 @@ class Job:
                 if not self._stopped:
                     write(fields)
         except BaseException:
-            self._stopped = True  # the rest of the file is useless
+            self._stopped = True  # an incomplete file is removed, so write nothing more
             raise
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""How the wall time of a run is spent."""
+"""Measures the wall time of a run: time steps, and outputs and checks."""
 
 import time
 from collections.abc import Iterator

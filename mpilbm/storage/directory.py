@@ -31,7 +31,7 @@ def make_folder(path: Path) -> None:
     except OSError as error:
         above = (each for each in (path, *path.parents) if os.path.lexists(each))
         found = next((each for each in above if not os.path.isdir(each)), None)
-        problem = f"{found} is no folder" if found else error.strerror
+        problem = f"{found} is not a folder" if found else error.strerror
         raise CommandError(
             f"cannot write to the output directory {path}: {problem}; choose another with "
             "--output DIR"
@@ -46,7 +46,7 @@ class RunDirectory:
         self.notes: list[str] = []
         self._lock = FolderLock(self.path)
         self._made = False
-        self._earlier: list[Path] = []  # files that --overwrite is to replace
+        self._earlier: list[Path] = []  # files that --overwrite replaces
         self._aside = False  # whether they are in the subfolder
 
     def claim(
@@ -54,10 +54,10 @@ class RunDirectory:
     ) -> list[str]:
         """Create and lock the folder; returns notes for the user.
 
-        Without `restart` or `overwrite` it must not hold the files of another run. With `overwrite`
-        these are moved by `set_aside` and deleted by `discard`. To be called before anything else
-        of a run. Raises CommandError if the folder cannot be used, CaseError if the disk is too
-        small or the case reads a file that would be deleted.
+        Without `restart` or `overwrite` it must not hold the files of an earlier run. With
+        `overwrite` these are moved by `set_aside` and deleted by `discard`. A run calls this method
+        first. Raises CommandError if the folder cannot be used, CaseError if the disk is too small
+        or the case reads a file that would be deleted.
         """
         if overwrite and restart is not None:
             raise CommandError(
@@ -73,9 +73,9 @@ class RunDirectory:
             others = [path for path in owned if not path.name.endswith(PARTIAL)]
             if others and restart is None and not overwrite:
                 raise CommandError(
-                    f"{self.path} holds another run's files ({_some(others)}); write elsewhere "
-                    "with --output DIR, continue with --restart auto, or replace them with "
-                    "--overwrite"
+                    f"{self.path} holds the files of an earlier run ({_some(others)}); write "
+                    "elsewhere with --output DIR, continue with --restart auto, or replace them "
+                    "with --overwrite"
                 )
             if overwrite:
                 _refuse_inputs(case, others)
@@ -94,7 +94,7 @@ class RunDirectory:
             self.notes.append(f"took over the lock of {previous}, which has ended")
 
     def _recover(self) -> None:
-        """Complete or undo what a killed start with --overwrite has begun."""
+        """Complete or undo the replacement that a killed start with --overwrite began."""
         own_files.finish_discarding(self.path)
         if count := own_files.restore(self.path):
             self.notes.append(

@@ -55,7 +55,7 @@ class FolderLock:
     def take(self) -> Holder | None:
         """Lock the folder; returns a previous holder that ended without releasing it.
 
-        Raises CommandError if another process holds the lock or the file is no lock file.
+        Raises CommandError if another process holds the lock or the file is not a lock file.
         """
         while True:
             file = _open(self.path)
@@ -122,7 +122,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def _no_lock(path: Path) -> CommandError:
-    return CommandError(f"{path} is no lock file of mpilbm; move it to another place")
+    return CommandError(f"{path} is not a lock file of mpilbm; move it to another place")
 
 
 def _holder(text: str) -> Holder | None:

@@ -1,4 +1,4 @@
-"""Which files of an output folder mpilbm wrote, and how the files of an earlier run are replaced.
+"""Finds the files in an output folder that mpilbm wrote, and replaces those of an earlier run.
 
 With --overwrite the files of the earlier run stay in place until the new case has been checked: it
 may read them. Then they are moved to the subfolder `mpilbm.replaced`, and deleted after the first

@@ -28,7 +28,7 @@ Describe = Callable[["h5py.File"], None]  # creates groups, attributes and datas
 
 
 class PartialFile:
-    """The file `path` of so many planes, written as `path.partial` until `publish`."""
+    """A file of `planes` planes, named `path.partial` until `publish` renames it to `path`."""
 
     def __init__(self, path: Path, planes: int):
         self.path, self.partial, self.planes = path, partial_of(path), planes
@@ -107,7 +107,7 @@ class PartialFile:
                 self._verify_places()
         except DamagedFileError as error:
             raise FileSystemError(
-                f"{self.path}: reading it back gives other bytes than were written: {error}; "
+                f"{self.path}: the bytes read back differ from those written: {error}; "
                 "earlier files are kept; check the disk, or write to another one with --output"
             ) from None
 
@@ -120,7 +120,7 @@ class PartialFile:
             raise DamagedFileError("its datasets are not where they were created")
 
     def flush(self) -> None:
-        """Write what this rank has written to the disk; in any thread."""
+        """Sync the bytes that this rank has written to the disk; in any thread."""
         with system_errors(self.path):
             sync(self.partial)
 

@@ -1,4 +1,4 @@
-"""HDF5 files made of planes, written by all ranks: complete or absent, whichever rank writes.
+"""HDF5 files made of planes, written by all ranks: after an error a file is absent.
 
 Rank 0 creates the file with all its metadata under a temporary name; every dataset has its place in
 it from the start, plane after plane. Then the planes are written in one of three ways,
@@ -137,7 +137,7 @@ class PlaneFile:
             self._sealed = True
 
     def read_back(self) -> None:
-        """Seal the file and compare its content with what was to be written; collective."""
+        """Seal the file, read it and compare its content with the data in memory; collective."""
         self.seal()
         together(self.comm, self.file.verify, *self.own_planes(), self.comm.rank == 0)
 

@@ -10,7 +10,7 @@ from mpilbm.system.file_digest import Extent, piece_sums, trailer
 
 
 class Seal:
-    """Collects the crc32 of what this rank writes to the datasets `places` of so many planes.
+    """Collects the crc32 of the planes that this rank writes to the datasets in `places`.
 
     A dataset written plane by plane has a crc32 for each plane, a dataset written at once has one.
     The rest of the file, which HDF5 wrote, is read to compute its crc32.

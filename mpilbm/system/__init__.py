@@ -1,6 +1,5 @@
-"""Terminal, command-line options, child processes, kernel cache, and files of the user.
+"""Terminal, command-line options, child processes, kernel cache, and reading of user files.
 
 Imports only the top-level modules `errors`, `units`, `printable` and `registry`. Add a module here
-when the program needs something else from the operating system, or must read a file from any
-source.
+for another service of the operating system, or for another format of files from any source.
 """

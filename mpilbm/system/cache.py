@@ -229,7 +229,7 @@ def _write(folder: _Folder, entry: str, data: bytes) -> Path:
 
 
 def package_digest() -> str:
-    """Digest of all that determines a kernel text except the case: sources, plug-ins, SymPy."""
+    """Digest of the inputs of a kernel text other than the case: sources, plug-ins, SymPy."""
     return digest(_own_sources(), *_plugin_sources())
 
 

@@ -1,4 +1,4 @@
-"""What the commands share: types of their options, --plugin and --debug, errors and exit codes."""
+"""Code shared by the commands: option types, --plugin and --debug, errors and exit codes."""
 
 import os
 import traceback

@@ -132,9 +132,9 @@ def test_all_means_every_name_and_a_refusal_does_not_stop_the_rest(case):
     lines, found = bench(*SMALL[2:], *options, "--setting", "periodic")
     assert {row["layout"] for row in found["rows"]} == set(registry.names("layouts"))
     refusals = [row["problem"] for row in found["rows"] if row["lattice"] == "D3Q15"]
-    assert all("not defined: domain.size: found 2" in problem for problem in refusals)
+    assert all("cannot run: domain.size: found 2" in problem for problem in refusals)
     for layout in registry.names("layouts"):
-        start = f"D3Q15 trt {layout} single periodic 8x12: not defined"
+        start = f"D3Q15 trt {layout} single periodic 8x12: cannot run"
         assert sum(line.startswith(start) for line in lines) == 1
     assert {"ab", "aa", "esopull"} <= {row[2] for row in cells(lines)}
 
@@ -171,7 +171,7 @@ def test_a_flow_that_blows_up_does_not_count(case):
     arguments = ("--lattice", "D2Q9", "--setting", "periodic", "--size", "7", "--steps", "400")
     result = call("bench", *arguments, *wild, "--set", "fluid.viscosity=1e-5")
     assert result.exit_code == 2
-    assert "D2Q9 trt ab single periodic 7^2: not counted: the flow is not finite" in result.output
+    assert "D2Q9 trt ab single periodic 7^2: discarded: the flow is not finite" in result.output
     assert "|" not in result.output
 
 

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.usefixtures("stand_ins")
 WRONG = [
     ("titel", "a", "titel: unknown key; allowed: backend, .*did you mean 'title'"),
     ("domain.sise", [1], "domain.sise: unknown key; allowed: periodic, size; did you mean 'size'"),
-    ("lattice.name", "D3Q91", "lattice.name: 'D3Q91' is none of the lattices: .*did you mean"),
-    ("lattice.name", 3, "lattice.name: '3' is none of the lattices"),
+    ("lattice.name", "D3Q91", "lattice.name: 'D3Q91' is not one of the lattices: .*did you mean"),
+    ("lattice.name", 3, "lattice.name: '3' is not one of the lattices"),
     ("lattice", {}, "lattice: has no name; allowed: .*D3Q19"),
     ("lattice", "D3Q19", r"lattice: found \"D3Q19\"; allowed: a table; write {name = "),
     ("lattice.Q", 19, "lattice.Q: unknown key; allowed: name"),
@@ -49,7 +49,7 @@ WRONG = [
     ("fluid", {"reynolds": 10, "length": 3}, "fluid: has reynolds, length but no velocity"),
     ("fluid", {"reynolds": 10, "length": 3, "velocity": 2}, "fluid.velocity: found the speed 2;"),
     ("fluid.collision", {"name": "bgk"}, "fluid.collision: unknown key; allowed: length"),
-    ("collision.name", "bkg", "collision.name: 'bkg' is none of the collisions: bgk.*'bgk'"),
+    ("collision.name", "bkg", "collision.name: 'bkg' is not one of the collisions: bgk.*'bgk'"),
     ("collision", {"name": "bgk", "omga": 1}, "collision.omga: unknown key; allowed: clos"),
     ("collision", {"name": "bgk", "equilibrium": {"name": "x"}}, "collision.equilibrium.name: 'x'"),
     ("force", {"name": "guo"}, "force.value: missing; write value = "),
@@ -61,12 +61,12 @@ WRONG = [
     ("force", {"name": "guo", "value": [1, 0]}, "force.value: found 2 components; allowed: 3"),
     ("force", {"name": "guo", "value": [0, "q", 0]}, "force.value.1: unknown name 'q'; allowed"),
     ("force", {"name": "guo", "value": [0, True, 0]}, "force.value.1: found true; allowed: a num"),
-    ("coupling", {"name": "x"}, "coupling.name: 'x' is none of the couplings: "),
+    ("coupling", {"name": "x"}, "coupling.name: 'x' is not one of the couplings: "),
     ("precision.compute", "half", "precision.compute: found \"half\"; allowed: 'float32' or"),
     ("precision.offset", "no", "precision.offset: found \"no\"; allowed: true or false"),
     ("layout.name", "moments", "layout.name: 'moments' .*; allowed for collision: regularized"),
-    ("layout.name", "zzz", "layout.name: 'zzz' is none of the layouts: .*needs --plugin FILE"),
-    ("backend.name", "gpu", "backend.name: 'gpu' is none of the backends: .*cpu"),
+    ("layout.name", "zzz", "layout.name: 'zzz' is not one of the layouts: .*needs --plugin FILE"),
+    ("backend.name", "gpu", "backend.name: 'gpu' is not one of the backends: .*cpu"),
     ("initial.rho", 0, "initial.rho: found 0; allowed: from 1e-30"),
     ("initial.rho", True, "initial.rho: found true; allowed: a number"),
     ("initial.rho", "1 + y/0", "initial.rho: divides by zero"),
@@ -89,7 +89,7 @@ WRONG = [
     ("body.0.mask", "rock.npy", "body.ball: has both of shape and mask; give exactly one"),
     ("body.0.shape.radius", -1, "body.ball.shape.radius: found -1; allowed: > 0"),
     ("body.0.shape.centre", [1, 2], "body.ball.shape.centre = .* has 2 entries; give 3"),
-    ("body.0.shape.name", "spere", "body.ball.shape.name: 'spere' is none of.*mean 'sphere'"),
+    ("body.0.shape.name", "spere", "body.ball.shape.name: 'spere' is not one of.*mean 'sphere'"),
     ("body.0.boundary.where", ["x-"], "body.ball: boundary.where names faces"),
     ("body.0.boundary.velocity", [1, 0, 0], "body.ball.boundary.velocity: found the speed 1"),
     ("body.0.label", "a b", "body.a b.label: found \"a b\"; allowed: letters, digits"),
@@ -100,7 +100,7 @@ WRONG = [
     ("run.steady", {"every": 0, "tolerance": 1e-6}, "run.steady.every: found 0; allowed: > 0"),
     ("run.steady", {"every": 10}, "run.steady.tolerance: missing; write tolerance = 1e-6"),
     ("run.walltime", 0, "run.walltime: found 0; allowed: > 0"),
-    ("output.0.name", "snap", "output.0.name: 'snap' is none of the outputs"),
+    ("output.0.name", "snap", "output.0.name: 'snap' is not one of the outputs"),
     ("output.0.every", 0, "output.0.every: found 0; allowed: > 0"),
     ("output.0.every", 1000, "output.0.every: 1000 is more than the steps"),
     ("output.0.fields", "rho", "output.0.fields: found \"rho\"; allowed: a list"),
@@ -199,9 +199,7 @@ def test_all_problems_are_reported_at_once():
 
 def test_fluids_that_do_not_fit():
     found = problems(fluid=[WATER, OIL])
-    assert found == [
-        "coupling: missing; 2 fluids but no coupling is given; add [coupling] or keep one fluid"
-    ]
+    assert found == ["coupling: missing; 2 fluids require one; add [coupling] or keep one fluid"]
     found = problems(fluid=[WATER, WATER | {"viscosty": 1}], coupling={"name": "stand_in_too"})
     assert found[0].startswith("fluid.water.viscosty: unknown key; allowed: collision, force")
     found = problems(

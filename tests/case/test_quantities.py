@@ -183,6 +183,14 @@ def test_a_unit_without_units_is_refused():
     assert all("but the case has no [units]; add [units] with cell" in line for line in found)
 
 
+def test_a_number_in_quotes_may_lack_its_unit():
+    wrong = CASE.replace('"500 mm^2/s"', '"5"')
+    (line,) = problems(wrong)
+    assert 'remove the quotes to give it in lattice units, or add its unit, such as "1e-6' in line
+    *_, line = problems(wrong, units=None)
+    assert line == 'fluid.viscosity: found "5"; allowed: a number; remove the quotes'
+
+
 def test_the_schema_allows_a_unit_where_a_case_does():
     whole = schema()
     viscosity = whole["$defs"]["Viscosity"]["properties"]["viscosity"]

@@ -122,7 +122,7 @@ def test_directory_that_cannot_be(folder, output):
     """Below a file, too, and a link to nothing."""
     Path("nowhere").symlink_to("gone")
     where = output.removesuffix("/a/out")
-    sentence = rf"cannot write to the output directory {output}: {where} is no folder; choose"
+    sentence = rf"cannot write to the output directory {output}: {where} is not a folder; choose"
     refused(sentence, "--output", output)
 
 
@@ -153,7 +153,7 @@ def test_directory_without_leave(folder):
 
 def test_directory_of_another_run(done):
     before = done.read_bytes()
-    refused("done.out holds another run's files .*--overwrite", "--output", "done.out")
+    refused("done.out holds the files of an earlier run .*--overwrite", "--output", "done.out")
     assert done.read_bytes() == before
 
 
@@ -188,6 +188,16 @@ DAMAGED = {
     "text.h5": "text.h5: has no digest at its end: .*; restart from another one",
     "flipped.h5": r"flipped.h5: is damaged: bytes .* have a wrong checksum; restart from another",
 }
+
+
+def test_a_missing_checkpoint_lists_those_of_its_own_folder(done):
+    (Path("parts.out")).mkdir()
+    Path("parts.out/checkpoint_000000005.h5").touch()
+    kept = "checkpoints in parts.out: checkpoint_000000005.h5; name one of them"
+    refused(f"--restart parts.out/x.h5: there is no such file; {kept}",
+            "--restart", "parts.out/x.h5", "--output", "other.out")  # fmt: skip
+    refused(f"--restart parts.out: is a folder, not a file; {kept}", "--restart", "parts.out")
+    refused("--restart gone.out/x.h5: there is no folder gone.out", "--restart", "gone.out/x.h5")
 
 
 def test_restart_file_that_is_not_whole(done):

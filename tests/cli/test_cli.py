@@ -118,8 +118,13 @@ def test_plugin_registers_names(tmp_path):
     assert "only_in_this_test" in done.stdout
 
 
+def test_an_unknown_kind_names_the_nearest():
+    words = "list: unknown kind 'boundary'; did you mean 'boundaries'? Kinds: lattices, "
+    assert words in refused("list", "boundary")
+
+
 def test_a_plugin_of_an_unknown_kind_is_refused_with_the_list_of_kinds():
-    with pytest.raises(ValueError, match=r"'collision' is none of the kinds: .*mean 'collisions'"):
+    with pytest.raises(ValueError, match=r"unknown kind 'collision'; did you mean 'collisions'"):
         registry.register("collision", "mine")
 
 

@@ -254,7 +254,7 @@ def test_links_to_chapters_become_names_of_chapters():
 def test_an_unknown_topic_names_near_ones(topic, wanted):
     done = invoke(topic)
     assert done.exit_code == 2
-    assert f"'{topic}' is no chapter" in done.stderr
+    assert f"'{topic}' is not a chapter" in done.stderr
     assert wanted in done.stderr
 
 

@@ -96,7 +96,7 @@ def test_older_checkpoints_stay_when_the_new_one_reads_back_wrong(tmp_path, monk
         return pwrite(number, bytes(data[:-1]) + bytes([data[-1] ^ 1]), offset)
 
     monkeypatch.setattr(os, "pwrite", flip_last)
-    with pytest.raises(FileSystemError, match="reading it back gives other bytes"):
+    with pytest.raises(FileSystemError, match="the bytes read back differ from those written"):
         writer.write(4)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint_000000003.h5"]
 

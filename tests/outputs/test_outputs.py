@@ -67,7 +67,9 @@ def test_snapshot_marks_bodies_and_block_size_changes_nothing(tmp_path, monkeypa
 
 
 def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
-    with pytest.raises(CaseError, match=r"'pressure' is no field; choose from rho, u, vorticity"):
+    with pytest.raises(
+        CaseError, match=r"'pressure' is not a field; choose from rho, u, vorticity"
+    ):
         make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["rho", "pressure"]}])
     with pytest.raises(CaseError, match=r"output\.0\.fields: 'vortcity' .* mean 'vorticity'"):
         make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["vortcity"]}])
@@ -171,7 +173,7 @@ def claim(path, case=None, **options):
 def test_another_runs_files_are_not_touched_unasked(tmp_path):
     for name in ("summary.json", "snapshot_000000001.vtkhdf", "checkpoint_000000002.h5.partial"):
         (tmp_path / name).write_text("")
-    with pytest.raises(CommandError, match=r"another run's files.*--overwrite") as error:
+    with pytest.raises(CommandError, match=r"the files of an earlier run.*--overwrite") as error:
         claim(tmp_path)
     assert error.value.exit_code == 2
     claim(tmp_path, restart="auto").release()

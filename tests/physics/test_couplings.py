@@ -265,7 +265,7 @@ def test_what_is_refused():
     assert "16 bits" in refused(pair, precision=PRECISIONS["half"])
     output = [{"name": "snapshot", "every": 1, "fields": ["rho_mercury"]}]
     found = refused(pair, output=output)
-    assert "'rho_mercury' is no field; choose from rho, u" in found
+    assert "'rho_mercury' is not a field; choose from rho, u" in found
     assert "rho_water, rho_oil" in found
     pair["fluid"][0]["collision"] = {"name": "mrt"}
     assert "fluid.water.collision: mrt does not relax momentum" in refused(pair)

@@ -250,7 +250,7 @@ def test_output_that_is_a_file(square):
     (square / "taken").write_text("")
     result = plot(square, "--output", square / "taken")
     assert result.exit_code == 2
-    assert "taken is no folder; choose another with --output" in result.output
+    assert "taken is not a folder; choose another with --output" in result.output
 
 
 def test_no_run_directory():

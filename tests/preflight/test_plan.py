@@ -18,6 +18,20 @@ def test_check_plans(case):
         assert word in result.output
 
 
+def test_check_names_the_speed_and_counts_the_findings(case):
+    sound = call("check", case).output.splitlines()
+    assert sound[-1] == "it would run"
+    (line,) = [line for line in sound if line.split()[:1] == ["speed"]]
+    assert line.rstrip().endswith("cells per step, the largest given: boundary.1.velocity")
+    result = call("check", case, "--set", "boundary.1.velocity=[0.3, 0]")
+    last = result.output.splitlines()[-1]
+    findings = [line for line in result.output.splitlines()
+                if line.startswith(("serious: ", "warning: ", "note: "))]  # fmt: skip
+    assert result.exit_code == 0
+    assert last.startswith(f"valid; {len(findings)} finding")
+    assert "serious" in last
+
+
 def test_check_counts_what_is_exact(case):
 
     lines = {line.what: line for line in plan(load_case(case)).sections["box"]}

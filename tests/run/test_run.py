@@ -32,7 +32,7 @@ def test_a_run_leaves_all_its_files(tmp_path):
     assert (found["status"], found["exit_code"], found["steps"]) == ("done", 0, 30)
     assert found["glups"] > 0
     assert 0 < found["output_share"] < 1
-    with pytest.raises(CommandError, match="another run's files"):
+    with pytest.raises(CommandError, match="the files of an earlier run"):
         run_case(flow(), tmp_path)
     assert run_case(flow(steps=EVERY, outputs=[]), tmp_path, overwrite=True) == "done"
     assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]

@@ -159,7 +159,7 @@ def test_after_kill_9_the_next_start_gives_the_files_back(done, where):
     assert Path("box.out", REPLACED).is_dir()
     result = call()
     assert result.exit_code == 2
-    assert "holds another run's files" in result.output
+    assert "holds the files of an earlier run" in result.output
     after = contents()
     assert after == done
     assert call("--restart", "auto").exit_code == 0
@@ -296,7 +296,7 @@ def test_a_lock_that_is_a_link_is_refused(folder):
     Path("box.out/mpilbm.lock").symlink_to(folder / "mine")
     result = call()
     assert_reported(
-        result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file.*; move it"
+        result.exit_code, result.output, 2, "box.out/mpilbm.lock is not a lock file.*; move it"
     )
     assert Path("mine").read_text() == "mine"
 
@@ -318,7 +318,7 @@ def test_a_lock_that_is_no_lock_is_refused(folder, make):
     make("box.out/mpilbm.lock")
     result = call()
     assert_reported(
-        result.exit_code, result.output, 2, "box.out/mpilbm.lock is no lock file of mpilbm; move"
+        result.exit_code, result.output, 2, "box.out/mpilbm.lock is not a lock file of mpilbm; move"
     )
 
 

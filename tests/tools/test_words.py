@@ -53,6 +53,15 @@ def test_usual_english_is_no_hit(text):
     assert found(text) == []
 
 
+def test_a_closed_pipe_ends_it_without_a_traceback():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, ROOT / "tools" / "words", "--list"],
+                          stdout=writer, stderr=subprocess.PIPE, check=False)  # fmt: skip
+    os.close(writer)
+    assert done.stderr == b""
+
+
 def test_every_word_has_a_suggestion():
     assert all(words.WORDS.values())
 

@@ -84,7 +84,8 @@ SUSPICIOUS = {
     "narrow": (DUCT | {"body": [block([10, 3], [30, 21])]},
                "serious: channels: 120 fluid cells (20.0% of the fluid) in channels 1 to 3 cells"),
     "unstable": (CHANNEL | {"fluid": {"viscosity": 0.0001}},
-                 "serious: fluid.viscosity: grid Reynolds = 500: likely unstable"),
+                 "serious: fluid.viscosity: grid Reynolds = 500 at the speed 0.05 of boundary.0.vel"
+                 "ocity: likely unstable"),
 }  # fmt: skip
 
 

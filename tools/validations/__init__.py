@@ -34,7 +34,7 @@ class Finding:
             (False, True): f"at most {self.high:.4g}",
             (True, False): f"at least {self.low:.4g}",
             (True, True): f"{self.low:.4g} to {self.high:.4g}",
-        }.get((np.isfinite(self.low), np.isfinite(self.high)), "as it is")
+        }.get((np.isfinite(self.low), np.isfinite(self.high)), "any value")
         return f"{self.name}: {self.found:.4g} (allowed: {bounds})"
 
 

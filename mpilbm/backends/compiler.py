@@ -95,7 +95,7 @@ def temporary_folder() -> Iterator[str]:
 
 
 def _fix(code: int) -> str:
-    """What to do after a compiler ended with this exit code; negative: killed by that signal."""
+    """The advice for an exit code of a compiler; a negative one is that of a signal."""
     if code < 0:
         return f"It was killed by signal {-code}; perhaps memory ran out: use fewer ranks a node"
     return (

@@ -122,7 +122,7 @@ class CudaStream:
         self.cupy.wait_event(event.cupy)
 
     def flush(self) -> None:
-        """Nothing: a GPU starts enqueued work without a flush."""
+        """Do nothing: a GPU starts enqueued work without a flush."""
 
     def synchronize(self) -> None:
         """Wait on the host until all enqueued work is done."""

@@ -23,7 +23,7 @@ class PairText(KernelText):
         self.grid = grid
 
     def functions(self, declared):
-        """Also the functions of the equations, from array to array, and of the pair of cells."""
+        """Add the functions of the equations, from array to array, and of the pair of cells."""
         reals = [name for name in self._sorted() if self.arguments[name] == "real"]
         numbers = "".join(f", real {name}" for name in (*reals, *self.coordinates))
         values = f"{self.name}_values(const real* RESTRICT arrives, real* RESTRICT leaves{numbers})"

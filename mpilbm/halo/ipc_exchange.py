@@ -21,7 +21,7 @@ from mpilbm.parallel.slabs import Slab
 
 
 class Peers:
-    """What the exchanges of a rank share: its GPU, the memory of its neighbours, and the kernel.
+    """The data that the exchanges of a rank share: GPU, memory of the neighbours, and kernel.
 
     `prepared`: exchanges that `connect` has not connected yet.
     """

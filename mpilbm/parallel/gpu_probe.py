@@ -20,7 +20,7 @@ SIZES = (1 << 10, 1 << 23)
 
 
 def library_says_yes(MPI: Any) -> bool:
-    """What the library reports: MPIX_Query_cuda_support, or MPIX_GPU_query_support."""
+    """Whether the library reports support: MPIX_Query_cuda_support, or MPIX_GPU_query_support."""
     library = ctypes.CDLL(MPI.__file__)
     if hasattr(library, "MPIX_Query_cuda_support"):
         return library.MPIX_Query_cuda_support() == 1

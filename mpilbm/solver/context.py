@@ -1,4 +1,4 @@
-"""What the parts of a slab's solver share, and how they bind kernels to arguments."""
+"""The data that the parts of a slab's solver share, and the binding of kernels to arguments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

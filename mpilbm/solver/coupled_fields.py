@@ -24,15 +24,15 @@ class Uncoupled:
     name = ""
 
     def passes(self, k: int) -> list[Pass]:
-        """None."""
+        """No passes."""
         return []
 
     def reads_of(self, fluid: Populations, parity: int) -> list[Access]:
-        """Nothing."""
+        """No accesses."""
         return []
 
     def arrays(self) -> dict[str, Any]:
-        """None."""
+        """No arrays."""
         return {}
 
     def step_kernels(self, parity: int) -> list[str]:

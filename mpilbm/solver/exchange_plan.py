@@ -22,7 +22,7 @@ Touched = tuple[int, tuple[int, int, int]]  # slot, offset
 def exchange_plan(
     grid: AnyGrid, writes: Iterable[Access], reads: Iterable[Access], array: int = 0
 ) -> Plan:
-    """What a slab sends and receives after a pass with these writes, before one with these reads.
+    """The plan of the exchange after a pass with these writes, before one with these reads.
 
     `writes` and `reads`: the accesses of one cell; `array`: the number of the array that holds the
     field then. Values that the slab itself has written are not fetched. Each run of adjacent slots

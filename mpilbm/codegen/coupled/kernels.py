@@ -116,7 +116,7 @@ class CoupledKernels:
 
     @staticmethod
     def _with_number(kernel, populations):
-        """The same function; it records reads for a field whose name ends in the fluid's number."""
+        """As `populations`, but reads are recorded for a field whose name ends in the number k."""
 
         def read(k):
             before = len(kernel.reads)

@@ -216,7 +216,7 @@ def test_a_steady_end_waits_for_its_snapshot(tmp_path):
 
 def test_what_snapshots_cost_is_measured(tmp_path):
     tool = Path(__file__).parents[2] / "tools/snapshot_loss"
-    words = ["--size", "12", "--every", "3", "--backend", "cpu", "--json", tmp_path / "loss.json"]
+    words = ["--size", "24", "--every", "10", "--backend", "cpu", "--json", tmp_path / "loss.json"]
     done = subprocess.run(
         [sys.executable, tool, tmp_path / "out", *words], capture_output=True, text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, timeout=120,

@@ -17,8 +17,8 @@ class FreeEnergyFlows(Validation):
     Laplace: dp R in 2D, dp R / 2 in 3D, within 2 %. The tension of a flat interface on the lattice
     is 1 - a / (12 kappa) times the formula; therefore kappa / a = R / 4, at most 8. With this
     factor, and with the pressure in the middle of the drop, which differs slightly from the bulk,
-    the expected ratios are 0.986, 0.992, 0.994 in 2D, 0.983 at R = 20, 0.990 at R = 32 and 48 in
-    3D.
+    the ratios in equilibrium are 0.986, 0.992, 0.994 in 2D, 0.983 at R = 20, 0.990 at R = 32 and 48
+    in 3D.
 
     Angles: those of the circle through the top of the drop and its ends at the wall (phi = 0),
     within 3 degrees. Poiseuille: the L2 error of u_x relative to Januszewski & Kostur 2014, (21),

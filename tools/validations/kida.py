@@ -36,8 +36,8 @@ class Kida(Validation):
     collisions are reported; entropic and Smagorinsky must be stable. The paper uses 350^3 and 700^3
     cells; --full uses 350^3, otherwise 64^3 at a tenth of the Reynolds numbers. The spectrum E(k)
     is plotted for runs that reach its time. Its shells are k - 1/2 to k + 1/2, and its sum is the
-    energy (paper: k to k + 1, twice the energy). --set size, reynolds (one or a list), until (t at the end), spectra (t between
-    transforms; 0: none), spectrum_at (t of E(k); 0: none).
+    energy (paper: k to k + 1, twice the energy). --set size, reynolds (one or a list), until (t at
+    the end), spectra (t between transforms; 0: none), spectrum_at (t of E(k); 0: none).
     """
 
     settings: ClassVar[dict] = {

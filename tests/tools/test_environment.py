@@ -29,3 +29,10 @@ def test_a_compiler_that_does_not_compile_is_none(tmp_path, working, extra, expe
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert f"{ROOT}{expected}" in done.stdout.splitlines()
+
+
+def test_the_help_of_the_tests_needs_no_environment(tmp_path):
+    command = ["bash", ROOT / "tools" / "test", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "tools/test --quick" in done.stdout

@@ -22,12 +22,12 @@ RADII = {False: (16, 24, 32), True: (16, 24, 32, 48)}
 
 @dataclass(frozen=True)
 class Fluids:
-    """What the theory needs of a model; `rho`: the sum of the densities of both fluids."""
+    """Parameters of a model in the theory; `rho`: the sum of the densities of both fluids."""
 
     tension: float
     rho: float
     nu: float
-    frequency: tuple[float, float]  # over that of the theory: what is allowed
+    frequency: tuple[float, float]  # allowed values, relative to the theory
     decay: tuple[float, float] = (-np.inf, np.inf)
 
 
@@ -38,7 +38,7 @@ MODELS = {
 
 
 class CapillaryWave(Validation):
-    """One wave in a box as high as long, for two models, compared with the damped theory.
+    """One wave in a square box, for two models, compared with the damped theory.
 
     The amplitude of h(x), the height of the interface, is compared with the initial-value solution
     of Prosperetti 1981, Phys. Fluids 24, 1217. One damped sine is fitted to each over 1.5 periods;

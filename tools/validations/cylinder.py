@@ -27,11 +27,12 @@ LIFT = 0.98  # of c_l max: 0.98658 of FeatFlow is below the range published in 1
 class Cylinder(Validation):
     """c_d, c_l, pressure difference and Strouhal number inside the published intervals.
 
-    `interpolated`, trt with the incompressible equilibrium, float64. Which grid is bound to which
-    interval: c_d and c_l of 2D-1 from 20 cells across the cylinder on, its pressure difference, of
-    first order, at 160; 2D-2 at 80, St at all. c_l max from 0.98 on, as the precise one is 0.98658.
-    The finest 2D-2 also at a third of the speed, for errors of Mach^2, and longer, as sound of the
-    start fades slowly. In quick: 20 cells. --set cells, speed (at the middle of the inlet), lengths
+    `interpolated`, trt with the incompressible equilibrium, float64. The intervals are required on
+    these grids: c_d and c_l of 2D-1 from 20 cells across the cylinder on, its pressure difference,
+    which is of first order, at 160; 2D-2 at 80 cells, but St on all grids. The interval of c_l max
+    begins at 0.98, since the precise value is 0.98658. The finest 2D-2 also runs at a third of the
+    speed, to measure errors of Mach^2, and longer, since initial sound waves decay slowly. Without
+    --full: 20 cells. --set cells, speed (at the middle of the inlet), lengths
     (D / U to the end).
     """
 

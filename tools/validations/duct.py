@@ -10,8 +10,8 @@ TOP, VISCOSITY = 0.05, 0.1
 class Duct(Validation):
     """Steady flow along a square duct, half-way walls, trt: relative L2 error of u 5e-4 on 24^2.
 
-    It is of second order: four times less on twice the cells. float64; 12^2 and 24^2 cells, in full
-    48^2 too.
+    The error is of second order: a quarter if each side has twice the cells. float64; 12^2 and 24^2
+    cells, with --full also 48^2.
     """
 
     def variants(self, full):

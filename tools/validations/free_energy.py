@@ -14,13 +14,15 @@ RADII = {False: (20,), True: (20, 32, 48)}  # in 3D
 class FreeEnergyFlows(Validation):
     """Drops against sqrt(8 kappa a / 9), drops on walls against the given angle, two layers.
 
-    Laplace: dp R in 2D, dp R / 2 in 3D, within 2 %. A flat interface on the lattice has 1 - a / (12
-    kappa) of the formula, so that kappa / a = R / 4, at most 8; with that and with the pressure of
-    the drop's middle, which is not quite bulk, equilibrium has 0.986, 0.992, 0.994 in 2D, 0.983 at
-    R = 20, 0.990 at R = 32 and 48 in 3D.
-    Angles: of the circle through the drop's top and its width at the wall, phi = 0, within 3
-    degrees. Poiseuille: the L2 error of u_x beside Januszewski & Kostur 2014, (21), within 2 %;
-    nu = 1/6 at the walls, 1/24 between.
+    Laplace: dp R in 2D, dp R / 2 in 3D, within 2 %. The tension of a flat interface on the lattice
+    is 1 - a / (12 kappa) times the formula; therefore kappa / a = R / 4, at most 8. With this
+    factor, and with the pressure in the middle of the drop, which differs slightly from the bulk,
+    the ratios in equilibrium are 0.986, 0.992, 0.994 in 2D, 0.983 at R = 20, 0.990 at R = 32 and 48
+    in 3D.
+
+    Angles: those of the circle through the top of the drop and its ends at the wall (phi = 0),
+    within 3 degrees. Poiseuille: the L2 error of u_x relative to Januszewski & Kostur 2014, (21),
+    is at most 2 %; nu = 1/6 at the walls and 1/24 between.
     """
 
     def variants(self, full):

@@ -1,4 +1,4 @@
-"""Kida vortex: energy balance, spectrum, and which collisions remain stable without resolution."""
+"""Kida vortex: energy balance, spectrum, and stability of collisions on coarse grids."""
 
 import time
 from contextlib import contextmanager
@@ -25,19 +25,19 @@ PARTS = 40  # of a unit of time: from one energy of the balance to the next
 class Kida(Validation):
     """Januszewski & Kostur 2014, figure 13: kinetic energy and enstrophy over time, a spectrum.
 
-    At the lowest Reynolds number every collision loses energy as the flow does,
+    At the lowest Reynolds number the energy balance must hold for every collision,
 
         -dE/dt = 2 nu Z - cs2 <(rho - 1) div u>
 
-    within 2 % on average and at most, where the Kolmogorov length (nu^2 / 2 Z)^(1/4) is 0.85 cells
-    or more, from t = 0.25 (before, sound of the start is most of dE/dt) to 4. Enstrophy Z and work
-    of the pressure, of the order of Mach^2, are computed by Fourier transforms: central differences
-    lose (k h)^2 / 3 of a wave k. At 12 800 and 128 000 the stable collisions are reported; entropic
-    and Smagorinsky must be stable. Paper: 350^3 and 700^3 cells; here 350^3 for all in full, else
-    64^3 at a tenth of the Reynolds numbers. The spectrum E(k) is plotted for runs that reach its
-    time; its shells are k - 1/2 to k + 1/2 and it adds up to the energy (paper: k to k + 1, twice
-    as much). --set size, reynolds (one or a list), until (t at the end), spectra (t between
-    transforms; 0: none), spectrum_at (t of E(k); 0: none).
+    Its mean and its largest error are at most 2 % while the Kolmogorov length (nu^2 / 2 Z)^(1/4) is
+    0.85 cells or more, from t = 0.25 (earlier, initial sound waves dominate dE/dt) to 4. Enstrophy
+    Z and the work of the pressure, of the order of Mach^2, are computed by Fourier transforms,
+    since central differences lose (k h)^2 / 3 of a wave k. At 12 800 and 128 000 the stable
+    collisions are reported; entropic and Smagorinsky must be stable. The paper uses 350^3 and 700^3
+    cells; --full uses 350^3, otherwise 64^3 at a tenth of the Reynolds numbers. The spectrum E(k)
+    is plotted for runs that reach its time. Its shells are k - 1/2 to k + 1/2, and its sum is the
+    energy (paper: k to k + 1, twice the energy). --set size, reynolds (one or a list), until (t at
+    the end), spectra (t between transforms; 0: none), spectrum_at (t of E(k); 0: none).
     """
 
     settings: ClassVar[dict] = {

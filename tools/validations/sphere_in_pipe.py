@@ -20,12 +20,13 @@ FACES = ("x-", "x+", "y-", "y+", "z-", "z+")
 class SphereInPipe(Validation):
     """Tables 2 and 3, figures 9 and 10: D3Q13 with half-way walls, D3Q19 with `interpolated`.
 
-    In the frame of the sphere, of half the pipe's diameter. Re = 1: c_d within 2 % of table 2, of
-    128^2 x 512 within 1 % of the limit of the two finest (second order). Table 3: c_d within 3 %,
-    pressure over viscous drag within 10 % (as far as the paper's two methods are apart), Strouhal
-    numbers from the drag within 0.05. On D3Q19 c_d is within 3 % of the 144.48 of Haberman
-    & Sayre, or within 5 % of table 3. From Re 200 on the flow leaves by an equilibrium. In quick:
-    32^2 x 128, Re = 1 and 10 (there within 10 %).
+    The frame of reference moves with the sphere, whose diameter is half of the pipe's. Re = 1: c_d
+    is within 2 % of table 2, and on 128^2 x 512 cells within 1 % of the limit extrapolated from the
+    two finest grids (second order). Table 3: c_d within 3 %, the ratio of pressure and viscous drag
+    within 10 % (the difference between the paper's two methods), Strouhal numbers of the drag
+    within 0.05. On D3Q19 c_d is within 3 % of the 144.48 of Haberman & Sayre, or within 5 % of
+    table 3. From Re 200 on the outlet is `equilibrium`. Without --full: 32^2 x 128 cells, Re = 1
+    and 10 (the latter within 10 %).
     """
 
     def variants(self, full):

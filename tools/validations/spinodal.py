@@ -16,17 +16,17 @@ STIR = (
 class Spinodal(Validation):
     """cases/spinodal3d.toml in 2D: domains of the size L = area / length of the interface.
 
-    L grows by a power of time; in 2D that of flow is 2/3, that of diffusion alone 1/3 (Furukawa
-    1985, Phys. Rev. A 31, 1103; Lifshitz & Slyozov 1961). Figures of one initial state are no
-    bounds: domains must grow, and both fluids must conserve their mass. `--full` also in 3D, L =
-    volume / area, where flow against viscosity alone has the power 1 (Siggia 1979, Phys. Rev. A 20,
-    595).
+    L grows as a power of time; in 2D the exponent is 2/3 with flow and 1/3 with diffusion alone
+    (Furukawa 1985, Phys. Rev. A 31, 1103; Lifshitz & Slyozov 1961). The exponent of one initial
+    state has no limits here: domains must grow, and both fluids must conserve their mass. --full
+    runs 3D, too, with L = volume / area; viscous flow alone has the exponent 1 (Siggia 1979, Phys.
+    Rev. A 20, 595).
     """
 
     logarithmic = ("",)
 
     def variants(self, full):
-        """One box; full: one in 3D too."""
+        """One box; with `full` also one in 3D."""
         found = {"D2Q9": Variant(self._box(1024 if full else 256, 40000 if full else 4000))}
         return found | ({"D3Q19": Variant(self._cube(256, 10000))} if full else {})
 

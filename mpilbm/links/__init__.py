@@ -1,7 +1,8 @@
 """Boundary links: which populations must be supplied next to walls, and by which boundary.
 
-A link is missing if it does not start in a fluid cell; exactly one boundary owns it (owners.py).
-boundary_links.py sorts the entries, pairs of a cell and an owner, by kernel. Only link_set.py
-handles link bits. Imports parallel, layouts, physics and lower layers. Add a value that a boundary
-reads of each link to wall_distance.py.
+The link of a cell x along c_i comes from x - c_i. It is missing if that is not a fluid cell; then
+exactly one boundary owns it (owners.py). An entry is a pair of a cell and an owner;
+boundary_links.py sorts the entries by kernel. Only link_set.py handles link bits. Imports parallel,
+layouts, physics and lower layers. To add a value per link that boundaries read, extend
+wall_distance.py.
 """

@@ -1,4 +1,4 @@
-"""Boundary entries by kernel: the cells, their links, and what else the kernel reads."""
+"""Boundary entries sorted by kernel: cells, links, and the other data that the kernel reads."""
 
 import json
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ Flags = NDArray[np.bool_]
 
 
 class Writes(Enum):
-    """How incoming populations reach their places; the value ends the name of the kernel."""
+    """How incoming populations are written; the value is the suffix of the kernel's name."""
 
     STAGED = ""  # computed by one kernel, written by another
     DIRECT = "_at_once"  # written by the kernel that computes them
@@ -34,12 +34,12 @@ class Writes(Enum):
 
 @dataclass(frozen=True, eq=False)
 class GivenValues:
-    """Numbers that a kernel reads.
+    """The given numbers of n entries.
 
-    rows: float64 (m, V) at t = 0: a row for each face or body or, where values vary from cell to
-    cell, for each entry; a column for each number (one column of zeros if there are none). row:
-    int32 (n,), the row of each entry. of_cells: by column the values of each entry, (n,), from
-    files; nan for entries that have none.
+    rows      float64 (m, V), at t = 0: one row for each face or body or, if values vary from cell
+              to cell, for each entry; one column for each number (a column of zeros if none)
+    row       int32 (n,), the row of each entry
+    of_cells  {column: (n,)}, values per entry from files; nan for entries without such a value
     """
 
     rows: NDArray[np.float64]
@@ -47,7 +47,7 @@ class GivenValues:
     of_cells: dict[int, NDArray[np.float64]] = field(default_factory=dict)
 
     def only(self, mine: Any) -> "GivenValues":
-        """Those of some entries."""
+        """The values of the entries with the numbers `mine`."""
         if not self.of_cells:
             return GivenValues(self.rows, self.row[mine])
         columns = {column: values[mine] for column, values in self.of_cells.items()}
@@ -56,9 +56,9 @@ class GivenValues:
 
 @dataclass(frozen=True, eq=False)
 class InwardCells:
-    """The k-th cells inwards of entries, int64 (n,), and their blocked links.
+    """The k-th cells inwards of n entries, int64 (n,), and their blocked links.
 
-    A cell that is no fluid is replaced by the nearest one before it.
+    A cell that is not fluid is replaced by the nearest fluid cell before it.
     """
 
     cells: Ints
@@ -67,18 +67,23 @@ class InwardCells:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EntryList:
-    """The entries of boundaries of one structure, which one kernel handles; n entries.
+    """The n entries of all boundaries of equal structure, which one kernel handles.
 
-    structure, owners: what the boundaries have in common, and their owners. cells: int64 (n,),
-    (plane * rows + row) * nx + x, plane local, ascending; a cell has an entry for each owner of its
-    links, in the order of the file. member: int32 (n,), which of `owners` an entry belongs to.
-    links: those that the entries supply. blocked: links of the cells along which nothing streams
-    in. meeting: bool (n,), see Ownership.meeting. given: the numbers that the kernel reads.
-
-    inward: for each step inwards that the boundary reads. per_link: what it reads of each link.
-    motion: how walls move beside its cells, if any move and it reads that. fallbacks: how often it
-    does what each sentence of `Capabilities.fallbacks` says. writes: how its incoming populations
-    are written. overruled: see Ownership.overruled.
+    structure  Boundary.structure of these boundaries
+    owners     the owners with these boundaries
+    cells      int64 (n,), (plane * rows + row) * nx + x with local planes, ascending; a cell has
+               one entry for each owner of its links, in the order of the case file
+    member     int32 (n,), the index in `owners` of each entry's owner
+    links      the links that the entries supply
+    blocked    the links of the cells along which nothing streams in
+    meeting    bool (n,), see Ownership.meeting
+    given      the given numbers
+    inward     the cells for each step inwards that the boundary reads
+    per_link   the data per link that the boundary reads
+    motion     the motion of walls at its cells, if walls move and the boundary reads it
+    fallbacks  {sentence of Capabilities.fallbacks: number of occurrences}
+    writes     how the incoming populations are written
+    overruled  see Ownership.overruled
     """
 
     structure: dict
@@ -98,30 +103,30 @@ class EntryList:
 
     @property
     def boundary(self) -> Boundary:
-        """One of the boundaries."""
+        """The boundary of the first owner."""
         return self.owners[0].boundary
 
     @property
     def boundaries(self) -> tuple[Boundary, ...]:
-        """All of them."""
+        """The boundaries of all owners."""
         return tuple(owner.boundary for owner in self.owners)
 
     @property
     def looked_at(self) -> tuple[Ints, ...]:
-        """The cells of the entries, and those inwards."""
+        """The cells of the entries, and the cells inwards for each step."""
         return self.cells, *(inward.cells for inward in self.inward)
 
     @property
     def own_walls(self) -> LinkSet:
-        """The links that cross a wall of the entry itself: not all of a whole cell."""
+        """The supplied links along which nothing streams in, without direction 0."""
         return (self.links & self.blocked).moving()
 
     def of_bodies(self, numbers: Iterable[int]) -> Flags:
-        """Bool (n,): whether an entry belongs to one of some bodies."""
+        """Bool (n,): whether an entry belongs to one of the bodies with these numbers."""
         return np.array([owner.body in set(numbers) for owner in self.owners], bool)[self.member]
 
     def only(self, mine: Any) -> "EntryList":
-        """Some of the entries, by their numbers."""
+        """The list of the entries with the numbers `mine`."""
         return replace(
             self,
             cells=self.cells[mine],
@@ -136,22 +141,22 @@ class EntryList:
         )
 
     def with_links(self, links: LinkSet, writes: Writes = Writes.STAGED) -> "EntryList":
-        """The entries that have any of some links, with these alone."""
+        """The list with these links only, without entries that have no link left."""
         left = np.flatnonzero(links.any())
         data = self.per_link and self.per_link.only(links.contains(*self.links.unpack()))
         return replace(self.only(left), links=links[left], per_link=data, writes=writes)
 
     def limited(self, groups: int, by_direction: dict[int, Any], group: Ints) -> "EntryList":
-        """With the links whose direction is allowed in the group of their entry.
+        """The list with the links whose direction is allowed in the group of their entry.
 
-        by_direction: for each i the groups, or a mask of them, that keep the link along c_i; group:
-        that of each entry.
+        by_direction: {i: groups, or a mask of groups, that keep the link along c_i}. group: int64
+        (n,), the group of each entry.
         """
         return self.with_links(self.links & LinkSet.collect(groups, by_direction)[group])
 
     @property
     def replaced(self) -> int:
-        """How often the boundary uses something else than it asks for."""
+        """The number of missing cells or values that the boundary replaces, see `fallbacks`."""
         return sum(self.fallbacks.values())
 
     @cached_property
@@ -172,9 +177,9 @@ class EntryList:
 
 
 def entry_lists(case, slab, fluid: FluidPlane, ownership: Ownership) -> tuple[EntryList, ...]:
-    """Sort the entries of a slab by the structure of their boundary, in the order of the file.
+    """Return the entries of a slab, one list per boundary structure, in the order of the file.
 
-    fluid: where a plane of the slab, or beyond it, is fluid.
+    fluid: a function that returns where a local plane is fluid, see FluidPlane.
     """
     lists = [_entries(case, slab, fluid, ownership, owners) for owners in _groups(ownership.owners)]
     return _overruled_first(_with_motion(case, slab, lists, ownership), ownership)
@@ -183,7 +188,7 @@ def entry_lists(case, slab, fluid: FluidPlane, ownership: Ownership) -> tuple[En
 def _entries(
     case, slab, fluid: FluidPlane, ownership: Ownership, owners: tuple[Owner, ...]
 ) -> EntryList:
-    """The entries of some owners, without what moves beside them."""
+    """Return the entries of owners with equal structure, without the motion of walls."""
     boundary = owners[0].boundary
     row_of = np.full(len(ownership.owners), -1, np.int32)
     row_of[[owner.place for owner in owners]] = np.arange(len(owners))
@@ -215,7 +220,7 @@ def _entries(
 
 
 def _groups(owners: tuple[Owner, ...]) -> list[tuple[Owner, ...]]:
-    """The owners whose boundaries have one structure, for each structure."""
+    """Group the owners by the structure of their boundaries."""
     groups: dict[str, list[Owner]] = {}
     for owner in owners:
         key = json.dumps(owner.boundary.structure(), sort_keys=True)
@@ -226,7 +231,7 @@ def _groups(owners: tuple[Owner, ...]) -> list[tuple[Owner, ...]]:
 def _of_cells(
     case, slab, cells: Ints, owners: tuple[Owner, ...], member: NDArray[np.int32]
 ) -> dict[int, NDArray[np.float64]]:
-    """By column the values of each cell, (n,), from planes of the owners; nan for all others."""
+    """Return the values of cells from files, {column: (n,)}; nan for entries without a file."""
     found: dict[int, NDArray[np.float64]] = {}
     for number, owner in enumerate(owners):
         for column, plane in enumerate(owner.boundary.values().values()):
@@ -240,7 +245,7 @@ def _of_cells(
 def _inward(
     lattice, slab, fluid: FluidPlane, cells: Ints, boundary: Boundary
 ) -> tuple[list[Ints], dict[str, int]]:
-    """The cells inwards of others along the normal, and how many had to be replaced."""
+    """Return the cells inwards along the normal for each step, and the number of replacements."""
     steps = boundary.capabilities.inward
     if not steps:
         return [], {}
@@ -260,18 +265,18 @@ def _inward(
 
 
 def _steps(lattice, boundary: Boundary) -> tuple[int, int, int]:
-    """Planes, rows and cells of a row to the next cell along the normal: two where staggered."""
+    """(planes, rows, cells) from a cell to the next one along the normal; 2 planes if staggered."""
     plane, row, x = lattice.offset_of(boundary.normal(lattice.D))
     return lattice.volume * plane, lattice.volume * row, x
 
 
 def _with_motion(case, slab, lists: list[EntryList], ownership: Ownership) -> list[EntryList]:
-    """The lists with how walls move beside the cells that their boundaries look at."""
+    """Add the motion of walls at the cells that the boundaries read; return the lists."""
     if not any(owner.boundary.wall_velocity is not None for owner in ownership.owners):
         return lists
     reads = [each.boundary.capabilities.reads is Reads.CELL for each in lists]
     cells = ownership.cells
-    shared = cells[1:][cells[1:] == cells[:-1]]  # a wall adds its own motion itself
+    shared = cells[1:][cells[1:] == cells[:-1]]  # cells with several owners
     inwards = (at.cells for each, of in zip(lists, reads, strict=True) if of for at in each.inward)
     moving = MovingLinks.find(case, slab, ownership, np.concatenate([shared, *inwards]))
     return [
@@ -281,7 +286,7 @@ def _with_motion(case, slab, lists: list[EntryList], ownership: Ownership) -> li
 
 
 def _overruled_first(lists: list[EntryList], ownership: Ownership) -> tuple[EntryList, ...]:
-    """The lists, those entries of mirrors first that others overrule."""
+    """Return the lists; overruled entries of mirrors form lists of their own, which come first."""
     if not any(owner.boundary.capabilities.whole_cell for owner in ownership.owners):
         return tuple(lists)
     overruled = np.unique(ownership.cells[ownership.overruled])
@@ -296,7 +301,10 @@ def _overruled_first(lists: list[EntryList], ownership: Ownership) -> tuple[Entr
 
 
 def planes_needed(case) -> tuple[int, int, int]:
-    """Planes that the first slab, those between, and the last need for what boundaries read."""
+    """Smallest number of planes of the first slab, of inner slabs and of the last slab.
+
+    With these, the cells that boundaries read inwards of the first and last plane are local.
+    """
     slowest, needed = "xyz"[case.dimensions - 1], {"-": case.ghost, "+": case.ghost}
     for boundary in one_face_each(case.boundaries):
         inward = boundary.capabilities.inward
@@ -308,10 +316,10 @@ def planes_needed(case) -> tuple[int, int, int]:
 
 
 def require_planes(case, slab) -> None:
-    """CaseError where a boundary reads cells that its rank does not hold.
+    """Raise CaseError if a boundary reads cells that its rank does not hold.
 
-    Inwards of a face it reads its own rank's planes only; along links also the next rank's, but no
-    further ones.
+    Cells inwards of a face must belong to the same rank. Cells along links may also belong to the
+    neighbouring rank.
     """
     _require_behind(case, slab)
     slowest = "xyz"[case.dimensions - 1]
@@ -334,7 +342,7 @@ def require_planes(case, slab) -> None:
 
 
 def _require_behind(case, slab) -> None:
-    """CaseError where the smallest slab has fewer planes than a boundary reads behind its links."""
+    """Raise CaseError if the smallest slab has fewer planes than a boundary reads along links."""
     everywhere = (*case.boundaries, *(body.boundary for body in case.bodies))
     for boundary in everywhere:
         planes, fewest = case.shape[0], case.shape[0] // slab.ranks

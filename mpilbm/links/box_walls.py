@@ -1,4 +1,4 @@
-"""Half-way walls on faces of the box, for a bulk kernel that applies them by itself."""
+"""Half-way walls on faces of the box, for bulk kernels that apply them without boundary lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,12 +28,15 @@ DTYPE = np.dtype(
 
 @dataclass(frozen=True, eq=False)
 class BoxWalls:
-    """Which faces are such walls, and who owns their links.
+    """The faces that are half-way walls, and the owners of their links.
 
-    table: () of DTYPE, as the kernel reads it. faces: bit k is set for face k; later[k]: the faces
-    that own a link which crosses them and face k; moving: bit k is set if face k moves; planes: the
-    first and last owned plane of the array if they lie at a wall, else -FAR and FAR; u[k]: the
-    wall's velocity (x, y, z). owners: their places.
+    table   () of DTYPE, as the kernel reads it, with the fields
+            faces   bit k is set if face k is such a wall
+            later   later[k]: bits of the faces that own the links which also cross face k
+            moving  bit k is set if face k moves
+            planes  first and last owned plane of the array if they lie at a wall, else -FAR, FAR
+            u       u[k]: velocity of face k (x, y, z)
+    owners  the places of the owners of these walls
     """
 
     table: NDArray[Any]
@@ -41,7 +44,7 @@ class BoxWalls:
 
     @classmethod
     def of(cls, case, slab, grid) -> "BoxWalls":
-        """The walls of a slab that rest or move with a constant velocity."""
+        """Find the walls of a slab that are at rest or move with a constant velocity."""
         table = np.zeros((), DTYPE)
         places: set[int] = set()
         rank: dict[int, tuple[int, int]] = {}
@@ -66,7 +69,7 @@ class BoxWalls:
         return cls(table, frozenset(places))
 
     def others(self, lists: Sequence[EntryList]) -> tuple[EntryList, ...]:
-        """Entry lists without the cells that touch nothing but these walls."""
+        """Return the entry lists without cells that have links to these walls only."""
         held = [self._held(each) for each in lists]
         touched = [each.cells[~mine] for each, mine in zip(lists, held, strict=True)]
         cells = np.unique(np.concatenate([*touched, np.empty(0, np.int64)]))
@@ -79,7 +82,7 @@ class BoxWalls:
 
 
 def _constant_velocity(boundary: Boundary) -> tuple[float, ...] | None:
-    """The velocity of a half-way bounce-back wall, () at rest; None if it varies, or for others."""
+    """The constant velocity of a half-way wall, () at rest; None for all other boundaries."""
     if boundary.reflects:
         return ()
     u = boundary.wall_velocity
@@ -89,6 +92,6 @@ def _constant_velocity(boundary: Boundary) -> tuple[float, ...] | None:
 
 
 def _number(face: str, dimensions: int) -> int:
-    """The number of a face: in 2D y counts planes."""
+    """The number of a face, see FACES; in 2D y is the axis of the planes."""
     axis = {"x": 0, "y": 1 if dimensions == 3 else 2, "z": 2}[face[0]]
     return 2 * axis + (face[1] == "+")

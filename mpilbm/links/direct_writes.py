@@ -1,16 +1,17 @@
 """Boundary links whose incoming populations can be written directly, without staging.
 
-Rows and x wrap around. So a link that leaves the box there leads to a cell y behind the opposite
-wall, whose own link leads back to x, and both share two places, whatever the layout:
+In memory, rows and x wrap around. A link of a cell x that leaves the box along these axes leads to
+a cell y at the opposite wall, and a link of y leads back to x. In any layout the two links share
+two places:
 
-    | x ......................... y |       the outgoing population of x lies where the incoming one
-    |                               |       of y has to be written, and vice versa
+    | x ......................... y |       the outgoing population of x is stored where the
+    |                               |       incoming population of y must be written, and vice versa
 
-An entry that reads and writes must not run beside the one at the other end. Where the outgoing
-population returns unchanged, one entry can handle both ends: it exchanges two values. Nothing wraps
-along planes, and no link starts behind a body: there a link has its places to itself. Nor does
-anything wrap along x where the step itself applies walls at rest there (see row_ends): such walls
-have no links beyond the ends of rows, and the links of other walls have their places to themselves.
+Two threads must not read and write these places at the same time. If the outgoing population
+returns unchanged, one entry handles both ends of the link by exchanging the two values. Links that
+leave the box along planes, and links to bodies, do not share their places. Links that leave along x
+do not share them either if the step itself applies walls at rest at the ends of rows (see
+row_ends.py).
 """
 
 from collections.abc import Sequence
@@ -29,11 +30,11 @@ Flags = NDArray[np.bool_]
 
 
 def split_by_writes(case, slab, lists: Sequence[EntryList]) -> list[EntryList]:
-    """The lists with the links that must be staged, and then those with all others.
+    """Split each list into staged, direct and exchanged links; return all lists, staged ones first.
 
-    The latter, direct and exchanged, are to be launched after all staged ones have read and before
-    these are written. Walls at rest go first; entries at the other ends of their links that are not
-    such walls are staged.
+    The direct and exchanged lists must run after the staged lists have read and before the staged
+    populations are written. Lists of walls at rest are split first; a link whose other end belongs
+    to a previously split list is staged.
     """
     if rows_end_in_walls(case):
         lists = [_without_row_ends(case, slab, each) for each in lists]
@@ -55,7 +56,7 @@ def _can_be_direct(entries: EntryList) -> bool:
 
 
 def _without_row_ends(case, slab, entries: EntryList) -> EntryList:
-    """Without the links whose populations the step returns by itself."""
+    """The list without the links at the ends of rows for which the step performs bounce-back."""
     if not entries.boundary.reflects:
         return entries
     return entries.with_links(entries.links.without(beyond(case, slab, entries.cells)))
@@ -64,10 +65,10 @@ def _without_row_ends(case, slab, entries: EntryList) -> EntryList:
 def _shared(
     case, slab, entries: EntryList, known: list[list[Ints]]
 ) -> tuple[LinkSet, LinkSet, LinkSet]:
-    """The links that must be staged, those that are exchanged, and the other ends of these.
+    """Return the links to be staged, the exchanged links, and the other ends of the exchanged ones.
 
-    known: for each direction the cells of previous lists whose links along it may be other ends;
-    this list's own are added.
+    known: for each direction i, the cells of previous lists that have a link along c_i at a side of
+    the box. The cells of this list are added.
     """
     lattice, shape = case.lattice, (slab.planes, *slab.shape[1:])
     _, row, k = np.unravel_index(entries.cells, shape)
@@ -101,10 +102,11 @@ def _shared(
 
 
 def _end(lattice, slab, shape, i: int, cells: Ints) -> tuple[Ints, Flags, Ints]:
-    """The cells x - c_i, wrapped around like addresses, and whether they lie in the slab.
+    """Return the cells x - c_i, whether they lie in the slab, and the side of the box.
 
-    Where they do not, x itself. And the side on which the link leaves the box: < 0 lower, > 0
-    upper, 0 none; that of x if it leaves along x, else that of the rows.
+    The cells are wrapped around like addresses; a cell outside the slab is replaced by x itself.
+    The side at which the link leaves the box is < 0 for lower, > 0 for upper and 0 for none; a link
+    that leaves along x and along rows has the side of x.
     """
     steps, nx = lattice.offset(i), shape[2] * lattice.volume
     plane, row, k = np.unravel_index(cells, shape)

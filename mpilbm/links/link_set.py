@@ -1,4 +1,4 @@
-"""Sets of links: some of the directions c_i of each of n cells."""
+"""Sets of links: for each of n cells a set of directions c_i."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,37 +6,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BITS = 32  # of a word: at least Q
+BITS = 32  # bits of a word, at least Q
 
 
 @dataclass(frozen=True, eq=False)
 class LinkSet:
-    """Some of the links of each of n cells.
+    """A set of links of n cells.
 
-    bits: uint32 (n,), as kernels read it; bit i is set if the link along c_i is in the set. The
-    links of a set have an order: cell after cell, in each cell by direction.
+    bits: uint32 (n,), as kernels read it; bit i is set if the link along c_i is in the set. Links
+    are ordered by cell, then by direction.
     """
 
     bits: NDArray[np.uint32]
 
     @classmethod
     def empty(cls, cells: int) -> "LinkSet":
-        """No link of any cell."""
+        """The empty set."""
         return cls(np.zeros(cells, np.uint32))
 
     @classmethod
     def all_of(cls, Q: int) -> "LinkSet":
-        """All directions of a lattice, for one cell; combines with sets of any size."""
+        """All directions of a lattice, for one cell; broadcasts to any number of cells."""
         return cls(np.array([2**Q - 1], np.uint32))
 
     @classmethod
     def rest(cls) -> "LinkSet":
-        """Direction 0 alone, for one cell; combines with sets of any size."""
+        """Direction 0 only, for one cell; broadcasts to any number of cells."""
         return cls(np.array([1], np.uint32))
 
     @classmethod
     def collect(cls, cells: int, by_direction: dict[int, Any]) -> "LinkSet":
-        """From the numbers of the cells, or a mask of them, whose link along each c_i is in it."""
+        """Create a set from {i: numbers or mask of the cells with a link along c_i}."""
         bits = np.zeros(cells, np.uint32)
         for i, mine in by_direction.items():
             bits[mine] |= np.uint32(1 << i)
@@ -44,7 +44,7 @@ class LinkSet:
 
     @classmethod
     def summed(cls, group: NDArray[Any], direction: NDArray[Any], cells: int) -> "LinkSet":
-        """From pairs of a cell's number and a direction, each pair once."""
+        """Create a set from distinct pairs (cell number, direction)."""
         # sums of different powers of two, exact below 2^53
         return cls(np.bincount(group, np.exp2(direction), cells).astype(np.uint32))
 
@@ -61,21 +61,21 @@ class LinkSet:
         return LinkSet(self.bits & other.bits)
 
     def without(self, other: "LinkSet") -> "LinkSet":
-        """The links that are not in another set."""
+        """The links that are not in `other`."""
         return LinkSet(self.bits & ~other.bits)
 
     def where(self, mask: NDArray[np.bool_]) -> "LinkSet":
-        """The links of some cells; none of all others."""
+        """The links of cells where the mask is True; no links elsewhere."""
         return LinkSet(np.where(mask, self.bits, np.uint32(0)))
 
     def with_more(self, cells: NDArray[Any], links: "LinkSet") -> "LinkSet":
-        """With more links of some cells, each named once."""
+        """A copy with additional links of some cells; each cell must occur once."""
         bits = self.bits.copy()
         bits[cells] |= links.bits
         return LinkSet(bits)
 
     def united(self, first: NDArray[Any]) -> "LinkSet":
-        """The union of the links of consecutive cells; first: where each group of them begins."""
+        """The union over each group of consecutive cells; first: index where each group begins."""
         return LinkSet(np.bitwise_or.reduceat(self.bits, first)) if first.size else self[:0]
 
     def moving(self) -> "LinkSet":
@@ -83,7 +83,7 @@ class LinkSet:
         return self.without(LinkSet.rest())
 
     def first(self) -> "LinkSet":
-        """The first link of each cell that has any."""
+        """The first link of each cell; no link for cells without links."""
         return LinkSet(self.bits & (~self.bits + np.uint32(1)))
 
     def has(self, i: int) -> NDArray[np.bool_]:
@@ -91,7 +91,7 @@ class LinkSet:
         return (self.bits >> np.uint32(i) & 1).astype(bool)
 
     def contains(self, cells: NDArray[Any], directions: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each of some links, given as cell and direction, is in the set."""
+        """Bool array: whether each link, given as (cell, direction), is in the set."""
         return (self.bits[cells] >> directions.astype(np.uint32) & 1).astype(bool)
 
     def any(self) -> NDArray[np.bool_]:
@@ -99,7 +99,7 @@ class LinkSet:
         return self.bits > 0
 
     def flags(self) -> NDArray[np.bool_]:
-        """Bool (n, 32): the same for each direction."""
+        """Bool (n, 32): whether each link of each cell is in the set."""
         words = self.bits.astype("<u4").view(np.uint8).reshape(-1, BITS // 8)
         return np.unpackbits(words, axis=1, bitorder="little").view(bool)
 
@@ -109,11 +109,11 @@ class LinkSet:
         return cell, direction
 
     def counts(self) -> NDArray[np.int64]:
-        """int64 (n,): links of each cell."""
+        """int64 (n,): the number of links of each cell."""
         return self.flags().sum(axis=1, dtype=np.int64)
 
     def total(self) -> int:
-        """Links of all cells."""
+        """The number of links of all cells."""
         return int(self.counts().sum())
 
     def starts(self) -> NDArray[np.int64]:
@@ -122,7 +122,7 @@ class LinkSet:
         return np.cumsum(counts) - counts
 
     def of_cells(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
-        """Bool, one for each link of the set: whether it belongs to one of some cells."""
+        """Bool, one value per link of the set: whether it belongs to one of these cells."""
         wanted = np.zeros(len(self), bool)
         wanted[cells] = True
         return np.repeat(wanted, self.counts())
@@ -140,5 +140,5 @@ class LinkSet:
 
 
 def joined(sets: list[LinkSet]) -> LinkSet:
-    """Sets of the cells of several lists, one after another."""
+    """Concatenate sets."""
     return LinkSet(np.concatenate([each.bits for each in sets] or [np.empty(0, np.uint32)]))

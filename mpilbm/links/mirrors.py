@@ -1,9 +1,10 @@
-"""Links of free-slip faces, for the other boundaries in the cells beside them.
+"""Links of free-slip faces (mirrors), for the other boundaries in the same cells.
 
-A population from the mirror image arrives like one that streams in: at an edge with an outlet the
-flow is as in a box twice as wide. So the entries of mirrors are staged before all others, which
-read what was staged. Where a boundary sets whole cells it sets these links too: they are staged for
-it, and not taken in (see Ownership.overruled).
+For other boundaries a population from the mirror image counts as one that streams in, so that the
+flow at an edge with an outlet equals that in a box of twice the width. Entries of mirrors are
+therefore staged before all others, which read the staged populations. A boundary that sets the
+whole cell sets these links too: it reads the staged populations, but they are not written to the
+field (see Ownership.overruled).
 """
 
 from collections.abc import Sequence
@@ -22,10 +23,11 @@ NOT_STAGED = -1  # kernels compare places with 0
 
 @dataclass(frozen=True, eq=False)
 class MirroredLinks:
-    """Where the populations that enter through mirrors are staged.
+    """The places of mirrored populations in the staging array.
 
-    cells: int64 (n,), see `looked_at`. places: int64 (n + 1, Q), as kernels read it: the place of
-    each direction in the staging array, NOT_STAGED for none; the last row is for all other cells.
+    cells   int64 (n,), see `looked_at`
+    places  int64 (n + 1, Q), as kernels read it: the place of each direction in the staging array,
+            or NOT_STAGED; the last row belongs to all other cells
     """
 
     cells: Ints
@@ -33,7 +35,7 @@ class MirroredLinks:
 
     @classmethod
     def find(cls, lists: Sequence[EntryList], start: Ints, Q: int) -> "MirroredLinks":
-        """The links of entry lists; start: int64, where the links of each entry begin."""
+        """Find the mirrored links of entry lists; start: int64, first place of each entry."""
         found = looked_at(lists)
         cells = np.concatenate([e.cells for e in lists] or [np.empty(0, np.int64)])
         mirrors = np.repeat([e.boundary.mirrors for e in lists], [e.cells.size for e in lists])
@@ -44,20 +46,20 @@ class MirroredLinks:
         return cls(found, places)
 
     def rows_of(self, cells: Ints) -> NDArray[np.int32]:
-        """The rows of any cells, int32 (n,)."""
+        """The rows in `places` of these cells, int32 (n,)."""
         place = np.searchsorted(self.cells, cells)
         known = np.append(self.cells, -1)[place] == cells
         return np.where(known, place, self.cells.size).astype(np.int32)
 
 
 def looked_at(lists: Sequence[EntryList]) -> Ints:
-    """The cells beside mirrors whose links other boundaries read, int64 (n,), ascending."""
+    """The cells with mirrored links that other boundaries read, int64 (n,), ascending."""
     mirrored, others = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for each in lists:
         if each.boundary.mirrors:
             mirrored.append(each.cells)
         elif each.boundary.capabilities.reads is Reads.CELL:
             others += each.looked_at
-    if len(mirrored) == 1:  # others are many at large bodies: do not sort them in vain
+    if len(mirrored) == 1:  # no mirrors: avoid sorting the cells of large bodies
         return mirrored[0]
     return np.intersect1d(np.concatenate(mirrored), np.concatenate(others))

@@ -1,4 +1,4 @@
-"""Motion of half-way walls, for the other boundaries in the cells beside them."""
+"""Motion of half-way walls, for the other boundaries in the cells next to them."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,13 +22,19 @@ Rows = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class MovingLinks:
-    """Which links of which cells cross a half-way wall that moves, and how it moves there.
+    """The links that cross moving half-way walls, and the motion of the walls there.
 
-    cells: int64 (n,), ascending; row: int32 (n,), of the table that `motions` computes, whose row 0
-    is for all other cells; cells beside walls that move alike share a row. first: int64 (rows,),
-    the first cell of each row. For each link of a row: link: int (k, 2), the row and i; wall: int
-    (k,), of `walls`; place: float64 (k, D), half a link outside the cell; given: a dict for each
-    wall, with the values (k,) of components from a Plane.
+    `motions` computes a table with one row for all cells whose walls move in the same way; row 0
+    belongs to all cells without moving walls. The table has k links.
+
+    cells  int64 (n,), the cells with such links, ascending
+    row    int32 (n,), the row of each cell
+    first  int64 (rows,), the first cell of each row
+    link   int (k, 2), the row and the direction i of each link
+    wall   int (k,), the index in `walls`
+    place  float64 (k, D), the point on the wall, half a link outside the cell
+    walls  the boundaries of all owners
+    given  for each wall {component: values (k,)}, the components that are given as a Plane
     """
 
     cells: Ints
@@ -42,7 +48,7 @@ class MovingLinks:
 
     @classmethod
     def find(cls, case, slab, ownership: Ownership, wanted: Ints) -> "MovingLinks":
-        """The links of some cells."""
+        """Find the links of the cells `wanted`."""
         lattice, walls = case.lattice, tuple(owner.boundary for owner in ownership.owners)
         mine = np.flatnonzero(
             ownership.owned_by(lambda owner: owner.boundary.wall_velocity is not None)
@@ -53,7 +59,7 @@ class MovingLinks:
         entry, i = ownership.supplied[mine].unpack()
         crossed[1 + at[entry], i] = 1 + ownership.owner[mine[entry]]
         varies = np.array([False, *map(_varies, walls)])[crossed[1:, :-1]].any(axis=1)
-        crossed[1:, -1] = np.where(varies, 1 + found, 0)  # each such cell has a row of its own
+        crossed[1:, -1] = np.where(varies, 1 + found, 0)  # one row for each such cell
         rows, first, row = np.unique(crossed, axis=0, return_index=True, return_inverse=True)
         first = np.append(0, found)[first]
         link = np.argwhere(rows[:, :-1])
@@ -72,7 +78,7 @@ class MovingLinks:
         return cls(found, row.astype(np.int32), first, link, wall, place, walls, given)
 
     def rows_of(self, cells: Ints) -> Rows:
-        """The rows of any cells, int32 (n,)."""
+        """The rows of these cells, int32 (n,)."""
         if not self.cells.size:
             return np.zeros(cells.size, np.int32)
         place = np.minimum(np.searchsorted(self.cells, cells), self.cells.size - 1)
@@ -80,7 +86,7 @@ class MovingLinks:
 
     @cached_property
     def _values(self) -> dict[int, tuple[CellValue, ...]]:
-        """The components of the velocity of each wall that is crossed."""
+        """The velocity components of each wall that a link crosses, {wall: components}."""
         return {int(wall): _components(self.walls[wall]) for wall in np.unique(self.wall)}
 
     @property
@@ -89,7 +95,7 @@ class MovingLinks:
         return any(value.timed for values in self._values.values() for value in values)
 
     def velocity(self, size: tuple[int, ...], t: float) -> Floats:
-        """The velocity of the wall at each link, (k, D), in a box of `size` cells."""
+        """The velocity of the wall at each link at time t, (k, D), in a box of `size` cells."""
         u = np.zeros_like(self.place)
         for wall, values in self._values.items():
             mine = self.wall == wall
@@ -101,7 +107,10 @@ class MovingLinks:
         return u
 
     def motions(self, collision, lattice, size: tuple[int, ...], t: float) -> Floats:
-        """feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall), rho_0 = 1, (rows, Q)."""
+        """The table feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall) at time t, (rows, Q).
+
+        rho_0 = 1; 0 for directions that cross no moving wall.
+        """
         found, (row, i) = np.zeros((self.first.size, lattice.Q)), self.link.T
         u = [column.view(_Column) for column in self.velocity(size, t).T.copy()]
         feq = collision.feq(lattice, 0, 1, u)
@@ -113,10 +122,10 @@ class MovingLinks:
 
 @dataclass(frozen=True, eq=False)
 class WallMotion:
-    """How walls move beside some cells.
+    """The motion of walls at the cells of an entry list.
 
-    table: one for all entry lists. rows: for the cells of the entries, and then for the cells
-    inwards, int32 (n,), the row of each in the table.
+    table: shared by all entry lists. rows: int32 (n,) for the cells of the entries and for the
+    cells of each step inwards, the row of each cell in the table.
     """
 
     table: MovingLinks
@@ -124,18 +133,18 @@ class WallMotion:
 
     @classmethod
     def of(cls, table: MovingLinks, looked_at: tuple[Ints, ...]) -> "WallMotion":
-        """For some cells, (n,) each."""
+        """The motion at the cells `looked_at`, int64 (n,) each."""
         return cls(table, tuple(table.rows_of(cells) for cells in looked_at))
 
     def only(self, mine: Any) -> "WallMotion":
-        """For some of the entries."""
+        """The motion at the entries with the numbers `mine`."""
         return WallMotion(self.table, tuple(rows[mine] for rows in self.rows))
 
 
 class _Column(np.ndarray):
-    """An array that symbolic equations treat as one number.
+    """An array that the equations of an equilibrium treat as one number.
 
-    It never equals zero, so no term is left out, and fractions become floats.
+    `!=` is always True, so no term is omitted as zero, and fractions are converted to floats.
     """
 
     def __ne__(self, other: Any) -> Any:
@@ -161,7 +170,7 @@ def _components(boundary: Boundary) -> tuple[CellValue, ...]:
 
 
 def _varies(boundary: Boundary) -> bool:
-    """Whether a half-way wall moves differently at each cell."""
+    """Whether the velocity of a half-way wall varies from cell to cell."""
     values = boundary.values() if boundary.wall_velocity is not None else {}
     planes = any(isinstance(value, Plane) for value in values.values())
     return planes or any(CellValue(n, value, 3).coordinates for n, value in values.items())

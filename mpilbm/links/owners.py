@@ -1,16 +1,17 @@
-"""Which boundary supplies each missing link, and why: decided here, in one pass over a slab.
+"""The owner of each missing link, determined in one pass over a slab.
 
-A population that streams into cell x along c_i comes from x - c_i. If no fluid cell is there, the
+A population that streams into cell x along c_i comes from x - c_i. If that is not a fluid cell, the
 link is missing and exactly one boundary owns it:
 
-1. Beyond faces that are not periodic: the [[boundary]] latest in the file among the faces crossed
-   (for one entry with a normal, the face that it names last). If these are all mirrors, only where
-   the mirror image of x - c_i is a fluid cell.
-2. Else, in a solid cell (periodic faces wrap, mirrors reflect): the body there.
-3. Else the boundary that joins the periodic faces crossed, if there is one.
+1. If the link crosses faces that are not periodic: the [[boundary]] of these faces that comes last
+   in the case file (of one entry with a normal, the face that is last in `where`). If all these
+   faces are mirrors (free slip), this applies only if the mirror image of x - c_i is a fluid cell.
+2. Otherwise, if x - c_i, wrapped at periodic faces and reflected at mirrors, is solid: the body.
+3. Otherwise, if the link crosses periodic faces with a [[boundary]] (pressure_jump): that boundary.
 
-The rest follows from it: which entry supplies the whole cell, where on-site boundaries meet, which
-entries of mirrors are overruled. Direct writes depend on the layout as well, see direct_writes.py.
+The ownership determines which entry supplies the whole cell, where on-site boundaries meet, and
+which entries of mirrors are overruled. Direct writes also depend on the layout, see
+direct_writes.py.
 """
 
 from collections.abc import Callable
@@ -30,11 +31,11 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Sides = tuple[int, int]  # the places of the owners of the lower and the upper face of an axis
 
-NOBODY = -1  # in arrays of places of owners: the link has none
+NOBODY = -1  # in arrays of owners' places: the link has no owner
 
 
 class Why(Enum):
-    """Why a link belongs to an owner."""
+    """The reason why a link belongs to an owner."""
 
     FACE = "it crosses a face of the box"
     MIRROR = "it crosses a face at which the fluid is mirrored"
@@ -44,9 +45,12 @@ class Why(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Owner:
-    """A boundary of a case, once for each face if it has a normal, and why it owns links.
+    """A boundary of a case as owner of links; boundaries with a normal have one owner per face.
 
-    place: its number among all owners: faces first, then bodies. body: the number of its body.
+    place     number among all owners: faces first, then bodies
+    boundary  the boundary
+    why       the reason why it owns links
+    body      the number of the body; None for faces
     """
 
     place: int
@@ -73,10 +77,13 @@ def _why(boundary: Boundary) -> Why:
 
 @dataclass(frozen=True, eq=False)
 class Ownership:
-    """The entries of a slab: pairs of a cell and an owner of some of its missing links.
+    """The n entries of a slab; an entry is a cell with one owner of some of its missing links.
 
-    cells: int64 (n,), (plane * rows + row) * nx + x of owned planes; owner: int64 (n,), the place
-    of the owner; entries are sorted by cell, then owner. missing: the missing links.
+    owners   all owners of the case, by place
+    cells    int64 (n,), (plane * rows + row) * nx + x of the planes of the slab
+    owner    int64 (n,), the place of the owner; entries are sorted by cell, then owner
+    missing  the missing links that the owner owns
+    Q        number of directions
     """
 
     owners: tuple[Owner, ...]
@@ -86,11 +93,11 @@ class Ownership:
     Q: int
 
     def owned_by(self, which: Callable[[Owner], Any]) -> Flags:
-        """Bool (n,): whether the owner of an entry fulfils a condition."""
+        """Bool (n,): whether `which` is true for the owner of an entry."""
         return np.array([bool(which(each)) for each in self.owners], bool)[self.owner]
 
     def blocked(self, cells: Ints) -> LinkSet:
-        """Links of any cells along which nothing streams in, not even from a mirror image."""
+        """The links of these cells along which nothing streams in, not even a mirror image."""
         known, links = self._blocked
         if not known.size:
             return LinkSet.empty(cells.size)
@@ -99,7 +106,7 @@ class Ownership:
 
     @cached_property
     def _blocked(self) -> tuple[Ints, LinkSet]:
-        """The cells with such links, ascending, and their links."""
+        """All cells with blocked links, ascending, and these links."""
         mine = self.owned_by(lambda owner: owner.why is not Why.MIRROR)
         cells, first = np.unique(self.cells[mine], return_index=True)
         return cells, self.missing[mine].united(first)
@@ -108,8 +115,8 @@ class Ownership:
     def supplied(self) -> LinkSet:
         """The links that each entry supplies.
 
-        Its missing ones; in addition, for the last entry of a cell that supplies the whole cell,
-        all along which populations stream in.
+        These are its missing links. The last entry of a cell whose boundary sets the whole cell
+        also supplies all links along which populations stream in.
         """
         whole = np.flatnonzero(self.owned_by(lambda owner: _whole_cell(owner.boundary)))
         cells = self.cells[whole]
@@ -119,9 +126,10 @@ class Ownership:
 
     @cached_property
     def meeting(self) -> Flags:
-        """Bool (n,): whether several owners of the entry's cell set values or the whole of it.
+        """Bool (n,): whether several owners prescribe values in the cell of the entry.
 
-        These are faces with a normal and values at the node, and boundaries of whole cells.
+        These are boundaries with a normal and values at the node, and boundaries that set the
+        whole cell.
         """
         mine = self.owned_by(lambda owner: _sets_values(owner.boundary))
         found, count = np.unique(self.cells[mine], return_counts=True)
@@ -129,9 +137,10 @@ class Ownership:
 
     @cached_property
     def overruled(self) -> Flags:
-        """Bool (n,): whether the entry is of a mirror in a cell of which another sets the whole.
+        """Bool (n,): whether the entry is of a mirror, and another boundary sets the whole cell.
 
-        What it supplies is computed for that other one and not taken in.
+        The populations of such an entry are computed for the other boundary to read, but they are
+        not written to the field.
         """
         whole = self.owned_by(lambda owner: _whole_cell(owner.boundary))
         mirrors = self.owned_by(lambda owner: owner.why is Why.MIRROR)
@@ -148,10 +157,10 @@ def _sets_values(boundary: Boundary) -> bool:
 
 
 def owned_links(case, slab: Slab, ids: NDArray[Any]) -> Ownership:
-    """The missing links of a slab and their owners.
+    """Return the missing links of a slab and their owners.
 
-    ids: (planes + 2, rows, nx), 0 for fluid, k + 1 for body k, of the slab's planes and of one on
-    either side. All is computed from global coordinates: the partition changes nothing.
+    ids: (planes + 2, rows, nx), 0 for fluid and k + 1 for body k, of the slab's planes and one
+    plane on either side. The result depends on global coordinates only, not on the partition.
     """
     finder = _Finder(case)
     has_solids = [plane.any() for plane in ids]
@@ -181,9 +190,10 @@ def owned_links(case, slab: Slab, ids: NDArray[Any]) -> Ownership:
 
 
 def face_owners(case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[Sides, ...]:
-    """Per axis (plane, row, x) the places of the owners of its lower and upper face.
+    """The places of the owners of the lower and upper face, for each axis (plane, row, x).
 
-    joined: of the faces that are periodic; else of the others. NOBODY for the rest.
+    With `joined` these are the owners of periodic faces, otherwise those of faces that are not
+    periodic. All other faces have NOBODY.
     """
     place: dict[str, int] = {face: each.place for each in owners for face in each.boundary.where}
     names = {2: ("y", None, "x"), 3: ("z", "y", "x")}[case.dimensions]
@@ -199,12 +209,12 @@ def face_owners(case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[
 
 
 def beyond(position: Any, size: int, sides: Sides) -> NDArray[Any]:
-    """The place of the owner of the face between a position on an axis and the box, or NOBODY."""
+    """The owner's place for the face between a position on an axis and the box, or NOBODY."""
     return np.where(position < 0, sides[0], np.where(position >= size, sides[1], NOBODY))
 
 
 class _Finder:
-    """Finds the owners of the missing links of one plane after another."""
+    """Finds the missing links and their owners plane by plane."""
 
     def __init__(self, case):
         self.case, self.owners = case, owners_of(case)
@@ -214,7 +224,10 @@ class _Finder:
         self.mirrors = sum(owner.why is Why.MIRROR for owner in self.owners)
 
     def plane(self, plane: int, ids: NDArray[Any]) -> tuple[Ints, Ints, LinkSet]:
-        """Cell in the plane, owner and missing links of each entry; ids (3, rows, nx) around it."""
+        """Cell in the plane, owner and missing links of each entry.
+
+        ids: (3, rows, nx), those of the plane and of the planes next to it.
+        """
         shape, lattice = self.case.shape, self.case.lattice
         cells = np.flatnonzero(self._candidates(plane, ids))
         row, k = np.divmod(cells, shape[2])
@@ -252,7 +265,7 @@ class _Finder:
         """Bool (rows, nx): the fluid cells of the middle plane that may have missing links."""
         near = (ids != 0).any(axis=0)
         if near.any():
-            # wraps at walls too: too many candidates do no harm
+            # this wraps at walls too; additional candidates are harmless
             for axis in (0, 1):
                 near = near | np.roll(near, 1, axis) | np.roll(near, -1, axis)
         (below, above), (south, north), (west, east) = (

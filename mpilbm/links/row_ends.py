@@ -1,4 +1,4 @@
-"""Half-way walls at the ends of rows, x- and x+, that the step applies without a list."""
+"""Half-way walls at the ends of rows, x- and x+, that the step applies without boundary list."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +9,12 @@ ENDS = {"x-", "x+"}
 
 
 def rows_end_in_walls(case) -> bool:
-    """Whether the step reads populations from beyond x- and x+ locally, see Layout.returning.
+    """Whether the step reads populations from beyond x- and x+ in the cell, see Layout.returning.
 
-    A wall at rest there has nothing to do, and any other boundary writes the incoming populations:
-    nothing else reads the populations that left towards the ends. It is worth it if one of the ends
-    is such a wall: each of these values would come in a cache sector of its own, which the step
-    reads anyway.
+    For a wall at rest the step then reads the outgoing population, and no boundary list is needed.
+    Any other boundary writes the incoming population to that place. True if at least one end is a
+    wall at rest: a boundary list would load a separate cache sector for each of these values,
+    which the step loads in any case.
     """
     if case.domain.periodic[0] or not case.layout.returning(case.lattice):
         return False
@@ -22,7 +22,7 @@ def rows_end_in_walls(case) -> bool:
 
 
 def beyond(case, slab, cells: NDArray[np.int64]) -> LinkSet:
-    """The links of cells whose populations come from beyond the ends of rows."""
+    """The links of cells that come from beyond the ends of rows."""
     x, steps = cells % slab.shape[2], [case.lattice.offset(i)[2] for i in range(case.lattice.Q)]
     ends = {1: x == 0, -1: x == slab.shape[2] - 1}
     return LinkSet.collect(cells.size, {i: ends[step] for i, step in enumerate(steps) if step})

@@ -1,4 +1,4 @@
-"""What a boundary reads of each of its links: the distance of the wall, cells along the link."""
+"""Data that a boundary reads for each of its links: distance of the wall, cells along the link."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,11 +14,11 @@ from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-FluidPlane = Callable[[int], Flags]  # a plane of the slab, or beyond it: where it is fluid
+FluidPlane = Callable[[int], Flags]  # local plane, in or beyond the slab -> where it is fluid
 
 
 def fluid_at(fluid: FluidPlane, planes: Ints, numbers: Ints) -> Flags:
-    """Whether cells are fluid, given by local plane and number row * nx + x in the plane."""
+    """Whether cells are fluid; cells are given by local plane and row * nx + x in the plane."""
     found = np.zeros(planes.size, bool)
     for local in np.unique(planes):
         mine = np.flatnonzero(planes == local)
@@ -28,13 +28,16 @@ def fluid_at(fluid: FluidPlane, planes: Ints, numbers: Ints) -> Flags:
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Some links of a slab, in the order in which their populations are staged.
+    """n links of a slab, in the order in which their populations are staged.
 
-    at: int (n, D), the cells' (x, y[, z]) in the full lattice; c: int (n, D), the c_i of the
-    incoming populations; owner: (n,), places of the owners. blocked: bool (n,), whether nothing
-    streams into the cell along c_i; it may where a boundary sets the whole cell. blocked_behind:
-    the same along -c_i. along: for k the cells x + k c_i, int64 (n,), and whether these are fluid,
-    bool (n,); where they are not, the cell x itself.
+    at              int (n, D), the coordinates (x, y[, z]) of the cells in the full lattice
+    c               int (n, D), the directions c_i of the incoming populations
+    owner           (n,), the places of the owners
+    blocked         bool (n,), whether nothing streams into the cell along c_i; False is possible
+                    for boundaries that set the whole cell
+    blocked_behind  bool (n,), the same along -c_i
+    along           function of k that returns the cells x + k c_i, int64 (n,), and whether these
+                    are fluid, bool (n,); a cell that is not fluid is replaced by x
     """
 
     at: Ints
@@ -47,10 +50,10 @@ class Links:
 
 @dataclass(frozen=True, eq=False)
 class MirrorSource:
-    """Where the populations of mirrored links come from: cells, int64 (n,), and directions (n,).
+    """The sources of the populations of mirrored links: cells, int64 (n,), and directions (n,).
 
-    The cells x - c_i + m and r with c_r = c_i - 2 m, m being the part of c_i along mirrored axes.
-    Cells count as in lists, also those of ghost planes.
+    These are the cells x - c_i + m and the directions r with c_r = c_i - 2 m, where m is the part
+    of c_i along mirrored axes. Cells are numbered as in EntryList.cells, including ghost planes.
     """
 
     cells: Ints
@@ -59,12 +62,14 @@ class MirrorSource:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinkData:
-    """What a boundary reads of each of its links; arrays have a row for each link.
+    """The data that a boundary reads for each of its n links; None or empty if it reads none.
 
-    distance: float64 (n,), q from the cell to the wall in links. linear: bool (n,), whether a
-    parabola lacks a cell. mirrored_axes: bool (n, D), the axes along which a link is mirrored.
-    behind: for k = 1, 2 the cells x + k c_i, int64 (n,), also of ghost planes. mirror: where the
-    layout lists cells. fallbacks: how often the boundary does what each sentence says.
+    distance       float64 (n,), q, the distance to the wall divided by the length of the link
+    linear         bool (n,), whether a cell for the quadratic interpolation is missing
+    mirrored_axes  bool (n, D), the axes along which a link is mirrored
+    behind         for k = 1, 2 the cells x + k c_i, int64 (n,), including ghost planes
+    mirror         sources of mirrored links, in layouts that store fluid cells only
+    fallbacks      {sentence: number of links for which it applies}
     """
 
     distance: Floats | None = None
@@ -75,7 +80,7 @@ class LinkData:
     fallbacks: dict[str, int] = field(default_factory=dict)
 
     def only(self, mine: Flags) -> "LinkData":
-        """Some of the links."""
+        """The data of the links where the mask is True."""
         mirror = self.mirror and MirrorSource(self.mirror.cells[mine], self.mirror.direction[mine])
         return replace(
             self,
@@ -90,7 +95,7 @@ class LinkData:
 def links_of(
     case, slab, fluid: FluidPlane, cells: Ints, owner: Any, links: LinkSet, blocked: LinkSet
 ) -> Links:
-    """The links of entries; owner: places of their owners; blocked: see Ownership.blocked."""
+    """Return the links of entries; owner: places of their owners; blocked: Ownership.blocked."""
     lattice = case.lattice
     entry, i = links.unpack()
     plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
@@ -117,7 +122,7 @@ def links_of(
 def link_data(
     case, slab, per_link: PerLink, owners: tuple[Owner, ...], links: Links, listed: bool
 ) -> LinkData:
-    """What a boundary asks for; listed: whether the layout finds cells by lists only."""
+    """Return the data that `per_link` requires; listed: see Layout.listed."""
     find = {
         LinkValue.DISTANCE: distances,
         LinkValue.DISTANCE_QUADRATIC: distances_for_parabola,
@@ -134,14 +139,14 @@ def link_data(
     return replace(found, behind=behind, mirror=mirror, fallbacks=fallbacks)
 
 
-Found = tuple[LinkData, tuple[int, ...]]  # and how often each fallback applies
+Found = tuple[LinkData, tuple[int, ...]]  # data, and the number of links for each fallback
 
 
 def distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """q: from the cell to the wall along a link, in links; 1/2 where no shape defines it.
+    """Return q, the distance to the wall in links, and the number of replaced values.
 
-    That is at masks and faces. Also, counted, where q < 1/2 and nothing streams in from the other
-    side of the cell.
+    q is 1/2 at masks and faces. It is replaced by 1/2 where q < 1/2 and nothing streams in from the
+    other side of the cell.
     """
     q = _of_shapes(case, owners, links)
     replaced = (q < 0.5) & links.blocked_behind
@@ -150,17 +155,18 @@ def distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
 
 
 def plain_distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """q; counted where the next cell on the other side of the cell is no fluid."""
+    """Return q, and the number of links whose cell x + c_i is not fluid."""
     lacks = links.blocked & ~links.along(1)[1]
     q = _of_shapes(case, owners, links)
     return LinkData(distance=q), (int(np.count_nonzero(lacks)),)
 
 
 def distances_for_parabola(case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """As `distances`; linear where one of the next two cells on the other side is no fluid.
+    """Return q as `distances`, and the flag `linear`, with the numbers of links for both fallbacks.
 
-    Also beyond a pressure jump, where the density differs. Counted separately where the result is
-    not a half-way wall anyway.
+    linear is True where x + c_i or x + 2 c_i is not fluid or lies beyond a pressure jump, where the
+    density differs. Links with q = 1/2 do not count, because linear and quadratic interpolation
+    agree there.
     """
     found, (replaced,) = distances(case, owners, links)
     q = found.distance
@@ -170,12 +176,12 @@ def distances_for_parabola(case, owners: tuple[Owner, ...], links: Links) -> Fou
 
 
 def mirror_axes(case, owners: tuple[Owner, ...], links: Links) -> Found:
-    """The axes along which links are mirrored: see FreeSlip."""
+    """Return the axes along which links are mirrored, see FreeSlip; there are no fallbacks."""
     return LinkData(mirrored_axes=_crossed(case, links)), ()
 
 
 def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
-    """q where a shape defines it, else 1/2."""
+    """Return q where a shape defines it, otherwise 1/2."""
     q = np.full(len(links.at), 0.5)
     size = np.array(case.domain.size)
     for owner in owners:
@@ -191,7 +197,7 @@ def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
 
 
 def _off_mirrors(case, shape, links: Links, mine: Ints) -> Floats:
-    """q of links that a mirror at a face reflects half-way towards a shape."""
+    """Return q of links that are reflected at a free-slip face, half-way to the shape."""
     c, size = links.c[mine], np.array(case.domain.size)
     start, at_face = links.at[mine] + 0.5, links.at[mine] + 0.5 - c / 2
     after = np.where(_crossed(case, links)[mine], c, -c)
@@ -208,7 +214,7 @@ def _crossed(case, links: Links) -> Flags:
 
 
 def _beyond_jumps(case, links: Links) -> Flags:
-    """Bool (n,): whether a pressure jump lies between the cell and the one two links behind it."""
+    """Bool (n,): whether a pressure jump lies between the cells x and x + 2 c_i."""
     joined = {face[0] for each in case.boundaries if each.joins_faces for face in each.where}
     jumps = np.array([axis in joined for axis in "xyz"[: case.dimensions]])
     there = links.at + 2 * links.c
@@ -216,10 +222,10 @@ def _beyond_jumps(case, links: Links) -> Flags:
 
 
 def mirrored(case, slab, links: Links, axes: Flags) -> MirrorSource:
-    """Where the incoming populations of links come from that are mirrored along some axes."""
+    """Return the sources of the incoming populations of links mirrored along `axes`."""
     lattice = case.lattice
     m = links.c * axes
-    each = 3 ** np.arange(lattice.D)  # of these c_a = -1, 0, 1 make a number
+    each = 3 ** np.arange(lattice.D)  # (c + 1) @ each numbers the vectors with c_a = -1, 0, 1
     number = np.zeros(3**lattice.D, np.int64)
     number[(np.array(lattice.c) + 1) @ each] = np.arange(lattice.Q)
     direction = number[(links.c - 2 * m + 1) @ each]

@@ -1,4 +1,4 @@
-"""Bodies and masks to solid cells and boundary entries; shapes; diagnosis of the geometry.
+"""Computes solid cells and boundary entries from bodies and masks; shapes; geometry findings.
 
-Imports case, links, physics and lower layers. Add a shape here: one file in `shapes/`.
+Imports case, links, physics and lower layers. To add a shape, write one file in `shapes/`.
 """

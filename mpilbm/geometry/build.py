@@ -1,7 +1,7 @@
-"""Bodies and masks to solid cells and boundary entries, for a slab or for the whole box.
+"""Computes solid cells and boundary entries from bodies and masks, for a slab or the whole box.
 
-All arrays hold planes: a box has (planes, rows, nx) cells, in 2D with one row in each plane. All is
-computed from global coordinates, so no communication is needed and the partition changes nothing.
+Arrays have the shape (planes, rows, nx); in 2D each plane has one row. All results are computed
+from global coordinates, so they need no communication and do not depend on the partition.
 """
 
 from collections import Counter
@@ -26,9 +26,12 @@ Look = Callable[[Any, Slab, NDArray[Any], tuple[EntryList, ...], Overlaps], Any]
 class Geometry:
     """The geometry of a slab.
 
-    solid: (planes, rows, nx), 0 fluid, k + 1 body k; fluid_cells: int64 (planes,). lists: see
-    EntryList. flags: uint8 or 16 (planes, rows, nx), bit 0: the cell is fluid; bit k + 1: so is its
-    neighbour number k of `lattice.stencil`. around, beside, wraps: see solids.surroundings.
+    solid         (planes, rows, nx), 0 for fluid and k + 1 for body k
+    lists         the boundary entries, see EntryList
+    fluid_cells   int64 (planes,), the number of fluid cells of each plane
+    flags         uint8 or uint16 (planes, rows, nx); bit 0 is set if the cell is fluid, bit k + 1
+                  if its neighbour k of `lattice.stencil` is fluid
+    around, beside, wraps  see solids.surroundings
     """
 
     solid: NDArray[Any]
@@ -40,7 +43,7 @@ class Geometry:
     wraps: tuple[bool, bool]
 
     def fluid(self, local: int) -> NDArray[np.bool_]:
-        """Where a local plane, or a ghost plane, is fluid: bool (rows, nx)."""
+        """Bool (rows, nx): whether each cell of a local plane or ghost plane is fluid."""
         if 0 <= local < len(self.solid):
             return self.solid[local] == 0
         ghost = len(self.beside) // 2
@@ -49,11 +52,14 @@ class Geometry:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Counts of a whole box: per plane, per [[boundary]] and per body, in the order of the file.
+    """Counts for the whole box.
 
-    fluid_cells, entries: int64 (planes,); solid_cells: cells of each body (a cell in several bodies
-    counts for the last one); links, body_links: missing links; overlaps: cells that body j < k lost
-    to body k.
+    fluid_cells  int64 (planes,), fluid cells of each plane
+    entries      int64 (planes,), boundary entries of each plane
+    solid_cells  cells of each body; a cell in several bodies counts for the last one in the file
+    links        missing links of each [[boundary]]
+    body_links   missing links of each body
+    overlaps     {(j, k): cells of body j that belong to body k instead}, j < k
     """
 
     fluid_cells: NDArray[np.int64]
@@ -65,10 +71,11 @@ class Survey:
 
 
 def build(case, slab: Slab, look: Look | None = None) -> Geometry:
-    """Solids and boundary entries of the planes of a slab; links/owners.py defines who owns links.
+    """Return the geometry of a slab: its solid cells and boundary entries.
 
-    Of overlapping bodies the later one in the file wins. `look` is called with the arguments of
-    diagnose.find. Raises CaseError as `check` and `require_planes` do, and for invalid masks.
+    Cells of overlapping bodies belong to the body that is later in the file. `look` is called with
+    the arguments of diagnose.find. Raises CaseError as `check` and `require_planes` do, and for
+    invalid masks.
     """
     check(case)
     require_planes(case, slab)
@@ -84,7 +91,7 @@ def build(case, slab: Slab, look: Look | None = None) -> Geometry:
 
 
 def survey(case, planes_at_a_time: int = 64, look: Look | None = None) -> Survey:
-    """Counts for the whole box, holding only some planes of it at a time; look: see `build`."""
+    """Return counts for the whole box, computed from a few planes at a time; look: see `build`."""
     check(case)
     planes, rows, nx = case.shape
     pieces = split(case.shape, -(-planes // planes_at_a_time), case.domain.periodic[-1])
@@ -120,29 +127,29 @@ def survey(case, planes_at_a_time: int = 64, look: Look | None = None) -> Survey
 
 
 def _key(owner: Owner) -> tuple[int | None, str]:
-    """The body of an owner, or one of its faces, which no other owner has."""
+    """A key for an owner: (number of the body, "") or (None, first face)."""
     return (owner.body, "") if owner.body is not None else (None, owner.boundary.where[0])
 
 
 def _of_each(case, links: Counter[tuple[int | None, str]]) -> Iterator[int]:
-    """Links of each [[boundary]], from those of its owners."""
+    """Yield the number of links of each [[boundary]], the sum over its owners."""
     for boundary in case.boundaries:
         yield sum(links[None, face] for face in boundary.where)
 
 
 def check(case) -> None:
-    """CaseError for wrong names of faces and bodies outside the box; does not look at cells."""
+    """Raise CaseError for wrong names of faces and bodies outside the box, without cells."""
     problems = faces_problems(case) + bodies_problems(case)
     if problems:
         raise CaseError(problems, path=case.path)
 
 
 def require_fluid(case, cells: int) -> None:
-    """CaseError unless the whole box has fluid cells; cells: the sum of `fluid_cells`."""
+    """Raise CaseError if the box has no fluid cells; cells: the sum of `fluid_cells`."""
     if cells == 0:
         raise CaseError(
-            "no fluid cell is left, the bodies fill the box; shrink a body or, if a mask is 1 "
-            "in the fluid, invert it",
+            "found no fluid cell: the bodies fill the box; make a body smaller or, if a mask is 1 "
+            "in the fluid, invert the mask",
             "body",
             case.path,
         )
@@ -161,7 +168,7 @@ def faces_problems(case) -> list[str]:
         for face in boundary.where:
             key = f"domain.periodic.{'xyz'.find(face[:1])}"
             if face not in faces:
-                problems.append(f"{here}: '{face}' is no face here; allowed: {', '.join(faces)}")
+                problems.append(f"{here}: found '{face}'; allowed faces: {', '.join(faces)}")
             elif boundary.joins_faces and not periodic[face[0]]:
                 problems.append(
                     f"{here}: '{boundary.name}' needs periodic faces, '{face}' is not one; "
@@ -191,8 +198,8 @@ def bodies_problems(case) -> list[str]:
     for index, body in enumerate(case.bodies):
         if body.boundary.where:
             problems.append(
-                f"body.{index}.boundary.where: body '{body.label}' is its own surface and has no "
-                "faces; remove 'where'"
+                f"body.{index}.boundary.where: the boundary of body '{body.label}' holds at its "
+                "surface, not at faces of the box; remove 'where'"
             )
         if body.shape is None:
             continue

@@ -1,4 +1,4 @@
-"""How many cells have a property, and the first of them."""
+"""The number of cells that have a property, and the first of them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class CellCount:
-    """A number of cells and the first one, (plane * rows + row) * nx + x in the whole box.
+    """A number of cells and the first of these cells; counts of planes and slabs can be added.
 
-    first: None if there are no cells. Counts add up over planes, slabs and pieces.
+    first: (plane * rows + row) * nx + x in the whole box; None if there are no cells.
     """
 
     cells: int = 0
@@ -19,7 +19,7 @@ class CellCount:
 
     @classmethod
     def of_plane(cls, mask: NDArray[Any], plane: int) -> "CellCount":
-        """The cells of a plane of the box, given by a mask (rows, nx)."""
+        """Count the cells of a plane of the box where a mask (rows, nx) is True."""
         cells = np.flatnonzero(mask)
         return cls(cells.size, int(cells[0]) + plane * mask.size if cells.size else None)
 

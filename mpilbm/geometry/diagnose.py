@@ -20,13 +20,18 @@ from mpilbm.physics.lattices import AXES
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """What was found in a slab.
+    """The diagnosis of a slab.
 
-    fluid: fluid cells; bodies: cells of each body; wall_links: links to walls that drag the fluid;
-    gaps: fluid cells between two solids or faces; narrow: see narrow_channels; overlaps: cells that
-    body k takes from body j, by (j, k); faces: cells of body k in the layer next to a face, by
-    (face, k); fallbacks: links for which a boundary uses something else, by its (name, fallback);
-    through: see wall_motion.through; part: see isolated_fluid.labelled.
+    fluid       number of fluid cells
+    bodies      number of cells of each body
+    wall_links  number of links to no-slip walls
+    gaps        fluid cells between two solids or faces
+    narrow      fluid cells in narrow channels, see narrow_channels
+    overlaps    {(j, k): cells of body j that belong to body k instead}
+    faces       {(face, k): cells of body k in the layer next to the face}
+    fallbacks   {(name of the boundary, fallback): number of links or cells}
+    through     see wall_motion.through
+    part        see isolated_fluid.labelled
     """
 
     fluid: int
@@ -42,7 +47,7 @@ class Diagnosis:
 
 
 def find(case, slab, ids: NDArray[Any], lists: Sequence[EntryList], overlaps: dict) -> Diagnosis:
-    """Diagnose a slab; ids (planes + 2, rows, nx), see solids.padded_ids, and its entry lists."""
+    """Return the diagnosis of a slab from its entry lists and ids, see solids.padded_ids."""
     solid = ids[1:-1]
     thin = min(case.domain.size) == 1
     found = Diagnosis(
@@ -68,7 +73,7 @@ def find(case, slab, ids: NDArray[Any], lists: Sequence[EntryList], overlaps: di
 
 
 def _wall_links(entries: EntryList) -> int:
-    """Links of a list to walls that drag the fluid; for boundaries that set whole cells all."""
+    """The number of links of a list to no-slip walls."""
     drags = np.array([isinstance(each, Wall) for each in entries.boundaries], bool)
     whole = entries.boundary.capabilities.whole_cell
     links = entries.blocked if whole else entries.links
@@ -76,7 +81,7 @@ def _wall_links(entries: EntryList) -> int:
 
 
 def _fallbacks(lists: Sequence[EntryList]) -> dict[tuple[str, str], int]:
-    """By name and fallback the number of links or cells for which a boundary falls back."""
+    """{(name, fallback): number of links or cells}, without zeros."""
     found: Counter[tuple[str, str]] = Counter()
     for each in lists:
         for fallback, count in each.fallbacks.items():
@@ -86,10 +91,11 @@ def _fallbacks(lists: Sequence[EntryList]) -> dict[tuple[str, str], int]:
 
 
 def _marked(lists: Sequence[EntryList]) -> dict[str, NDArray[np.int64]]:
-    """Cells at boundaries by what these do.
+    """Cells at boundaries with a property, {name: int64 (n,)}.
 
-    driven: they may drive the fluid; given: they give a velocity through a face; free: the velocity
-    through a face follows the flow.
+    driven  the boundary may drive the fluid
+    given   the boundary prescribes a velocity through a face
+    free    the flow determines the velocity through a face
     """
     conditions: dict[str, Callable[[Boundary], bool]] = {
         "driven": _drives,
@@ -113,7 +119,7 @@ def _drives(boundary: Boundary) -> bool:
 
 
 def _gaps(case, slab, ids: NDArray[Any], thin: bool) -> CellCount:
-    """Fluid cells with no fluid on either side along an axis."""
+    """Count the fluid cells without fluid on either side along an axis."""
     fluid, found = ids == 0, NO_CELLS
     for local in (-1, slab.planes):
         if slab.global_plane(local) is None:
@@ -135,7 +141,7 @@ def _gaps(case, slab, ids: NDArray[Any], thin: bool) -> CellCount:
 
 
 def _faces(case, slab, solid: NDArray[Any]) -> dict[tuple[str, int], int]:
-    """Cells of each body in the layer next to each face that is not periodic."""
+    """{(face, k): cells of body k in the layer next to the face}, for faces not periodic."""
     layers = {"x-": solid[:, :, :1], "x+": solid[:, :, -1:]}
     if case.dimensions == 3:
         layers |= {"y-": solid[:, :1], "y+": solid[:, -1:]}

@@ -1,7 +1,7 @@
-"""Findings in the geometry of the whole box, from the diagnoses of all slabs (see diagnose).
+"""Findings about the geometry of the whole box, from the diagnoses of all slabs (diagnose.py).
 
-Each function of CHECKS takes a case and the diagnoses of all slabs in order, and returns its
-findings. They are the same on any number of ranks, except those of `idle`.
+Each function of CHECKS takes a case and the diagnoses of all slabs in order, and returns a list of
+findings. Except for `idle`, the findings do not depend on the number of ranks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,12 +21,12 @@ from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
 
 Parts = Sequence[Diagnosis]
 
-# shares of the fluid cells in channels of few cells: below the first they are not reported
+# share of the fluid cells that lie in narrow channels: not reported below, serious above
 NEGLIGIBLE, MANY = 0.001, 0.1
 
 
 def refuse(case, parts: Parts) -> None:
-    """CaseError for bodies that would move over cells; parts: of all slabs, in order."""
+    """Raise CaseError for bodies whose wall velocity leads through their surface."""
     first: dict[int, str] = {}
     for part in parts:
         for number, (_, sentence) in sorted(part.through.items()):
@@ -39,7 +39,7 @@ def refuse(case, parts: Parts) -> None:
 
 
 def findings(case, parts: Parts) -> list[Finding]:
-    """The findings of all CHECKS; parts: of all slabs, in order."""
+    """Return the findings of all CHECKS; parts: the diagnoses of all slabs, in order."""
     return [found for check in CHECKS for found in check(case, parts)]
 
 
@@ -79,7 +79,7 @@ def overlaps(case, parts: Parts) -> list[Finding]:
 
 
 def bodies_at_faces(case, parts: Parts) -> list[Finding]:
-    """Bodies beside faces; serious where they cover a face through which the fluid flows."""
+    """Bodies next to faces; serious if they cover a face through which the fluid flows."""
     found: list[Finding] = []
     covered: dict[str, int] = {}
     beside: dict[int, list[str]] = {}
@@ -90,7 +90,7 @@ def bodies_at_faces(case, parts: Parts) -> list[Finding]:
         label = case.bodies[number].label
         found.append(Finding(
             NOTE, f"body.{label}",
-            f"has {', '.join(cells)}: the condition of a face holds in its fluid cells only",
+            f"has {', '.join(cells)}: the boundary of a face holds in fluid cells only",
         ))  # fmt: skip
     for index, boundary in enumerate(case.boundaries):
         for face in boundary.where if boundary.face_flow.crosses else ():
@@ -105,14 +105,14 @@ def bodies_at_faces(case, parts: Parts) -> list[Finding]:
 
 
 def face_cells(case, face: str) -> int:
-    """Stored cells in the layer next to a face."""
+    """The number of stored cells in the layer next to a face."""
     planes, rows, nx = case.shape
     layer = {"x": planes * rows, "y": planes * nx if case.dimensions == 3 else nx, "z": rows * nx}
     return layer[face[0]]
 
 
 def narrow_passages(case, parts: Parts) -> list[Finding]:
-    """Channels of few cells, with their share of the fluid, and gaps of one cell: one finding."""
+    """Narrow channels, with their share of the fluid, and gaps of one cell; one finding."""
     gaps = sum((part.gaps for part in parts), NO_CELLS)
     narrow = sum((part.narrow for part in parts), NO_CELLS)
     fluid = sum(part.fluid for part in parts)
@@ -122,8 +122,8 @@ def narrow_passages(case, parts: Parts) -> list[Finding]:
             return []
         return [Finding(
             WARNING, "gaps",
-            f"{gap}: in a gap of one cell no flow is resolved; refine the box, or move or close "
-            "what lies beside it",
+            f"{gap}: in a gap of one cell no flow is resolved; refine the box, or move the solids "
+            "or close the gap",
         )]  # fmt: skip
     unresolved = f"; {gap}, where no flow is resolved" if gaps.cells else ""
     return [Finding(
@@ -136,7 +136,7 @@ def narrow_passages(case, parts: Parts) -> list[Finding]:
 
 
 def isolated_fluid(case, parts: Parts) -> list[Finding]:
-    """Fluid that nothing drives, and fluid that an inlet fills but no outlet empties."""
+    """Isolated fluid that nothing drives, and fluid with an inlet but no outlet."""
     known = [part.part for part in parts if part.part is not None]
     if len(known) < len(parts):
         return []
@@ -161,7 +161,7 @@ def isolated_fluid(case, parts: Parts) -> list[Finding]:
 
 
 def fallbacks(case, parts: Parts) -> list[Finding]:
-    """Links for which a boundary uses something else than its name says."""
+    """Links or cells for which a boundary uses a fallback."""
     return [
         Finding(WARNING, f"'{name}' in {counted(count, 'place')}", fallback)
         for (name, fallback), count in _summed(part.fallbacks for part in parts)
@@ -172,13 +172,13 @@ CHECKS = (lost_bodies, bodies_at_faces, isolated_fluid, narrow_passages, fallbac
 
 
 def _moves_anywhere(case) -> bool:
-    """Whether forces that differ from place to place, or between fluids, move any fluid."""
+    """Whether non-uniform forces or interactions of fluids may move isolated fluid."""
     forces = [value for fluid in case.fluids if fluid.force for value in fluid.force.value]
     return case.coupling is not None or any(isinstance(value, str) for value in forces)
 
 
 def idle(fluid_cells: Sequence[int]) -> list[Finding]:
-    """Ranks without fluid; fluid_cells: of each rank."""
+    """Ranks without fluid; fluid_cells: the number of fluid cells of each rank."""
     ranks = [str(rank) for rank, count in enumerate(fluid_cells) if not count]
     if not ranks or len(ranks) == len(fluid_cells):
         return []
@@ -191,12 +191,12 @@ def idle(fluid_cells: Sequence[int]) -> list[Finding]:
 
 
 def _first(case, count: CellCount) -> str:
-    """The first cell of a count in words."""
+    """Text for the first cell of a count."""
     return "" if count.first is None else f"the first at {place(case, count.first)}"
 
 
 def place(case, cell: int) -> str:
-    """A cell of the box in words."""
+    """Text for the coordinates of a cell of the box."""
     plane, row, k = (int(n) for n in np.unravel_index(cell, case.shape))
     x = case.lattice.x(plane, row, k)
     at = (x, plane) if case.dimensions == 2 else (x, row, plane)
@@ -204,7 +204,7 @@ def place(case, cell: int) -> str:
 
 
 def _summed(counts: Iterable[Mapping[Any, int]]) -> list[tuple[Any, int]]:
-    """Items of dicts of counts, added and sorted."""
+    """The sorted items of the sum of several dicts of counts."""
     total: dict = {}
     for each in counts:
         for key, count in each.items():

@@ -1,4 +1,4 @@
-"""Cells next to the fluid that are not fluid, for fields whose neighbours are read."""
+"""Solid and outside cells next to the fluid, whose values the fields of couplings need."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WallCells:
-    """Solid cells of a slab, and cells beyond faces of the box, with fluid next to them.
+    """Solid cells of a slab, and cells beyond faces of the box, that have fluid next to them.
 
-    at: int64 (n,), their places in the field (value 0), plane after plane, those beyond the first
-    or last plane together with it; ends: where the cells of each plane end in `at`, starting with
-    0. owner: int32 (n,), the place of the owner, see links.owners. source: int64, the places of the
-    fluid cells around, weight: w_i over their sum; those of cell k from start[k] to start[k + 1],
-    in the order of directions, so that no bit depends on the partition.
+    at      int64 (n,), the indices of the cells in the field (value 0), ordered by plane; cells
+            beyond the first or last plane follow or precede it as part of the same group
+    ends    int64 (planes + 1,), the end of each plane's group in `at`; the first entry is 0
+    owner   int32 (n,), the place of the owner, see links/owners.py
+    start   int64 (n + 1,); the sources of cell k are source[start[k]:start[k + 1]]
+    source  int64, the indices of the adjacent fluid cells, in the order of directions, so that
+            results do not depend on the partition
+    weight  float64, w_i divided by the sum over the sources of the cell
     """
 
     at: Ints
@@ -32,7 +35,7 @@ class WallCells:
 
 
 def wall_cells(case, slab, geometry: Geometry, grid) -> WallCells:
-    """The wall cells of a slab, with places of a FieldGrid; all from global coordinates."""
+    """Return the wall cells of a slab, with indices of a FieldGrid."""
     finder = _Finder(case, slab, geometry, grid)
     found = [[finder.plane(local)] for local in range(slab.planes)]
     found[0].insert(0, finder.plane(-1))
@@ -50,7 +53,7 @@ Cells = tuple[Ints, Ints, Ints, Ints, Floats]  # at, owner, number of sources, s
 
 
 class _Finder:
-    """Finds the wall cells plane by plane; equal planes without bodies only once."""
+    """Finds the wall cells plane by plane; equal planes without bodies are computed once."""
 
     def __init__(self, case, slab, geometry: Geometry, grid):
         self.case, self.slab, self.geometry, self.grid = case, slab, geometry, grid
@@ -77,13 +80,13 @@ class _Finder:
         return "fluid" if self.geometry.fluid(local).all() else "mixed"
 
     def _moved(self, cells: Cells, local: int) -> Cells:
-        """With places in the field instead of places relative to the plane."""
+        """The cells with indices in the field, from indices relative to the plane."""
         at, owner, around, source, weight = cells
         shift = (local + self.grid.ghost) * self.grid.plane_stride
         return at + shift, owner, around, source + shift, weight
 
     def _fluid(self, local: int) -> NDArray[np.bool_]:
-        """Bool (rows, nx), with a frame of cells where the box ends."""
+        """Bool (rows, nx), padded with cells that are not fluid where the box ends in walls."""
         inside = np.zeros((self.rows, self.nx), bool)
         if -1 <= local <= self.planes:
             inside = self.geometry.fluid(local)
@@ -114,7 +117,7 @@ class _Finder:
         return at, self._owners(local, row, x), around, there, weights / total[entry]
 
     def _owners(self, local: int, row: Ints, x: Ints) -> Ints:
-        """Places of owners: of the faces crossed the latest in the file, else the body."""
+        """Places of owners: the crossed face that is latest in the file, otherwise the body."""
         place = np.full(row.size, self.slab.begin + local), row, x
         sides = zip(place, self.slab.shape, self.faces, strict=True)
         face = np.maximum.reduce([beyond(at, size, pair) for at, size, pair in sides])

@@ -1,8 +1,8 @@
 """Isolated fluid: connected pieces of fluid cells, found in slabs and joined for the box.
 
-Consecutive fluid cells of a row are a run. Runs of neighbouring rows and planes are connected where
-a link leads from one to the other; on lattices whose links skip a cell between two that they reach
-(D3Q13, D3Q15), also where a link leads past.
+Consecutive fluid cells of a row form a run. Runs of neighbouring rows and planes are connected if a
+link leads from one to the other. On lattices whose links reach only every second cell of a
+neighbouring row (D3Q13, D3Q15), runs also count as connected if they lie between such cells.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ Step = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of a plane: begin and end in rows of nx + 2 places, and the label of each."""
+    """The runs of a plane: begin, end and label of each; a row has nx + 2 places."""
 
     begin: Ints
     end: Ints
@@ -31,11 +31,13 @@ class Runs:
 
 @dataclass(frozen=True)
 class Part:
-    """The pieces of a slab: number of cells and first cell of each, and what it touches.
+    """The n pieces of fluid of a slab.
 
-    first, last: the runs of its outermost planes, whose pieces continue in other slabs. place:
-    cells (plane * rows + row) * nx + x of the whole box. marks: by name, whether a piece has one of
-    the marked cells; "periodic": whether it lies at a periodic face.
+    first, last  the runs of the outermost planes, whose pieces continue in other slabs
+    cells        int64 (n,), the number of cells of each piece
+    place        int64 (n,), the first cell, (plane * rows + row) * nx + x in the whole box
+    marks        {name: bool (n,)}, whether a piece contains a marked cell; "periodic": whether it
+                 lies at a periodic face
     """
 
     first: Runs
@@ -46,9 +48,10 @@ class Part:
 
 
 def labelled(case, slab, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
-    """The pieces of a slab; solid (planes, rows, nx), marked: by name, ascending cells of it.
+    """Return the pieces of a slab.
 
-    Pieces are not joined across periodic faces.
+    solid: (planes, rows, nx); marked: {name: cells of the slab, ascending}. Pieces are not joined
+    across periodic faces.
     """
     steps, nx = _steps(case.lattice), slab.shape[2]
     planes: list[Runs] = []
@@ -83,14 +86,14 @@ def labelled(case, slab, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of the whole box, see Part; independent of the partition."""
+    """The pieces of the whole box, with the fields of Part; independent of the partition."""
 
     cells: Ints
     place: Ints
     marks: dict[str, Flags]
 
     def count(self, which: Flags) -> tuple[int, CellCount]:
-        """The number of some pieces (bool for each), and their cells."""
+        """Return the number of pieces where `which` is True, and the count of their cells."""
         if not which.any():
             return 0, NO_CELLS
         cells = CellCount(int(self.cells[which].sum()), int(self.place[which].min()))
@@ -98,7 +101,7 @@ class Pieces:
 
 
 def joined(case, parts: Sequence[Part]) -> Pieces:
-    """The pieces of the box from those of all slabs, in their order."""
+    """Return the pieces of the box from the pieces of all slabs, in order."""
     steps, count = _steps(case.lattice), 0
     joins: list[Pair] = []
     before = None
@@ -118,19 +121,19 @@ def joined(case, parts: Sequence[Part]) -> Pieces:
 
 
 def isolated(pieces: Pieces) -> tuple[int, CellCount]:
-    """Pieces, except the largest, that nothing drives and that touch no periodic face."""
+    """Count the pieces that nothing drives and that touch no periodic face, except the largest."""
     driven = pieces.marks["driven"] | pieces.marks["periodic"]
     return pieces.count(~driven & (pieces.cells < pieces.cells.max(initial=0)))
 
 
 def blocked(pieces: Pieces) -> tuple[int, CellCount]:
-    """Pieces with a face at which a velocity is given, and with no face at which it is free."""
+    """Count the pieces at a face with a given velocity that reach no face with a free velocity."""
     marks = pieces.marks
     return pieces.count(marks["given"] & ~marks["free"] & ~marks["periodic"])
 
 
 def _steps(lattice) -> list[Step]:
-    """Planes, rows and at most cells from a run to later ones with which links connect it."""
+    """(planes, rows, largest |x|) of the links from a row to later rows."""
     found: dict[tuple[int, int], int] = {}
     for plane, row, x in map(lattice.offset, range(1, lattice.Q)):
         if (plane, row) > (0, 0):
@@ -139,14 +142,14 @@ def _steps(lattice) -> list[Step]:
 
 
 def _runs(fluid: Flags) -> Runs:
-    """The runs of a plane (rows, nx), with a solid place on either side of each row."""
+    """Return the runs of a plane (rows, nx); each row is padded by a solid place on both sides."""
     places = np.pad(fluid, ((0, 0), (1, 1))).reshape(-1)
     change = np.flatnonzero(places[1:] != places[:-1]) + 1
     return Runs(change[::2], change[1::2], np.arange(change.size // 2))
 
 
 def _connected(a: Runs, b: Runs, nx: int, step: Step) -> Pair:
-    """Labels of runs of `a`, and of the runs of `b` with which links connect them."""
+    """Return pairs of labels: runs of `a`, and runs of `b` to which a link leads."""
     _, row, reach = step
     shift = row * (nx + 2)
     first = np.searchsorted(b.end, a.begin + shift - reach, side="right")
@@ -158,7 +161,7 @@ def _connected(a: Runs, b: Runs, nx: int, step: Step) -> Pair:
 
 
 def _between(below: Runs, above: Runs, nx: int, steps: list[Step]) -> list[Pair]:
-    """The same for the runs of a plane and of the next one, and all links that lead there."""
+    """Return the pairs of `_connected` for two successive planes and all links between them."""
     return [_connected(below, above, nx, step) for step in steps if step[0]]
 
 
@@ -169,7 +172,7 @@ def _stacked(pairs: list[Pair]) -> Pair:
 
 
 def _components(count: int, pairs: Pair) -> Ints:
-    """For each of `count` numbers the least one of its component, by pairs of connected ones."""
+    """Return, for each of `count` numbers, the least number to which `pairs` connect it."""
     root, (a, b) = np.arange(count), pairs
     while a.size:
         low, high = np.minimum(root[a], root[b]), np.maximum(root[a], root[b])
@@ -182,17 +185,17 @@ def _components(count: int, pairs: Pair) -> Ints:
 
 
 def _places(cells: Ints, nx: int) -> Ints:
-    """Places of a plane's cells, row * nx + x, in rows of nx + 2."""
+    """Convert cells row * nx + x of a plane to places in rows of nx + 2."""
     return cells + 2 * (cells // nx) + 1
 
 
 def _flat(places: Ints, nx: int) -> Ints:
-    """The inverse."""
+    """Convert places in rows of nx + 2 to cells row * nx + x."""
     return places - 2 * (places // (nx + 2)) - 1
 
 
 def _at_periodic(case, slab, runs: Runs, plane: int) -> Flags:
-    """Which runs of a plane touch a periodic face."""
+    """Bool array: whether each run of a plane touches a periodic face."""
     (planes, rows, nx), closed = slab.shape, case.domain.periodic
     row, x = np.divmod(runs.begin, nx + 2)
     found = np.full(row.size, closed[-1] and plane in (0, planes - 1))

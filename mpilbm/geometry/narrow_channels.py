@@ -1,8 +1,8 @@
-"""Fluid cells in channels 1 to 3 cells wide between solids, counted in slabs.
+"""Counts the fluid cells of a slab in channels 1 to 3 cells wide between solids.
 
-A cell lies in a channel of w cells if, along one axis, there are w consecutive fluid cells between
-two solid cells or walls. Planes of other slabs are computed where needed, so the count does not
-depend on the partition. Lattices without nodes at all places (D3Q13) are left out.
+A cell lies in a channel of w cells if, along one axis, it is one of w consecutive fluid cells
+between two solid cells or walls. Planes of other slabs are computed if needed, so the count does
+not depend on the partition. Staggered lattices (D3Q13) are not examined.
 """
 
 from functools import reduce
@@ -39,7 +39,7 @@ def count(case, slab, ids: NDArray[Any]) -> CellCount:
 
 
 def _walls(case) -> tuple[list[Padding], tuple[bool, bool]]:
-    """How to pad rows and x, and whether each side of the slowest axis is a wall."""
+    """Return the padding along rows and x, and whether each end of the slowest axis is a wall."""
     faces = {f for b in case.boundaries if isinstance(b, Wall) for f in b.where}
     sides = {axis: (f"{axis}-" in faces, f"{axis}+" in faces) for axis in "xyz"}
     periodic = dict(zip("xyz", case.domain.periodic, strict=False))
@@ -50,14 +50,14 @@ def _walls(case) -> tuple[list[Padding], tuple[bool, bool]]:
 
 
 def _solid(slab, fluid: FluidPlane, local: int, lower: bool, upper: bool) -> Plane:
-    """Bool (rows, nx): the solid cells of a local plane; beyond a face whether it is a wall."""
+    """Bool (rows, nx): the solid cells of a local plane; beyond a face, True for walls."""
     if slab.global_plane(local) is None:
         return np.full(slab.shape[1:], lower if local < 0 else upper)
     return ~fluid(local)
 
 
 def _narrow(window: list[Plane], walls: list[Padding], dimensions: int) -> Plane:
-    """Bool (rows, nx) of the plane in the middle of 2 WIDEST + 1 planes of solid cells."""
+    """Bool (rows, nx): cells in narrow channels of the middle one of 2 WIDEST + 1 planes."""
     solid = window[WIDEST]
     found = _between({step: window[WIDEST + step] for step in STEPS})
     for axis, wall in zip((0, 1)[3 - dimensions :], walls, strict=True):
@@ -74,9 +74,9 @@ def _narrow(window: list[Plane], walls: list[Padding], dimensions: int) -> Plane
 
 
 def _between(shifted: dict[int, Plane]) -> Plane:
-    """Where solid cells are on both sides at most WIDEST cells apart.
+    """Bool array: cells with solid cells on both sides and at most WIDEST cells between these.
 
-    shifted: for each step along the axis the solid cells, shifted by it.
+    shifted: {step: solid cells, shifted by the step along the axis}.
     """
     below, above = (_within(shifted, sign) for sign in (-1, 1))
     pairs = zip(below, reversed(above), strict=True)  # steps a and WIDEST + 1 - a
@@ -85,7 +85,7 @@ def _between(shifted: dict[int, Plane]) -> Plane:
 
 
 def _within(shifted: dict[int, Plane], sign: int) -> list[Plane]:
-    """Where there is a solid cell within 1, 2, … WIDEST steps."""
+    """Bool arrays: cells with a solid cell within 1, 2, … WIDEST steps in one direction."""
     found = [shifted[sign]]
     for k in range(2, WIDEST + 1):
         found.append(found[-1] | shifted[sign * k])

@@ -1,4 +1,4 @@
-"""Cost of each plane of a box in a step, for a partition into slabs of equal cost."""
+"""The time that each plane of a box takes in a step, for a partition into slabs of equal cost."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,26 +9,27 @@ from mpilbm.parallel.slabs import Slab, split
 
 Flags = NDArray[np.bool_]
 
-# Bytes of traffic that take as long as one link of a list: with populations, and with moments,
-# where the cell is computed a second time. From four H200 with equal slabs, two of a rock of
-# porosity 0.3, two of 0.9, float32, 2026-11-22: the step minus that of as many cells without links,
-# ab 130, moments 200.
+# Bytes of memory traffic that take as long as one link of a boundary list, for layouts of
+# populations, and for `moments`, which computes cells at boundaries a second time. Measured on four
+# H200 with equal slabs, two of a rock of porosity 0.3 and two of 0.9, float32, 2026-11-22: the time
+# of a step minus that of the same number of cells without links; ab 130, moments 200.
 LINK_BYTES, MOMENTS_LINK_BYTES = 130, 200
 PLANES = 16  # evaluated together
 
 
 def slabs(case, ranks: int, costs: NDArray[np.int64] | None = None) -> tuple[Slab, ...]:
-    """One slab for each rank, of equal cost; of equal size if costs is None."""
+    """Return one slab per rank, of equal cost; of equal size if `costs` is None."""
     periodic = case.domain.periodic[-1]
     return split(case.shape, ranks, periodic, costs, planes_needed(case))
 
 
 def plane_costs(case, begin: int, end: int) -> NDArray[np.int64] | None:
-    """Bytes, int64 (end - begin,), as a measure of each plane's time; None if all are equal.
+    """Return the cost of each plane from begin to end - 1 in bytes, int64 (end - begin,).
 
-    That is the traffic of its cells (only fluid cells, if the layout stores no others) and of its
-    listed links to bodies. Faces of the box do not count: they are equal on all planes except the
-    first and last. Computed from global coordinates, so any rank can compute any part.
+    The cost is the memory traffic of the cells (of the fluid cells, if the layout stores only
+    these) and of the listed links to bodies. Links to faces of the box do not count, because they
+    are equal on all planes except the first and last. None if all planes have equal costs. Any rank
+    can compute any part, because all data follow from global coordinates.
     """
     if not case.bodies:
         return None
@@ -42,13 +43,13 @@ def plane_costs(case, begin: int, end: int) -> NDArray[np.int64] | None:
         ids = padded_ids(case, part)
         cells = np.count_nonzero(ids[1:-1] == 0, axis=(1, 2)) if layout.listed else rows * nx
         links = _links(case.lattice, ids == 0, in_list[ids])
-        # one byte per cell for kernels that also read solid cells: a plane without fluid has a cost
+        # one byte per cell for kernels that also read solid cells, so no plane has zero cost
         costs[first - begin : last - begin] = cells * cell + links * link + rows * nx
     return costs
 
 
 def _cell_bytes(case) -> int:
-    """Bytes that the update of a cell moves: its values and, with tables of neighbours, 4 each."""
+    """Bytes that the update of a cell moves: stored values, and 4 per entry of neighbour tables."""
     layout, lattice = case.layout, case.lattice
     size = np.dtype(case.precision.storage).itemsize
     places = {place for p in range(layout.parities) for place in layout.reads(lattice, p)}
@@ -59,15 +60,16 @@ def _cell_bytes(case) -> int:
 
 
 def _in_list(case) -> Flags:
-    """Bool (bodies + 1,) by id of a cell: whether a link to it is listed; others need no list."""
+    """Bool (bodies + 1,): whether links to a cell with this id belong to a boundary list."""
     grid = case.layout.grid(case.lattice, 1, *case.shape[1:])
     return np.array([False, *(not (grid.turned and b.boundary.reflects) for b in case.bodies)])
 
 
 def _links(lattice, fluid: Flags, listed: Flags) -> NDArray[np.int64]:
-    """Links from fluid to listed cells of each plane, of (planes + 2, rows, nx) cells.
+    """Return the number of links from fluid to listed cells for each plane, int64 (planes,).
 
-    An estimate: rows count as periodic and not staggered.
+    fluid, listed: bool (planes + 2, rows, nx). An estimate: rows and x wrap around, and the shift
+    of staggered rows is neglected.
     """
     found = np.zeros(len(fluid) - 2, np.int64)
     if not listed.any():

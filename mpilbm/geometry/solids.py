@@ -1,4 +1,4 @@
-"""Which cells are solid, from shapes and masks of the bodies; later bodies replace earlier ones."""
+"""Computes the solid cells from shapes and masks of bodies; later bodies replace earlier ones."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -10,16 +10,17 @@ from mpilbm.case.masks import load_mask
 from mpilbm.geometry.shapes import Shape
 from mpilbm.parallel.slabs import Slab
 
-Piece = tuple[tuple[slice, ...], NDArray[np.bool_]]  # of some planes: where, and solid cells
+Piece = tuple[tuple[slice, ...], NDArray[np.bool_]]  # part of an array, and its solid cells
 
-POINTS = 2**20  # cell centres that a shape evaluates at a time
+POINTS = 2**20  # number of cell centres for which a shape is evaluated at a time
 
 
 def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
-    """Ids (planes + 2, rows, nx) of the slab and its two neighbour planes.
+    """Return the ids of the cells of a slab and its two neighbour planes, (planes + 2, rows, nx).
 
-    0 for fluid and beyond faces, k + 1 for body k. overlaps: cells that body j loses to body k are
-    added to it, by (j, k). Raises CaseError for invalid masks.
+    The id is 0 for fluid and beyond faces, and k + 1 for body k. overlaps: a dict to which the
+    number of cells of body j that belong to body k instead is added, {(j, k): cells}. Raises
+    CaseError for invalid masks.
     """
     dtype = np.uint8 if len(case.bodies) < 255 else np.uint16
     ids = np.zeros((slab.planes + 2, *slab.shape[1:]), dtype)
@@ -32,7 +33,7 @@ def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
 
 
 def fluid_plane(case, slab: Slab, local: int) -> NDArray[np.bool_]:
-    """Where a local plane of the slab, or beyond it, is fluid: bool (rows, nx).
+    """Bool (rows, nx): whether the cells of a local plane, in or beyond the slab, are fluid.
 
     False beyond faces of the box.
     """
@@ -45,9 +46,9 @@ def fluid_plane(case, slab: Slab, local: int) -> NDArray[np.bool_]:
 
 
 def fluid_planes(case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], NDArray[np.bool_]]:
-    """The function that returns where a local plane of the slab, or beyond it, is fluid.
+    """Return a function of the local plane with the result of `fluid_plane`.
 
-    ids: see `padded_ids`; planes further out are computed on demand.
+    ids: see `padded_ids`; only planes outside `ids` are computed.
     """
 
     def plane(local: int) -> NDArray[np.bool_]:
@@ -58,11 +59,12 @@ def fluid_planes(case, slab: Slab, ids: NDArray[Any]) -> Callable[[int], NDArray
 
 
 def surroundings(case, slab: Slab, fluid_cells: NDArray[np.int64]) -> dict[str, Any]:
-    """Data on the planes next to a slab that are needed to number the fluid cells.
+    """Return data on the planes next to a slab, which the numbering of the fluid cells needs.
 
-    around: int64 (ghost + 1 + planes + ghost + 1,), the fluid cells of each plane and of those on
-    either side, 0 beyond a face; beside: bool (rows, nx) for each ghost plane below the slab and
-    above it, where it is fluid; wraps: whether rows, and x, are periodic.
+    around  int64 (ghost + 1 + planes + ghost + 1,), the number of fluid cells of each plane of the
+            slab, of the ghost planes and of one more plane on each side; 0 beyond a face
+    beside  bool (rows, nx) for each ghost plane below and above the slab, whether cells are fluid
+    wraps   whether rows are periodic, and whether x is
     """
     periodic, beyond = case.domain.periodic, case.ghost + 1
     places = (*range(-beyond, 0), *range(slab.planes, slab.planes + beyond))
@@ -75,7 +77,7 @@ def surroundings(case, slab: Slab, fluid_cells: NDArray[np.int64]) -> dict[str, 
 
 
 def neighbour_flags(case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
-    """Flags of Geometry from the ids (planes + 2, rows, nx) of a slab and its neighbour planes."""
+    """Return Geometry.flags from the ids of a slab, see `padded_ids`."""
     fluid, lattice = ids == 0, case.lattice
     for local in (-1, slab.planes):
         if slab.global_plane(local) is None:
@@ -101,7 +103,7 @@ def neighbours(
         found = _moved(found, drow, 0, periodic[1])
     if dx:
         moved = _moved(found, dx, 1, periodic[0])
-        if case.lattice.staggered:  # in every other row it has the same number as the cell
+        if case.lattice.staggered:  # in every second row the neighbour has the index of the cell
             odd = (plane + np.arange(len(found))[:, None]) % 2
             moved = np.where(odd == (dx < 0), found, moved)
         found = moved
@@ -109,7 +111,7 @@ def neighbours(
 
 
 def _moved(fluid: NDArray[np.bool_], step: int, axis: int, periodic: bool) -> NDArray[np.bool_]:
-    """The values one step along an axis; no fluid beyond faces."""
+    """The values one step along an axis; False beyond faces that are not periodic."""
     moved = np.roll(fluid, -step, axis)
     if not periodic:
         np.moveaxis(moved, axis, 0)[-1 if step > 0 else 0] = False
@@ -133,7 +135,7 @@ def _paint(case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None 
 
 
 def _pieces(shape: Shape, case, begin: int, end: int) -> Iterator[Piece]:
-    """Yield (slices into planes begin..end, bool array there) that cover a shape's bounds."""
+    """Yield (slices, bool array of solid cells) of planes begin..end, covering a shape's bounds."""
     (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()
     axes = {2: (1, None, 0), 3: (2, 1, 0)}[case.dimensions]  # plane, row, x -> coordinate

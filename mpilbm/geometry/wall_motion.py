@@ -1,4 +1,4 @@
-"""Detects bodies whose wall velocity leads through their own surface."""
+"""Detects bodies whose wall velocity has a component normal to their surface."""
 
 from collections.abc import Sequence
 
@@ -15,18 +15,18 @@ from mpilbm.physics.lattices import AXES
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-ASIDE = 1e-4  # distance in cells to the points on either side that give the slope of the surface
-ALONG = 1e-2  # the surface is searched so many cells before and behind these points
-STRAIGHT = 1e-3  # at an edge the slopes on both sides differ by more: there is no normal
-ALLOWED = 0.01  # share of the speed through the surface, for rounded numbers in formulas
+ASIDE = 1e-4  # step in cells of the finite differences that give the slope of the surface
+ALONG = 1e-2  # distance in cells, before and behind these points, in which the surface is searched
+STRAIGHT = 1e-3  # a larger difference of the slopes on both sides is an edge without a normal
+ALLOWED = 0.01  # largest normal velocity, relative to the speed (formulas have rounded numbers)
 TIMES = 16  # number of times in the run at which formulas of t are checked
 
 
 def through(case, slab, lists: Sequence[EntryList]) -> dict[int, tuple[int, str]]:
-    """By body the first cell next to a place where its wall moves through its surface.
+    """Return {number of the body: (cell, sentence)} for bodies that move through their surface.
 
-    With a sentence on it. The velocity is evaluated at the surface of the shape, at one link of
-    each cell. Masks have no smooth surface; they are not checked.
+    The cell is the first one next to such a point. The velocity is evaluated at the surface of the
+    shape, at one link of each cell. Masks have no smooth surface and are not checked.
     """
     found = {}
     for each in lists:
@@ -44,7 +44,7 @@ def through(case, slab, lists: Sequence[EntryList]) -> dict[int, tuple[int, str]
 
 
 def _first_wrong(case, slab, body, cells: Ints, links: LinkSet) -> tuple[int, str] | None:
-    """The first cell where the wall leads through the surface, and a sentence on it.
+    """Return the first cell where the wall moves through the surface, and a sentence; or None.
 
     links: one link of each cell.
     """
@@ -67,7 +67,7 @@ def _first_wrong(case, slab, body, cells: Ints, links: LinkSet) -> tuple[int, st
 
 
 def links_out(case, slab, cells: Ints, links: LinkSet) -> tuple[Floats, Floats]:
-    """The centres of cells, and the vectors -c_i from there along their links, (D, n) each."""
+    """Return the centres of cells and the vectors -c_i along their links, (D, n) each."""
     lattice, (cell, i) = case.lattice, links.unpack()
     plane, row, k = np.unravel_index(cells[cell], (slab.planes, *slab.shape[1:]))
     at = slab.begin + plane
@@ -77,11 +77,12 @@ def links_out(case, slab, cells: Ints, links: LinkSet) -> tuple[Floats, Floats]:
 
 
 def surface(case, shape, start: Floats, step: Floats) -> tuple[Floats, Floats]:
-    """Where links start + q step meet a shape, (D, n), and its outward unit normals there.
+    """Return the points where links start + q step meet a shape, and the outward unit normals.
 
-    nan at edges, and for links across a periodic face, where a shape ends without a surface. From
-    the heights s of the surface along lines beside the link, e being its direction and t a unit
-    vector across it, n = -(e - sum_t ds/dt t) / |…|, by differences.
+    Both have the shape (D, n). Normals are nan at edges and for links across a periodic face, where
+    a shape ends without a surface. n = -(e - sum_t ds/dt t) / |e - sum_t ds/dt t|, where e is the
+    direction of the link, t are the unit vectors perpendicular to e, and s is the height of the
+    surface along lines parallel to the link; ds/dt is computed by finite differences.
     """
     size = np.reshape(case.domain.size, (-1, 1))
     point = start + shape.distance(start, step, case.domain.size) * step
@@ -117,7 +118,7 @@ def _across(e: Floats) -> list[Floats]:
 
 
 def _velocity(case, boundary: Boundary, points: Floats, t: float) -> Floats:
-    """The velocity of a wall at points (D, n)."""
+    """Return the velocity of a wall at points (D, n) and time t."""
     found = np.zeros_like(points)
     for k, (name, value) in enumerate(boundary.values().items()):
         cell_value = CellValue(name, value, case.dimensions)
@@ -127,7 +128,7 @@ def _velocity(case, boundary: Boundary, points: Floats, t: float) -> Floats:
 
 
 def _times(case, boundary: Boundary) -> list[int]:
-    """Some steps of the run if the velocity changes with time, else only the first."""
+    """At most TIMES steps of the run if the velocity changes with time, otherwise step 0."""
     values = (CellValue(n, v, case.dimensions) for n, v in boundary.values().items())
     last = case.run.steps if any(value.timed for value in values) else 0
     return np.unique(np.linspace(0, last, min(last + 1, TIMES)).astype(int)).tolist()

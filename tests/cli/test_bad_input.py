@@ -79,7 +79,7 @@ WRONG = {
     ROCK % "wrong.npy": r".*mask: 'wrong.npy' has shape \(12, 10\); allowed: \(10, 12\).*tran",
     ROCK % "odd.npy": r".*body.0.mask: 'odd.npy' contains Python objects; save it as bool or uint8",
     ROCK % "box.toml": r".*body.0.mask: 'box.toml' is not a mask; name a file.npy or",
-    FULL: r"box.toml: body: no fluid cell is left, .*; shrink a body",
+    FULL: r"box.toml: body: found no fluid cell: .*; make a body",
     "initial.rho='1/(x - 0.5)'": r"box.toml: initial.rho: inf in cell x=0, y=0 .*finite; change",
     "initial.rho='y - 5'": r"box.toml: initial.rho: -4.5 in cell x=0, y=0 .*from 1e-30 .*change",
     "initial.rho='1/(3 - 3)'": r"box.toml: initial.rho: divides by zero; change",

@@ -231,7 +231,7 @@ def test_faces_named_wrongly():
     assert str(error.value).splitlines() == [
         "a.toml: boundary.0.where: face 'y-' is periodic; remove it here or set "
         "domain.periodic.1 = false",
-        "a.toml: boundary.0.where: 'top' is no face here; allowed: x-, x+, y-, y+, z-, z+",
+        "a.toml: boundary.0.where: found 'top'; allowed faces: x-, x+, y-, y+, z-, z+",
         "a.toml: boundary.1.where: face 'x-' is named by boundary.0.where already; remove one of "
         "them",
         "a.toml: boundary.2.where: names no face; list the faces or remove the entry",
@@ -247,7 +247,7 @@ def test_faces_named_wrongly():
 
 def test_no_z_faces_in_two_dimensions():
     case = make_case(make("lattices", "D2Q9"), (5, 4), "xy", (Wall("z-"),))
-    with pytest.raises(CaseError, match=r"'z-' is no face here; allowed: x-, x\+, y-, y\+$"):
+    with pytest.raises(CaseError, match=r"found 'z-'; allowed faces: x-, x\+, y-, y\+$"):
         check(case)
 
 
@@ -270,6 +270,6 @@ def test_no_fluid_at_all():
     brick = body(Wall(), name="box", lower=[0, 0, 0], upper=[5, 4, 13])
     case = make_case(make("lattices", "D3Q19"), (5, 4, 13), "xyz", (), (brick,))
     cells = survey(case).fluid_cells.sum()
-    with pytest.raises(CaseError, match="no fluid cell is left"):
+    with pytest.raises(CaseError, match="found no fluid cell"):
         require_fluid(case, cells)
     require_fluid(case, 1)

@@ -247,7 +247,7 @@ def test_what_is_refused():
     pair, wall = two_fluids("D2Q9"), walled("D2Q9")
     bad = {"name": "shan_chen", "G": [[0, 1], [2, 0]]}
     assert "coupling.G: found [[0.0, 1.0], [2.0, 0.0]]" in refused(pair, coupling=bad)
-    assert "G_kl and G_lk differ" in refused(pair, coupling=bad)
+    assert "allowed: G_kl = G_lk" in refused(pair, coupling=bad)
     assert "allowed for 2 fluids: 2 lists of 2 numbers" in refused(
         pair, coupling={"name": "shan_chen", "G": [[1]]}
     )

@@ -1,6 +1,7 @@
-"""Solid shapes, the other way to define a [[body]] than a mask.
+"""Shapes of bodies. A [[body]] has either a shape or a mask.
 
-Imports physics and lower layers. Add a shape here: one file with a class that inherits from Shape.
+Imports physics and lower layers. To add a shape, write one file with a class derived from `Shape`
+and `@register("shapes", name)`.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 
-BISECTIONS = 52  # halvings of a step: to rounding errors
+BISECTIONS = 52  # halvings of a step, down to rounding errors
 
 Corners = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper (x, y[, z])
 
@@ -25,17 +26,18 @@ class Shape(Parameters):
     """
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
-        """Bool array: which of the points x, y, z are in the shape.
+        """Return a bool array: whether each point (x, y, z) is in the shape.
 
-        x, y, z: arrays that broadcast; z is None in 2D.
+        x, y, z: arrays that broadcast against each other; z is None in 2D.
         """
         raise NotImplementedError
 
     def distance(self, points: NDArray[Any], step: NDArray[Any], size: Any) -> NDArray[np.float64]:
-        """Distance in steps, 0 to 1, from points outside to the surface.
+        """Return q, (n,), 0 <= q <= 1, such that points + q * step lies on the surface.
 
-        points, step: (D, n); points + step are inside. Points beyond a box of `size` cells wrap
-        around. By bisection; of several surfaces between the two it finds one.
+        points, step: (D, n); `points` are outside the shape, points + step inside. Points beyond a
+        box of `size` cells wrap around. Computed by bisection, which finds one of the surfaces if
+        there are several.
         """
         size = np.reshape(size, (-1, 1))
         outside, inside = np.zeros(points.shape[1]), np.ones(points.shape[1])
@@ -47,7 +49,7 @@ class Shape(Parameters):
         return inside
 
     def bounds(self) -> Corners:
-        """Lower and upper corner (x, y[, z]) of a box that contains the shape; may be infinite."""
+        """Return the corners (x, y[, z]) of a box that contains the shape; may be infinite."""
         raise NotImplementedError
 
     def problems(self, case) -> list[str]:
@@ -67,13 +69,13 @@ class Shape(Parameters):
 
 
 def around(centre: Sequence[float], half: Sequence[float]) -> Corners:
-    """The corners of a box with a centre and half of its size along each axis."""
+    """Return the corners of a box, from its centre and half of its size along each axis."""
     lower = tuple(c - h for c, h in zip(centre, half, strict=True))
     return lower, tuple(c + h for c, h in zip(centre, half, strict=True))
 
 
 def number_of(axis: str | None) -> int:
-    """0, 1, 2 for x, y, z; ValueError for None, which `problems` refuses in 3D."""
+    """Return 0, 1, 2 for x, y, z; raise ValueError for None, which `problems` refuses in 3D."""
     if axis is None:
         raise ValueError("a shape in 3D has no axis")
     return "xyz".index(axis)

@@ -10,9 +10,9 @@ from mpilbm.registry import register
 
 @register("shapes", "box")
 class Box(Shape):
-    """Box lower <= x < upper along each axis: boxes side by side do not overlap.
+    """Box lower <= x < upper along each axis; adjacent boxes do not share cells.
 
-    It does not wrap at periodic faces.
+    The shape does not wrap at periodic faces.
     """
 
     lower: tuple[float, ...] = Field(description="lower corner", examples=[[10, 0, 0]])
@@ -31,7 +31,7 @@ class Box(Shape):
         return self.lower, self.upper
 
     def problems(self, case) -> list[str]:
-        """Wrong number of entries, corners with nothing between them."""
+        """Errors: wrong number of entries, or lower corner not below the upper corner."""
         problems = self.wrong_lengths(case, "lower", "upper")
         if not problems and any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):
             problems = [

@@ -13,8 +13,8 @@ from mpilbm.registry import register
 class Cylinder(Shape):
     """Circular cylinder along an axis, in 2D a disc. It does not wrap at periodic faces.
 
-    `length` is measured along the axis, half of it on each side of `centre`; without it the
-    cylinder extends through the whole box. In 2D there is neither axis nor length.
+    `length` is measured along the axis, with half of it on each side of `centre`; without `length`
+    the cylinder extends through the whole box. `axis` and `length` are for 3D only.
     """
 
     centre: tuple[float, ...] = Field(description="a point of the axis", examples=[[32, 32]])
@@ -40,7 +40,7 @@ class Cylinder(Shape):
         return around(self.centre, half)
 
     def problems(self, case) -> list[str]:
-        """Wrong number of entries, axis missing in 3D, axis or length given in 2D."""
+        """Errors: wrong number of entries, no axis in 3D, axis or length in 2D."""
         problems = self.wrong_lengths(case, "centre")
         if case.dimensions == 3 and self.axis is None:
             problems.append('axis is missing; give axis = "x", "y" or "z"')

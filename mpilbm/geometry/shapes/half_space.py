@@ -11,9 +11,9 @@ from mpilbm.registry import register
 
 @register("shapes", "half_space")
 class HalfSpace(Shape):
-    """All on one side of a plane through `point`: (x - point) . normal <= 0.
+    """All points on one side of a plane through `point`: (x - point) . normal <= 0.
 
-    `normal`, of any length, points to the fluid. It ends at the faces of the box.
+    `normal` points to the fluid and may have any length. The solid ends at the faces of the box.
     """
 
     point: tuple[float, ...] = Field(description="a point of the plane", examples=[[0, 10]])
@@ -28,7 +28,7 @@ class HalfSpace(Shape):
         return sum((x - p) * n for x, p, n in triples) <= 0
 
     def bounds(self) -> Corners:
-        """Everything, but for planes across an axis."""
+        """Infinite, except where the plane is perpendicular to an axis."""
         lower, upper = [-inf] * len(self.point), [inf] * len(self.point)
         across = [a for a, n in enumerate(self.normal) if n]
         if len(across) == 1:
@@ -37,8 +37,11 @@ class HalfSpace(Shape):
         return tuple(lower), tuple(upper)
 
     def problems(self, case) -> list[str]:
-        """Wrong number of entries, a normal that points nowhere."""
+        """Errors: wrong number of entries, or a normal of length zero."""
         problems = self.wrong_lengths(case, "point", "normal")
         if not any(self.normal):
-            problems.append(f"normal = {list(self.normal)} has no direction; give one to the fluid")
+            problems.append(
+                f"normal = {list(self.normal)} has the length zero; give a vector that points "
+                "from the solid to the fluid"
+            )
         return problems

@@ -26,5 +26,5 @@ class Sphere(Shape):
         return around(self.centre, [self.radius] * len(self.centre))
 
     def problems(self, case) -> list[str]:
-        """Wrong number of entries."""
+        """Errors: wrong number of entries."""
         return self.wrong_lengths(case, "centre")

@@ -10,7 +10,7 @@ from mpilbm.registry import register
 
 @register("shapes", "torus")
 class Torus(Shape):
-    """Tube of radius `tube` around a circle of `radius` about an axis; in 2D a ring, no axis."""
+    """Tube of radius `tube` around a circle of `radius` about `axis`; in 2D a ring without axis."""
 
     centre: tuple[float, ...] = Field(description="centre", examples=[[32, 32, 32]])
     radius: float = Field(gt=0, description="radius of the circle", examples=[12])
@@ -33,7 +33,7 @@ class Torus(Shape):
         return around(self.centre, half)
 
     def problems(self, case) -> list[str]:
-        """Wrong number of entries, axis missing in 3D, given in 2D."""
+        """Errors: wrong number of entries, no axis in 3D, an axis in 2D."""
         problems = self.wrong_lengths(case, "centre")
         if case.dimensions == 3 and self.axis is None:
             problems.append('axis is missing; give axis = "x", "y" or "z"')

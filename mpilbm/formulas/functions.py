@@ -1,4 +1,4 @@
-"""Functions for equations: the value for numbers, an expression for symbols."""
+"""Functions for equations; they return a number for numbers and an expression for symbols."""
 
 import math
 from fractions import Fraction
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def unnamed(name: str, expression: Any) -> Any:
-    """The expression itself; in place of a kernel's `let`, which gives an expression a name."""
+    """Return the expression; the `let` to use if no kernel text is generated."""
     return expression
 
 
@@ -21,23 +21,24 @@ def sqrt(x: Any) -> Any:
 
 
 def power(base: Any, exponent: int) -> Any:
-    """A power of an expression whose base is not expanded.
+    """Return a power of an expression; the base is not expanded.
 
     SymPy converts (a/b)**18 to a**18 / b**18, also in the branches of a Piecewise, and 384**18 is
-    infinite in float32. A power of a power becomes one power, since a base is printed repeatedly.
+    infinite in float32. A power of a power becomes one power, because the base of a power is
+    printed several times.
     """
     whole = base.is_Atom or base.is_Add or (base.is_Pow and base.exp.is_Integer)
     return (base if whole else _held()(base)) ** exponent
 
 
 def quotient(a: Any, b: Any) -> Any:
-    """a / b for positive b, with an error of a few units in the last place; no branch on GPUs."""
+    """Return a / b for positive b, accurate to a few units in the last place, without a branch."""
     symbols = getattr(b, "free_symbols", ())
     return _sympy().Function("quotient", real=True)(a, b) if symbols else a / b
 
 
 def log2(x: Any) -> Any:
-    """The binary logarithm; kernels compute that of 1 + x without losing digits of a small x."""
+    """Return the binary logarithm; kernels compute log2(1 + x) accurately for small x."""
     if isinstance(x, float):
         return math.log2(x) if x > 0 else math.nan
     from sympy.codegen.cfunctions import log2
@@ -68,7 +69,7 @@ def _numbers(*values: Any) -> bool:
 
 @cache
 def _held() -> Any:
-    """The function f(x) = x, inside of which SymPy does not simplify."""
+    """The function f(x) = x, whose argument SymPy does not combine with other terms."""
     function: Any = _sympy().Function
 
     class held(function):  # noqa: N801

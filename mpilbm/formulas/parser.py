@@ -45,9 +45,9 @@ _ARGUMENTS = {  # function -> (fewest, most, in words); others take one
 class Formula:
     """A formula of the given names and pi with `+ - * / **`, comparisons and FUNCTIONS.
 
-    Raises FormulaError for anything else, for a text longer than LENGTH or nested deeper than
-    DEPTH, for exponents that are not integers within ±EXPONENT, and for a part without names that
-    is infinite or not a number.
+    Raises FormulaError for any other syntax, for a text longer than LENGTH characters or nested
+    deeper than DEPTH levels, for exponents that are not integers from -EXPONENT to EXPONENT, and
+    for a part without names whose value is infinite or not a number.
     """
 
     def __init__(self, text: str, names: tuple[str, ...] = NAMES):
@@ -59,14 +59,14 @@ class Formula:
         return f"Formula({self.text!r})"
 
     def evaluate(self, **values: Any) -> np.ndarray:
-        """The formula as float64, in the shape to which the values (arrays, numbers) broadcast.
+        """Return the value, float64, in the shape to which `values` (arrays, numbers) broadcast.
 
         A division by zero gives inf or nan, without a warning.
         """
         return numeric(self.tree, values)
 
     def symbolic(self) -> Any:
-        """The formula as a SymPy expression of real symbols; decimal numbers are exact."""
+        """Return the formula as a SymPy expression of real symbols; decimal numbers are exact."""
         import sympy
 
         return symbolic(self.tree, {name: sympy.Symbol(name, real=True) for name in self.names})
@@ -74,7 +74,7 @@ class Formula:
 
 @lru_cache(maxsize=256)
 def _checked(text: str, names: tuple[str, ...]) -> Tree:
-    """The tree of a text; kept, because it is needed for each block of planes and each step."""
+    """Return the tree of a text; cached, because it is used for each block of planes and step."""
     tree = _read(text, names)
     if is_comparison(tree):
         raise FormulaError(f"'{text}' is a comparison; write where({text}, a, b)")
@@ -85,7 +85,7 @@ def _checked(text: str, names: tuple[str, ...]) -> Tree:
 def _read(text: str, names: tuple[str, ...]) -> Tree:
     if len(text) > LENGTH:
         raise FormulaError(f"has {len(text)} characters; allowed: at most {LENGTH}")
-    if "\0" in text:  # its message differs between versions of Python
+    if "\0" in text:  # the message of ast.parse differs between versions of Python
         raise FormulaError(f"{_short(text)} is not a formula: it has a null character")
     try:
         with warnings.catch_warnings():
@@ -98,11 +98,13 @@ def _read(text: str, names: tuple[str, ...]) -> Tree:
         wrong = f"{_short(text)} is not a formula: {error.msg}{_place(text, error)}"
         raise FormulaError(f"{wrong}; allowed: {_allowed(names)}") from None
     except (ValueError, RecursionError, MemoryError):
-        raise FormulaError(f"{_short(text)}: odd characters, or nested too deep") from None
+        raise FormulaError(
+            f"{_short(text)} is not a formula: invalid characters, or nested too deep"
+        ) from None
 
 
 class _Parser:
-    """Converts nodes of Python's syntax tree; refuses all that have no method here."""
+    """Converts nodes of Python's syntax tree; refuses node types without a method in this class."""
 
     def __init__(self, names: tuple[str, ...]):
         self.names, self.depth = names, 0
@@ -188,7 +190,7 @@ class _Parser:
 
 
 def _exponent(node: ast.expr) -> int:
-    """An integer constant within ±EXPONENT, so that no power takes long."""
+    """Return an integer constant from -EXPONENT to EXPONENT; larger powers would take long."""
     sign = 1
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         sign, node = -sign, node.operand
@@ -213,7 +215,7 @@ def _short(text: str) -> str:
 
 
 def _place(text: str, error: SyntaxError) -> str:
-    """The place of a syntax error and the text there; Python gives 0 for the end of the text."""
+    """Text for the position of a syntax error; Python reports the end of the text as 0."""
     line = "".join(text.splitlines()[(error.lineno or 1) - 1 :][:1])
     at = f" of line {error.lineno}" if "\n" in text else ""
     if not error.offset or error.offset > len(line):
@@ -222,7 +224,7 @@ def _place(text: str, error: SyntaxError) -> str:
 
 
 def _allowed(names: Sequence[str]) -> str:
-    """What a formula may consist of."""
+    """Text that lists the allowed elements of a formula."""
     return f"numbers, {', '.join(names)}, + - * / **, comparisons and {', '.join(FUNCTIONS)}"
 
 

@@ -1,7 +1,7 @@
 """Trees of formulas, and their values as NumPy arrays or SymPy expressions.
 
-A tree is a number, a name, or (operation, branch, …). One walk over the tree, with a table of
-functions, gives either kind of value.
+A tree is a number, a name, or (operation, branch, …). The same recursive function evaluates it
+with a table of NumPy functions or with a table of SymPy functions.
 """
 
 import operator
@@ -46,14 +46,14 @@ _COMPARISONS = {"<", "<=", ">", ">=", "==", "!=", "and"}
 
 
 class FormulaError(ValueError):
-    """A formula is invalid; the message says what is allowed."""
+    """Raised for an invalid formula; the message lists what is allowed."""
 
 
 def numeric(tree: Tree, values: Mapping[str, Any], kind: type = np.float64) -> np.ndarray:
-    """The value of a tree for values of its names, float64; computed in numbers of type `kind`.
+    """Return the value of a tree for given values of its names, float64, computed in type `kind`.
 
-    The shape is that to which the values (arrays, numbers) broadcast. A division by zero gives inf
-    or nan, without a warning.
+    The result has the shape to which the values (arrays, numbers) broadcast. A division by zero
+    gives inf or nan, without a warning.
     """
     with np.errstate(all="ignore"):
         known: dict[str, np.ndarray] = {
@@ -64,7 +64,7 @@ def numeric(tree: Tree, values: Mapping[str, Any], kind: type = np.float64) -> n
 
 
 def symbolic(tree: Tree, symbols: Mapping[str, Any]) -> Any:
-    """A tree as a SymPy expression of these symbols; decimal numbers are exact."""
+    """Return a tree as a SymPy expression of these symbols; decimal numbers are exact."""
     import sympy
 
     names = {**symbols, "pi": sympy.pi}
@@ -72,7 +72,11 @@ def symbolic(tree: Tree, symbols: Mapping[str, Any]) -> Any:
 
 
 def _walk(tree: Tree, table: Mapping[str, Callable], names: Mapping, number: Callable) -> Any:
-    """The value of a tree: `number` converts its numbers, `names` and `table` give the rest."""
+    """Return the value of a tree.
+
+    `table` holds the functions of operations, `names` the values of names; `number` converts
+    numbers.
+    """
     if isinstance(tree, str):
         return names[tree]
     if not isinstance(tree, tuple):
@@ -84,7 +88,7 @@ def _walk(tree: Tree, table: Mapping[str, Callable], names: Mapping, number: Cal
 
 @cache
 def _sympy_table() -> dict[str, Callable]:
-    """The operations of _NUMPY for SymPy, imported here because cached kernels need no SymPy."""
+    """The operations for SymPy; imported on demand, because cached kernels need no SymPy."""
     import sympy
 
     same = ("+", "-", "*", "/", "neg", "<", "<=", ">", ">=")
@@ -114,7 +118,7 @@ def names_of(tree: Tree) -> Iterator[str]:
 
 
 def constant(tree: Tree) -> float | None:
-    """The value of a tree without names other than pi; None if it has other names.
+    """Return the value of a tree without names other than pi; None if it has other names.
 
     Raises FormulaError if a part without names divides by zero or is not finite.
     """

@@ -1,9 +1,10 @@
 """Numbers and formulas of x, y, z and t in a case, divided into parts for host and kernel.
 
-Parts of a formula that are equal in all cells are numbers. The host evaluates them in float64, in
-every step if they depend on t. The kernel evaluates the rest, in the coordinates of the cell and in
-its own precision: 0.1*sin(2*pi*x/nx - 0.01*t) becomes n_0*sin(n_1*x/n_2 - n_3). The text of a
-kernel therefore has the structure of the formula only; a formula without x, y, z is one number.
+The host evaluates the parts of a formula that are equal in all cells, in float64 and, if they
+depend on t, in every step. They are numbers for the kernel, which evaluates the rest of the formula
+at the coordinates of the cell in the precision of the kernel: 0.1*sin(2*pi*x/nx - 0.01*t) becomes
+n_0*sin(n_1*x/n_2 - n_3). The kernel text therefore depends on the form of the formula only. A
+formula without x, y and z is one number.
 """
 
 from dataclasses import dataclass
@@ -39,19 +40,23 @@ Vector = Annotated[
 
 
 def is_file(text: str) -> bool:
-    """Whether a text is the name of a file; no formula has such a form."""
+    """Whether a text is the name of a file; no formula has this form."""
     return text.endswith((".csv", ".npy")) or ".h5:" in text
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A number that changes with time, from a file: linear between rows, constant beyond them."""
+    """A number that changes with time, from a file.
+
+    It is interpolated linearly between the times `t` and constant before the first and after the
+    last of them.
+    """
 
     t: np.ndarray
     values: np.ndarray
 
     def at(self, t: float | np.ndarray) -> np.ndarray:
-        """The number at time t."""
+        """Return the number at time t."""
         return np.interp(t, self.t, self.values)
 
 
@@ -63,7 +68,10 @@ class Plane:
 
 
 def of_cells(plane: Plane, face: str, case, slab, cells: np.ndarray) -> np.ndarray:
-    """The numbers of cells of a slab next to a face; cells are (plane * rows + row) * nx + x."""
+    """Return the values of a Plane for cells next to a face.
+
+    cells: (plane * rows + row) * nx + x, with planes of the slab.
+    """
     at = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
     at = (at[0] + slab.begin, at[1], case.lattice.x(at[0] + slab.begin, *at[1:]))
     axes = {2: "y x", 3: "zyx"}[case.dimensions]
@@ -72,16 +80,18 @@ def of_cells(plane: Plane, face: str, case, slab, cells: np.ndarray) -> np.ndarr
 
 
 def names_in(dimensions: int) -> tuple[str, ...]:
-    """The names that a formula may use; in two dimensions not z and nz."""
+    """The names that a formula may use; z and nz are for three dimensions only."""
     return NAMES if dimensions == 3 else tuple(name for name in NAMES if name not in ("z", "nz"))
 
 
 class CellValue:
     """A number or formula with the name `name`, divided into parts for kernel and host.
 
-    `tree`: the formula in x, y, z and the names of numbers. `numbers`: for each of these names a
-    tree in nx, ny, nz and t, or a Series or Plane. `coordinates`: the axes in `tree`. Raises
-    FormulaError.
+    tree         the formula for the kernel, of x, y, z and the names of numbers
+    numbers      {name: tree of nx, ny, nz and t, or a Series or Plane}
+    coordinates  the axes that occur in `tree`
+
+    Raises FormulaError for invalid formulas.
     """
 
     def __init__(self, name: str, value: float | str | Series | Plane, dimensions: int):
@@ -101,7 +111,7 @@ class CellValue:
             self.numbers[name] = tree
 
     def _divided(self, tree: Tree) -> Tree:
-        """The tree with names in place of its parts that are equal in all cells."""
+        """Return the tree with its parts that are equal in all cells replaced by names."""
         if not set(names_of(tree)) & set(AXES):
             if is_comparison(tree):
                 return ">", self._number(("where", tree, 1, 0)), 0
@@ -113,7 +123,7 @@ class CellValue:
         return tree[0], *(self._divided(branch) for branch in tree[1:])
 
     def _number(self, tree: Tree) -> str:
-        """The name of a number, equal ones share a name."""
+        """Add a number and return its name; equal numbers share a name."""
         found = [name for name, known in self.numbers.items() if known == tree]
         name = found[0] if found else f"{self.name}_{len(self.numbers)}"
         self.numbers[name] = tree
@@ -130,19 +140,19 @@ class CellValue:
         )
 
     def structure(self) -> str:
-        """What the kernel text depends on; empty for a number."""
+        """The form of the formula, which determines the kernel text; empty for a number."""
         return repr(self.tree) if self.coordinates else ""
 
     def evaluate(self, size: tuple[int, ...], t: float) -> dict[str, float]:
-        """The numbers by name, in a box of `size` cells at time t; 0 for a Plane."""
+        """Return {name: number} in a box of `size` cells at time t; 0 for a Plane."""
         box = {**dict(zip(("nx", "ny", "nz"), size, strict=False)), "t": t}
         return {name: _value(number, box) for name, number in self.numbers.items()}
 
     def overflows(self, size: tuple[int, ...], places: dict, compute: str) -> str:
-        """The problem if kernels compute a value that is not finite at some places; else "".
+        """Return a message if the value is not finite in the precision of the kernel; else "".
 
-        The value in float64 must be finite there. `places`: coordinates by axis, arrays that
-        broadcast.
+        `places`: coordinates by axis, arrays that broadcast; the value in float64 must be finite
+        there. `compute`: "float32" or "float64".
         """
         known = self.evaluate(size, 0) | places
         if compute != "float32" or np.isfinite(numeric(self.tree, known, np.float32)).all():
@@ -154,10 +164,7 @@ class CellValue:
         )
 
     def problem(self, size: tuple[int, ...], compute: str, begin: int, end: int) -> str:
-        """The problem if a value in planes begin … end - 1 is not finite at t = 0; else "".
-
-        A value without coordinates is the same in all cells.
-        """
+        """Return a message if a value in planes begin … end - 1 is not finite at t = 0; else ""."""
         numbers, last = self.evaluate(size, 0), AXES[len(size) - 1]
         cells = {axis: (0, n) for axis, n in zip(AXES, size, strict=False)} | {last: (begin, end)}
         sides = [np.arange(*cells[a]) if a in self.coordinates else np.zeros(1) for a in cells]
@@ -172,7 +179,7 @@ class CellValue:
         return self.overflows(size, places, compute)
 
     def expression(self, symbols: dict) -> Any:
-        """The SymPy expression, from symbols of the coordinates and numbers."""
+        """Return `tree` as a SymPy expression; symbols: {coordinate or number: symbol}."""
         return symbolic(self.tree, symbols)
 
 

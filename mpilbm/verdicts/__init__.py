@@ -2,5 +2,5 @@
 
 Contains the stability map (`stability.json`, measured by tools/stability_map) and the limits of
 Mach number and relaxation time. Imports only lower layers. Add a limit here when a measurement
-shows where a model fails.
+shows the conditions under which a model fails.
 """

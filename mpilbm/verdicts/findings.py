@@ -8,10 +8,12 @@ SERIOUS, WARNING, NOTE = SEVERITIES = ("serious", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """One of SEVERITIES, the key of the case that it concerns, and a sentence.
+    """A finding about a case.
 
-    serious: the result is wrong or missing. warning: it may be inaccurate, or the run unstable.
-    note: how the program treats such input.
+    severity  "serious": the result is wrong or missing; "warning": the result may be inaccurate or
+              the run unstable; "note": the way in which the program treats the input
+    where     the key of the case that the finding concerns
+    message   a sentence
     """
 
     severity: str
@@ -28,5 +30,5 @@ class Finding:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings without duplicates, the most serious first, otherwise in the given order."""
+    """Return the findings without duplicates, most serious first, otherwise in the given order."""
     return sorted(dict.fromkeys(findings), key=lambda found: SEVERITIES.index(found.severity))

@@ -6,7 +6,10 @@ from mpilbm.verdicts.stability import stability
 
 
 def of_fluid(case, fluid, speed: float) -> list[tuple[str, str, str, str]]:
-    """(name, value, verdict, level) of tau and, if `speed` is not 0, Mach and Reynolds number."""
+    """Return (name, value, verdict, level) of tau, Mach number and grid Reynolds number.
+
+    If `speed` is 0, of tau only. `speed` is the largest speed in lattice units.
+    """
     cs2, nu = float(case.lattice.cs2), fluid.viscosity
     tau = tau_from_viscosity(nu, cs2)
     found = [("tau", f"{tau:.6g}", *judge_tau(tau))]

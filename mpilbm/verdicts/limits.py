@@ -1,15 +1,15 @@
 """Verdicts on the relaxation time, the Mach number and the stability of a flow.
 
-Each function returns a sentence and a level: good, fair or poor. Stability is that of measured
-flows, in `stability.json` in this folder, which is written by
+Each `judge_` function returns a sentence and a level: good, fair or poor. The verdicts on stability
+use measurements of flows, in `stability.json` in this folder, which is written by
 
     tools/stability_map --known tools/measured/h200_stability_2026-11-22.json \\
         --table mpilbm/verdicts/stability.json
 
-Its entries [lattice][collision][flow] have, for each Mach number, the largest stable grid Reynolds
-number u/nu and the smallest at which the flow failed (null: it never failed). `vortex` is a
-periodic box, `cavity` a box under a sliding lid, `body` a sphere or cylinder between an inlet and
-an outlet.
+Its entries [lattice][collision][flow] contain, for each Mach number, the largest stable grid
+Reynolds number u/nu and the smallest one at which the flow failed (null: it did not fail). `vortex`
+is a periodic box, `cavity` a box with a moving lid, `body` a sphere or cylinder between an inlet
+and an outlet.
 """
 
 import json
@@ -25,18 +25,18 @@ FLOWS = {
     "cavity": "in a lid-driven cavity",
     "body": "in the flow past a body between an inlet and an outlet",
 }
-MARGIN = 0.75  # of the largest stable value, above which a flow is near the limit
-UNMEASURED = 8  # grid Reynolds number up to which an unmeasured collision is taken as stable
-SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # of the finding for a level; good: none
-FAST = 0.3  # Mach number
-# A density is near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. In this range the
-# inverse and the products of densities are finite in float32.
+MARGIN = 0.75  # a flow is near the limit above this fraction of the largest stable value
+UNMEASURED = 8  # grid Reynolds number up to which unmeasured collisions are considered stable
+SEVERITY = {"poor": SERIOUS, "fair": NOTE}  # severity of the finding for a level; good: no finding
+FAST = 0.3  # Mach number above which a flow is too fast
+# Densities are near 1 in lattice units, and 1000 if kg/m^3 are entered by mistake. In this range
+# the inverse and the products of densities are finite in float32.
 LEAST_DENSITY, LARGEST_DENSITY = 1e-30, 1e6
 DENSITIES = f"from {LEAST_DENSITY:g} to {LARGEST_DENSITY:g}"
 
 
 def judge_tau(tau: float) -> tuple[str, str]:
-    """Verdict and level of a relaxation time."""
+    """Return verdict and level for a relaxation time."""
     if tau < 0.501:
         return "very near 1/2: stable only for very slow flows; refine the box", "poor"
     if tau < 0.51:
@@ -47,7 +47,7 @@ def judge_tau(tau: float) -> tuple[str, str]:
 
 
 def judge_mach(number: float) -> tuple[str, str]:
-    """Verdict and level of a Mach number; the compressibility error is of the order Ma^2."""
+    """Return verdict and level for a Mach number; the compressibility error is of order Ma^2."""
     error = f"compressibility error about Ma^2 = {number**2:.1%}"
     if number > FAST:
         return f"too fast: {error}; lower the velocity, and the viscosity with it", "poor"
@@ -62,12 +62,16 @@ def judge_stability(
     flows: tuple[str, ...] = ("vortex",),
     end: tuple[str, float] | None = None,
 ) -> tuple[str, str]:
-    """Verdict and level of a grid Reynolds number u / nu.
+    """Return verdict and level for a grid Reynolds number u/nu.
 
-    `collision` is the registered name, with a closure such as "trt+smagorinsky". `flows` are the
-    measured flows that are similar to this one; the least stable of them counts. "walls" (walls at
-    rest, no inlet) is milder than `cavity`: instability in the cavity alone is fair, not poor.
-    `end`: the name of an inlet or outlet, and the number above which measured flows failed with it.
+    number     the grid Reynolds number
+    mach       the Mach number
+    collision  the registered name; with a closure, such as "trt+smagorinsky"
+    flows      the similar measured flows; the least stable one counts. "walls" (walls at rest, no
+               inlet) uses the limits of `cavity`, but if only these are exceeded, the level is
+               fair, not poor
+    end        the name of an inlet or outlet, and the grid Reynolds number from which measured
+               flows failed with it
     """
     verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows)
     if end is not None and number > MARGIN * end[1]:
@@ -81,7 +85,7 @@ def judge_stability(
 def _judge_measured(
     number: float, mach: float, lattice: str, collision: str, flows: tuple[str, ...]
 ) -> tuple[str, str, str]:
-    """Verdict in a word or two, what was measured, and level, from the table of limits."""
+    """Return a short verdict, the measured limits as a sentence, and the level."""
     walls = "walls" in flows
     similar = [flow for flow in FLOWS if flow in flows or (walls and flow == "cavity")]
     limits = [(limit(lattice, collision, flow, mach), flow) for flow in similar]
@@ -109,9 +113,10 @@ def _judge_measured(
 def limit(
     lattice: str, collision: str, flow: str, mach: float
 ) -> tuple[float, float | None] | None:
-    """The largest stable grid Reynolds number, and the smallest at which the flow failed (or None).
+    """Return the largest stable grid Reynolds number and the smallest failed one (or None).
 
-    At the nearest measured Mach number. None if this collision and flow were not measured.
+    They belong to the nearest measured Mach number. None if the collision was not measured in this
+    flow.
     """
     place = measured().get(lattice, {"mach": [], "collisions": {}})
     limits = place["collisions"].get(collision, {}).get(flow)
@@ -122,16 +127,16 @@ def limit(
 
 
 def _nearest(lattice: str, mach: float) -> float:
-    """The nearest Mach number that was measured on a lattice."""
+    """Return the measured Mach number of a lattice that is nearest to `mach`."""
     return min(measured()[lattice]["mach"], key=lambda one: abs(log(one / mach)))
 
 
 def stable_collisions(
     number: float, mach: float, lattice: str, flows: Sequence[str], closed: bool = False
 ) -> list[str]:
-    """Collisions on a lattice that are stable in all these flows at a grid Reynolds number.
+    """Return the collisions on a lattice that are stable in all `flows` at a grid Reynolds number.
 
-    Those without a closure, or with `closed` those with one.
+    With `closed` these are collisions with a closure, otherwise collisions without one.
     """
     names = measured().get(lattice, {}).get("collisions", {})
     known = {n: [limit(lattice, n, flow, mach) for flow in flows] for n in names}
@@ -140,9 +145,9 @@ def stable_collisions(
 
 
 def _fix(number: float, mach: float, lattice: str, flows: Sequence[str]) -> str:
-    """Names stable collisions on this lattice, then on others with the same dimensions.
+    """Return advice: stable collisions on this lattice, then on others of the same dimension.
 
-    At Mach numbers far above the measured ones, the velocity is too large.
+    At Mach numbers far above the measured ones, the advice is to lower the velocity.
     """
     if mach > 1.5 * (largest := max(measured()[lattice]["mach"])):
         return f"lower the velocity, nothing was measured above Mach {largest:.2g}"
@@ -163,5 +168,5 @@ def _fix(number: float, mach: float, lattice: str, flows: Sequence[str]) -> str:
 
 @cache
 def measured() -> dict:
-    """The table of limits, stability.json."""
+    """Return the table of limits, stability.json."""
     return json.loads(Path(__file__).with_name("stability.json").read_text())

@@ -5,7 +5,7 @@ from mpilbm.verdicts.limits import judge_stability, measured
 
 
 def stability(case, fluid, speed: float) -> tuple[str, str]:
-    """Verdict and level of the stability of a fluid at its largest speed; see judge_stability."""
+    """Return verdict and level for the stability of a fluid at the speed; see judge_stability."""
     collision = fluid.collision
     closure = f"+{collision.closure.name}" if collision.closure else ""
     name = f"{collision.name}{closure}{' of coupled fluids' if case.coupling else ''}"
@@ -20,7 +20,7 @@ def stability(case, fluid, speed: float) -> tuple[str, str]:
 
 
 def _least_stable_end(case) -> tuple[str, float] | None:
-    """The name of the least stable inlet or outlet, and the number above which flows failed."""
+    """The least stable inlet or outlet, and the grid Reynolds number from which flows failed."""
     ends = [
         (face.capabilities.fails_from, face.name)
         for face in case.boundaries
@@ -33,7 +33,7 @@ def _least_stable_end(case) -> tuple[str, float] | None:
 
 
 def _is_changed(collision) -> bool:
-    """Whether a parameter other than the closure differs from its default."""
+    """Whether a parameter of the collision, except the closure, differs from its default."""
     fields = type(collision).model_fields.items()
     required = {key: getattr(collision, key) for key, field in fields if field.is_required()}
     usual = type(collision)(**required)
@@ -41,7 +41,7 @@ def _is_changed(collision) -> bool:
 
 
 def flows(case) -> tuple[str, ...]:
-    """The flows of judge_stability that are similar to that of a case, by its boundaries."""
+    """Return the flows of judge_stability that are similar to the case, from its boundaries."""
     faces = case.boundaries
     through = [face for face in faces if face.face_flow.crosses]
     walls = [face for face in faces if face not in through]

@@ -1,7 +1,7 @@
-"""Couplings that are unwise for the densities given: each is told, with numbers and a mend."""
+"""Warnings of couplings unsuitable for the given densities, with numbers and a fix."""
 
 import pytest
-from support.coupled import box_of, two
+from support.coupled import box_of, two_fluids
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
@@ -11,7 +11,7 @@ from mpilbm.case.case_findings import warnings_of
     ("G", "rho", "warned"),
     [(-3.9, 0.69, False), (-4.1, 0.69, True), (-4.1, 0.1, False), (-4.1, "0.69", False)],
 )
-def test_a_uniform_fluid_that_falls_apart_is_told(G, rho, warned):
+def test_a_uniform_fluid_that_separates_is_reported(G, rho, warned):
     """The critical point of psi = 1 - exp(-rho): G = -4 at rho = ln 2."""
     coupling = {"name": "shan_chen", "G": G}
     case = parse_case(box_of("D2Q9", [4, 4], coupling=coupling, initial={"rho": rho}), "a.toml")
@@ -26,14 +26,14 @@ def interface(G, low, high, tau=1.0):
     return " ".join(warnings_of(case))
 
 
-def test_two_phases_that_mix_are_told():
+def test_two_phases_that_mix_are_reported():
     """Above the critical G = -4."""
     assert "coupling.G: found -3.9; phases with the densities 0.2 and 1.5 mix" in interface(
         -3.9, 0.2, 1.5
     )
     assert not interface(-4.5, 0.2, 1.5)
     assert not interface(-3.9, 0.6, 0.8)
-    pair = two("D2Q9")
+    pair = two_fluids("D2Q9")
     for fluid, sign in zip(pair["fluid"], "+-", strict=True):
         fluid["initial"] = {"rho": f"0.5 {sign} 0.45*tanh(y - ny/2)"}
     pair["coupling"]["G"] = 0.9  # they part where G^2 rho_1 rho_2 > 1, here at most 0.45^2
@@ -49,8 +49,8 @@ def test_two_phases_that_mix_are_told():
     [(-5.0, 0.119, 1.888, 0.51, True), (-5.0, 0.119, 1.888, 0.6, False),
      (-6.0, 0.021, 3.1, 0.8, True), (-6.0, 0.021, 3.1, 1.0, False)],
 )  # fmt: skip
-def test_tau_near_its_limit_is_told(G, low, high, tau, warned):
-    """Those warned of ended in NaN, the others stayed: drops of R = 10, 4000 steps, bgk."""
+def test_tau_near_its_limit_is_reported(G, low, high, tau, warned):
+    """Drops of R = 10, 4000 steps, bgk: those with a warning ended in NaN, the others did not."""
     found = interface(G, low, high, tau)
     assert ("coupling: tau = " in found and "too near 1/2" in found) == warned
 
@@ -70,8 +70,8 @@ def test_tau_near_its_limit_is_told(G, low, high, tau, warned):
         ("1-exp(-rho)", 5.0, 0.05, 1.5, (0.6, 0.6), False),
     ],
 )
-def test_tau_near_its_limit_is_told_of_any_psi_and_of_two_fluids(psi, G, low, high, taus, warned):
-    """As above: those warned of ended in NaN, the others stayed."""
+def test_tau_near_its_limit_is_reported_for_any_psi_and_two_fluids(psi, G, low, high, taus, warned):
+    """As above: those with a warning ended in NaN, the others did not."""
     fluids = [
         {"label": f"fluid{k}", "viscosity": (tau - 0.5) / 3,
          "initial": {"rho": f"{(low + high) / 2} {sign} {(high - low) / 2}*tanh(x - nx/2)"}}
@@ -90,23 +90,23 @@ def test_tau_near_its_limit_is_told_of_any_psi_and_of_two_fluids(psi, G, low, hi
 
 
 @pytest.mark.parametrize(
-    ("psi", "G", "rho", "told"),
+    ("psi", "G", "rho", "warned"),
     [("rho", -1.0, "1 + 0.2*sin(2*pi*x/nx)", True), ("rho", -1.0, 1.2, True),
      ("rho", -1.0, 0.8, False), ("1-exp(-rho)", -5.0, 0.7, False),
      ("rho*exp(-rho)", -10.0, "0.3 + 0.1*sin(2*pi*x/nx)", False)],
 )  # fmt: skip
-def test_a_fluid_without_a_liquid_is_told(psi, G, rho, told):
-    """Rho = 0.8 to 1.2 of the first ended in NaN before step 500."""
+def test_a_fluid_without_a_liquid_is_reported(psi, G, rho, warned):
+    """The first, with rho = 0.8 to 1.2, ended in NaN before step 500."""
     coupling = {"name": "shan_chen", "G": G, "psi": psi}
     tables = box_of("D2Q9", [8, 4], coupling=coupling, initial={"rho": rho})
     found = " ".join(warnings_of(parse_case(tables, "a.toml")))
-    assert ("coupling.psi: found 'rho', with which 'fluid' has no stable liquid" in found) == told
+    assert ("coupling.psi: found 'rho', with which 'fluid' has no stable liquid" in found) == warned
 
 
-@pytest.mark.parametrize(("name", "tau", "told"), [("trt", 0.54, False), ("trt", 0.53, True),
+@pytest.mark.parametrize(("name", "tau", "warned"), [("trt", 0.54, False), ("trt", 0.53, True),
                                                    ("bgk", 0.54, True)])  # fmt: skip
-def test_two_fluids_of_trt_may_be_thinner(name, tau, told):
-    """Drops of trt stayed at 0.54, those of bgk ended in NaN; R = 10, 4000 steps."""
+def test_two_fluids_with_trt_allow_a_smaller_tau(name, tau, warned):
+    """Drops at tau = 0.54 stayed stable with trt and ended in NaN with bgk; R = 10, 4000 steps."""
     fluids = [
         {"label": f"fluid{k}", "viscosity": (tau - 0.5) / 3, "collision": {"name": name},
          "initial": {"rho": f"0.5502 {sign} 0.5258*tanh(x - nx/2)"}}

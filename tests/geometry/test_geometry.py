@@ -262,7 +262,9 @@ def test_body_outside_the_box(x):
 def test_body_with_faces():
     ball = body(Wall("x-"), name="sphere", centre=[2, 2, 6], radius=1.5)
     case = make_case(make("lattices", "D3Q19"), (5, 4, 13), "xyz", (), (ball,))
-    with pytest.raises(CaseError, match=r"body.0.boundary.where: body 'ball' .* remove 'where'"):
+    with pytest.raises(
+        CaseError, match=r"body.0.boundary.where: the boundary of body 'ball' .* remove 'where'"
+    ):
         check(case)
 
 

@@ -20,12 +20,13 @@ class Characteristic(FromInside):
         dv/dt     = -(L - K) / (2 rho cs)
         du_t/dt   = -v du_t/ds
 
-    K is the amplitude of the incoming sound wave. With a given `rho`,
-    K = relaxation cs2 (rho_face - rho), so the density of the face relaxes towards `rho` at the
-    rate relaxation / 2: a disturbance, such as that of an inlet at its start, decays in about 2 / relaxation steps. A
-    usual value of `relaxation` is 0.6 cs / length of the box; a larger value reflects more sound.
-    Without `rho`, K = 0 and the mass is not fixed. All populations of the cell become
-    feq_i(rho, u) + (f_i - feq_i)(x + n), where n is the inward normal. All lattices.
+    K is the amplitude of the incoming sound wave. With a given `rho` = rho_0,
+    K = relaxation cs2 (rho - rho_0), so the density of the face relaxes towards rho_0 at the rate
+    relaxation / 2: a disturbance, such as that of an inlet at its start, decays in about
+    2 / relaxation steps. A usual value of `relaxation` is 0.6 cs / length of the box; a larger
+    value reflects more sound. Without `rho`, K = 0 and the mass is not fixed. All populations of
+    the cell become feq_i(rho, u) + (f_i - feq_i)(x + n), where n is the inward normal. All
+    lattices.
     [Izquierdo & Fueyo 2008, Phys. Rev. E 78, 046707; K: Poinsot & Lele 1992, J. Comput. Phys. 101,
     104]
     """

@@ -161,7 +161,7 @@ def test_overlaps_name_both_their_cells_and_who_wins():
     for ranks in (1, 2, 3):
         at_face, shared = (text for text in found_in(case, ranks) if text.startswith("body.b"))
         assert shared.startswith("body.b: shares 6 cells with body 'a': they belong to 'b', which")
-        assert at_face.startswith("body.b: has 4 cells next to the face y-: the condition")
+        assert at_face.startswith("body.b: has 4 cells next to the face y-: the boundary")
 
 
 # ------------------------------------------------------------------------------- moving bodies

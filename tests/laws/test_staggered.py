@@ -218,7 +218,7 @@ def test_rows_that_do_not_close_are_refused(lattice, size, periodic, axes):
     for axis, line in zip(axes, error.value.problems, strict=True):
         n = size["xyz".index(axis)]
         assert f"has {n} along {axis}; allowed: even numbers" in line
-        assert f"take {n - 1} or {n + 1}" in line
+        assert f"use {n - 1} or {n + 1}" in line
 
 
 @over_lattices

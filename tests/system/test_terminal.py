@@ -134,7 +134,7 @@ def test_other_verbs_end_quietly_when_their_reader_does(folder, verb):
     code, output, errors = shell(command, VERBS)
     assert code == wanted
     assert output.count("\n") == (0 if wanted else 1)
-    assert ("mpilbm: error: list 'x' is none" in errors) if wanted else errors == ""
+    assert ("mpilbm: error: list: unknown kind 'x'" in errors) if wanted else errors == ""
 
 
 def test_other_verbs_report_output_that_was_lost(folder):

@@ -18,5 +18,5 @@ def test_all_ranks_find_the_same_figures():
     assert (row["size"], row["ranks"]) == ([16, 12 * comm.size], comm.size)
     assert row["cells"] == 16 * 12 * comm.size > row["fluid_cells"]
     assert "problem" not in row
-    assert "not defined" in refused["problem"]
+    assert "has 3 dimensions" in refused["problem"]
     assert row["achieved"] == pytest.approx(row["glups"] * 1e9 * 72)

@@ -6,7 +6,6 @@ here: a module with a Halo, an Exchange and, where it needs one, an Exchanger.
 
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from mpilbm.backends import Device
@@ -92,12 +91,7 @@ class Exchanger:
     def __enter__(self) -> "Exchanger":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.close()
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -154,12 +153,7 @@ class IpcExchanger(Exchanger):
         self.peers = Peers(slab, comm, device, windows)
         super().__init__(partial(kind, self.peers))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         peers = self.peers
         if kind is None:  # memory is freed after all ranks have stopped writing and closed it
             peers.device.synchronize()

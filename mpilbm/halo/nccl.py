@@ -4,7 +4,6 @@ import atexit
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, zip_longest
-from types import TracebackType
 from typing import Any, NoReturn
 
 from mpilbm import backends
@@ -128,12 +127,7 @@ class NcclExchanger(Exchanger):
         self._comm, self._device, self._network = comm, device, network
         device.watch(network.check)  # a stream that waits for a rank that has ended never ends
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         super().__exit__(kind, error, trace)
         if kind is None:  # a neighbour may still receive from this rank's memory
             self._device.synchronize()

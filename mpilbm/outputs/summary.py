@@ -2,7 +2,6 @@
 
 import json
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 
 from mpilbm import __version__
@@ -46,12 +45,7 @@ class Summary:
         on_root(self.comm, self._write, RUNNING, None)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.done = error is None
         if error is None:
             on_root(self.comm, self._write, DONE, 0)

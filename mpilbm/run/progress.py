@@ -2,7 +2,6 @@
 
 import sys
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mpilbm.parallel.communicator import Communicator
@@ -44,12 +43,7 @@ class Progress:
         if self.prints and time.monotonic() - self.shown >= pause:
             self._show()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self.prints:
             self._show()
         if self.live:

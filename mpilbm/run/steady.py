@@ -1,6 +1,5 @@
 """Checks of the flow during a run: finite, slower than sound, and steady or not."""
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -43,12 +42,7 @@ class Watch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, NonFiniteError):  # raised on all ranks alike
             found = self.last_good.explain(error)
             if found is not error:

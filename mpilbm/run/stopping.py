@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NamedTuple, Self
 
 from mpilbm.errors import Terminated
@@ -38,12 +38,7 @@ class Signals:
             self._handlers = {number: signal.signal(number, self._catch) for number in used}
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 

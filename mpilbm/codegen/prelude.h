@@ -32,8 +32,8 @@ typedef unsigned short uint16;
 #define AFTER(i, n) ((i) + 1 < (n) ? (i) + 1 : 0)
 #define NEIGHBOURS(i, n) BEFORE(i, n), AFTER(i, n)
 
-/* Cells next to x, as numbers in their rows; STEPS does not wrap around. Where rows are staggered
-   they depend on the row's parity (see layouts/grid.py), which all cells of a row share. */
+/* The neighbours of cell x in its row; STEPS does not wrap around. In staggered rows they depend on
+   the parity of the row (see layouts/grid.py), which is the same for all cells of a row. */
 #ifdef STAGGERED
 #define ODD ((int)((plane + row + odd) & 1))
 #define X_BEFORE(x) (ODD ? (x) : BEFORE(x, nx))

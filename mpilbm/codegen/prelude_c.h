@@ -1,7 +1,7 @@
-/* What a C compiler makes of the kernels' words. */
+/* The macros of the kernel text for C compilers. */
 #include <tgmath.h>
 #include <string.h>
-/* The functions of all cells have the same parameters, whichever of them they need. */
+/* All cell functions have the same parameters; a function may leave some unused. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define RESTRICT restrict
 #define MAYBE_UNUSED __attribute__((unused))

@@ -1,4 +1,4 @@
-/* What a CUDA compiler makes of the kernels' words. */
+/* The macros of the kernel text for CUDA compilers. */
 #define RESTRICT __restrict__
 #define MAYBE_UNUSED [[maybe_unused]]
 #define INLINE static __device__ __forceinline__
@@ -13,7 +13,7 @@
 #define LARGER(a, b) fmax(a, b)
 #define SMALLER(a, b) fmin(a, b)
 
-/* All inline PTX; without a GPU tests/emulation/cuda_emulation.h has it in C++. */
+/* All inline PTX; tests/emulation/cuda_emulation.h replaces it by C++ where there is no GPU. */
 #ifndef EMULATED
 #ifdef STORE_HALF
 INLINE float half_to_float(store bits)

@@ -1,5 +1,5 @@
-/* What the moment sweep has in PTX: copies behind its back, barriers that wait for them, 1 / x.
-   Without a GPU tests/emulation/cuda_emulation.h has it in C++. */
+/* The PTX of the moment sweep: asynchronous copies, barriers that wait for them, and 1 / x.
+   tests/emulation/cuda_emulation.h replaces it by C++ where there is no GPU. */
 #ifndef EMULATED
 INLINE float reciprocal(float value)
 {
@@ -35,7 +35,7 @@ INLINE void copy_box(store* to, const void* map, unsigned long long* barrier, in
                ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(row), "r"(slot)
                : "memory");
 }
-/* 16 bytes; those of a commit are there after a wait that leaves `later` commits under way. */
+/* Copies 16 bytes. A wait returns when all but the last `later` commits have arrived. */
 INLINE void copy_async16(store* to, const store* from)
 {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");

@@ -57,9 +57,13 @@ class PluginError(MpilbmError):
 
 
 class NonFiniteError(MpilbmError):
-    """The flow became infinite, not a number, or faster than sound."""
+    """The flow became infinite, not a number, or faster than sound, found at `step`."""
 
     exit_code = 3
+
+    def __init__(self, problem: str | list[str], step: int):
+        super().__init__(problem)
+        self.step = step
 
 
 class StoppedEarly(MpilbmError):

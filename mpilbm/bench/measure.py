@@ -156,7 +156,9 @@ def require_finite(solver: "Solver") -> None:
     """NonFiniteError unless the velocities of the slab's first plane are numbers."""
     u = solver.fields(("u",), 0, 1)["u"][~solver.solid(0, 1)]
     if not np.isfinite(u).all():
-        raise NonFiniteError(f"the flow is not finite after {solver.steps} steps; lower its speed")
+        raise NonFiniteError(
+            f"the flow is not finite after {solver.steps} steps; lower its speed", solver.steps
+        )
 
 
 def sent(solver: "Solver", comm: Communicator) -> dict[str, Any]:

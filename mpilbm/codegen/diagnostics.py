@@ -4,7 +4,7 @@ from math import prod
 
 from sympy import Piecewise, Rational
 
-from mpilbm.codegen.kernel_text import RowSums
+from mpilbm.codegen.kernel_text import KernelText, RowSums
 from mpilbm.codegen.kernels import FluidKernels, flags_type
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import velocity_grid
@@ -26,8 +26,16 @@ class Diagnostics:
     def all(self) -> list:
         """All kernels of this class."""
         parities = range(self.fluid.layout.parities)
-        by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
-        return [*by_parity, self.vorticity(), self.q_criterion(), self.enstrophy()]
+        by_parity = [
+            make(parity)
+            for parity in parities
+            for make in (self.fields, self.velocity, self.change)
+        ]
+        return [*by_parity, *self.once()]
+
+    def once(self) -> list:
+        """The kernels that are the same in all steps."""
+        return [self.vorticity(), self.q_criterion(), self.enstrophy(), plane_sums()]
 
     def macroscopic(self, kernel, parity: int):
         """density, rho, u and momentum of the outgoing populations of the previous step."""
@@ -67,6 +75,20 @@ class Diagnostics:
         kernel.add(dot(momentum, u) / 2, fluid)
         kernel.maximum(dot(u, u), fluid)
         kernel.count("!isfinite((double)({0}))", density + sum(u), fluid)
+        return kernel
+
+    def change(self, parity: int):
+        """Sums over the fluid cells of each row of (u - u')^2 and u^2; u' becomes u."""
+        kernel = self._sums("change", "(u - u').(u - u'), u.u; u' = u", self.fluid.grid, parity)
+        fluid = "1" if self.fluid.grid.over == "nodes" else FLUID
+        _, _, u, _ = self.macroscopic(kernel, parity)
+        changes = []
+        for a, value in enumerate(u):
+            before = kernel.read(f"before_{a}", "u_before", "real", self.grid, a, HERE)
+            changes.append(kernel.let(f"change_{a}", value - before))
+            kernel.write("u_before", "real", self.grid, a, HERE, value)
+        kernel.add(dot(changes, changes), fluid)
+        kernel.add(dot(u, u), fluid)
         return kernel
 
     def vorticity(self):
@@ -163,3 +185,24 @@ class Diagnostics:
         above = Piecewise((value(1) - value(0), high > 0), (0, True))
         half = Piecewise((Rational(1, 2), low * high > 0), (1, True))
         return half * (below + above), low + high
+
+
+def plane_sums() -> KernelText:
+    """Sums over the rows of each plane, in their order, or maxima in some columns.
+
+    entry = plane * columns + column; bit k of `maxima`: column k is a maximum.
+    """
+    kernel = KernelText("plane_sums", "entries", "sum[plane, k] = sum over rows of row_sums")
+    for name in ("rows", "columns", "maxima"):
+        kernel.argument(name, "int")
+    kernel.argument("row_sums", "double*")
+    kernel.argument("sum", "double*")
+    kernel.do("const int column = (int)(entry % columns), larger = maxima >> column & 1;")
+    kernel.do("const double* part = row_sums + entry / columns * rows * columns + column;")
+    kernel.do("double total = 0;")
+    kernel.do("for (int row = 0; row < rows; row++) {{")
+    kernel.do("  const double of_row = part[(int64)row * columns];")
+    kernel.do("  total = !larger ? total + of_row : of_row > total ? of_row : total;")
+    kernel.do("}}")
+    kernel.do("sum[entry] = total;", writes="sum")
+    return kernel

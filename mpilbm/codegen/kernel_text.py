@@ -298,10 +298,17 @@ def centre(index: str) -> str:
 
 
 class RowSums(KernelText):
-    """A kernel over rows that computes sums (or maxima) of values of the cells of a row."""
+    """A kernel over rows that computes sums (or maxima) of values of the cells of a row.
 
-    def __init__(self, role: str, equations: str, over: str = "rows", *, parity: int | None = None):
+    They are stored in `sums`, or with `adds` added to it.
+    """
+
+    def __init__(
+        self, role: str, equations: str, over: str = "rows", *,
+        parity: int | None = None, adds: bool = False,
+    ):  # fmt: skip
         super().__init__(role, over, equations, parity=parity)
+        self.assign = "+=" if adds else "="
         self.columns = 0
         self.maxima = 0
         self.argument("sums", "double*")
@@ -330,7 +337,8 @@ class RowSums(KernelText):
 
     def driver(self, names):
         """The loop over rows, with the number of columns and a bit mask of the maxima."""
-        return f"FOR_{self.over.upper()}({self.name}_at, {self.columns}, {self.maxima}, {names})"
+        how = f"{self.columns}, {self.maxima}, {self.assign}"
+        return f"FOR_{self.over.upper()}({self.name}_at, {how}, {names})"
 
 
 def entry_place(over: str, cell: CellNames, packed: str) -> str:

@@ -167,12 +167,12 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
   for (int64 entry = begin; entry < end; entry += stride) function(entry, __VA_ARGS__);       \
   RESTORE_DENORMALS
 
-#define SUM_ROWS(count, maxima, from, to, call)                                               \
+#define SUM_ROWS(count, maxima, assign, from, to, call)                                       \
   FLUSH_DENORMALS                                                                             \
   for (int64 plane = begin; plane < end; plane += stride)                                     \
     for (int row = 0; row < rows; row++) {                                                    \
       double total[count] = {0};                                                              \
       for (int x = (from); x < (to); x++) call;                                               \
-      for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] += total[k]; \
+      for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] assign total[k]; \
     }                                                                                         \
   RESTORE_DENORMALS

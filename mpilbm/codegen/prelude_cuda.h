@@ -92,7 +92,7 @@ INLINE float quick_log2(float x)
 
 /* One block of ROW_THREADS threads a row; its partial sums are added in a fixed tree. */
 #define ROW_THREADS 128
-#define SUM_ROWS(count, maxima, from, to, call)                                               \
+#define SUM_ROWS(count, maxima, assign, from, to, call)                                       \
   __shared__ double partial[ROW_THREADS][count];                                              \
   const int row = (int)blockIdx.x, thread = (int)threadIdx.x;                                 \
   const int64 plane = begin + stride * (int64)blockIdx.y;                                     \
@@ -109,4 +109,4 @@ INLINE float quick_log2(float x)
                                  : partial[thread][k] + partial[thread + half][k];            \
   }                                                                                           \
   if (thread == 0)                                                                            \
-    for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] += partial[0][k];
+    for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] assign partial[0][k];

@@ -45,12 +45,12 @@ INLINE real reciprocal_of(real b)
   return found;
 }
 
-#define FOR_ROWS(function, count, maxima, ...) \
-  SUM_ROWS(count, maxima, 0, nx, \
+#define FOR_ROWS(function, count, maxima, assign, ...) \
+  SUM_ROWS(count, maxima, assign, 0, nx, \
            function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__))
 #define ROW_START(plane, row) node_row[(plane) * (rows + 1) + (row)]
-#define FOR_NODE_ROWS(function, count, maxima, ...) \
-  SUM_ROWS(count, maxima, ROW_START(plane, row), ROW_START(plane, row + 1), \
+#define FOR_NODE_ROWS(function, count, maxima, assign, ...) \
+  SUM_ROWS(count, maxima, assign, ROW_START(plane, row), ROW_START(plane, row + 1), \
            function(plane, x, total, __VA_ARGS__))
 
 /* What is stored: the value itself in another format or, in 16 bits, SCALE times the value: populations

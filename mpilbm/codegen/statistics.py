@@ -22,7 +22,7 @@ class ColumnSums(KernelText):
 
 def sample_rows(lattice: Lattice) -> KernelText:
     """sums[plane, row, k] += contributions of the fluid cells of the row."""
-    kernel = RowSums("sample_rows", EQUATIONS)
+    kernel = RowSums("sample_rows", EQUATIONS, adds=True)
     kernel.columns = _add(kernel, lattice, "(plane - origin) * rows + row", "total[{}]")
     return kernel
 

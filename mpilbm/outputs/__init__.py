@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from pydantic import Field
 
+from mpilbm.outputs.samples import Samples
 from mpilbm.outputs.totals import Totals
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
@@ -32,7 +33,11 @@ class Writer(Protocol):
     """An open output; called on all ranks at the same steps."""
 
     def write(self, step: int) -> None:
-        """Write the output of this step."""
+        """Write the output of this step.
+
+        The device may still compute this step. A small row should not wait for it: enqueue the
+        work, and give `Context.samples` a function that completes the row.
+        """
 
     def close(self) -> None:
         """Close its files."""
@@ -71,6 +76,7 @@ class Context:
     rows          the open CSV files of this rank; a checkpoint syncs them to the disk
     files         creates HDF5 files made of planes
     background    writes files while the time steps continue
+    samples       rows whose numbers the device computes behind the steps
     totals        sums over the box
     """
 
@@ -86,6 +92,7 @@ class Context:
     last_step: int | None = None
     kept: list[Kept] = field(default_factory=list)
     rows: list[Rows] = field(default_factory=list)
+    samples: Samples = field(default_factory=Samples)
 
     @cached_property
     def files(self) -> PlaneFiles:

@@ -78,7 +78,7 @@ class CheckpointWriter:
         if step == self.step:
             return
         context = self.context
-        context.totals.at(step)
+        context.totals.check(step)
         entries = self._entries()
 
         def describe(file: "h5py.File") -> None:

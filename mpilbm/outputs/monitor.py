@@ -41,7 +41,7 @@ class MonitorWriter:
 
     def __init__(self, context: Context):
         self.context = context
-        names, _ = context.solver.sums()
+        names = context.solver.sum_names
         self.columns = [n for n in interface_length.columns(names) if n != "nonfinite"]
         self.rows: Rows | None = None  # on rank 0
         self.previous = (context.first_step, 0.0)  # step and seconds of stepping
@@ -54,22 +54,26 @@ class MonitorWriter:
         self.context.rows.append(self.rows)
 
     def write(self, step: int) -> None:
-        """Write the row of this step; collective."""
-        totals = self.context.totals.at(step)
-        on_root(self.context.comm, self._write, step, totals)
+        """Enqueue the sums of this step; the row is written when they are known. Collective."""
+        sums, reading = self.context.totals.start(step), self.context.clock.reading()
 
-    def _write(self, step: int, totals: dict[str, float]) -> None:
+        def complete() -> None:
+            on_root(self.context.comm, self._write, step, sums(), reading.seconds)
+
+        self.context.samples.add(complete)
+
+    def _write(self, step: int, totals: dict[str, float], stepping: float) -> None:
         values = [totals[name] for name in self.columns]
         units = self.context.case.units
         seconds = (units.to_si(step, TIME),) if units else ()
         if self.rows is not None:
-            self.rows.add(step, (step, *values, self._glups(step), *seconds))
+            self.rows.add(step, (step, *values, self._glups(step, stepping), *seconds))
 
-    def _glups(self, step: int) -> float:
+    def _glups(self, step: int, stepping: float) -> float:
         """10^9 cells per second of stepping since the previous row; 0 if no step was made."""
         before, then = self.previous
-        self.previous = step, self.context.clock.stepping
-        seconds = self.context.clock.stepping - then
+        self.previous = step, stepping
+        seconds = stepping - then
         updates = (step - before) * number_of_cells(self.context.case)
         return updates / seconds / 1e9 if updates and seconds else 0.0
 

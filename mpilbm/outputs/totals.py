@@ -1,6 +1,7 @@
 """Sums over the whole box, and the check that a flow is finite and slower than sound."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +28,7 @@ class Totals:
     def __init__(self, solver: "Solver", slab: Slab, comm: Communicator, directory: Path | str):
         self.solver, self.slab, self.comm = solver, slab, comm
         self.directory = Path(directory)
-        self.step: int | None = None  # of `values`
-        self.values: dict[str, float] = {}
+        self.names = solver.sum_names
         self.checked: int | None = None
         self.fastest = 0.0
 
@@ -37,43 +37,49 @@ class Totals:
         """c_s of the lattice."""
         return sqrt(self.solver.case.lattice.cs2)
 
-    def at(self, step: int) -> dict[str, float]:
-        """Name -> sum (maximum for max_speed) on rank 0, {} on the others; collective.
+    def start(self, step: int) -> Callable[[], dict[str, float]]:
+        """Enqueue the sums of this step behind the steps; the result completes them.
 
-        Computed once a step. Raises NonFiniteError as `check` does.
+        The result returns {name: sum, or maximum for max_speed} on rank 0 and {} on the others. It
+        raises NonFiniteError as `check` does. Both are collective.
         """
-        if self.step == step:
-            return self.values
-        names, planes = self.solver.sums()
+        return partial(self._complete, step, self.solver.start_sums())
+
+    def _complete(self, step: int, sums: Callable[[], np.ndarray]) -> dict[str, float]:
+        names, planes = self.names, sums()
         speeds, nonfinite = (planes[:, names.index(name)] for name in ("max_speed", "nonfinite"))
-        self._require(step, speeds, nonfinite)
+        self._require(step, speeds, nonfinite, of_now=step == self.solver.steps)
         parts = self.comm.gather(planes)
-        self.values = {} if parts is None else add_planes(names, np.concatenate(parts))
-        self.step = step
-        return self.values
+        return {} if parts is None else add_planes(names, np.concatenate(parts))
 
     def check(self, step: int) -> None:
         """Raise NonFiniteError on all ranks if a cell is not finite or faster than sound.
 
-        Faster than `at`; collective. Computed once a step.
+        Waits for the device; collective. Computed once a step.
         """
         if self.checked != step:
             self._require(step, *self.solver.speeds())
 
-    def _require(self, step: int, speeds: np.ndarray, nonfinite: np.ndarray) -> None:
+    def _require(
+        self, step: int, speeds: np.ndarray, nonfinite: np.ndarray, of_now: bool = True
+    ) -> None:
         """Check the largest speeds and the numbers of non-finite cells of the local planes."""
-        found = self.first_bad(speeds, nonfinite)
+        found = self.first_bad(speeds, nonfinite, of_now)
         if found:
             good = "" if self.checked is None else f" (it was finite at step {self.checked})"
             raise NonFiniteError(
-                f"step {step}: {found}{good}; {self.advice}; {self._last_checkpoint()}"
+                f"step {step}: {found}{good}; {self.advice}; {self._last_checkpoint()}", step=step
             )
         self.checked = step
 
-    def first_bad(self, speeds: np.ndarray, nonfinite: np.ndarray) -> str:
-        """The error of the flow and the first cell that has it, on all ranks; "" if none has."""
+    def first_bad(self, speeds: np.ndarray, nonfinite: np.ndarray, of_now: bool = True) -> str:
+        """The error of the flow and the first cell that has it, on all ranks; "" if none has.
+
+        Of an earlier step than that of the solver (not `of_now`) the first plane is known, but not
+        the cell.
+        """
         bad = np.flatnonzero((nonfinite > 0) | (speeds > self.speed_of_sound))
-        place = self._describe(int(bad[0])) if len(bad) else None
+        place = self._describe(int(bad[0]), of_now) if len(bad) else None
         parts = self.comm.allgather((bool((nonfinite > 0).any()), float(speeds.max()), place))
         infinite, fastest, places = zip(*parts, strict=True)
         first = next(filter(None, places), "")
@@ -94,23 +100,26 @@ class Totals:
             "`mpilbm check` reports as stable"
         )
 
-    def _describe(self, plane: int) -> str:
+    def _describe(self, plane: int, of_now: bool) -> str:
         """Cell, rank and slab of the first bad value in a local plane."""
-        slab = self.slab
+        slab, letter = self.slab, "y" if self.solver.case.dimensions == 2 else "z"
+        owner = f"rank {slab.rank}, which owns {letter} = {slab.begin} to {slab.end - 1}"
+        if not of_now:
+            return f"{letter} = {slab.begin + plane} on {owner}"
+        return f"cell ({self._cell(plane)}) on {owner}"
+
+    def _cell(self, plane: int) -> str:
+        """The coordinates of the first bad cell of a local plane."""
         fields = self.solver.fields(("rho", "u"), plane, plane + 1)
         rho, u = (fields[name][0].astype(np.float64) for name in ("rho", "u"))
         with np.errstate(over="ignore", invalid="ignore"):
             good = np.isfinite(rho) & ((u**2).sum(axis=-1) <= self.speed_of_sound**2)
         row, x = next(iter(np.argwhere(~good)), ("?", "?"))
-        place = slab.begin + plane
+        place = self.slab.begin + plane
         x = x if x == "?" else self.solver.case.lattice.x(place, row, x)
         two_dimensional = self.solver.case.dimensions == 2
         cell = (x, place) if two_dimensional else (x, row, place)
-        letter = "y" if two_dimensional else "z"
-        return (
-            f"cell ({', '.join(map(str, cell))}) on rank {slab.rank}, which owns "
-            f"{letter} = {slab.begin} to {slab.end - 1}"
-        )
+        return ", ".join(map(str, cell))
 
     def _last_checkpoint(self) -> str:
         kept = sorted(self.directory.glob("checkpoint_*.h5"))

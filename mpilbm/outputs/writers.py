@@ -43,13 +43,17 @@ class Writers:
         try:
             if isinstance(error, (NonFiniteError, FileSystemError)):  # raised on all ranks alike
                 with suppress(MpilbmError):
-                    self.finish()
+                    self.context.background.settle(0)
         finally:
             self.context.background.close()
             self._stack.__exit__(kind, error, trace)
 
     def finish(self) -> None:
-        """Wait until all files that are written in the background are complete; collective."""
+        """Wait until all rows, and all files that are written in the background, are complete.
+
+        Collective.
+        """
+        self.context.samples.settle()
         self.context.background.settle(0)
 
     def next_due(self, step: int, last: int) -> int:

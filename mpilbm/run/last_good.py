@@ -76,21 +76,22 @@ class LastGood:
     def explain(self, error: NonFiniteError) -> NonFiniteError:
         """The error with the step and cell of the failure; collective.
 
-        The solver has reached a step with bad values. Writes the state before the failure as a
-        checkpoint. Returns `error` itself if there is no older copy.
+        The solver has reached error.step, whose values are bad, or is beyond it. Writes the state
+        before the failure as a checkpoint. Returns `error` itself if there is no older copy.
         """
-        bad, totals, copied = self.solver.steps, self.context.totals, self.step
+        bad, totals, copied = error.step, self.context.totals, self.step
         if copied is None or copied >= bad:
             return error
         say(self.context.comm, f"step {bad}: the flow failed; replaying from step {copied}")
         good = copied if totals.checked is None else max(copied, totals.checked)
         first, found = self._first_bad(copied, good, bad)
         if not found:
-            return NonFiniteError(f"{error}; a replay did not fail: check the hardware")
+            return NonFiniteError(f"{error}; a replay did not fail: check the hardware", bad)
         self._go_back(copied, first - 1)
         return NonFiniteError(
             f"step {first}: {found} (it was finite at step {first - 1}, noticed at step {bad}); "
-            f"{totals.advice}; {self._checkpoint(first - 1)}"
+            f"{totals.advice}; {self._checkpoint(first - 1)}",
+            step=first,
         )
 
     def _first_bad(self, copied: int, good: int, bad: int) -> tuple[int, str]:

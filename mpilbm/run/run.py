@@ -238,6 +238,7 @@ def march(context: Context, summary: Summary, signals: Signals, folder: RunDirec
     state_bytes = Checkpoint(every=1).disk_bytes(case, 1)
     stopping = Stopping(comm, clock, time_limit(case.run.walltime, clock), state_bytes, first)
     signals.stepping = True
+    clock.follow(solver.device.stream("bulk"))
     with (
         Writers(context) as writers,
         Progress(comm, first, last, number_of_cells(case), clock) as progress,
@@ -252,7 +253,6 @@ def march(context: Context, summary: Summary, signals: Signals, folder: RunDirec
             due = min(watch.next_due(step, last), writers.next_due(step, last), stopping.next_step)
             with clock.measure("stepping"):
                 solver.advance(due - step)
-                solver.device.synchronize()
             step = summary.step = due
             with clock.measure("outputs"):
                 summary.reason = watch.verdict(step, last)
@@ -260,6 +260,9 @@ def march(context: Context, summary: Summary, signals: Signals, folder: RunDirec
                 writers.write(step, last)
             progress.update(step)
             if step == stopping.next_step:
+                with clock.measure("outputs"):
+                    context.samples.settle()
+                solver.device.synchronize()
                 seconds = writers.checkpoint_seconds, context.background.left
                 reason = stopping.agree(step, signals.caught, *seconds)
                 if reason and step < last:
@@ -267,6 +270,7 @@ def march(context: Context, summary: Summary, signals: Signals, folder: RunDirec
                         stop(writers, step, reason)
         with clock.measure("outputs"):
             writers.finish()
+        solver.device.synchronize()
 
 
 def stop(writers: Writers, step: int, reason: str) -> None:

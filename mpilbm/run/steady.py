@@ -7,10 +7,8 @@ import numpy as np
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import Context, next_due
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.parallel.slabs import Slab
 from mpilbm.run.last_good import LastGood
 from mpilbm.run.progress import say
-from mpilbm.storage.planes import blocks
 from mpilbm.units import counted
 
 if TYPE_CHECKING:
@@ -32,10 +30,10 @@ class Watch:
 
     def __init__(self, context: Context):
         settings = context.case.run.steady
-        self.comm, self.totals = context.comm, context.totals
+        self.comm, self.totals, self.samples = context.comm, context.totals, context.samples
         self.steady: Steady | None = None
         if settings:
-            self.steady = Steady(settings, context.solver, context.slab, context.comm)
+            self.steady = Steady(settings, context.solver, context.comm)
         self.periods = [CHECK_EVERY] + ([self.steady.every] if self.steady else [])
         self.last_good, self.warned = LastGood(context), False
 
@@ -58,6 +56,7 @@ class Watch:
         Raises NonFiniteError on all ranks.
         """
         if step % CHECK_EVERY == 0 or step == last or self.totals.checked is None:
+            self.samples.settle()  # they may find that the flow failed at an earlier step
             self.totals.check(step)
             if step < last:
                 self.last_good.keep(step)
@@ -85,39 +84,23 @@ class Watch:
 class Steady:
     """The relative change |u - u'|_2 / |u|_2 over the fluid cells; u' is u `every` steps earlier.
 
-    `every` and `tolerance` are those of the case's `run.steady`. Squares are summed per plane in
-    double precision and added in plane order, so that the result does not depend on the number of
-    ranks. Solid cells have u = 0 and contribute nothing.
+    `every` and `tolerance` are those of the case's `run.steady`. The device sums the squares of
+    each plane in double precision; the planes are added in their order, so that the result does not
+    depend on the number of ranks.
     """
 
-    def __init__(self, settings: "Settings", solver: "Solver", slab: Slab, comm: Communicator):
+    def __init__(self, settings: "Settings", solver: "Solver", comm: Communicator):
         self.every, self.tolerance = settings.every, settings.tolerance
-        self.solver, self.slab, self.comm = solver, slab, comm
-        self.previous: np.ndarray | None = None  # the velocity at the previous call
+        self.solver, self.comm, self._first = solver, comm, True
 
     def change(self) -> float | None:
         """The relative change on all ranks; None at the first call and for a flow at rest."""
-        first = self.previous is None
-        sums = np.zeros((self.slab.planes, 2))
-        for begin, end in blocks(self.slab.planes, self.slab.shape[1] * self.slab.shape[2] * 24):
-            self._compare(begin, end, sums)
-        parts = self.comm.gather(sums)
-        ratio = None
+        parts, first = self.comm.gather(self.solver.start_change()()), self._first
+        self._first, ratio = False, None
         if parts is not None and not first:
             change, norm = np.cumsum(np.concatenate(parts), axis=0)[-1]
             ratio = float(np.sqrt(change / norm)) if norm > 0 else None
         return self.comm.bcast(ratio)
-
-    def _compare(self, begin: int, end: int, sums: np.ndarray) -> None:
-        """Sum the squares of u - u' and u over each of these planes; u becomes u'."""
-        u = self.solver.fields(("u",), begin, end)["u"]
-        if self.previous is None:
-            self.previous = np.zeros((self.slab.planes, *u.shape[1:]), u.dtype)
-        for plane, now in enumerate(u, begin):
-            wide = now.astype(np.float64)
-            difference = wide - self.previous[plane]
-            sums[plane] = np.sum(difference * difference), np.sum(wide * wide)
-        self.previous[begin:end] = u
 
     def reached(self) -> str:
         """Why the run may end, or "" if the flow still changes."""

@@ -156,7 +156,6 @@ class Coupled:
             launch = self.context.bind(f"look_{self.context.parity}", **self._current())
             for each in self._passes(launch):
                 each.run()
-            self.device.synchronize()
             self._looked = steps
 
     def _current(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The solver of one slab: its parts, and the time step."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 
 import numpy as np
@@ -248,6 +248,11 @@ class Solver:
         return [state for lists in self.lists for state in lists.states]
 
     @property
+    def sum_names(self) -> tuple[str, ...]:
+        """Names of the columns of `sums`."""
+        return self.diagnostics.columns
+
+    @property
     def field_names(self) -> tuple[str, ...]:
         """The names that `fields` accepts."""
         return self.diagnostics.names
@@ -266,7 +271,15 @@ class Solver:
 
     def sums(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Names of columns, and their sums over the fluid cells of each plane, in double."""
-        return self.diagnostics.sums()
+        return self.diagnostics.columns, self.start_sums()()
+
+    def start_sums(self) -> Callable[[], np.ndarray]:
+        """Enqueue these sums behind the steps; the result waits for them and returns them."""
+        return self.diagnostics.start_sums()
+
+    def start_change(self) -> Callable[[], np.ndarray]:
+        """As `start_sums`, for the change of the velocity since the previous call."""
+        return self.diagnostics.start_change()
 
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
         """The largest speed in each plane, and the number of fluid cells that are not finite."""

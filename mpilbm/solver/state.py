@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.backends.interfaces import Array
+from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.coupled_fields import Coupled, Uncoupled
 from mpilbm.solver.populations import Populations
@@ -20,20 +20,27 @@ class FlowState:
         self, context: SlabContext, fluids: list[Populations], coupled: Coupled | Uncoupled
     ):
         self.context, self.fluids, self.coupled = context, fluids, coupled
+        self.period = max(context.case.layout.parities, context.case.layout.buffers)
 
     def current(self) -> dict[str, Any]:
         """The arrays with the outgoing populations of the last step, and the coupling's fields."""
         arrays: dict[str, Array] = {f"f{one.suffix}": one.current()["f"] for one in self.fluids}
         return arrays | self.coupled.arrays()
 
-    def enqueue(self, name: str, begin: int, end: int, **arrays: Any) -> None:
-        """Enqueue a kernel for planes begin..end of the state in the bulk stream."""
+    def launch(self, name: str, begin: int, **arrays: Any) -> Launch:
+        """A kernel over planes of the state, for arrays that begin at plane `begin`.
+
+        It is valid for all steps with the same step % period, unless forces depend on time.
+        """
         context = self.context
         if name not in context.program.kernels:
             name = f"{name}_{context.parity}"
         origin = context.grid.ghost + begin
-        launch = context.bind(name, origin=origin, **(self.current() | arrays))
-        context.over_planes(launch, begin, end)
+        return context.bind(name, origin=origin, **(self.current() | arrays))
+
+    def enqueue(self, name: str, begin: int, end: int, **arrays: Any) -> None:
+        """Enqueue a kernel for planes begin..end of the state in the bulk stream."""
+        self.context.over_planes(self.launch(name, begin, **arrays), begin, end)
 
     def over_block(self, name: str, begin: int, end: int, **arrays: Any) -> None:
         """Run a kernel on planes begin..end of the state, and wait."""

@@ -1,28 +1,143 @@
-"""Measures the wall time of a run: time steps, and outputs and checks."""
+"""Measures the time of a run: time steps, and outputs and checks."""
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+
+class Moment(Protocol):
+    """A point in time, of the host or of a device (see backends.interfaces.Event)."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it has passed."""
+
+    def synchronize(self) -> None:
+        """Wait until it has passed."""
+
+    def seconds_since(self, earlier: Any) -> float:
+        """Seconds from another moment of the same kind."""
+
+
+class Queue(Protocol):
+    """A stream of a device that records moments (see backends.interfaces.Stream)."""
+
+    def record(self, timed: bool = False) -> Moment:
+        """The moment at which all work that was enqueued before is done."""
+
+    def flush(self) -> None:
+        """Let the enqueued work begin."""
+
+
+class HostMoment:
+    """The present time of the host."""
+
+    done = True
+
+    def __init__(self) -> None:
+        self.seconds = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Return at once."""
+
+    def seconds_since(self, earlier: "HostMoment") -> float:
+        """Seconds from another moment of the host."""
+        return self.seconds - earlier.seconds
+
+
+class Span(NamedTuple):
+    """What a device or the host did from one moment to another."""
+
+    what: str
+    begin: Any
+    end: Any
+
+
+class Reading:
+    """The seconds of stepping up to the present point of a run, known later."""
+
+    def __init__(self, clock: "Clock"):
+        self._clock, self.value = clock, 0.0
+        self.known = False
+
+    @property
+    def seconds(self) -> float:
+        """Waits until the device has reached this point."""
+        while not self.known:
+            self._clock.settle(wait=True)
+        return self.value
 
 
 class Clock:
-    """Seconds since the start, in time steps (stepping), and in outputs and checks (outputs)."""
+    """Seconds since the start, in time steps (stepping), and in outputs and checks (outputs).
+
+    After `follow(stream)` these are times of the device. The host may enqueue steps and outputs
+    ahead of it: what counts is how long the device takes until it has done what was enqueued inside
+    `measure`, with the time for which it waits for the host there.
+    """
 
     def __init__(self) -> None:
         self.start = time.monotonic()
-        self.stepping = 0.0
-        self.outputs = 0.0
+        self._seconds = {"stepping": 0.0, "outputs": 0.0}
+        self._open: deque[Span | Reading] = deque()
+        self._queue: Queue | None = None
+
+    def follow(self, queue: Queue) -> None:
+        """From now on measure the times of the work in this stream."""
+        self._queue = queue
 
     @property
     def wall(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self.start
 
+    @property
+    def stepping(self) -> float:
+        """Seconds of the time steps that are done."""
+        self.settle()
+        return self._seconds["stepping"]
+
+    @property
+    def outputs(self) -> float:
+        """Seconds of the outputs and checks that are done."""
+        self.settle()
+        return self._seconds["outputs"]
+
+    def reading(self) -> Reading:
+        """The seconds of stepping up to here."""
+        reading = Reading(self)
+        self._open.append(reading)
+        return reading
+
     @contextmanager
     def measure(self, what: str) -> Iterator[None]:
         """Add the seconds of the body to `stepping` or `outputs`."""
-        begin = time.monotonic()
+        begin = self._now()
         try:
             yield
         finally:
-            setattr(self, what, getattr(self, what) + time.monotonic() - begin)
+            self._open.append(Span(what, begin, self._now()))
+
+    def _now(self) -> Moment:
+        if self._queue is None:
+            return HostMoment()
+        moment = self._queue.record(timed=True)
+        self._queue.flush()
+        return moment
+
+    def settle(self, wait: bool = False) -> None:
+        """Add the seconds of all spans that are done; with `wait`, wait for the oldest one."""
+        while self._open:
+            oldest = self._open[0]
+            if isinstance(oldest, Span):
+                if wait:
+                    oldest.end.synchronize()
+                elif not oldest.end.done:
+                    return
+                self._seconds[oldest.what] += oldest.end.seconds_since(oldest.begin)
+                wait = False
+            else:
+                oldest.value, oldest.known = self._seconds["stepping"], True
+            self._open.popleft()

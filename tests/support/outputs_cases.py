@@ -42,7 +42,7 @@ class FakeSolver:
         storage = case.precision.storage
         self.state_groups = (SimpleNamespace(label="", components=self.Q, dtype=storage),)
         self.f = self.numbers(self.Q, storage, 1).transpose(0, 3, 1, 2).copy()
-        self.bad = None
+        self.bad, self.before = None, 0.0
         self.entry_states = ()
 
     def numbers(self, components, dtype, seed):
@@ -71,16 +71,24 @@ class FakeSolver:
 
         return SimpleNamespace(start=start, computed=lambda: None)
 
-    def sums(self):
+    sum_names = "mass", "momentum_x", "max_speed", "nonfinite"
+
+    def start_sums(self):
         fields = self.fields(("rho", "u"), 0, self.slab.planes)
         rho, u = fields["rho"].astype(float), fields["u"].astype(float)
         speed = np.sqrt((u**2).sum(axis=3)).max(axis=(1, 2))
         nonfinite = (~np.isfinite(u)).any(axis=3).sum(axis=(1, 2))
         columns = [rho.sum(axis=(1, 2)), u[..., 0].sum(axis=(1, 2)), speed, nonfinite]
-        return ("mass", "momentum_x", "max_speed", "nonfinite"), np.stack(columns, axis=1)
+        return lambda: np.stack(columns, axis=1)
+
+    def start_change(self):
+        before = self.before
+        self.before = self.fields(("u",), 0, self.slab.planes)["u"].astype(float)
+        changes = [np.sum((self.before - before) ** 2, (1, 2, 3)), (self.before**2).sum((1, 2, 3))]
+        return lambda: np.stack(changes, axis=1)
 
     def speeds(self):
-        return tuple(self.sums()[1].T[2:])
+        return tuple(self.start_sums()().T[2:])
 
     def read_state(self, label, begin, end):
         return self.f[begin:end]

@@ -47,14 +47,14 @@ class CoupledKernels:
         """The kernels that read all fluids."""
         diagnostics = CoupledDiagnostics(self)
         diagnostic = [diagnostics.fields(parity), diagnostics.velocity(parity)]
+        diagnostic.append(diagnostics.change(parity))
         outputs = range(len(self.coupling.outputs(self.case)))
         diagnostic += [diagnostics.output(k, parity) for k in outputs]
         return [self.fields(parity), self.neighbour_fields(parity), *diagnostic]
 
     def once(self) -> list[KernelText]:
         """Kernels that are the same in all steps."""
-        one = CoupledDiagnostics(self)
-        return [self.walls(), one.vorticity(), one.q_criterion(), one.enstrophy()]
+        return [self.walls(), *CoupledDiagnostics(self).once()]
 
     def collide_stream(self, k: int, parity: int) -> KernelText:
         """One step of a fluid, with the fields of neighbouring cells."""

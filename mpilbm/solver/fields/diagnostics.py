@@ -1,9 +1,8 @@
 """Macroscopic fields of some planes of a slab, and sums over each plane."""
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,8 @@ from mpilbm.layouts.grid import velocity_grid
 from mpilbm.physics import interface_length
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.fields.host_copies import HostCopy
+from mpilbm.solver.fields.plane_sums import PlaneSums
 from mpilbm.solver.state import FlowState
 
 
@@ -42,7 +43,7 @@ class Diagnostics:
     def forget(self) -> None:
         """Compute all values again when they are needed, because the populations were replaced."""
         self._velocity_step: int | None = None  # of the velocity array and of the sums
-        self._sums = np.zeros((self.planes, 0))
+        self._velocity: HostCopy | None = None
 
     @property
     def spare_bytes(self) -> int:
@@ -142,36 +143,45 @@ class Diagnostics:
         self.device.synchronize()
         return arrays["rho"], arrays["u"]
 
-    def _velocity_sums(self) -> np.ndarray:
-        """Compute the velocity of all cells and ghost planes; sums per plane (planes, columns).
+    def _velocity_sums(self) -> HostCopy:
+        """Compute the velocity of all cells and ghost planes; sums per plane.
 
         Collective at the first call in a step; later calls in the same step return the same sums.
         """
-        if self._velocity_step != self.context.clock.steps:
+        if self._velocity is None or self._velocity_step != self.context.clock.steps:
             self.state.coupled.look()
-            columns = 4 + self.lattice.D + len(self.masses) + len(interface_length.ends(self.jumps))
-            self._sums = self._row_sums("velocity", columns, u=self.velocity)
-            self.exchange.start()
-            self.exchange.finish()
+            self._velocity = self._speed_sums.start()
+            self._exchange_velocity()
             self._velocity_step = self.context.clock.steps
-        return self._sums
+        return self._velocity
+
+    def _exchange_velocity(self) -> None:
+        """Enqueue the exchange of the velocity's edge planes in the order of the bulk stream."""
+        bulk = self.context.bulk
+        self.exchange.start(bulk.record())
+        self.exchange.wait(bulk.flush)
+        arrived = self.exchange.arrival()
+        if arrived is not None:
+            bulk.wait(arrived)
 
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
         """For each plane the largest |u| of finite fluid cells, and the number of the other ones.
 
         Collective.
         """
-        end, first = self.lattice.D + 2, self._velocity_sums()
+        end, first = self.lattice.D + 2, self._speed_sums.shaped(self._velocity_sums())
         return np.sqrt(first[:, end]), first[:, end + 1]
 
-    def _row_sums(self, name: str, columns: int, **arrays: Any) -> np.ndarray:
-        """Sums over planes from a kernel that sums over rows: (planes, columns)."""
-        sums = self.device.allocate(self.planes * self.rows * columns, "float64")
-        arrays |= self.grid.arguments()
-        self.state.over_block(name, 0, self.planes, sums=sums, **arrays)
-        rows = self.device.download(sums).reshape(self.planes, self.rows, columns)
-        largest = self._largest if name == "velocity" else []
-        return np.stack([_over_rows(plane, largest) for plane in rows])
+    @cached_property
+    def _speed_sums(self) -> PlaneSums:
+        columns = 4 + self.lattice.D + len(self.masses) + len(interface_length.ends(self.jumps))
+        given = {"largest": self._largest, "u": self.velocity}
+        return PlaneSums(self.state, self.grid, "velocity", columns, **given)
+
+    @cached_property
+    def _slope_sums(self) -> PlaneSums:
+        columns = 1 + len(self.jumps)
+        return PlaneSums(self.state, self.grid, "enstrophy", columns, u=self.velocity)
 
     @property
     def _largest(self) -> list[int]:
@@ -179,36 +189,48 @@ class Diagnostics:
         speed, end = self.lattice.D + 2, 4 + self.lattice.D + len(self.masses)
         return [speed, *range(end, end + len(interface_length.ends(self.jumps)))]
 
-    def sums(self) -> tuple[tuple[str, ...], np.ndarray]:
-        """Names and (planes, columns) in double: mass, momentum, energies, max |u|, not finite.
+    def start_change(self) -> Callable[[], np.ndarray]:
+        """Enqueue sums over each plane of (u - u')^2 and u^2, u' being u at the previous call.
+
+        At the first call u' = 0. The result returns the sums, (planes, 2) in double.
+        """
+        sums = self._change_sums
+        return partial(sums.shaped, sums.start())
+
+    @cached_property
+    def _change_sums(self) -> PlaneSums:
+        self.device.require(self.velocity_bytes, "the velocity for run.steady")
+        before = self.device.allocate(self.grid.count, self.dtype)
+        return PlaneSums(self.state, self.grid, "change", 2, u_before=before)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of sums."""
+        momentum = [f"momentum_{axis}" for axis in AXES[: self.lattice.D]]
+        names = ("mass", *momentum, "kinetic_energy", "enstrophy", "max_speed", "nonfinite")
+        lengths = interface_length.gradients(self.jumps), interface_length.ends(self.jumps)
+        return (*names, *self.masses, *lengths[0], *lengths[1])
+
+    def start_sums(self) -> Callable[[], np.ndarray]:
+        """Enqueue the sums over each plane; the result returns them, (planes, columns) in double.
 
         mass = sum rho; kinetic_energy = sum rho u.u / 2; enstrophy = sum omega.omega / 2, over the
-        fluid cells, times the volume of a cell. For coupled fluids also the mass of each fluid, and
-        the columns from which `interface_length` computes a length. Collective.
+        fluid cells, times the volume of a cell; the largest |u|, and the number of cells that are
+        not finite. For coupled fluids also the mass of each fluid, and the columns from which
+        `interface_length` computes a length. Collective; to call the result is not.
         """
+        velocity = self._velocity_sums()
+        return partial(self._complete, velocity, self._slope_sums.start())
+
+    def _complete(self, velocity: HostCopy, slope: HostCopy) -> np.ndarray:
         D, volume = self.lattice.D, self.lattice.volume
-        first = self._velocity_sums()
-        slopes = self._row_sums("enstrophy", 1 + len(self.jumps), u=self.velocity)
+        first, slopes = self._speed_sums.shaped(velocity), self._slope_sums.shaped(slope)
         enstrophy, gradients = slopes[:, :1], slopes[:, 1:] / [jump or 1.0 for jump in self.jumps]
         end, cells = D + 4, self.context.geometry.fluid_cells[:, None]
         first, ends = np.split(first, [end + len(self.masses)], axis=1)
         mass = first[:, :1] + self.rest * cells
         masses = first[:, end:] + np.array([list(self.masses.values())]) * cells
-        momentum = [f"momentum_{axis}" for axis in AXES[:D]]
-        names = ("mass", *momentum, "kinetic_energy", "enstrophy", "max_speed", "nonfinite")
-        names += (
-            *self.masses,
-            *interface_length.gradients(self.jumps),
-            *interface_length.ends(self.jumps),
-        )
         speed = np.sqrt(first[:, D + 2 : D + 3])
         whole = (volume * part for part in (mass, first[:, 1 : D + 2], enstrophy))
         parts = (*whole, speed, first[:, D + 3 : end], volume * masses, volume * gradients, ends)
-        return names, np.concatenate(parts, axis=1)
-
-
-def _over_rows(rows: np.ndarray, largest: list[int]) -> np.ndarray:
-    """The sum over the rows of one plane, or the maximum in the columns `largest`."""
-    total = rows.sum(axis=0)
-    total[largest] = rows[:, largest].max(axis=0)
-    return total
+        return np.concatenate(parts, axis=1)

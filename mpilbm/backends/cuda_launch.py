@@ -11,6 +11,7 @@ from mpilbm.backends.interfaces import Resources
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 
+ROWS_AT_ONCE = 4  # as in the prelude: rows that a block of a kernel over rows adds
 GRID_LIMIT = 65535  # blocks along the second and third axis of a grid
 
 
@@ -38,7 +39,7 @@ def launch_shape(
     if over == "entries":
         return (-(-count // 256),), (256,)
     if over.endswith("rows"):
-        return (rows, count), (128,)
+        return (-(-rows // ROWS_AT_ONCE), count), (32 * ROWS_AT_ONCE,)
     nx = -(-nx // 2) if over == "pairs" else nx
     rows = 1 if over == "columns" else rows
     block = block_shape(nx, rows, threads)

@@ -1,5 +1,6 @@
 """The kernels that compute fields and sums of a fluid: rho and u, vorticity, sums over rows."""
 
+from dataclasses import replace
 from math import prod
 
 from sympy import Piecewise, Rational
@@ -7,12 +8,13 @@ from sympy import Piecewise, Rational
 from mpilbm.codegen.kernel_text import KernelText, RowSums
 from mpilbm.codegen.kernels import FluidKernels, flags_type
 from mpilbm.layouts import HERE
-from mpilbm.layouts.grid import velocity_grid
+from mpilbm.layouts.grid import CELL, velocity_grid
 from mpilbm.physics.algebra import dot
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
 
 PLACE = "((plane - first) * rows + row) * nx + x"  # index of a cell in the flags
+IN_BLOCK = replace(CELL, plane="(plane - u_first)")  # in the velocity of a block of planes
 
 
 class Diagnostics:
@@ -68,7 +70,7 @@ class Diagnostics:
             fluid = "1"
         density, _, u, momentum = self.macroscopic(kernel, parity)
         for a, value in enumerate(u):
-            kernel.write("u", "real", self.grid, a, HERE, value)
+            self.store_velocity(kernel, a, value)
         kernel.add(density, fluid)
         for value in momentum:
             kernel.add(value, fluid)
@@ -76,6 +78,11 @@ class Diagnostics:
         kernel.maximum(dot(u, u), fluid)
         kernel.count("!isfinite((double)({0}))", density + sum(u), fluid)
         return kernel
+
+    def store_velocity(self, kernel, slot: int, value) -> None:
+        """Store a component of the velocity, or a further value, in the block of planes."""
+        kernel.argument("u_first", "int64")
+        kernel.write("u", "real", self.grid, slot, HERE, value, IN_BLOCK)
 
     def change(self, parity: int):
         """Sums over the fluid cells of each row of (u - u')^2 and u^2; u' becomes u."""
@@ -175,7 +182,8 @@ class Diagnostics:
         def value(sign):
             offset = tuple(sign * s for s in step)
             name = f"u_{component}_{k}_{'mcp'[sign + 1]}" if sign else f"u_{component}"
-            return kernel.read(name, "u", "real", self.grid, component, offset)
+            kernel.argument("u_first", "int64")
+            return kernel.read(name, "u", "real", self.grid, component, offset, IN_BLOCK)
 
         low, high = (
             kernel.load(f"open_{k}_{side}", f"(real)(flags[{flag}] >> {1 + 2 * k + way} & 1)")

@@ -149,9 +149,12 @@ class KernelText:
         self.definitions[value] = sympify(expression)
         return value
 
-    def write(self, pointer: str, type: str, grid: Grid, slot: int, offset, expression) -> None:
+    def write(
+        self, pointer: str, type: str, grid: Grid, slot: int, offset, expression,
+        cell: CellNames | None = None,
+    ) -> None:  # fmt: skip
         """Store a value of a field."""
-        address = self.address(grid, slot, offset)
+        address = self.address(grid, slot, offset, cell)
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, offset))
         self.touched[1].add(pointer)

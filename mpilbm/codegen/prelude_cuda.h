@@ -90,23 +90,27 @@ INLINE float quick_log2(float x)
   const int64 entry = begin + stride * ((int64)blockIdx.x * blockDim.x + threadIdx.x);        \
   if (entry < end) function(entry, __VA_ARGS__);
 
-/* One block of ROW_THREADS threads a row; its partial sums are added in a fixed tree. */
+/* A warp for each row, ROWS_AT_ONCE rows a block. Each thread adds every 32nd cell; then the partial
+   sums of the warp are added in a fixed tree. */
 #define ROW_THREADS 128
+#define ROWS_AT_ONCE (ROW_THREADS / 32)
 #define SUM_ROWS(count, maxima, assign, from, to, call)                                       \
   __shared__ double partial[ROW_THREADS][count];                                              \
-  const int row = (int)blockIdx.x, thread = (int)threadIdx.x;                                 \
+  const int thread = (int)threadIdx.x, lane = thread % 32;                                    \
+  const int row = (int)blockIdx.x * ROWS_AT_ONCE + thread / 32;                               \
   const int64 plane = begin + stride * (int64)blockIdx.y;                                     \
-  if (plane >= end) return;                                                                   \
-  for (int k = 0; k < count; k++) partial[thread][k] = 0;                                     \
-  double* total = partial[thread];                                                            \
-  for (int x = (from) + thread; x < (to); x += ROW_THREADS) call;                             \
-  for (int half = ROW_THREADS / 2; half > 0; half /= 2) {                                     \
-    __syncthreads();                                                                          \
-    if (thread < half)                                                                        \
+  double total[count] = {0};                                                                  \
+  if (row < rows)                                                                             \
+    for (int x = (from) + lane; x < (to); x += 32) call;                                      \
+  for (int k = 0; k < count; k++) partial[thread][k] = total[k];                              \
+  for (int half = 16; half > 0; half /= 2) {                                                  \
+    __syncwarp();                                                                             \
+    if (lane < half)                                                                          \
       for (int k = 0; k < count; k++)                                                         \
         partial[thread][k] = (maxima) >> k & 1                                                \
                                  ? fmax(partial[thread][k], partial[thread + half][k])        \
                                  : partial[thread][k] + partial[thread + half][k];            \
   }                                                                                           \
-  if (thread == 0)                                                                            \
-    for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] assign partial[0][k];
+  if (lane == 0 && row < rows)                                                                \
+    for (int k = 0; k < count; k++)                                                           \
+      sums[((plane - origin) * rows + row) * count + k] assign partial[thread][k];

@@ -9,7 +9,7 @@ from mpilbm.case.case import Case
 from mpilbm.codegen import averaged, wall_effects
 from mpilbm.errors import CaseError
 from mpilbm.layouts.field_grid import FieldGrid
-from mpilbm.layouts.grid import velocity_grid
+from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.layouts.packed_cells import LONGEST_SIDE
 from mpilbm.links.boundary_links import EntryList, Writes
 from mpilbm.links.direct_writes import split_by_writes
@@ -17,6 +17,8 @@ from mpilbm.links.mirrors import looked_at
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
 
+BLOCK_BYTES = 2**27  # of the velocity of a block
+LEAST_PLANES = 4  # of a block
 # of an entry: its cell int64, missing links uint32, row of values int32; its start in the staging
 # array int64, if its links are staged
 ENTRY_BYTES, START_BYTES = 16, 8
@@ -41,8 +43,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         np.dtype(kind).itemsize for kind in (case.precision.storage, case.precision.compute)
     )
     grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, case.ghost)
-    more = len(case.coupling.jumps(case)) if case.coupling else 0
-    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx, more)
+    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx)
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     if case.coupling:
         tables["fields of the coupling"] = FieldGrid.of(case, planes, rows, nx).count * compute
@@ -51,9 +52,30 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * storage,
         **tables,
-        "velocity": velocity.count * compute,
+        "velocity of a block": velocity_bytes(case, planes),
         "flags": planes * rows * nx * (1 if len(case.lattice.stencil) < 8 else 2),
     }
+
+
+def velocity_grids(case: Case, planes: int) -> tuple[Grid, Grid]:
+    """The memory of the velocity in a block of planes, and in the edge planes of a slab.
+
+    Both with one ghost plane on each side; see solver.fields.velocity_blocks.
+    """
+    more = len(case.coupling.jumps(case)) if case.coupling else 0
+
+    def grid(planes: int) -> Grid:
+        return velocity_grid(case.lattice, 1, planes, *case.shape[1:], more)
+
+    plane = grid(1).plane_stride * np.dtype(case.precision.compute).itemsize
+    block = max(LEAST_PLANES, BLOCK_BYTES // plane)
+    return grid(min(planes, block)), grid(min(planes, 2))
+
+
+def velocity_bytes(case: Case, planes: int) -> int:
+    """Bytes of these two arrays, for a slab of so many planes."""
+    count = sum(grid.count for grid in velocity_grids(case, planes))
+    return count * np.dtype(case.precision.compute).itemsize
 
 
 def list_bytes(

@@ -58,3 +58,21 @@ class FlowState:
     def solid(self, begin: int, end: int) -> np.ndarray:
         """True in solid cells, (end - begin, rows, nx)."""
         return self.context.geometry.solid[begin:end] != 0
+
+
+class StateLaunch:
+    """A kernel over planes of the state, bound to its arguments once for each step of a period."""
+
+    def __init__(self, state: FlowState, name: str, **arguments: Any):
+        self._state, self._name, self._arguments = state, name, arguments
+        self._launches: dict[int, Launch] = {}
+
+    def __call__(self, begin: int, end: int, **numbers: int) -> None:
+        """Enqueue it for planes begin..end, with these numbers among the arguments."""
+        state, context = self._state, self._state.context
+        k = context.clock.steps % state.period
+        if k not in self._launches or context.forces.timed:
+            self._launches[k] = state.launch(self._name, 0, **(self._arguments | numbers))
+        elif numbers:
+            self._launches[k].set(**numbers)
+        context.over_planes(self._launches[k], begin, end)

@@ -78,6 +78,7 @@ template <class... T> void apply(void (*kernel)(T...), void** arguments)
 #define threadIdx emulation::thread_index
 
 void __syncthreads();
+inline void __syncwarp() { __syncthreads(); } /* all threads of a block meet, which is stronger */
 
 template <class T> struct alignas(2 * sizeof(T)) Vector2 {
   T x, y;

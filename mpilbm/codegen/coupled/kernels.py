@@ -194,7 +194,7 @@ class CoupledDiagnostics(Diagnostics):
         order = zip(self.coupling.order_parameters(self.cell), self.jumps, strict=True)
         for k, (value, jump) in enumerate(order):
             value = kernel.let(f"order_{k}", value)
-            kernel.write("u", "real", self.grid, self.lattice.D + k, HERE, value)
+            self.store_velocity(kernel, self.lattice.D + k, value)
             if jump is None:
                 kernel.maximum(value, FLUID)
                 kernel.maximum(1 / value, FLUID)

@@ -7,21 +7,23 @@ from math import prod
 import numpy as np
 
 from mpilbm.backends.interfaces import Array
-from mpilbm.halo import Exchange
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.physics import interface_length
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.fields.host_copies import HostCopy
 from mpilbm.solver.fields.plane_sums import PlaneSums
-from mpilbm.solver.state import FlowState
+from mpilbm.solver.fields.velocity_blocks import VelocityBlocks
+from mpilbm.solver.memory_plan import velocity_bytes
+from mpilbm.solver.state import FlowState, StateLaunch
+
+DERIVED = {"vorticity", "q_criterion"}  # fields that need the velocity of neighbour cells
 
 
 class Diagnostics:
     """rho, u, vorticity, Q criterion and the fields of the coupling; sums over each plane.
 
-    Fields that need the velocity of neighbour cells read a velocity array. It is allocated at first
-    use, and its edge planes are exchanged like those of populations.
+    Fields and sums that need the velocity of neighbour cells are computed in blocks of planes, see
+    VelocityBlocks.
     """
 
     def __init__(self, state: FlowState):
@@ -33,7 +35,7 @@ class Diagnostics:
         ghost = context.grid.ghost
         self.jumps = coupling.jumps(case) if coupling else ()
         size = self.planes, self.rows, self.nx
-        self.grid = velocity_grid(self.lattice, ghost, *size, len(self.jumps))
+        self.grid = velocity_grid(self.lattice, ghost, *size)
         self.outputs = coupling.outputs(case) if coupling else ()
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
@@ -42,33 +44,21 @@ class Diagnostics:
 
     def forget(self) -> None:
         """Compute all values again when they are needed, because the populations were replaced."""
-        self._velocity_step: int | None = None  # of the velocity array and of the sums
-        self._velocity: HostCopy | None = None
+        self._speed_step: int | None = None  # of the sums
+        self._speed: HostCopy | None = None
+        if "_blocks" in vars(self):
+            self._blocks.forget()
 
     @property
     def spare_bytes(self) -> int:
-        """Free bytes of the device, less those of the velocity array if it is not allocated yet."""
-        wanted = 0 if "velocity" in vars(self) else self.velocity_bytes
+        """Free bytes of the device, less those of arrays that are allocated at first use."""
+        used = "_blocks" in vars(self)
+        wanted = 0 if used else velocity_bytes(self.context.case, self.planes)
         return max(0, self.device.memory()[0] // self.device.sharing - wanted)
 
-    @property
-    def velocity_bytes(self) -> int:
-        """Bytes of the velocity field."""
-        return self.grid.count * self.dtype.itemsize
-
     @cached_property
-    def velocity(self) -> Array:
-        """The velocity of the slab with its ghost planes."""
-        self.device.require(self.velocity_bytes, "the velocity field")
-        return self.device.allocate(self.grid.count, self.dtype)
-
-    @cached_property
-    def exchange(self) -> Exchange:
-        """The exchange of the velocity's edge planes that finite differences read."""
-        kernels = self.context.program.kernels
-        reads = (*kernels["q_criterion"].reads, *kernels["enstrophy"].reads)
-        plan = exchange_plan(self.grid, (), reads)
-        return self.context.exchanger.prepare(plan, [self.velocity])
+    def _blocks(self) -> VelocityBlocks:
+        return VelocityBlocks(self.state, self._speed_sums)
 
     def fields(self, names: Iterable[str], begin: int, end: int) -> dict[str, np.ndarray]:
         """The named fields of planes begin..end.
@@ -86,8 +76,8 @@ class Diagnostics:
     def prepare(self, names: Iterable[str]) -> None:
         """Compute what `enqueue` needs for these fields; collective."""
         self.state.coupled.look()
-        if {"vorticity", "q_criterion"} & set(names):
-            self._velocity_sums()
+        if DERIVED & set(names):
+            self._blocks.prepare()
 
     def arrays(self, names: Iterable[str], planes: int) -> dict[str, Array]:
         """Device arrays that `enqueue` fills for these names."""
@@ -115,13 +105,15 @@ class Diagnostics:
         if "rho" in arrays:
             made = {"rho_out": arrays["rho"], "u_out": arrays["u"]}
             self.state.enqueue("fields", begin, end, **made)
-        for name in arrays.keys() - {"rho", "u"}:
+        for name in arrays.keys() & set(self.outputs):
             given = {"derived_out": arrays[name]}
-            if name in self.outputs:
-                self.state.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
-                continue
-            given |= {"u": self.velocity, **self.grid.arguments()}
-            self.state.enqueue(name, begin, end, **given)
+            self.state.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
+        derived = sorted(arrays.keys() & DERIVED)
+        for first, after, given in self._blocks.blocks(begin, end) if derived else ():
+            for name in derived:
+                values = self.values(name)
+                part = arrays[name][(first - begin) * values : (after - begin) * values]
+                self.state.enqueue(name, first, after, derived_out=part, **given)
 
     def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
         """Host copies of the arrays as fields, with rho = 1 and u = 0 in solid cells."""
@@ -143,45 +135,37 @@ class Diagnostics:
         self.device.synchronize()
         return arrays["rho"], arrays["u"]
 
-    def _velocity_sums(self) -> HostCopy:
-        """Compute the velocity of all cells and ghost planes; sums per plane.
-
-        Collective at the first call in a step; later calls in the same step return the same sums.
-        """
-        if self._velocity is None or self._velocity_step != self.context.clock.steps:
-            self.state.coupled.look()
-            self._velocity = self._speed_sums.start()
-            self._exchange_velocity()
-            self._velocity_step = self.context.clock.steps
-        return self._velocity
-
-    def _exchange_velocity(self) -> None:
-        """Enqueue the exchange of the velocity's edge planes in the order of the bulk stream."""
-        bulk = self.context.bulk
-        self.exchange.start(bulk.record())
-        self.exchange.wait(bulk.flush)
-        arrived = self.exchange.arrival()
-        if arrived is not None:
-            bulk.wait(arrived)
-
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
         """For each plane the largest |u| of finite fluid cells, and the number of the other ones.
 
         Collective.
         """
-        end, first = self.lattice.D + 2, self._speed_sums.shaped(self._velocity_sums())
+        copy = self._speed
+        if copy is None or self._speed_step != self.context.clock.steps:
+            self.state.coupled.look()
+            self._blocks.for_sums()
+            copy = self._keep_speed()
+        end, first = self.lattice.D + 2, self._speed_sums.shaped(copy)
         return np.sqrt(first[:, end]), first[:, end + 1]
+
+    def _keep_speed(self) -> HostCopy:
+        """Start the copy of the sums of `velocity`, which are valid for the rest of this step."""
+        self._speed, self._speed_step = self._speed_sums.start(), self.context.clock.steps
+        return self._speed
 
     @cached_property
     def _speed_sums(self) -> PlaneSums:
         columns = 4 + self.lattice.D + len(self.masses) + len(interface_length.ends(self.jumps))
-        given = {"largest": self._largest, "u": self.velocity}
-        return PlaneSums(self.state, self.grid, "velocity", columns, **given)
+        return PlaneSums(self.state, columns, self._largest)
 
     @cached_property
     def _slope_sums(self) -> PlaneSums:
-        columns = 1 + len(self.jumps)
-        return PlaneSums(self.state, self.grid, "enstrophy", columns, u=self.velocity)
+        return PlaneSums(self.state, 1 + len(self.jumps))
+
+    @cached_property
+    def _slopes(self) -> StateLaunch:
+        given = {"u": self._blocks.u, "u_first": 0, **self._blocks.grid.arguments()}
+        return StateLaunch(self.state, "enstrophy", **given, **self._slope_sums.arguments)
 
     @property
     def _largest(self) -> list[int]:
@@ -194,14 +178,20 @@ class Diagnostics:
 
         At the first call u' = 0. The result returns the sums, (planes, 2) in double.
         """
-        sums = self._change_sums
-        return partial(sums.shaped, sums.start())
+        self.state.coupled.look()
+        self._change(0, self.planes)
+        return partial(self._change_sums.shaped, self._change_sums.start())
 
     @cached_property
     def _change_sums(self) -> PlaneSums:
-        self.device.require(self.velocity_bytes, "the velocity for run.steady")
+        return PlaneSums(self.state, 2)
+
+    @cached_property
+    def _change(self) -> StateLaunch:
+        self.device.require(self.grid.count * self.dtype.itemsize, "the velocity for run.steady")
         before = self.device.allocate(self.grid.count, self.dtype)
-        return PlaneSums(self.state, self.grid, "change", 2, u_before=before)
+        given = {"u_before": before, **self.grid.arguments()}
+        return StateLaunch(self.state, "change", **given, **self._change_sums.arguments)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -219,8 +209,11 @@ class Diagnostics:
         not finite. For coupled fluids also the mass of each fluid, and the columns from which
         `interface_length` computes a length. Collective; to call the result is not.
         """
-        velocity = self._velocity_sums()
-        return partial(self._complete, velocity, self._slope_sums.start())
+        self.state.coupled.look()
+        self._blocks.prepare()
+        for begin, end, arguments in self._blocks.blocks(0, self.planes):
+            self._slopes(begin, end, u_first=arguments["u_first"])
+        return partial(self._complete, self._keep_speed(), self._slope_sums.start())
 
     def _complete(self, velocity: HostCopy, slope: HostCopy) -> np.ndarray:
         D, volume = self.lattice.D, self.lattice.volume

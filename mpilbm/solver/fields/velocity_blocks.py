@@ -1,0 +1,105 @@
+"""The velocity of a slab, a block of planes at a time, for finite differences between cells."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mpilbm.backends.interfaces import Array
+from mpilbm.halo import Exchange
+from mpilbm.solver import memory_plan
+from mpilbm.solver.exchange_plan import exchange_plan
+from mpilbm.solver.fields.plane_sums import PlaneSums
+from mpilbm.solver.state import FlowState, StateLaunch
+
+
+class VelocityBlocks:
+    """The velocity in blocks of planes, with the planes below and above each block.
+
+    ```
+    slab     ghost | 0 1 2 3 4 5 6 7 8 9 | ghost
+    edges        x | 0                 9 | x        exchanged with the neighbouring ranks
+    blocks       x   0 1 2 3   4                    for differences in planes 0 to 3
+                             3 4 5 6 7   8          3 and 4 are copied
+                                     7 8 9   x
+    ```
+
+    The kernel also computes the sums over rows of `sums`. Kernels find the velocity of plane
+    `plane` of the populations in plane `plane - u_first` of a block.
+    """
+
+    def __init__(self, state: FlowState, sums: PlaneSums):
+        self.state, self.context, case = state, state.context, state.context.case
+        self.planes, device = self.context.slab.planes, self.context.device
+        self.grid, self.edge_grid = memory_plan.velocity_grids(case, self.planes)
+        self.size = self.grid.planes
+        needed = memory_plan.velocity_bytes(case, self.planes)
+        device.require(needed, "the velocity of a block of planes")
+        self.u, self.edges = (
+            device.allocate(grid.count, self.context.program.compute)
+            for grid in (self.grid, self.edge_grid)
+        )
+        given = sums.arguments | self.grid.arguments()
+        self._velocity = StateLaunch(state, "velocity", u=self.u, **given)
+        self._of_edges = StateLaunch(state, "velocity", u=self.edges, **given)
+        self._exchange = self._prepared()
+        self._step: int | None = None  # of the edge planes
+
+    def _prepared(self) -> Exchange:
+        """The exchange of the edge planes that finite differences read."""
+        kernels = self.context.program.kernels
+        reads = (*kernels["q_criterion"].reads, *kernels["enstrophy"].reads)
+        plan = exchange_plan(self.edge_grid, (), reads)
+        return self.context.exchanger.prepare(plan, [self.edges])
+
+    def forget(self) -> None:
+        """Compute the edge planes again, because the populations were replaced."""
+        self._step = None
+
+    def prepare(self) -> None:
+        """Compute and exchange the edge planes; collective at the first call in a step."""
+        if self._step == self.context.clock.steps:
+            return
+        bulk = self.context.bulk
+        for plane, place in {0: 1, self.planes - 1: self.edge_grid.planes}.items():
+            self._of_edges(plane, plane + 1, u_first=self._number(plane - place))
+        self._exchange.start(bulk.record())
+        self._exchange.wait(bulk.flush)
+        arrived = self._exchange.arrival()
+        if arrived is not None:
+            bulk.wait(arrived)
+        self._step = self.context.clock.steps
+
+    def for_sums(self) -> None:
+        """Enqueue the velocity of all planes, for the sums over rows alone."""
+        for begin in range(0, self.planes, self.size):
+            end = min(begin + self.size, self.planes)
+            self._velocity(begin, end, u_first=self._number(begin - 1))
+
+    def blocks(self, begin: int, end: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """Blocks of planes begin..end: first plane, end, and the arguments u_first and u_….
+
+        The velocity of a block is enqueued before the block is yielded; the next one overwrites it.
+        Call `prepare` first.
+        """
+        for first in range(begin, end, self.size):
+            after, number = min(first + self.size, end), self._number(first - 1)
+            below = first - 1
+            if first > begin:
+                self._copy(self.u, 0, self.u, self.size, 2)
+                below = first + 1
+            elif first == 0:
+                self._copy(self.u, 0, self.edges, 0)
+            self._velocity(max(0, below), min(after + 1, self.planes), u_first=number)
+            if after == self.planes:
+                self._copy(self.u, after - first + 1, self.edges, self.edge_grid.planes + 1)
+            yield first, after, {"u_first": number, "u": self.u, **self.grid.arguments()}
+
+    def _copy(self, target: Array, to: int, source: Array, origin: int, planes: int = 1) -> None:
+        """Copy whole planes, numbered in the arrays."""
+        plane = self.grid.plane_stride
+        into = target[to * plane : (to + planes) * plane]
+        piece = source[origin * plane : (origin + planes) * plane]
+        self.context.device.copy(into, piece, self.context.bulk)
+
+    def _number(self, plane: int) -> int:
+        """The number of a plane of the slab in the arrays of the populations."""
+        return self.context.grid.ghost + plane

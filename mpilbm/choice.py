@@ -58,16 +58,20 @@ class Choice:
 
         Raises ValueError if it is not such a table, UnknownName if its name is not registered.
         """
-        allowed = names(self.kind)
-        example = f'{{name = "{allowed[0] if allowed else ""}"}}'
         if not isinstance(table, dict):
-            raise ValueError(f"found {shown(table)}; allowed: a table; write {example}")
+            raise ValueError(f"found {shown(table)}; allowed: a table; write {self._example()}")
         if "name" not in table:
-            raise ValueError(f"has no name; allowed: {', '.join(allowed)}; write {example}")
+            allowed = ", ".join(names(self.kind))
+            raise ValueError(f"has no name; allowed: {allowed}; write {self._example()}")
         if not isinstance(table["name"], str):
-            raise UnknownName(self.kind, table["name"], allowed)
+            raise UnknownName(self.kind, table["name"], names(self.kind))
         # as JSON, for which the strict mode accepts lists as tuples
         return find(self.kind, table["name"]).model_validate_json(as_json(table), strict=True)
+
+    def _example(self) -> str:
+        """A table with the first name of the kind."""
+        first, *_ = names(self.kind) or ("",)
+        return f'{{name = "{first}"}}'
 
 
 def choice(kind: str) -> Any:

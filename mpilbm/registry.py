@@ -118,6 +118,15 @@ def _load_own(kind: str) -> None:
 
 
 @cache
+def _load_module(kind: str, name: str) -> None:
+    """Import the module of a kind that has the name of a class in lower case, if there is one."""
+    package = importlib.import_module(f"mpilbm.{PACKAGES[kind]}")
+    module = name.lower()
+    if any(found.name == module for found in pkgutil.iter_modules(package.__path__)):
+        importlib.import_module(f"{package.__name__}.{module}")
+
+
+@cache
 def _load_entry_points() -> None:
     for point in entry_points(group="mpilbm"):
         point.load()
@@ -188,8 +197,14 @@ def registered() -> frozenset[tuple[str, str, type]]:
 
 
 def find(kind: str, name: str) -> type[Any]:
-    """The class of this kind and name; raises UnknownName with the names that exist."""
-    _load(kind)
+    """The class of this kind and name; raises UnknownName with the names that exist.
+
+    Imports no other module of the kind where the module has the name of its class.
+    """
+    _load_entry_points()
+    _load_module(kind, name)
+    if name not in _classes[kind]:
+        _load(kind)
     if name not in _classes[kind]:
         raise UnknownName(kind, name, names(kind), "; a name of your own needs --plugin FILE")
     return _classes[kind][name]

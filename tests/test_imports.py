@@ -160,6 +160,28 @@ def test_listing_names_and_reading_a_case_need_no_mpi_and_no_gpu():
     assert done.stdout.split() == []
 
 
+READ = """
+import sys
+from mpilbm.case.case import parse_case
+parse_case({"lattice": {"name": "D2Q9"}, "domain": {"size": [4, 4], "periodic": [True, True]},
+            "fluid": {"viscosity": 0.1}, "run": {"steps": 1},
+            "collision": {"name": "mrt"}}, "a.toml")
+found = [name for name in sys.modules if name.startswith("mpilbm.physics.")]
+print(*(name.removeprefix("mpilbm.physics.") for name in found if name.count(".") == 3))
+"""
+
+
+def test_a_case_imports_the_models_that_it_names():
+    """A run starts quickly: other lattices, collisions and boundaries stay on the disk."""
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True,
+                          timeout=60, env=environment)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    models = {"lattices.d2q9", "collisions.mrt", "equilibria.hermite", "equilibria.compressible"}
+    allowed = models | {"lattices.basis"}
+    assert {"lattices.d2q9", "collisions.mrt"} <= set(done.stdout.split()) <= allowed
+
+
 def test_functions_are_looked_into():
     text = "import a.b\nif x:\n    from c import d\ndef f():\n    from mpilbm.case.case import Case"
     found = ast.parse(text)

@@ -10,7 +10,8 @@ import numpy as np
 from mpilbm.case.input_fields import Shape, check_snapshot, load_snapshot, stored
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import Formula
-from mpilbm.formulas.values import names_in
+from mpilbm.formulas.trees import Tree
+from mpilbm.formulas.values import AXES, names_in
 from mpilbm.physics.lattices import x_of
 from mpilbm.registry import Parameters
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
@@ -46,6 +47,14 @@ class InitialFields(Parameters):
     def key_of_velocity(self) -> str:
         """The key path of the file or of the velocity, for messages."""
         return f"{self.where}.{'file' if self.file else 'u'}"
+
+    @property
+    def trees(self) -> dict[str, Tree]:
+        """The formulas, or numbers, of rho, u_x, u_y …; without those of a `file`."""
+        keys = ("rho", *(f"u_{axis}" for axis in AXES[: len(self.u)]))
+        values = zip(keys, (self.rho, *self.u), strict=True)
+        names = names_in(len(self.u))
+        return {key: Formula(v, names).tree if isinstance(v, str) else v for key, v in values}
 
     def require(self) -> None:
         """CaseError if `file` is given but is not a snapshot with the same number of dimensions."""

@@ -68,9 +68,10 @@ def initial_range(case: Case, fluid: Fluid) -> InitialRange:
     found = []
     for begin, end in _blocks(case.shape, 0, planes) if count == planes else pieces:
         rho, u = initial.evaluate(case.shape, begin, end)
-        found.append((float((u**2).sum(axis=-1).max()), float(rho.min()), float(rho.max())))
-    squares, least, largest = zip(*found, strict=True)
-    return InitialRange(sqrt(max(squares)), min(least), max(largest))
+        squares = np.add.reduce([u_a**2 for u_a in np.moveaxis(u, -1, 0)])  # faster than axis=-1
+        found.append((float(squares.max()), float(rho.min()), float(rho.max())))
+    fastest, least, largest = zip(*found, strict=True)
+    return InitialRange(sqrt(max(fastest)), min(least), max(largest))
 
 
 def largest_speed(case: Case, initial: Sequence[InitialRange] = ()) -> tuple[float, str]:

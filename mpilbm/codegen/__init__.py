@@ -9,6 +9,7 @@ or a new layout in `layouts` needs no change here. A new diagnostic field is a m
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,13 +117,18 @@ def list_name(case, boundary) -> str:
 
 def generate(case) -> Program:
     """The kernels of a case, from the cache or generated."""
-    key = json.dumps([structure(case), cache.package_digest()], sort_keys=True)
+    return cached(structure(case), lambda: build(case))
+
+
+def cached(form: dict, build: Callable[[], Program]) -> Program:
+    """The program that this plain data determines, from the cache or from `build()`."""
+    key = json.dumps([form, cache.package_digest()], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()
     found = cache.get("text", digest)
     if found is not None:
         return Program.from_json(found.decode())
     with plugin_errors():
-        program = build(case)
+        program = build()
     cache.put("text", digest, program.to_json().encode())
     return program
 
@@ -147,14 +153,14 @@ def build(case) -> Program:
     texts += [sample(case.lattice) for sample in (sample_rows, sample_columns)]
     for parity in range(case.layout.parities):
         texts += _list_kernels(case, kernels, parity)
-    prelude = _head(case) + _prelude()
-    text = "\n".join([prelude, *(kernel.text() for kernel in texts)])
+    head = _head(case) + prelude()
+    text = "\n".join([head, *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
     sweep, sizes = "", None
     if case.layout.sweep:
         from mpilbm.codegen.sweep.kernel import sweep_sizes, sweep_text
 
-        sweep = prelude + sweep_text(model, described["collide_stream_0"])
+        sweep = head + sweep_text(model, described["collide_stream_0"])
         sizes = sweep_sizes(case.lattice)
     return Program(text, described, precision.compute, precision.storage, sweep, sizes)
 
@@ -173,7 +179,7 @@ def _build_coupled(case) -> Program:
             for kernel in own:
                 kernel.fluid = k
             texts += own
-    text = "\n".join([_head(case) + _prelude(), *(kernel.text() for kernel in texts)])
+    text = "\n".join([_head(case) + prelude(), *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
     return Program(text, described, precision.compute, precision.storage)
 
@@ -222,7 +228,7 @@ def _head(case) -> str:
 SCALE = 2**15  # factor of 16-bit values: small deviations then use the whole range of a half
 
 
-def _prelude() -> str:
+def prelude() -> str:
     """The text before all kernels: macros, those of CUDA or C, and functions."""
     macros, cuda, c, functions = (
         Path(__file__).with_name(f"prelude{part}.h").read_text()

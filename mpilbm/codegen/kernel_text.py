@@ -23,7 +23,7 @@ HEAD = {
     "node_rows": "int64 plane, int node, double* total",
 }
 THREADS = {over: "ROW_THREADS" if over.endswith("rows") else 256 for over in HEAD}
-ORDER = ("*", "int64", "int", "real")
+ORDER = ("*", "int64", "int", "real", "double")
 Index = Callable[[CellNames], str]  # C text of the number of a cell along an axis
 
 

@@ -52,8 +52,7 @@ class Formula:
 
     def __init__(self, text: str, names: tuple[str, ...] = NAMES):
         self.text = text
-        self.tree = _checked(text, names)
-        self.names = frozenset(names_of(self.tree)) - {"pi"}
+        self.tree, self.names = _checked(text, names)
 
     def __repr__(self) -> str:
         return f"Formula({self.text!r})"
@@ -73,13 +72,13 @@ class Formula:
 
 
 @lru_cache(maxsize=256)
-def _checked(text: str, names: tuple[str, ...]) -> Tree:
-    """Return the tree of a text; cached, because it is used for each block of planes and step."""
+def _checked(text: str, names: tuple[str, ...]) -> tuple[Tree, frozenset[str]]:
+    """Return the tree of a text and its names; cached, because each block and step uses them."""
     tree = _read(text, names)
     if is_comparison(tree):
         raise FormulaError(f"'{text}' is a comparison; write where({text}, a, b)")
     constant(tree)
-    return tree
+    return tree, frozenset(names_of(tree)) - {"pi"}
 
 
 def _read(text: str, names: tuple[str, ...]) -> Tree:

@@ -82,11 +82,26 @@ def neighbour_flags(case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
     for local in (-1, slab.planes):
         if slab.global_plane(local) is None:
             fluid[local + 1] = False
-    flags = fluid[1:-1].astype(np.uint8 if len(lattice.stencil) < 8 else np.uint16)
-    for k, c in enumerate(lattice.stencil):
-        for local, here in enumerate(flags):
-            beside = neighbours(case, slab.begin + local, fluid[local : local + 3], c)
-            here |= beside.astype(here.dtype) << (1 + k)
+    flags = np.empty(fluid[1:-1].shape, np.uint8 if len(lattice.stencil) < 8 else np.uint16)
+    whole = fluid.all(axis=(1, 2))
+    known: dict[int, NDArray[Any]] = {}  # flags of planes between planes of fluid, by parity
+    for local, here in enumerate(flags):
+        plane, around = slab.begin + local, fluid[local : local + 3]
+        parity = plane % 2 if lattice.staggered else 0
+        if not whole[local : local + 3].all():
+            here[...] = _flags(case, plane, around, here.dtype)
+        else:
+            if parity not in known:
+                known[parity] = _flags(case, plane, around, here.dtype)
+            here[...] = known[parity]
+    return flags
+
+
+def _flags(case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -> NDArray[Any]:
+    """The flags of a plane; around: see `neighbours`."""
+    flags = around[1].astype(dtype)
+    for k, c in enumerate(case.lattice.stencil):
+        flags |= neighbours(case, plane, around, c).astype(dtype) << (1 + k)
     return flags
 
 

@@ -1,5 +1,8 @@
 """The state before step 0: from the initial fields, and from steps at a fixed velocity.
 
+Formulas of large boxes are evaluated by a kernel, other initial fields by NumPy. The kernel reads
+tables along the axes that NumPy evaluates, so that both give the same bits (codegen/initial).
+
 While the velocity is held fixed, the density relaxes to the one that belongs to this velocity. The
 difference travels as sound, which is damped at the rate at which the momentum is restored. A rate
 of 2 cs k damps the longest wave in the box critically: three steps for each cell of its longest
@@ -7,19 +10,27 @@ side are then enough. The last step restores the momentum completely.
 [Mei, Luo, Lallemand & d'Humières 2006, Comput. Fluids 35, 855]
 """
 
-from math import pi, sqrt
+from math import pi, prod, sqrt
+from typing import Any
 
 import numpy as np
 
-from mpilbm.backends.interfaces import Array
+from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.case.case import Case, Fluid
+from mpilbm.codegen.initial import kernel
+from mpilbm.codegen.initial.tables import Tables
+from mpilbm.codegen.program import Program
+from mpilbm.formulas.values import AXES
 from mpilbm.physics.algebra import pairs
 from mpilbm.solver.boundary_lists import BoundaryLists
+from mpilbm.solver.context import SlabContext
 from mpilbm.solver.graph_replay import StepsAhead
 from mpilbm.solver.passes import Pass
-from mpilbm.solver.populations import Populations
 from mpilbm.solver.state import FlowState
 from mpilbm.units import tau_from_viscosity
+from mpilbm.verdicts.limits import LARGEST_DENSITY, LEAST_DENSITY
+
+KERNEL_CELLS = 2**22  # of the box; the kernel is compiled in the time in which NumPy evaluates them
 
 
 def damping(case: Case) -> float:
@@ -27,6 +38,107 @@ def damping(case: Case) -> float:
     sides = zip(case.domain.size, case.domain.periodic, strict=True)
     longest = max(n if periodic else 2 * n for n, periodic in sides)
     return min(1.0, 2 * sqrt(case.lattice.cs2) * 2 * pi / longest)
+
+
+class HostValues:
+    """rho and u of a fluid at t = 0, evaluated by NumPy, in planes of the slab."""
+
+    def __init__(self, context: SlabContext, fluid: Fluid):
+        self.context, self.case, self.fluid = context, context.case, fluid
+        self._uniform: dict[int, dict[str, Array]] = {}  # by the number of planes
+
+    def planes(self, begin: int, end: int) -> dict[str, Array]:
+        """The arguments of `initialise` for planes begin..end; raises CaseError."""
+        slab, initial = self.context.slab, self.fluid.initial
+        if initial.uniform and end - begin in self._uniform:
+            return self._uniform[end - begin]
+        planes = slab.begin + begin, slab.begin + end
+        rho, u = initial.evaluate(slab.shape, *planes)
+        fields = {"rho_initial": rho, "u_initial": u}
+        if initial.non_equilibrium:
+            fields["stress_initial"] = self._stress(rho, planes)
+        found = {name: self.context.device.upload(values) for name, values in fields.items()}
+        if initial.uniform:
+            self._uniform[end - begin] = found
+        return found
+
+    def require(self) -> None:
+        """Do nothing: `planes` has checked the values."""
+
+    def _stress(self, rho: np.ndarray, planes: tuple[int, int]) -> np.ndarray:
+        """sum_i c_i c_i (f_i - feq_i) = -2 rho cs2 tau S, with tau of the shear viscosity.
+
+        rho is rho_0 for an equilibrium that has one; with a closure tau is that of the cell.
+        [Chapman & Enskog; paper: Ferrari et al. 2023]
+        """
+        lattice, fluid = self.case.lattice, self.fluid
+        S, nu = fluid.initial.strain(self.context.slab.shape, *planes), fluid.viscosity
+        if closure := fluid.collision.closure:
+            parts = zip(pairs(lattice.D), np.moveaxis(S, -1, 0), strict=True)
+            nu = nu + closure.viscosity(lattice, dict(parts))[..., None]
+        (inverse,) = fluid.collision.velocity([1.0], rho)
+        mass = np.broadcast_to(1 / inverse, rho.shape)[..., None]
+        return -2 * float(lattice.cs2) * tau_from_viscosity(nu, lattice.cs2) * mass * S
+
+
+class KernelValues:
+    """As HostValues, evaluated on the device by a kernel made from the formulas; the same bits."""
+
+    def __init__(self, context: SlabContext, fluid: Fluid, tables: Tables, trees: dict, most: int):
+        self.context, self.initial = context, fluid.initial
+        device, lattice = context.device, context.case.lattice
+        planes, (rows, nx) = context.slab.planes, context.slab.shape[1:]
+        values, plane = tables.values(), rows * nx
+        room = 8 * most * plane * (1 + lattice.D) + 4 * planes * nx
+        room += sum(each.nbytes for each in values.values() if isinstance(each, np.ndarray))
+        device.require(room, "the initial fields of a block of planes")
+        self._arrays: dict[str, Array] = {
+            "rho_initial": device.allocate(most * plane, "float64"),
+            "u_initial": device.allocate(most * plane * lattice.D, "float64"),
+        }
+        self._refused = device.allocate(planes * nx, "int32")
+        self._launch = self._bound(kernel.generate(lattice, trees, tables), tables, values)
+
+    def _bound(self, program: Program, tables: Tables, values: dict[str, Any]) -> Launch:
+        context, device = self.context, self.context.device
+        given = context.sizes() | self._arrays | {"refused": self._refused}
+        given |= {"origin": 0, "first": context.grid.ghost}
+        given |= {"least_density": LEAST_DENSITY, "largest_density": LARGEST_DENSITY}
+        given |= {"largest_square": self.initial.max_speed**2}
+        given |= {f"cells_{axis}": cells for axis, cells in tables.size.items()}
+        for name, value in values.items():
+            given[name] = device.upload(value) if isinstance(value, np.ndarray) else value
+        wanted = (argument.name for argument in program.kernels[kernel.NAME].arguments)
+        compiled = device.compile(program)[kernel.NAME]
+        return compiled.bind(**{name: given[name] for name in wanted})
+
+    def planes(self, begin: int, end: int) -> dict[str, Array]:
+        """The arguments of `initialise` for planes begin..end, valid until the next call."""
+        self._launch.set(origin=self.context.grid.ghost + begin)
+        self.context.over_planes(self._launch, begin, end)
+        return self._arrays
+
+    def require(self) -> None:
+        """CaseError that names a cell with a value that is not finite or out of range."""
+        slab = self.context.slab
+        refused = self.context.device.download(self._refused).reshape(slab.planes, -1)
+        for plane in slab.begin + np.flatnonzero(refused.any(axis=1)):
+            self.initial.evaluate(slab.shape, int(plane), int(plane) + 1)
+
+
+def values_of(context: SlabContext, fluid: Fluid, most: int) -> HostValues | KernelValues:
+    """The evaluation of the initial fields of a fluid in blocks of at most `most` planes.
+
+    The choice depends on the case alone and does not change the bits.
+    """
+    case, initial = context.case, fluid.initial
+    given = initial.file or initial.non_equilibrium or initial.uniform
+    if not given and prod(case.shape) >= KERNEL_CELLS:
+        tables = Tables(dict(zip(AXES, case.domain.size, strict=False)))
+        trees = {name: tables.divided(tree) for name, tree in initial.trees.items()}
+        if None not in trees.values():
+            return KernelValues(context, fluid, tables, trees, most)
+    return HostValues(context, fluid)
 
 
 class InitialState:
@@ -43,11 +155,17 @@ class InitialState:
     def fill(self) -> None:
         """Set the outgoing populations of step -iterate - 1 from rho and u; not collective."""
         self.context.clock.steps = -self.iterate
+        blocks = list(self.state.blocks())
         for each in self.state.fluids:
+            values = values_of(self.context, each.fluid, blocks[0][1] - blocks[0][0])
             if self.iterate:
                 self.held.append(self._allocate())
-            for begin, end in self.state.blocks():
-                self._fill(each, begin, end)
+            for begin, end in blocks:
+                arrays = values.planes(begin, end)
+                each.over_block("initialise", begin, end, **arrays)
+                if self.iterate:
+                    self._hold(each.number, begin, end, arrays["u_initial"])
+            values.require()
 
     def _allocate(self) -> Array:
         context, count = self.context, self.context.slab.planes * self._values
@@ -55,42 +173,19 @@ class InitialState:
         context.device.require(count * np.dtype(dtype).itemsize, "a velocity to hold")
         return context.device.allocate(count, dtype)
 
-    def _fill(self, each: Populations, begin: int, end: int) -> None:
-        """Planes begin..end of a fluid."""
-        context, slab, initial = self.context, self.context.slab, each.fluid.initial
-        planes = slab.begin + begin, slab.begin + end
-        rho, u = initial.evaluate(slab.shape, *planes)
-        fields = {"rho_initial": rho, "u_initial": u}
-        if initial.non_equilibrium:
-            fields["stress_initial"] = self._stress(each.fluid, rho, planes)
-        arrays = {name: context.device.upload(values) for name, values in fields.items()}
-        each.over_block("initialise", begin, end, **arrays)
-        if self.iterate:
-            part = context.device.upload(u.astype(context.program.compute))
-            target = self.held[each.number][begin * self._values : end * self._values]
-            context.device.copy(target, part)
-            context.device.synchronize()
+    def _hold(self, fluid: int, begin: int, end: int, u: Array) -> None:
+        """Keep the velocity of planes begin..end of a fluid."""
+        device = self.context.device
+        values = device.download(u[: (end - begin) * self._values])
+        part = device.upload(values.astype(self.context.program.compute))
+        device.copy(self.held[fluid][begin * self._values : end * self._values], part)
+        device.synchronize()
 
     @property
     def _values(self) -> int:
         """Components of the velocity in a plane."""
         rows, nx = self.context.slab.shape[1:]
         return self.case.lattice.D * rows * nx
-
-    def _stress(self, fluid: Fluid, rho: np.ndarray, planes: tuple[int, int]) -> np.ndarray:
-        """sum_i c_i c_i (f_i - feq_i) = -2 rho cs2 tau S, with tau of the shear viscosity.
-
-        rho is rho_0 for an equilibrium that has one; with a closure tau is that of the cell.
-        [Chapman & Enskog; paper: Ferrari et al. 2023]
-        """
-        lattice, closure = self.case.lattice, fluid.collision.closure
-        S, nu = fluid.initial.strain(self.context.slab.shape, *planes), fluid.viscosity
-        if closure:
-            parts = zip(pairs(lattice.D), np.moveaxis(S, -1, 0), strict=True)
-            nu = nu + closure.viscosity(lattice, dict(parts))[..., None]
-        (inverse,) = fluid.collision.velocity([1.0], rho)
-        mass = np.broadcast_to(1 / inverse, rho.shape)[..., None]
-        return -2 * float(lattice.cs2) * tau_from_viscosity(nu, lattice.cs2) * mass * S
 
     def hold(
         self, lists: list[BoundaryLists], streaming: list[list[Pass]], ahead: StepsAhead

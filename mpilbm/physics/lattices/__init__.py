@@ -5,7 +5,7 @@ Imports only `registry` and lower layers. To add a lattice, write one file with 
 """
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement
 from typing import ClassVar
 
 from mpilbm.registry import Parameters
@@ -61,7 +61,7 @@ class Lattice(Parameters):
         if cls.staggered and (cls.D < 3 or any(sum(c) % 2 for c in cls.c)):
             raise ValueError(f"{cls.__name__}: a link points to a node that is not stored")
         for order in range(1, cls.isotropy + 2):
-            for axes in product(range(cls.D), repeat=order):
+            for axes in combinations_with_replacement(range(cls.D), order):
                 if cls.moment(*axes) != _isotropic(axes, cls.cs2):
                     raise ValueError(
                         f"{cls.__name__}: not isotropic to order {cls.isotropy}: {axes}"

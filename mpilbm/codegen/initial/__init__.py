@@ -1,0 +1,1 @@
+"""The kernel of the initial fields: `tables` (formulas to tables) and `kernel` (its text)."""

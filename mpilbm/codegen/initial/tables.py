@@ -1,0 +1,123 @@
+"""Formulas of coordinates as tables along the axes and operations between them.
+
+0.1*sin(2*pi*x/nx)*cos(2*pi*y/ny) becomes table_0[x]*table_1[y]. The tables are evaluated by NumPy.
+The rest of a formula consists of operations whose results IEEE 754 defines (sum, product, quotient,
+root, comparison). A kernel on any device therefore computes the bits of `Formula.evaluate`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+
+from mpilbm.formulas.trees import Tree, is_comparison, names_of, numeric
+from mpilbm.formulas.values import AXES
+
+FUNCTIONS = """\
+/* Powers and extremes as NumPy computes them; an extreme of nan is nan. */
+INLINE double square(double a) { return a * a; }
+INLINE double minimum(double a, double b) { return a < b || a != a ? a : b; }
+INLINE double maximum(double a, double b) { return a > b || a != a ? a : b; }
+"""
+_EXACT = {  # operation -> C text
+    "+": "({0} + {1})",
+    "-": "({0} - {1})",
+    "*": "({0} * {1})",
+    "/": "({0} / {1})",
+    "neg": "(-{0})",
+    "<": "({0} < {1})",
+    "<=": "({0} <= {1})",
+    ">": "({0} > {1})",
+    ">=": "({0} >= {1})",
+    "==": "({0} == {1})",
+    "!=": "({0} != {1})",
+    "and": "({0} && {1})",
+    "where": "({0} ? {1} : {2})",
+    "sqrt": "sqrt({0})",
+    "abs": "fabs({0})",
+}
+_POWERS = {0: "1.0", 1: "{0}", 2: "square({0})", -1: "(1.0 / {0})"}
+_EXTREMES = {"min": "minimum({0}, {1})", "max": "maximum({0}, {1})"}
+LARGEST_TABLE = 2**22  # values
+
+
+@dataclass
+class Tables:
+    """The tables that several formulas share.
+
+    size    the number of cells along each axis
+    trees   {name: formula of the coordinates `axes[name]`}; a name without axes is a number
+    """
+
+    size: Mapping[str, int]
+    trees: dict[str, Tree] = field(default_factory=dict)
+    axes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def divided(self, tree: Tree) -> Tree | None:
+        """Return the tree of exact operations and names of tables; None if there is none.
+
+        There is none if an inexact function, such as tanh, depends on the coordinates of all axes,
+        or if a table would be large.
+        """
+        used = set(names_of(tree))
+        axes = tuple(axis for axis in AXES if axis in used)
+        if len(axes) < 2 and is_comparison(tree):
+            return "!=", self._name(("where", tree, 1, 0), axes), self._name(0, ())
+        if len(axes) < 2:
+            return self._name(tree, axes)
+        assert isinstance(tree, tuple)
+        if _is_exact(tree):
+            numbers = 1 if tree[0] == "**" else len(tree) - 1
+            branches = [self.divided(branch) for branch in tree[1 : 1 + numbers]]
+            whole = None not in branches
+            return (tree[0], *branches, *tree[1 + numbers :]) if whole else None
+        small = np.prod([self.size[axis] for axis in axes]) <= LARGEST_TABLE
+        return self._name(tree, axes) if small and len(axes) < len(self.size) else None
+
+    def _name(self, tree: Tree, axes: tuple[str, ...]) -> str:
+        """Add a table and return its name; equal tables share a name."""
+        found = [name for name, known in self.trees.items() if repr(known) == repr(tree)]
+        name = found[0] if found else f"{'table' if axes else 'number'}_{len(self.trees)}"
+        self.trees[name], self.axes[name] = tree, axes
+        return name
+
+    def values(self) -> dict[str, np.ndarray | float]:
+        """Numbers, and tables (1-D, x fastest) for the cells of the whole box.
+
+        They do not depend on the slab, so that neither do the bits of NumPy's functions.
+        """
+        box: dict[str, float] = {f"n{axis}": n for axis, n in self.size.items()} | {"t": 0.0}
+        found: dict[str, np.ndarray | float] = {}
+        for name, tree in self.trees.items():
+            axes = self.axes[name][::-1]  # the slowest first
+            cells = np.meshgrid(
+                *(np.arange(self.size[axis]) + 0.5 for axis in axes), indexing="ij", sparse=True
+            )
+            values = numeric(tree, box | dict(zip(axes, cells, strict=True)))
+            whole = np.broadcast_to(values, [self.size[axis] for axis in axes]).reshape(-1)
+            found[name] = np.ascontiguousarray(whole) if axes else float(whole[0])
+        return found
+
+
+def _is_exact(tree: tuple) -> bool:
+    """Whether NumPy and C compute the operation of a tree with the same bits."""
+    if tree[0] == "**":
+        return tree[2] in _POWERS
+    return tree[0] in _EXACT or tree[0] in _EXTREMES
+
+
+def c_text(tree: Tree, names: Mapping[str, str]) -> str:
+    """C text of a tree that `divided` returned, which uses FUNCTIONS.
+
+    `names`: the C text of each table and number.
+    """
+    if not isinstance(tree, tuple):
+        return names[str(tree)]
+    operation = tree[0]
+    if operation == "**":
+        return _POWERS[tree[2]].format(c_text(tree[1], names))
+    branches = [c_text(branch, names) for branch in tree[1:]]
+    if operation in _EXTREMES:
+        return reduce(_EXTREMES[operation].format, branches)
+    return _EXACT[operation].format(*branches)

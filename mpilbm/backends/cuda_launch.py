@@ -12,6 +12,7 @@ from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 
 ROWS_AT_ONCE = 4  # as in the prelude: rows that a block of a kernel over rows adds
+COLUMN_PARTS = 8  # as in the prelude: threads that add the rows of a column
 GRID_LIMIT = 65535  # blocks along the second and third axis of a grid
 
 
@@ -40,8 +41,9 @@ def launch_shape(
         return (-(-count // 256),), (256,)
     if over.endswith("rows"):
         return (-(-rows // ROWS_AT_ONCE), count), (32 * ROWS_AT_ONCE,)
+    if over == "columns":
+        return (-(-nx // 32), 1, count), (32, COLUMN_PARTS)
     nx = -(-nx // 2) if over == "pairs" else nx
-    rows = 1 if over == "columns" else rows
     block = block_shape(nx, rows, threads)
     return (-(-nx // block[0]), -(-rows // block[1]), count), block
 

@@ -138,7 +138,7 @@ def build(case) -> Program:
     from mpilbm.codegen.diagnostics import Diagnostics
     from mpilbm.codegen.kernels import FluidKernels
     from mpilbm.codegen.model import Model
-    from mpilbm.codegen.statistics import sample_columns, sample_rows
+    from mpilbm.codegen.statistics import Samples
 
     if case.coupling:
         return _build_coupled(case)
@@ -149,8 +149,8 @@ def build(case) -> Program:
     unit = SCALE if half else 1
     more = start(fluid) | {"rounded": half, "walled": rows_end_in_walls(case)}
     kernels = FluidKernels(model, case.layout, paired=paired, unit=unit, **more)
-    texts = [*kernels.all(), *Diagnostics(kernels).all()]
-    texts += [sample(case.lattice) for sample in (sample_rows, sample_columns)]
+    diagnostics = Diagnostics(kernels)
+    texts = [*kernels.all(), *diagnostics.all(), *Samples(diagnostics).all()]
     for parity in range(case.layout.parities):
         texts += _list_kernels(case, kernels, parity)
     head = _head(case) + prelude()
@@ -167,11 +167,11 @@ def build(case) -> Program:
 
 def _build_coupled(case) -> Program:
     """As `build`, for coupled fluids; names of kernels of a single fluid end in its number."""
-    from mpilbm.codegen.coupled.kernels import CoupledKernels
-    from mpilbm.codegen.statistics import sample_columns, sample_rows
+    from mpilbm.codegen.coupled.kernels import CoupledDiagnostics, CoupledKernels
+    from mpilbm.codegen.statistics import Samples
 
     kernels, precision = CoupledKernels(case, averaged(case)), case.precision
-    texts = [*kernels.once(), *(sample(case.lattice) for sample in (sample_rows, sample_columns))]
+    texts = [*kernels.once(), *Samples(CoupledDiagnostics(kernels)).all()]
     for parity in range(case.layout.parities):
         texts += kernels.of_all(parity)
         for k, fluid in enumerate(kernels.fluids):

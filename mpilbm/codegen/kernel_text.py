@@ -17,7 +17,7 @@ HEAD = {
     "cells": CELL_HEAD,
     "pairs": CELL_HEAD,
     "rows": f"{CELL_HEAD}, double* total",
-    "columns": CELL_HEAD,
+    "columns": f"{CELL_HEAD}, double* total",
     "entries": "int64 entry",
     "nodes": "int64 plane, int node",
     "node_rows": "int64 plane, int node, double* total",
@@ -342,6 +342,20 @@ class RowSums(KernelText):
         """The loop over rows, with the number of columns and a bit mask of the maxima."""
         how = f"{self.columns}, {self.maxima}, {self.assign}"
         return f"FOR_{self.over.upper()}({self.name}_at, {how}, {names})"
+
+
+class ColumnSums(KernelText):
+    """A kernel that adds sums over the rows of a plane, at each x, to sums[plane, k, x]."""
+
+    def __init__(self, role: str, equations: str, columns: int, *, parity: int | None = None):
+        super().__init__(role, "columns", equations, parity=parity)
+        self.columns = columns
+        self.argument("sums", "double*")
+        self.argument("origin", "int64")
+
+    def driver(self, names):
+        """The loop over columns, with the number of sums."""
+        return f"FOR_COLUMNS({self.name}_at, {self.columns}, {names})"
 
 
 def entry_place(over: str, cell: CellNames, packed: str) -> str:

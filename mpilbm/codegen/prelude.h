@@ -32,6 +32,10 @@ typedef unsigned short uint16;
 #define AFTER(i, n) ((i) + 1 < (n) ? (i) + 1 : 0)
 #define NEIGHBOURS(i, n) BEFORE(i, n), AFTER(i, n)
 
+/* The rows of a plane in parts, for sums over columns. */
+#define COLUMN_PARTS 8
+#define PART_BEGIN(part) ((int)((int64)rows * (part) / COLUMN_PARTS))
+
 /* The neighbours of cell x in its row; STEPS does not wrap around. In staggered rows they depend on
    the parity of the row (see layouts/grid.py), which is the same for all cells of a row. */
 #ifdef STAGGERED

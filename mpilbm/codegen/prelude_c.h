@@ -96,7 +96,31 @@ INLINE void ahead(const store* from)
     }                                                                                         \
   RESTORE_DENORMALS
 
-#define FOR_COLUMNS FOR_CELLS
+/* Sums over the rows at each x, in the order of the CUDA text: parts of the rows, one after another.
+   The sums of some columns are collected side by side, so that vectors hold neighbouring columns. */
+#define COLUMNS 128
+#define TOTAL(k) total[(k) * COLUMNS]
+#define FOR_COLUMNS(function, count, ...)                                                     \
+  FLUSH_DENORMALS                                                                             \
+  double partial[count][COLUMNS];                                                             \
+  for (int64 plane = begin; plane < end; plane += stride)                                     \
+    for (int start = 0; start < nx; start += COLUMNS) {                                       \
+      const int stop = start + COLUMNS < nx ? start + COLUMNS : nx;                           \
+      for (int part = 0; part < COLUMN_PARTS; part++) {                                       \
+        memset(partial, 0, sizeof partial);                                                   \
+        for (int row = PART_BEGIN(part); row < PART_BEGIN(part + 1); row++) {                 \
+          const int row_m = BEFORE(row, rows), row_p = AFTER(row, rows);                      \
+          _Pragma("omp simd") for (int x = start; x < stop; x++)                              \
+              function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), &partial[0][x - start],  \
+                       __VA_ARGS__);                                                          \
+        }                                                                                     \
+        for (int k = 0; k < count; k++)                                                       \
+          for (int x = start; x < stop; x++)                                                  \
+            sums[((plane - origin) * count + k) * nx + x] += partial[k][x - start];           \
+      }                                                                                       \
+    }                                                                                         \
+  RESTORE_DENORMALS
+
 #define FOR_PAIRS(function, pair, ...) FOR_CELLS(function, __VA_ARGS__)
 #define FOR_PAIRS_SENT(function, pair, ...) FOR_CELLS_SENT(function, __VA_ARGS__)
 

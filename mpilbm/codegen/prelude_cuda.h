@@ -57,13 +57,27 @@ INLINE float quick_log2(float x)
 
 #define FOR_CELLS_SENT(function, send, count, ...) FOR_CELLS(function, __VA_ARGS__)
 
-/* One thread for all rows at an x of a plane, one after another. */
-#define FOR_COLUMNS(function, ...)                                                            \
-  const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);                                 \
+/* A block for 32 columns of a plane: each thread adds a part of the rows; then the parts are added
+   in their order. */
+#define TOTAL(k) total[k]
+#define FOR_COLUMNS(function, count, ...)                                                     \
+  __shared__ double partial[COLUMN_PARTS][count][32];                                         \
+  const int lane = (int)threadIdx.x, part = (int)threadIdx.y;                                 \
+  const int x = (int)(blockIdx.x * 32) + lane;                                                \
   const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
-  if (x < nx && plane < end)                                                                  \
-    for (int row = 0; row < rows; row++)                                                      \
-      function(plane, row, NEIGHBOURS(row, rows), x, NEIGHBOURS(x, nx), __VA_ARGS__);
+  double total[count] = {0};                                                                  \
+  if (x < nx)                                                                                 \
+    for (int row = PART_BEGIN(part); row < PART_BEGIN(part + 1); row++)                       \
+      function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__);    \
+  for (int k = 0; k < count; k++) partial[part][k][lane] = total[k];                          \
+  __syncthreads();                                                                            \
+  if (x < nx)                                                                                 \
+    for (int k = part; k < count; k += COLUMN_PARTS) {                                        \
+      double* sum = sums + ((plane - origin) * count + k) * nx + x;                           \
+      double added = *sum;                                                                    \
+      for (int other = 0; other < COLUMN_PARTS; other++) added += partial[other][k][lane];    \
+      *sum = added;                                                                           \
+    }
 
 /* Two cells, x and x + 1, a thread; the last cell of an odd row goes alone. A pair's x_p lies
    beyond both. */

@@ -49,6 +49,19 @@ INLINE real reciprocal_of(real b)
   SUM_ROWS(count, maxima, assign, 0, nx, \
            function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__))
 #define ROW_START(plane, row) node_row[(plane) * (rows + 1) + (row)]
+/* The node of a cell: those of its row are first, ..., end - 1, in the order of x. -1 in a solid. */
+INLINE int node_of(const int32* node_cell, int first, int end, int row, int x, int nx)
+{
+  int low = end - nx + x > first ? end - nx + x : first;
+  int high = first + x < end - 1 ? first + x : end - 1;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (node_cell[middle] < row * nx + x) low = middle + 1;
+    else high = middle;
+  }
+  return low <= high && node_cell[low] == row * nx + x ? low : -1;
+}
+
 #define FOR_NODE_ROWS(function, count, maxima, assign, ...) \
   SUM_ROWS(count, maxima, assign, ROW_START(plane, row), ROW_START(plane, row + 1), \
            function(plane, x, total, __VA_ARGS__))

@@ -1,60 +1,126 @@
-"""The kernels that add a sample of rho and u to sums: one per row, or one per column."""
+"""The kernels that add a sample of rho and u to sums: of each cell, of rows, of columns.
 
-from mpilbm.codegen.kernel_text import KernelText, RowSums
-from mpilbm.codegen.kernels import CELL, flags_type
+    d = (rho, u) - shift        sums of d_rho, d_a and d_a d_b over the fluid cells, in double
+
+A sample reads the populations once and stores neither rho nor u. Places of sum k (and of shift k):
+
+    sample_cells     sums[plane, k, row, x]      coalesced: neighbouring threads, neighbouring x
+    sample_columns   sums[plane, k, x]           sums over the rows of a plane
+    sample_rows      sums[plane, row, k]         sums over x; one thread of a row stores them
+
+The first sample gives the shift: it is added with a shift of 0, and then `first_mean` (of cells:
+`first_value`) computes the shift and sets the sums to 0.
+"""
+
+from mpilbm.codegen.diagnostics import FLUID, Diagnostics
+from mpilbm.codegen.kernel_text import ColumnSums, KernelText, RowSums
 from mpilbm.physics.algebra import pairs
-from mpilbm.physics.lattices import AXES, Lattice
+from mpilbm.physics.lattices import AXES
 
 EQUATIONS = "d = (rho, u) - shift; sums of d_rho, d_a and d_a d_b, in double"
 
-
-class ColumnSums(KernelText):
-    """A kernel that adds to sums at each x, over the rows of a plane in their order."""
-
-    def __init__(self, role: str, equations: str):
-        super().__init__(role, "columns", equations)
-        self.argument("sums", "double*")
-        self.argument("origin", "int64")
-
-    def _declare(self, name, written):
-        return super()._declare(name, written or name == "sums")
+NODE_OF_CELL = """\
+const int node = node_of(node_cell + node_start[plane], ROW_START(plane, row), \
+ROW_START(plane, row + 1), row, x, nx);
+  if (node < 0) return;"""
 
 
-def sample_rows(lattice: Lattice) -> KernelText:
-    """sums[plane, row, k] += contributions of the fluid cells of the row."""
-    kernel = RowSums("sample_rows", EQUATIONS, adds=True)
-    kernel.columns = _add(kernel, lattice, "(plane - origin) * rows + row", "total[{}]")
-    return kernel
+class Samples:
+    """Generates the kernels of the output `statistics`."""
 
+    def __init__(self, diagnostics: Diagnostics):
+        self.diagnostics, self.fluid = diagnostics, diagnostics.fluid
+        self.over, D = diagnostics.fluid.grid.over, diagnostics.lattice.D
+        self.sums, self.shifts = 1 + D + D * (D + 1) // 2, 1 + D
 
-def sample_columns(lattice: Lattice) -> KernelText:
-    """sums[plane, row, x, k] += contributions of a fluid cell; `kept_rows` is 1 or all rows."""
-    kernel = ColumnSums("sample_columns", EQUATIONS)
-    kernel.argument("kept_rows", "int")
-    row = "(kept_rows > 1 ? row : 0)"
-    place = f"((plane - origin) * kept_rows + {row}) * nx + x"
-    D = lattice.D
-    _add(kernel, lattice, place, f"sums[place * {1 + D + D * (D + 1) // 2} + {{}}]")
-    return kernel
+    def all(self) -> list[KernelText]:
+        """The kernels of all parities."""
+        parities = range(self.fluid.layout.parities)
+        by_parity = [
+            make(parity) for parity in parities for make in (self.cells, self.rows, self.columns)
+        ]
+        return [*by_parity, self.first_value(), self.first_mean()]
 
+    def cells(self, parity: int) -> KernelText:
+        """Adds to the sums of each cell; the shift has the precision of the values."""
+        kernel = self.fluid.block_kernel("sample_cells", EQUATIONS, parity)
+        kernel.argument("shift", "real*")
+        kernel.argument("sums", "double*")
+        kernel.do("const int64 cells = (int64)rows * nx, before = (plane - origin) * cells;")
+        for name, count in (("place", self.sums), ("shift_place", self.shifts)):
+            kernel.do(f"const int64 {name} = cell + before * {count - 1};")
+        add = "sums[place + {k} * cells] += {value};"
+        return self._sampled(kernel, parity, "shift[shift_place + {k} * cells]", add)
 
-def _add(kernel: KernelText, lattice: Lattice, place: str, target: str) -> int:
-    """Add the statements; returns the number of sums."""
-    D, flags = lattice.D, flags_type(lattice)
-    arguments = {"nx": "int", "rows": "int", "first": "int64", "flags": flags}
-    arguments |= {"odd": "int"} if lattice.staggered else {}
-    arguments |= {"rho_out": "real*", "u_out": "real*", "shift": "double*"}
-    for name, type in arguments.items():
-        kernel.argument(name, type)
-    kernel.do(CELL)
-    kernel.do(f"const int64 place = {place};")
-    kernel.do("const int fluid = flags[((plane - first) * rows + row) * nx + x] & 1;")
-    kernel.do(f"const double d_rho = (double)rho_out[cell] - shift[place * {1 + D}];")
-    for a, axis in enumerate(AXES[:D]):
-        shift = f"shift[place * {1 + D} + {1 + a}]"
-        kernel.do(f"const double d_{axis} = (double)u_out[cell * {D} + {a}] - {shift};")
-    terms = ["d_rho", *(f"d_{axis}" for axis in AXES[:D])]
-    terms += [f"d_{AXES[a]} * d_{AXES[b]}" for a, b in pairs(D)]
-    for k, term in enumerate(terms):
-        kernel.do(f"if (fluid) {target.format(k)} += {term};")
-    return len(terms)
+    def rows(self, parity: int) -> KernelText:
+        """Adds to the sums over the cells of each row."""
+        over = "node_rows" if self.over == "nodes" else "rows"
+        kernel = RowSums("sample_rows", EQUATIONS, over, parity=parity, adds=True)
+        kernel.argument("shift", "double*")
+        if self.over == "nodes":
+            kernel.argument("node_row", "int32*")
+        self.fluid.find_cell(kernel, self.fluid.grid)
+        shift = f"shift[((plane - origin) * rows + row) * {self.shifts} + {{k}}]"
+        kernel.columns = self.sums
+        return self._sampled(kernel, parity, shift, "total[{k}] += {value};")
+
+    def columns(self, parity: int) -> KernelText:
+        """Adds to the sums over the rows of a plane, at each x."""
+        kernel = ColumnSums("sample_columns", EQUATIONS, self.sums, parity=parity)
+        kernel.argument("shift", "double*")
+        kernel.sizes(self.fluid.grid)
+        if self.over == "nodes":
+            tables = {"nx": "int", "rows": "int", "node_row": "int32*", "node_cell": "int32*"}
+            for name, type in tables.items():
+                kernel.argument(name, type)
+            kernel.do(NODE_OF_CELL)
+        else:
+            self.fluid.find_cell(kernel, self.fluid.grid)
+        shift = f"shift[((plane - origin) * {self.shifts} + {{k}}) * nx + x]"
+        return self._sampled(kernel, parity, shift, "TOTAL({k}) += {value};")
+
+    def _sampled(self, kernel: KernelText, parity: int, shift: str, add: str) -> KernelText:
+        """Add the statements; `shift` and `add` are C texts with the number k of a sum."""
+        if self.over != "nodes":
+            kernel.argument("flags", self.diagnostics.flags)
+            kernel.do(f"if (!({FLUID})) return;")
+        _, rho, u, _ = self.diagnostics.macroscopic(kernel, parity)
+        names = ["d_rho", *(f"d_{axis}" for axis in AXES[: len(u)])]
+        for k, (name, value) in enumerate(zip(names, (rho, *u), strict=True)):
+            kernel.do(f"const double {name} = (double){{0}} - {shift.format(k=k)};", value)
+        products = [f"{names[1 + a]} * {names[1 + b]}" for a, b in pairs(len(u))]
+        for k, value in enumerate([*names, *products]):
+            kernel.do(add.format(k=k, value=value), writes="sums")
+        return kernel
+
+    def first_value(self) -> KernelText:
+        """The shift of each cell: its value. An entry is a place, of one sum, of all planes."""
+        return self._first("first_value", "real", "1")
+
+    def first_mean(self) -> KernelText:
+        """The shift of each row or column: the mean over its fluid cells."""
+        kernel = self._first("first_mean", "double", "number > 1 ? number : 1")
+        kernel.argument("cells", "int32*")
+        return kernel
+
+    def _first(self, role: str, type: str, number: str) -> KernelText:
+        """shift = sums / number, sums = 0.
+
+        In the arrays the numbers k of a place are `step` apart, and groups of `step` places follow
+        one another.
+        """
+        kernel = KernelText(role, "entries", "shift = sums / number of fluid cells; sums = 0")
+        kernel.argument("step", "int64")
+        kernel.argument("shift", f"{type}*")
+        kernel.argument("sums", "double*")
+        kernel.do("const int64 group = entry / step, within = entry - group * step;")
+        if number != "1":
+            kernel.do("const int32 number = cells[entry];")
+        place = f"(group * {self.sums} + {{k}}) * step + within"
+        for k in range(self.sums):
+            if k < self.shifts:
+                target = f"shift[(group * {self.shifts} + {k}) * step + within]"
+                mean = f"sums[{place.format(k=k)}] / ({number})"
+                kernel.do(f"{target} = ({type})({mean});", writes="shift")
+            kernel.do(f"sums[{place.format(k=k)}] = 0;", writes="sums")
+        return kernel

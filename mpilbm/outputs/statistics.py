@@ -1,6 +1,5 @@
 """Means and Reynolds stresses over time and homogeneous directions, as profiles."""
 
-from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ from mpilbm.outputs import Context, Output
 from mpilbm.outputs.statistics_writer import Sampling, StatisticsWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
-from mpilbm.solver.fields.flow_statistics import bytes_needed, numbers, places
+from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
@@ -107,14 +106,16 @@ class RunningStatistics(Output):
 
     def device_bytes(self, case: "Case", planes: int) -> int:
         """The sums."""
-        at = places(*case.shape[1:], *self.along(case))
-        return bytes_needed(case.dimensions, planes, prod(at))
+        places, value = self.places(case), np.dtype(case.precision.compute).itemsize
+        return bytes_needed(case.dimensions, planes, places, value)
 
     def kept_bytes(self, case: "Case") -> int:
         """The sums and shifts of all planes."""
-        planes, rows, nx = case.shape
-        at = places(rows, nx, *self.along(case))
-        return 8 * planes * prod(at) * sum(numbers(case.dimensions))
+        return 8 * case.shape[0] * self.places(case).count * sum(numbers(case.dimensions))
+
+    def places(self, case: "Case") -> Places:
+        """The places in a plane for which sums are kept."""
+        return Places.of(*case.shape[1:], *self.along(case))
 
     def along(self, case: "Case") -> tuple[bool, bool]:
         """Whether x and the rows of a plane are averaged; in 2D a plane has only one row."""

@@ -51,6 +51,7 @@ class StatisticsWriter:
         self.sums = context.solver.statistics(*sampling.along)
         self.label, self.values = f"statistics.{sampling.label}", self.sums.values
         self.first: int | None = None  # step of the first sample
+        self._ready = False
         if context.checkpoint:
             together(self.comm, self._restore, context.checkpoint)
         context.kept.append(self)
@@ -88,11 +89,19 @@ class StatisticsWriter:
         """Sample the flow and write files, each if it is due at this step; collective."""
         of = self.sampling
         if step % of.every == 0 and step >= of.start:
-            together(self.comm, self.sums.sample)
+            self._sample()
             self.first = step if self.first is None else self.first
         due = step == self.context.last_step or (of.write and step % of.write == 0)
         if due and self.first is not None:
             self._write_files(step, self.first)
+
+    def _sample(self) -> None:
+        """Enqueue a sample; the first one of a run allocates memory, which may fail on one rank."""
+        if self._ready:
+            self.sums.sample()
+        else:
+            together(self.comm, self.sums.sample)
+            self._ready = True
 
     def _write_files(self, step: int, first: int) -> None:
         case, name = self.context.case, f"statistics_{self.sampling.label}_{step:09d}"

@@ -12,6 +12,7 @@ from support.faces import closed, four_faces
 from support.pairs import every_value, label
 from support.row_ends import CASES as ROW_ENDS
 from support.row_ends import U
+from support.sampled_flows import FLOWS, KINDS, sampled
 from support.settings import OPTIONS, defined, tables
 from support.slabs import PRECISIONS, Cluster
 from support.walls import QUADRATIC, rocks
@@ -217,21 +218,30 @@ def test_a_barrier_where_threads_run_one_by_one(tmp_path, monkeypatch, capfd):
     assert "one by one" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("along", [(True, False), (False, True), (False, False)])
-def test_statistics_add_what_the_c_text_adds(along):
+@pytest.mark.parametrize("flow", FLOWS)
+def test_statistics_add_what_the_c_text_adds(flow):
     """Sums at each x and of each cell in every bit; the cells of a row come in another order."""
-    case = tables("D3Q19", "ab", "bgk", "forced", "single")
-    case["domain"]["size"] = [270, 5, 9]
+    case = FLOWS[flow]()
+    compile_both(case)
+    for kind in KINDS:
+        cpu, gpu = (Cluster(case, 2, device).start() for device in (None, EmulatedDevice))
+        pairs = zip(sampled(gpu, kind, 2), sampled(cpu, kind, 2), strict=True)
+        for found, expected in pairs:
+            found, expected = (each.read(0, each.planes) for each in (found, expected))
+            allowed = 1e-12 * (kind == "rows")
+            np.testing.assert_allclose(found, expected, rtol=allowed, atol=allowed)
 
-    def read(solver):
-        sums = solver.statistics(*along)
-        for _ in range(2):
-            sums.sample()
-        return sums.read(0, solver.slab.planes)
 
-    cpu, gpu = (Cluster(case, 2, device).start().each(read) for device in (None, EmulatedDevice))
-    for found, expected in zip(gpu, cpu, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12 * along[0], atol=1e-12 * along[0])
+@pytest.mark.parametrize("size", [[270, 5, 3], [60, 19, 3]], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_statistics_of_long_rows_and_of_many(kind, size):
+    """Several blocks along x, and several rows in each part of a plane."""
+    case = tables("D3Q19", "ab", "bgk", "periodic", "single")
+    case["domain"]["size"] = size
+    cpu, gpu = (Cluster(case, 1, device).start() for device in (None, EmulatedDevice))
+    found, expected = (sampled(each, kind, 2)[0].read(0, 3) for each in (gpu, cpu))
+    allowed = 1e-12 * (kind == "rows")
+    np.testing.assert_allclose(found, expected, rtol=allowed, atol=allowed)
 
 
 @pytest.mark.parametrize(

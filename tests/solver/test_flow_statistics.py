@@ -4,14 +4,15 @@ import h5py
 import numpy as np
 import pytest
 from support.outputs_cases import flip_bit, offset_of
-from support.slabs import box
+from support.sampled_flows import FLOWS, KINDS, sampled
+from support.slabs import Cluster, box
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.preflight.plan import plan
 from mpilbm.run.run import run
-from mpilbm.solver.fields.flow_statistics import Moments, merged, products_of
+from mpilbm.solver.fields.flow_statistics import Moments, merged, products_of, shifted
 
 AVERAGES = {
     "D3Q19": ["", "x", "y", "z", "xy", "xz", "yz", "xyz"],
@@ -19,11 +20,11 @@ AVERAGES = {
 }
 
 
-def flow(lattice, outputs, layout="ab", steps=9, body=True):
+def flow(lattice, outputs, layout="ab", steps=9, body=True, **more):
     D = 3 if lattice == "D3Q19" else 2
     ball = {"name": "sphere", "centre": [2, 2, 6][-D:], "radius": 1.6}
-    more = {"body": [{"label": "ball", "shape": ball, "boundary": {"name": "bounce_back"}}]}
-    tables = box(lattice, layout={"name": layout}, output=outputs, **more if body else {})
+    solid = {"body": [{"label": "ball", "shape": ball, "boundary": {"name": "bounce_back"}}]}
+    tables = box(lattice, layout={"name": layout}, output=outputs, **solid if body else {}, **more)
     return parse_case(tables | {"run": {"steps": steps}, "backend": {"name": "cpu"}}, "flow.toml")
 
 
@@ -70,6 +71,55 @@ def test_means_and_stresses_are_those_of_the_fields(tmp_path, lattice, layout):
             allowed = 1e-13 if name == "rho" else 1e-15
             np.testing.assert_allclose(found[name], values, rtol=1e-9, atol=allowed)
         assert np.nanmax(found["reynolds_stress"][..., 0]) > 1e-9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("flow", FLOWS)
+def test_a_sample_adds_the_fields_of_all_layouts(flow, kind):
+    """After odd and even numbers of steps, with and without solid cells; two slabs."""
+    cluster, found = Cluster(FLOWS[flow](), 2).start(), []
+    kept = sampled(cluster, kind, 3, lambda one: found.append(one.fields("rho", "u")))
+    values = np.stack([np.concatenate([f["rho"][..., None], f["u"]], axis=-1) for f in found])
+    solid = np.concatenate(cluster.each(lambda s: s.solid(0, s.slab.planes)))
+    data = np.ma.masked_array(values, np.broadcast_to(solid[..., None], values.shape))
+    data = data.astype(float)
+    axes = {"cells": (0,), "columns": (0, 2), "rows": (0, 3)}[kind]
+    if values.shape[2] == 1 and kind == "columns":
+        axes = (0,)
+    mean = data.mean(axis=axes, keepdims=True)
+    products = products_of((data - mean)[..., 1:].filled(0)).sum(axis=axes)
+    parts = [each.moments(0, each.planes) for each in kept]
+    moments = Moments(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    mean = mean.filled(0).reshape(moments.mean.shape)
+    np.testing.assert_allclose(np.where(moments.n, moments.mean, 0), mean, rtol=0, atol=1e-14)
+    expected = products.reshape(moments.products.shape)
+    np.testing.assert_allclose(moments.products, expected, rtol=1e-9, atol=1e-14)
+    assert expected.max() > 1e-6
+
+
+def test_sums_with_another_shift():
+    d, by = np.random.default_rng(3).standard_normal((2, 7, 4))
+    sums = [np.concatenate([(d + a).sum(axis=0), products_of((d + a)[:, 1:]).sum(axis=0)])
+            for a in (0, by[0])]  # fmt: skip
+    np.testing.assert_allclose(shifted(sums[0], by[0], 7), sums[1], rtol=1e-13)
+
+
+def test_sums_of_a_run_of_another_precision():
+    """Whose shifts have more digits: the sums are converted to shifts in float32."""
+    cluster = Cluster(FLOWS["two arrays"]()).start()
+    (kept,) = sampled(cluster, "cells", 2)
+    (again,) = cluster.each(lambda s: s.statistics(*KINDS["cells"]))
+    state, expected = kept.read(0, kept.planes), kept.moments(0, kept.planes)
+    cut = kept.places.count * kept.columns
+    by = np.full((kept.planes, kept.places.count, kept.shifts), 1e-9)
+    sums = state[:, :cut].reshape(*by.shape[:2], -1)
+    sums = shifted(sums, by, 2).reshape(kept.planes, -1)
+    again.write(np.concatenate([sums, state[:, cut:] - by.reshape(kept.planes, -1)], axis=1), 2)
+    found = again.moments(0, kept.planes)
+    for name in ("mean", "products"):
+        fluid = np.broadcast_to(expected.n > 0, getattr(expected, name).shape)
+        values = (getattr(moments, name)[fluid] for moments in (found, expected))
+        np.testing.assert_allclose(*values, rtol=0, atol=1e-14)
 
 
 def test_a_profile_is_also_text(tmp_path):

@@ -27,7 +27,7 @@ FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-fPIC", "-pthread")
 KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([^)]*\)\n{\n  (\w+)")
 # Launch macros of kernels in which no thread waits for another:
 INDEPENDENT = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
-INDEPENDENT |= {"FOR_NODES", "FOR_NODE_LINES", "FOR_COLUMNS"}
+INDEPENDENT |= {"FOR_NODES", "FOR_NODE_LINES"}
 DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+) (\w+)\[\];")
 
 

@@ -127,14 +127,6 @@ class Diagnostics:
                 found[name][solid] = float(name == "rho")
         return found
 
-    def on_device(self, begin: int, end: int) -> tuple[Array, Array]:
-        """Rho and u of planes begin..end as device arrays; defined in fluid cells only."""
-        self.prepare(("rho", "u"))
-        arrays = self.arrays(("rho", "u"), end - begin)
-        self.enqueue(arrays, begin, end)
-        self.device.synchronize()
-        return arrays["rho"], arrays["u"]
-
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
         """For each plane the largest |u| of finite fluid cells, and the number of the other ones.
 

@@ -6,17 +6,20 @@ Sums are kept for each plane, so that the decomposition does not change a bit, a
     each x           where x is not averaged, but the rows are
     each cell        where neither is averaged, which takes as much memory as the populations
 
-The sums are of deviations from a shift, the mean of the first sample: so the mean flow does not
-cost digits of the stresses. Moments of several sums are merged one after another.
+A sample is one kernel behind the steps: it computes rho and u from the populations and adds them
+(see codegen/statistics.py). The sums are of deviations from a shift, the mean of the first sample:
+so the mean flow does not cost digits of the stresses. Moments of several sums are merged one after
+another.
 [Chan, Golub & LeVeque 1983, Am. Stat. 37, 242]
 """
 
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
 
-from mpilbm.backends.interfaces import Array
+from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.solver.fields.diagnostics import Diagnostics
 
 
@@ -62,9 +65,49 @@ def products_of(u: np.ndarray) -> np.ndarray:
     return np.stack([u[..., a] * u[..., b] for a, b in pairs], axis=-1)
 
 
-def places(rows: int, nx: int, along_x: bool, along_rows: bool) -> tuple[int, int]:
-    """The numbers of rows and of x in a plane for which sums are kept."""
-    return rows if along_x or not along_rows else 1, 1 if along_x else nx
+def shifted(sums: np.ndarray, by: np.ndarray, n: np.ndarray | float) -> np.ndarray:
+    """The sums of n values d + by, from the sums of d (…, 1 + D + D (D + 1) / 2)."""
+    D = by.shape[-1] - 1
+    first, products = sums[..., : 1 + D], sums[..., 1 + D :]
+    moved, u = first + n * by, first[..., 1:]
+    cross = products_of(u + by[..., 1:]) - products_of(u) + (n - 1) * products_of(by[..., 1:])
+    return np.concatenate([moved, products + cross], axis=-1)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of a plane for which sums are kept, `rows` x `nx`, and the kernel of a sample.
+
+    `step`: numbers of the same place are that far apart in the arrays of the device.
+    """
+
+    rows: int
+    nx: int
+    kernel: str
+
+    @classmethod
+    def of(cls, rows: int, nx: int, along_x: bool, along_rows: bool) -> "Places":
+        """Those of planes of this size; x or the rows are averaged, or both."""
+        if along_x:
+            return cls(rows, 1, "sample_rows")
+        if along_rows and rows > 1:
+            return cls(1, nx, "sample_columns")
+        return cls(rows, nx, "sample_cells")
+
+    @property
+    def count(self) -> int:
+        """The number of places in a plane."""
+        return self.rows * self.nx
+
+    @property
+    def step(self) -> int:
+        """1 if the numbers of a place follow one another."""
+        return 1 if self.kernel == "sample_rows" else self.count
+
+    @property
+    def of_cells(self) -> bool:
+        """Whether each place is a single cell."""
+        return self.kernel == "sample_cells"
 
 
 def numbers(D: int) -> tuple[int, int]:
@@ -72,10 +115,14 @@ def numbers(D: int) -> tuple[int, int]:
     return 1 + D + D * (D + 1) // 2, 1 + D
 
 
-def bytes_needed(D: int, planes: int, places: int) -> int:
-    """Bytes of the sums and shifts of planes with so many places; the first sample needs 2 sums."""
+def bytes_needed(D: int, planes: int, places: Places, value: int) -> int:
+    """Bytes of the sums and shifts of planes; `value`: bytes of rho in the computation.
+
+    The first sample also needs the number of cells of each row or column.
+    """
     columns, shifts = numbers(D)
-    return 8 * planes * places * (2 * columns + shifts)
+    a_place = 8 * columns + (value * shifts if places.of_cells else 8 * shifts + 4)
+    return planes * places.count * a_place
 
 
 class Statistics:
@@ -83,41 +130,56 @@ class Statistics:
 
     def __init__(self, diagnostics: Diagnostics, along_x: bool, along_rows: bool):
         self.diagnostics, self.state = diagnostics, diagnostics.state
-        self.device, self.samples, D = diagnostics.device, 0, diagnostics.lattice.D
-        planes, rows, nx = diagnostics.planes, diagnostics.rows, diagnostics.nx
-        self.kernel = "sample_rows" if along_x else "sample_columns"
+        self.context, self.device = diagnostics.context, diagnostics.device
+        self.planes, rows, nx = diagnostics.planes, diagnostics.rows, diagnostics.nx
+        self.places = Places.of(rows, nx, along_x, along_rows)
         self.along = (2,) if along_x else (1,) if along_rows else ()
-        self.shape = places(rows, nx, along_x, along_rows)
-        self.along_rows, self.planes = along_rows, planes
+        self.samples, self.along_rows, D = 0, along_rows, diagnostics.lattice.D
         self.columns, self.shifts = numbers(D)
-        count = planes * self.shape[0] * self.shape[1]
-        needed = bytes_needed(D, planes, count // planes)
+        needed = bytes_needed(D, self.planes, self.places, diagnostics.dtype.itemsize)
         self.device.require(needed, "the sums of statistics")
+        count, dtype = self.planes * self.places.count, diagnostics.dtype
         self.sums = self.device.allocate(count * self.columns, "float64")
-        self.shift = self.device.allocate(count * self.shifts, "float64")
+        # the mean of one value has its precision
+        self.shift = self.device.allocate(
+            count * self.shifts, dtype if self.places.of_cells else "float64"
+        )
+        self._launches: dict[int, Launch] = {}  # by the step within a period
 
     @property
     def values(self) -> int:
         """How many numbers the state of a plane has."""
-        return self.shape[0] * self.shape[1] * (self.columns + self.shifts)
+        return self.places.count * (self.columns + self.shifts)
 
     def sample(self) -> None:
-        """Add the current flow; the first sample also gives the shift."""
-        if self.samples == 0:
-            self._add()
-            n = self._cells(0, self.planes)
-            first = self._part(self.sums, 0, self.planes)[..., : self.shifts]
-            self.shift = self.device.upload(first / np.maximum(n, 1))
-            self.sums = self.device.allocate(self.sums.size, "float64")
+        """Enqueue the addition of the current flow; the first sample also gives the shift.
+
+        Collective at the first call.
+        """
+        self.diagnostics.prepare(("rho", "u"))
         self._add()
+        if self.samples == 0:
+            self._set_shift()
+            self._add()
         self.samples += 1
 
     def _add(self) -> None:
-        for begin, end in self.state.blocks():
-            rho, u = self.diagnostics.on_device(begin, end)
-            arrays = {"rho_out": rho, "u_out": u, "sums": self._planes(self.sums, begin, end)}
-            arrays |= {"shift": self._planes(self.shift, begin, end), "kept_rows": self.shape[0]}
-            self.state.over_block(self.kernel, begin, end, **arrays)
+        context = self.context
+        k = context.clock.steps % self.state.period
+        if k not in self._launches or context.forces.timed:
+            arrays = {"sums": self.sums, "shift": self.shift}
+            self._launches[k] = self.state.launch(self.places.kernel, 0, **arrays)
+        context.over_planes(self._launches[k], 0, self.planes)
+
+    def _set_shift(self) -> None:
+        """Enqueue: the shift becomes the mean of what was added, and the sums become 0."""
+        name, cells = "first_value", {}
+        if not self.places.of_cells:
+            number = self._cells(0, self.planes).astype(np.int32)
+            name, cells = "first_mean", {"cells": self.device.upload(number)}
+        arrays = {"sums": self.sums, "shift": self.shift, **cells}
+        launch = self.context.bind(name, step=self.places.step, **arrays)
+        launch(self.context.bulk, 0, self.planes * self.places.count)
 
     def _planes(self, array: Array, begin: int, end: int) -> Array:
         """The part of an array for planes begin..end."""
@@ -127,12 +189,17 @@ class Statistics:
     def _part(self, array: Array, begin: int, end: int) -> np.ndarray:
         """A copy of this part on the host, (planes, rows or 1, 1 or nx, numbers)."""
         found = self.device.download(self._planes(array, begin, end))
-        return found.reshape(end - begin, *self.shape, -1)
+        step, count = self.places.step, self.places.count
+        found = found.reshape(end - begin, count // step, -1, step).swapaxes(2, 3)
+        return found.reshape(end - begin, self.places.rows, self.places.nx, -1)
 
     def _cells(self, begin: int, end: int) -> np.ndarray:
         """Number of fluid cells in each sum, (planes, rows or 1, 1 or nx, 1)."""
-        fluid = ~self.state.solid(begin, end)
-        return fluid.sum(axis=self.along, keepdims=True, dtype=np.float64)[..., None]
+        found = [
+            (~self.state.solid(plane, plane + 1)).sum(axis=self.along, keepdims=True)
+            for plane in range(begin, end)
+        ]
+        return np.concatenate(found).astype(np.float64)[..., None]
 
     def moments(self, begin: int, end: int) -> Moments:
         """Moments of planes begin..end, (planes, rows or 1, 1 or nx, …), averaged rows merged."""
@@ -141,17 +208,34 @@ class Statistics:
         first = sums[..., : self.shifts] / np.maximum(n, 1)
         mean = self._part(self.shift, begin, end) + first
         found = Moments(n, mean, sums[..., self.shifts :] - n * products_of(first[..., 1:]))
-        if self.along_rows and self.shape[0] > 1:
+        if self.along_rows and self.places.rows > 1:
             found = Moments(*(each[:, None] for each in merged(found, 1)))
         return found
 
     def read(self, begin: int, end: int) -> np.ndarray:
-        """The state of planes begin..end, (end - begin, values)."""
+        """The state of planes begin..end, (end - begin, values).
+
+        The numbers of a place follow one another: all sums, then all shifts.
+        """
         parts = (self._part(array, begin, end) for array in (self.sums, self.shift))
         return np.concatenate([part.reshape(end - begin, -1) for part in parts], axis=1)
 
     def write(self, state: np.ndarray, samples: int) -> None:
         """The inverse of `read`, of all planes."""
-        cut = self.sums.size // self.planes
-        self.sums = self.device.upload(state[:, :cut])
-        self.shift, self.samples = self.device.upload(state[:, cut:]), samples
+        cut = self.places.count * self.columns
+        for plane, values in enumerate(state):
+            sums, given = values[:cut].reshape(-1, self.columns), values[cut:]
+            shift = given.astype(self.shift.dtype)
+            if not np.array_equal(shift, given):  # written by a run of another precision
+                by = (given - shift).reshape(-1, self.shifts)
+                sums = shifted(sums, by, samples)
+            for array, part in ((self.sums, sums), (self.shift, shift)):
+                self._store(self._planes(array, plane, plane + 1), part)
+        self.samples = samples
+
+    def _store(self, target: Array, numbers: np.ndarray) -> None:
+        """Copy the numbers of a plane, by place, to the device."""
+        step, count = self.places.step, self.places.count
+        ordered = numbers.reshape(count // step, step, -1).swapaxes(1, 2)
+        self.device.copy(target, np.ascontiguousarray(ordered).reshape(-1))
+        self.device.synchronize()

@@ -205,12 +205,13 @@ def plane_sums() -> KernelText:
         kernel.argument(name, "int")
     kernel.argument("row_sums", "double*")
     kernel.argument("sum", "double*")
-    kernel.do("const int column = (int)(entry % columns), larger = maxima >> column & 1;")
+    kernel.do("const int column = (int)(entry % columns);")
     kernel.do("const double* part = row_sums + entry / columns * rows * columns + column;")
     kernel.do("double total = 0;")
-    kernel.do("for (int row = 0; row < rows; row++) {{")
-    kernel.do("  const double of_row = part[(int64)row * columns];")
-    kernel.do("  total = !larger ? total + of_row : of_row > total ? of_row : total;")
-    kernel.do("}}")
+    over_rows, value = "for (int row = 0; row < rows; row++)", "part[(int64)row * columns]"
+    kernel.do("if (maxima >> column & 1)")
+    kernel.do(f"  {over_rows} total = {value} > total ? {value} : total;")
+    kernel.do("else")
+    kernel.do(f"  {over_rows} total += {value};")
     kernel.do("sum[entry] = total;", writes="sum")
     return kernel

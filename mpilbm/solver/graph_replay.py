@@ -1,13 +1,15 @@
 """Many time steps enqueued by one call: recorded once, replayed by the device."""
 
+from collections import deque
 from collections.abc import Callable
 from time import perf_counter
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Event, Stream
 
-LENGTHS = 64, 8  # steps of a recording: multiples of every period
-STEPS_AHEAD = 8  # steps after which the host waits for those that were enqueued before them
+LENGTHS = 64, 32, 16, 8, 4, 2  # steps of a recording: multiples of every period
+STEPS_AHEAD = 8  # steps that the host enqueues between two marks
+MARKS_AHEAD = 4  # marks that the device may not have reached yet
 
 
 class StepsAhead:
@@ -18,16 +20,17 @@ class StepsAhead:
 
     def __init__(self, stream: Stream):
         self._stream, self._steps = stream, 0
-        self._mark: Event | None = None
+        self._marks: deque[Event] = deque()
 
     def enqueued(self, steps: int = 1) -> None:
         """Count steps that have been enqueued; wait if there are too many."""
         self._steps += steps
         if self._steps < STEPS_AHEAD:
             return
-        self._steps, mark, self._mark = 0, self._mark, self._stream.record()
-        if mark is not None:
-            mark.synchronize()
+        self._steps = 0
+        self._marks.append(self._stream.record())
+        if len(self._marks) > MARKS_AHEAD:
+            self._marks.popleft().synchronize()
 
 
 class Recordings:

@@ -61,18 +61,19 @@ class FlowState:
 
 
 class StateLaunch:
-    """A kernel over planes of the state, bound to its arguments once for each step of a period."""
+    """A kernel over planes of the state, bound to its arguments at first use.
+
+    There is a binding for each step of a period, and for each set of the numbers of a call.
+    """
 
     def __init__(self, state: FlowState, name: str, **arguments: Any):
         self._state, self._name, self._arguments = state, name, arguments
-        self._launches: dict[int, Launch] = {}
+        self._launches: dict[tuple[int, ...], Launch] = {}
 
     def __call__(self, begin: int, end: int, **numbers: int) -> None:
         """Enqueue it for planes begin..end, with these numbers among the arguments."""
         state, context = self._state, self._state.context
-        k = context.clock.steps % state.period
-        if k not in self._launches or context.forces.timed:
-            self._launches[k] = state.launch(self._name, 0, **(self._arguments | numbers))
-        elif numbers:
-            self._launches[k].set(**numbers)
-        context.over_planes(self._launches[k], begin, end)
+        key = (context.clock.steps % state.period, *numbers.values())
+        if key not in self._launches or context.forces.timed:
+            self._launches[key] = state.launch(self._name, 0, **self._arguments, **numbers)
+        context.over_planes(self._launches[key], begin, end)

@@ -9,7 +9,7 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, Event, Launch, Stream
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import Kernel
-from mpilbm.solver.graph_replay import STEPS_AHEAD
+from mpilbm.solver.graph_replay import MARKS_AHEAD, STEPS_AHEAD
 
 BUFFER_BYTES = 2**26
 
@@ -71,7 +71,8 @@ class TimedArray:
     ):
         self._device, self._stream, self._target, self._values = device, stream, target, values
         self._buffers: list[tuple[Event | None, np.ndarray]] = []  # (event after the copy, buffer)
-        self._most = min(2 * STEPS_AHEAD, max(2, BUFFER_BYTES // max(1, target.nbytes)))
+        most = (MARKS_AHEAD + 1) * STEPS_AHEAD
+        self._most = min(most, max(2, BUFFER_BYTES // max(1, target.nbytes)))
         self._count = 0
 
     def update(self, t: float) -> None:

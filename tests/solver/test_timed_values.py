@@ -8,7 +8,7 @@ from support.faces import closed
 from support.random_device import NcclWorld, RandomDevice
 from support.slabs import Cluster
 
-from mpilbm.solver.graph_replay import STEPS_AHEAD
+from mpilbm.solver.graph_replay import MARKS_AHEAD, STEPS_AHEAD
 from mpilbm.solver.timed_values import TimedArray
 
 
@@ -59,11 +59,11 @@ def test_each_step_finds_its_own_value(count):
     device, seen = StillDevice(), []
     bulk, target = device.stream("bulk"), device.allocate(count, "float32")
     array = TimedArray(device, bulk, target, lambda t: np.float32(t))
-    steps = 5 * STEPS_AHEAD if count == 1 else 4
+    steps = (MARKS_AHEAD + 3) * STEPS_AHEAD if count == 1 else 4
     for t in range(steps):
         array.update(t)
         bulk.submit(lambda: seen.append(target[-1]))
-    assert device.waits == (3 * STEPS_AHEAD if count == 1 else 2)
+    assert device.waits == (2 * STEPS_AHEAD if count == 1 else 2)
     device.synchronize()
     assert seen == list(range(steps))
 

@@ -156,7 +156,7 @@ class Diagnostics:
 
     @cached_property
     def _slopes(self) -> StateLaunch:
-        given = {"u": self._blocks.u, "u_first": 0, **self._blocks.grid.arguments()}
+        given = {"u": self._blocks.u, **self._blocks.grid.arguments()}
         return StateLaunch(self.state, "enstrophy", **given, **self._slope_sums.arguments)
 
     @property

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from mpilbm.errors import CaseError
 from mpilbm.geometry.solids import fluid_planes, neighbour_flags, padded_ids, surroundings
 from mpilbm.links.boundary_links import EntryList, entry_lists, require_planes
-from mpilbm.links.owners import Owner, owned_links
+from mpilbm.links.missing_links import owned_links
+from mpilbm.links.owners import Owner
 from mpilbm.parallel.slabs import Slab, split
 
 Overlaps = dict[tuple[int, int], int]  # cells that body j lost to body k, by (j, k), j < k

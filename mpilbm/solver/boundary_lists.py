@@ -239,10 +239,12 @@ class BoundaryLists:
     def _chain(self, cells: Ints, geometry: Geometry) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
         device = self._fluid.device
-        order = np.argsort(cells, kind="stable")
-        once, first = np.unique(cells[order], return_index=True)
+        order = np.argsort(cells, kind="stable")  # fast, because each list is in order
+        ordered = cells[order]
+        same = ordered[1:] == ordered[:-1]
+        first = np.flatnonzero(np.append(True, ~same))
+        once = ordered[first]
         following = np.full(cells.size, -1, np.int32)  # the kernel stops at a negative number
-        same = cells[order][1:] == cells[order][:-1]
         following[order[:-1][same]] = order[1:][same]
         box = geometry.solid.shape
         self._plane_ends = np.searchsorted(once, np.arange(box[0] + 1) * (box[1] * box[2]))

@@ -18,8 +18,9 @@ from mpilbm.links.owners import NOBODY, Ownership, Why, beyond, face_owners, own
 from mpilbm.parallel.slabs import Slab
 
 Ints = NDArray[Any]
+Flags = NDArray[np.bool_]
 Codes = NDArray[Any]  # uint8 or uint16, (planes, rows, nx)
-CELLS = 2**18  # in a block, or one plane; its arrays then fit the cache of a CPU core
+CELLS = 2**19  # in a block, or one plane; its arrays then fit the cache of a CPU core
 
 
 class Entries(NamedTuple):
@@ -156,12 +157,29 @@ class _Finder:
         row, x = np.divmod(rest, self.strides[1])
         row = row - self.pads[1]
         cells = ((plane - 1) * shape[1] + row) * shape[2] + x - 1
-        top = codes.max(initial=0)
-        if not ((codes != 0) & (codes != top)).any():
-            return Entries(cells, np.full(at.size, int(top) - 1, np.int32), links)
-        shifts = self.shifts[(begin - 1 + plane + row) % len(self.shifts)]
-        number, owner, missing = self._divided(codes.reshape(-1), at, shifts, links)
-        return Entries(cells[number], owner.astype(np.int32), missing)
+        sample = np.bincount(codes.reshape(-1)[:: self.strides[1] + 1], minlength=2)
+        common = 1 + int(sample[1:].argmax())  # of most links
+        owner = np.full(at.size, common - 1, np.int32)
+        near = np.flatnonzero(self._near((codes != 0) & (codes != common))[at])
+        if not near.size:
+            return Entries(cells, owner, links)
+        shifts = self.shifts[(begin - 1 + plane + row)[near] % len(self.shifts)]
+        number, places, divided = self._divided(codes.reshape(-1), at[near], shifts, links[near])
+        far = np.delete(np.arange(at.size), near)
+        number = np.append(far, near[number])
+        order = np.argsort(number, kind="stable")  # fast: two parts in order
+        owner = np.append(owner[far], places.astype(np.int32))[order]
+        return Entries(cells[number[order]], owner, joined([links[far], divided])[order])
+
+    def _near(self, mask: Flags) -> Flags:
+        """Whether the mask is True at a position or next to it, for all positions (flat)."""
+        found = mask.reshape(-1)
+        for stride in self.strides:
+            near = found.copy()
+            near[stride:] |= found[:-stride]
+            near[:-stride] |= found[stride:]
+            found = near
+        return found
 
     def _divided(
         self, codes: Codes, at: Ints, shifts: Ints, links: LinkSet
@@ -184,6 +202,6 @@ class _Finder:
         keys, group = np.unique(cell * len(self.owners) + source - 1, return_inverse=True)
         divided = LinkSet.summed(group.reshape(-1), direction, keys.size)
         keys = np.append(alone * len(self.owners) + lowest[alone], keys)
-        order = np.argsort(keys, kind="stable")  # fast: two parts in order
+        order = np.argsort(keys, kind="stable")
         number, owner = np.divmod(keys[order], len(self.owners))
         return number, owner, joined([links[alone], divided])[order]

@@ -33,7 +33,9 @@ def count(case, slab, ids: NDArray[Any]) -> CellCount:
     window = [_solid(slab, fluid, local, lower, upper) for local in range(-WIDEST, WIDEST + 1)]
     for local in range(slab.planes):
         if thin or any(plane.any() for plane in window):
-            found += CellCount.of_plane(_narrow(window, walls, case.dimensions), slab.begin + local)
+            found += CellCount.of_planes(
+                _narrow(window, walls, case.dimensions)[None], slab.begin + local
+            )
         window = [*window[1:], _solid(slab, fluid, local + 1 + WIDEST, lower, upper)]
     return found
 

@@ -8,6 +8,7 @@ along c_i are the same array shifted by a number of positions:
     link i of position n is missing if code[n] == 0 and code[n - shift_i] != 0
 """
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,9 +42,7 @@ def owned_links(case, slab: Slab, ids: NDArray[Any]) -> Ownership:
     solid = ids.reshape(len(ids), -1).max(axis=1) > 0
     templates: dict[tuple, Entries] = {}  # of blocks without solids in or next to them
     found: list[Entries] = []
-    firsts = range(0, slab.planes, max(1, CELLS // size))
-    for local in firsts:
-        end = min(local + firsts.step, slab.planes)
+    for local, end in slab.blocks(CELLS):
         begin, near = slab.begin + local, ids[local : end + 2]
         faces = begin == 0, slab.begin + end == slab.shape[0]
         key = *faces, begin % case.lattice.volume, end - local
@@ -55,8 +54,8 @@ def owned_links(case, slab: Slab, ids: NDArray[Any]) -> Ownership:
             found.append(templates[key])
     cells = np.empty(sum(each.cells.size for each in found), np.int64)
     ends = np.cumsum([0, *(each.cells.size for each in found)])
-    for each, first, begin, end in zip(found, firsts, ends, ends[1:], strict=False):
-        np.add(each.cells, first * size, out=cells[begin:end])
+    for each, block, (begin, end) in zip(found, slab.blocks(CELLS), pairwise(ends), strict=True):
+        np.add(each.cells, block[0] * size, out=cells[begin:end])
     owner = np.concatenate([each.owner for each in found])
     missing = joined([each.missing for each in found])
     return Ownership(finder.owners, cells, owner, missing, case.lattice.Q)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.errors import CaseError
-from mpilbm.geometry.cell_counts import cells_of_bodies
+from mpilbm.geometry.cell_counts import CELLS, cells_of_bodies
 from mpilbm.geometry.solids import fluid_planes, neighbour_flags, padded_ids, surroundings
 from mpilbm.links.boundary_links import EntryList, entry_lists, require_planes
 from mpilbm.links.missing_links import owned_links
@@ -100,11 +100,15 @@ def build(case, slab: Slab, look: Look | None = None) -> Geometry:
     return Geometry(solid, lists, fluid, flags, **surroundings(case, slab, fluid))
 
 
-def survey(case, planes_at_a_time: int = 64, look: Look | None = None) -> Survey:
-    """Return counts for the whole box, computed from a few planes at a time; look: see `build`."""
+def survey(case, planes_at_a_time: int | None = None, look: Look | None = None) -> Survey:
+    """Return counts for the whole box, computed from a few planes at a time; look: see `build`.
+
+    The default is 64 planes, or more if these have fewer than CELLS cells.
+    """
     check(case)
     planes, rows, nx = case.shape
-    pieces = split(case.shape, -(-planes // planes_at_a_time), case.domain.periodic[-1])
+    step = planes_at_a_time or max(64, CELLS // (rows * nx))
+    pieces = split(case.shape, -(-planes // step), case.domain.periodic[-1])
     fluid, entries = [], []
     overlaps: Counter[tuple[int, int]] = Counter()
     links: Counter[tuple[int | None, str]] = Counter()  # by body, or by face

@@ -207,14 +207,18 @@ class BoundaryLists:
         fluid, grid = self._fluid, self._fluid.grid
         assert isinstance(grid, NodeGrid)  # the only one whose kernels take these arrays
         packed = self._packed(mirror.cells)
-        following = fluid.device.download(fluid.context.tables["node_next"])
+        following: Any = fluid.context.tables["node_next"]
+
+        def part(begin: int, end: int) -> NDArray[np.int32]:
+            return fluid.device.download(following[begin:end])
+
         found = {}
         for parity in range(fluid.layout.parities):
             there = np.zeros(mirror.cells.size + 1, np.int64)  # one more, as of `link`
             for j in np.unique(mirror.direction):
                 place = fluid.layout.f_out(fluid.lattice, j, parity)
                 mine = np.flatnonzero(mirror.direction == j)
-                there[mine] = grid.places_of(packed[mine], *place, following)
+                there[mine] = grid.places_of(packed[mine], *place, part)
             found[f"from_{parity}"] = fluid.device.upload(there)
         return found
 

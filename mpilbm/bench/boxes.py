@@ -71,14 +71,19 @@ def rock(
     """
     random = np.random.default_rng(seed)
     solid = np.zeros(shape, bool)
-    centres = np.ogrid[tuple(slice(0.5, n) for n in shape)]
-    while 1 - solid.mean() > porosity:
+    centres = [np.arange(n) + 0.5 for n in shape]
+    cells = 0
+    while 1 - cells / solid.size > porosity:
         # distance to the nearest periodic image, along each axis
         apart = [
             (centre - at + n / 2) % n - n / 2
             for centre, at, n in zip(centres, random.uniform(0, shape), shape, strict=True)
         ]
-        solid |= sum(distance**2 for distance in apart) < radius**2
+        near = [np.flatnonzero(np.abs(distance) < radius) for distance in apart]
+        squares = (distance[mine] ** 2 for distance, mine in zip(apart, near, strict=True))
+        block, inside = np.ix_(*near), sum(np.ix_(*squares)) < radius**2
+        cells += int(np.count_nonzero(inside & ~solid[block]))
+        solid[block] |= inside
     return solid
 
 

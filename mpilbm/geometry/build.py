@@ -7,15 +7,18 @@ from global coordinates, so they need no communication and do not depend on the 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.errors import CaseError
+from mpilbm.geometry.cell_counts import CELLS, cells_of_bodies
 from mpilbm.geometry.solids import fluid_planes, neighbour_flags, padded_ids, surroundings
 from mpilbm.links.boundary_links import EntryList, entry_lists, require_planes
-from mpilbm.links.owners import Owner, owned_links
+from mpilbm.links.missing_links import owned_links
+from mpilbm.links.owners import Owner
 from mpilbm.parallel.slabs import Slab, split
 
 Overlaps = dict[tuple[int, int], int]  # cells that body j lost to body k, by (j, k), j < k
@@ -29,18 +32,25 @@ class Geometry:
     solid         (planes, rows, nx), 0 for fluid and k + 1 for body k
     lists         the boundary entries, see EntryList
     fluid_cells   int64 (planes,), the number of fluid cells of each plane
-    flags         uint8 or uint16 (planes, rows, nx); bit 0 is set if the cell is fluid, bit k + 1
-                  if its neighbour k of `lattice.stencil` is fluid
+    find_flags    a function that returns `flags`
     around, beside, wraps  see solids.surroundings
     """
 
     solid: NDArray[Any]
     lists: tuple[EntryList, ...]
     fluid_cells: NDArray[np.int64]
-    flags: NDArray[Any]
+    find_flags: Callable[[], NDArray[Any]]
     around: NDArray[np.int64]
     beside: list[NDArray[np.bool_]]
     wraps: tuple[bool, bool]
+
+    @cached_property
+    def flags(self) -> NDArray[Any]:
+        """uint8 or uint16 (planes, rows, nx): flags of cells, for kernels that read neighbours.
+
+        Bit 0 is set if the cell is fluid, bit k + 1 if its neighbour k of `lattice.stencil` is.
+        """
+        return self.find_flags()
 
     def fluid(self, local: int) -> NDArray[np.bool_]:
         """Bool (rows, nx): whether each cell of a local plane or ghost plane is fluid."""
@@ -86,19 +96,23 @@ def build(case, slab: Slab, look: Look | None = None) -> Geometry:
     lists = entry_lists(case, slab, fluid_planes(case, slab, ids), ownership)
     if look:
         look(case, slab, ids, lists, overlaps)
-    fluid, flags = _fluid_cells(solid), neighbour_flags(case, slab, ids)
+    fluid, flags = _fluid_cells(solid), partial(neighbour_flags, case, slab, ids)
     return Geometry(solid, lists, fluid, flags, **surroundings(case, slab, fluid))
 
 
-def survey(case, planes_at_a_time: int = 64, look: Look | None = None) -> Survey:
-    """Return counts for the whole box, computed from a few planes at a time; look: see `build`."""
+def survey(case, planes_at_a_time: int | None = None, look: Look | None = None) -> Survey:
+    """Return counts for the whole box, computed from a few planes at a time; look: see `build`.
+
+    The default is 64 planes, or more if these have fewer than CELLS cells.
+    """
     check(case)
     planes, rows, nx = case.shape
-    pieces = split(case.shape, -(-planes // planes_at_a_time), case.domain.periodic[-1])
+    step = planes_at_a_time or max(64, CELLS // (rows * nx))
+    pieces = split(case.shape, -(-planes // step), case.domain.periodic[-1])
     fluid, entries = [], []
     overlaps: Counter[tuple[int, int]] = Counter()
     links: Counter[tuple[int | None, str]] = Counter()  # by body, or by face
-    solid_cells = np.zeros(len(case.bodies) + 1, np.int64)
+    solid_cells = np.zeros(len(case.bodies), np.int64)
     for slab in pieces:
         shared: Overlaps = {}
         ids = padded_ids(case, slab, shared)
@@ -114,12 +128,11 @@ def survey(case, planes_at_a_time: int = 64, look: Look | None = None) -> Survey
             look(case, slab, ids, lists, shared)
         entries.append(np.bincount(ownership.cells // (rows * nx), minlength=slab.planes))
         fluid.append(_fluid_cells(ids[1:-1]))
-        for k in range(1, len(case.bodies) + 1):
-            solid_cells[k] += np.count_nonzero(ids[1:-1] == k)
+        solid_cells += cells_of_bodies(case, slab, ids[1:-1])
     return Survey(
         fluid_cells=np.concatenate(fluid),
         entries=np.concatenate(entries),
-        solid_cells=tuple(solid_cells[1:].tolist()),
+        solid_cells=tuple(solid_cells.tolist()),
         links=tuple(_of_each(case, links)),
         body_links=tuple(links[number, ""] for number in range(len(case.bodies))),
         overlaps=dict(overlaps),

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+CELLS = 2**20  # examined together, or one plane
+
 
 @dataclass(frozen=True)
 class CellCount:
@@ -18,10 +20,10 @@ class CellCount:
     first: int | None = None
 
     @classmethod
-    def of_plane(cls, mask: NDArray[Any], plane: int) -> "CellCount":
-        """Count the cells of a plane of the box where a mask (rows, nx) is True."""
-        cells = np.flatnonzero(mask)
-        return cls(cells.size, int(cells[0]) + plane * mask.size if cells.size else None)
+    def of_planes(cls, mask: NDArray[Any], plane: int) -> "CellCount":
+        """Count the cells where a mask (planes, rows, nx) is True; plane: that of mask[0]."""
+        cells = int(np.count_nonzero(mask))
+        return cls(cells, int(mask.argmax()) + plane * mask[0].size if cells else None)
 
     def __add__(self, other: "CellCount") -> "CellCount":
         known = [first for first in (self.first, other.first) if first is not None]
@@ -29,3 +31,16 @@ class CellCount:
 
 
 NO_CELLS = CellCount()
+
+
+def cells_of_bodies(case, slab, solid: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of cells of each body, int64 (bodies,); solid: ids (planes, rows, nx)."""
+    found = np.zeros(1 + len(case.bodies), np.int64)
+    for begin, end in slab.blocks(CELLS):
+        block = solid[begin:end]
+        ids = block[block != 0]
+        if ids.size and ids.min() == ids.max():
+            found[ids[0]] += ids.size
+        else:
+            found += np.bincount(ids, minlength=found.size)
+    return found[1:]

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry import isolated_fluid, narrow_channels, wall_motion
-from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
+from mpilbm.geometry.cell_counts import CELLS, NO_CELLS, CellCount, cells_of_bodies
 from mpilbm.geometry.solids import neighbours
 from mpilbm.links.boundary_links import EntryList
 from mpilbm.physics.boundaries import Boundary
@@ -59,12 +60,9 @@ def find(case, slab, ids: NDArray[Any], lists: Sequence[EntryList], overlaps: di
     )
     if not case.bodies:
         return found
-    ids_of_plane = (
-        np.bincount(plane.reshape(-1), minlength=1 + len(case.bodies)) for plane in solid
-    )
     return replace(
         found,
-        bodies=tuple(np.sum(list(ids_of_plane), axis=0)[1:].tolist()),
+        bodies=tuple(cells_of_bodies(case, slab, solid).tolist()),
         overlaps=dict(overlaps),
         faces=_faces(case, slab, solid),
         through=wall_motion.through(case, slab, lists),
@@ -108,7 +106,8 @@ def _marked(lists: Sequence[EntryList]) -> dict[str, NDArray[np.int64]]:
         for each in lists:
             mine = np.array([holds(boundary) for boundary in each.boundaries], bool)
             cells.append(each.cells[mine[each.member]])
-        found[name] = np.unique(np.concatenate(cells))
+        ordered = np.sort(np.concatenate(cells), kind="stable")  # fast, as each list is in order
+        found[name] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: ordered.size]]
     return found
 
 
@@ -124,19 +123,19 @@ def _gaps(case, slab, ids: NDArray[Any], thin: bool) -> CellCount:
     for local in (-1, slab.planes):
         if slab.global_plane(local) is None:
             fluid[local + 1] = False
-    for local in range(slab.planes):
-        around = fluid[local : local + 3]
+    for begin, end in slab.blocks(CELLS):
+        around = fluid[begin : end + 2]
         if not thin and around.all():
             continue
-        gap = np.zeros(around[1].shape, bool)
+        gap = np.zeros(around[1:-1].shape, bool)
         for axis in range(case.lattice.D):
-            open_on = [
-                np.any([neighbours(case, slab.begin + local, around, c)
-                        for c in case.lattice.stencil if sign * c[axis] > 0], axis=0)
-                for sign in (-1, 1)
-            ]  # fmt: skip
-            gap |= around[1] & ~open_on[0] & ~open_on[1]
-        found += CellCount.of_plane(gap, slab.begin + local)
+            narrow = around[1:-1].copy()
+            for sign in (-1, 1):
+                beside = [neighbours(case, slab.begin + begin, around, c)
+                          for c in case.lattice.stencil if sign * c[axis] > 0]  # fmt: skip
+                np.greater(narrow, reduce(np.logical_or, beside), out=narrow)
+            gap |= narrow
+        found += CellCount.of_planes(gap, slab.begin + begin)
     return found
 
 

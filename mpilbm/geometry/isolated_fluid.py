@@ -18,11 +18,15 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Pair = tuple[Ints, Ints]  # labels of pieces that are connected
 Step = tuple[int, int, int]
+CELLS = 2**20  # labelled together, or one plane
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of a plane: begin, end and label of each; a row has nx + 2 places."""
+    """The runs of a block of planes: begin, end and label of each.
+
+    These are places; a row has nx + 2 places, a plane has rows + 1 rows.
+    """
 
     begin: Ints
     end: Ints
@@ -31,7 +35,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Part:
-    """The n pieces of fluid of a slab.
+    """The n pieces of fluid of a slab, a block of planes or the box, in order of their first cell.
 
     first, last  the runs of the outermost planes, whose pieces continue in other slabs
     cells        int64 (n,), the number of cells of each piece
@@ -46,52 +50,6 @@ class Part:
     place: Ints
     marks: dict[str, Flags]
 
-
-def labelled(case, slab, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
-    """Return the pieces of a slab.
-
-    solid: (planes, rows, nx); marked: {name: cells of the slab, ascending}. Pieces are not joined
-    across periodic faces.
-    """
-    steps, nx = _steps(case.lattice), slab.shape[2]
-    planes: list[Runs] = []
-    joins: list[Pair] = []
-    count = 0
-    for local, here in enumerate(solid):
-        runs = _runs(here == 0)
-        inside = [_connected(runs, runs, nx, step) for step in steps if step[0] == 0]
-        root = _components(runs.begin.size, _stacked(inside))
-        once, own = np.unique(root, return_inverse=True)
-        runs = Runs(runs.begin, runs.end, own + count)
-        count += once.size
-        if local:
-            joins += _between(planes[-1], runs, nx, steps)
-        planes.append(runs)
-    once, label = np.unique(_components(count, _stacked(joins)), return_inverse=True)
-    planes = [Runs(runs.begin, runs.end, label[runs.label]) for runs in planes]
-    cells, place = np.zeros(once.size, np.int64), np.full(once.size, np.iinfo(np.int64).max)
-    marks = {name: np.zeros(once.size, bool) for name in (*marked, "periodic")}
-    stride = solid[0].size
-    for local, runs in enumerate(planes):
-        np.add.at(cells, runs.label, runs.end - runs.begin)
-        at = _flat(runs.begin, nx) + (slab.begin + local) * stride
-        np.minimum.at(place, runs.label, at)
-        for name, those in marked.items():
-            first, last = np.searchsorted(those, (local * stride, (local + 1) * stride))
-            here = _places(those[first:last] - local * stride, nx)
-            marks[name][runs.label[np.searchsorted(runs.begin, here, side="right") - 1]] = True
-        marks["periodic"][runs.label[_at_periodic(case, slab, runs, slab.begin + local)]] = True
-    return Part(planes[0], planes[-1], cells, place, marks)
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """The pieces of the whole box, with the fields of Part; independent of the partition."""
-
-    cells: Ints
-    place: Ints
-    marks: dict[str, Flags]
-
     def count(self, which: Flags) -> tuple[int, CellCount]:
         """Return the number of pieces where `which` is True, and the count of their cells."""
         if not which.any():
@@ -100,16 +58,56 @@ class Pieces:
         return int(which.sum()), cells
 
 
-def joined(case, parts: Sequence[Part]) -> Pieces:
-    """Return the pieces of the box from the pieces of all slabs, in order."""
+def labelled(case, slab, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
+    """Return the pieces of a slab.
+
+    solid: (planes, rows, nx); marked: {name: cells of the slab, ascending}. Pieces are not joined
+    across periodic faces.
+    """
+    size, parts = solid[0].size, []
+    for begin, end in slab.blocks(CELLS):
+        ends = begin * size, end * size
+        cells = {name: those[slice(*np.searchsorted(those, ends))] - ends[0]
+                 for name, those in marked.items()}  # fmt: skip
+        parts.append(_labelled(case, slab.begin + begin, solid[begin:end], cells))
+    return joined(case, parts)
+
+
+def _labelled(case, plane: int, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
+    """Return the pieces of a block of planes that begins with `plane`, as `labelled`."""
+    planes, rows, nx = solid.shape
+    stride = (rows + 1) * (nx + 2)
+    runs = _runs(solid == 0)
+    pairs = [_connected(runs, runs, step, nx, stride) for step in _steps(case.lattice)]
+    once, label = np.unique(_components(runs.begin.size, _stacked(pairs)), return_inverse=True)
+    cells, place = np.zeros(once.size, np.int64), np.full(once.size, np.iinfo(np.int64).max)
+    np.add.at(cells, label, runs.end - runs.begin)
+    local, row, x = np.unravel_index(runs.begin, (planes, rows + 1, nx + 2))
+    np.minimum.at(place, label, ((plane + local) * rows + row) * nx + x - 1)
+    marks = {name: np.zeros(once.size, bool) for name in (*marked, "periodic")}
+    for name, those in marked.items():
+        at = np.unravel_index(those, solid.shape)
+        here = at[0] * stride + at[1] * (nx + 2) + at[2] + 1
+        marks[name][label[np.searchsorted(runs.begin, here, side="right") - 1]] = True
+    marks["periodic"][label[_at_periodic(case, plane + local, row, x, runs)]] = True
+    first, last = (
+        Runs(*(each[mine] for each in (runs.begin - k * stride, runs.end - k * stride, label)))
+        for k, mine in ((k, local == k) for k in (0, planes - 1))
+    )
+    return Part(first, last, cells, place, marks)
+
+
+def joined(case, parts: Sequence[Part]) -> Part:
+    """Return the pieces of successive slabs or blocks; those of the box do not depend on these."""
     steps, count = _steps(case.lattice), 0
     joins: list[Pair] = []
-    before = None
+    ends: list[Runs] = []
     for part in parts:
         first, last = (Runs(r.begin, r.end, r.label + count) for r in (part.first, part.last))
-        if before is not None:
-            joins += _between(before, first, case.shape[2], steps)
-        count, before = count + part.cells.size, last
+        if ends:
+            above = [(0, *step[1:]) for step in steps if step[0]]
+            joins += [_connected(ends[-1], first, step, case.shape[2]) for step in above]
+        count, ends = count + part.cells.size, [*ends, first, last]
     once, label = np.unique(_components(count, _stacked(joins)), return_inverse=True)
     cells, place = np.zeros(once.size, np.int64), np.full(once.size, np.iinfo(np.int64).max)
     np.add.at(cells, label, np.concatenate([part.cells for part in parts]))
@@ -117,16 +115,17 @@ def joined(case, parts: Sequence[Part]) -> Pieces:
     marks = {name: np.zeros(once.size, bool) for name in parts[0].marks}
     for name, found in marks.items():
         np.logical_or.at(found, label, np.concatenate([part.marks[name] for part in parts]))
-    return Pieces(cells, place, marks)
+    first, last = (Runs(r.begin, r.end, label[r.label]) for r in (ends[0], ends[-1]))
+    return Part(first, last, cells, place, marks)
 
 
-def isolated(pieces: Pieces) -> tuple[int, CellCount]:
+def isolated(pieces: Part) -> tuple[int, CellCount]:
     """Count the pieces that nothing drives and that touch no periodic face, except the largest."""
     driven = pieces.marks["driven"] | pieces.marks["periodic"]
     return pieces.count(~driven & (pieces.cells < pieces.cells.max(initial=0)))
 
 
-def blocked(pieces: Pieces) -> tuple[int, CellCount]:
+def blocked(pieces: Part) -> tuple[int, CellCount]:
     """Count the pieces at a face with a given velocity that reach no face with a free velocity."""
     marks = pieces.marks
     return pieces.count(marks["given"] & ~marks["free"] & ~marks["periodic"])
@@ -142,27 +141,31 @@ def _steps(lattice) -> list[Step]:
 
 
 def _runs(fluid: Flags) -> Runs:
-    """Return the runs of a plane (rows, nx); each row is padded by a solid place on both sides."""
-    places = np.pad(fluid, ((0, 0), (1, 1))).reshape(-1)
+    """Return the runs of a block (planes, rows, nx).
+
+    Rows are padded by a solid place on both sides, and planes by a solid row.
+    """
+    planes, rows, nx = fluid.shape
+    places = np.zeros((planes, rows + 1, nx + 2), bool)
+    places[:, :rows, 1:-1] = fluid
+    places = places.reshape(-1)
     change = np.flatnonzero(places[1:] != places[:-1]) + 1
     return Runs(change[::2], change[1::2], np.arange(change.size // 2))
 
 
-def _connected(a: Runs, b: Runs, nx: int, step: Step) -> Pair:
-    """Return pairs of labels: runs of `a`, and runs of `b` to which a link leads."""
-    _, row, reach = step
-    shift = row * (nx + 2)
+def _connected(a: Runs, b: Runs, step: Step, nx: int, stride: int = 0) -> Pair:
+    """Return pairs of labels: runs of `a`, and runs of `b` to which a link leads.
+
+    stride: the number of places in a plane; 0 if the places of `a` and `b` are counted in planes.
+    """
+    plane, row, reach = step
+    shift = plane * stride + row * (nx + 2)
     first = np.searchsorted(b.end, a.begin + shift - reach, side="right")
     last = np.searchsorted(b.begin, a.end + shift + reach, side="left")
     counts = np.maximum(last - first, 0)
     starts = np.cumsum(counts) - counts
     met = np.arange(counts.sum()) + np.repeat(first - starts, counts)
     return np.repeat(a.label, counts), b.label[met]
-
-
-def _between(below: Runs, above: Runs, nx: int, steps: list[Step]) -> list[Pair]:
-    """Return the pairs of `_connected` for two successive planes and all links between them."""
-    return [_connected(below, above, nx, step) for step in steps if step[0]]
 
 
 def _stacked(pairs: list[Pair]) -> Pair:
@@ -184,21 +187,10 @@ def _components(count: int, pairs: Pair) -> Ints:
     return root
 
 
-def _places(cells: Ints, nx: int) -> Ints:
-    """Convert cells row * nx + x of a plane to places in rows of nx + 2."""
-    return cells + 2 * (cells // nx) + 1
-
-
-def _flat(places: Ints, nx: int) -> Ints:
-    """Convert places in rows of nx + 2 to cells row * nx + x."""
-    return places - 2 * (places // (nx + 2)) - 1
-
-
-def _at_periodic(case, slab, runs: Runs, plane: int) -> Flags:
-    """Bool array: whether each run of a plane touches a periodic face."""
-    (planes, rows, nx), closed = slab.shape, case.domain.periodic
-    row, x = np.divmod(runs.begin, nx + 2)
-    found = np.full(row.size, closed[-1] and plane in (0, planes - 1))
+def _at_periodic(case, plane: Ints, row: Ints, x: Ints, runs: Runs) -> Flags:
+    """Bool array: whether each run, which begins at a place, touches a periodic face."""
+    (planes, rows, nx), closed = case.shape, case.domain.periodic
+    found = closed[-1] & ((plane == 0) | (plane == planes - 1))
     if case.dimensions == 3 and closed[1]:
         found |= (row == 0) | (row == rows - 1)
     if closed[0]:

@@ -11,12 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.geometry.cell_counts import NO_CELLS, CellCount
+from mpilbm.geometry.cell_counts import CELLS, NO_CELLS, CellCount
 from mpilbm.geometry.solids import fluid_planes
-from mpilbm.links.wall_distance import FluidPlane
 from mpilbm.physics.boundaries.wall import Wall
 
-Plane = NDArray[np.bool_]
+Cells = NDArray[np.bool_]  # (planes, rows, nx)
 Padding = Literal["wrap"] | tuple[bool, bool]  # periodic, or whether each side is a wall
 
 WIDEST = 3  # cells
@@ -28,13 +27,11 @@ def count(case, slab, ids: NDArray[Any]) -> CellCount:
     thin, found = min(case.domain.size) <= WIDEST, NO_CELLS
     if case.lattice.staggered or not (thin or ids.any()):
         return found
-    walls, (lower, upper) = _walls(case)
-    fluid = fluid_planes(case, slab, ids)
-    window = [_solid(slab, fluid, local, lower, upper) for local in range(-WIDEST, WIDEST + 1)]
-    for local in range(slab.planes):
-        if thin or any(plane.any() for plane in window):
-            found += CellCount.of_plane(_narrow(window, walls, case.dimensions), slab.begin + local)
-        window = [*window[1:], _solid(slab, fluid, local + 1 + WIDEST, lower, upper)]
+    walls, ends = _walls(case)
+    for begin, end in slab.blocks(CELLS):
+        solid = _solid(case, slab, ids, (begin - WIDEST, end + WIDEST), ends)
+        if thin or solid.any():
+            found += CellCount.of_planes(_narrow(solid, walls, case.dimensions), slab.begin + begin)
     return found
 
 
@@ -49,42 +46,51 @@ def _walls(case) -> tuple[list[Padding], tuple[bool, bool]]:
     return inner, sides["xyz"[case.dimensions - 1]]
 
 
-def _solid(slab, fluid: FluidPlane, local: int, lower: bool, upper: bool) -> Plane:
-    """Bool (rows, nx): the solid cells of a local plane; beyond a face, True for walls."""
-    if slab.global_plane(local) is None:
-        return np.full(slab.shape[1:], lower if local < 0 else upper)
-    return ~fluid(local)
+def _solid(case, slab, ids: NDArray[Any], span: tuple[int, int], ends: tuple[bool, bool]) -> Cells:
+    """The solid cells of local planes span[0] … span[1] - 1.
+
+    ends: whether the planes beyond the lower and the upper face are walls.
+    """
+    solid = np.empty((span[1] - span[0], *slab.shape[1:]), bool)
+    first, last = max(span[0], 0), min(span[1], slab.planes)
+    np.not_equal(ids[1 + first : 1 + last], 0, out=solid[first - span[0] : last - span[0]])
+    fluid = fluid_planes(case, slab, ids)
+    for local in (*range(span[0], first), *range(last, span[1])):
+        inside = slab.global_plane(local) is not None
+        solid[local - span[0]] = ~fluid(local) if inside else ends[local > 0]
+    return solid
 
 
-def _narrow(window: list[Plane], walls: list[Padding], dimensions: int) -> Plane:
-    """Bool (rows, nx): cells in narrow channels of the middle one of 2 WIDEST + 1 planes."""
-    solid = window[WIDEST]
-    found = _between({step: window[WIDEST + step] for step in STEPS})
-    for axis, wall in zip((0, 1)[3 - dimensions :], walls, strict=True):
-        width = [(WIDEST, WIDEST) if axis == a else (0, 0) for a in (0, 1)]
+def _narrow(window: Cells, walls: list[Padding], dimensions: int) -> Cells:
+    """Cells in narrow channels of a block; the window has WIDEST more planes on each side."""
+    planes = len(window) - 2 * WIDEST
+    solid = window[WIDEST : WIDEST + planes]
+    found = _between({step: window[WIDEST + step :][:planes] for step in STEPS})
+    for axis, wall in zip((1, 2)[3 - dimensions :], walls, strict=True):
+        width = [(WIDEST, WIDEST) if axis == a else (0, 0) for a in range(3)]
         if wall == "wrap":
             padded = np.pad(solid, width, mode="wrap")
         else:
             padded = np.pad(solid, width, constant_values=[wall if axis == a else (False, False)
-                                                           for a in (0, 1)])  # fmt: skip
+                                                           for a in range(3)])  # fmt: skip
         along = np.moveaxis(padded, axis, 0)
         parts = {k: along[WIDEST + k : WIDEST + k + solid.shape[axis]] for k in STEPS}
         found |= np.moveaxis(_between(parts), 0, axis)
-    return found & ~solid
+    return np.greater(found, solid)
 
 
-def _between(shifted: dict[int, Plane]) -> Plane:
+def _between(shifted: dict[int, Cells]) -> Cells:
     """Bool array: cells with solid cells on both sides and at most WIDEST cells between these.
 
     shifted: {step: solid cells, shifted by the step along the axis}.
     """
     below, above = (_within(shifted, sign) for sign in (-1, 1))
     pairs = zip(below, reversed(above), strict=True)  # steps a and WIDEST + 1 - a
-    found: Plane = reduce(np.logical_or, [a & b for a, b in pairs])
+    found: Cells = reduce(np.logical_or, [a & b for a, b in pairs])
     return found
 
 
-def _within(shifted: dict[int, Plane], sign: int) -> list[Plane]:
+def _within(shifted: dict[int, Cells], sign: int) -> list[Cells]:
     """Bool arrays: cells with a solid cell within 1, 2, … WIDEST steps in one direction."""
     found = [shifted[sign]]
     for k in range(2, WIDEST + 1):

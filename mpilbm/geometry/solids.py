@@ -108,18 +108,20 @@ def _flags(case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -> NDAr
 def neighbours(
     case, plane: int, around: NDArray[np.bool_], c: tuple[int, ...]
 ) -> NDArray[np.bool_]:
-    """Bool (rows, nx): whether the neighbours at c of the cells of a plane are fluid.
+    """Bool (planes, rows, nx): whether the neighbours at c of the cells of a block are fluid.
 
-    around: (3, rows, nx), the fluid cells of the plane and of the planes next to it.
+    plane: the first one of the block. around: (planes + 2, rows, nx), the fluid cells of the block
+    and of the planes next to it.
     """
     dplane, drow, dx = case.lattice.offset_of(c)
-    found, periodic = around[1 + dplane], case.domain.periodic
+    found, periodic = around[1 + dplane : len(around) - 1 + dplane], case.domain.periodic
     if drow:
-        found = _moved(found, drow, 0, periodic[1])
+        found = _moved(found, drow, 1, periodic[1])
     if dx:
-        moved = _moved(found, dx, 1, periodic[0])
+        moved = _moved(found, dx, 2, periodic[0])
         if case.lattice.staggered:  # in every second row the neighbour has the index of the cell
-            odd = (plane + np.arange(len(found))[:, None]) % 2
+            planes, rows = np.ogrid[plane : plane + len(found), : found.shape[1]]
+            odd = ((planes + rows) % 2)[:, :, None]
             moved = np.where(odd == (dx < 0), found, moved)
         found = moved
     return found
@@ -127,10 +129,12 @@ def neighbours(
 
 def _moved(fluid: NDArray[np.bool_], step: int, axis: int, periodic: bool) -> NDArray[np.bool_]:
     """The values one step along an axis; False beyond faces that are not periodic."""
-    moved = np.roll(fluid, -step, axis)
-    if not periodic:
-        np.moveaxis(moved, axis, 0)[-1 if step > 0 else 0] = False
-    return moved
+    found = np.empty_like(fluid)
+    source, target = (np.moveaxis(each, axis, 0) for each in (fluid, found))
+    to, end = (slice(None, -1), -1) if step > 0 else (slice(1, None), 0)
+    target[to] = source[1:] if step > 0 else source[:-1]
+    target[end] = source[-1 - end] if periodic else False
+    return found
 
 
 def _paint(case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None = None) -> None:

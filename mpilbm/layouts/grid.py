@@ -7,6 +7,7 @@ is read by exactly one cell, and for a link that crosses a wall, the boundary wr
 population to that location before the step.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -141,9 +142,14 @@ class Grid:
         strides = {name: "int64" if name.endswith("_plane") else "int" for name in self.arguments()}
         return {"nx": "int", "rows": "int"} | strides | ({"odd": "int"} if self.staggered else {})
 
-    def tables(self, geometry) -> dict:
-        """Tables of neighbours, {name: array}; empty for a dense field."""
+    @property
+    def table_sizes(self) -> dict[str, int]:
+        """The number of values of each table of neighbours; a dense field has none."""
         return {}
+
+    def table_parts(self, geometry) -> Iterator[tuple[str, int, np.ndarray]]:
+        """Yield parts of the tables: name, index of the first value, values; none if dense."""
+        return iter(())
 
     def table(self, offset) -> int | None:
         """The number of the table with the neighbours at this offset; None for a dense field."""

@@ -11,12 +11,14 @@ is half-way bounce-back without a boundary list. This does not apply to planes t
 write.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from mpilbm.layouts import node_tables
 from mpilbm.layouts.grid import CELL, LINE, CellNames
 from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.physics.lattices import Lattice
@@ -88,8 +90,7 @@ class NodeGrid:
     @property
     def table_bytes(self) -> int:
         """Bytes of all tables."""
-        tables = (len(self.offsets) + 1) * self.places + len(self.stride) * (self.rows + 1)
-        return 4 * tables + 20 * len(self.stride)
+        return 4 * sum(self.table_sizes.values()) + 20 * len(self.stride)
 
     def piece(self, plane: int, slot: int, count: int) -> tuple[int, int]:
         """Start and length in the array of `count` slots of a plane, beginning at `slot`."""
@@ -132,92 +133,44 @@ class NodeGrid:
 
     def packed(self, cells, geometry) -> PackedCells:
         """Pack owned or ghost cells given as (plane * rows + row) * nx + x, as nodes."""
-        below, plane = geometry.beside[: self.ghost], self.rows * self.nx
-        above = geometry.beside[self.ghost :]
-        fluid = np.concatenate([*below, *(geometry.solid == 0), *above]).reshape(-1)
-        planes = cells // plane
-        nodes = np.searchsorted(np.flatnonzero(fluid), cells + self.ghost * plane)
-        before = np.cumsum(self.count_of) - self.count_of
-        return PackedCells.of_nodes(planes, nodes - before[planes + self.ghost])
+        planes, within = np.divmod(cells, self.rows * self.nx)
+        order = np.argsort(planes, kind="stable")  # fast for cells in order
+        once, first = np.unique(planes[order], return_index=True)
+        nodes = np.empty_like(within)
+        for plane, mine in zip(once.tolist(), np.split(order, first[1:]), strict=False):
+            fluid = geometry.fluid(plane).reshape(-1)
+            before = np.cumsum(fluid, dtype=np.int32) - fluid
+            nodes[mine] = before[within[mine]]
+        return PackedCells.of_nodes(planes, nodes)
 
     def places_of(self, cells: PackedCells, slot: int, offset, following) -> np.ndarray:
         """Indices in the array of a value of packed cells, or of their neighbours at an offset.
 
-        following: the table node_next of `tables`.
+        following: a function that returns a part of the table node_next, from its begin and end.
         """
         plane, node = cells.plane + self.ghost, cells.node
         number, there = self.table(offset), plane + offset[0]
         if number is not None:
-            first = len(self.offsets) * self.start[plane] + number * self.stride[plane]
-            node = following[first + node]
+            for one in np.unique(plane):
+                mine = np.flatnonzero(plane == one)
+                first = len(self.offsets) * self.start[one] + number * self.stride[one]
+                node[mine] = following(first, first + self.stride[one])[node[mine]]
         return len(self.slots) * self.start[there] + self.slots[slot] * self.stride[there] + node
 
-    def tables(self, geometry) -> dict[str, np.ndarray]:
-        """Tables for owned planes and ghost planes, {name: int32 array}.
+    @property
+    def table_sizes(self) -> dict[str, int]:
+        """The number of values of each table, {name: count}; all are int32."""
+        return {
+            "node_next": len(self.offsets) * self.places,
+            "node_cell": self.places,
+            "node_row": len(self.stride) * (self.rows + 1),
+        }
 
-        The tables of a ghost plane equal those of the slab that owns it, except for neighbours in
-        planes that this slab does not hold.
+    def table_parts(self, geometry) -> Iterator[node_tables.Part]:
+        """Yield parts of the tables, see node_tables.parts."""
+        return node_tables.parts(self, geometry)
 
-        node_next[plane][table, node]  location of the neighbour in its plane
-        node_cell[plane][node]         row * nx + x
-        node_row[plane, row]           number of nodes of the plane in lower rows
-        """
-        following = np.zeros(len(self.offsets) * self.places, np.int32)
-        cell = np.zeros(self.places, np.int32)
-        row = np.zeros((len(self.stride), self.rows + 1), np.int32)
-        numbers = [self._numbers(geometry, local) for local in (-2, -1)]
-        for local in range(-1, self.planes + 1):
-            plane = local + self.ghost
-            numbers = [*numbers[-2:], self._numbers(geometry, local + 1)]
-            below, own, above = numbers
-            assert own is not None  # owned planes and those next to them are held
-            here = np.flatnonzero(own >= 0)
-            start, stride = int(self.start[plane]), int(self.stride[plane])
-            cell[start : start + here.size] = here
-            row[plane] = np.searchsorted(here, np.arange(self.rows + 1) * self.nx)
-            for number, offset in enumerate(self.offsets):
-                target = (below, own, above)[1 + offset[0]]
-                if target is None:
-                    continue
-                neighbours, inside = self._shifted(here, offset, geometry.wraps)
-                there = np.where(inside, target[neighbours], -1)
-                first = len(self.offsets) * start + number * stride
-                following[first : first + here.size] = self._completed(plane, number, there)
-        return {"node_next": following, "node_cell": cell, "node_row": row}
-
-    def _numbers(self, geometry, local: int) -> np.ndarray | None:
-        """The node number of each cell of a local plane, -1 in solids; None if it is not held."""
-        if not -self.ghost <= local < self.planes + self.ghost:
-            return None
-        fluid = geometry.fluid(local).reshape(-1)
-        return np.where(fluid, np.cumsum(fluid, dtype=np.int32) - 1, -1)
-
-    def _shifted(self, cells, offset, wraps):
-        """Shift cells of a plane; return the wrapped cells and which of them are in the box."""
-        row, x = np.divmod(cells, self.nx)
-        row, x = row + offset[1], x + offset[2]
-        inside = (wraps[0] | (row >= 0) & (row < self.rows)) & (wraps[1] | (x >= 0) & (x < self.nx))
-        return row % self.rows * self.nx + x % self.nx, inside
-
-    def _completed(self, plane: int, table: int, there: np.ndarray) -> np.ndarray:
-        """Replace missing neighbours (-1) in `there` by separate locations; return `there`.
-
-        Locations count from the start of the slot in the neighbour's plane.
-        """
-        target = plane + self.offsets[table][0]
-        missing = np.flatnonzero(there < 0)
-        if self.turned and self._together(plane, target):
-            slot, back = self.turned[table]
-            own = self.piece(plane, back, 1)[0] - self.piece(target, slot, 1)[0]
-            there[missing] = own + missing
-        else:
-            # there are at least as many free locations as missing neighbours
-            free = np.ones(there.size, bool)
-            free[there[(there >= 0) & (there < there.size)]] = False
-            there[missing] = np.flatnonzero(free)[: missing.size]
-        return there
-
-    def _together(self, plane: int, target: int) -> bool:
+    def together(self, plane: int, target: int) -> bool:
         """Whether the owner of a plane also owns this neighbouring plane."""
         first, end = self.interior
         if plane < first:

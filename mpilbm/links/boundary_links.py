@@ -144,7 +144,8 @@ class EntryList:
         """The list with these links only, without entries that have no link left."""
         left = np.flatnonzero(links.any())
         data = self.per_link and self.per_link.only(links.contains(*self.links.unpack()))
-        return replace(self.only(left), links=links[left], per_link=data, writes=writes)
+        kept, links = (self, links) if left.size == len(links) else (self.only(left), links[left])
+        return replace(kept, links=links, per_link=data, writes=writes)
 
     def limited(self, groups: int, by_direction: dict[int, Any], group: Ints) -> "EntryList":
         """The list with the links whose direction is allowed in the group of their entry.
@@ -192,11 +193,12 @@ def _entries(
     boundary = owners[0].boundary
     row_of = np.full(len(ownership.owners), -1, np.int32)
     row_of[[owner.place for owner in owners]] = np.arange(len(owners))
-    mine = np.flatnonzero(row_of[ownership.owner] >= 0)
+    belongs = ownership.owned_by(lambda owner: row_of[owner.place] >= 0)
+    mine = slice(None) if belongs.all() else np.flatnonzero(belongs)
     cells, member = ownership.cells[mine], row_of[ownership.owner[mine]]
     inward, fallbacks = _inward(case.lattice, slab, fluid, cells, boundary)
     varying = _of_cells(case, slab, cells, owners, member)
-    row = np.arange(mine.size, dtype=np.int32) if varying else member
+    row = np.arange(cells.size, dtype=np.int32) if varying else member
     links, blocked = ownership.supplied[mine], ownership.blocked(cells)
     data, per_link = None, boundary.capabilities.per_link
     if per_link:

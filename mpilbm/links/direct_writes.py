@@ -71,8 +71,7 @@ def _shared(
     the box. The cells of this list are added.
     """
     lattice, shape = case.lattice, (slab.planes, *slab.shape[1:])
-    _, row, k = np.unravel_index(entries.cells, shape)
-    outer = np.flatnonzero((row == 0) | (row == shape[1] - 1) | (k == 0) | (k == shape[2] - 1))
+    outer = _at_sides(shape, entries.cells)
     links = entries.links[outer]
     if rows_end_in_walls(case):
         links = links.without(beyond(case, slab, entries.cells[outer]))
@@ -99,6 +98,13 @@ def _shared(
         LinkSet.collect(count, exchanged),
         LinkSet.collect(count, other_ends),
     )
+
+
+def _at_sides(shape, cells: Ints) -> Ints:
+    """Return the numbers of the cells at the ends of rows and in the outermost rows."""
+    outer = np.ones(shape[1:], bool)
+    outer[1:-1, 1:-1] = False
+    return np.flatnonzero(outer.reshape(-1)[cells % outer.size])
 
 
 def _end(lattice, slab, shape, i: int, cells: Ints) -> tuple[Ints, Flags, Ints]:

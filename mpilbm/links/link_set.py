@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BITS = 32  # bits of a word, at least Q
+BLOCK = 2**16  # cells whose flags are unpacked at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,21 +106,35 @@ class LinkSet:
 
     def unpack(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Cell and direction of each link, in order."""
-        cell, direction = np.nonzero(self.flags())
+        cell, direction = np.empty((2, self.total()), np.intp)
+        end = 0
+        for first in range(0, len(self), BLOCK):
+            found = np.nonzero(self[first : first + BLOCK].flags())
+            begin, end = end, end + found[0].size
+            np.add(found[0], first, out=cell[begin:end])
+            direction[begin:end] = found[1]
         return cell, direction
+
+    def _counts(self) -> NDArray[np.uint8]:
+        """The number of links of each cell: sums of 1, then of 2, 4, 8 and 16 neighbouring bits."""
+        sums = self.bits - (self.bits >> 1 & np.uint32(0x55555555))
+        sums = (sums & np.uint32(0x33333333)) + (sums >> 2 & np.uint32(0x33333333))
+        sums = sums + (sums >> 4) & np.uint32(0x0F0F0F0F)
+        return (sums * np.uint32(0x01010101) >> 24).astype(np.uint8)
 
     def counts(self) -> NDArray[np.int64]:
         """int64 (n,): the number of links of each cell."""
-        return self.flags().sum(axis=1, dtype=np.int64)
+        return self._counts().astype(np.int64)
 
     def total(self) -> int:
         """The number of links of all cells."""
-        return int(self.counts().sum())
+        return int(self._counts().sum(dtype=np.int64))
 
     def starts(self) -> NDArray[np.int64]:
         """int64 (n,): the place of each cell's first link in the order of all links."""
-        counts = self.counts()
-        return np.cumsum(counts) - counts
+        counts = self._counts()
+        ends = np.cumsum(counts, dtype=np.int64)
+        return np.subtract(ends, counts, out=ends)
 
     def of_cells(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
         """Bool, one value per link of the set: whether it belongs to one of these cells."""
@@ -129,10 +144,8 @@ class LinkSet:
 
     def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
         """Cell and direction of each link, and how many links of the cell come before it."""
-        flags = self.flags()
-        cell, direction = np.nonzero(flags)
-        before = (flags.cumsum(axis=1) - flags)[cell, direction]
-        return cell, direction, before
+        cell, direction = self.unpack()
+        return cell, direction, np.arange(cell.size) - self.starts()[cell]
 
     def lowest_direction(self) -> NDArray[np.intp]:
         """The first direction of each cell; 0 where there is none."""
@@ -142,3 +155,29 @@ class LinkSet:
 def joined(sets: list[LinkSet]) -> LinkSet:
     """Concatenate sets."""
     return LinkSet(np.concatenate([each.bits for each in sets] or [np.empty(0, np.uint32)]))
+
+
+class LinkBytes:
+    """A set of links of n cells under construction, with a byte per cell for 8 directions each.
+
+    Bytes are the type for which NumPy is fastest; `of` returns the set of the few cells with links.
+    """
+
+    def __init__(self, cells: int, Q: int):
+        self._bytes = np.zeros((-(-Q // 8), cells), np.uint8)
+
+    def add(self, i: int, mask: NDArray[np.uint8]) -> None:
+        """Add the links along c_i of the cells where the mask, (n,), is 255 instead of 0."""
+        here = self._bytes[i // 8]
+        np.bitwise_or(here, mask & np.uint8(1 << i % 8), out=here)
+
+    def any(self) -> NDArray[np.bool_]:
+        """Bool (n,): whether a cell has a link in the set."""
+        return np.bitwise_or.reduce(self._bytes, axis=0) != 0
+
+    def of(self, cells: NDArray[Any]) -> LinkSet:
+        """The set of the cells with these numbers."""
+        bits = np.zeros(cells.size, np.uint32)
+        for k, here in enumerate(self._bytes):
+            bits |= here[cells].astype(np.uint32) << np.uint32(8 * k)
+        return LinkSet(bits)

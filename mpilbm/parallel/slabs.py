@@ -1,6 +1,6 @@
 """Decomposition of the box into slabs along its slowest axis: z in 3D, y in 2D."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +49,12 @@ class Slab:
         plane = self.begin + local
         inside = 0 <= plane < self.shape[0]
         return plane % self.shape[0] if self.periodic or inside else None
+
+    def blocks(self, cells: int) -> Iterator[tuple[int, int]]:
+        """Yield (begin, end) of blocks of local planes with at most so many cells, or one plane."""
+        step = max(1, cells // (self.shape[1] * self.shape[2]))
+        for begin in range(0, self.planes, step):
+            yield begin, min(begin + step, self.planes)
 
     def local_plane(self, plane: int) -> int:
         """Local number of a global plane, which need not be owned."""

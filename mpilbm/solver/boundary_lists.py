@@ -207,14 +207,18 @@ class BoundaryLists:
         fluid, grid = self._fluid, self._fluid.grid
         assert isinstance(grid, NodeGrid)  # the only one whose kernels take these arrays
         packed = self._packed(mirror.cells)
-        following = fluid.device.download(fluid.context.tables["node_next"])
+        following: Any = fluid.context.tables["node_next"]
+
+        def part(begin: int, end: int) -> NDArray[np.int32]:
+            return fluid.device.download(following[begin:end])
+
         found = {}
         for parity in range(fluid.layout.parities):
             there = np.zeros(mirror.cells.size + 1, np.int64)  # one more, as of `link`
             for j in np.unique(mirror.direction):
                 place = fluid.layout.f_out(fluid.lattice, j, parity)
                 mine = np.flatnonzero(mirror.direction == j)
-                there[mine] = grid.places_of(packed[mine], *place, following)
+                there[mine] = grid.places_of(packed[mine], *place, part)
             found[f"from_{parity}"] = fluid.device.upload(there)
         return found
 
@@ -239,10 +243,12 @@ class BoundaryLists:
     def _chain(self, cells: Ints, geometry: Geometry) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
         device = self._fluid.device
-        order = np.argsort(cells, kind="stable")
-        once, first = np.unique(cells[order], return_index=True)
+        order = np.argsort(cells, kind="stable")  # fast, because each list is in order
+        ordered = cells[order]
+        same = ordered[1:] == ordered[:-1]
+        first = np.flatnonzero(np.append(True, ~same))
+        once = ordered[first]
         following = np.full(cells.size, -1, np.int32)  # the kernel stops at a negative number
-        same = cells[order][1:] == cells[order][:-1]
         following[order[:-1][same]] = order[1:][same]
         box = geometry.solid.shape
         self._plane_ends = np.searchsorted(once, np.arange(box[0] + 1) * (box[1] * box[2]))

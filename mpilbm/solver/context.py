@@ -77,8 +77,9 @@ class SlabContext:
         memory_plan.require(device, case, slab, geometry.lists, geometry.around)
         tables = {
             name: device.upload(value) if isinstance(value, np.ndarray) else value
-            for name, value in (grid.arguments() | grid.tables(geometry)).items()
+            for name, value in grid.arguments().items()
         }
+        tables |= _neighbours(device, grid, geometry)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         forces, clock = ForceNumbers(case), Clock()
         return cls(case, slab, geometry, grid, device, exchanger, program, kernels, tables,
@@ -125,3 +126,12 @@ class SlabContext:
     def over_planes(self, launch: Runner, begin: int, end: int) -> None:
         """Enqueue a launch for planes begin..end of the slab in the bulk stream."""
         launch(self.bulk, self.grid.ghost + begin, self.grid.ghost + end)
+
+
+def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, Array]:
+    """The grid's tables of neighbours on the device; on the host only one plane at a time."""
+    tables = {name: device.allocate(count, "int32") for name, count in grid.table_sizes.items()}
+    for name, begin, values in grid.table_parts(geometry):
+        device.copy(tables[name][begin : begin + values.size], values)
+    device.stream("bulk").synchronize()
+    return tables

@@ -97,6 +97,26 @@ def test_only_fluid_cells_count(case):
     assert any(f"{100 * row['fluid_cells'] / 320:.0f} % of the box" in line for line in lines)
 
 
+def plain_rock(shape, radius, porosity, seed):
+    """The rock of boxes.rock, from distances in the whole box."""
+    random, solid = np.random.default_rng(seed), np.zeros(shape, bool)
+    centres = np.ogrid[tuple(slice(0.5, n) for n in shape)]
+    while 1 - solid.mean() > porosity:
+        apart = [
+            (centre - at + n / 2) % n - n / 2
+            for centre, at, n in zip(centres, random.uniform(0, shape), shape, strict=True)
+        ]
+        solid |= sum(distance**2 for distance in apart) < radius**2
+    return solid
+
+
+@pytest.mark.parametrize(
+    "rocks", [((33, 20, 17), 3.3, 0.4, 2), ((40, 31), 4.0, 0.5, 7), ((5, 4, 6), 2.4, 0.2, 1)]
+)
+def test_a_rock_is_that_of_whole_distances(rocks):
+    assert np.array_equal(rock(*rocks), plain_rock(*rocks))
+
+
 def test_a_rock_closes_on_itself_and_repeats():
     for seed in range(20):  # one disc, wherever it lies, is never cut
         assert np.count_nonzero(rock((40, 30), 6, 0.99, seed)) == pytest.approx(36 * np.pi, rel=0.1)

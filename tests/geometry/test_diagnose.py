@@ -12,7 +12,7 @@ from support.slabs import Cluster, box
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
 from mpilbm.errors import CaseError
-from mpilbm.geometry import build, diagnose, geometry_findings
+from mpilbm.geometry import build, diagnose, geometry_findings, isolated_fluid
 from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
 
@@ -69,7 +69,9 @@ def flood(lattice, fluid):
 
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19", "D3Q27"])
 @pytest.mark.parametrize("periodic", [[False] * 3, [True, False, False], [False, True, True]])
-def test_isolated_fluid_is_that_of_a_flood(tmp_path, lattice, periodic):
+@pytest.mark.parametrize("planes", [1, 2, 100])
+def test_isolated_fluid_is_that_of_a_flood(tmp_path, monkeypatch, lattice, periodic, planes):
+    monkeypatch.setattr(isolated_fluid, "CELLS", planes * np.prod(SIZES[lattice][:-1]))
     case, solid = rock(tmp_path, lattice, periodic, {"D2Q9": 0.6}.get(lattice, 0.85))
     pieces, size = flood(case.lattice, ~solid), case.domain.size
 

@@ -7,7 +7,8 @@ from support.faces import closed, table
 from mpilbm.case.case import parse_case
 from mpilbm.geometry.solids import padded_ids
 from mpilbm.links.link_set import LinkSet
-from mpilbm.links.owners import Why, owned_links, owners_of
+from mpilbm.links.missing_links import owned_links
+from mpilbm.links.owners import Why, owners_of
 from mpilbm.parallel.slabs import split
 
 

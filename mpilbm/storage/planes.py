@@ -14,8 +14,8 @@ it from the start, plane after plane. Then the planes are written in one of thre
 and rank 0 appends a digest of all bytes, syncs the file and renames it.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -33,7 +33,7 @@ from mpilbm.storage.places import Place, open_parallel
 if TYPE_CHECKING:
     import h5py
 
-BLOCK_BYTES = 64 << 20
+BLOCK_BYTES = 16 << 20
 
 Block = Callable[[int, int], np.ndarray]  # (begin, end) -> local planes begin..end
 
@@ -123,17 +123,27 @@ class PlaneFile:
         """Write a whole small dataset from rank 0's array; collective."""
         on_root(self.comm, self.file.put, name, values)
 
+    def gather(self) -> None:
+        """Collect the checksums of all ranks on rank 0; collective."""
+        self.file.digest.gather(self.comm, *self.own_planes())
+
     def seal(self) -> None:
         """Append the digest, when all ranks have written everything; collective."""
         if not self._sealed:
-            self.file.digest.gather(self.comm, *self.own_planes())
+            self.gather()
             on_root(self.comm, self.file.append_digest)
             self._sealed = True
 
-    def read_back(self) -> None:
-        """Seal the file, read it and compare its content with the data in memory; collective."""
+    def read_back(self, from_disk: bool = False) -> None:
+        """Seal the file, read it and compare its content with the data in memory; collective.
+
+        `from_disk`: read the disk, not the page cache of the operating system.
+        """
         self.seal()
-        together(self.comm, self.file.verify, *self.own_planes(), self.comm.rank == 0)
+        if from_disk:
+            together(self.comm, self.file.flush, True)
+        together(self.comm, self.file.verify, *self.own_planes())
+        on_root(self.comm, self.file.verify_places)
 
     def commit(self) -> None:
         """Seal the file and rename it to its name, when all of it is on the disk; collective."""
@@ -198,9 +208,34 @@ class OwnFile(PlaneFile):
         """Write local planes from `begin` on; of this rank only, in any thread, before `commit`."""
         self.file.store(name, self.slab.begin + begin, data)
 
-    def flush(self) -> None:
-        """Write the part of this rank to the disk; in any thread."""
-        self.file.flush()
+    def flush(self, leave_cache: bool = False) -> None:
+        """Write the part of this rank to the disk; in any thread.
+
+        `leave_cache`: also remove it from the page cache of the operating system.
+        """
+        self.file.flush(leave_cache)
+
+    def checks(self, names: Iterable[str]) -> list[Callable[[], None]]:
+        """Work for threads: read the planes of this rank, and compare them with those written."""
+        return [
+            partial(self.file.check, name, self.slab.begin + begin, self.slab.begin + end)
+            for name in names
+            if self.plane_bytes(name)
+            for begin, end in blocks(self.slab.planes, self.plane_bytes(name))
+        ]
+
+    def publish(self, verify: bool = False, before: Callable[[], None] | None = None) -> None:
+        """Append the digest, call `before()`, rename the file; on rank 0, in any thread.
+
+        To be called after `gather`. `verify`: read what `checks` do not read.
+        """
+        self.file.append_digest()
+        if verify:
+            self.file.verify(0, 1, 1, besides=self.file.digest.by_planes)
+            self.file.verify_places()
+        if before:
+            before()
+        self.file.publish()
 
     def commit(self) -> None:
         """As in PlaneFile, when the parts of all ranks are on the disk."""

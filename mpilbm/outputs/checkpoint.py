@@ -16,7 +16,7 @@ with a digest of all its bytes, see file_digest.py.
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -29,6 +29,7 @@ from mpilbm import __version__
 from mpilbm.outputs import Context, Kept, Output, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
+from mpilbm.solver.fields.sources import least_bytes
 from mpilbm.storage.background import Job
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.places import dataset
@@ -77,6 +78,10 @@ class Checkpoint(Output):
         size = values * np.dtype(case.precision.storage).itemsize
         return min(times, self.keep + 1) * (size + sum(o.kept_bytes(case) for o in case.outputs))
 
+    def device_bytes(self, case: "Case", planes: int) -> int:
+        """The least memory for copies on their way to files, which all outputs share."""
+        return least_bytes(case)
+
     def open(self, context: Context) -> "CheckpointWriter":
         """Writes nothing before the first step that is due."""
         return CheckpointWriter(self, context)
@@ -95,7 +100,7 @@ class CheckpointWriter:
         self.path: Path | None = None
         self.seconds: float | None = None
         self._job: Job | None = None
-        self._held = BoundedSemaphore(KEPT_BLOCKS)
+        self._room = BoundedSemaphore(KEPT_BLOCKS)
 
     def write(self, step: int) -> None:
         """Write a file, read it back, and then remove the oldest; collective.
@@ -139,36 +144,32 @@ class CheckpointWriter:
             names.append(f"{group_name(group.label)}/f")
             copies = of_slab.state(group.label)
             for begin, end in copies.blocks(planes):
-                store = partial(self._store, job.file, names[-1], begin)
-                job.add(copies.start(begin, end), store)
+                job.add(copies.start(begin, end), partial(self._store, job.file, names[-1], begin))
         for output in self.context.kept:
             names.append(f"{output.label}/sums")
             for begin, end in blocks(planes, job.file.plane_bytes(names[-1])):
-                held = self._hold(partial(output.read, begin, end))
-                job.add(held, partial(job.file.store, names[-1], begin))
+                self._room.acquire()
+                held = self._held(output.read(begin, end))
+                job.add(held, partial(self._store, job.file, names[-1], begin))
         for key, values in small.items() if self.context.comm.rank == 0 else ():
             job.add(nullcontext(values), partial(job.file.file.put, key))
-        job.end([partial(job.file.flush, self._from_disk)], job.file.checks(names))
+        checks = job.file.checks(names) if self._from_disk else []
+        job.end([partial(job.file.flush, self._from_disk)], checks)
 
-    @staticmethod
-    def _store(file: OwnFile, name: str, begin: int, state: dict[str, np.ndarray]) -> None:
-        file.store(name, begin, state["f"])
-
-    def _hold(self, read: Callable[[], np.ndarray]) -> AbstractContextManager[np.ndarray]:
-        """Values that a thread will write; waits while KEPT_BLOCKS others are in memory."""
-        self._held.acquire()
-        try:
-            return self._releasing(read())
-        except BaseException:
-            self._held.release()
-            raise
+    def _store(self, file: OwnFile, name: str, begin: int, values: dict[str, np.ndarray]) -> None:
+        """Write local planes, and read them back from the page cache if that is wanted."""
+        data = values[name.rpartition("/")[2]]
+        file.store(name, begin, data)
+        if not self._from_disk:
+            file.check(name, begin, begin + len(data))
 
     @contextmanager
-    def _releasing(self, values: np.ndarray) -> Iterator[np.ndarray]:
+    def _held(self, sums: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
+        """Sums of an output that a thread writes; releases a place in memory for others."""
         try:
-            yield values
+            yield {"sums": sums}
         finally:
-            self._held.release()
+            self._room.release()
 
     def _write_and_wait(self, file: PlaneFile, small: Small) -> None:
         """Write all arrays together with the other ranks, and read them back; collective."""

@@ -7,8 +7,9 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,10 +30,15 @@ Describe = Callable[["h5py.File"], None]  # creates groups, attributes and datas
 
 
 class PartialFile:
-    """A file of `planes` planes, named `path.partial` until `publish` renames it to `path`."""
+    """A file of `planes` planes, named `path.partial` until `publish` renames it to `path`.
 
-    def __init__(self, path: Path, planes: int):
+    `at_once`: the file system lets threads of a process write to one file at the same time. Others
+    let one thread write and the next ones wait, busily; here they sleep instead.
+    """
+
+    def __init__(self, path: Path, planes: int, at_once: bool = False):
         self.path, self.partial, self.planes = path, partial_of(path), planes
+        self._turn: AbstractContextManager = nullcontext() if at_once else Lock()
         self.places: dict[str, Place] = {}
         self.digest = Seal({}, planes)
 
@@ -82,7 +88,7 @@ class PartialFile:
         return flat.view(np.uint8).data
 
     def _write_at(self, offset: int, view: memoryview) -> None:
-        with system_errors(self.path):
+        with system_errors(self.path), self._turn:
             number = os.open(self.partial, os.O_WRONLY)
             try:
                 done = 0
@@ -122,6 +128,8 @@ class PartialFile:
     def check(self, name: str, begin: int, end: int) -> None:
         """Read planes begin..end of a dataset; FileSystemError if they are not those written."""
         extent = Extent(self.places[name].offset, self.planes, self.plane_bytes(name))
+        if not extent.size:
+            return
         with system_errors(self.path), self._differences(), opened(self.partial) as number:
             compare(number, extent, range(begin, end), self.digest.sums[name][begin:end])
 

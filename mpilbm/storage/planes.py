@@ -17,7 +17,7 @@ and rank 0 appends a digest of all bytes, syncs the file and renames it.
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from mpilbm.errors import MpilbmError
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator, MessagePassing
 from mpilbm.parallel.slabs import Slab
-from mpilbm.storage.file_system import best_writer
+from mpilbm.storage.file_system import at_once, best_writer
 from mpilbm.storage.files import system_errors
 from mpilbm.storage.partial_file import Describe, PartialFile
 from mpilbm.storage.places import Place, open_parallel
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 16 << 20
 
 Block = Callable[[int, int], np.ndarray]  # (begin, end) -> local planes begin..end
+File = TypeVar("File", bound="PlaneFile")
 
 
 def blocks(planes: int, plane_bytes: int) -> list[tuple[int, int]]:
@@ -69,19 +70,33 @@ class PlaneFiles:
         `describe(h5file)` creates its groups, attributes and, by `places.dataset`, its datasets.
         """
         kinds = {"own": OwnFile, "mpio": CollectiveFile, "root": RootFile}
-        return kinds[self.writer](self.directory / name, self.comm, self.slabs, describe)
+        return self._open(kinds[self.writer], name, describe)
 
     def create_own(self, name: str, describe: Describe) -> "OwnFile":
         """As `create`, if `in_threads`."""
-        return OwnFile(self.directory / name, self.comm, self.slabs, describe)
+        return self._open(OwnFile, name, describe)
+
+    def _open(self, of: "type[File]", name: str, describe: Describe) -> "File":
+        return of(self.directory / name, self.comm, self.slabs, describe, self._at_once)
+
+    @cached_property
+    def _at_once(self) -> bool:
+        return at_once(self.directory)
 
 
 class PlaneFile:
     """A file that all ranks write together. Raises FileSystemError on all of them."""
 
-    def __init__(self, path: Path, comm: Communicator, slabs: Sequence[Slab], describe: Describe):
+    def __init__(
+        self,
+        path: Path,
+        comm: Communicator,
+        slabs: Sequence[Slab],
+        describe: Describe,
+        at_once: bool = False,
+    ):
         self.path, self.comm, self.slabs, self.slab = path, comm, slabs, slabs[comm.rank]
-        self.file, self._sealed = PartialFile(path, self.slab.shape[0]), False
+        self.file, self._sealed = PartialFile(path, self.slab.shape[0], at_once), False
         try:
             self.file.use(on_root(comm, self.file.create, describe))
         except BaseException:
@@ -215,12 +230,15 @@ class OwnFile(PlaneFile):
         """
         self.file.flush(leave_cache)
 
+    def check(self, name: str, begin: int, end: int) -> None:
+        """Read local planes, and compare them with those written; in any thread."""
+        self.file.check(name, self.slab.begin + begin, self.slab.begin + end)
+
     def checks(self, names: Iterable[str]) -> list[Callable[[], None]]:
-        """Work for threads: read the planes of this rank, and compare them with those written."""
+        """Work for threads: `check` of all planes of these datasets."""
         return [
-            partial(self.file.check, name, self.slab.begin + begin, self.slab.begin + end)
+            partial(self.check, name, begin, end)
             for name in names
-            if self.plane_bytes(name)
             for begin, end in blocks(self.slab.planes, self.plane_bytes(name))
         ]
 

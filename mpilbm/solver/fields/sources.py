@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from mpilbm.backends.interfaces import Array
+from mpilbm.case.case import Case
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.fields.staging import BLOCK_BYTES, Copies, Sizes, Source, Staging
 from mpilbm.solver.populations import Populations
@@ -48,6 +49,13 @@ class StateSource:
     def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
         """The populations (planes, Q, rows, nx)."""
         return {"f": flat["f"].reshape(self.populations.state_shape(end - begin))}
+
+
+def least_bytes(case: Case) -> int:
+    """Bytes of device memory that SlabCopies needs at least: two blocks."""
+    _, rows, nx = case.shape
+    stored = len(case.layout.slots(case.lattice)) * np.dtype(case.precision.storage).itemsize
+    return 2 * max(BLOCK_BYTES, rows * nx * stored)
 
 
 class SlabCopies:

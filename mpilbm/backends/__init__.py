@@ -67,6 +67,7 @@ class Device:
     sharing    number of ranks of this machine that allocate from the same memory
     share      bytes that were free for each of them when `divide` was called; None for one rank
     records    whether `recording` is implemented
+    unified    whether the host can access arrays of the device
     """
 
     kind: str
@@ -78,6 +79,7 @@ class Device:
     sharing: int = 1
     share: int | None = None
     records: bool = False
+    unified: bool = False
 
     def memory(self) -> tuple[int, int]:
         """Free bytes and bytes in total."""

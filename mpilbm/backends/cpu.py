@@ -159,7 +159,7 @@ def _as_ctypes(value: Any) -> Any:
 class CpuDevice(Device):
     """A core with its share of the memory, and a compiler."""
 
-    kind = "cpu"
+    kind, unified = "cpu", True
 
     def __init__(self, compiler: compilers.Compiler, sharing: int = 1):
         self._compiler = compiler

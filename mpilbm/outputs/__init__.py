@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from pydantic import Field
 
+from mpilbm.backends import memory
 from mpilbm.outputs.samples import Samples
 from mpilbm.outputs.totals import Totals
+from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.ranks import local_rank
 from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import Parameters
 from mpilbm.storage.background import Background
@@ -26,6 +29,7 @@ from mpilbm.verdicts.findings import NOTE, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
+    from mpilbm.solver.fields.sources import SlabCopies
     from mpilbm.solver.solver import Solver
 
 
@@ -76,6 +80,7 @@ class Context:
     rows          the open CSV files of this rank; a checkpoint syncs them to the disk
     files         creates HDF5 files made of planes
     background    writes files while the time steps continue
+    copies        copies of the state and of fields, which these files contain
     samples       rows whose numbers the device computes behind the steps
     totals        sums over the box
     """
@@ -103,6 +108,16 @@ class Context:
     def background(self) -> Background:
         """The files that are written while the time steps continue."""
         return Background(self.comm)
+
+    @cached_property
+    def copies(self) -> "SlabCopies":
+        """Copies of the state and of fields on their way to files; collective.
+
+        They take at most a quarter of the free memory of the device and of the node.
+        """
+        host_bytes = memory.least()[0] // 4 // local_rank(self.comm)[1]
+        ahead = 2 * self.background.threads
+        return together(self.comm, self.solver.copies, ahead, host_bytes)
 
     @cached_property
     def totals(self) -> Totals:

@@ -13,11 +13,14 @@ other name contains one, so that they cannot collide. In 2D rows = 1, planes = n
 with a digest of all its bytes, see file_digest.py.
 """
 
+import time
 import zlib
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -26,25 +29,43 @@ from mpilbm import __version__
 from mpilbm.outputs import Context, Kept, Output, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
+from mpilbm.solver.fields.sources import least_bytes
+from mpilbm.storage.background import Job
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.places import dataset
-from mpilbm.storage.planes import Block, PlaneFile
+from mpilbm.storage.planes import Block, OwnFile, PlaneFile, blocks
 
 if TYPE_CHECKING:
     import h5py
 
     from mpilbm.case.case import Case
+    from mpilbm.solver.fields.sources import SlabCopies
 
+Small = dict[str, np.ndarray | None]  # datasets that rank 0 writes at once; None on other ranks
 FORMAT = 2  # 1 had no digest
 ENTRIES = "boundary."
 SOLID = "solid.crc32"
+KEPT_BLOCKS = 4  # of the sums of outputs that are in memory to be written, at the same time
 
 
 @register("outputs", "checkpoint")
 class Checkpoint(Output):
-    """The complete state as `checkpoint_<step>.h5` for a restart; the newest `keep` are kept."""
+    """The complete state as `checkpoint_<step>.h5` for a restart; the newest `keep` are kept.
+
+    Each file is read back before it gets its name, and before older ones are removed. With
+    `background` the time steps continue while the file is written and read back. This requires one
+    rank, one node, or a parallel file system, where each rank writes its own planes. The copies of
+    the state take at most a quarter of the free memory of the device and of the node; if this is
+    too little, the steps wait for a part of the file.
+    """
 
     keep: int = Field(2, gt=0, description="how many checkpoints stay on the disk")
+    background: bool = Field(
+        True, description="continue the time steps while the file is written, if possible"
+    )
+    read_back: Literal["cache", "disk"] = Field(
+        "cache", description="verify the page cache of the operating system, or the disk (slower)"
+    )
 
     at_start: ClassVar[bool] = False
     files: ClassVar[tuple[str, ...]] = ("checkpoint_<step>.h5",)
@@ -57,65 +78,143 @@ class Checkpoint(Output):
         size = values * np.dtype(case.precision.storage).itemsize
         return min(times, self.keep + 1) * (size + sum(o.kept_bytes(case) for o in case.outputs))
 
+    def device_bytes(self, case: "Case", planes: int) -> int:
+        """The least memory for copies on their way to files, which all outputs share."""
+        return least_bytes(case)
+
     def open(self, context: Context) -> "CheckpointWriter":
         """Writes nothing before the first step that is due."""
         return CheckpointWriter(self, context)
 
 
 class CheckpointWriter:
-    """One file for each step; `step` and `path` are those of the last one, None before it."""
+    """One file for each step.
+
+    step, path   those of the last file, None before it
+    seconds      from the beginning of a file until it had its name, on rank 0; None before that
+    """
 
     def __init__(self, output: Checkpoint, context: Context):
         self.output, self.context = output, context
         self.step: int | None = None
         self.path: Path | None = None
+        self.seconds: float | None = None
+        self._job: Job | None = None
+        self._room = BoundedSemaphore(KEPT_BLOCKS)
 
     def write(self, step: int) -> None:
         """Write a file, read it back, and then remove the oldest; collective.
 
-        Raises NonFiniteError for a state with values that are not finite.
+        If threads do it, the file has its name after `Background.finish` at the latest. Raises
+        NonFiniteError for a state with values that are not finite.
         """
         if step == self.step:
             return
-        context = self.context
+        context, begun = self.context, time.monotonic()
+        context.background.finish(self._job)  # the disk has room for one more than are kept
+        context.samples.settle()  # their rows are synced with the checkpoint
         context.totals.check(step)
-        entries = self._entries()
+        small = {SOLID: self._solid_sums, **self._entries()}
+        files, name = context.files, f"checkpoint_{step:09d}.h5"
+        describe, named = partial(self._describe, step, small), partial(self._named, step, begun)
+        if files.in_threads:
+            copies = context.copies
+            make = partial(files.create_own, name, describe)
+            job = context.background.begin(make, partial(self._publish, named))
+            self._write_in_threads(job, copies, small)
+            self.path, self._job = job.file.path, job
+        else:
+            with files.create(name, describe) as file:
+                self._write_and_wait(file, small)
+            on_root(context.comm, named)
+            self.path = file.path
+        self.step = step
+        if not self.output.background:
+            context.background.finish(self._job)
 
-        def describe(file: "h5py.File") -> None:
-            describe_state(file, context.case, context.solver.state_groups, step, context.kept)
-            describe_entries(file, context.solver.entry_states, entries)
+    def _describe(self, step: int, small: Small, file: "h5py.File") -> None:
+        context = self.context
+        describe_state(file, context.case, context.solver.state_groups, step, context.kept)
+        describe_entries(file, context.solver.entry_states, small)
 
-        with context.files.create(f"checkpoint_{step:09d}.h5", describe) as file:
-            self._write_state(file)
-            for output in context.kept:
-                file.write(f"{output.label}/sums", output.read)
-            for name, datasets in entries.items():
-                for key, values in datasets.items():
-                    file.put(f"{name}/{key}", values)
-            file.read_back()
-            on_root(context.comm, self._sync_rows)
-            file.commit()
-        on_root(context.comm, self._remove_old, step)
-        self.step, self.path = step, file.path
+    def _write_in_threads(self, job: Job, of_slab: "SlabCopies", small: Small) -> None:
+        """Threads write the planes of this rank, and read them back; rank 0 the small arrays."""
+        planes, names = self.context.slab.planes, []
+        for group in self.context.solver.state_groups:
+            names.append(f"{group_name(group.label)}/f")
+            copies = of_slab.state(group.label)
+            for begin, end in copies.blocks(planes):
+                job.add(copies.start(begin, end), partial(self._store, job.file, names[-1], begin))
+        for output in self.context.kept:
+            names.append(f"{output.label}/sums")
+            for begin, end in blocks(planes, job.file.plane_bytes(names[-1])):
+                self._room.acquire()
+                held = self._held(output.read(begin, end))
+                job.add(held, partial(self._store, job.file, names[-1], begin))
+        for key, values in small.items() if self.context.comm.rank == 0 else ():
+            job.add(nullcontext(values), partial(job.file.file.put, key))
+        checks = job.file.checks(names) if self._from_disk else []
+        job.end([partial(job.file.flush, self._from_disk)], checks)
 
-    def _write_state(self, file: PlaneFile) -> None:
-        """Write the checksums of solid cells, and the populations of all fluids."""
+    def _store(self, file: OwnFile, name: str, begin: int, values: dict[str, np.ndarray]) -> None:
+        """Write local planes, and read them back from the page cache if that is wanted."""
+        data = values[name.rpartition("/")[2]]
+        file.store(name, begin, data)
+        if not self._from_disk:
+            file.check(name, begin, begin + len(data))
+
+    @contextmanager
+    def _held(self, sums: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
+        """Sums of an output that a thread writes; releases a place in memory for others."""
+        try:
+            yield {"sums": sums}
+        finally:
+            self._room.release()
+
+    def _write_and_wait(self, file: PlaneFile, small: Small) -> None:
+        """Write all arrays together with the other ranks, and read them back; collective."""
         solver = self.context.solver
-        parts = self.context.comm.gather(plane_checksums(self.context.slab.planes, solver.solid))
-        file.put(SOLID, None if parts is None else np.concatenate(parts))
         for group in solver.state_groups:
             file.write(f"{group_name(group.label)}/f", partial(solver.read_state, group.label))
+        for output in self.context.kept:
+            file.write(f"{output.label}/sums", output.read)
+        for key, values in small.items():
+            file.put(key, values)
+        file.read_back(self._from_disk)
+        on_root(self.context.comm, self._sync_rows)
+        file.commit()
 
-    def _entries(self) -> dict[str, dict[str, np.ndarray | None]]:
-        """Cells and values that boundaries keep, by group; arrays on rank 0, None elsewhere."""
-        found: dict[str, dict[str, np.ndarray | None]] = {}
+    @property
+    def _from_disk(self) -> bool:
+        return self.output.read_back == "disk"
+
+    def _publish(self, named: Callable[[], None], file: OwnFile) -> None:
+        """Name a file that all ranks have written and read back; on rank 0, in a thread."""
+        file.publish(verify=True, before=self._sync_rows)
+        named()
+
+    def _named(self, step: int, begun: float) -> None:
+        """Remove older files, when that of this step has its name; on rank 0."""
+        self._remove_old(step)
+        self.seconds = time.monotonic() - begun
+
+    @cached_property
+    def _solid_sums(self) -> np.ndarray | None:
+        """The checksums of solid cells of all planes, on rank 0; collective at first use."""
+        planes, solid = self.context.slab.planes, self.context.solver.solid
+        parts = self.context.comm.gather(plane_checksums(planes, solid))
+        return None if parts is None else np.concatenate(parts)
+
+    def _entries(self) -> Small:
+        """Cells and values that boundaries keep, by dataset; on rank 0, None elsewhere."""
+        found: Small = {}
         for state in self.context.solver.entry_states:
             parts = self.context.comm.gather((state.cells, state.read()))
-            datasets: dict[str, np.ndarray | None] = {"cells": None, "values": None}
+            cells = values = None
             if parts is not None:
                 cells, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-                datasets = {"cells": cells, "values": values}
-            found[f"{ENTRIES}{state.label}"] = datasets
+            name = f"{ENTRIES}{state.label}"
+            found |= {f"{name}/cells": cells, f"{name}/values": values}
         return found
 
     def _sync_rows(self) -> None:
@@ -160,14 +259,14 @@ def describe_state(
         dataset(place, "sums", (planes, output.values), np.float64)
 
 
-def describe_entries(
-    file: "h5py.File", states: Sequence[Any], entries: dict[str, dict[str, Any]]
-) -> None:
+def describe_entries(file: "h5py.File", states: Sequence[Any], small: Small) -> None:
     """Create the groups of the values that boundaries keep; see Solver.entry_states."""
-    for state, (name, datasets) in zip(states, entries.items(), strict=True):
-        place = file.create_group(name)
+    for state in states:
+        place = file.create_group(f"{ENTRIES}{state.label}")
         place.attrs["names"] = list(state.names)
-        for key, values in datasets.items():
+        for key in ("cells", "values"):
+            values = small[f"{ENTRIES}{state.label}/{key}"]
+            assert values is not None, "rank 0 has them"
             dataset(place, key, values.shape, values.dtype)
 
 

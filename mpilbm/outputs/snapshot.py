@@ -5,17 +5,17 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 from pydantic import Field
 
 from mpilbm import __version__
-from mpilbm.backends import memory
 from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Output, number_of_cells
-from mpilbm.parallel.ranks import local_rank
 from mpilbm.printable import one_line
 from mpilbm.registry import register
+from mpilbm.solver.fields.sources import least_bytes
 from mpilbm.storage.places import dataset
-from mpilbm.storage.planes import OwnFile, blocks
+from mpilbm.storage.planes import OwnFile
 from mpilbm.storage.staggered_fill import filled
 from mpilbm.units import TIME, VELOCITY
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import h5py
 
     from mpilbm.case.case import Case
-    from mpilbm.solver.fields.field_copies import FieldCopies
 
+Kinds = dict[str, tuple[tuple[int, ...], DTypeLike]]  # of fields: their components and type
 # Components in the file: a vector has three there, also in two dimensions.
 COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
 
@@ -38,8 +38,9 @@ class Snapshot(Output):
     If the case has bodies, a field `solid` is added, which is 1 in their cells. The file contains
     all nodes of the box: those that a staggered lattice (D3Q13) does not store are means of their
     neighbours, see storage/staggered_fill.py. With `background` the time steps continue while the
-    file is written, with host memory for at most two snapshots. This requires one rank, one node,
-    or a parallel file system, where each rank writes its own planes.
+    file is written. This requires one rank, one node, or a parallel file system, where each rank
+    writes its own planes. The copies of the fields take at most a quarter of the free memory of the
+    device and of the node.
     """
 
     fields: tuple[str, ...] = Field(
@@ -72,6 +73,10 @@ class Snapshot(Output):
         itemsize = np.dtype(case.precision.compute).itemsize
         return times * number_of_cells(case) * case.lattice.volume * values * itemsize
 
+    def device_bytes(self, case: "Case", planes: int) -> int:
+        """The least memory for copies on their way to files, which all outputs share."""
+        return least_bytes(case)
+
     def open(self, context: Context) -> "SnapshotWriter":
         """CaseError if the solver has no such field."""
         known = context.solver.field_names
@@ -87,18 +92,16 @@ class SnapshotWriter:
 
     def __init__(self, output: Snapshot, context: Context):
         self.output, self.context = output, context
-        self.neighbours = local_rank(context.comm)[1]
-        self.copies: FieldCopies | None = None
         self.names = list(dict.fromkeys(output.fields)) + ["solid"] * bool(context.case.bodies)
+        self.fields = [name for name in self.names if name != "solid"]
 
     def write(self, step: int) -> None:
         """Write the fields of this step; collective."""
-        # All ranks compute the fields once here: some need planes of the neighbouring ranks.
-        sample = {name: self._planes(name, 0, 1) for name in self.names}
 
         def describe(file: "h5py.File") -> None:
-            describe_image(file, self.context.case, step, sample)
+            describe_image(file, self.context.case, step, self._kinds())
 
+        self.context.solver.prepare(self.fields)
         files, path = self.context.files, f"snapshot_{step:09d}.vtkhdf"
         if files.in_threads:
             self._write_in_threads(partial(files.create_own, path, describe))
@@ -110,26 +113,21 @@ class SnapshotWriter:
 
     def _write_in_threads(self, create: "partial[OwnFile]") -> None:
         """Threads write the planes of this rank, while the time steps continue."""
-        background = self.context.background
-        job = background.begin(create)
-        plane_bytes = sum(job.file.plane_bytes(place(name)) for name in self.names)
-        pieces = blocks(self.context.slab.planes, plane_bytes)
-        copies = self._field_copies(pieces[0][1], plane_bytes)
-        for begin, end in pieces:
+        context = self.context
+        copies = context.copies.fields(self.fields)
+        job = context.background.begin(create)
+        for begin, end in copies.blocks(context.slab.planes):
             job.add(copies.start(begin, end), partial(self._store, job.file, begin, end))
-        job.end()
-        copies.computed()
+        job.end([job.file.flush])
         if not self.output.background:
-            background.settle(0)
+            context.background.settle(0)
 
-    def _field_copies(self, planes: int, plane_bytes: int) -> "FieldCopies":
-        """Copies of so many planes to the host, in memory for two snapshots at most."""
-        if self.copies is None:
-            share = memory.least()[0] // 4 // self.neighbours  # of the free memory of the node
-            host_bytes = min(2 * self.context.slab.planes * plane_bytes, share)
-            names = [name for name in self.names if name != "solid"]
-            self.copies = self.context.solver.copies(names, planes, host_bytes)
-        return self.copies
+    def _kinds(self) -> Kinds:
+        """The components and the type of each field in the file."""
+        solver, compute = self.context.solver, self.context.case.precision.compute
+        found: Kinds = {name: (solver.components(name), compute) for name in self.fields}
+        found = {name: ((3,) if kind[0] else (), kind[1]) for name, kind in found.items()}
+        return {name: found.get(name, ((), "uint8")) for name in self.names}
 
     def _store(self, file: OwnFile, begin: int, end: int, fields: dict[str, np.ndarray]) -> None:
         """Write all fields of local planes; in any thread."""
@@ -137,7 +135,7 @@ class SnapshotWriter:
             file.store(place(name), begin, self._shaped(name, fields, begin, end))
 
     def _planes(self, name: str, begin: int, end: int) -> np.ndarray:
-        """A field of local planes for the file; collective at the first call of a step."""
+        """A field of local planes for the file, after `prepare`."""
         fields = {} if name == "solid" else self.context.solver.fields((name,), begin, end)
         return self._shaped(name, fields, begin, end)
 
@@ -178,10 +176,8 @@ def in_si(case: "Case", step: int) -> dict[str, float]:
     }  # fmt: skip
 
 
-def describe_image(
-    file: "h5py.File", case: "Case", step: int, sample: dict[str, np.ndarray]
-) -> None:
-    """Create the groups of a VTKHDF ImageData file; `sample` holds a plane of each field.
+def describe_image(file: "h5py.File", case: "Case", step: int, kinds: Kinds) -> None:
+    """Create the groups of a VTKHDF ImageData file; `kinds`: components and type of each field.
 
     Cells have the size 1 and the box begins at the origin, so that the centres of cells are
     x = 0.5, 1.5, …
@@ -195,8 +191,8 @@ def describe_image(
     image.attrs["Spacing"] = np.ones(3)
     image.attrs["Direction"] = np.eye(3).ravel()
     cells = image.create_group("CellData")
-    for name, plane in sample.items():
-        dataset(cells, name, (nz, ny, nx, *plane.shape[3:]), plane.dtype)
+    for name, (components, kind) in kinds.items():
+        dataset(cells, name, (nz, ny, nx, *components), kind)
     origin = file.create_group("mpilbm")
     origin.attrs["case"] = case.toml
     origin.attrs["title"] = one_line(case.title)  # HDF5 takes no NUL

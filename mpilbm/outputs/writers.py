@@ -1,6 +1,5 @@
 """All outputs of a run, each written when it is due."""
 
-import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -14,15 +13,13 @@ from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 class Writers:
     """The open outputs of a case; a context manager.
 
-    Checkpoints are written last: if the checkpoint of a step is on the disk, so are the other
-    outputs of this step. `checkpoint_seconds` is the time of the last checkpoint on the slowest
-    rank, None before the first, without the wait for files that are written in the background.
+    Checkpoints are written last, and files get their names in the order in which they were begun:
+    if the checkpoint of a step is on the disk, so are the other outputs of this step.
     """
 
     def __init__(self, context: Context):
         self.context, self._stack = context, ExitStack()
         self.open: list[tuple[Output, Writer]] = []
-        self.checkpoint_seconds: float | None = None
 
     def __enter__(self) -> Self:
         outputs = self.context.case.outputs
@@ -70,19 +67,20 @@ class Writers:
                 self._write(writer, step)
 
     def _write(self, writer: Writer, step: int) -> None:
-        checkpoint = isinstance(writer, CheckpointWriter)
-        if checkpoint:
-            self.finish()
-        begin = time.monotonic()
         writer.write(step)
         # no kernel of another rank waits for this rank's planes while this rank still writes
         self.context.comm.barrier()
-        if checkpoint:
-            self.checkpoint_seconds = time.monotonic() - begin
+
+    @property
+    def checkpoint_seconds(self) -> float | None:
+        """The time of the last checkpoint until it had its name, on rank 0; None before it."""
+        found = [writer.seconds for _, writer in self.open if isinstance(writer, CheckpointWriter)]
+        return found[0] if found else None
 
     def checkpoint(self, step: int) -> Path | None:
-        """Write a checkpoint, even if none is due or configured, and return its path."""
+        """Write a checkpoint, even if none is due or configured; its path, when it is complete."""
         writers = [writer for _, writer in self.open if isinstance(writer, CheckpointWriter)]
         writer = writers[0] if writers else Checkpoint(every=1).open(self.context)
         self._write(writer, step)
+        self.finish()
         return writer.path

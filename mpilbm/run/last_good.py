@@ -123,6 +123,7 @@ class LastGood:
         writer = Checkpoint(every=1, keep=ALL).open(context)
         try:
             writer.write(step)
+            context.background.settle(0)
         except FileSystemError as error:
             return f"the state of step {step} could not be written: {error}"
         return f"{writer.path} is the last good state"

@@ -1,6 +1,7 @@
 """The populations of one fluid on a slab: arrays, kernels, and the state for checkpoints."""
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -74,13 +75,17 @@ class Populations:
         lists = [k for k in kernels if k.over == "entries" and k.parity == parity]
         return [access for kernel in lists for access in kernel.reads]
 
-    def over_block(self, name: str, begin: int, end: int, **arrays: Any) -> None:
-        """Run a kernel on planes begin..end of the current populations, and wait."""
+    def enqueue(self, name: str, begin: int, end: int, **arrays: Any) -> None:
+        """Enqueue a kernel on planes begin..end of the current populations in the bulk stream."""
         if name not in self.program.kernels:
             name = f"{name}_{self.context.parity}"
         origin = self.grid.ghost + begin
         launch = self.bind(name, origin=origin, **(self.current() | arrays))
         self.context.over_planes(launch, begin, end)
+
+    def over_block(self, name: str, begin: int, end: int, **arrays: Any) -> None:
+        """Run a kernel on planes begin..end of the current populations, and wait."""
+        self.enqueue(name, begin, end, **arrays)
         self.device.synchronize()
 
     @property
@@ -88,15 +93,23 @@ class Populations:
         """The part of a checkpoint that holds this fluid."""
         return Group(self.fluid.label, len(self.grid.slots), self.program.storage)
 
+    def state_shape(self, planes: int) -> tuple[int, int, int, int]:
+        """The shape of the state of so many planes: (planes, values in a cell, rows, nx)."""
+        return (planes, len(self.grid.slots), self.grid.rows, self.grid.nx)
+
+    def export(self, state: Array, begin: int, end: int) -> None:
+        """Enqueue copying the state of planes begin..end to an array, see `read_state`."""
+        self.enqueue("export", begin, end, state=state)
+
     def read_state(self, begin: int, end: int) -> np.ndarray:
         """The outgoing populations of planes begin..end, (end - begin, Q, rows, nx).
 
         The populations are in the order of the lattice. Where the layout stores moments, the result
         contains these instead.
         """
-        shape = (end - begin, len(self.grid.slots), self.grid.rows, self.grid.nx)
-        state = self.device.allocate(int(np.prod(shape)), self.program.storage)
-        self.over_block("export", begin, end, state=state)
+        shape = self.state_shape(end - begin)
+        state = self.device.allocate(prod(shape), self.program.storage)
+        self.export(state, begin, end)
         return self.device.download(state).reshape(shape)
 
     def write_state(self, begin: int, state: np.ndarray) -> None:

@@ -16,8 +16,8 @@ from mpilbm.solver.context import SlabContext
 from mpilbm.solver.coupled_fields import Coupled, Uncoupled
 from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.fields.diagnostics import Diagnostics
-from mpilbm.solver.fields.field_copies import FieldCopies
 from mpilbm.solver.fields.flow_statistics import Statistics
+from mpilbm.solver.fields.sources import SlabCopies
 from mpilbm.solver.graph_replay import Recordings, StepsAhead
 from mpilbm.solver.initialise import InitialState
 from mpilbm.solver.momentum_exchange import MomentumExchange
@@ -261,9 +261,17 @@ class Solver:
         """Macroscopic fields of planes begin..end: (planes, rows, nx), or (…, components)."""
         return self.diagnostics.fields(names, begin, end)
 
-    def copies(self, names: Iterable[str], planes: int, host_bytes: int) -> FieldCopies:
-        """Copies to the host of fields of at most `planes` planes each, asynchronous."""
-        return FieldCopies(self.diagnostics, names, planes, host_bytes)
+    def components(self, name: str) -> tuple[int, ...]:
+        """The shape of a field in a cell."""
+        return self.diagnostics.components(name)
+
+    def copies(self, ahead: int, host_bytes: int) -> SlabCopies:
+        """Asynchronous copies of fields and populations to the host; arguments: see Staging."""
+        return SlabCopies(self.diagnostics, self.fluids, ahead, host_bytes)
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Compute what `fields` needs for these names; collective."""
+        self.diagnostics.prepare(names)
 
     def statistics(self, along_x: bool, along_rows: bool) -> Statistics:
         """Sums over samples of the flow, averaged along x and along rows or not."""

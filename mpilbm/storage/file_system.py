@@ -43,6 +43,14 @@ def takes_parts(file_system: str, one_node: bool) -> bool:
     return file_system in PARALLEL or (one_node and file_system in ON_ONE_NODE)
 
 
+def at_once(directory: Path) -> bool:
+    """Whether threads of a process may write to one file in this folder at the same time.
+
+    Local file systems lock the file during a write.
+    """
+    return kind(directory) in PARALLEL
+
+
 def kind(directory: Path | str, mounts: Path = MOUNTS) -> str:
     """The type of the file system of a folder, as `mount` prints it; "" if it is unknown.
 

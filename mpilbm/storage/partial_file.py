@@ -6,8 +6,10 @@ Nothing here is collective: `planes` decides which rank calls what.
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +19,7 @@ from mpilbm.errors import FileSystemError
 from mpilbm.storage.files import fresh, partial_of, sync, system_errors
 from mpilbm.storage.places import Place, find_places
 from mpilbm.storage.seal import Seal
-from mpilbm.system.file_digest import DamagedFileError, verify
+from mpilbm.system.file_digest import DamagedFileError, Extent, compare, opened, verify
 
 if TYPE_CHECKING:
     import h5py
@@ -28,10 +30,15 @@ Describe = Callable[["h5py.File"], None]  # creates groups, attributes and datas
 
 
 class PartialFile:
-    """A file of `planes` planes, named `path.partial` until `publish` renames it to `path`."""
+    """A file of `planes` planes, named `path.partial` until `publish` renames it to `path`.
 
-    def __init__(self, path: Path, planes: int):
+    `at_once`: the file system lets threads of a process write to one file at the same time. Others
+    let one thread write and the next ones wait, busily; here they sleep instead.
+    """
+
+    def __init__(self, path: Path, planes: int, at_once: bool = False):
         self.path, self.partial, self.planes = path, partial_of(path), planes
+        self._turn: AbstractContextManager = nullcontext() if at_once else Lock()
         self.places: dict[str, Place] = {}
         self.digest = Seal({}, planes)
 
@@ -81,7 +88,7 @@ class PartialFile:
         return flat.view(np.uint8).data
 
     def _write_at(self, offset: int, view: memoryview) -> None:
-        with system_errors(self.path):
+        with system_errors(self.path), self._turn:
             number = os.open(self.partial, os.O_WRONLY)
             try:
                 done = 0
@@ -96,33 +103,56 @@ class PartialFile:
             size = os.fstat(file.fileno()).st_size
             self._write_at(size, memoryview(self.digest.trailer(file.fileno(), size)))
 
-    def verify(self, begin: int, end: int, with_places: bool) -> None:
-        """Read planes begin..end again; FileSystemError if they differ from what was written.
+    def verify(
+        self, begin: int, end: int, of: int | None = None, besides: Collection[str] = ()
+    ) -> None:
+        """Read the part begin / of to end / of again; FileSystemError if it differs from memory.
 
-        `with_places`: compare the places of the datasets, too.
+        `of`: by default all planes, of which those from begin to end are read. `besides`: datasets
+        that are not read.
         """
+        known = [self.places[name].offset for name in besides]
+        with self._differences():
+            verify(self.partial, begin, end, of or self.planes, known)
+
+    def verify_places(self) -> None:
+        """FileSystemError if HDF5 does not find the datasets at their places."""
+        import h5py
+
+        with system_errors(self.path), h5py.File(self.partial, "r", locking="best-effort") as file:
+            found = find_places(file)
+        with self._differences():
+            if found != self.places:
+                raise DamagedFileError("its datasets are not where they were created")
+
+    def check(self, name: str, begin: int, end: int) -> None:
+        """Read planes begin..end of a dataset; FileSystemError if they are not those written."""
+        extent = Extent(self.places[name].offset, self.planes, self.plane_bytes(name))
+        if not extent.size:
+            return
+        with system_errors(self.path), self._differences(), opened(self.partial) as number:
+            compare(number, extent, range(begin, end), self.digest.sums[name][begin:end])
+
+    @contextmanager
+    def _differences(self) -> Iterator[None]:
+        """Convert a DamagedFileError."""
         try:
-            verify(self.partial, begin, end, self.planes)
-            if with_places:
-                self._verify_places()
+            yield
         except DamagedFileError as error:
             raise FileSystemError(
                 f"{self.path}: the bytes read back differ from those written: {error}; "
                 "earlier files are kept; check the disk, or write to another one with --output"
             ) from None
 
-    def _verify_places(self) -> None:
-        import h5py
+    def flush(self, leave_cache: bool = False) -> None:
+        """Sync the bytes that this rank has written to the disk; in any thread.
 
-        with system_errors(self.path), h5py.File(self.partial, "r", locking="best-effort") as file:
-            found = find_places(file)
-        if found != self.places:
-            raise DamagedFileError("its datasets are not where they were created")
-
-    def flush(self) -> None:
-        """Sync the bytes that this rank has written to the disk; in any thread."""
-        with system_errors(self.path):
-            sync(self.partial)
+        `leave_cache`: also remove the file from the page cache, so that it is read from the disk.
+        """
+        with system_errors(self.path), opened(self.partial) as number:
+            os.fsync(number)
+            if leave_cache:
+                os.posix_fadvise(number, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def publish(self) -> None:
         """Rename the file to its name when all of it is on the disk."""

@@ -14,10 +14,10 @@ it from the start, plane after plane. Then the planes are written in one of thre
 and rank 0 appends a digest of all bytes, syncs the file and renames it.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from mpilbm.errors import MpilbmError
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator, MessagePassing
 from mpilbm.parallel.slabs import Slab
-from mpilbm.storage.file_system import best_writer
+from mpilbm.storage.file_system import at_once, best_writer
 from mpilbm.storage.files import system_errors
 from mpilbm.storage.partial_file import Describe, PartialFile
 from mpilbm.storage.places import Place, open_parallel
@@ -33,9 +33,10 @@ from mpilbm.storage.places import Place, open_parallel
 if TYPE_CHECKING:
     import h5py
 
-BLOCK_BYTES = 64 << 20
+BLOCK_BYTES = 16 << 20
 
 Block = Callable[[int, int], np.ndarray]  # (begin, end) -> local planes begin..end
+File = TypeVar("File", bound="PlaneFile")
 
 
 def blocks(planes: int, plane_bytes: int) -> list[tuple[int, int]]:
@@ -69,19 +70,33 @@ class PlaneFiles:
         `describe(h5file)` creates its groups, attributes and, by `places.dataset`, its datasets.
         """
         kinds = {"own": OwnFile, "mpio": CollectiveFile, "root": RootFile}
-        return kinds[self.writer](self.directory / name, self.comm, self.slabs, describe)
+        return self._open(kinds[self.writer], name, describe)
 
     def create_own(self, name: str, describe: Describe) -> "OwnFile":
         """As `create`, if `in_threads`."""
-        return OwnFile(self.directory / name, self.comm, self.slabs, describe)
+        return self._open(OwnFile, name, describe)
+
+    def _open(self, of: "type[File]", name: str, describe: Describe) -> "File":
+        return of(self.directory / name, self.comm, self.slabs, describe, self._at_once)
+
+    @cached_property
+    def _at_once(self) -> bool:
+        return at_once(self.directory)
 
 
 class PlaneFile:
     """A file that all ranks write together. Raises FileSystemError on all of them."""
 
-    def __init__(self, path: Path, comm: Communicator, slabs: Sequence[Slab], describe: Describe):
+    def __init__(
+        self,
+        path: Path,
+        comm: Communicator,
+        slabs: Sequence[Slab],
+        describe: Describe,
+        at_once: bool = False,
+    ):
         self.path, self.comm, self.slabs, self.slab = path, comm, slabs, slabs[comm.rank]
-        self.file, self._sealed = PartialFile(path, self.slab.shape[0]), False
+        self.file, self._sealed = PartialFile(path, self.slab.shape[0], at_once), False
         try:
             self.file.use(on_root(comm, self.file.create, describe))
         except BaseException:
@@ -123,17 +138,27 @@ class PlaneFile:
         """Write a whole small dataset from rank 0's array; collective."""
         on_root(self.comm, self.file.put, name, values)
 
+    def gather(self) -> None:
+        """Collect the checksums of all ranks on rank 0; collective."""
+        self.file.digest.gather(self.comm, *self.own_planes())
+
     def seal(self) -> None:
         """Append the digest, when all ranks have written everything; collective."""
         if not self._sealed:
-            self.file.digest.gather(self.comm, *self.own_planes())
+            self.gather()
             on_root(self.comm, self.file.append_digest)
             self._sealed = True
 
-    def read_back(self) -> None:
-        """Seal the file, read it and compare its content with the data in memory; collective."""
+    def read_back(self, from_disk: bool = False) -> None:
+        """Seal the file, read it and compare its content with the data in memory; collective.
+
+        `from_disk`: read the disk, not the page cache of the operating system.
+        """
         self.seal()
-        together(self.comm, self.file.verify, *self.own_planes(), self.comm.rank == 0)
+        if from_disk:
+            together(self.comm, self.file.flush, True)
+        together(self.comm, self.file.verify, *self.own_planes())
+        on_root(self.comm, self.file.verify_places)
 
     def commit(self) -> None:
         """Seal the file and rename it to its name, when all of it is on the disk; collective."""
@@ -198,9 +223,37 @@ class OwnFile(PlaneFile):
         """Write local planes from `begin` on; of this rank only, in any thread, before `commit`."""
         self.file.store(name, self.slab.begin + begin, data)
 
-    def flush(self) -> None:
-        """Write the part of this rank to the disk; in any thread."""
-        self.file.flush()
+    def flush(self, leave_cache: bool = False) -> None:
+        """Write the part of this rank to the disk; in any thread.
+
+        `leave_cache`: also remove it from the page cache of the operating system.
+        """
+        self.file.flush(leave_cache)
+
+    def check(self, name: str, begin: int, end: int) -> None:
+        """Read local planes, and compare them with those written; in any thread."""
+        self.file.check(name, self.slab.begin + begin, self.slab.begin + end)
+
+    def checks(self, names: Iterable[str]) -> list[Callable[[], None]]:
+        """Work for threads: `check` of all planes of these datasets."""
+        return [
+            partial(self.check, name, begin, end)
+            for name in names
+            for begin, end in blocks(self.slab.planes, self.plane_bytes(name))
+        ]
+
+    def publish(self, verify: bool = False, before: Callable[[], None] | None = None) -> None:
+        """Append the digest, call `before()`, rename the file; on rank 0, in any thread.
+
+        To be called after `gather`. `verify`: read what `checks` do not read.
+        """
+        self.file.append_digest()
+        if verify:
+            self.file.verify(0, 1, 1, besides=self.file.digest.by_planes)
+            self.file.verify_places()
+        if before:
+            before()
+        self.file.publish()
 
     def commit(self) -> None:
         """As in PlaneFile, when the parts of all ranks are on the disk."""

@@ -33,15 +33,17 @@ class Seal:
 
     def gather(self, comm: Communicator, begin: int, end: int) -> None:
         """Collect the sums of all planes on rank 0; each rank has those of planes begin..end."""
-        own = {name: sums[begin:end] for name, sums in self.sums.items() if self._by_planes(name)}
+        own = {name: self.sums[name][begin:end] for name in self.by_planes}
         parts = comm.gather(own)
         if parts is None:
             return
         for name in {name for part in parts for name in part}:
             self.sums[name] = np.concatenate([part[name] for part in parts if name in part])
 
-    def _by_planes(self, name: str) -> bool:
-        return len(self.sums[name]) == self.planes
+    @property
+    def by_planes(self) -> list[str]:
+        """The datasets of which this rank has written planes, or all if it has collected them."""
+        return [name for name, sums in self.sums.items() if len(sums) == self.planes]
 
     def trailer(self, number: int, size: int) -> bytes:
         """The bytes to append to the file of `size` bytes with this descriptor; on rank 0."""

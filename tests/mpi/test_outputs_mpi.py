@@ -61,8 +61,8 @@ def test_files_are_those_of_one_rank(mpi_tmp_path, comm, monkeypatch, size, bloc
         alone.mkdir()
         context = make_context(alone, case, steps=2)
         snapshot.open(context).write(2)
-        context.background.settle(0)
         checkpoint.open(context).write(2)
+        context.background.settle(0)
     for kind in writers(comm, mpi_tmp_path):
         context = make_context(mpi_tmp_path, case, comm, steps=2)
         write(snapshot, 2, context, kind)
@@ -75,7 +75,8 @@ def test_files_are_those_of_one_rank(mpi_tmp_path, comm, monkeypatch, size, bloc
 def test_restart_reads_own_planes(mpi_tmp_path, comm):
     older, path = (mpi_tmp_path / f"checkpoint_00000000{step}.h5" for step in (3, 4))
     for step in (3, 4) if comm.rank == 0 else ():
-        Checkpoint(every=1).open(make_context(mpi_tmp_path, steps=step)).write(step)
+        context = make_context(mpi_tmp_path, steps=step)
+        Checkpoint(every=1, background=False).open(context).write(step)
     comm.barrier()
     context = make_context(mpi_tmp_path, comm=comm, steps=9)
     said = []

@@ -15,7 +15,7 @@ from mpilbm.outputs import Output, next_due, restart
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.storage.checkpoint_names import existing
-from mpilbm.storage.planes import PlaneFile
+from mpilbm.storage.partial_file import PartialFile
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_an_output_is_due_at_multiples_at_the_start_and_at_the_end(first, last, 
 
 def test_full_disk_in_mid_write_keeps_earlier_files_whole(tmp_path, full_disk):
     context = make_context(tmp_path)
-    writer = Checkpoint(every=1, keep=1).open(context)
+    writer = Checkpoint(every=1, background=False, keep=1).open(context)
     writer.write(1)
     full_disk()
     with pytest.raises(
@@ -63,7 +63,7 @@ def test_full_disk_in_mid_write_keeps_earlier_files_whole(tmp_path, full_disk):
 
 def checkpoint(tmp_path, case=None, step=3, **parameters):
     context = make_context(tmp_path, case, steps=step)
-    writer = Checkpoint(every=1, **parameters).open(context)
+    writer = Checkpoint(every=1, background=False, **parameters).open(context)
     writer.write(step)
     return context, writer
 
@@ -104,13 +104,13 @@ def test_older_checkpoints_stay_when_the_new_one_reads_back_wrong(tmp_path, monk
 def test_metadata_that_reads_back_wrong_is_seen(tmp_path, monkeypatch):
     """HDF5 writes it, so that there are no other bytes in memory to compare it with."""
     _, writer = checkpoint(tmp_path, keep=1)
-    original = PlaneFile.seal
+    original = PartialFile.append_digest
 
-    def seal(file):
-        flip_bit(file.file.partial, file.file.partial.read_bytes().index(b"fluid\0"))
+    def append_digest(file):
+        flip_bit(file.partial, file.partial.read_bytes().index(b"fluid\0"))
         original(file)
 
-    monkeypatch.setattr(PlaneFile, "seal", seal)
+    monkeypatch.setattr(PartialFile, "append_digest", append_digest)
     with pytest.raises(FileSystemError, match="its datasets are not where they were created"):
         writer.write(4)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint_000000003.h5"]
@@ -210,7 +210,7 @@ def test_no_label_of_a_fluid_is_another_name_in_the_file(tmp_path):
         SimpleNamespace(label=label, components=context.solver.Q, dtype="float32")
         for label in labels
     ]
-    writer = Checkpoint(every=1).open(context)
+    writer = Checkpoint(every=1, background=False).open(context)
     writer.write(3)
     assert load([writer.path], context) == 3
     with h5py.File(writer.path) as file:

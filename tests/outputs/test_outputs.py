@@ -154,6 +154,7 @@ def test_rows_are_on_the_disk_before_a_checkpoint_has_its_name(tmp_path, monkeyp
     rows.write(0)
     context.samples.settle()
     checkpoint.write(1)
+    context.background.settle(0)
     assert done.count("monitor.csv") == 1
     assert done.index("monitor.csv") < done.index("named checkpoint_000000001.h5")
 

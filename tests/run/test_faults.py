@@ -40,7 +40,7 @@ every = 5
 """
 
 RUN = """
-import errno, os, signal, sys, threading
+import errno, os, signal, sys
 from mpilbm.solver.solver import Solver
 original, pwrite = Solver.step, os.pwrite
 full = False
@@ -52,7 +52,7 @@ def step(solver):
         {fault}
 
 def write(number, data, offset):
-    if full and threading.current_thread() is {thread}threading.main_thread():
+    if full and {full!r} in os.readlink(f"/proc/self/fd/{{number}}"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     return pwrite(number, data, offset)
 
@@ -63,10 +63,10 @@ main()
 """
 
 
-def start(tmp_path, fault="pass", ranks=3, thread="not ", arguments=()):
+def start(tmp_path, fault="pass", ranks=3, full="", arguments=()):
     """(exit code, output, seconds) of a run with a fault on rank 1 at step 23."""
     (tmp_path / "case.toml").write_text(CASE)
-    text = RUN.format(fault=fault, thread=thread, arguments=list(arguments))
+    text = RUN.format(fault=fault, full=full, arguments=list(arguments))
     text = f"import os; os.chdir({str(tmp_path)!r})\n" + text
     kept = {"MPILBM_CACHE_DIR": str(cache.directory())}
     code, _, errors, seconds = python(text, ranks, tmp_path, **kept)
@@ -77,10 +77,13 @@ def summary(tmp_path):
     return json.loads((tmp_path / "out/summary.json").read_text())
 
 
-def files_are_whole(tmp_path, steps):
-    """Checkpoints up to a step have their checksums, and snapshots their values."""
+def files_are_whole(tmp_path, *steps):
+    """Checkpoints of one of these lists of steps have their checksums, and snapshots their values.
+
+    If a process dies, the checkpoint that is being written is lost.
+    """
     found = existing(tmp_path / "out")
-    assert [step for step, _ in found] == steps
+    assert [step for step, _ in found] in steps
     for _, path in found:
         verify(path)
     for path in (tmp_path / "out").glob("snapshot_*.vtkhdf"):
@@ -105,7 +108,7 @@ def test_a_rank_that_raises_ends_all_with_its_name_and_traceback(tmp_path):
     assert "rank 1 of 3: Traceback" in errors
     assert "rank 1 of 3: ZeroDivisionError" in errors
     assert seconds < 20
-    files_are_whole(tmp_path, [10, 20])
+    files_are_whole(tmp_path, [10, 20], [10], [])
     goes_on(tmp_path)
 
 
@@ -122,16 +125,15 @@ def test_a_rank_that_dies_ends_all(tmp_path):
     code, _, seconds = start(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")
     assert code != 0
     assert seconds < 20
-    files_are_whole(tmp_path, [10, 20])
+    files_are_whole(tmp_path, [10, 20], [10], [])
     errors = goes_on(tmp_path)
     assert "took over the lock" in errors
 
 
 @with_mpirun
-@pytest.mark.parametrize(("thread", "name"), [("not ", "snapshot_000000025"), ("", "checkpoint")])
-def test_a_disk_that_is_full_for_one_rank_ends_all_with_code_5(tmp_path, thread, name):
-    """In a thread that writes a snapshot, and in a checkpoint."""
-    code, errors, _ = start(tmp_path, "full = True", thread=thread)
+@pytest.mark.parametrize("name", ["snapshot_000000025", "checkpoint_000000030"])
+def test_a_disk_that_is_full_for_one_rank_ends_all_with_code_5(tmp_path, name):
+    code, errors, _ = start(tmp_path, "full = True", full=name)
     assert code == summary(tmp_path)["exit_code"] == 5
     assert errors.count(f"{name}") == 1
     assert "No space left on device; free some space" in errors

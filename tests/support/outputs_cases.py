@@ -11,6 +11,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.outputs import Context
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
+from mpilbm.storage import planes
 
 THREE = (5, 4, 7)
 TWO = (5, 6)
@@ -28,6 +29,20 @@ def make_case(size=THREE, outputs=(), **more):
         "output": list(outputs),
     }
     return parse_case(tables | more, "files.toml")
+
+
+class FakeCopies:
+    """Copies that are made at once, of the blocks of a PlaneFile."""
+
+    def __init__(self, read):
+        self.read = read
+
+    def blocks(self, count):
+        step = 1 if planes.BLOCK_BYTES == 1 else 3
+        return [(begin, min(begin + step, count)) for begin in range(0, count, step)]
+
+    def start(self, begin, end):
+        return nullcontext(self.read(begin, end))
 
 
 class FakeSolver:
@@ -64,12 +79,17 @@ class FakeSolver:
                 found["u"][plane - self.slab.begin, row, x, 0] = np.nan
         return {name: found[name][begin:end] for name in names}
 
-    def copies(self, names, planes, host_bytes):
-        def start(begin, end):
-            assert end - begin <= planes
-            return nullcontext(self.fields(names, begin, end))
+    def components(self, name):
+        return {"rho": (), "u": (self.D,), "vorticity": (3,) if self.D == 3 else ()}[name]
 
-        return SimpleNamespace(start=start, computed=lambda: None)
+    def prepare(self, names):
+        pass
+
+    def copies(self, ahead, host_bytes):
+        return SimpleNamespace(
+            fields=lambda names: FakeCopies(lambda *planes: self.fields(names, *planes)),
+            state=lambda label: FakeCopies(lambda *planes: {"f": self.read_state(label, *planes)}),
+        )
 
     sum_names = "mass", "momentum_x", "max_speed", "nonfinite"
 

@@ -1,0 +1,81 @@
+"""The values that files contain, as sources of a Staging: macroscopic fields and populations."""
+
+from collections.abc import Iterable
+from math import prod
+
+import numpy as np
+
+from mpilbm.backends.interfaces import Array
+from mpilbm.case.case import Case
+from mpilbm.solver.fields.diagnostics import Diagnostics
+from mpilbm.solver.fields.staging import BLOCK_BYTES, Copies, Sizes, Source, Staging
+from mpilbm.solver.populations import Populations
+
+
+class FieldSource:
+    """Macroscopic fields by name, see Diagnostics."""
+
+    def __init__(self, diagnostics: Diagnostics, names: Iterable[str]):
+        self.diagnostics, self.names = diagnostics, diagnostics.made_for(names)
+
+    def sizes(self, planes: int) -> Sizes:
+        """See Source."""
+        values, kind = self.diagnostics.values, self.diagnostics.dtype
+        return {name: (planes * values(name), kind) for name in self.names}
+
+    def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
+        """See Source."""
+        self.diagnostics.enqueue(arrays, begin, end)
+
+    def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
+        """See Diagnostics.shaped."""
+        return self.diagnostics.shaped(flat, begin, end)
+
+
+class StateSource:
+    """The outgoing populations of a fluid, `f`, see Populations.read_state."""
+
+    def __init__(self, populations: Populations):
+        self.populations = populations
+
+    def sizes(self, planes: int) -> Sizes:
+        """See Source."""
+        return {"f": (prod(self.populations.state_shape(planes)), self.populations.program.storage)}
+
+    def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
+        """See Source."""
+        self.populations.export(arrays["f"], begin, end)
+
+    def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
+        """The populations (planes, Q, rows, nx)."""
+        return {"f": flat["f"].reshape(self.populations.state_shape(end - begin))}
+
+
+def least_bytes(case: Case) -> int:
+    """Bytes of device memory that SlabCopies needs at least: two blocks."""
+    _, rows, nx = case.shape
+    stored = len(case.layout.slots(case.lattice)) * np.dtype(case.precision.storage).itemsize
+    return 2 * max(BLOCK_BYTES, rows * nx * stored)
+
+
+class SlabCopies:
+    """Copies of a slab's fields and populations to the host, all in the same memory."""
+
+    def __init__(
+        self, diagnostics: Diagnostics, fluids: Iterable[Populations], ahead: int, host_bytes: int
+    ):
+        self._diagnostics = diagnostics
+        self._states = {fluid.fluid.label: StateSource(fluid) for fluid in fluids}
+        fields: Source = FieldSource(diagnostics, diagnostics.names)
+        sources = [fields, *self._states.values()]
+        plane = max(Staging.bytes_of(source.sizes(1)) for source in sources)
+        sizes = max(BLOCK_BYTES, plane), diagnostics.spare_bytes // 4, host_bytes
+        self.staging = Staging(diagnostics.device, *sizes, ahead)
+
+    def fields(self, names: Iterable[str]) -> Copies:
+        """Copies of fields, see Diagnostics; `Diagnostics.prepare` comes first."""
+        return Copies(self.staging, FieldSource(self._diagnostics, names))
+
+    def state(self, label: str) -> Copies:
+        """Copies `f` of the outgoing populations of a fluid, see Populations.read_state."""
+        return Copies(self.staging, self._states[label])

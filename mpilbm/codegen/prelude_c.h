@@ -26,8 +26,10 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16
 #endif
 
 /* Stores to an array that is not read are collected for LINE cells of a row, then sent past the
-   caches: an ordinary store first reads what it overwrites. Lines start at multiples of 64 bytes. */
-#define LINE 64
+   caches: an ordinary store first reads what it overwrites. Lines start at multiples of 64 bytes.
+   128 bytes in every precision: with longer lines, those of 27 populations displace what `ahead`
+   has fetched from the first cache. */
+#define LINE (128 / (int)sizeof(store))
 #define LINE_PARAMETERS store (*line)[LINE], int line_at,
 #define STORE_LINE_BITS(field, index, k, bits) (line[k][line_at] = (bits))
 #define LINE_BITS(field, index, k) (line[k][line_at])
@@ -69,10 +71,11 @@ INLINE void stream_out(store* to, const store* from, int count)
   memcpy(to + done, from + done, (count - done) * sizeof(store));
 }
 
-/* While stores drain, fetch what the next line of cells reads: it follows in memory. */
+/* While stores drain, fetch 128 bytes of what is read four lines further on: it follows in memory.
+   What the next line reads would come too late. */
 INLINE void ahead(const store* from)
 {
-  for (int k = LINE; k < 2 * LINE; k += 64 / sizeof(store)) __builtin_prefetch(from + k);
+  for (int k = 4 * LINE; k < 5 * LINE; k += 64 / sizeof(store)) __builtin_prefetch(from + k);
 }
 
 /* All cells of a line run as if neither end wrapped around, so that vectors start at whole cache

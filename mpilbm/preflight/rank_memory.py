@@ -16,12 +16,13 @@ from mpilbm.units import counted, in_words
 def rank_lines(
     case: Case,
     slabs: tuple[Slab, ...],
+    halo: tuple[int, int],
     survey: Survey,
     more: np.ndarray,
     gpu_memory: float | None,
     problems: list[str],
 ) -> list[Line]:
-    """Planes and bytes of the largest slab, bytes sent in a step, and whether the slab fits."""
+    """Planes and bytes of the largest slab, and whether it fits; `halo`: see sent_in_a_step."""
     planes = [slab.planes for slab in slabs]
     spread = counted(max(planes), "plane")
     spread = spread if len(set(planes)) == 1 else f"{min(planes)} to {spread}"
@@ -29,10 +30,15 @@ def rank_lines(
     need = max(needs, key=lambda each: sum(each.values()))
     across = f"{spread} across {'xyz'[case.dimensions - 1]}"
     *arrays, total = memory_lines(case, len(slabs), need, gpu_memory, problems)
+    sends, messages = halo
+    messages_line = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
+    return [Line("slabs", f"{len(slabs)}", across), *arrays, messages_line, total]
+
+
+def sent_in_a_step(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> tuple[int, int]:
+    """Bytes and number of messages that the slab in the middle sends in a step."""
     middle = slabs[len(slabs) // 2]
-    sends, messages = halo_bytes(case, middle, around(middle, survey, case.ghost))
-    halo = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
-    return [Line("slabs", f"{len(slabs)}", across), *arrays, halo, total]
+    return halo_bytes(case, middle, around(middle, survey, case.ghost))
 
 
 def memory_lines(

@@ -1,10 +1,11 @@
-"""Selects the first of three ways that works on these ranks."""
+"""Selects the first of four ways that works on these ranks."""
 
 from mpilbm.backends import Device
 from mpilbm.errors import CaseError
 from mpilbm.halo import Exchanger, Halo
 from mpilbm.halo.cuda_ipc import CudaIpc
 from mpilbm.halo.direct import Direct
+from mpilbm.halo.nccl import Nccl
 from mpilbm.halo.staged import Staged
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.communicator import Communicator
@@ -14,9 +15,10 @@ from mpilbm.registry import register
 
 @register("halo", "auto")
 class Auto(Halo):
-    """`cuda_ipc` on one node; else `direct` where MPI accepts the memory; else `staged`.
+    """The first that works of `cuda_ipc`, `direct`, `nccl` and `staged`.
 
-    MPILBM_GPU_MPI=0 or 1 sets whether MPI accepts GPU memory. On CPUs the choice is `direct`.
+    A trial transfer decides for `cuda_ipc` and `nccl`, a test in a child process for `direct`;
+    MPILBM_GPU_MPI=0 or 1 replaces that test. On CPUs the choice is `direct`.
     """
 
     def resolve(self, comm: Communicator, device: Device) -> tuple[Halo, str]:
@@ -25,17 +27,29 @@ class Auto(Halo):
             return Direct(), "one rank"
         if device.kind == "cpu":
             return Direct(), "host memory"
-        ring = split((comm.size, 1, 1), comm.size, True)[comm.rank]
-        try:
-            with CudaIpc().open(ring, comm, device):
-                return CudaIpc(), "a trial between the GPUs of this node passed"
-        except CaseError as error:
-            no_ipc, *_ = str(error).removeprefix("halo.name: ").split(";")
+        no_ipc = refusal(CudaIpc(), comm, device)
+        if not no_ipc:
+            return CudaIpc(), "a trial between the GPUs of this node passed"
         verdict = gpu_aware.agreed(comm, gpu_aware.verdict())
+        before = f"{no_ipc}; {verdict.reason}"
         if verdict.answer:
-            return Direct(), f"{no_ipc}; {verdict.reason}"
-        return Staged(), f"{no_ipc}; {verdict.reason}; 'nccl' needs no such MPI"
+            return Direct(), before
+        no_nccl = refusal(Nccl(), comm, device)
+        if not no_nccl:
+            return Nccl(), f"{before}; a trial of 'nccl' passed"
+        return Staged(), f"{before}; {no_nccl}"
 
     def open(self, slab: Slab, comm: Communicator, device: Device) -> Exchanger:
         """The exchanger of the selected way. Collective."""
         return self.resolve(comm, device)[0].open(slab, comm, device)
+
+
+def refusal(way: Halo, comm: Communicator, device: Device) -> str:
+    """The reason why a way does not join these ranks in a ring; "" if it does. Collective."""
+    ring = split((comm.size, 1, 1), comm.size, True)[comm.rank]
+    try:
+        with way.open(ring, comm, device):
+            return ""
+    except CaseError as error:
+        reason, *_ = str(error).removeprefix("halo.name: ").split(";")
+        return reason

@@ -10,14 +10,11 @@ from mpilbm.errors import CaseError
 from mpilbm.halo import Exchanger, Halo, self_exchange
 from mpilbm.halo.ipc_exchange import IpcExchange, IpcExchanger
 from mpilbm.halo.ipc_memory import Windows, reach, refuse
-from mpilbm.halo.plan import Plan, Transfer
+from mpilbm.halo.trial import arrives
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.parallel.gpu_probe import pattern
 from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import register
-
-TRIAL = 1 << 16  # bytes to each neighbour
 
 
 @register("halo", "cuda_ipc")
@@ -41,7 +38,7 @@ class CudaIpc(Halo):
         try:
             exchanger = IpcExchanger(slab, comm, device, trial, TrialExchange)
             with exchanger:
-                arrived = comm.allgather(arrives(exchanger))
+                arrived = comm.allgather(arrives(exchanger.prepare, slab, comm, device))
         except CaseError:  # on all ranks, before anything was written: 'auto' then tries MPI
             trial.close()
             raise
@@ -61,23 +58,3 @@ class TrialExchange(IpcExchange):
         """The tables of IpcExchange with the addresses of all flags set to null."""
         sides, pieces = super().tables(exports)
         return np.zeros_like(sides), pieces
-
-
-def arrives(exchanger: IpcExchanger) -> bool:
-    """Whether both neighbours' bytes arrive in a trial. Collective; CaseError on all ranks."""
-    slab, device = exchanger.peers.slab, exchanger.peers.device
-    values = np.zeros((3, TRIAL), np.uint8)  # from below, own, from above
-    values[1] = pattern(TRIAL, slab.rank)
-    array = device.upload(values.ravel())
-    sends, receives = (
-        tuple(Transfer(side, 0, TRIAL * place(side), TRIAL) for side in (1, -1))
-        for place in (lambda side: 1, lambda side: 1 + side)
-    )
-    exchanger.prepare(Plan(sends, receives), [array]).start()  # connects the ranks, then writes
-    device.synchronize()
-    exchanger.peers.comm.Barrier()
-    below, _, above = device.download(array).reshape(3, TRIAL)
-    return all(
-        peer is None or np.array_equal(found, pattern(TRIAL, peer))
-        for peer, found in ((slab.lower, below), (slab.upper, above))
-    )

@@ -1,10 +1,11 @@
 """GPUs send to each other by NCCL in the order of their streams, asynchronously."""
 
 import atexit
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, zip_longest
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from mpilbm import backends
 from mpilbm.backends import Device
@@ -13,12 +14,15 @@ from mpilbm.backends.interfaces import Event
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
 from mpilbm.halo.plan import Message, Plan, incoming, outgoing
-from mpilbm.parallel.agree import together
+from mpilbm.halo.trial import arrives
+from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import register
 
+T = TypeVar("T")
 Piece = tuple[Any, int]  # a device array, and the other rank
+TRIAL_SECONDS = 30.0  # for the bytes of a trial to arrive
 
 
 class NcclExchange(Exchange):
@@ -64,8 +68,7 @@ def _tag(message: Message) -> int:
 class Network:
     """The NCCL communicator of all ranks. Collective."""
 
-    def __init__(self, nccl: Any, comm: Communicator):
-        identity = comm.bcast(nccl.get_unique_id() if comm.rank == 0 else None)
+    def __init__(self, nccl: Any, comm: Communicator, identity: tuple[int, ...]):
         self._nccl, self._rank = nccl, comm.rank
         self._communicator = nccl.NcclCommunicator(comm.size, identity, comm.rank)
         atexit.register(self._communicator.abort)  # not collective; no effect after `leave`
@@ -101,9 +104,13 @@ class Network:
         except self._nccl.NcclError as error:
             self._lost(error)
 
+    def abort(self) -> None:
+        """End the communication that waits on the device. Not collective."""
+        self._communicator.abort()
+
     def _lost(self, error: Exception) -> NoReturn:
         """Abort the communication that waits on the device, and raise MpilbmError."""
-        self._communicator.abort()
+        self.abort()
         raise MpilbmError(
             f"rank {self._rank}: NCCL lost the other ranks ({error}); see their messages, and with "
             "NCCL_DEBUG=WARN those of NCCL about the network; --restart auto continues from the "
@@ -150,9 +157,57 @@ def library() -> Any:
     return nccl
 
 
+def joined(comm: Communicator) -> Network:
+    """The network of all ranks. Collective; CaseError on all ranks."""
+    nccl = together(comm, library)
+    identity = on_root(comm, _reported, nccl, nccl.get_unique_id)
+    return together(comm, _reported, nccl, Network, nccl, comm, identity)
+
+
+def _reported(nccl: Any, action: Callable[..., T], *arguments: Any) -> T:
+    """`action(*arguments)`; an error of NCCL becomes a CaseError."""
+    try:
+        return action(*arguments)
+    except nccl.NcclError as error:
+        raise CaseError(
+            f"NCCL does not connect the ranks ({error}); NCCL_DEBUG=WARN shows the reason, or use "
+            "'direct' or 'staged'",
+            "halo.name",
+        ) from error
+
+
+def require_arrival(network: Network, slab: Slab, comm: Communicator, device: Device) -> None:
+    """Abort the network and raise CaseError on all ranks unless a trial succeeds. Collective."""
+    end = time.monotonic() + TRIAL_SECONDS
+
+    def check() -> None:
+        network.check()
+        if time.monotonic() > end:
+            raise MpilbmError(f"rank {comm.rank} received nothing within {TRIAL_SECONDS:g} s")
+
+    device.watch(check)
+    try:
+        arrived = arrives(partial(NcclExchange, slab, network, device), slab, comm, device)
+        wrong = [str(k) for k, one in enumerate(comm.allgather(arrived)) if not one]
+        why = f"wrong values arrived on rank {', '.join(wrong)}" if wrong else ""
+    except MpilbmError as error:  # on all ranks
+        why, *_ = str(error).split(";")
+    device.watch(None)
+    if why:
+        network.abort()
+        raise CaseError(
+            f"a trial of 'nccl' failed: {why}; try NCCL_P2P_DISABLE=1, NCCL_DEBUG=WARN shows more, "
+            "or use 'direct' or 'staged'",
+            "halo.name",
+        )
+
+
 @register("halo", "nccl")
 class Nccl(Halo):
-    """GPUs send to each other by NCCL, in the order of streams; one GPU per rank."""
+    """GPUs send to each other by NCCL, in the order of streams; one GPU per rank.
+
+    A trial transfer to both neighbours must succeed before it is used.
+    """
 
     def open(self, slab: Slab, comm: Communicator, device: Device) -> Exchanger:
         """The exchanger of this rank's slab. Collective; CaseError on all ranks."""
@@ -169,4 +224,6 @@ class Nccl(Halo):
                 f"NCCL takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'",
                 "halo.name",
             )
-        return NcclExchanger(slab, comm, device, Network(together(comm, library), comm))
+        network = joined(comm)
+        require_arrival(network, slab, comm, device)
+        return NcclExchanger(slab, comm, device, network)

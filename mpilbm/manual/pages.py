@@ -34,6 +34,7 @@ ORDER = (
     "outputs",
     "units",
     "clusters",
+    "many-gpus",
     "performance",
     "validation",
     "extending",

@@ -65,8 +65,9 @@ class Serial:
 
 
 def world() -> "Comm | Serial":
-    """COMM_WORLD, initialising MPI; Serial if there is neither a launcher nor an MPI library.
+    """The ranks in the order of their nodes; Serial without a launcher and an MPI library.
 
+    Initialises MPI. Collective: a launcher may have placed ranks on the nodes in turn, see by_node.
     With several ranks and a GPU it first tests whether MPI accepts GPU memory: the test must run
     before MPI starts. Raises CommandError if launcher and library belong to different MPIs.
     """
@@ -87,7 +88,27 @@ def world() -> "Comm | Serial":
         MPI.Init_thread(MPI.THREAD_FUNNELED)  # threads write files; the main one alone uses MPI
     if ranks is not None and ranks > 1 and MPI.COMM_WORLD.size == 1:
         raise _two_mpis(ranks, MPI)
-    return MPI.COMM_WORLD
+    return by_node(MPI.COMM_WORLD)
+
+
+def by_node(comm: "Comm") -> "Comm":
+    """The same ranks, numbered so that those of a node follow each other. Collective.
+
+    Neighbouring slabs are then on one node, except at the first and the last rank of a node. Rank 0
+    stays rank 0, and the ranks of a node keep their order. Returns `comm` itself if its ranks are
+    in this order.
+    """
+    if comm.size == 1:
+        return comm
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.rank)
+    ordered = comm.Split(0, node.bcast(comm.rank))  # equal keys keep the order in `comm`
+    node.Free()
+    if comm.allreduce(abs(ordered.rank - comm.rank)):
+        return ordered
+    ordered.Free()
+    return comm
 
 
 def _two_mpis(ranks: int | None, MPI: Any) -> CommandError:

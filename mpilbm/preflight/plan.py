@@ -16,8 +16,9 @@ from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.links.boundary_links import require_planes
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight import inspection
-from mpilbm.preflight.rank_memory import memory_lines, rank_lines
+from mpilbm.preflight.rank_memory import memory_lines, rank_lines, sent_in_a_step
 from mpilbm.preflight.report import Line, Report
+from mpilbm.preflight.slab_thickness import thin_slabs
 from mpilbm.registry import plugin_errors
 from mpilbm.solver.memory_plan import bytes_needed, limits, more_bytes
 from mpilbm.units import (
@@ -52,7 +53,9 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     initial = inspection.initial_ranges(case)
     fluid_cells = [cells.survey.fluid_cells[slab.begin : slab.end].sum() for slab in slabs]
     found = inspection.inspect(case, cells.parts, initial)
-    report.findings = in_order(found + geometry_findings.idle(fluid_cells))
+    halo = sent_in_a_step(case, slabs, cells.survey)
+    thin = thin_slabs(case, slabs, halo[0], gpu_memory)
+    report.findings = in_order(found + geometry_findings.idle(fluid_cells) + thin)
     report.sections["box"] = box_lines(case, cells.survey)
     speed, key = largest_speed(case, initial)
     for fluid in case.fluids:
@@ -61,7 +64,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
         report.sections["units"] = unit_lines(case, case.units, speed)
     report.problems += limits(case)
     needs = cells.survey, cells.more_bytes, gpu_memory
-    report.sections["ranks"] = rank_lines(case, slabs, *needs, report.problems)
+    report.sections["ranks"] = rank_lines(case, slabs, halo, *needs, report.problems)
     report.sections["disk"] = disk_lines(case, report.problems)
     if report.runs:
         codegen.generate(case)

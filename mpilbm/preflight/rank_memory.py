@@ -16,12 +16,13 @@ from mpilbm.units import counted, in_words
 def rank_lines(
     case: Case,
     slabs: tuple[Slab, ...],
+    halo: tuple[int, int],
     survey: Survey,
     more: np.ndarray,
     gpu_memory: float | None,
     problems: list[str],
 ) -> list[Line]:
-    """Planes and bytes of the largest slab, bytes sent in a step, and whether the slab fits."""
+    """Planes and bytes of the largest slab, and whether it fits; `halo`: see sent_in_a_step."""
     planes = [slab.planes for slab in slabs]
     spread = counted(max(planes), "plane")
     spread = spread if len(set(planes)) == 1 else f"{min(planes)} to {spread}"
@@ -29,15 +30,24 @@ def rank_lines(
     need = max(needs, key=lambda each: sum(each.values()))
     across = f"{spread} across {'xyz'[case.dimensions - 1]}"
     *arrays, total = memory_lines(case, len(slabs), need, gpu_memory, problems)
-    middle = slabs[len(slabs) // 2]
-    sends, messages = halo_bytes(case, middle, around(middle, survey, case.ghost))
-    halo = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
+    sends, messages = halo
+    messages_line = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
+    lines = [Line("slabs", f"{len(slabs)}", across), *arrays, messages_line, total]
+    return [*lines, _at_start(case, slabs, survey)]
+
+
+def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
+    """The main memory in which the geometry is built."""
     entries = (int(survey.entries[slab.begin : slab.end].sum()) for slab in slabs)
-    host = max(
-        sum(host_bytes(case, slab, n).values()) for slab, n in zip(slabs, entries, strict=True)
-    )
-    start = Line("start-up", in_words(host), "of main memory per rank at most, for the geometry")
-    return [Line("slabs", f"{len(slabs)}", across), *arrays, halo, total, start]
+    needs = (host_bytes(case, slab, n) for slab, n in zip(slabs, entries, strict=True))
+    most = max(sum(each.values()) for each in needs)
+    return Line("start-up", in_words(most), "of main memory per rank at most, for the geometry")
+
+
+def sent_in_a_step(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> tuple[int, int]:
+    """Bytes and number of messages that the slab in the middle sends in a step."""
+    middle = slabs[len(slabs) // 2]
+    return halo_bytes(case, middle, around(middle, survey, case.ghost))
 
 
 def memory_lines(

@@ -31,6 +31,7 @@ from mpilbm.solver.solver import Solver
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.clock import Clock
 from mpilbm.storage.directory import RunDirectory
+from mpilbm.storage.file_system import advice
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import Finding, in_order
 
@@ -69,6 +70,8 @@ def run(
         facts["findings"] = [asdict(found) for found in findings]
         halo = "halo {name}: {why}".format(**facts["halo"])
         say(comm, f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}")
+        if striping := on_root(comm, advice, directory, comm.size):
+            say(comm, striping)
         with solver.exchanger:
             first, checkpoint = begin(solver, case, comm, checkpoints, restart)
             on_root(comm, folder.set_aside)

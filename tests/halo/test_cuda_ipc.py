@@ -12,13 +12,14 @@ from support import coupled, halo_cases
 from support.emulated_device import Module, command
 from support.random_device import RandomDevice
 from support.slabs import Cluster
-from support.streams import flow
+from support.streams import Threads, flow
 
 from mpilbm.backends import cuda
 from mpilbm.errors import MpilbmError
 from mpilbm.halo import cuda_ipc, ipc_kernel, ipc_memory
-from mpilbm.halo.cuda_ipc import TrialExchange, arrives
+from mpilbm.halo.cuda_ipc import TrialExchange
 from mpilbm.halo.ipc_exchange import IpcExchanger
+from mpilbm.halo.trial import arrives
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.gpu_aware import Verdict
 from mpilbm.registry import make
@@ -72,25 +73,14 @@ class SameMemory:
         """Nothing was opened."""
 
 
-class World:
-    """Ranks that are threads, with the calls of a communicator that exchanges make."""
+class World(Threads):
+    """Ranks that are threads, whose devices work while their hosts wait for other ranks."""
 
     def __init__(self, ranks):
-        self.ranks, self._said = ranks, [None] * ranks
-        self._barrier = threading.Barrier(ranks, timeout=PATIENCE)
+        super().__init__(ranks, PATIENCE)
 
     def comm(self, rank, device):
-        def allgather(value):
-            device.synchronize()  # a device works while its host waits
-            self._said[rank] = value
-            self._barrier.wait()
-            found = list(self._said)
-            self._barrier.wait()
-            return found
-
-        return SimpleNamespace(
-            rank=rank, size=self.ranks, allgather=allgather, Barrier=self._barrier.wait
-        )
+        return super().comm(rank, device.synchronize)
 
     def exchanger(self, rank, slab, device):
         device.rank = rank
@@ -233,7 +223,7 @@ def test_a_trial_finds_whether_written_data_arrive(ranks, memory, first):
         of = slab, world.comm(slab.rank, device), device, memory()
         device.rank = slab.rank
         with IpcExchanger(*of, TrialExchange) as exchanger:
-            return arrives(exchanger)
+            return arrives(exchanger.prepare, *of[:3])
 
     with ThreadPoolExecutor(ranks) as pool:
         found = list(pool.map(tried, halo_cases.slabs(ranks, False)))

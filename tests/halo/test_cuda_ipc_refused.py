@@ -12,6 +12,7 @@ from support.streams import comm
 from mpilbm.errors import CaseError
 from mpilbm.halo import ipc_memory
 from mpilbm.halo.cuda_ipc import CudaIpc
+from mpilbm.halo.nccl import Nccl
 from mpilbm.parallel import gpu_aware
 from mpilbm.parallel.gpu_aware import Verdict
 from mpilbm.registry import make
@@ -19,14 +20,15 @@ from mpilbm.registry import make
 
 @pytest.mark.parametrize(
     ("refused", "answer", "way", "why"),
-    [(False, True, "cuda_ipc", "a trial between the GPUs of this node passed"),
-     (True, True, "direct", r"'cuda_ipc' joins GPUs of one node, found a, b; MPI says so"),
-     (True, False, "staged", r"found a, b; MPI says so; 'nccl' needs no such MPI")],
+    [((), True, "cuda_ipc", "a trial between the GPUs of this node passed"),
+     ((CudaIpc,), True, "direct", r"'cuda_ipc' joins GPUs of one node, found a, b; MPI says so"),
+     ((CudaIpc,), False, "nccl", r"found a, b; MPI says so; a trial of 'nccl' passed"),
+     ((CudaIpc, Nccl), False, "staged", r"MPI says so; NCCL takes one GPU per rank: .* device")],
 )  # fmt: skip
 def test_auto_takes_the_first_that_works(refused, answer, way, why, monkeypatch):
-    _, ranks, gpu = gpus("a GPU-1", "b GPU-2")
-    if not refused:
-        monkeypatch.setattr(CudaIpc, "open", lambda self, ring, *of: nullcontext(ring.lower))
+    _, ranks, gpu = gpus("a GPU-1", "a GPU-1" if Nccl in refused else "b GPU-2")
+    for works in {CudaIpc, Nccl} - set(refused):
+        monkeypatch.setattr(works, "open", lambda self, ring, *of: nullcontext(ring.lower))
     monkeypatch.setattr(gpu_aware, "verdict", lambda: None)
     monkeypatch.setattr(gpu_aware, "agreed", lambda *of: Verdict(answer, "MPI says so"))
     chosen, reason = make("halo", "auto").resolve(ranks, gpu)

@@ -70,7 +70,7 @@ class Library:
 
 def test_a_group_is_enqueued_at_once():
     nccl, stream = Library(), SimpleNamespace(cupy=SimpleNamespace(ptr=9))
-    network = Network(nccl, comm(rank=0))
+    network = Network(nccl, comm(rank=0), (7,) * 128)
     pieces = [SimpleNamespace(data=SimpleNamespace(ptr=100 * k), nbytes=k) for k in range(3)]
     enqueue = network.group([(pieces[1], 1), (pieces[2], 1)], [(pieces[2], 1)], stream)
     assert nccl.calls == [("join", 2, (7,) * 128, 0)]
@@ -88,7 +88,7 @@ def test_after_a_failure_nobody_is_waited_for(error, left, monkeypatch):
     at_end = []
     monkeypatch.setattr(atexit, "register", at_end.append)
     nccl, device = Library(), RandomDevice()
-    exchanger = NcclExchanger(None, comm(), device, Network(nccl, comm()))
+    exchanger = NcclExchanger(None, comm(), device, Network(nccl, comm(), (7,) * 128))
     exchanger.__exit__(error, error and error(), None)
     assert (("destroy",) in nccl.calls) == left
     at_end[0]()
@@ -114,7 +114,7 @@ def test_a_wait_for_a_rank_that_is_gone_ends(monkeypatch):
     monkeypatch.setattr(waiting, "CHECKED_EVERY", 0.01)
     nccl, wait = Lost(), waiting.Waiting()
     device = SimpleNamespace(watch=lambda check: setattr(wait, "check", check))
-    exchanger = NcclExchanger(None, comm(), device, Network(nccl, comm()))
+    exchanger = NcclExchanger(None, comm(), device, Network(nccl, comm(), (7,) * 128))
     lost = "rank 1: NCCL lost the other ranks .NCCL_ERROR_REMOTE_ERROR.; see their messages"
     with pytest.raises(MpilbmError, match=lost), exchanger:
         wait(Never())

@@ -99,6 +99,40 @@ def test_launcher_without_library(monkeypatch):
         world.world()
 
 
+CYCLIC = """
+from mpi4py import MPI
+from mpilbm.parallel.ranks import by_node
+
+class Nodes:
+    '''COMM_WORLD on {nodes} nodes, on which a launcher has placed the ranks in turn.'''
+
+    def Split_type(self, kind, key):
+        return MPI.COMM_WORLD.Split(MPI.COMM_WORLD.rank % {nodes}, key)
+
+    def __getattr__(self, name):
+        return getattr(MPI.COMM_WORLD, name)
+
+world = Nodes()
+comm = by_node(world)
+assert comm.size == world.size
+if comm is not world:
+    found = comm.gather(world.rank)
+    if comm.rank == 0:
+        print(found, flush=True)
+"""
+
+
+@with_mpirun
+@pytest.mark.parametrize(
+    ("ranks", "nodes", "order"),
+    [(4, 2, [0, 2, 1, 3]), (5, 3, [0, 3, 1, 4, 2]), (3, 1, None), (3, 3, None), (1, 1, None)],
+)
+def test_ranks_of_a_node_follow_each_other(ranks, nodes, order, tmp_path):
+    code, output, errors, _ = python(CYCLIC.format(nodes=nodes), ranks, tmp_path)
+    assert code == 0, errors
+    assert output.strip() == (str(order) if order else "")
+
+
 FAILING = """
 import time
 from mpilbm.errors import CaseError, FileSystemError

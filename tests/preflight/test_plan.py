@@ -12,7 +12,8 @@ from mpilbm.preflight.plan import plan
 
 
 def test_check_plans(case):
-    result = call("check", case, "--ranks", "3", "--gpu-memory", "1")
+    options = "--gpu-memory", "1", "--set", "backend.name='cpu'"
+    result = call("check", case, "--ranks", "3", *options)
     assert result.exit_code == 0, result.output
     for word in ("tau", "Mach", "Reynolds", "3 to 4 planes", "links", "memory", "it would run"):
         assert word in result.output

@@ -1,5 +1,6 @@
-"""A flow and a communicator for tests of the order of work in streams."""
+"""A flow and communicators for tests of the order of work in streams."""
 
+import threading
 from types import SimpleNamespace
 
 from mpilbm.registry import make
@@ -16,3 +17,26 @@ def comm(identities=(), rank=1):
         rank=rank, size=2, bcast=lambda value: value or (7,) * 128, Barrier=lambda: None,
         allgather=lambda value: list(identities),
     )  # fmt: skip
+
+
+class Threads:
+    """Ranks that are threads, with the calls of a communicator that exchanges make."""
+
+    def __init__(self, ranks, patience):
+        self.ranks, self._said = ranks, [None] * ranks
+        self._barrier = threading.Barrier(ranks, timeout=patience)
+
+    def comm(self, rank, before=lambda: None):
+        """The communicator of a rank, which calls `before()` before it waits for the others."""
+
+        def allgather(value):
+            before()
+            self._said[rank] = value
+            self._barrier.wait()
+            found = list(self._said)
+            self._barrier.wait()
+            return found
+
+        return SimpleNamespace(
+            rank=rank, size=self.ranks, allgather=allgather, Barrier=self._barrier.wait
+        )

@@ -1,0 +1,80 @@
+"""Up to which number of GPUs slabs are adequate: the exchange is hidden behind the bulk planes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from mpilbm.backends import nvidia
+from mpilbm.case.model import Case
+from mpilbm.parallel.slabs import Slab
+from mpilbm.preflight.step_model import EDGES
+from mpilbm.units import counted
+from mpilbm.verdicts.findings import WARNING, Finding
+
+# An NVIDIA H200: the bandwidth of its copy, the work of the host in a step, and the latency of an
+# exchange (tools/measured/scaling/h200_4gpus_strong_cuda_ipc.json, 192^3).
+COPY, OVERHEAD, LATENCY = 4.2e12, 7e-6, 20e-6
+
+
+@dataclass(frozen=True)
+class Link:
+    """The connection of a GPU to others: bytes per second that it sends, through how many faces."""
+
+    name: str
+    bandwidth: float
+    faces: int
+
+
+# Measured in the same file: both faces. Ranks are numbered by node, so that a GPU of a node with
+# several GPUs sends one face at most through the network; its bandwidth is the nominal one.
+NVLINK, NETWORK = Link("NVLink", 360e9, 2), Link("400 Gb/s per GPU", 50e9, 1)
+NODE = 8  # GPUs that NVLink joins
+
+
+def least_planes(plane_cells: int, update_bytes: int, face_bytes: float, link: Link) -> int:
+    """The planes of the thinnest slab whose exchange is hidden; see step_model.
+
+    update_bytes  bytes that the update of a cell reads and writes
+    face_bytes    bytes that a slab sends in a step through one face
+    """
+    exchange = OVERHEAD + LATENCY + link.faces * face_bytes / link.bandwidth
+    return EDGES + ceil(exchange * COPY / (plane_cells * update_bytes))
+
+
+def thin_slabs(
+    case: Case, slabs: Sequence[Slab], sent: int, gpu_memory: float | None
+) -> list[Finding]:
+    """A finding if GPUs wait for the planes of their neighbours; `sent`: see halo_bytes."""
+    ranks, shape = len(slabs), slabs[0].shape
+    if ranks == 1 or not _on_gpus(case, gpu_memory):
+        return []
+    middle = slabs[ranks // 2]
+    faces = sum(peer is not None for peer in (middle.lower, middle.upper))
+    link = NVLINK if ranks <= NODE else NETWORK
+    least = least_planes(shape[1] * shape[2], update_bytes(case), sent / faces, link)
+    planes = max(slab.planes for slab in slabs)
+    if planes >= least:
+        return []
+    return [Finding(
+        WARNING, "ranks",
+        f"slabs of {counted(planes, 'plane')} are thin: on GPUs, the exchange with the neighbours "
+        f"takes longer than the update of a slab of fewer than {counted(least, 'plane')} (model "
+        f"of an H200, {link.name}); use at most {counted(max(1, shape[0] // least), 'GPU')}, or "
+        "turn the box so that its longest side is the last",
+    )]  # fmt: skip
+
+
+def update_bytes(case: Case) -> int:
+    """Bytes of stored values that the update of a cell reads and writes; fields are neglected."""
+    layout, size = case.layout, np.dtype(case.precision.storage).itemsize
+    places = [*layout.reads(case.lattice, 0), *layout.writes(case.lattice, 0)]
+    return len(places) * size * len(case.fluids)
+
+
+def _on_gpus(case: Case, gpu_memory: float | None) -> bool:
+    """Whether the run is planned for GPUs: by name, by their memory, or since this machine has."""
+    if case.backend.name != "auto":
+        return case.backend.name == "cuda"
+    return gpu_memory is not None or nvidia.driver() is not None

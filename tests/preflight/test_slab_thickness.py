@@ -1,0 +1,64 @@
+"""Slabs of too few planes: compared with measured efficiencies and with the model of a step."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.commands import call
+
+from mpilbm.preflight import slab_thickness
+from mpilbm.preflight.slab_thickness import COPY, NETWORK, NVLINK, OVERHEAD, least_planes
+from mpilbm.preflight.step_model import Model
+
+MEASURED = Path(__file__).parents[2] / "tools/measured/scaling"
+AB, MOMENTS = (152, 20), (80, 40)  # bytes of an update, and of a cell of a face: D3Q19, float32
+
+
+def thinnest(side, kind, link):
+    update, sent = kind
+    return least_planes(side**2, update, side**2 * sent, link)
+
+
+def test_measured_boxes_are_judged_as_they_scaled():
+    """Four GPUs: 384^3 and 192^3 reached 95 % or more, 128^3 and 64^3 less than 60 %."""
+    file = MEASURED / "h200_4gpus_strong_cuda_ipc.json"
+    for row in json.loads(file.read_text())["rows"]:
+        if row["ranks"] == 4:
+            side, adequate = row["size"][0], row["size"][0] > 150
+            assert (side // 4 >= thinnest(side, AB, NVLINK)) is adequate
+
+
+@pytest.mark.parametrize("kind", [AB, MOMENTS])
+@pytest.mark.parametrize("link", [NVLINK, NETWORK])
+def test_thinner_slabs_wait_in_the_model(kind, link):
+    """A slab of one plane less takes longer than its traffic."""
+    side, (update, sent) = 512, kind
+    least = thinnest(side, kind, link)
+    for planes, waits in ((least, False), (least - 1, True)):
+        model = Model(
+            weak=True, planes=planes, plane_cells=side**2, plane_fluid=side**2,
+            bytes_per_update=update, copy=COPY, overhead=OVERHEAD,
+            latency=slab_thickness.LATENCY, face_bytes=link.faces * sent * side**2,
+            bandwidth=link.bandwidth,
+        )  # fmt: skip
+        assert (model.seconds(2) > model.seconds(1) * (1 + 1e-9)) is waits
+
+
+def test_large_boxes_need_the_planes_of_the_manual():
+    assert [thinnest(2048, *each) for each in ((AB, NVLINK), (AB, NETWORK))] == [6, 14]
+    assert [thinnest(2048, *each) for each in ((MOMENTS, NVLINK), (MOMENTS, NETWORK))] == [15, 45]
+
+
+def test_check_warns_of_thin_slabs_on_gpus_only(case):
+    thin = "--ranks", "3", "--gpu-memory", "1"
+    output = " ".join(call("check", case, *thin).output.split())
+    assert "warning: ranks: slabs of 4 planes are thin" in output
+    assert "use at most 1 GPU, or" in output
+    assert "are thin" not in call("check", case, "--gpu-memory", "1").output
+    assert "are thin" not in call("check", case, *thin, "--set", "backend.name='cpu'").output
+
+
+def test_check_does_not_warn_of_thick_slabs(case, monkeypatch):
+    monkeypatch.setattr(slab_thickness, "COPY", 1.0)
+    output = call("check", case, "--ranks", "3", "--gpu-memory", "1").output
+    assert "are thin" not in output

@@ -17,6 +17,7 @@ from mpilbm.links.box_walls import BoxWalls
 
 LEAST_CAPABILITY = 80  # compute capability 8.0: asynchronous copies to shared memory
 L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
+MAP = np.dtype("V128")  # a CUtensorMap
 DATA_TYPES = {"float16": 6, "float32": 7, "float64": 8}  # CUtensorMapDataType
 
 
@@ -44,7 +45,7 @@ class SweepKernel:
 
     def apply(self, walls: BoxWalls, nx: int, rows: int, row_stride: int) -> bool:
         """Apply these walls of the box from now on, if a tile fits; call it before `bind`."""
-        if not self._fitting(nx, row_stride, rows):
+        if not self.fitting(nx, row_stride, rows):
             return False
         self._walls = walls.table
         return True
@@ -58,6 +59,12 @@ class SweepKernel:
         shared = self._needs.shared_bytes(tile)
         return Resources(function.num_regs, function.local_size_bytes, shared)
 
+    def fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
+        """The tiles that can run; tiles wider than the box come last."""
+        limit = self._device.shared_memory
+        tiles = sorted(candidates(self._device.capability), key=lambda tile: tile.tx > nx)
+        return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
+
     def function(self, tile: Tile) -> Any:
         """The kernel compiled for a tile."""
         if tile not in self._functions:
@@ -68,10 +75,10 @@ class SweepKernel:
         return self._functions[tile]
 
     def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
-        maps = [
-            self._device.upload(tensor_map(arguments, self._program.storage, width, self._needs))
+        maps: list[Any] = [
+            tensor_map(arguments, self._program.storage, width, self._needs)
             if tile.bulk
-            else np.uint64(0)
+            else _map_memory()
             for width in (self._needs.box(tile), self._needs.side)
         ]
         box = int(arguments["nx"]), int(arguments["rows"])
@@ -85,16 +92,10 @@ class SweepKernel:
         """The compiler option for walls: without walls their code needs no register."""
         return f"-DWALLS={int(self._walls['faces'] != 0)}"
 
-    def _fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
-        """The tiles that can run; tiles wider than the box come last."""
-        limit = self._device.shared_memory
-        tiles = sorted(candidates(self._device.capability), key=lambda tile: tile.tx > nx)
-        return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
-
     def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
         """The fastest of the tiles that fit, None if none does."""
         shape = _shape(arguments)
-        fitting = self._fitting(shape[2], int(arguments["f_row"]), shape[1])
+        fitting = self.fitting(shape[2], int(arguments["f_row"]), shape[1])
         if not fitting:
             return None
         return fastest(
@@ -152,18 +153,17 @@ class SweepLaunch:
 
 
 def tensor_map(arguments: Mapping[str, Any], storage: str, width: int, needs: Needs) -> np.ndarray:
-    """A CUtensorMap, uint8 (128,): how the copy engine finds boxes of (width, 1, values) numbers.
+    """A CUtensorMap, MAP (1,): how the copy engine finds boxes of (width, 1, values) numbers.
 
     The axes of the tensor are x, row, and the slots of all planes, with padding and ghost planes.
-    [CUDA driver API, Tensor Map Object Management]
+    CuPy passes an array of one value of the host by value. [CUDA driver API, Tensor Map Object
+    Management]
     """
     f, plane = arguments["f_in"], int(arguments["f_plane"])
     size = np.dtype(storage).itemsize
     sizes = (int(arguments["f_row"]), int(arguments["rows"]), f.size // plane * needs.values)
     strides = (int(arguments["f_row"]) * size, int(arguments["f_slot"]) * size)
-    memory = np.zeros(192, np.uint8)
-    start = -memory.ctypes.data % 64
-    found = memory[start : start + 128]
+    found = _map_memory()
     encode = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
     error = encode(
         ctypes.c_void_p(found.ctypes.data), ctypes.c_int(DATA_TYPES[storage]), ctypes.c_uint32(3),
@@ -176,4 +176,11 @@ def tensor_map(arguments: Mapping[str, Any], storage: str, width: int, needs: Ne
         raise MpilbmError(
             f"cuTensorMapEncodeTiled returns error {error} for sizes {sizes}, {strides}"
         )
-    return found.copy()
+    return found
+
+
+def _map_memory() -> np.ndarray:
+    """Zeros for a CUtensorMap, MAP (1,), at a multiple of 64 bytes."""
+    memory = np.zeros(192, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + 128].view(MAP)

@@ -19,6 +19,7 @@
 #define __CUDACC__
 #define EMULATED
 #define __global__
+#define __grid_constant__
 #define __device__
 #define __forceinline__ inline __attribute__((unused))
 #define __align__(bytes) alignas(bytes)

@@ -126,13 +126,20 @@ class Function:
     def __call__(self, grid, block, values, *, shared_mem: int = 0) -> None:
         """Enqueue a launch."""
         sizes = [*(*grid, 1, 1)[:3], *(*block, 1, 1)[:3], shared_mem, self._together]
-        held = [cpu._as_ctypes(value) for value in values]
+        held = [_held(value) for value in values]
         addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, held))
         shape = (ctypes.c_uint * len(sizes))(*sizes)
         self._device.current.submit(partial(self._run, shape, addresses, held))
 
     def _run(self, shape, addresses, held) -> None:
         assert self._launch(shape, addresses), f"kernel {self._name} failed, see stderr"
+
+
+def _held(value):
+    """The ctypes object of an argument; a structure is passed by value, as by CuPy."""
+    if value.dtype.kind == "V":
+        return (ctypes.c_ubyte * value.nbytes).from_buffer(value)
+    return cpu._as_ctypes(value)
 
 
 class Array(np.ndarray):

@@ -1,5 +1,11 @@
 /* The PTX of the moment sweep: asynchronous copies, barriers that wait for them, and 1 / x.
    tests/emulation/cuda_emulation.h replaces it by C++ where there is no GPU. */
+
+/* A CUtensorMap. It is a parameter of the kernel: a copy in global memory, written by ordinary copies,
+   would need a fence in every block. [CUDA C++ Programming Guide, Tensor Memory Access] */
+struct __align__(64) BoxMap {
+  unsigned char bytes[128];
+};
 #ifndef EMULATED
 INLINE float reciprocal(float value)
 {

@@ -169,7 +169,8 @@ INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long l
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+sweep(const __grid_constant__ BoxMap rows_map, const __grid_constant__ BoxMap side_map, const Walls* walls,
+      int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
   store* const stages = (store*)memory;
@@ -189,9 +190,9 @@ sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begi
   const int around = tile.left | tile.right << 1 | (tile.row == 0) << 2 | (tile.row + tile.height == rows) << 3;
   const int sides = walls->faces & around;
   if (sides || first <= walls->planes[0] || first + count > walls->planes[1]) {
-    walk<true>(tile, stages, deposits, barriers, rows_map, side_map, walls, sides, first, count, GIVEN);
+    walk<true>(tile, stages, deposits, barriers, &rows_map, &side_map, walls, sides, first, count, GIVEN);
     return;
   }
 #endif
-  walk<false>(tile, stages, deposits, barriers, rows_map, side_map, walls, 0, first, count, GIVEN);
+  walk<false>(tile, stages, deposits, barriers, &rows_map, &side_map, walls, 0, first, count, GIVEN);
 }

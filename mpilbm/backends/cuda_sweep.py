@@ -8,7 +8,7 @@ import numpy as np
 
 from mpilbm.backends import changed, checked
 from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources
-from mpilbm.backends.tiles import Needs, Tile, candidates
+from mpilbm.backends.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
@@ -17,8 +17,8 @@ from mpilbm.links.box_walls import BoxWalls
 
 LEAST_CAPABILITY = 80  # compute capability 8.0: asynchronous copies to shared memory
 L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
-MAP = np.dtype("V128")  # a CUtensorMap
-DATA_TYPES = {"float16": 6, "float32": 7, "float64": 8}  # CUtensorMapDataType
+MAPS = np.dtype("V256")  # struct Maps of sweep.h: two CUtensorMaps
+DATA_TYPES = {2: 6, 4: 7, 8: 8}  # CUtensorMapDataType of a number of so many bytes
 
 
 class SweepKernel:
@@ -75,17 +75,28 @@ class SweepKernel:
         return self._functions[tile]
 
     def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
+        narrow, *wide = reversed(self._needs.shares)
         maps: list[Any] = [
-            tensor_map(arguments, self._program.storage, width, self._needs)
-            if tile.bulk
-            else _map_memory()
-            for width in (self._needs.box(tile), self._needs.side)
+            self._maps(arguments, share, tile) for share in (narrow, wide[0] if wide else None)
         ]
         box = int(arguments["nx"]), int(arguments["rows"])
         maps.append(self._device.upload(self._walls.reshape(1).view(np.uint8)))
         shared, function = self._needs.shared_bytes(tile), self.function(tile)
         tile = tile.spread(_shape(arguments), self._device.processors)
         return SweepLaunch(function, tile, box, shared, self._kernel, maps, values)
+
+    def _maps(self, arguments: Mapping[str, Any], share: Share | None, tile: Tile) -> np.ndarray:
+        """The tensor maps of a format, MAPS (1,); zeros if the tile or the program has none.
+
+        CuPy passes a NumPy array of one structure by value.
+        """
+        memory = np.zeros(MAPS.itemsize + 64, np.uint8)
+        start = -memory.ctypes.data % 64  # the alignment that CUDA requires
+        found = memory[start : start + MAPS.itemsize]
+        if share and tile.bulk:
+            encode_map(found[:128], arguments, share, share.box(tile))
+            encode_map(found[128:], arguments, share, share.side)
+        return found.view(MAPS)
 
     @property
     def _with_walls(self) -> str:
@@ -152,35 +163,26 @@ class SweepLaunch:
         return grid, (*self._maps, *numbers, *self._values)
 
 
-def tensor_map(arguments: Mapping[str, Any], storage: str, width: int, needs: Needs) -> np.ndarray:
-    """A CUtensorMap, MAP (1,): how the copy engine finds boxes of (width, 1, values) numbers.
+def encode_map(to: np.ndarray, arguments: Mapping[str, Any], share: Share, width: int) -> None:
+    """Write a CUtensorMap, uint8 (128,): how the copy engine finds (width, 1, values, 1) numbers.
 
-    The axes of the tensor are x, row, and the slots of all planes, with padding and ghost planes.
-    CuPy passes an array of one value of the host by value. [CUDA driver API, Tensor Map Object
-    Management]
+    The axes of the tensor are x, row, value and plane, with padding and ghost planes.
+    [CUDA driver API, Tensor Map Object Management]
     """
-    f, plane = arguments["f_in"], int(arguments["f_plane"])
-    size = np.dtype(storage).itemsize
-    sizes = (int(arguments["f_row"]), int(arguments["rows"]), f.size // plane * needs.values)
-    strides = (int(arguments["f_row"]) * size, int(arguments["f_slot"]) * size)
-    found = _map_memory()
+    f, row, plane = (arguments[name] for name in ("f_in", "f_row", "f_plane"))
+    unit, slots = f.dtype.itemsize, share.size // f.dtype.itemsize
+    slot = int(arguments["f_slot"]) * unit
+    sizes = (int(row), int(arguments["rows"]), share.values, f.size // int(plane))
+    strides = (int(row) * share.size, slots * slot, int(plane) * unit)
     encode = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
     error = encode(
-        ctypes.c_void_p(found.ctypes.data), ctypes.c_int(DATA_TYPES[storage]), ctypes.c_uint32(3),
-        ctypes.c_void_p(f.data.ptr), (ctypes.c_uint64 * 3)(*sizes),
-        (ctypes.c_uint64 * 2)(*strides), (ctypes.c_uint32 * 3)(width, 1, needs.values),
-        (ctypes.c_uint32 * 3)(1, 1, 1), ctypes.c_int(0), ctypes.c_int(0),
+        ctypes.c_void_p(to.ctypes.data), ctypes.c_int(DATA_TYPES[share.size]), ctypes.c_uint32(4),
+        ctypes.c_void_p(f.data.ptr + share.slot * slot), (ctypes.c_uint64 * 4)(*sizes),
+        (ctypes.c_uint64 * 3)(*strides), (ctypes.c_uint32 * 4)(width, 1, share.values, 1),
+        (ctypes.c_uint32 * 4)(1, 1, 1, 1), ctypes.c_int(0), ctypes.c_int(0),
         ctypes.c_int(L2_PROMOTION), ctypes.c_int(0),
     )  # fmt: skip
     if error:
         raise MpilbmError(
             f"cuTensorMapEncodeTiled returns error {error} for sizes {sizes}, {strides}"
         )
-    return found
-
-
-def _map_memory() -> np.ndarray:
-    """Zeros for a CUtensorMap, MAP (1,), at a multiple of 64 bytes."""
-    memory = np.zeros(192, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + 128].view(MAP)

@@ -91,6 +91,14 @@ class NodeGrid:
         tables = (len(self.offsets) + 1) * self.places + len(self.stride) * (self.rows + 1)
         return 4 * tables + 20 * len(self.stride)
 
+    def width(self, value: int) -> int:
+        """The number of slots of a value; see Grid."""
+        return 1
+
+    def occupied(self, value: int) -> tuple[int, ...]:
+        """The slots of a value."""
+        return (self.slots[value],)
+
     def piece(self, plane: int, slot: int, count: int) -> tuple[int, int]:
         """Start and length in the array of `count` slots of a plane, beginning at `slot`."""
         stride = int(self.stride[plane])

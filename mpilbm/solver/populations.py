@@ -86,7 +86,7 @@ class Populations:
     @property
     def group(self) -> Group:
         """The part of a checkpoint that holds this fluid."""
-        return Group(self.fluid.label, len(self.grid.slots), self.program.storage)
+        return Group(self.fluid.label, len(self.grid.slots), self.program.widest)
 
     def read_state(self, begin: int, end: int) -> np.ndarray:
         """The outgoing populations of planes begin..end, (end - begin, Q, rows, nx).
@@ -95,7 +95,7 @@ class Populations:
         contains these instead.
         """
         shape = (end - begin, len(self.grid.slots), self.grid.rows, self.grid.nx)
-        state = self.device.allocate(int(np.prod(shape)), self.program.storage)
+        state = self.device.allocate(int(np.prod(shape)), self.program.widest)
         self.over_block("export", begin, end, state=state)
         return self.device.download(state).reshape(shape)
 

@@ -32,6 +32,7 @@ def program(lattice, precision="single", **more):
 )
 def test_some_tile_fits_every_box_of_more_than_a_few_cells(lattice, precision):
     needs, D = Needs.of(program(lattice, precision)), make("lattices", lattice).D
+    assert needs.wide == (1 + D if precision == "mixed_moments" else 0)
     assert needs.values == 1 + D + D * (D + 1) // 2
     assert needs.deposits == sum(any(c[: D - 1]) for c in make("lattices", lattice).c)
     for nx, stride, rows in ((63, 96, 50), (64, 96, 3), (512, 512, 512)):

@@ -170,9 +170,9 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
 def encode_tiled(found, kind, rank, address, sizes, strides, box, steps, *modes) -> int:
     """Emulates cuTensorMapEncodeTiled for a box without gaps, with the checks of CUDA's manual."""
     value_bytes = {6: 2, 7: 4, 8: 8}[kind.value]
-    good = rank.value == 3 and list(steps) == [1, 1, 1] and found.value % 64 == 0
+    good = rank.value == 4 and list(steps) == [1, 1, 1, 1] and found.value % 64 == 0
     good &= address.value % 16 == 0 and not any(stride % 16 for stride in strides)
     good &= max(box) <= 256 and box[0] * value_bytes % 16 == 0
     numbers = address.value, *sizes, *strides, *box, value_bytes
-    ctypes.memmove(found, struct.pack("=QQQQQQIIII", *numbers), 64)
+    ctypes.memmove(found, struct.pack("=QQQQQQQQIIIII", *numbers), 84)
     return 0 if good else 1

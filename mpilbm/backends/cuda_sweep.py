@@ -30,7 +30,7 @@ class SweepKernel:
     def __init__(self, device: Any, program: Program, generic: CompiledKernel):
         self._device, self._program, self._generic = device, program, generic
         self._kernel, self._needs = program.kernels["collide_stream_0"], Needs.of(program)
-        self._functions: dict[Tile, Any] = {}
+        self._functions: dict[tuple[str, ...], Any] = {}
         self._walls = np.zeros((), box_walls.DTYPE)
         self.tile: Tile | None = None
 
@@ -67,12 +67,12 @@ class SweepKernel:
 
     def function(self, tile: Tile) -> Any:
         """The kernel compiled for a tile."""
-        if tile not in self._functions:
-            options = ("--std=c++17", "--fmad=false", *tile.options(), self._with_walls)
+        options = ("--std=c++17", "--fmad=false", *tile.options(), self._with_walls)
+        if options not in self._functions:
             function = self._device.module(self._program.sweep, options).get_function("sweep")
             function.max_dynamic_shared_size_bytes = self._needs.shared_bytes(tile)
-            self._functions[tile] = function
-        return self._functions[tile]
+            self._functions[options] = function
+        return self._functions[options]
 
     def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
         narrow, *wide = reversed(self._needs.shares)
@@ -104,7 +104,7 @@ class SweepKernel:
         return f"-DWALLS={int(self._walls['faces'] != 0)}"
 
     def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
-        """The fastest of the tiles that fit, None if none does."""
+        """The fastest of the tiles that fit and keep all values in registers, None if none fits."""
         shape = _shape(arguments)
         fitting = self.fitting(shape[2], int(arguments["f_row"]), shape[1])
         if not fitting:
@@ -112,6 +112,7 @@ class SweepKernel:
         return fastest(
             self._device, self._program.sweep + self._with_walls, shape, fitting,
             lambda tile: self._launch(tile, arguments, values),
+            lambda tile: self.function(tile).local_size_bytes == 0,
         )  # fmt: skip
 
 

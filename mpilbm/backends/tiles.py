@@ -7,7 +7,8 @@ import numpy as np
 from mpilbm.codegen.program import Program
 
 TENSOR_MAPS = 90  # compute capability 9.0, the first with tensor maps
-LEAST_PLANES = 8  # planes of a block, which also reads planes before its first
+LEAST_PLANES = 4  # planes of a block, if the box has more
+AROUND = 2  # planes that a block also reads, before its first and after its last
 
 
 @dataclass(frozen=True)
@@ -40,21 +41,33 @@ class Tile:
         return tuple(f"-D{name}={number}" for name, number in numbers.items())
 
     def spread(self, box: tuple[int, int, int], processors: int) -> "Tile":
-        """Fewer planes per block if a (planes, rows, nx) box would leave multiprocessors idle."""
+        """At most `planes` planes per block, so that few multiprocessors idle at the end.
+
+        The blocks of a (planes, rows, nx) box run in waves of as many as the device holds. The
+        pieces of the planes are those for which the planes of all waves, one after the other, are
+        fewest.
+        """
         planes, rows, nx = box
         columns = -(-nx // self.tx) * -(-rows // self.ty)
-        wanted = min(-(-processors * self.blocks // columns), planes // LEAST_PLANES)
-        return replace(self, planes=min(self.planes, -(-planes // max(1, wanted))))
+
+        def planes_in_turn(pieces: int) -> int:
+            waves = -(-columns * pieces // (processors * self.blocks))
+            return waves * (-(-planes // pieces) + AROUND)
+
+        least = -(-planes // self.planes)
+        pieces = min(range(least, max(least, planes // LEAST_PLANES) + 1), key=planes_in_turn)
+        return replace(self, planes=-(-planes // pieces))
 
 
 # The first that fits is used where none is measured.
 CANDIDATES = (
-    Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
     Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
     Tile(128, 4, stages=2, blocks=2, cells=2, planes=32),
+    Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
+    Tile(128, 8, stages=2, blocks=1, cells=2, planes=128),
+    Tile(64, 8, stages=2, blocks=2, cells=2, planes=64),
     Tile(64, 6, stages=2, blocks=1, cells=1, planes=32),
     Tile(128, 8, stages=2, blocks=1, cells=1, planes=32, bulk=False),
-    Tile(64, 8, stages=2, blocks=2, cells=2, planes=64),
     Tile(64, 8, stages=2, blocks=1, cells=1, planes=32),
     Tile(32, 8, stages=2, blocks=1, cells=1, planes=32),
     Tile(32, 4, stages=2, blocks=1, cells=1, planes=32),

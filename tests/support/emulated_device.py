@@ -119,6 +119,8 @@ class Module:
 class Function:
     """A kernel of a module; calls have a grid, a block and arguments."""
 
+    local_size_bytes = 0
+
     def __init__(self, device: "EmulatedDevice", launch, name: str, together: bool):
         self._device, self._launch, self._name, self._together = device, launch, name, together
         launch.restype = ctypes.c_bool

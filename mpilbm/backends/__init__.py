@@ -228,7 +228,7 @@ def _ranks(ranks: list[int]) -> str:
 def dtype_of(kind: str, program: Program) -> np.dtype:
     """The number format of a kernel's argument, or of the values that it points to."""
     base = kind.removesuffix("*")
-    formats = {"real": program.compute, "store": program.storage, **NUMBERS}
+    formats = {"real": program.compute, "store": program.storage, "wide": program.widest, **NUMBERS}
     return np.dtype(formats.get(base, base))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mpilbm.backends import changed, checked
 from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources
-from mpilbm.backends.tiles import Needs, Tile, candidates
+from mpilbm.backends.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
@@ -17,7 +17,8 @@ from mpilbm.links.box_walls import BoxWalls
 
 LEAST_CAPABILITY = 80  # compute capability 8.0: asynchronous copies to shared memory
 L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
-DATA_TYPES = {"float16": 6, "float32": 7, "float64": 8}  # CUtensorMapDataType
+MAPS = np.dtype("V256")  # struct Maps of sweep.h: two CUtensorMaps
+DATA_TYPES = {2: 6, 4: 7, 8: 8}  # CUtensorMapDataType of a number of so many bytes
 
 
 class SweepKernel:
@@ -29,7 +30,7 @@ class SweepKernel:
     def __init__(self, device: Any, program: Program, generic: CompiledKernel):
         self._device, self._program, self._generic = device, program, generic
         self._kernel, self._needs = program.kernels["collide_stream_0"], Needs.of(program)
-        self._functions: dict[Tile, Any] = {}
+        self._functions: dict[tuple[str, ...], Any] = {}
         self._walls = np.zeros((), box_walls.DTYPE)
         self.tile: Tile | None = None
 
@@ -44,7 +45,7 @@ class SweepKernel:
 
     def apply(self, walls: BoxWalls, nx: int, rows: int, row_stride: int) -> bool:
         """Apply these walls of the box from now on, if a tile fits; call it before `bind`."""
-        if not self._fitting(nx, row_stride, rows):
+        if not self.fitting(nx, row_stride, rows):
             return False
         self._walls = walls.table
         return True
@@ -58,21 +59,25 @@ class SweepKernel:
         shared = self._needs.shared_bytes(tile)
         return Resources(function.num_regs, function.local_size_bytes, shared)
 
+    def fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
+        """The tiles that can run; tiles wider than the box come last."""
+        limit = self._device.shared_memory
+        tiles = sorted(candidates(self._device.capability), key=lambda tile: tile.tx > nx)
+        return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
+
     def function(self, tile: Tile) -> Any:
         """The kernel compiled for a tile."""
-        if tile not in self._functions:
-            options = ("--std=c++17", "--fmad=false", *tile.options(), self._with_walls)
+        options = ("--std=c++17", "--fmad=false", *tile.options(), self._with_walls)
+        if options not in self._functions:
             function = self._device.module(self._program.sweep, options).get_function("sweep")
             function.max_dynamic_shared_size_bytes = self._needs.shared_bytes(tile)
-            self._functions[tile] = function
-        return self._functions[tile]
+            self._functions[options] = function
+        return self._functions[options]
 
     def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
-        maps = [
-            self._device.upload(tensor_map(arguments, self._program.storage, width, self._needs))
-            if tile.bulk
-            else np.uint64(0)
-            for width in (self._needs.box(tile), self._needs.side)
+        narrow, *wide = reversed(self._needs.shares)
+        maps: list[Any] = [
+            self._maps(arguments, share, tile) for share in (narrow, wide[0] if wide else None)
         ]
         box = int(arguments["nx"]), int(arguments["rows"])
         maps.append(self._device.upload(self._walls.reshape(1).view(np.uint8)))
@@ -80,26 +85,34 @@ class SweepKernel:
         tile = tile.spread(_shape(arguments), self._device.processors)
         return SweepLaunch(function, tile, box, shared, self._kernel, maps, values)
 
+    def _maps(self, arguments: Mapping[str, Any], share: Share | None, tile: Tile) -> np.ndarray:
+        """The tensor maps of a format, MAPS (1,); zeros if the tile or the program has none.
+
+        CuPy passes a NumPy array of one structure by value.
+        """
+        memory = np.zeros(MAPS.itemsize + 64, np.uint8)
+        start = -memory.ctypes.data % 64  # the alignment that CUDA requires
+        found = memory[start : start + MAPS.itemsize]
+        if share and tile.bulk:
+            encode_map(found[:128], arguments, share, share.box(tile))
+            encode_map(found[128:], arguments, share, share.side)
+        return found.view(MAPS)
+
     @property
     def _with_walls(self) -> str:
         """The compiler option for walls: without walls their code needs no register."""
         return f"-DWALLS={int(self._walls['faces'] != 0)}"
 
-    def _fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
-        """The tiles that can run; tiles wider than the box come last."""
-        limit = self._device.shared_memory
-        tiles = sorted(candidates(self._device.capability), key=lambda tile: tile.tx > nx)
-        return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
-
     def _choose(self, arguments: Mapping[str, Any], values: list[Any]) -> Tile | None:
-        """The fastest of the tiles that fit, None if none does."""
+        """The fastest of the tiles that fit and keep all values in registers, None if none fits."""
         shape = _shape(arguments)
-        fitting = self._fitting(shape[2], int(arguments["f_row"]), shape[1])
+        fitting = self.fitting(shape[2], int(arguments["f_row"]), shape[1])
         if not fitting:
             return None
         return fastest(
             self._device, self._program.sweep + self._with_walls, shape, fitting,
             lambda tile: self._launch(tile, arguments, values),
+            lambda tile: self.function(tile).local_size_bytes == 0,
         )  # fmt: skip
 
 
@@ -151,29 +164,26 @@ class SweepLaunch:
         return grid, (*self._maps, *numbers, *self._values)
 
 
-def tensor_map(arguments: Mapping[str, Any], storage: str, width: int, needs: Needs) -> np.ndarray:
-    """A CUtensorMap, uint8 (128,): how the copy engine finds boxes of (width, 1, values) numbers.
+def encode_map(to: np.ndarray, arguments: Mapping[str, Any], share: Share, width: int) -> None:
+    """Write a CUtensorMap, uint8 (128,): how the copy engine finds (width, 1, values, 1) numbers.
 
-    The axes of the tensor are x, row, and the slots of all planes, with padding and ghost planes.
+    The axes of the tensor are x, row, value and plane, with padding and ghost planes.
     [CUDA driver API, Tensor Map Object Management]
     """
-    f, plane = arguments["f_in"], int(arguments["f_plane"])
-    size = np.dtype(storage).itemsize
-    sizes = (int(arguments["f_row"]), int(arguments["rows"]), f.size // plane * needs.values)
-    strides = (int(arguments["f_row"]) * size, int(arguments["f_slot"]) * size)
-    memory = np.zeros(192, np.uint8)
-    start = -memory.ctypes.data % 64
-    found = memory[start : start + 128]
+    f, row, plane = (arguments[name] for name in ("f_in", "f_row", "f_plane"))
+    unit, slots = f.dtype.itemsize, share.size // f.dtype.itemsize
+    slot = int(arguments["f_slot"]) * unit
+    sizes = (int(row), int(arguments["rows"]), share.values, f.size // int(plane))
+    strides = (int(row) * share.size, slots * slot, int(plane) * unit)
     encode = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
     error = encode(
-        ctypes.c_void_p(found.ctypes.data), ctypes.c_int(DATA_TYPES[storage]), ctypes.c_uint32(3),
-        ctypes.c_void_p(f.data.ptr), (ctypes.c_uint64 * 3)(*sizes),
-        (ctypes.c_uint64 * 2)(*strides), (ctypes.c_uint32 * 3)(width, 1, needs.values),
-        (ctypes.c_uint32 * 3)(1, 1, 1), ctypes.c_int(0), ctypes.c_int(0),
+        ctypes.c_void_p(to.ctypes.data), ctypes.c_int(DATA_TYPES[share.size]), ctypes.c_uint32(4),
+        ctypes.c_void_p(f.data.ptr + share.slot * slot), (ctypes.c_uint64 * 4)(*sizes),
+        (ctypes.c_uint64 * 3)(*strides), (ctypes.c_uint32 * 4)(width, 1, share.values, 1),
+        (ctypes.c_uint32 * 4)(1, 1, 1, 1), ctypes.c_int(0), ctypes.c_int(0),
         ctypes.c_int(L2_PROMOTION), ctypes.c_int(0),
     )  # fmt: skip
     if error:
         raise MpilbmError(
             f"cuTensorMapEncodeTiled returns error {error} for sizes {sizes}, {strides}"
         )
-    return found.copy()

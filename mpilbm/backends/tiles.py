@@ -7,7 +7,8 @@ import numpy as np
 from mpilbm.codegen.program import Program
 
 TENSOR_MAPS = 90  # compute capability 9.0, the first with tensor maps
-LEAST_PLANES = 8  # planes of a block, which also reads planes before its first
+LEAST_PLANES = 4  # planes of a block, if the box has more
+AROUND = 2  # planes that a block also reads, before its first and after its last
 
 
 @dataclass(frozen=True)
@@ -40,21 +41,33 @@ class Tile:
         return tuple(f"-D{name}={number}" for name, number in numbers.items())
 
     def spread(self, box: tuple[int, int, int], processors: int) -> "Tile":
-        """Fewer planes per block if a (planes, rows, nx) box would leave multiprocessors idle."""
+        """At most `planes` planes per block, so that few multiprocessors idle at the end.
+
+        The blocks of a (planes, rows, nx) box run in waves of as many as the device holds. The
+        pieces of the planes are those for which the planes of all waves, one after the other, are
+        fewest.
+        """
         planes, rows, nx = box
         columns = -(-nx // self.tx) * -(-rows // self.ty)
-        wanted = min(-(-processors * self.blocks // columns), planes // LEAST_PLANES)
-        return replace(self, planes=min(self.planes, -(-planes // max(1, wanted))))
+
+        def planes_in_turn(pieces: int) -> int:
+            waves = -(-columns * pieces // (processors * self.blocks))
+            return waves * (-(-planes // pieces) + AROUND)
+
+        least = -(-planes // self.planes)
+        pieces = min(range(least, max(least, planes // LEAST_PLANES) + 1), key=planes_in_turn)
+        return replace(self, planes=-(-planes // pieces))
 
 
 # The first that fits is used where none is measured.
 CANDIDATES = (
-    Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
     Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
     Tile(128, 4, stages=2, blocks=2, cells=2, planes=32),
+    Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
+    Tile(128, 8, stages=2, blocks=1, cells=2, planes=128),
+    Tile(64, 8, stages=2, blocks=2, cells=2, planes=64),
     Tile(64, 6, stages=2, blocks=1, cells=1, planes=32),
     Tile(128, 8, stages=2, blocks=1, cells=1, planes=32, bulk=False),
-    Tile(64, 8, stages=2, blocks=2, cells=2, planes=64),
     Tile(64, 8, stages=2, blocks=1, cells=1, planes=32),
     Tile(32, 8, stages=2, blocks=1, cells=1, planes=32),
     Tile(32, 4, stages=2, blocks=1, cells=1, planes=32),
@@ -72,14 +85,50 @@ def candidates(capability: int) -> list[Tile]:
 
 
 @dataclass(frozen=True)
+class Share:
+    """The values of one format, as `Share` in sweep/packets.h.
+
+    slot     the first of their slots
+    values   number of values of a cell
+    size     bytes of a value
+    """
+
+    slot: int
+    values: int
+    size: int
+
+    def box(self, tile: Tile) -> int:
+        """Numbers of a value in a row of a tile, with those on both sides of the tile."""
+        return tile.tx + 2 * (32 // self.size)
+
+    @property
+    def side(self) -> int:
+        """Numbers of a value that are copied from beyond a periodic face, in a row."""
+        return 16 // self.size
+
+    def row_bytes(self, tile: Tile) -> int:
+        """Bytes of a row in shared memory, with cells beyond both faces; copies begin at lines."""
+        row, side = (-(-self.values * n * self.size // 128) for n in (self.box(tile), self.side))
+        return 128 * (row + 2 * side)
+
+
+@dataclass(frozen=True)
 class Needs:
-    """Sizes of a sweep: those of SweepSizes, and the bytes of a stored and of a computed number."""
+    """Sizes of a sweep: those of SweepSizes, and the bytes of stored and of computed numbers.
+
+    stored     bytes of a value in the narrowest format
+    computed   bytes of a number of the arithmetic
+    wide       values in the widest format, which come first, if there is another one
+    widest     bytes of such a value
+    """
 
     values: int
     deposits: int
     reach: int
     stored: int
     computed: int
+    wide: int = 0
+    widest: int = 0
 
     @classmethod
     def of(cls, program: Program) -> "Needs":
@@ -87,25 +136,26 @@ class Needs:
         sweep = program.sweep_sizes
         if sweep is None:
             raise ValueError("the program has no sweep")
-        stored, computed = (np.dtype(kind).itemsize for kind in (program.storage, program.compute))
-        return cls(sweep.values, sweep.deposits, sweep.reach, stored, computed)
-
-    def box(self, tile: Tile) -> int:
-        """Numbers in a row of a tile in shared memory, with those on both sides of the tile."""
-        return tile.tx + 2 * (32 // self.stored)
+        stored, computed, widest = (
+            np.dtype(kind).itemsize for kind in (program.storage, program.compute, program.widest)
+        )
+        wide = sweep.wide
+        return cls(sweep.values, sweep.deposits, sweep.reach, stored, computed, wide, widest)
 
     @property
-    def side(self) -> int:
-        """Numbers that are copied from beyond a periodic face, in a row."""
-        return 16 // self.stored
+    def shares(self) -> tuple["Share", ...]:
+        """The values of each format, in the order of their slots."""
+        narrow = Share(self.wide * self.widest // self.stored, self.values - self.wide, self.stored)
+        return (Share(0, self.wide, self.widest), narrow) if self.wide else (narrow,)
+
+    def box(self, tile: Tile) -> int:
+        """Numbers of a value in a row of a tile in shared memory, the most of all formats."""
+        return max(share.box(tile) for share in self.shares)
 
     def shared_bytes(self, tile: Tile) -> int:
         """Bytes of shared memory of a block, for its stages and deposits."""
         rows = tile.ty + 2 * self.reach
-        line, side = (
-            -(-self.values * n * self.stored // 128) * 128 for n in (self.box(tile), self.side)
-        )
-        stage = rows * (line + 2 * side)
+        stage = rows * sum(share.row_bytes(tile) for share in self.shares)
         return (
             tile.stages * stage + self.deposits * (tile.tx + 2 * tile.cells) * rows * self.computed
         )

@@ -11,7 +11,8 @@ from mpilbm.system import cache
 
 Shape = TypeVar("Shape")
 
-SMALL = 2**21  # cells; smaller boxes use the first shape
+SMALL = 2**19  # cells; smaller boxes use the first shape
+BATCH = 2**23  # cells of a trial, in as many launches as that takes
 REPEATS = 5
 
 
@@ -21,22 +22,27 @@ def fastest(
     box: tuple[int, int, int],
     shapes: Sequence[Shape],
     bind: Callable[[Shape], Runner],
+    usable: Callable[[Shape], bool] = lambda shape: True,
 ) -> Shape:
     """The fastest of some launch shapes (frozen dataclasses) for the kernel with this text.
 
-    `box`: planes, rows and cells in a row; `bind(shape)` makes a launch over planes. The trials
+    `box`: planes, rows and cells in a row; `bind(shape)` makes a launch over planes; shapes that
+    are not `usable` are left out, unless none is. The trials
     overwrite the arrays of the launches; therefore shapes are chosen before the initial state is
     set. The result is the same with all shapes, bit for bit, so ranks may choose different shapes.
     """
     planes, rows, nx = box
     if planes * rows * nx < SMALL or len(shapes) == 1:
-        return shapes[0]
-    key = cache.digest(json.dumps([text, device.name, rows, nx]))
+        return next(filter(usable, shapes), shapes[0])
+    offered = [vars(shape) for shape in shapes]
+    key = cache.digest(json.dumps([text, device.name, rows, nx, offered]))
     found = cache.get("shape", key)
     for shape in shapes:
         if found == _bytes(shape):
             return shape
-    best = min(shapes, key=lambda shape: _seconds(device, bind(shape), planes))
+    launches = max(1, BATCH // (planes * rows * nx))
+    tried = [shape for shape in shapes if usable(shape)] or shapes[:1]
+    best = min(tried, key=lambda shape: _seconds(device, bind(shape), planes, launches))
     cache.put("shape", key, _bytes(best))
     return best
 
@@ -45,12 +51,23 @@ def _bytes(shape: Any) -> bytes:
     return json.dumps(vars(shape), sort_keys=True).encode()
 
 
-def _seconds(device: Device, launch: Runner, planes: int) -> float:
-    """Median time of a launch over all planes, after a warm-up."""
+def _seconds(device: Device, launch: Runner, planes: int, launches: int) -> float:
+    """Median time of so many launches over all planes, after a warm-up.
+
+    They are recorded where the device can, because a launch by the host may take longer than the
+    kernel.
+    """
     stream, times = device.stream("bulk"), []
+
+    def work() -> None:
+        for _ in range(launches):
+            launch(stream, 1, 1 + planes)
+
+    work()
+    play = device.recording(work) if device.records else work
     for _ in range(1 + REPEATS):
         start = stream.record(timed=True)
-        launch(stream, 1, 1 + planes)
+        play()
         times.append(stream.record(timed=True).seconds_since(start))
     return median(times[1:])
 

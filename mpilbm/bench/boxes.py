@@ -9,6 +9,7 @@ SETTINGS = ("periodic", "cavity", "porous", "duct")
 PRECISIONS = {
     "half": {"compute": "float32", "storage": "float16"},
     "single": {"compute": "float32", "storage": "float32"},
+    "mixed_moments": {"compute": "float32", "storage": "mixed"},
     "mixed": {"compute": "float64", "storage": "float32"},
     "double": {"compute": "float64", "storage": "float64"},
 }

@@ -12,6 +12,7 @@ from mpilbm.case.tables import Body, Domain, Precision, Run
 from mpilbm.codegen.program import OF
 from mpilbm.formulas.values import CellValue
 from mpilbm.layouts import Layout
+from mpilbm.layouts.formats import Formats
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
@@ -86,6 +87,11 @@ class Case(Parameters):
         """Number of ghost planes at each end of a slab: the largest distance of a read."""
         boundaries = (*self.boundaries, *(body.boundary for body in self.bodies))
         return max([1, *(boundary.capabilities.planes_behind for boundary in boundaries)])
+
+    @property
+    def formats(self) -> Formats:
+        """The number formats of the values that a cell stores."""
+        return self.layout.formats(self.lattice, self.precision.storage)
 
     @property
     def weighed(self) -> tuple[int, ...]:

@@ -70,12 +70,13 @@ class Domain(Parameters):
 class Precision(Parameters):
     """Number types in arithmetic and in memory.
 
-    `offset` stores populations as deviations from the fluid at rest, which keeps more digits.
+    `offset` stores populations as deviations from the fluid at rest, which keeps more digits. The
+    storage "mixed" is defined by the layout; see `moments`.
     `intrinsics` selects fast division and logarithm of a GPU, with fewer digits.
     """
 
     compute: Type = Field("float32", description="type of the arithmetic")
-    storage: Literal["float16", "float32", "float64"] = Field(
+    storage: Literal["float16", "float32", "float64", "mixed"] = Field(
         "float32", description="type in memory and in messages", examples=["float16"]
     )
     offset: bool = Field(True, description="store populations as deviations from the rest state")
@@ -85,9 +86,10 @@ class Precision(Parameters):
 
     @model_validator(mode="after")
     def _enough_digits(self) -> Self:
-        if self.storage == "float16" and not (self.offset and self.compute == "float32"):
+        bits_16 = self.storage in ("float16", "mixed")
+        if bits_16 and not (self.offset and self.compute == "float32"):
             raise ValueError(
-                'storage = "float16" has digits for small deviations only; it requires '
+                f'storage = "{self.storage}" has digits for small deviations only; it requires '
                 'offset = true and compute = "float32"'
             )
         if self.intrinsics and self.compute != "float32":

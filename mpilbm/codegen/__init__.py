@@ -144,10 +144,11 @@ def build(case) -> Program:
         return _build_coupled(case)
     (fluid,), precision = case.fluids, case.precision
     model = Model(case.lattice, fluid.collision, fluid.force, precision.offset)
-    half = precision.storage == "float16"
+    half = case.formats.unit == "float16"
     paired = precision.compute == "float32"
     unit = SCALE if half else 1
     more = start(fluid) | {"rounded": half, "walled": rows_end_in_walls(case)}
+    more["storage"] = precision.storage
     kernels = FluidKernels(model, case.layout, paired=paired, unit=unit, **more)
     diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *Samples(diagnostics).all()]
@@ -160,9 +161,11 @@ def build(case) -> Program:
     if case.layout.sweep:
         from mpilbm.codegen.sweep.kernel import sweep_sizes, sweep_text
 
-        sweep = head + sweep_text(model, described["collide_stream_0"])
-        sizes = sweep_sizes(case.lattice)
-    return Program(text, described, precision.compute, precision.storage, sweep, sizes)
+        sizes = sweep_sizes(case.lattice, case.formats)
+        sweep = head + sweep_text(model, sizes, described["collide_stream_0"])
+    unit, wide = case.formats.unit, case.formats.widest
+    more = {} if wide == unit else {"wide": wide}
+    return Program(text, described, precision.compute, unit, sweep, sizes, **more)
 
 
 def _build_coupled(case) -> Program:
@@ -216,9 +219,11 @@ def _list_kernels(case, kernels, parity: int) -> list:
 
 def _head(case) -> str:
     """Definitions at the beginning of the text that depend on the case."""
-    precision = case.precision
-    half = precision.storage == "float16"
-    head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[precision.storage]} store;\n"
+    precision, formats = case.precision, case.formats
+    half = formats.unit == "float16"
+    head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[formats.unit]} store;\n"
+    head += f"#define WIDE_FORMAT {_C[formats.widest]}\n"
+    head += f"#define WIDE_SLOTS {max(formats.widths)}\n"
     head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"
     head += "#define STAGGERED\n" if case.lattice.staggered else ""
     head += "#define REAL_DOUBLE\n" if precision.compute == "float64" else ""

@@ -163,7 +163,7 @@ class BoundaryCell(CellView):
         kernel.argument("f", "store*")
         cell = f"cells_behind{k}[{link} - own_link]"
         address = kernel.address(grid, slot, HERE, CellNames.packed(cell))
-        kernel.loads[value] = Load("LOAD", "f", address)
+        kernel.loads[value] = Load(kernel.macro("LOAD", "store", grid, slot), "f", address)
         kernel.touched[0].add("f")
         kernel.reads.append(Access(grid.name, slot, offset))
 
@@ -188,7 +188,8 @@ class BoundaryCell(CellView):
             slot, place = places[value]
             kernel.read(str(value), "f", "store", fluid.grid, slot, place)
             there = tuple(a + b for a, b in zip(steps, place, strict=True))
-            kernel.loads[value] = Load("LOAD", "f", kernel.address(fluid.grid, slot, there))
+            load = kernel.macro("LOAD", "store", fluid.grid, slot)
+            kernel.loads[value] = Load(load, "f", kernel.address(fluid.grid, slot, there))
         return f
 
     def mirrored(self, i: int, offset, j: int):

@@ -47,6 +47,19 @@ class Statement(NamedTuple):
     writes: str = ""
 
 
+class Sent(NamedTuple):
+    """A store that bypasses the cache of a CPU, from line buffers `line`, …, one for each slot."""
+
+    pointer: str
+    address: str
+    line: int
+    width: int
+
+    def __str__(self):
+        count = f"{self.width} * count" if self.width > 1 else "count"
+        return f"stream_out({self.pointer} + {self.address}, line[{self.line}], {count});"
+
+
 class KernelText:
     """Collects reads, named values and statements, and prints them in an order that is valid in C.
 
@@ -75,7 +88,7 @@ class KernelText:
         self.touched: tuple[set[str], set[str]] = set(), set()  # arrays read, arrays written
         self.reads: list[Access] = []
         self.writes: list[Access] = []
-        self.sent: list[tuple[str, str]] = []  # (pointer, address) of stores that bypass the cache
+        self.sent: list[Sent] = []  # stores that bypass the cache
 
     @property
     def name(self) -> str:
@@ -116,11 +129,16 @@ class KernelText:
         self.argument(pointer, f"{type}*")
         value = symbol(name)
         if value not in self.loads:
-            own = {"store": self._own, "real": "_REAL"}[type]
-            self.loads[value] = Load(f"LOAD{own}", pointer, address)
+            self.loads[value] = Load(self.macro("LOAD", type, grid, slot), pointer, address)
             self.reads.append(Access(grid.name, slot, offset))
             self.touched[0].add(pointer)
         return value
+
+    def macro(self, access: str, type: str, grid: Grid, slot: int) -> str:
+        """The macro of the prelude that loads or stores a value: `access` and a suffix."""
+        if type == "real":
+            return f"{access}_REAL"
+        return f"{access}{'_WIDE' if grid.width(slot) > 1 else self._own}"
 
     def load(self, name: str, text: str):
         """Load a value from a list or a plain array; `text` is its C text."""
@@ -158,7 +176,7 @@ class KernelText:
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, offset))
         self.touched[1].add(pointer)
-        store = {"store": f"STORE{self._own}", "real": "STORE_REAL"}[type]
+        store = self.macro("STORE", type, grid, slot)
         self.do(f"{store}({pointer}, {address}, {{0}});", expression, writes=pointer)
 
     def send(self, pointer: str, type: str, grid: Grid, slot: int, expression) -> None:
@@ -170,9 +188,9 @@ class KernelText:
         address = self.address(grid, slot, (0, 0, 0))
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, (0, 0, 0)))
-        store = f"STORE_LINE{self._own}({pointer}, {address}, {len(self.sent)}, {{0}});"
-        self.do(store, expression, writes=pointer)
-        self.sent.append((pointer, address))
+        store, line = self.macro("STORE_LINE", type, grid, slot), self._sent_slots()
+        self.do(f"{store}({pointer}, {address}, {line}, {{0}});", expression, writes=pointer)
+        self.sent.append(Sent(pointer, address, line, grid.width(slot)))
 
     def do(self, text: str, *expressions, writes: str = "") -> None:
         """Add a statement; {0}, {1}, … in its text are replaced by the expressions.
@@ -254,8 +272,11 @@ class KernelText:
         )
 
     def lines(self) -> int:
-        """The number of values per cell that a CPU collects before it stores them."""
-        return len(self.sent)
+        """The number of line buffers of a CPU: one for each slot that it collects."""
+        return self._sent_slots()
+
+    def _sent_slots(self) -> int:
+        return sum(sent.width for sent in self.sent)
 
     def functions(self, declared: str) -> str:
         """Further functions for the driver: on CPUs, one that stores collected values of cells."""
@@ -266,10 +287,7 @@ class KernelText:
             for load in self.loads.values()
             if isinstance(load, Load)
         )
-        lines += "".join(
-            f"  stream_out({pointer} + {address}, line[{k}], count);\n"
-            for k, (pointer, address) in enumerate(self.sent)
-        )
+        lines += "".join(f"  {sent}\n" for sent in self.sent)
         place = f"{self.line_parameters} int count, {HEAD[self.over]}"
         head = f"INLINE void {self.name}_send({place}, {declared})"
         return f"#ifndef __CUDACC__\n{head}\n{{\n{lines}}}\n#endif\n"
@@ -278,7 +296,7 @@ class KernelText:
         """The call of the prelude's loop over all cells (or rows, entries, …) of the kernel."""
         functions = ", ".join(f"{self.name}_{part}" for part in self.parts)
         if self.sent:
-            functions += f", {self.name}_send, {len(self.sent)}"
+            functions += f", {self.name}_send, {self.lines()}"
         return f"FOR_{self.over.upper()}{'_SENT' if self.sent else ''}({functions}, {names})"
 
     def _sorted(self) -> list[str]:

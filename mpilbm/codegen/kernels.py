@@ -31,11 +31,13 @@ class FluidKernels:
     stressed  the initial state has given stresses
     held      there is a kernel for steps at a prescribed velocity
     walled    rows end in walls, see Grid.returning
+    storage   `precision.storage`
     """
 
     def __init__(
         self, model: Model, layout: Layout, *, paired: bool = False, unit: int = 1,
         rounded: bool = False, stressed: bool = False, held: bool = False, walled: bool = False,
+        storage: str = "float32",
     ):  # fmt: skip
         self.stressed, self.held = stressed, held
         self.model, self.layout, self.lattice = model, layout, model.lattice
@@ -44,7 +46,7 @@ class FluidKernels:
         # two cells per thread are loaded and stored unscaled, in the unit of the storage
         self.paired = paired and layout.populations and self.unit == unit
         layout.check_in_place(self.lattice)
-        self.grid = layout.grid(self.lattice, 1, 1, 1)
+        self.grid = layout.grid(self.lattice, 1, 1, 1, storage=storage)
         if walled:
             self.grid = replace(self.grid, returning=layout.returning(self.lattice))
 
@@ -182,31 +184,35 @@ class FluidKernels:
         return kernel
 
     def export_state(self, parity: int):
-        """All stored values of each cell in canonical order, in the bits of the storage."""
+        """All stored values of each cell in canonical order, exactly, in the widest format."""
         kernel = self._state_kernel("export", "state[plane, i, row, x] = f_out_i", parity)
-        for canonical, address in self._addresses(kernel, parity):
-            kernel.do(f"COPY(state, {canonical}, f[{address}]);", writes="state")
+        for canonical, address, suffix in self._addresses(kernel, parity):
+            kernel.do(f"COPY(state, {canonical}, BITS{suffix}(f, {address}));", writes="state")
         return kernel
 
     def import_state(self, parity: int):
         """The inverse of `export_state`."""
         kernel = self._state_kernel("import", "f_out_i = state[plane, i, row, x]", parity)
-        for canonical, address in self._addresses(kernel, parity):
-            kernel.do(f"COPY(f, {address}, state[{canonical}]);", writes="f")
+        for canonical, address, suffix in self._addresses(kernel, parity):
+            kernel.do(f"PUT_BITS{suffix}(f, {address}, state[{canonical}]);", writes="f")
         return kernel
 
     def _state_kernel(self, role: str, equations: str, parity: int) -> KernelText:
         kernel = self.block_kernel(role, equations, parity)
-        kernel.argument("state", "store*")
+        kernel.argument("state", "wide*")
         kernel.argument("f", "store*")
         return kernel
 
     def _addresses(self, kernel, parity: int):
-        """C text of the indices of each stored value in the canonical state and in the field."""
+        """C text of the indices of each stored value in the canonical state and in the field.
+
+        With the suffix of the macros for its format.
+        """
         places = self.stored_places(parity)
         for i, place in enumerate(places):
             canonical = f"(((plane - origin) * {len(places)} + {i}) * rows + row) * nx + x"
-            yield canonical, kernel.address(self.grid, *place)
+            suffix = kernel.macro("", "store", self.grid, place.slot)
+            yield canonical, kernel.address(self.grid, *place), suffix
 
     def block_kernel(
         self, role: str, equations: str, parity: int | None = None, grid=None

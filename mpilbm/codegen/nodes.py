@@ -42,16 +42,13 @@ class NodeText(KernelText):
 
     def lines(self):
         """The number of lines: as many as are gathered or scattered."""
-        return max(len(self.fetched), len(self.scattered), len(self.sent))
+        return max(len(self.fetched), len(self.scattered), self._sent_slots())
 
     def functions(self, declared):
         """On CPUs, the functions that gather and scatter the lines of `count` nodes."""
         if not self.lines():
             return ""
-        sent = [
-            f"stream_out({pointer} + {address}, line[{k}], count);"
-            for k, (pointer, address) in enumerate(self.sent)
-        ]
+        sent = [str(one) for one in self.sent]
         place = f"{self.line_parameters} int count, {HEAD['nodes']}, {declared}"
         texts = [
             f"INLINE void {self.name}_{way}({place})\n{{\n  {body}\n}}\n"

@@ -71,7 +71,7 @@ class PairText(KernelText):
         )
 
     def _store(self, k: int, place, level: int) -> str:
-        (pointer,) = self.touched[1] or {pointer for pointer, _ in self.sent}
+        (pointer,) = self.touched[1] or {sent.pointer for sent in self.sent}
         one, other = self._addresses(place, level)
         if other is None:
             store = "send_pair" if self.sent else "store_pair"

@@ -20,6 +20,17 @@ typedef unsigned short uint16;
 #define AS_STORED(value) widen(narrow(value))
 #define AS_STORED_OWN(value) widen_own(narrow_own(value))
 #define COPY(field, index, bits) ((field)[index] = (bits))
+/* A value in the widest format takes several slots, see layouts/formats.py; a state has all values
+   in this format, with the same bits or exactly converted. */
+#define AT_WIDE(field, index) (*(wide*)((field) + (index)))
+#define GET_WIDE(field, index) (*(const wide*)((field) + (index)))
+#define LOAD_WIDE(field, index) (R(GET_WIDE(field, index)) * (R(1) / R(SCALE)))
+#define STORE_WIDE(field, index, value) STORE_BITS((wide*)((field) + (index)), 0, (wide)((value) * R(SCALE)))
+#define STORE_LINE_WIDE(field, index, k, value) STORE_LINE_BITS_WIDE(field, index, k, (wide)((value) * R(SCALE)))
+#define BITS(field, index) widened((field)[index])
+#define BITS_WIDE(field, index) GET_WIDE(field, index)
+#define PUT_BITS(field, index, bits) ((field)[index] = narrowed(bits))
+#define PUT_BITS_WIDE(field, index, bits) (AT_WIDE(field, index) = (bits))
 #define STORE_REAL(field, index, value) ((field)[index] = (real)(value))
 #ifdef FUSED
 #define MAD(a, b, c) fma(a, b, c)

@@ -9,6 +9,7 @@
 #define KERNEL(threads) void
 /* A function that loops call with whole vectors; inlined a hundred times, it takes long to compile. */
 #define MANY_AT_ONCE _Pragma("omp declare simd notinbranch") MAYBE_UNUSED static __attribute__((noinline))
+typedef WIDE_FORMAT wide __attribute__((may_alias)); /* in an array of `store` */
 #define STORE_BITS(field, index, bits) ((field)[index] = (bits))
 #define FORGET_ADDRESSES
 #define LARGER(a, b) larger(a, b)
@@ -32,6 +33,7 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16
 #define LINE (128 / (int)sizeof(store))
 #define LINE_PARAMETERS store (*line)[LINE], int line_at,
 #define STORE_LINE_BITS(field, index, k, bits) (line[k][line_at] = (bits))
+#define STORE_LINE_BITS_WIDE(field, index, k, bits) (((wide*)(line + (k)))[line_at] = (bits))
 #define LINE_BITS(field, index, k) (line[k][line_at])
 
 /* Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */

@@ -4,8 +4,10 @@
 #define INLINE static __device__ __forceinline__
 #define MANY_AT_ONCE INLINE
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+typedef WIDE_FORMAT wide;
 #define STORE_BITS(field, index, bits) __stcs((field) + (index), bits)
 #define STORE_LINE_BITS(field, index, k, bits) ((field)[index] = (bits))
+#define STORE_LINE_BITS_WIDE(field, index, k, bits) (AT_WIDE(field, index) = (bits))
 #define LINE_BITS(field, index, k) ((field)[index])
 #define LINE_PARAMETERS
 #define NODE_LINE_PARAMETERS

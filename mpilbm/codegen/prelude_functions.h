@@ -76,6 +76,13 @@ INLINE store narrow_own(real value) { return float_to_half((float)value); }
 INLINE real widen_own(store value) { return (real)value; }
 INLINE store narrow_own(real value) { return (store)value; }
 #endif
+#if WIDE_SLOTS > 1
+INLINE wide widened(store bits) { return (wide)widen_own(bits); }
+INLINE store narrowed(wide value) { return narrow_own(R(value)); }
+#else
+INLINE wide widened(store bits) { return bits; }
+INLINE store narrowed(wide bits) { return bits; }
+#endif
 INLINE real widen(store bits) { return widen_own(bits) * (R(1) / R(SCALE)); }
 INLINE store narrow(real value) { return narrow_own(value * R(SCALE)); }
 

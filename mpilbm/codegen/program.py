@@ -57,11 +57,13 @@ class SweepSizes:
     """Sizes of the moment sweep.
 
     values    stored values of a cell
+    wide      of these, the values in the widest format, which come first; 0 with one format
     deposits  populations of a cell that move within planes, through shared memory
     reach     rows on each side of a tile that it reads
     """
 
     values: int
+    wide: int
     deposits: int
     reach: int
 
@@ -70,6 +72,8 @@ class SweepSizes:
 class Program:
     """Kernel text, valid as C11 and as CUDA, with descriptions of its kernels.
 
+    `storage`: the format of the memory units, of type `store` in the text. `wide`: the widest
+    format of stored values, if it is another one; see layouts/formats.py.
     `sweep`: CUDA text of a kernel that replaces `collide_stream_0` on GPUs, with its sizes, or "".
     """
 
@@ -79,6 +83,12 @@ class Program:
     storage: str
     sweep: str = ""
     sweep_sizes: SweepSizes | None = None
+    wide: str = ""
+
+    @property
+    def widest(self) -> str:
+        """The widest format of stored values, of type `wide` in the text."""
+        return self.wide or self.storage
 
     def to_json(self) -> str:
         """The program as JSON text, for the cache and for the broadcast among ranks."""

@@ -51,12 +51,12 @@ def plane_costs(case, begin: int, end: int) -> NDArray[np.int64] | None:
 def _cell_bytes(case) -> int:
     """Bytes that the update of a cell moves: stored values, and 4 per entry of neighbour tables."""
     layout, lattice = case.layout, case.lattice
-    size = np.dtype(case.precision.storage).itemsize
+    size = [np.dtype(name).itemsize for name in case.formats.names]
     places = {place for p in range(layout.parities) for place in layout.reads(lattice, p)}
     away = len({place.offset for place in places if any(place.offset)})
     sides = layout.reads(lattice, 0), layout.writes(lattice, 0)
-    values = sum(len({place.slot for place in side}) for side in sides)
-    return values * size + (4 * away // layout.parities if layout.listed else 0)
+    values = sum(size[slot] for side in sides for slot in {place.slot for place in side})
+    return values + (4 * away // layout.parities if layout.listed else 0)
 
 
 def _in_list(case) -> Flags:

@@ -16,6 +16,7 @@ that stores other values than populations overrides these three methods.
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
+from mpilbm.layouts.formats import Formats
 from mpilbm.layouts.grid import Grid
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters, find, names
@@ -45,12 +46,14 @@ class Layout(Parameters):
                  the places where the step reads them; otherwise the cells at boundaries are
                  computed a second time
     sweep        CUDA devices use a special kernel for the bulk
+    storages     the values of `precision.storage` that the layout supports
     """
 
     buffers: ClassVar[int] = 1
     parities: ClassVar[int] = 1
     populations: ClassVar[bool] = True
     sweep: ClassVar[bool] = False
+    storages: ClassVar[tuple[str, ...]] = ("float16", "float32", "float64")
     dense: ClassVar[bool] = True
     listed: ClassVar[bool] = False
 
@@ -67,8 +70,12 @@ class Layout(Parameters):
         return self.scatter(lattice, i, (parity - 1) % self.parities)
 
     def slots(self, lattice: Lattice) -> tuple[int, ...]:
-        """The position in a plane of memory of each stored value of a cell."""
+        """The number in a plane of memory of each stored value of a cell."""
         return lattice.slots
+
+    def formats(self, lattice: Lattice, storage: str) -> Formats:
+        """The number format of each stored value; `storage`: `precision.storage`."""
+        return Formats((storage,) * len(self.slots(lattice)))
 
     def incoming(self, lattice: Lattice, parity: int, read: Read, rest) -> list:
         """Q expressions of the incoming populations of the cell.
@@ -97,22 +104,38 @@ class Layout(Parameters):
         return [place for place, _ in self.stored(lattice, parity, [0] * lattice.Q, _one)]
 
     def grid(
-        self, lattice: Lattice, planes: int, rows: int, nx: int, fluid=None, ghost: int = 1
+        self,
+        lattice: Lattice,
+        planes: int,
+        rows: int,
+        nx: int,
+        fluid=None,
+        ghost: int = 1,
+        storage: str = "float32",
     ) -> Grid:
         """The memory of a slab with `ghost` planes on each side: size, strides and neighbours.
 
         `fluid`: the number of fluid cells of each plane, including the ghost planes and one more
-        plane on each side; only layouts that store fluid cells need it.
+        plane on each side; only layouts that store fluid cells need it. `storage`: as for
+        `formats`.
         """
-        slots, staggered = self.slots(lattice), lattice.staggered
-        return Grid.dense("f", planes, rows, nx, slots, ghost, staggered)
+        formats, staggered = self.formats(lattice, storage), lattice.staggered
+        slots = formats.positions(self.slots(lattice))
+        return Grid.dense("f", planes, rows, nx, slots, ghost, staggered, formats.widths)
 
     def problems(self, case) -> list[str]:
-        """Errors: a staggered lattice in a layout that does not store all cells of a row."""
-        if self.dense or not case.lattice.staggered:
-            return []
-        whole = ", ".join(name for name in names("layouts") if find("layouts", name).dense)
-        return [f"{self.name} is not defined on {case.lattice.name}; allowed: {whole}"]
+        """Errors: a storage or a staggered lattice that the layout does not support."""
+        found, storage = [], case.precision.storage
+        if storage not in self.storages:
+            others = (n for n in names("layouts") if storage in find("layouts", n).storages)
+            found.append(
+                f"name: '{self.name}' has no storage = \"{storage}\"; allowed: "
+                f"{', '.join(self.storages)}; or use the layout {' or '.join(others)}"
+            )
+        if not self.dense and case.lattice.staggered:
+            whole = ", ".join(name for name in names("layouts") if find("layouts", name).dense)
+            found.append(f"{self.name} is not defined on {case.lattice.name}; allowed: {whole}")
+        return found
 
     def returning(self, lattice: Lattice) -> tuple[int, ...]:
         """For each slot, the slot of the cell's outgoing population in the opposite direction.

@@ -77,7 +77,10 @@ CELL = CellNames()  # the cell for which a kernel is called
 
 @dataclass(frozen=True)
 class Grid:
-    """A dense field of `len(slots)` values per cell; value k is slot `slots[k]` of a plane.
+    """A dense field of `len(slots)` values per cell; value k begins at slot `slots[k]` of a plane.
+
+    `widths`: the number of adjacent slots of each value, see Formats; empty: one each. A value of
+    w slots has w locations for each cell, one after another. Strides and indices count locations.
 
     `staggered`: rows with odd plane + row are shifted by one node along x, see Lattice. In even
     rows the neighbour at x - 1 has the index k - 1 and the neighbour at x + 1 the index k; in odd
@@ -99,29 +102,43 @@ class Grid:
     slot_stride: int
     staggered: bool = False
     returning: tuple[int, ...] = ()
+    widths: tuple[int, ...] = ()
 
     over: ClassVar[str] = "cells"
     table_bytes: ClassVar[int] = 0
     turned: ClassVar[tuple] = ()
 
     @classmethod
-    def dense(cls, name, planes, rows, nx, slots, ghost, staggered=False) -> "Grid":
+    def dense(cls, name, planes, rows, nx, slots, ghost, staggered=False, widths=()) -> "Grid":
         """A grid with rows padded to whole lines and slots away from large powers of two."""
         lines_a_row = -(-nx // LINE)
         lines = rows * lines_a_row
         if lines >= CACHE_SET:
             lines += (10 - lines) % CACHE_SET
         strides = lines_a_row * LINE, lines * LINE
-        return cls(name, planes, rows, nx, slots, ghost, *strides, staggered)
+        return cls(name, planes, rows, nx, slots, ghost, *strides, staggered, widths=widths)
+
+    def width(self, value: int) -> int:
+        """The number of slots of a value."""
+        return self.widths[value] if self.widths else 1
+
+    def occupied(self, value: int) -> range:
+        """The slots of a value."""
+        return range(self.slots[value], self.slots[value] + self.width(value))
+
+    @property
+    def all_slots(self) -> int:
+        """Number of slots of all values."""
+        return sum(self.widths) or len(self.slots)
 
     @property
     def plane_stride(self) -> int:
-        """Number of values from one plane to the next."""
-        return len(self.slots) * self.slot_stride
+        """Number of locations from one plane to the next."""
+        return self.all_slots * self.slot_stride
 
     @property
     def count(self) -> int:
-        """Number of values to allocate, including ghost planes."""
+        """Number of locations to allocate, including ghost planes."""
         return (self.planes + 2 * self.ghost) * self.plane_stride
 
     @property
@@ -177,15 +194,18 @@ class Grid:
     def address(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL) -> str:
         """C text of the index of a value of the cell, or of its neighbour at an offset."""
         row, x = cell.row_at(offset[1]), cell.x_at(offset[2])
-        there = self._index(offset[0] * len(self.slots) + self.slots[slot], cell.plane, row, x)
+        first, width = offset[0] * self.all_slots + self.slots[slot], self.width(slot)
+        there = self._index(first, cell.plane, row, x, width)
         if not self.returning or not offset[2]:
             return there
         returned = self._index(self.slots[self.returning[slot]], cell.plane, cell.row, cell.x)
         return f"({x} {_BEYOND[offset[2]]} {cell.x} ? {returned} : {there})"
 
-    def _index(self, slot: int, plane: str, row: str, x: str) -> str:
+    def _index(self, slot: int, plane: str, row: str, x: str, width: int = 1) -> str:
         """C text of an index; the slot is a separate term, so the rest is shared by all slots."""
-        cell = f"({plane} * {self.name}_plane + ({row} * {self.name}_row + {x}))"
+        within = f"({row} * {self.name}_row + {x})"
+        within = f"{within} * {width}" if width > 1 else within
+        cell = f"({plane} * {self.name}_plane + {within})"
         return f"(int64)({slot}) * {self.name}_slot + {cell}"
 
 

@@ -57,7 +57,7 @@ class Indirect(Layout):
         """As in the layout `streaming`."""
         return _layout(self.streaming).f_out(lattice, i, parity)
 
-    def grid(self, lattice: Lattice, planes, rows, nx, fluid=None, ghost=1):
+    def grid(self, lattice: Lattice, planes, rows, nx, fluid=None, ghost=1, storage="float32"):
         """The memory of the fluid cells; without `fluid`, of zero cells."""
         offsets = tuple(sorted({place.offset for place in self._away(lattice)}))
         fluid = [0] * (planes + 2 * ghost + 2) if fluid is None else fluid

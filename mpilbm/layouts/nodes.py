@@ -92,6 +92,14 @@ class NodeGrid:
         """Bytes of all tables."""
         return 4 * sum(self.table_sizes.values()) + 20 * len(self.stride)
 
+    def width(self, value: int) -> int:
+        """The number of slots of a value; see Grid."""
+        return 1
+
+    def occupied(self, value: int) -> tuple[int, ...]:
+        """The slots of a value."""
+        return (self.slots[value],)
+
     def piece(self, plane: int, slot: int, count: int) -> tuple[int, int]:
         """Start and length in the array of `count` slots of a plane, beginning at `slot`."""
         stride = int(self.stride[plane])

@@ -2,7 +2,8 @@
 
     /                 attributes: format, version, step, lattice, size, storage, offset, case
     /solid.crc32      uint32 (planes,): checksum of the solid cells of each plane
-    /<fluid>/f        outgoing populations of each cell, (planes, Q, rows, nx), in lattice order
+    /<fluid>/f        outgoing populations of each cell, (planes, Q, rows, nx), in lattice order, or
+                      the moments; in the widest format of the storage
     /<output>/sums    float64 (planes, values): the sums of an output, with its attributes
     /boundary.<list>  the values that boundaries keep; attributes: the names of the values
         cells         int64 (entries,): (plane * rows + row) * nx + x
@@ -73,9 +74,9 @@ class Checkpoint(Output):
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """The checkpoints that are kept, and the new one before the oldest is removed."""
-        stored = len(case.layout.slots(case.lattice))
-        values = number_of_cells(case) * stored * len(case.fluids)
-        size = values * np.dtype(case.precision.storage).itemsize
+        formats = case.formats
+        values = number_of_cells(case) * len(formats.names) * len(case.fluids)
+        size = values * np.dtype(formats.widest).itemsize
         return min(times, self.keep + 1) * (size + sum(o.kept_bytes(case) for o in case.outputs))
 
     def device_bytes(self, case: "Case", planes: int) -> int:

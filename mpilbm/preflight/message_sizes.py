@@ -15,8 +15,9 @@ def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
     the case; by default they are generated if necessary.
     """
     lattice, layout = case.lattice, case.layout
-    grid = layout.grid(lattice, slab.planes, *slab.shape[1:], fluid, case.ghost)
-    storage, compute = case.precision.storage, case.precision.compute
+    size, precision = (slab.planes, *slab.shape[1:]), case.precision
+    grid = layout.grid(lattice, *size, fluid, case.ghost, precision.storage)
+    unit, compute = case.formats.unit, precision.compute
     peers = {1: slab.upper, -1: slab.lower}
     fields = []
     if case.coupling:
@@ -31,7 +32,7 @@ def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
         accesses = ([Access(grid.name, *place) for place in side] for side in places)
         writes, reads = accesses
         reads = [*reads, *_behind(case, following, kernels)]
-        plans = [(exchange_plan(grid, writes, reads), storage)] * len(case.fluids) + fields
+        plans = [(exchange_plan(grid, writes, reads), unit)] * len(case.fluids) + fields
         sends = [
             send.count * np.dtype(kind).itemsize
             for plan, kind in plans

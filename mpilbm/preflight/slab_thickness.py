@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-import numpy as np
-
 from mpilbm.backends import nvidia
 from mpilbm.case.model import Case
 from mpilbm.parallel.slabs import Slab
@@ -68,9 +66,10 @@ def thin_slabs(
 
 def update_bytes(case: Case) -> int:
     """Bytes of stored values that the update of a cell reads and writes; fields are neglected."""
-    layout, size = case.layout, np.dtype(case.precision.storage).itemsize
+    layout, formats = case.layout, case.formats
     places = [*layout.reads(case.lattice, 0), *layout.writes(case.lattice, 0)]
-    return len(places) * size * len(case.fluids)
+    values = sum(formats.widths[place.slot] for place in places)
+    return values * formats.unit_bytes * len(case.fluids)
 
 
 def _on_gpus(case: Case, gpu_memory: float | None) -> bool:

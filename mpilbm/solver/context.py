@@ -67,7 +67,8 @@ class SlabContext:
     ) -> "SlabContext":
         """Compile the kernels and upload the grid's tables; CaseError if the slab does not fit."""
         size = slab.planes, *slab.shape[1:]
-        grid = case.layout.grid(case.lattice, *size, geometry.around, case.ghost)
+        storage = case.precision.storage
+        grid = case.layout.grid(case.lattice, *size, geometry.around, case.ghost, storage)
         kernels = device.compile(program)
         listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
         walls = BoxWalls.of(case, slab, grid)

@@ -51,15 +51,15 @@ def _moves(grid: AnyGrid, writes: set[Touched], reads: set[Touched], way: int) -
     inner, outer = (end - 1, first - 1) if way > 0 else (first, end)
     # each slot is written from one side only: the number of planes written beyond the slab
     own = {slot: max(0, -way * offset[0]) for slot, offset in writes}
-    moves = set()
+    found = set()
     for slot, offset in writes:
         for k in range(max(0, way * offset[0])):
             landing = first + k if way > 0 else end - 1 - k
-            moves.add((grid.slots[slot], inner + way * (1 + k), landing))
+            found.add((slot, inner + way * (1 + k), landing))
     for slot, offset in reads:
         for k in range(own.get(slot, 0), -way * offset[0]):
-            moves.add((grid.slots[slot], inner - way * k, outer - way * k))
-    return moves
+            found.add((slot, inner - way * k, outer - way * k))
+    return {(slot, a, b) for value, a, b in found for slot in grid.occupied(value)}
 
 
 def _runs(moves: list[Move]) -> Iterator[tuple[int, int, int, int]]:

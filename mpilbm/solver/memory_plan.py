@@ -51,10 +51,9 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     layout that stores fluid cells only are not counted.
     """
     planes, (rows, nx) = slab.planes, slab.shape[1:]
-    storage, compute = (
-        np.dtype(kind).itemsize for kind in (case.precision.storage, case.precision.compute)
-    )
-    grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, case.ghost)
+    unit, compute = case.formats.unit_bytes, np.dtype(case.precision.compute).itemsize
+    storage = case.precision.storage
+    grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, case.ghost, storage)
     velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx)
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     if case.coupling:
@@ -62,7 +61,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     if case.run.steady:
         tables["velocity for run.steady"] = velocity.count * compute
     return {
-        "populations": len(case.fluids) * case.layout.buffers * grid.count * storage,
+        "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,
         "velocity of a block": velocity_bytes(case, planes),
         "flags": planes * rows * nx * (1 if len(case.lattice.stencil) < 8 else 2),
@@ -118,7 +117,7 @@ def _links(slab: Slab, entries: EntryList) -> tuple[np.ndarray, np.ndarray]:
 def _rates(case: Case, entries: EntryList) -> tuple[int, int]:
     """Bytes of the arrays of a list for each entry, and for each link."""
     value, again = np.dtype(case.precision.compute).itemsize, not case.layout.populations
-    staging = value if again else np.dtype(case.precision.storage).itemsize
+    staging = value if again else case.formats.unit_bytes
     staged, boundary, data = entries.writes is Writes.STAGED, entries.boundary, entries.per_link
     near = boundary.capabilities.behind is Behind.VELOCITY
     kept = value * len(boundary.state(case.lattice))
@@ -237,7 +236,7 @@ def limits(case: Case) -> list[str]:
     found = []
     if longest > LONGEST_SIDE:
         found.append(f"domain.size: a side of {longest} cells; allowed: {LONGEST_SIDE} at most")
-    grid = case.layout.grid(case.lattice, 1, *case.shape[1:])
+    grid = case.layout.grid(case.lattice, 1, *case.shape[1:], storage=case.precision.storage)
     if grid.within >= 2**31:
         found.append(
             f"domain.size: a plane across the last axis holds {grid.within} values; allowed: "

@@ -91,7 +91,7 @@ class Populations:
     @property
     def group(self) -> Group:
         """The part of a checkpoint that holds this fluid."""
-        return Group(self.fluid.label, len(self.grid.slots), self.program.storage)
+        return Group(self.fluid.label, len(self.grid.slots), self.program.widest)
 
     def state_shape(self, planes: int) -> tuple[int, int, int, int]:
         """The shape of the state of so many planes: (planes, values in a cell, rows, nx)."""
@@ -108,7 +108,7 @@ class Populations:
         contains these instead.
         """
         shape = self.state_shape(end - begin)
-        state = self.device.allocate(prod(shape), self.program.storage)
+        state = self.device.allocate(prod(shape), self.program.widest)
         self.export(state, begin, end)
         return self.device.download(state).reshape(shape)
 

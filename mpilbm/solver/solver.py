@@ -140,7 +140,10 @@ class Solver:
         usual, total = np.dtype(program.storage).itemsize, 0
         for name in (n for parity in parities for n in self.coupled.step_kernels(parity)):
             for side in (program.kernels[name].reads, program.kernels[name].writes):
-                total += sum(size.get(one, usual) for one, _ in {(a.buffer, a.slot) for a in side})
+                total += sum(
+                    size[one] if one in size else usual * self.grid.width(slot)
+                    for one, slot in {(a.buffer, a.slot) for a in side}
+                )
         return total // len(parities)
 
     def step(self) -> None:

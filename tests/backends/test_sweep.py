@@ -32,6 +32,7 @@ def program(lattice, precision="single", **more):
 )
 def test_some_tile_fits_every_box_of_more_than_a_few_cells(lattice, precision):
     needs, D = Needs.of(program(lattice, precision)), make("lattices", lattice).D
+    assert needs.wide == (1 + D if precision == "mixed_moments" else 0)
     assert needs.values == 1 + D + D * (D + 1) // 2
     assert needs.deposits == sum(any(c[: D - 1]) for c in make("lattices", lattice).c)
     for nx, stride, rows in ((63, 96, 50), (64, 96, 3), (512, 512, 512)):
@@ -57,12 +58,38 @@ def test_tiles_that_do_not_fit():
 
 @pytest.mark.parametrize(
     ("box", "planes"),
-    [((512, 512, 512), 32), ((128, 128, 128), 12), ((64, 64, 64), 8), ((1, 4, 128), 1)],
+    [
+        ((512, 512, 512), 32),  # 25 waves of 264 blocks
+        ((256, 256, 256), 26),  # 4 waves, where 32 planes would need 4 too
+        ((128, 128, 128), 13),  # 260 blocks in one wave
+        ((32, 128, 128), 4),
+        ((64, 64, 64), 4),
+        ((1, 4, 128), 1),
+    ],
 )
-def test_small_boxes_fill_the_device(box, planes):
+def test_blocks_fill_the_waves_of_a_device(box, planes):
     """Tiles of 128 x 5 cells, two blocks on each of 132 processors."""
     tile = Tile(128, 5, stages=2, blocks=2, cells=2, planes=32).spread(box, processors=132)
     assert tile.planes == planes
+
+
+class Spilling:
+    """A device on which the first tile spills registers."""
+
+    capability, shared_memory, name, processors = 90, HOPPER, "spilling", 132
+
+    def module(self, text, options):
+        spilled = 16 * all(option in options for option in CANDIDATES[0].options())
+        function = types.SimpleNamespace(local_size_bytes=spilled)
+        return types.SimpleNamespace(get_function=lambda name: function)
+
+
+def test_tiles_that_spill_registers_are_rejected():
+    built = program("D3Q19", "half")
+    sweep = cuda_sweep.SweepKernel(Spilling(), built, None)
+    field = np.zeros(18 * 10 * 16 * 256, np.uint16)
+    box = {"f_in": field, "f_plane": 10 * 16 * 256, "f_row": 256, "rows": 16, "nx": 256}
+    assert sweep._choose(box, []) == CANDIDATES[1]
 
 
 def test_tensor_maps_only_where_they_exist():

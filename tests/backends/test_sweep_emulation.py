@@ -19,9 +19,9 @@ MOMENTS = {"layout": "moments", "collision": "regularized"}
 CASES = all_pairs({
     "lattice": [name for name in OPTIONS["lattice"] if defined({"lattice": name} | MOMENTS)],
     "setting": ["walls", "forced", "through"],
-    "precision": ["half", "single", "double"],
+    "precision": ["half", "single", "mixed_moments", "double"],
 })  # fmt: skip
-ALLOWED = {"half": 3e-4, "double": 1e-14}
+ALLOWED = {"half": 3e-4, "mixed_moments": 2e-5, "double": 1e-14}
 
 
 @pytest.fixture(autouse=True)
@@ -132,6 +132,10 @@ def test_a_force_by_formulas(lattice):
         ("D3Q19", "single", Tile(16, 8, 3, 1)),
         ("D3Q19", "single", Tile(16, 4, 2, 1, cells=2)),
         ("D3Q19", "single", Tile(8, 4, 2, 1, bulk=False)),
+        ("D3Q19", "mixed_moments", Tile(16, 8, 3, 1)),
+        ("D3Q19", "mixed_moments", Tile(16, 4, 2, 1, cells=2)),
+        ("D3Q19", "mixed_moments", Tile(8, 4, 2, 1, bulk=False)),
+        ("D2Q9", "mixed_moments", Tile(16, 1, 2, 1, cells=2)),
         ("D2Q9", "half", Tile(16, 1, 3, 1, bulk=False)),
         ("D2Q9", "single", Tile(16, 1, 2, 1, cells=2)),
     ],

@@ -17,7 +17,7 @@ class Shape:
 class Clock:
     """A device whose launches take as long as their shape says; counts them."""
 
-    name = "clock"
+    name, records = "clock", False
 
     def __init__(self):
         self.now, self.launches = 0.0, 0
@@ -61,7 +61,7 @@ def test_the_fastest_is_measured_once():
     device = Clock()
     assert choose(device) == Shape(1.0)
     measured = device.launches
-    assert measured == 3 * (1 + tuning.REPEATS)
+    assert measured == 3 * (2 + tuning.REPEATS) * 2  # launches until a trial has enough cells
     assert choose(device) == Shape(1.0)
     assert device.launches == measured
     tuning.forget()
@@ -83,6 +83,31 @@ def test_a_stored_choice_that_is_no_longer_offered_is_replaced():
     device = Clock()
     choose(device)
     assert choose(device, shapes=[Shape(5.0), Shape(4.0)]) == Shape(4.0)
+
+
+def test_unusable_shapes_are_not_chosen():
+    def usable(shape):
+        return shape.seconds > 1
+
+    device = Clock()
+    for box, found in ((BOX, Shape(1.5)), ((4, 5, 6), Shape(2.0))):
+        shapes = [Shape(0.5), Shape(2.0), Shape(1.5)]
+        assert tuning.fastest(device, "text", box, shapes, device.bind, usable) == found
+    only = [Shape(0.5), Shape(0.7)]
+    assert tuning.fastest(device, "text", BOX, only, device.bind, usable) == only[0]
+
+
+def test_launches_are_recorded_where_that_is_possible():
+    class Recorder(Clock):
+        records = True
+
+        def recording(self, work):
+            self.recorded = self.recorded + 1 if hasattr(self, "recorded") else 1
+            return work
+
+    device = Recorder()
+    assert choose(device) == Shape(1.0)
+    assert device.recorded == len(SHAPES)
 
 
 def test_small_boxes_and_single_shapes_are_not_measured():

@@ -157,19 +157,22 @@ void barrier_wait(Barrier* barrier, unsigned phase)
   }
 }
 
-void copy_box(void* to, const void* of, Barrier* barrier, int x, int row, int slot)
+void copy_box(void* to, const void* of, Barrier* barrier, int x, int row, int plane)
 {
   const TensorMap& map = *static_cast<const TensorMap*>(of);
   if (reinterpret_cast<std::uintptr_t>(to) % 128 || x * static_cast<int>(map.value_bytes) % 16)
     throw std::logic_error("copy_box(): the target must lie at 128 bytes, the first value at 16");
   char* target = static_cast<char*>(to);
-  const auto [width, rows, slots] = map.box;
-  for (unsigned k = 0; k < width * rows * slots; k++, target += map.value_bytes) {
-    const std::int64_t at[] = {x + k % width, row + k / width % rows, slot + k / width / rows};
+  const auto [width, rows, values, planes] = map.box;
+  for (unsigned k = 0; k < width * rows * values * planes; k++, target += map.value_bytes) {
+    const std::int64_t at[] = {x + k % width, row + k / width % rows, k / width / rows % values,
+                               plane + k / width / rows / values};
     bool inside = true;
-    for (int axis = 0; axis < 3; axis++)
+    std::int64_t start = at[0] * map.value_bytes;
+    for (int axis = 0; axis < 4; axis++) {
       inside = inside && at[axis] >= 0 && static_cast<std::uint64_t>(at[axis]) < map.sizes[axis];
-    const auto start = at[2] * map.strides[1] + at[1] * map.strides[0] + at[0] * map.value_bytes;
+      if (axis) start += at[axis] * static_cast<std::int64_t>(map.strides[axis - 1]);
+    }
     inside ? std::memcpy(target, map.data + start, map.value_bytes) : std::memset(target, 0, map.value_bytes);
   }
   barrier_update(barrier, -static_cast<std::int32_t>(target - static_cast<char*>(to)), false);

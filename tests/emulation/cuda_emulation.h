@@ -19,6 +19,7 @@
 #define __CUDACC__
 #define EMULATED
 #define __global__
+#define __grid_constant__
 #define __device__
 #define __forceinline__ inline __attribute__((unused))
 #define __align__(bytes) alignas(bytes)
@@ -145,15 +146,15 @@ void barrier_init(Barrier* barrier);
 void barrier_expect(Barrier* barrier, unsigned bytes);
 void barrier_wait(Barrier* barrier, unsigned phase);
 
-/* A tensor map of rank three; sizes and box in values, strides of rows and slots in bytes. */
+/* A tensor map of rank four: x, row, value, plane; sizes and box in values, strides in bytes. */
 struct TensorMap {
   const char* data;
-  std::uint64_t sizes[3], strides[2];
-  std::uint32_t box[3], value_bytes;
+  std::uint64_t sizes[4], strides[3];
+  std::uint32_t box[4], value_bytes;
 };
 
 /* The box is copied at once; cells outside the tensor become zero. */
-void copy_box(void* to, const void* of, Barrier* barrier, int x, int row, int slot);
+void copy_box(void* to, const void* of, Barrier* barrier, int x, int row, int plane);
 
 /* Every other thread copies at once, the others as late as they may. */
 void copy_async16(void* to, const void* from);

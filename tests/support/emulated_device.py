@@ -119,6 +119,8 @@ class Module:
 class Function:
     """A kernel of a module; calls have a grid, a block and arguments."""
 
+    local_size_bytes = 0
+
     def __init__(self, device: "EmulatedDevice", launch, name: str, together: bool):
         self._device, self._launch, self._name, self._together = device, launch, name, together
         launch.restype = ctypes.c_bool
@@ -126,13 +128,20 @@ class Function:
     def __call__(self, grid, block, values, *, shared_mem: int = 0) -> None:
         """Enqueue a launch."""
         sizes = [*(*grid, 1, 1)[:3], *(*block, 1, 1)[:3], shared_mem, self._together]
-        held = [cpu._as_ctypes(value) for value in values]
+        held = [_held(value) for value in values]
         addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, held))
         shape = (ctypes.c_uint * len(sizes))(*sizes)
         self._device.current.submit(partial(self._run, shape, addresses, held))
 
     def _run(self, shape, addresses, held) -> None:
         assert self._launch(shape, addresses), f"kernel {self._name} failed, see stderr"
+
+
+def _held(value):
+    """The ctypes object of an argument; a structure is passed by value, as by CuPy."""
+    if value.dtype.kind == "V":
+        return (ctypes.c_ubyte * value.nbytes).from_buffer(value)
+    return cpu._as_ctypes(value)
 
 
 class Array(np.ndarray):
@@ -163,9 +172,9 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
 def encode_tiled(found, kind, rank, address, sizes, strides, box, steps, *modes) -> int:
     """Emulates cuTensorMapEncodeTiled for a box without gaps, with the checks of CUDA's manual."""
     value_bytes = {6: 2, 7: 4, 8: 8}[kind.value]
-    good = rank.value == 3 and list(steps) == [1, 1, 1] and found.value % 64 == 0
+    good = rank.value == 4 and list(steps) == [1, 1, 1, 1] and found.value % 64 == 0
     good &= address.value % 16 == 0 and not any(stride % 16 for stride in strides)
     good &= max(box) <= 256 and box[0] * value_bytes % 16 == 0
     numbers = address.value, *sizes, *strides, *box, value_bytes
-    ctypes.memmove(found, struct.pack("=QQQQQQIIII", *numbers), 64)
+    ctypes.memmove(found, struct.pack("=QQQQQQQQIIIII", *numbers), 84)
     return 0 if good else 1

@@ -60,10 +60,13 @@ OPTIONS = {
 def defined(choice: dict) -> bool:
     """Whether a combination exists.
 
-    Layouts of moments require a second-order collision, and staggered lattices a dense layout."""
+    Layouts of moments require a second-order collision, and staggered lattices a dense layout; the
+    storage "mixed" is defined by layouts of moments."""
     layout, lattice = make("layouts", choice["layout"]), make("lattices", choice["lattice"])
     whole = layout.populations or make("collisions", choice["collision"]).second_order
     found = layout.dense or not lattice.staggered
+    precision = PRECISIONS[choice.get("precision", "single")]
+    found = found and precision["storage"] in layout.storages
     return whole and found and pairs.defined(choice["lattice"], choice["collision"])
 
 

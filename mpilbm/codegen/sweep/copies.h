@@ -1,5 +1,11 @@
 /* The PTX of the moment sweep: asynchronous copies, barriers that wait for them, and 1 / x.
    tests/emulation/cuda_emulation.h replaces it by C++ where there is no GPU. */
+
+/* A CUtensorMap. It is a parameter of the kernel: a copy in global memory, written by ordinary copies,
+   would need a fence in every block. [CUDA C++ Programming Guide, Tensor Memory Access] */
+struct __align__(64) BoxMap {
+  unsigned char bytes[128];
+};
 #ifndef EMULATED
 INLINE float reciprocal(float value)
 {
@@ -27,16 +33,16 @@ INLINE void barrier_wait(unsigned long long* barrier, unsigned phase)
                  : "=r"(done) : "r"(shared_address(barrier)), "r"(phase) : "memory");
   } while (!done);
 }
-/* Copy the box of a tensor map at (x, row, slot); cells beyond its faces become zero. */
-INLINE void copy_box(store* to, const void* map, unsigned long long* barrier, int x, int row, int slot)
+/* Copy all values of a tensor map from x on in a row of a plane; cells beyond its faces become zero. */
+INLINE void copy_box(void* to, const void* map, unsigned long long* barrier, int x, int row, int plane)
 {
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-               "[%0], [%1, {%3, %4, %5}], [%2];"
-               ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(row), "r"(slot)
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %6, %5}], [%2];"
+               ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(row), "r"(plane), "r"(0)
                : "memory");
 }
 /* Copies 16 bytes. A wait returns when all but the last `later` commits have arrived. */
-INLINE void copy_async16(store* to, const store* from)
+INLINE void copy_async16(void* to, const void* from)
 {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
 }

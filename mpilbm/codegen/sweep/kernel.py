@@ -16,19 +16,19 @@ from mpilbm.codegen.sweep.cell import (
     population_lines,
 )
 from mpilbm.codegen.sweep.walls import FACES, bounce, clear
-from mpilbm.layouts import moments
+from mpilbm.layouts.formats import Formats
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import Lattice
 
 
-def sweep_text(model: Model, kernel) -> str:
+def sweep_text(model: Model, sizes: SweepSizes, kernel) -> str:
     """The CUDA text; compiler options set TX, TY, CELLS, STAGES, BLOCKS, BULK (tiles.py) and WALLS.
 
     `kernel`: the description of the generic kernel; the sweep takes the same arguments.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
     centres, parts = cell_centres(model), Parts(model.lattice)
-    constants = _constants(parts, kernel) | {
+    constants = _constants(parts, sizes, kernel) | {
         "NUMBERS": ", ".join(["R(0)", *numbers, *centres.values()])
     }
     lines = [f"#define {name} {value}" for name, value in constants.items()]
@@ -51,21 +51,23 @@ def sweep_text(model: Model, kernel) -> str:
     return "\n".join([*lines, packets + copies, "", walls + arithmetic, "", frame])
 
 
-def sweep_sizes(lattice: Lattice) -> SweepSizes:
+def sweep_sizes(lattice: Lattice, formats: Formats) -> SweepSizes:
     """The sizes that the launcher of the sweep needs."""
-    parts = Parts(lattice)
+    parts, widths = Parts(lattice), formats.widths
     reach = int(any(lattice.offset(i)[1] for i in range(lattice.Q)))
-    return SweepSizes(len(moments.stored_names(lattice.D)), len(parts.moving), reach)
+    wide = sum(width > 1 for width in widths)
+    return SweepSizes(len(widths), wide, len(parts.moving), reach)
 
 
-def _constants(parts: "Parts", kernel) -> dict:
+def _constants(parts: "Parts", sizes: SweepSizes, kernel) -> dict:
     """Constants of the lattice and of the kernel's arguments that the frame uses."""
-    lattice, sizes = parts.lattice, sweep_sizes(parts.lattice)
+    lattice = parts.lattice
     arguments = [
         f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
     ]
     return {
         "VALUES": sizes.values,
+        "WIDE": sizes.wide,
         "Q": lattice.Q,
         "REACH": sizes.reach,
         "SUMS": len(parts.sums),
@@ -178,10 +180,11 @@ def _deposit_column(model: Model, parts: Parts) -> str:
     """C function: as `_deposit_row`, for a cell before (way 2) or after (3) a row of the tile."""
     lines = []
     for way, wanted in enumerate(_inwards(parts, axis=2)):
-        block = population_lines(model, "LOAD_RAW(values, {} * step)", wanted)
+        block = population_lines(model, "value_of<{}>(stage, halo)", wanted)
         block += [f"to[{parts.moving[i]} * TILE_VALUES] = f_{i};" for i in wanted]
-        lines += [f"if (way == {2 + way}) {{", *(f"  {line}" for line in block), "}"]
-    return function("deposit_column(int way, real* to, const store* values, int step)", lines)
+        lines += [f"if (halo.way == {2 + way}) {{", *(f"  {line}" for line in block), "}"]
+    head = "deposit_column(real* to, const unsigned char* stage, const Halo& halo)"
+    return function(head, lines)
 
 
 def _inwards(parts: Parts, axis: int) -> list[list[int]]:

@@ -12,14 +12,7 @@
    an fma that is written: neither tiles nor ranks change a bit. */
 
 #define REAL_ROWS (TY + 2 * REACH)             /* rows of a tile with those around it */
-#define MARGIN (32 / (int)sizeof(store))       /* values beside a row of a tile: whole sectors */
-#define PITCH (TX + 2 * MARGIN)
-#define SIDE (16 / (int)sizeof(store))         /* values of a row beyond a periodic face */
-#define LINE_OF(values) (((values) * (int)sizeof(store) + 127) / 128 * 128 / (int)sizeof(store))
-#define ROW_PITCH LINE_OF(VALUES * PITCH)
-#define SIDE_PITCH LINE_OF(VALUES * SIDE)
-#define SIDE_AT (REAL_ROWS * ROW_PITCH)
-#define STAGE (SIDE_AT + 2 * REAL_ROWS * SIDE_PITCH)
+#define NARROW (VALUES - WIDE)                 /* values in the format `store`, behind those in `wide` */
 #define WIDTH (TX + 2 * CELLS)
 #define TILE_VALUES (WIDTH * REAL_ROWS)
 #define THREADS (TX / CELLS * TY)
@@ -27,51 +20,101 @@
 #define WARPS ((THREADS + 31) / 32)
 #define COLUMN (THREADS >= HALO_ROWS + 64 ? 32 : REAL_ROWS)
 
+/* The values of one format in a row of a stage; sizes in bytes, copies begin at multiples of 128. */
+template <class T, int COUNT> struct Share {
+  static constexpr int count = COUNT;
+  static constexpr int margin = 32 / (int)sizeof(T); /* cells beside a row of a tile: whole sectors */
+  static constexpr int pitch = TX + 2 * margin;
+  static constexpr int side = 16 / (int)sizeof(T);   /* cells of a row beyond a periodic face */
+  static constexpr int row_bytes = (COUNT * pitch * (int)sizeof(T) + 127) / 128 * 128;
+  static constexpr int side_bytes = (COUNT * side * (int)sizeof(T) + 127) / 128 * 128;
+};
+typedef Share<wide, WIDE> Wide;
+typedef Share<store, NARROW> Narrow;
+#define ROW_BYTES (Wide::row_bytes + Narrow::row_bytes)
+#define SIDE_BYTES (Wide::side_bytes + Narrow::side_bytes)
+#define SIDE_AT (REAL_ROWS * ROW_BYTES)
+#define STAGE (SIDE_AT + 2 * REAL_ROWS * SIDE_BYTES)
+
 /* All is computed in the unit of what is stored; UNIT is the value of one of it. */
 #ifdef STORE_HALF
 #define UNIT R(1.0 / 32768.0)
-#define RAW(value) half_to_float(value)
-#define STORED(value) float_to_half(value)
+INLINE real raw(unsigned short bits) { return half_to_float(bits); }
+INLINE void keep(unsigned short& bits, real value) { bits = float_to_half(value); }
 #else
 #define UNIT R(1)
-#define RAW(value) R(value)
-#define STORED(value) ((store)(value))
 #endif
-#define LOAD_RAW(values, index) RAW((values)[index])
+INLINE real raw(float value) { return R(value); }
+INLINE real raw(double value) { return R(value); }
+INLINE void keep(float& kept, real value) { kept = (float)value; }
+INLINE void keep(double& kept, real value) { kept = (double)value; }
 
 /* Neighbouring cells are read and written at once. */
-struct __align__(CELLS * sizeof(store)) Packet {
-  store cell[CELLS];
-};
-struct __align__(CELLS * sizeof(real)) Pair {
-  real cell[CELLS];
+template <class T> struct __align__(CELLS * sizeof(T)) Packet {
+  T cell[CELLS];
 };
 INLINE void put(real* to, real first, real last)
 {
-  Pair pair;
+  Packet<real> pair;
   pair.cell[0] = first;
   pair.cell[CELLS - 1] = last;
-  *(Pair*)to = pair;
+  *(Packet<real>*)to = pair;
 }
 INLINE void take(const real* from, real& first, real& last)
 {
-  const Pair pair = *(const Pair*)from;
+  const Packet<real> pair = *(const Packet<real>*)from;
   first = pair.cell[0];
   last = pair.cell[CELLS - 1];
 }
-INLINE void look(const store* values, real (*moments)[VALUES])
+/* Where the first values of a cell lie in a stage, in bytes, for both formats. */
+struct Place {
+  int wide, narrow;
+};
+INLINE Place place_in_row(int line, int x)
+{
+  const int row = line * ROW_BYTES;
+  return {row + (Wide::margin + x) * (int)sizeof(wide),
+          row + Wide::row_bytes + (Narrow::margin + x) * (int)sizeof(store)};
+}
+INLINE Place place_beyond_face(int line, int x)
+{
+  const int row = SIDE_AT + line * SIDE_BYTES;
+  return {row + x % Wide::side * (int)sizeof(wide),
+          row + Wide::side_bytes + x % Narrow::side * (int)sizeof(store)};
+}
+template <class T, class Sizes> INLINE void look_at(const T* values, int first, real (*moments)[VALUES])
 {
 #pragma unroll
-  for (int v = 0; v < VALUES; v++) {
-    const Packet packet = *(const Packet*)(values + v * PITCH);
-    for (int c = 0; c < CELLS; c++) moments[c][v] = RAW(packet.cell[c]);
+  for (int v = 0; v < Sizes::count; v++) {
+    const Packet<T> packet = *(const Packet<T>*)(values + v * Sizes::pitch);
+    for (int c = 0; c < CELLS; c++) moments[c][first + v] = raw(packet.cell[c]);
   }
 }
-INLINE void send(store* to, real first, real last)
+INLINE void look(const unsigned char* stage, const Place place, real (*moments)[VALUES])
 {
-  Packet packet;
-  packet.cell[0] = STORED(first);
-  packet.cell[CELLS - 1] = STORED(last);
-  *(Packet*)to = packet;
+  look_at<wide, Wide>((const wide*)(stage + place.wide), 0, moments);
+  look_at<store, Narrow>((const store*)(stage + place.narrow), WIDE, moments);
+}
+template <class T> INLINE void send(T* to, real first, real last)
+{
+  Packet<T> packet;
+  keep(packet.cell[0], first);
+  keep(packet.cell[CELLS - 1], last);
+  *(Packet<T>*)to = packet;
 }
 
+/* What a thread rebuilds beside the tile. `way`: 0 and 1 CELLS cells below and above in rows, 2 and 3 a
+   cell in x, -1 nothing; `from` where its moments lie in a stage; `beyond` whether beyond a face. */
+struct Halo {
+  int way, at;
+  Place from;
+  bool beyond;
+};
+/* A value of the cell of a halo in x. */
+template <int v> INLINE real value_of(const unsigned char* stage, const Halo& halo)
+{
+  if constexpr (v < WIDE)
+    return raw(((const wide*)(stage + halo.from.wide))[v * (halo.beyond ? Wide::side : Wide::pitch)]);
+  else
+    return raw(((const store*)(stage + halo.from.narrow))[(v - WIDE) * (halo.beyond ? Narrow::side : Narrow::pitch)]);
+}

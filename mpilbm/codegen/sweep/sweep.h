@@ -5,57 +5,82 @@ struct Tile {
 
 INLINE int wrapped(int row, int rows) { return row + (row < 0 ? rows : row >= rows ? -rows : 0); }
 
+/* How one format is copied: the tensor maps of rows of a tile and of cells beyond a periodic face. */
+struct Maps {
+  BoxMap rows, side;
+};
+
 #if BULK
-/* The first lane of each warp copies a row. A copy begins at a multiple of 16 bytes: the device calls any
-   other start an illegal instruction. */
-INLINE void load_plane(const Tile tile, store* stage, unsigned long long* barrier, const void* rows_map,
-                       const void* side_map, int thread, int64 plane, ARGUMENTS)
+/* The values of one format in a row. A copy begins at a multiple of 16 bytes: the device calls any other
+   start an illegal instruction. */
+template <class Sizes>
+INLINE void load_row(const Tile tile, unsigned char* to, unsigned char* side, const Maps* maps,
+                     unsigned long long* barrier, int row, int plane, int nx)
 {
-  const int lines = tile.height + 2 * REACH, slot = (int)plane * VALUES;
+  copy_box(to, &maps->rows, barrier, tile.x - Sizes::margin, row, plane);
+  if (tile.left) copy_box(side, &maps->side, barrier, (nx - 1) / Sizes::side * Sizes::side, row, plane);
+  if (tile.right) copy_box(side + REAL_ROWS * SIDE_BYTES, &maps->side, barrier, 0, row, plane);
+}
+template <class T, class Sizes> INLINE int bytes_of_row(int sides)
+{
+  return Sizes::count * (Sizes::pitch + sides * Sizes::side) * (int)sizeof(T);
+}
+/* The first lane of each warp copies a row. */
+INLINE void load_plane(const Tile tile, unsigned char* stage, unsigned long long* barrier, const Maps* maps,
+                       const Maps* wide_maps, int thread, int64 plane, ARGUMENTS)
+{
+  const int lines = tile.height + 2 * REACH;
   if (thread == 0) {
-    const int sides = (tile.left ? SIDE : 0) + (tile.right ? SIDE : 0);
-    barrier_expect(barrier, lines * VALUES * (PITCH + sides) * (int)sizeof(store));
+    const int sides = (int)tile.left + (int)tile.right;
+    barrier_expect(barrier, lines * (bytes_of_row<wide, Wide>(sides) + bytes_of_row<store, Narrow>(sides)));
   }
   if (thread % 32) return;
 #pragma unroll 1
   for (int line = thread / 32; line < lines; line += WARPS) {
     const int row = wrapped(tile.row + line - REACH, rows);
-    copy_box(stage + line * ROW_PITCH, rows_map, barrier, tile.x - MARGIN, row, slot);
-    store* const side = stage + SIDE_AT + line * SIDE_PITCH;
-    if (tile.left) copy_box(side, side_map, barrier, (nx - 1) / SIDE * SIDE, row, slot);
-    if (tile.right) copy_box(side + REAL_ROWS * SIDE_PITCH, side_map, barrier, 0, row, slot);
+    unsigned char *const to = stage + line * ROW_BYTES, *const side = stage + SIDE_AT + line * SIDE_BYTES;
+    if (WIDE) load_row<Wide>(tile, to, side, wide_maps, barrier, row, (int)plane, nx);
+    load_row<Narrow>(tile, to + Wide::row_bytes, side + Wide::side_bytes, maps, barrier, row, (int)plane, nx);
   }
 }
 #else
-/* Before tensor maps: all threads copy 16 bytes at a time. */
-INLINE void load_plane(const Tile tile, store* stage, unsigned long long*, const void*, const void*,
+/* Before tensor maps: all threads copy 16 bytes at a time. `source`: the first value of the plane; `to`
+   and `side`: where it lies in a stage. */
+template <class T, class Sizes>
+INLINE void load_values(const Tile tile, const store* source, unsigned char* to, unsigned char* side,
+                        int thread, int nx, int rows, int f_row, int f_slot)
+{
+  constexpr int pieces = Sizes::pitch / Sizes::side, slots = (int)(sizeof(T) / sizeof(store));
+  const int lines = (tile.height + 2 * REACH) * Sizes::count;
+  for (int k = thread; k < lines * (pieces + 2); k += THREADS) {
+    const int piece = k % (pieces + 2), number = k / (pieces + 2);
+    const int line = number / Sizes::count, value = number - line * Sizes::count;
+    const T* const values = (const T*)(source + slots * value * f_slot);
+    const T* const row = values + wrapped(tile.row + line - REACH, rows) * f_row;
+    const bool beyond = piece >= pieces, right = piece > pieces;
+    const int last = (nx - 1) / Sizes::side * Sizes::side;
+    const int x = !beyond ? tile.x - Sizes::margin + piece * Sizes::side : right ? 0 : last;
+    if (!beyond && x >= 0 && x < f_row)
+      copy_async16((T*)(to + line * ROW_BYTES) + value * Sizes::pitch + piece * Sizes::side, row + x);
+    if (beyond && (right ? tile.right : tile.left))
+      copy_async16((T*)(side + ((right ? REAL_ROWS : 0) + line) * SIDE_BYTES) + value * Sizes::side, row + x);
+  }
+}
+INLINE void load_plane(const Tile tile, unsigned char* stage, unsigned long long*, const Maps*, const Maps*,
                        int thread, int64 plane, ARGUMENTS)
 {
-  const int lines = (tile.height + 2 * REACH) * VALUES, pieces = PITCH / SIDE;
   const store* const source = f_in + plane * f_plane;
-  for (int k = thread; k < lines * (pieces + 2); k += THREADS) {
-    const int piece = k % (pieces + 2), value = k / (pieces + 2) % VALUES, line = k / (pieces + 2) / VALUES;
-    const store* const row = source + value * f_slot + wrapped(tile.row + line - REACH, rows) * f_row;
-    const bool beyond = piece >= pieces, right = piece > pieces;
-    const int x = !beyond ? tile.x - MARGIN + piece * SIDE : right ? 0 : (nx - 1) / SIDE * SIDE;
-    store* const side = stage + SIDE_AT + (right ? REAL_ROWS : 0) * SIDE_PITCH;
-    if (!beyond && x >= 0 && x < f_row)
-      copy_async16(stage + line * ROW_PITCH + value * PITCH + piece * SIDE, row + x);
-    if (beyond && (right ? tile.right : tile.left))
-      copy_async16(side + line * SIDE_PITCH + value * SIDE, row + x);
-  }
+  constexpr int slots = WIDE * (int)(sizeof(wide) / sizeof(store));
+  unsigned char* const side = stage + SIDE_AT;
+  if constexpr (WIDE > 0) load_values<wide, Wide>(tile, source, stage, side, thread, nx, rows, f_row, f_slot);
+  load_values<store, Narrow>(tile, source + slots * f_slot, stage + Wide::row_bytes, side + Wide::side_bytes,
+                             thread, nx, rows, f_row, f_slot);
 }
 #endif
 
-/* What a thread rebuilds beside the tile. `way`: 0 and 1 CELLS cells below and above in rows, 2 and 3 a
-   cell in x, -1 nothing; `from` where its moments lie in a stage, `step` values apart. */
-struct Halo {
-  int way, from, step, at;
-};
-
 INLINE Halo halo_of(const Tile tile, int thread, int nx)
 {
-  Halo halo = {-1, 0, PITCH, 0};
+  Halo halo = {-1, 0, {0, 0}, false};
   int x = 0, row = 0;
   if (thread < HALO_ROWS) {
     const bool above = thread >= TX / CELLS;
@@ -70,31 +95,32 @@ INLINE Halo halo_of(const Tile tile, int thread, int nx)
     if (k - (right ? COLUMN : 0) < REAL_ROWS && row < tile.height + REACH) halo.way = 2 + right;
   }
   halo.at = (row + REACH) * WIDTH + x + CELLS;
-  halo.from = (row + REACH) * ROW_PITCH + MARGIN + x;
-  if ((halo.way == 2 && tile.left) || (halo.way == 3 && tile.right)) {
-    const int line = (halo.way == 3 ? REAL_ROWS : 0) + row + REACH;
-    halo.from = SIDE_AT + line * SIDE_PITCH + (halo.way == 2 ? (nx - 1) % SIDE : 0);
-    halo.step = SIDE;
-  }
+  halo.beyond = (halo.way == 2 && tile.left) || (halo.way == 3 && tile.right);
+  if (halo.beyond)
+    halo.from = place_beyond_face((halo.way == 3 ? REAL_ROWS : 0) + row + REACH, halo.way == 3 ? 0 : nx - 1);
+  else
+    halo.from = place_in_row(row + REACH, x);
   return halo;
 }
 
 /* A block's way along `count` planes from `first` on; what walls cost is left out where it meets none, and
    in the planes where it meets none: `sides` are the walls along all its way. */
 template <bool AT_WALLS>
-INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long long* barriers, const void* rows_map,
-                 const void* side_map, const Walls* walls, int sides, int64 first, int count, ARGUMENTS)
+INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigned long long* barriers,
+                 const Maps* maps, const Maps* wide_maps, const Walls* walls, int sides, int64 first, int count,
+                 ARGUMENTS)
 {
   const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
   const int tx = (int)threadIdx.x * CELLS, ty = (int)threadIdx.y;
   const auto load = [&](int k, int stage) {
     if (k < count + 2)
-      load_plane(tile, stages + stage * STAGE, barriers + stage, rows_map, side_map, thread, first - 1 + k, GIVEN);
+      load_plane(tile, stages + stage * STAGE, barriers + stage, maps, wide_maps, thread, first - 1 + k, GIVEN);
     if (!BULK) copy_commit();
   };
   for (int k = 0; k < STAGES; k++) load(k, k);
   const bool inside = tx < tile.width && ty < tile.height;
-  const int at = (ty + REACH) * WIDTH + tx + CELLS, from = (ty + REACH) * ROW_PITCH + MARGIN + tx;
+  const int at = (ty + REACH) * WIDTH + tx + CELLS;
+  const Place from = place_in_row(ty + REACH, tx);
   const Halo halo = halo_of(tile, thread, nx);
   store* out = f_out + (first - 2) * f_plane;
   const unsigned cell = (unsigned)((tile.row + ty) * f_row + tile.x + tx);
@@ -119,20 +145,20 @@ INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long l
       copy_wait<STAGES - 1>();
       __syncthreads();
     }
-    const store* const values = stages + stage * STAGE;
+    const unsigned char* const values = stages + stage * STAGE;
     if (inside) {
       real moments[CELLS][VALUES];
-      look(values + from, moments);
+      look(values, from, moments);
 #pragma unroll
       for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
     }
     if (BULK) __syncthreads();
     if (inside) deposit(deposits + at, f);
     if (halo.way >= 2)
-      deposit_column(halo.way, deposits + halo.at, values + halo.from, halo.step);
+      deposit_column(deposits + halo.at, values, halo);
     else if (halo.way >= 0) {
       real moments[CELLS][VALUES];
-      look(values + halo.from, moments);
+      look(values, halo.from, moments);
       deposit_row(halo.way, deposits + halo.at, moments);
     }
     __syncthreads();
@@ -155,9 +181,13 @@ INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long l
       real stored[CELLS][VALUES];
 #pragma unroll
       for (int c = 0; c < CELLS; c++) finish(stored[c], current[c], f[c], NUMBERS);
+      constexpr int slots = (int)(sizeof(wide) / sizeof(store));
 #pragma unroll
-      for (int v = 0; v < VALUES; v++)
-        send(out + (v * f_slot + cell), stored[0][v], stored[CELLS - 1][v]);
+      for (int v = 0; v < WIDE; v++)
+        send((wide*)(out + slots * v * f_slot) + cell, stored[0][v], stored[CELLS - 1][v]);
+#pragma unroll
+      for (int v = WIDE; v < VALUES; v++)
+        send(out + ((v + WIDE * (slots - 1)) * f_slot + cell), stored[0][v], stored[CELLS - 1][v]);
     }
 #pragma unroll
     for (int c = 0; c < CELLS; c++) {
@@ -169,11 +199,12 @@ INLINE void walk(const Tile tile, store* stages, real* deposits, unsigned long l
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps, const Walls* walls,
+      int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
-  store* const stages = (store*)memory;
-  real* const deposits = (real*)(memory + STAGES * STAGE * sizeof(store));
+  unsigned char* const stages = memory;
+  real* const deposits = (real*)(memory + STAGES * STAGE);
   __shared__ unsigned long long barriers[STAGES];
   Tile tile = {(int)blockIdx.x * TX, (int)blockIdx.y * TY, 0, 0, false, false};
   tile.width = nx - tile.x < TX ? nx - tile.x : TX;
@@ -189,9 +220,9 @@ sweep(const void* rows_map, const void* side_map, const Walls* walls, int64 begi
   const int around = tile.left | tile.right << 1 | (tile.row == 0) << 2 | (tile.row + tile.height == rows) << 3;
   const int sides = walls->faces & around;
   if (sides || first <= walls->planes[0] || first + count > walls->planes[1]) {
-    walk<true>(tile, stages, deposits, barriers, rows_map, side_map, walls, sides, first, count, GIVEN);
+    walk<true>(tile, stages, deposits, barriers, &maps, &wide_maps, walls, sides, first, count, GIVEN);
     return;
   }
 #endif
-  walk<false>(tile, stages, deposits, barriers, rows_map, side_map, walls, 0, first, count, GIVEN);
+  walk<false>(tile, stages, deposits, barriers, &maps, &wide_maps, walls, 0, first, count, GIVEN);
 }

@@ -148,7 +148,7 @@ class Coupling(Parameters):
         if not (case.layout.populations and case.layout.dense):
             found.append(f"{self.name} is not defined in the layout '{case.layout.name}'; "
                          "allowed: ab, aa, esopull")  # fmt: skip
-        if case.precision.storage == "float16":
+        if "float16" in case.formats.names:
             found.append(f"{self.name} cannot store populations in 16 bits, because they are not "
                          'small deviations; set precision.storage = "float32"')  # fmt: skip
         for fluid in case.fluids:

@@ -40,7 +40,7 @@ class StateSource:
 
     def sizes(self, planes: int) -> Sizes:
         """See Source."""
-        return {"f": (prod(self.populations.state_shape(planes)), self.populations.program.storage)}
+        return {"f": (prod(self.populations.state_shape(planes)), self.populations.program.widest)}
 
     def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
         """See Source."""
@@ -54,7 +54,7 @@ class StateSource:
 def least_bytes(case: Case) -> int:
     """Bytes of device memory that SlabCopies needs at least: two blocks."""
     _, rows, nx = case.shape
-    stored = len(case.layout.slots(case.lattice)) * np.dtype(case.precision.storage).itemsize
+    stored = len(case.formats.names) * np.dtype(case.formats.widest).itemsize
     return 2 * max(BLOCK_BYTES, rows * nx * stored)
 
 

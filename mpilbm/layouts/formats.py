@@ -1,0 +1,55 @@
+"""Number formats of the values that a layout stores in a cell.
+
+Memory is counted in units. A unit has the size of the narrowest format; a value in a wider format
+takes several adjacent units of a plane. With one format for all values, values and units are equal.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Formats:
+    """The format of each stored value, by its NumPy name; at most two formats."""
+
+    names: tuple[str, ...]
+
+    @cached_property
+    def unit(self) -> str:
+        """The narrowest format, that of the memory units."""
+        return min(self.names, key=_bytes)
+
+    @cached_property
+    def widest(self) -> str:
+        """The widest format, which represents all stored values exactly."""
+        return max(self.names, key=_bytes)
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """The number of units of each value."""
+        return tuple(_bytes(name) // _bytes(self.unit) for name in self.names)
+
+    @property
+    def unit_bytes(self) -> int:
+        """Bytes of a unit."""
+        return _bytes(self.unit)
+
+    @property
+    def cell_bytes(self) -> int:
+        """Bytes of all values of a cell."""
+        return sum(map(_bytes, self.names))
+
+    def positions(self, order: Sequence[int]) -> tuple[int, ...]:
+        """The first unit of each value in a plane, if value k is number order[k] in memory."""
+        values = sorted(range(len(order)), key=lambda k: order[k])
+        starts = accumulate((self.widths[k] for k in values), initial=0)
+        found = dict(zip(values, starts, strict=False))
+        return tuple(found[k] for k in range(len(order)))
+
+
+def _bytes(name: str) -> int:
+    return np.dtype(name).itemsize

@@ -5,7 +5,7 @@ link leads from one to the other. On lattices whose links reach only every secon
 neighbouring row (D3Q13, D3Q15), runs also count as connected if they lie between such cells.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +64,16 @@ def labelled(case, slab, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
     solid: (planes, rows, nx); marked: {name: cells of the slab, ascending}. Pieces are not joined
     across periodic faces.
     """
-    size, parts = solid[0].size, []
-    for begin, end in slab.blocks(CELLS):
-        ends = begin * size, end * size
-        cells = {name: those[slice(*np.searchsorted(those, ends))] - ends[0]
-                 for name, those in marked.items()}  # fmt: skip
-        parts.append(_labelled(case, slab.begin + begin, solid[begin:end], cells))
-    return joined(case, parts)
+    size = solid[0].size
+
+    def parts() -> Iterator[Part]:
+        for begin, end in slab.blocks(CELLS):
+            ends = begin * size, end * size
+            cells = {name: those[slice(*np.searchsorted(those, ends))] - ends[0]
+                     for name, those in marked.items()}  # fmt: skip
+            yield _labelled(case, slab.begin + begin, solid[begin:end], cells)
+
+    return joined(case, parts())
 
 
 def _labelled(case, plane: int, solid: NDArray[Any], marked: dict[str, Ints]) -> Part:
@@ -97,26 +100,35 @@ def _labelled(case, plane: int, solid: NDArray[Any], marked: dict[str, Ints]) ->
     return Part(first, last, cells, place, marks)
 
 
-def joined(case, parts: Sequence[Part]) -> Part:
+def joined(case, parts: Iterable[Part]) -> Part:
     """Return the pieces of successive slabs or blocks; those of the box do not depend on these."""
-    steps, count = _steps(case.lattice), 0
+    nx, count = case.shape[2], 0
+    above = [(0, *step[1:]) for step in _steps(case.lattice) if step[0]]
     joins: list[Pair] = []
-    ends: list[Runs] = []
+    found: list[tuple[Ints, Ints, dict[str, Flags]]] = []
+    ends: list[Runs] = []  # of the first part, and of the one before
     for part in parts:
         first, last = (Runs(r.begin, r.end, r.label + count) for r in (part.first, part.last))
-        if ends:
-            above = [(0, *step[1:]) for step in steps if step[0]]
-            joins += [_connected(ends[-1], first, step, case.shape[2]) for step in above]
-        count, ends = count + part.cells.size, [*ends, first, last]
+        joins += [_once(_connected(below, first, step, nx)) for below in ends[1:] for step in above]
+        ends = [ends[0] if ends else first, last]
+        found.append((part.cells, part.place, part.marks))
+        count += part.cells.size
     once, label = np.unique(_components(count, _stacked(joins)), return_inverse=True)
     cells, place = np.zeros(once.size, np.int64), np.full(once.size, np.iinfo(np.int64).max)
-    np.add.at(cells, label, np.concatenate([part.cells for part in parts]))
-    np.minimum.at(place, label, np.concatenate([part.place for part in parts]))
-    marks = {name: np.zeros(once.size, bool) for name in parts[0].marks}
-    for name, found in marks.items():
-        np.logical_or.at(found, label, np.concatenate([part.marks[name] for part in parts]))
-    first, last = (Runs(r.begin, r.end, label[r.label]) for r in (ends[0], ends[-1]))
+    np.add.at(cells, label, np.concatenate([each[0] for each in found]))
+    np.minimum.at(place, label, np.concatenate([each[1] for each in found]))
+    marks = {name: np.zeros(once.size, bool) for name in found[0][2]}
+    for name, mark in marks.items():
+        np.logical_or.at(mark, label, np.concatenate([each[2][name] for each in found]))
+    first, last = (Runs(r.begin, r.end, label[r.label]) for r in ends)
     return Part(first, last, cells, place, marks)
+
+
+def _once(pair: Pair) -> Pair:
+    """Return each pair of labels once."""
+    numbers = max((int(each.max()) for each in pair if each.size), default=0) + 1
+    first, second = np.divmod(np.unique(pair[0] * numbers + pair[1]), numbers)
+    return first, second
 
 
 def isolated(pieces: Part) -> tuple[int, CellCount]:

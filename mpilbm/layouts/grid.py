@@ -23,6 +23,7 @@ from mpilbm.layouts.packed_cells import (
 from mpilbm.physics.lattices import Lattice
 
 LINE = 32  # values in a line; rows start at multiples of 128 bytes for 4-byte values
+PACKED = 2**18  # cells that are packed at a time, to save memory
 CACHE_SET = 32  # lines; slots at a multiple of this distance would share cache sets
 
 
@@ -161,9 +162,12 @@ class Grid:
 
     def packed(self, cells, geometry) -> PackedCells:
         """Pack cells given as (plane * rows + row) * nx + x, see packed_cells.py."""
-        planes, within = np.divmod(cells, self.rows * self.nx)
-        row, x = np.divmod(within, self.nx)
-        return PackedCells.of_rows(planes, row, x)
+        words = np.empty(cells.size, np.int64)
+        for begin in range(0, cells.size, PACKED):
+            planes, within = np.divmod(cells[begin : begin + PACKED], self.rows * self.nx)
+            row, x = np.divmod(within, self.nx)
+            words[begin : begin + PACKED] = PackedCells.of_rows(planes, row, x).words
+        return PackedCells(words)
 
     def arguments(self) -> dict[str, int]:
         """Kernel arguments that addresses use, {name: value}."""

@@ -37,11 +37,13 @@ class MirroredLinks:
     def find(cls, lists: Sequence[EntryList], start: Ints, Q: int) -> "MirroredLinks":
         """Find the mirrored links of entry lists; start: int64, first place of each entry."""
         found = looked_at(lists)
+        places = np.full((found.size + 1, Q), NOT_STAGED, np.int64)
+        if not found.size:
+            return cls(found, places)
         cells = np.concatenate([e.cells for e in lists] or [np.empty(0, np.int64)])
         mirrors = np.repeat([e.boundary.mirrors for e in lists], [e.cells.size for e in lists])
         mine = np.flatnonzero(mirrors & np.isin(cells, found))
         entry, i, before = joined([e.links for e in lists])[mine].positions()
-        places = np.full((found.size + 1, Q), NOT_STAGED, np.int64)
         places[np.searchsorted(found, cells[mine][entry]), i] = start[mine][entry] + before
         return cls(found, places)
 

@@ -25,7 +25,7 @@ CELLS = 2**19  # in a block, or one plane; its arrays then fit the cache of a CP
 
 
 class Entries(NamedTuple):
-    """The entries of a block: cells counted from its first one, places of owners, missing links."""
+    """The entries of a block: cells (int32) counted from its first one, owners, missing links."""
 
     cells: Ints
     owner: Ints
@@ -155,7 +155,7 @@ class _Finder:
         plane, rest = np.divmod(at, self.strides[0])
         row, x = np.divmod(rest, self.strides[1])
         row = row - self.pads[1]
-        cells = ((plane - 1) * shape[1] + row) * shape[2] + x - 1
+        cells = (((plane - 1) * shape[1] + row) * shape[2] + x - 1).astype(np.int32)
         sample = np.bincount(codes.reshape(-1)[:: self.strides[1] + 1], minlength=2)
         common = 1 + int(sample[1:].argmax())  # of most links
         owner = np.full(at.size, common - 1, np.int32)

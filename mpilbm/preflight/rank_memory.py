@@ -9,7 +9,7 @@ from mpilbm.geometry.build import Survey
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight.message_sizes import halo_bytes
 from mpilbm.preflight.report import Line
-from mpilbm.solver.memory_plan import bytes_needed
+from mpilbm.solver.memory_plan import bytes_needed, host_bytes
 from mpilbm.units import counted, in_words
 
 
@@ -32,7 +32,12 @@ def rank_lines(
     middle = slabs[len(slabs) // 2]
     sends, messages = halo_bytes(case, middle, around(middle, survey, case.ghost))
     halo = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
-    return [Line("slabs", f"{len(slabs)}", across), *arrays, halo, total]
+    entries = (int(survey.entries[slab.begin : slab.end].sum()) for slab in slabs)
+    host = max(
+        sum(host_bytes(case, slab, n).values()) for slab, n in zip(slabs, entries, strict=True)
+    )
+    start = Line("start-up", in_words(host), "of main memory per rank at most, for the geometry")
+    return [Line("slabs", f"{len(slabs)}", across), *arrays, halo, total, start]
 
 
 def memory_lines(

@@ -165,7 +165,10 @@ def build_geometry(
     def look(*arguments: Any) -> None:
         diagnosed.append(diagnose.find(*arguments))
 
+    ranks = local_rank(comm)[1]
+    together(comm, memory_plan.require_host, case, slab, ranks)
     geometry = together(comm, build.build, case, slab, look)
+    together(comm, memory_plan.require_host, case, slab, ranks, geometry.lists)
     cells = comm.allgather(int(geometry.fluid_cells.sum()))
     build.require_fluid(case, sum(cells))
     parts = comm.gather(diagnosed[0])

@@ -243,16 +243,17 @@ class BoundaryLists:
     def _chain(self, cells: Ints, geometry: Geometry) -> None:
         """Each listed cell once, in order of planes, with a chain of its entries."""
         device = self._fluid.device
-        order = np.argsort(cells, kind="stable")  # fast, because each list is in order
+        # fast, because each list is in order
+        order = np.argsort(cells, kind="stable").astype(np.int32)
         ordered = cells[order]
         same = ordered[1:] == ordered[:-1]
-        first = np.flatnonzero(np.append(True, ~same))
+        first = np.append(True, ~same)
         once = ordered[first]
         following = np.full(cells.size, -1, np.int32)  # the kernel stops at a negative number
         following[order[:-1][same]] = order[1:][same]
         box = geometry.solid.shape
         self._plane_ends = np.searchsorted(once, np.arange(box[0] + 1) * (box[1] * box[2]))
-        self._arrays["head"] = device.upload(order[first].astype(np.int32))
+        self._arrays["head"] = device.upload(order[first])
         self._arrays["following"] = device.upload(following)
         self.once = once.size
         self._once = self._upload_cells(once)

@@ -1,13 +1,15 @@
-"""The device memory that a slab needs, known before anything is allocated."""
+"""The memory that a slab needs on its device and on the host, before anything is allocated."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from mpilbm.backends import Device
+from mpilbm.backends.memory import least
 from mpilbm.case.case import Case
 from mpilbm.codegen import averaged, wall_effects
 from mpilbm.errors import CaseError
+from mpilbm.geometry.cell_counts import CELLS
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.layouts.packed_cells import LONGEST_SIDE
@@ -16,6 +18,7 @@ from mpilbm.links.direct_writes import split_by_writes
 from mpilbm.links.mirrors import looked_at
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads
+from mpilbm.units import counted, in_words
 
 BLOCK_BYTES = 2**27  # of the velocity of a block
 LEAST_PLANES = 4  # of a block
@@ -30,6 +33,15 @@ LINK_BYTES, WALL_BYTES = 16, 4
 SPLIT_BYTES = 72
 # of a wall cell of coupled fluids: its place int64, owner int32; the start of its sources int64
 WALL_CELL_BYTES, SOURCES_BYTES = 12, 8
+# of a cell on the host, in addition to its id: a flag while the geometry is checked
+HOST_CELL_BYTES = 1
+# of an entry on the host: what the list keeps, and the arrays that exist while lists are found, or
+# while they are prepared for the device; measured with tracemalloc in a rock (17, 14, 53)
+HOST_ENTRY_BYTES, FOUND_BYTES, PREPARED_BYTES = 18, 16, 56
+# of a link on the host whose boundary reads data per link: coordinates, directions, distances
+HOST_LINK_BYTES = 240
+# of a cell of a block of planes that is examined at once, see cell_counts.CELLS
+BLOCK_CELL_BYTES = 48
 
 
 def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dict[str, int]:
@@ -176,6 +188,47 @@ def wall_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray
     cells[1] += cells[0]
     cells[-2] += cells[-1]
     return found + (WALL_CELL_BYTES + mean * SOURCES_BYTES) * cells[1:-1]
+
+
+def host_bytes(case: Case, slab: Slab, entries: int, links: int = 0) -> dict[str, int]:
+    """Bytes of the host's arrays of cells and boundary entries, by contents; upper bounds.
+
+    entries: the number of entries of the slab; links: the links whose boundary reads data per link.
+
+    solid cells     the id of each cell
+    boundary lists  what the host keeps of the entries
+    preparation     arrays that exist only until the lists are on the device
+    """
+    plane = slab.shape[1] * slab.shape[2]
+    cells, kind = (slab.planes + 2) * plane, 1 if len(case.bodies) < 255 else 2
+    preparation = max(HOST_CELL_BYTES * cells + FOUND_BYTES * entries, PREPARED_BYTES * entries)
+    return {
+        "solid cells": kind * cells,
+        "boundary lists": HOST_ENTRY_BYTES * entries,
+        "preparation": preparation + HOST_LINK_BYTES * links + BLOCK_CELL_BYTES * max(CELLS, plane),
+    }
+
+
+def require_host(case: Case, slab: Slab, ranks: int, lists: Sequence[EntryList] = ()) -> None:
+    """CaseError unless the host's arrays fit the free memory, which `ranks` ranks share.
+
+    Call it before the geometry is built, and again with its lists before these are prepared for
+    the device; the memory then no longer contains the solid cells and the lists.
+    """
+    entries = sum(each.cells.size for each in lists)
+    links = sum(each.links.total() for each in lists if each.per_link)
+    needed = host_bytes(case, slab, entries, links)
+    count = needed["preparation"] if lists else sum(needed.values())
+    free, total = least()
+    if count > free // ranks:
+        shared = f", shared by {counted(ranks, 'rank')}" if ranks > 1 else ""
+        raise CaseError(
+            f"the geometry of a slab needs {in_words(count)} of main memory, but this machine has "
+            f"{in_words(free)} of {in_words(total)} free{shared}; choose a smaller domain.size or "
+            "use more machines",
+            "domain.size",
+            case.path,
+        )
 
 
 def limits(case: Case) -> list[str]:

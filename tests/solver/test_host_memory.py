@@ -1,0 +1,77 @@
+"""The main memory that a rank needs before its first step, against the memory plan."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from support.slabs import box
+
+from mpilbm import codegen
+from mpilbm.bench.boxes import rock
+from mpilbm.case.case import parse_case
+from mpilbm.errors import CaseError
+from mpilbm.geometry import build, cell_counts, diagnose, isolated_fluid, narrow_channels, solids
+from mpilbm.halo.local import LocalWorld
+from mpilbm.layouts import grid
+from mpilbm.links import missing_links
+from mpilbm.parallel.ranks import Serial
+from mpilbm.parallel.slabs import split
+from mpilbm.registry import make
+from mpilbm.run.run import run
+from mpilbm.solver import memory_plan
+from mpilbm.solver.solver import Solver
+
+BODIES = {
+    "rock": {"mask": "rock.npy", "boundary": {"name": "bounce_back"}},
+    "ball": {
+        "shape": {"name": "sphere", "centre": [32, 32, 32], "radius": 24},
+        "boundary": {"name": "interpolated"},
+    },
+}
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks that are small compared with the box below."""
+    for module in (missing_links, cell_counts, diagnose, isolated_fluid, narrow_channels):
+        monkeypatch.setattr(module, "CELLS", 2**12)
+    monkeypatch.setattr(memory_plan, "CELLS", 2**12)
+    monkeypatch.setattr(solids, "POINTS", 2**12)
+    monkeypatch.setattr(grid, "PACKED", 2**12)
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("layout", ["ab", "moments"])
+def test_the_host_allocates_no_more_than_planned(body, layout, small_blocks, tmp_path):
+    """While the geometry is built, and while its lists are prepared for the device."""
+    np.save(tmp_path / "rock.npy", rock((64,) * 3).astype(np.uint8))
+    more = {"layout": {"name": layout}, "collision": {"name": "regularized"}}
+    tables = box("D3Q19", [64] * 3, body=[BODIES[body] | {"label": body}], **more)
+    case = parse_case(tables, tmp_path / "a.toml")
+    (slab,) = split(case.shape, 1, True)
+    device = make("backends", "cpu").open()
+    exchanger, program = LocalWorld(1).exchanger(0, slab, device), codegen.generate(case)
+    device.compile(program)
+    build.build(case, slab, diagnose.find)  # imports modules
+    tracemalloc.start()
+    try:
+        shape = build.build(case, slab, diagnose.find)
+        built = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        solver = Solver(case, slab, shape, device, exchanger, program)
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    entries = sum(each.cells.size for each in shape.lists)
+    links = sum(each.links.total() for each in shape.lists if each.per_link)
+    planned = memory_plan.host_bytes(case, slab, entries, links)
+    assert sum(planned.values()) / 3 < built < sum(planned.values())
+    assert peak - kept < planned["preparation"]
+    assert solver.slab == slab
+
+
+def test_a_geometry_that_does_not_fit_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory_plan, "least", lambda: (2**20, 2**21))
+    case = parse_case(box("D2Q9", [64, 64]), "test.toml")
+    with pytest.raises(CaseError, match=r"the geometry of a slab needs 50\.3 MB of main memory"):
+        run(case, Serial(), tmp_path / "out")

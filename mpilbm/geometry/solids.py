@@ -84,24 +84,24 @@ def neighbour_flags(case, slab: Slab, ids: NDArray[Any]) -> NDArray[Any]:
             fluid[local + 1] = False
     flags = np.empty(fluid[1:-1].shape, np.uint8 if len(lattice.stencil) < 8 else np.uint16)
     whole = fluid.all(axis=(1, 2))
-    known: dict[int, NDArray[Any]] = {}  # flags of planes between planes of fluid, by parity
-    for local, here in enumerate(flags):
-        plane, around = slab.begin + local, fluid[local : local + 3]
-        parity = plane % 2 if lattice.staggered else 0
-        if not whole[local : local + 3].all():
-            here[...] = _flags(case, plane, around, here.dtype)
+    known: dict[tuple[int, int], NDArray[Any]] = {}  # of blocks without solids, by parity and size
+    for begin, end in slab.blocks(POINTS):
+        plane, around = slab.begin + begin, fluid[begin : end + 2]
+        key = plane % lattice.volume, end - begin
+        if not whole[begin : end + 2].all():
+            flags[begin:end] = _flags(case, plane, around, flags.dtype)
         else:
-            if parity not in known:
-                known[parity] = _flags(case, plane, around, here.dtype)
-            here[...] = known[parity]
+            if key not in known:
+                known[key] = _flags(case, plane, around, flags.dtype)
+            flags[begin:end] = known[key]
     return flags
 
 
 def _flags(case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -> NDArray[Any]:
-    """The flags of a plane; around: see `neighbours`."""
-    flags = around[1].astype(dtype)
+    """The flags of a block of planes; see `neighbours`."""
+    flags = around[1:-1].astype(dtype)
     for k, c in enumerate(case.lattice.stencil):
-        flags |= neighbours(case, plane, around, c).astype(dtype) << (1 + k)
+        flags |= neighbours(case, plane, around, c).astype(dtype) << dtype.type(1 + k)
     return flags
 
 

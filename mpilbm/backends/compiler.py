@@ -26,6 +26,7 @@ FLAGS = (
     "-fopenmp-simd",
     "-ffp-contract=off",
     "-fno-math-errno",
+    "-fno-trapping-math",  # else GCC does not put conditional terms into vectors
     "-shared",
     "-fPIC",
 )

@@ -337,20 +337,20 @@ class RowSums(KernelText):
 
     def add(self, expression, when: str = "1") -> None:
         """Sum of a value over the cells of the row for which `when` (C text) is true."""
-        self.do(f"if ({when}) total[{self.columns}] += (double)({{0}});", expression)
+        self.do(f"TOTAL({self.columns}) += ({when}) ? (double)({{0}}) : 0;", expression)
         self.columns += 1
 
     def maximum(self, expression, when: str = "1") -> None:
         """Largest value in the row, at least zero."""
         k = self.columns
-        self.do(f"if ({when} && (double)({{0}}) > total[{k}]) total[{k}] = (double)({{0}});",
+        self.do(f"if ({when} && (double)({{0}}) > TOTAL({k})) TOTAL({k}) = (double)({{0}});",
                 expression)  # fmt: skip
         self.maxima |= 1 << k
         self.columns += 1
 
     def count(self, condition: str, expression, when: str = "1") -> None:
         """Number of cells for which a condition on {0} (C text) is true."""
-        self.do(f"if (({when}) && {condition}) total[{self.columns}] += 1;", expression)
+        self.do(f"if (({when}) && {condition}) TOTAL({self.columns}) += 1;", expression)
         self.columns += 1
 
     def _declare(self, name, written):

@@ -43,7 +43,9 @@ typedef unsigned short uint16;
 #define AFTER(i, n) ((i) + 1 < (n) ? (i) + 1 : 0)
 #define NEIGHBOURS(i, n) BEFORE(i, n), AFTER(i, n)
 
-/* The rows of a plane in parts, for sums over columns. */
+/* Sums over the cells of a row: so many partial sums, added in a tree. Sums over columns: the rows of
+   a plane in parts. The texts for C and CUDA add in the same order. */
+#define ROW_LANES 32
 #define COLUMN_PARTS 8
 #define PART_BEGIN(part) ((int)((int64)rows * (part) / COLUMN_PARTS))
 

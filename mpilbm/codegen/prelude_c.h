@@ -101,10 +101,23 @@ INLINE void ahead(const store* from)
     }                                                                                         \
   RESTORE_DENORMALS
 
-/* Sums over the rows at each x, in the order of the CUDA text: parts of the rows, one after another.
-   The sums of some columns are collected side by side, so that vectors hold neighbouring columns. */
+/* Cells start, ..., stop - 1 of a row from, ..., to - 1: `inner` is the work of cell x without
+   wrapping around, in vectors, and `ends` that of the first and the last cell of the row. Sums of
+   neighbouring cells are numbers side by side. */
+#define PARTIAL_SUMS(from, start, stop, to, inner, ends)                                      \
+  _Pragma("omp simd") for (int x = start + (start == from); x < stop - (stop == to); x++) {   \
+    double* total = &partial[0][x - start];                                                   \
+    inner;                                                                                    \
+  }                                                                                           \
+  for (int side = start > from || from + 1 == to; side < 1 + (stop == to); side++) {          \
+    const int x = side ? to - 1 : from;                                                       \
+    double* total = &partial[0][x - start];                                                   \
+    ends;                                                                                     \
+  }
 #define COLUMNS 128
 #define TOTAL(k) total[(k) * COLUMNS]
+
+/* Sums over the rows at each x, in the order of the CUDA text: parts of the rows, one after another. */
 #define FOR_COLUMNS(function, count, ...)                                                     \
   FLUSH_DENORMALS                                                                             \
   double partial[count][COLUMNS];                                                             \
@@ -115,9 +128,9 @@ INLINE void ahead(const store* from)
         memset(partial, 0, sizeof partial);                                                   \
         for (int row = PART_BEGIN(part); row < PART_BEGIN(part + 1); row++) {                 \
           const int row_m = BEFORE(row, rows), row_p = AFTER(row, rows);                      \
-          _Pragma("omp simd") for (int x = start; x < stop; x++)                              \
-              function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), &partial[0][x - start],  \
-                       __VA_ARGS__);                                                          \
+          PARTIAL_SUMS(0, start, stop, nx,                                                    \
+                       function(plane, row, row_m, row_p, x, STEPS(x), total, __VA_ARGS__),   \
+                       function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), total, __VA_ARGS__)) \
         }                                                                                     \
         for (int k = 0; k < count; k++)                                                       \
           for (int x = start; x < stop; x++)                                                  \
@@ -196,12 +209,37 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
   for (int64 entry = begin; entry < end; entry += stride) function(entry, __VA_ARGS__);       \
   RESTORE_DENORMALS
 
-#define SUM_ROWS(count, maxima, assign, from, to, call)                                       \
+/* Of `half` pairs of partial sums each sum, or the larger one. Constant loops become vectors; all sums
+   take a step before the next step, which would wait for them. */
+#define HALVE(count, maxima, half)                                                            \
+  for (int k = 0; k < count; k++)                                                             \
+    if ((maxima) >> k & 1)                                                                    \
+      for (int at = 0; at < half; at++) partial[k][at] = fmax(partial[k][at], partial[k][at + half]); \
+    else                                                                                      \
+      for (int at = 0; at < half; at++) partial[k][at] += partial[k][at + half];
+
+/* As the CUDA text: cells x, x + ROW_LANES, ... have a sum of their own; these are added in a tree. */
+#define SUM_ROWS(count, maxima, assign, from, to, inner, ends)                                \
   FLUSH_DENORMALS                                                                             \
+  double partial[count][COLUMNS];                                                             \
   for (int64 plane = begin; plane < end; plane += stride)                                     \
     for (int row = 0; row < rows; row++) {                                                    \
-      double total[count] = {0};                                                              \
-      for (int x = (from); x < (to); x++) call;                                               \
-      for (int k = 0; k < count; k++) sums[((plane - origin) * rows + row) * count + k] assign total[k]; \
+      const int from_x = from, to_x = to, row_m = BEFORE(row, rows), row_p = AFTER(row, rows); \
+      for (int k = 0; k < count; k++) memset(partial[k], 0, ROW_LANES * sizeof(double));      \
+      for (int start = from_x; start < to_x; start += ROW_LANES) {                            \
+        const int stop = start + ROW_LANES < to_x ? start + ROW_LANES : to_x;                 \
+        PARTIAL_SUMS(from_x, start, stop, to_x, inner, ends)                                  \
+      }                                                                                       \
+      HALVE(count, maxima, 16) HALVE(count, maxima, 8) HALVE(count, maxima, 4)                \
+      HALVE(count, maxima, 2) HALVE(count, maxima, 1)                                         \
+      for (int k = 0; k < count; k++)                                                         \
+        sums[((plane - origin) * rows + row) * count + k] assign partial[k][0];               \
     }                                                                                         \
   RESTORE_DENORMALS
+#define FOR_ROWS(function, count, maxima, assign, ...)                                        \
+  SUM_ROWS(count, maxima, assign, 0, nx,                                                      \
+           function(plane, row, row_m, row_p, x, STEPS(x), total, __VA_ARGS__),               \
+           function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), total, __VA_ARGS__))
+#define FOR_NODE_ROWS(function, count, maxima, assign, ...)                                   \
+  SUM_ROWS(count, maxima, assign, ROW_START(plane, row), ROW_START(plane, row + 1),           \
+           function(plane, x, total, __VA_ARGS__), function(plane, x, total, __VA_ARGS__))

@@ -59,9 +59,11 @@ INLINE float quick_log2(float x)
 
 #define FOR_CELLS_SENT(function, send, count, ...) FOR_CELLS(function, __VA_ARGS__)
 
+/* Sum k of a thread, in kernels that add. */
+#define TOTAL(k) total[k]
+
 /* A block for 32 columns of a plane: each thread adds a part of the rows; then the parts are added
    in their order. */
-#define TOTAL(k) total[k]
 #define FOR_COLUMNS(function, count, ...)                                                     \
   __shared__ double partial[COLUMN_PARTS][count][32];                                         \
   const int lane = (int)threadIdx.x, part = (int)threadIdx.y;                                 \
@@ -109,17 +111,17 @@ INLINE float quick_log2(float x)
 /* A warp for each row, ROWS_AT_ONCE rows a block. Each thread adds every 32nd cell; then the partial
    sums of the warp are added in a fixed tree. */
 #define ROW_THREADS 128
-#define ROWS_AT_ONCE (ROW_THREADS / 32)
+#define ROWS_AT_ONCE (ROW_THREADS / ROW_LANES)
 #define SUM_ROWS(count, maxima, assign, from, to, call)                                       \
   __shared__ double partial[ROW_THREADS][count];                                              \
-  const int thread = (int)threadIdx.x, lane = thread % 32;                                    \
-  const int row = (int)blockIdx.x * ROWS_AT_ONCE + thread / 32;                               \
+  const int thread = (int)threadIdx.x, lane = thread % ROW_LANES;                             \
+  const int row = (int)blockIdx.x * ROWS_AT_ONCE + thread / ROW_LANES;                        \
   const int64 plane = begin + stride * (int64)blockIdx.y;                                     \
   double total[count] = {0};                                                                  \
   if (row < rows)                                                                             \
-    for (int x = (from) + lane; x < (to); x += 32) call;                                      \
+    for (int x = (from) + lane; x < (to); x += ROW_LANES) call;                               \
   for (int k = 0; k < count; k++) partial[thread][k] = total[k];                              \
-  for (int half = 16; half > 0; half /= 2) {                                                  \
+  for (int half = ROW_LANES / 2; half > 0; half /= 2) {                                       \
     __syncwarp();                                                                             \
     if (lane < half)                                                                          \
       for (int k = 0; k < count; k++)                                                         \
@@ -130,3 +132,9 @@ INLINE float quick_log2(float x)
   if (lane == 0 && row < rows)                                                                \
     for (int k = 0; k < count; k++)                                                           \
       sums[((plane - origin) * rows + row) * count + k] assign partial[thread][k];
+#define FOR_ROWS(function, count, maxima, assign, ...) \
+  SUM_ROWS(count, maxima, assign, 0, nx, \
+           function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__))
+#define FOR_NODE_ROWS(function, count, maxima, assign, ...) \
+  SUM_ROWS(count, maxima, assign, ROW_START(plane, row), ROW_START(plane, row + 1), \
+           function(plane, x, total, __VA_ARGS__))

@@ -45,9 +45,6 @@ INLINE real reciprocal_of(real b)
   return found;
 }
 
-#define FOR_ROWS(function, count, maxima, assign, ...) \
-  SUM_ROWS(count, maxima, assign, 0, nx, \
-           function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__))
 #define ROW_START(plane, row) node_row[(plane) * (rows + 1) + (row)]
 /* The node of a cell: those of its row are first, ..., end - 1, in the order of x. -1 in a solid. */
 INLINE int node_of(const int32* node_cell, int first, int end, int row, int x, int nx)
@@ -61,10 +58,6 @@ INLINE int node_of(const int32* node_cell, int first, int end, int row, int x, i
   }
   return low <= high && node_cell[low] == row * nx + x ? low : -1;
 }
-
-#define FOR_NODE_ROWS(function, count, maxima, assign, ...) \
-  SUM_ROWS(count, maxima, assign, ROW_START(plane, row), ROW_START(plane, row + 1), \
-           function(plane, x, total, __VA_ARGS__))
 
 /* What is stored: the value itself in another format or, in 16 bits, SCALE times the value: populations
    are small deviations, and so use the whole range of a half. [Lehmann et al. 2022, Phys. Rev. E 106, 015308]

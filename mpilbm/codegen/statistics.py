@@ -62,7 +62,7 @@ class Samples:
         self.fluid.find_cell(kernel, self.fluid.grid)
         shift = f"shift[((plane - origin) * rows + row) * {self.shifts} + {{k}}]"
         kernel.columns = self.sums
-        return self._sampled(kernel, parity, shift, "total[{k}] += {value};")
+        return self._sampled(kernel, parity, shift)
 
     def columns(self, parity: int) -> KernelText:
         """Adds to the sums over the rows of a plane, at each x."""
@@ -77,19 +77,22 @@ class Samples:
         else:
             self.fluid.find_cell(kernel, self.fluid.grid)
         shift = f"shift[((plane - origin) * {self.shifts} + {{k}}) * nx + x]"
-        return self._sampled(kernel, parity, shift, "TOTAL({k}) += {value};")
+        return self._sampled(kernel, parity, shift)
 
-    def _sampled(self, kernel: KernelText, parity: int, shift: str, add: str) -> KernelText:
+    def _sampled(
+        self, kernel: KernelText, parity: int, shift: str, add: str = "TOTAL({k}) += {value};"
+    ) -> KernelText:
         """Add the statements; `shift` and `add` are C texts with the number k of a sum."""
         if self.over != "nodes":
             kernel.argument("flags", self.diagnostics.flags)
-            kernel.do(f"if (!({FLUID})) return;")
+            kernel.do(f"const int fluid = {FLUID};")
         _, rho, u, _ = self.diagnostics.macroscopic(kernel, parity)
         names = ["d_rho", *(f"d_{axis}" for axis in AXES[: len(u)])]
         for k, (name, value) in enumerate(zip(names, (rho, *u), strict=True)):
             kernel.do(f"const double {name} = (double){{0}} - {shift.format(k=k)};", value)
         products = [f"{names[1 + a]} * {names[1 + b]}" for a, b in pairs(len(u))]
         for k, value in enumerate([*names, *products]):
+            value = value if self.over == "nodes" else f"fluid ? {value} : 0"
             kernel.do(add.format(k=k, value=value), writes="sums")
         return kernel
 

@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpilbm.backends.interfaces import Array, Launch
+from mpilbm.backends.interfaces import Array
 from mpilbm.solver.fields.diagnostics import Diagnostics
+from mpilbm.solver.state import StateLaunch
 
 
 class Moments(NamedTuple):
@@ -144,7 +145,8 @@ class Statistics:
         self.shift = self.device.allocate(
             count * self.shifts, dtype if self.places.of_cells else "float64"
         )
-        self._launches: dict[int, Launch] = {}  # by the step within a period
+        arrays = {"sums": self.sums, "shift": self.shift}
+        self._add = StateLaunch(self.state, self.places.kernel, **arrays)
 
     @property
     def values(self) -> int:
@@ -157,19 +159,11 @@ class Statistics:
         Collective at the first call.
         """
         self.diagnostics.prepare(("rho", "u"))
-        self._add()
+        self._add(0, self.planes)
         if self.samples == 0:
             self._set_shift()
-            self._add()
+            self._add(0, self.planes)
         self.samples += 1
-
-    def _add(self) -> None:
-        context = self.context
-        k = context.clock.steps % self.state.period
-        if k not in self._launches or context.forces.timed:
-            arrays = {"sums": self.sums, "shift": self.shift}
-            self._launches[k] = self.state.launch(self.places.kernel, 0, **arrays)
-        context.over_planes(self._launches[k], 0, self.planes)
 
     def _set_shift(self) -> None:
         """Enqueue: the shift becomes the mean of what was added, and the sums become 0."""

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mpilbm.codegen.program import Program
 from mpilbm.links.row_ends import rows_end_in_walls
@@ -40,7 +40,7 @@ def structure(case) -> dict:
         "beside": wall_effects(case),
         "walled": rows_end_in_walls(case),
         "initial": start(fluid),
-        "weighed": [bool(case.weighed), weighed_whole(case)],
+        "weighed": list(weighed_boundaries(case)),
         "split": case.split,
     }
 
@@ -87,9 +87,10 @@ def boundaries(case) -> list:
     return list(found.values())
 
 
-def weighed_whole(case) -> bool:
-    """Whether a boundary that sets whole cells belongs to a body whose force is measured."""
-    return any(case.bodies[k].boundary.capabilities.whole_cell for k in case.weighed)
+def weighed_boundaries(case) -> dict[str, Any]:
+    """One boundary for each structure of the bodies whose forces are measured, by `list_name`."""
+    found = (case.bodies[k].boundary for k in case.weighed)
+    return {list_name(case, boundary): boundary for boundary in found}
 
 
 def boundary_structures(case) -> list[dict]:
@@ -189,8 +190,7 @@ def _build_coupled(case) -> Program:
 
 def _list_kernels(case, kernels, parity: int) -> list:
     """The kernels over boundary lists, for steps of this parity."""
-    from mpilbm.codegen import boundary_kernels
-    from mpilbm.codegen.stress import stress_kernel
+    from mpilbm.codegen import boundary_kernels, forces
 
     lowest = 0 if any(boundary.capabilities.whole_cell for boundary in boundaries(case)) else 1
     found: list[KernelText] = []
@@ -210,11 +210,11 @@ def _list_kernels(case, kernels, parity: int) -> list:
         boundary_kernels.enter_kernel if case.layout.populations else boundary_kernels.again_kernel
     )
     found.append(take_in(kernels, parity, lowest))
-    if case.weighed:
-        found.append(
-            boundary_kernels.exchanged_kernel(kernels, parity, weighed_whole(case), "slip" in walls)
-        )
-    return found + ([stress_kernel(kernels, parity, lowest)] if case.split else [])
+    for name, boundary in weighed_boundaries(case).items():
+        found.append(forces.force_kernel(kernels, boundary, name, parity, walls, case.split))
+    if case.weighed and parity == 0:
+        found += [forces.sums_kernel(), forces.state_kernel()]
+    return found + ([forces.stress_kernel(kernels, parity, lowest)] if case.split else [])
 
 
 def _head(case) -> str:

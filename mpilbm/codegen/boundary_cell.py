@@ -43,13 +43,18 @@ class CellView:
         return self._fluid.outgoing(self._kernel, self._parity)
 
     @cached_property
+    def streamed(self) -> list:
+        """What the cell would gather without boundaries; undefined along missing links."""
+        return self._fluid.incoming(self._kernel, self._parity, "f", "streams")
+
+    @cached_property
     def arrives(self) -> list:
         """The arriving populations: each streams in, or comes from a mirror image.
 
         Along a missing link without a mirror image it is the outgoing population of the opposite
         direction, plus the contribution of a moving half-way wall.
         """
-        f = self._fluid.incoming(self._kernel, self._parity, "f", "streams")
+        f = self.streamed
         self._kernel.per_entry("blocked", "uint32*")
         if "move" in self._beside:
             self._kernel.per_entry("moved", "int32*")

@@ -6,9 +6,9 @@ accesses their places, written directly.
 
 from collections import Counter
 
-from sympy import Piecewise, sympify
+from sympy import sympify
 
-from mpilbm.codegen.boundary_cell import BoundaryCell, mirror_of, staged
+from mpilbm.codegen.boundary_cell import BoundaryCell, staged
 from mpilbm.codegen.cse import share
 from mpilbm.codegen.inner_cell import OWN
 from mpilbm.codegen.kernel_text import KernelText, entry_place
@@ -60,10 +60,10 @@ def exchange_kernel(fluid: FluidKernels, boundary, name, parity: int) -> "EntryT
     for i in (i for i in range(1, lattice.Q) if max(lattice.offset(i)[1:]) > 0):
         here = kernel.address(grid, *layout.f_out(lattice, lattice.opp[i], parity))
         there = kernel.address(grid, *layout.gather(lattice, i, parity))
-        kernel.do(f"const store here_{i} = {_listed(i)} ? f[{here}] : (store)0;")
-        kernel.do(f"const store there_{i} = {_listed(i)} ? f[{there}] : (store)0;")
-        kernel.do(f"if ({_listed(i)}) COPY(f, {there}, here_{i});", writes="f")
-        kernel.do(f"if ({_listed(i)}) COPY(f, {here}, there_{i});", writes="f")
+        kernel.do(f"const store here_{i} = {listed(i)} ? f[{here}] : (store)0;")
+        kernel.do(f"const store there_{i} = {listed(i)} ? f[{there}] : (store)0;")
+        kernel.do(f"if ({listed(i)}) COPY(f, {there}, here_{i});", writes="f")
+        kernel.do(f"if ({listed(i)}) COPY(f, {here}, there_{i});", writes="f")
     return kernel
 
 
@@ -125,8 +125,8 @@ def enter_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     for i in range(lowest, fluid.lattice.Q):
         place = fluid.layout.gather(fluid.lattice, i, parity)
         address = kernel.address(fluid.grid, *place)
-        kernel.do(f"const store f_{i} = {_listed(i)} ? staging[{staged(i)}] : (store)0;")
-        kernel.do(f"if ({_listed(i)}) COPY(f, {address}, f_{i});", writes="f")
+        kernel.do(f"const store f_{i} = {listed(i)} ? staging[{staged(i)}] : (store)0;")
+        kernel.do(f"if ({listed(i)}) COPY(f, {address}, f_{i});", writes="f")
     return kernel
 
 
@@ -144,47 +144,7 @@ def again_kernel(fluid: FluidKernels, parity: int, lowest: int = 1) -> KernelTex
     return kernel
 
 
-def exchanged_kernel(fluid: FluidKernels, parity: int, whole=False, slip=False) -> KernelText:
-    """f_opp + f_i - 2 feq_i and f_opp - f_i for each staged link, f_opp outgoing and f_i incoming.
-
-    feq_i is the equilibrium at rest (rho = 1, u = 0): forces then use the gauge pressure. With
-    `whole` some staged populations f_i replace arriving populations g_i (with `slip` possibly from
-    a mirror image); for these the two values are f_i - g_i and g_i - f_i.
-    """
-    model, lattice = fluid.model, fluid.lattice
-    text = "f_opp_out + f_i_in - 2 feq_i(1, 0), f_opp_out - f_i_in"
-    kernel = EntryText("exchanged", text, fluid, parity, "other")
-    kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
-    kernel.argument("exchanged", "double*")
-    if whole:
-        kernel.argument("walls", "uint32*")
-    value = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
-    left = fluid.outgoing(kernel, parity)
-    streams = fluid.incoming(kernel, parity, "f", "streams") if whole else left
-    if whole and slip:
-        kernel.argument("slipped", "int32*")
-        kernel.argument("mirrors", "int64*")
-        mirrors = [mirror_of(kernel, fluid, i, "slipped[entry]") for i in range(lattice.Q)]
-        streams = [Piecewise(m, (f_i, True)) for m, f_i in zip(mirrors, streams, strict=True)]
-    rest = [0] * lattice.Q if model.offset else model.collision.feq(lattice, 1, 1, [0] * lattice.D)
-    for i in range(0 if whole else 1, lattice.Q):
-        k, enters = f"2 * ({staged(i)})", value.format(staged(i))
-        both = f"out_{i} + in_{i} - {2 * float(rest[i])!r}"
-        out = "{0}"
-        if whole:
-            wall = f"walls[entry] >> {i} & 1"
-            both = f"({wall}) ? {both} : in_{i} - out_{i}"
-            out = f"({wall}) ? {{0}} : {{1}}"
-        kernel.do(f"double out_{i} = 0, in_{i} = 0;")
-        kernel.do(f"if ({_listed(i)}) {{{{ out_{i} = {out}; in_{i} = {enters}; }}}}",
-                  left[lattice.opp[i]], streams[i])  # fmt: skip
-        kernel.do(f"if ({_listed(i)}) COPY(exchanged, {k}, {both});", writes="exchanged")
-        text = f"if ({_listed(i)}) COPY(exchanged, {k} + 1, out_{i} - in_{i});"
-        kernel.do(text, writes="exchanged")
-    return kernel
-
-
-def _listed(i: int) -> str:
+def listed(i: int) -> str:
     """C text: whether the entry supplies direction i."""
     return f"(links >> {i} & 1)"
 
@@ -194,9 +154,9 @@ class EntryText(KernelText):
 
     def __init__(
         self, role: str, equations: str, fluid: FluidKernels, parity: int,
-        phase: Phase = "boundary",
+        phase: Phase = "boundary", over: str = "entries",
     ):  # fmt: skip
-        super().__init__(role, "entries", equations, parity=parity, phase=phase)
+        super().__init__(role, over, equations, parity=parity, phase=phase)
         self.sizes(fluid.grid)
         self.listed = fluid.grid.over == "nodes"
         self.directions = fluid.lattice.Q
@@ -222,7 +182,7 @@ class EntryText(KernelText):
         self.do("for (int32 k = head[entry]; k >= 0; k = following[k]) {{")
         self.do(LINKS.format("k"))
         for i in range(lowest, self.directions):
-            self.do(f"if ({_listed(i)}) arrives_{i} = {value.format(staged(i))};")
+            self.do(f"if ({listed(i)}) arrives_{i} = {value.format(staged(i))};")
         self.do("}}")
 
     def per_entry(self, name: str, type: str) -> str:
@@ -243,27 +203,44 @@ class EntryText(KernelText):
         lines = [*self.entry.splitlines(), self.links]
         if not self.incoming:
             return lines + super().body()
+        each = {i: [value] for i, value in self.incoming.items()}
+        more, blocks, following = self.by_direction(each, list(self.following.values()))
+        lines += more
+        for i, (block, (value,)) in blocks.items():
+            body = " ".join([*block, f"enters_{i} = {c_text(value)};"])
+            lines.append(f"real enters_{i} = R(0); if ({listed(i)}) {{ {body} }}")
+        for i in blocks:
+            lines.append(f"if ({listed(i)}) {self.put[i].format(f'enters_{i}')}")
+        stores = zip(self.following, following, strict=True)
+        return lines + [f"STORE_REAL(state, {k}, {c_text(value)});" for k, value in stores]
+
+    def by_direction(self, wanted: dict[int, list], always=()) -> tuple[list[str], dict, list]:
+        """Definitions for all directions; {i: (definitions, values)}; the values of `always`.
+
+        `wanted`: the expressions of each direction. What only one direction uses is among its own
+        definitions.
+        """
         names = list(self.definitions)
-        wanted = [self.definitions[n] for n in names] + list(self.incoming.values())
-        wanted += self.following.values()
-        temporaries, reduced = share(wanted)
+        flat = [value for values in wanted.values() for value in values]
+        temporaries, reduced = share([self.definitions[n] for n in names] + flat + list(always))
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
-        entering = dict(zip(self.incoming, reduced[len(names) :], strict=False))
-        following = dict(zip(self.following, reduced[len(names) + len(entering) :], strict=True))
-        users = Counter(s for e in entering.values() for s in _used(e, known))
+        remaining = iter(reduced[len(names) :])
+        each = {i: [next(remaining) for _ in values] for i, values in wanted.items()}
+        common = list(remaining)
+        users = Counter(s for values in each.values() for s in _used(values, known))
         shared = sorted((s for s, count in users.items() if count > 1), key=str)
         done: set = set()
-        for value in (*shared, *following.values()):
+        lines: list[str] = []
+        for value in (*shared, *common):
             self._define(value, known, done, lines)
-        for i, value in entering.items():
-            block: list[str] = []
-            self._define(value, known, set(done), block)
-            body = " ".join([*block, f"enters_{i} = {c_text(value)};"])
-            lines.append(f"real enters_{i} = R(0); if ({_listed(i)}) {{ {body} }}")
-        for i in entering:
-            lines.append(f"if ({_listed(i)}) {self.put[i].format(f'enters_{i}')}")
-        stores = following.items()
-        return lines + [f"STORE_REAL(state, {k}, {c_text(value)});" for k, value in stores]
+        blocks: dict[int, tuple[list[str], list]] = {}
+        for i, values in each.items():
+            mine: list[str] = []
+            own = set(done)
+            for value in values:
+                self._define(value, known, own, mine)
+            blocks[i] = mine, values
+        return lines, blocks, common
 
     def wrap(self, body):
         """Declare the writes of incoming populations and of the state."""
@@ -272,10 +249,10 @@ class EntryText(KernelText):
         return super().wrap(body)
 
 
-def _used(expression, known) -> set:
-    """All symbols that an expression needs, through the definitions of others."""
+def _used(expressions: list, known) -> set:
+    """All symbols that expressions need, through the definitions of others."""
     needed: set = set()
-    todo = list(expression.free_symbols)
+    todo = [name for expression in expressions for name in expression.free_symbols]
     while todo:
         name = todo.pop()
         if name not in needed:

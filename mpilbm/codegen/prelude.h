@@ -72,3 +72,7 @@ typedef unsigned short uint16;
 #define LOG2_1P(x) log2_of_one_and(x)
 #endif
 
+
+/* Entries of boundary lists are added in chunks: entry number k of a chunk is added to total number
+   k % CHUNK_THREADS, and these totals are then added in a tree, in the same order on all devices. */
+#define CHUNK_THREADS 128

@@ -218,6 +218,20 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
     else                                                                                      \
       for (int at = 0; at < half; at++) partial[k][at] += partial[k][at + half];
 
+#define FOR_CHUNKS(function, count, ...)                                                      \
+  FLUSH_DENORMALS                                                                             \
+  for (int64 chunk = begin; chunk < end; chunk += stride) {                                   \
+    double total[CHUNK_THREADS][count] = {{0}};                                               \
+    const int32 from = chunk_first[chunk], to = chunk_first[chunk + 1];                       \
+    for (int32 k = from; k < to; k++)                                                         \
+      function(chunk_entry[k], total[(k - from) % CHUNK_THREADS], __VA_ARGS__);               \
+    for (int half = CHUNK_THREADS / 2; half > 0; half /= 2)                                   \
+      for (int thread = 0; thread < half; thread++)                                           \
+        for (int k = 0; k < count; k++) total[thread][k] += total[thread + half][k];          \
+    for (int k = 0; k < count; k++) chunk_sums[chunk * count + k] = total[0][k];              \
+  }                                                                                           \
+  RESTORE_DENORMALS
+
 /* As the CUDA text: cells x, x + ROW_LANES, ... have a sum of their own; these are added in a tree. */
 #define SUM_ROWS(count, maxima, assign, from, to, inner, ends)                                \
   FLUSH_DENORMALS                                                                             \

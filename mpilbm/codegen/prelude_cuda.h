@@ -108,6 +108,23 @@ INLINE float quick_log2(float x)
   const int64 entry = begin + stride * ((int64)blockIdx.x * blockDim.x + threadIdx.x);        \
   if (entry < end) function(entry, __VA_ARGS__);
 
+#define FOR_CHUNKS(function, count, ...)                                                      \
+  __shared__ double total[CHUNK_THREADS][count];                                              \
+  const int thread = (int)threadIdx.x;                                                        \
+  const int64 chunk = begin + stride * (int64)blockIdx.x;                                     \
+  if (chunk >= end) return;                                                                   \
+  for (int k = 0; k < count; k++) total[thread][k] = 0;                                       \
+  const int32 to = chunk_first[chunk + 1];                                                    \
+  for (int32 k = chunk_first[chunk] + thread; k < to; k += CHUNK_THREADS)                     \
+    function(chunk_entry[k], total[thread], __VA_ARGS__);                                     \
+  for (int half = CHUNK_THREADS / 2; half > 0; half /= 2) {                                   \
+    __syncthreads();                                                                          \
+    if (thread < half)                                                                        \
+      for (int k = 0; k < count; k++) total[thread][k] += total[thread + half][k];            \
+  }                                                                                           \
+  if (thread == 0)                                                                            \
+    for (int k = 0; k < count; k++) chunk_sums[chunk * count + k] = total[0][k];
+
 /* A warp for each row, ROWS_AT_ONCE rows a block. Each thread adds every 32nd cell; then the partial
    sums of the warp are added in a fixed tree. */
 #define ROW_THREADS 128

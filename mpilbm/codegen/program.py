@@ -35,7 +35,7 @@ class Kernel:
     """A function of the kernel text.
 
     over    what it loops over: "cells", "pairs", "rows", "columns", "entries" (of a boundary list),
-            "nodes" or "node_rows"
+            "chunks" (of such entries, to add values), "nodes" or "node_rows"
     parity  the parity of the time steps in which it is used; None for all time steps
     fluid   number of the coupled fluid that it belongs to; None if it belongs to none or all
     phase   "boundary": supplies incoming populations, with the values of time t; "collide":
@@ -50,6 +50,11 @@ class Kernel:
     parity: int | None = None
     fluid: int | None = None
     phase: Phase = "other"
+
+    @property
+    def over_links(self) -> bool:
+        """Whether it loops over entries of boundary lists."""
+        return self.over in ("entries", "chunks")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class Writes(Enum):
     STAGED = ""  # computed by one kernel, written by another
     DIRECT = "_at_once"  # written by the kernel that computes them
     EXCHANGED = "_exchange"  # one entry exchanges the populations at both ends of a link
+    MEASURED = "_force"  # not written: used for the forces on bodies
 
 
 @dataclass(frozen=True, eq=False)

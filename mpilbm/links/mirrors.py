@@ -34,14 +34,20 @@ class MirroredLinks:
     places: Ints
 
     @classmethod
-    def find(cls, lists: Sequence[EntryList], start: Ints, Q: int) -> "MirroredLinks":
-        """Find the mirrored links of entry lists; start: int64, first place of each entry."""
-        found = looked_at(lists)
+    def find(
+        cls, lists: Sequence[EntryList], start: Ints, Q: int, more: Sequence[EntryList] = ()
+    ) -> "MirroredLinks":
+        """Find the mirrored links of entry lists; start: int64, first place of each entry.
+
+        `more`: lists that read them, but are not staged.
+        """
+        found = looked_at([*lists, *more])
         places = np.full((found.size + 1, Q), NOT_STAGED, np.int64)
         if not found.size:
             return cls(found, places)
         cells = np.concatenate([e.cells for e in lists] or [np.empty(0, np.int64)])
-        mirrors = np.repeat([e.boundary.mirrors for e in lists], [e.cells.size for e in lists])
+        sizes = np.array([e.cells.size for e in lists], np.int64)
+        mirrors = np.repeat(np.array([e.boundary.mirrors for e in lists], bool), sizes)
         mine = np.flatnonzero(mirrors & np.isin(cells, found))
         entry, i, before = joined([e.links for e in lists])[mine].positions()
         places[np.searchsorted(found, cells[mine][entry]), i] = start[mine][entry] + before

@@ -139,7 +139,7 @@ def _directions(
 
 
 class BodyForcesWriter:
-    """Rank 0 writes the files; each rank sums over the links of its planes."""
+    """Rank 0 writes the files; the device of each rank sums over the links of its planes."""
 
     def __init__(self, output: BodyForces, context: Context):
         self.output, self.context, self.case = output, context, context.case
@@ -191,15 +191,21 @@ class BodyForcesWriter:
             self.context.rows.append(self.files[number])
 
     def write(self, step: int) -> None:
-        """Write the rows of this step; collective."""
+        """Enqueue the sums of this step; the rows are written when they are known. Collective."""
         exchanged = self.context.solver.exchanged
         assert exchanged is not None, "the case needs forces, see Output.bodies"
-        parts = self.context.comm.gather(exchanged.sample())
-        on_root(self.context.comm, self._write, step, parts)
+        bodies, sums = exchanged.groups[:, 1], exchanged.start()
 
-    def _write(self, step: int, sums: list[np.ndarray]) -> None:
-        # one plane after another, so that the result does not depend on the number of ranks
-        totals = np.cumsum(np.concatenate(sums), axis=0)[-1]
+        def complete() -> None:
+            parts = self.context.comm.gather((bodies, sums()))
+            on_root(self.context.comm, self._write, step, parts)
+
+        self.context.samples.add(complete)
+
+    def _write(self, step: int, parts: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        totals = np.zeros((len(self.case.weighed), parts[0][1].shape[1]))
+        for bodies, sums in parts:  # one plane after another, on any number of ranks
+            np.add.at(totals, bodies, sums)
         for number, file in self.files.items():
             file.add(step, self._row(step + 0.5, number, totals[self.case.weighed.index(number)]))
 

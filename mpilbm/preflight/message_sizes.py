@@ -52,5 +52,5 @@ def _behind(case, parity: int, kernels) -> list[Access]:
 
         kernels = codegen.generate(case).kernels
     end = f"_{parity}{OF.format(0) if case.coupling else ''}"
-    lists = [k for name, k in kernels.items() if k.over == "entries" and name.endswith(end)]
+    lists = [k for name, k in kernels.items() if k.over_links and name.endswith(end)]
     return [access for kernel in lists for access in kernel.reads]

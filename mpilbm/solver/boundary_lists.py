@@ -5,18 +5,20 @@ order of entries nor on the layout. Incoming populations are written to the plac
 step reads them. An entry writes them directly if no other entry reads or writes these places (see
 links/direct_writes.py; not in layouts with tables of neighbours); all others are staged in an
 array first and written after all entries are computed. Where the layout stores moments, the listed
-cells are computed a second time, right after the planes that contain them.
+cells are computed a second time, right after the planes that contain them. Lists for the forces on
+bodies are not written at all.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm import codegen
 from mpilbm.backends import Device
+from mpilbm.backends.interfaces import Launch
 from mpilbm.geometry.build import Geometry
 from mpilbm.layouts.nodes import NodeGrid
 from mpilbm.layouts.packed_cells import PackedCells
@@ -33,6 +35,8 @@ from mpilbm.solver.timed_values import TimedArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Arrays = dict[str, Any]  # arrays and numbers that kernels take, by name
+Bind = Callable[..., Launch]  # of a kernel's name and arguments
+Launched = tuple[Launch, int, int]  # a launch for entries begin..end
 INWARD = ("", "_in1", "_in2")  # suffixes of arrays of the listed cells, and of cells inwards
 HALF_WAY = 0.5  # the distance to a half-way wall, in links
 
@@ -65,9 +69,20 @@ class EntryState:
 class NearCells:
     """The cells next to those of a list along its own links, and the array of their velocities."""
 
+    kernel: str
     cells: Any
     velocities: Any
     count: int
+
+
+class ListRange(NamedTuple):
+    """The entries begin..end of a list, its kernel, and the arrays of this list alone."""
+
+    kernel: str
+    writes: Writes
+    begin: int
+    end: int
+    own: Arrays
 
 
 class BoundaryLists:
@@ -77,7 +92,7 @@ class BoundaryLists:
     single list have entry k at place k - own_first.
 
     chained   prepare kernels over each listed cell once, even if the step needs none
-    staged    stage all incoming populations, for kernels that read the staging array
+    staged    stage all incoming populations that are written, for kernels that read them there
     """
 
     def __init__(
@@ -103,7 +118,8 @@ class BoundaryLists:
         self._launches: dict[int, list] = {}
         self._begins: dict[int, list] = {}
         self._again: dict[int, Callable] = {}
-        self.states = [state for e in entries for state in self._state(e)]
+        states = [[*self._state(e)] for e in entries]
+        self.states = [state for of_list in states for state in of_list]
         if not self.count:
             return
         staged_links = links[: self._staged]
@@ -118,31 +134,37 @@ class BoundaryLists:
         }
         self._cells = self._upload_cells(cells)
         self._motions: Any = None  # the array of `motions`, once a list takes it
-        self._mirrored_links = MirroredLinks.find(in_staging, start, fluid.lattice.Q)
+        more = [e for e in entries if e.writes is Writes.MEASURED]
+        self._mirrored_links = MirroredLinks.find(in_staging, start, fluid.lattice.Q, more)
         if "slip" in codegen.wall_effects(case):
             self._arrays["mirrors"] = device.upload(self._mirrored_links.places)
-        self._ranges: list[tuple[str, int, int, Arrays]] = []
-        self._nears: dict[str, NearCells] = {}
+        self._ranges: list[ListRange] = []
+        self._nears: list[NearCells] = []
         begin = 0
-        for e in entries:
-            name = codegen.list_name(case, e.boundary) + e.writes.value
+        for e, kept in zip(entries, states, strict=True):
+            name = codegen.list_name(case, e.boundary)
             first_link = int(start[begin]) if begin < start.size else 0
             own: Arrays = {"own_first": begin, "own_link": first_link}
+            own |= {"state": kept[0].values} if kept else {}
             end = begin + e.cells.size
-            self._ranges.append((name, begin, end, own | self._own(name, e)))
+            own |= self._own(name, e)
+            self._ranges.append(ListRange(name + e.writes.value, e.writes, begin, end, own))
             begin = end
-        if chained or not self._stores_populations:
-            self._chain(cells, geometry)
+        if chained or not (staged or self._stores_populations):
+            self._chain(cells[: self._staged], geometry)
 
     def _own(self, name: str, entries: EntryList) -> Arrays:
         """The arrays of one list, those that its kernels take."""
         fluid, upload = self._fluid, self._fluid.device.upload
-        wanted = {a.name for a in fluid.program.kernels[f"{name}_0"].arguments}
+        kernel = fluid.program.kernels[f"{name}{entries.writes.value}_0"]
+        wanted = {a.name for a in kernel.arguments}
         arrays: Arrays = {"values": upload(entries.given.rows.astype(fluid.program.compute))}
         size = fluid.case.domain.size
         if any(value.timed for boundary in entries.boundaries for value in boundary.given()):
             ahead = 0.5 if entries.boundary.wall_at == "half" else 1
             self._follow(arrays["values"], lambda t: entries.rows(size, t), ahead)
+        if entries.writes is Writes.MEASURED and "start" in wanted:
+            arrays["start"] = upload(entries.links.starts())
         if "link" in wanted and entries.per_link:
             arrays["link"] = upload(encoded_links(entries.per_link).astype(fluid.program.compute))
         if "blocked" in wanted:
@@ -158,9 +180,7 @@ class BoundaryLists:
             if f"cells{end}" in wanted:
                 arrays[f"cells{end}"] = self._upload_cells(inward.cells)
                 arrays[f"blocked{end}"] = upload(inward.blocked.bits)
-        label = name + fluid.suffix
-        kept = [state.values for state in self.states if state.label == label]
-        return arrays | dict(zip(("state",), kept, strict=False))
+        return arrays
 
     def _along_links(
         self, name: str, entries: EntryList, data: LinkData, wanted: set[str]
@@ -228,7 +248,7 @@ class BoundaryLists:
         cells = next_cells[walls.contains(*entries.links.unpack())]
         size = (cells.size + 1) * fluid.lattice.D
         near = fluid.device.allocate(size, fluid.program.compute)
-        self._nears[name] = NearCells(self._upload_cells(cells), near, cells.size)
+        self._nears.append(NearCells(f"{name}_near", self._upload_cells(cells), near, cells.size))
         return {"near": near, "near_start": fluid.device.upload(walls.starts())}
 
     def _state(self, entries: EntryList) -> Iterator[EntryState]:
@@ -263,18 +283,12 @@ class BoundaryLists:
         self._launches[key], self._begins[key] = [], []
         if not self.count:
             return
-        arrays |= self._arrays
         bind = self._fluid.bind_step
-        for name, begin, end, own in (each for each in self._ranges if each[1] < each[2]):
-            if name in self._nears:
-                near = self._nears[name]
-                launch = bind(f"{name}_near_{parity}", **(arrays | _arguments(near)))
-                self._launches[key].append((launch, 0, near.count))
-            launch = bind(f"{name}_{parity}", cells=self._cells, **own, **arrays)
-            self._launches[key].append((launch, begin, end))
-            if "state" in own:
-                launch = bind(f"{name}_begin_{parity}", cells=self._cells, **own, **arrays)
-                self._begins[key].append((launch, begin, end))
+        self._launches[key] = self.supplying(bind, parity, **arrays)
+        arrays |= self._arrays
+        for one in (each for each in self._ranges if "state" in each.own and each.begin < each.end):
+            launch = bind(f"{one.kernel}_begin_{parity}", cells=self._cells, **one.own, **arrays)
+            self._begins[key].append((launch, one.begin, one.end))
         if self._stores_populations and self._staged:
             enter = bind(f"enter_{parity}", cells=self._cells, **arrays)
             self._launches[key].append((enter, *self._entering))
@@ -286,8 +300,8 @@ class BoundaryLists:
         if array.size:  # a list with values for each cell may have none here
             self._timed.append((TimedArray(self._fluid.device, self.stream, array, values), ahead))
 
-    def _update_values(self) -> None:
-        """Update values to the time at which the incoming populations cross the wall.
+    def update(self) -> None:
+        """Update given values to the time at which the incoming populations cross the wall.
 
         A population crosses a half-way wall half a step before it arrives. Before step 0, t = 0.
         """
@@ -300,29 +314,44 @@ class BoundaryLists:
         for launch, begin, end in self._begins[key]:
             launch(self.stream, begin, end)
 
-    def stage(self) -> Arrays:
-        """Stage the incoming populations of the next step; returns the arrays of all entries."""
-        fluid = self._fluid
-        arrays = self._arrays | fluid.current() | {"cells": self._cells}
-        self._update_values()
-        for name, begin, end, own in self._ranges:
-            parity = fluid.steps % fluid.layout.parities
-            if name in self._nears:
-                near = self._nears[name]
-                launch = fluid.bind(f"{name}_near_{parity}", **(arrays | _arguments(near)))
-                launch(self.stream, 0, near.count)
-            fluid.bind(f"{name}_{parity}", **(arrays | own))(self.stream, begin, end)
-        return arrays
+    def supplying(self, bind: Bind, parity: int, **arrays: Any) -> list[Launched]:
+        """The kernels that compute the incoming populations of steps of this parity.
 
-    def over_cells(self, name: str, arrays: Arrays) -> None:
-        """Run a kernel over each listed cell once, with the result of `stage`, and wait."""
-        launch = self._fluid.bind(name, **(arrays | {"cells": self._once}))
-        launch(self.stream, 0, self.once)
-        self._fluid.device.synchronize()
+        They read `f` and the cells behind links. `update` comes first.
+        """
+        arrays |= self._arrays
+        written = [each for each in self._ranges if each.writes is not Writes.MEASURED]
+        found = [(bind(f"{near.kernel}_{parity}", **(arrays | _arguments(near))), 0, near.count)
+                 for near in self._nears]  # fmt: skip
+        bound = self._bound(bind, parity, written, arrays)
+        return found + [(launch, one.begin, one.end) for one, launch in bound]
+
+    def measuring(
+        self, bind: Bind, parity: int, chunks: Sequence[tuple[int, int]], **arrays: Any
+    ) -> list[Launched]:
+        """The kernels that add what the measured lists give to bodies; chunks: (begin, end) each.
+
+        The kernels of `supplying` come first.
+        """
+        arrays |= self._arrays
+        measured = [each for each in self._ranges if each.writes is Writes.MEASURED]
+        bound = self._bound(bind, parity, measured, arrays)
+        return [(launch, *ends) for (_, launch), ends in zip(bound, chunks, strict=True)]
+
+    def _bound(
+        self, bind: Bind, parity: int, ranges: list[ListRange], arrays: Arrays
+    ) -> Iterator[tuple[ListRange, Launch]]:
+        arrays = arrays | {"cells": self._cells}
+        for one in (each for each in ranges if each.begin < each.end):
+            yield one, bind(f"{one.kernel}_{parity}", **(arrays | one.own))
+
+    def over_cells(self, bind: Bind, name: str, **arrays: Any) -> Launched:
+        """A kernel over each listed cell once, which reads what has been staged."""
+        return bind(name, **(arrays | self._arrays | {"cells": self._once})), 0, self.once
 
     def run(self, key: int) -> None:
         """Enqueue the lists of a step, before its collide-stream kernels."""
-        self._update_values()
+        self.update()
         for launch, begin, end in self._launches[key]:
             launch(self.stream, begin, end)
 

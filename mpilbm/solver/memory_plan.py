@@ -13,6 +13,7 @@ from mpilbm.geometry.cell_counts import CELLS
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.layouts.packed_cells import LONGEST_SIDE
+from mpilbm.links.body_links import BodyLinks
 from mpilbm.links.boundary_links import EntryList, Writes
 from mpilbm.links.direct_writes import split_by_writes
 from mpilbm.links.mirrors import looked_at
@@ -27,10 +28,9 @@ LEAST_PLANES = 4  # of a block
 ENTRY_BYTES, START_BYTES = 16, 8
 # of an entry whose cell is computed twice: cell int64, first entry int32, following entry int32
 AGAIN_BYTES = 16
-# of forces on bodies: two doubles for each link, and for each entry its links that cross a wall
-LINK_BYTES, WALL_BYTES = 16, 4
-# of an entry, for forces in parts: rho and at most six stresses as doubles, its chain as above
-SPLIT_BYTES = 72
+# of forces on bodies: the number of an entry, and of its cell; the row of a state; the first entry
+# and the place of a chunk; the first chunk of a group
+NUMBER_BYTES, CHUNK_BYTES = 4, 8
 # of a wall cell of coupled fluids: its place int64, owner int32; the start of its sources int64
 WALL_CELL_BYTES, SOURCES_BYTES = 12, 8
 # of a cell on the host, in addition to its id: a flag while the geometry is checked
@@ -98,11 +98,15 @@ def list_bytes(
     links; their bytes are added to the first plane.
     """
     found, value = np.zeros(slab.planes, np.int64), np.dtype(case.precision.compute).itemsize
+    again = AGAIN_BYTES * (not case.layout.populations and not staged)
     for each in split_by_writes(case, slab, lists) if case.layout.dense and not staged else lists:
-        an_entry, a_link = _rates(case, each)
+        an_entry, a_link, a_wall = _rates(case, each)
         plane, links = _links(slab, each)
-        found += an_entry * np.bincount(plane, minlength=slab.planes)
+        found += (an_entry + again) * np.bincount(plane, minlength=slab.planes)
         found += a_link * np.bincount(plane, links, slab.planes).astype(np.int64)
+        if a_wall:
+            walls = each.own_walls.counts()
+            found += a_wall * np.bincount(plane, walls, slab.planes).astype(np.int64)
     tables = [each.motion.table.first.size for each in lists if each.motion and each.cells.size]
     found[0] += value * case.lattice.Q * max(tables, default=0)
     found[0] += 8 * case.lattice.Q * looked_at(lists).size
@@ -114,16 +118,16 @@ def _links(slab: Slab, entries: EntryList) -> tuple[np.ndarray, np.ndarray]:
     return entries.cells // (slab.shape[1] * slab.shape[2]), entries.links.counts()
 
 
-def _rates(case: Case, entries: EntryList) -> tuple[int, int]:
-    """Bytes of the arrays of a list for each entry, and for each link."""
-    value, again = np.dtype(case.precision.compute).itemsize, not case.layout.populations
-    staging = value if again else case.formats.unit_bytes
+def _rates(case: Case, entries: EntryList) -> tuple[int, int, int]:
+    """Bytes of the arrays of a list for each entry, each link, and each link of its own walls."""
+    value, populations = np.dtype(case.precision.compute).itemsize, case.layout.populations
+    staging = case.formats.unit_bytes if populations else value
     staged, boundary, data = entries.writes is Writes.STAGED, entries.boundary, entries.per_link
     near = boundary.capabilities.behind is Behind.VELOCITY
     kept = value * len(boundary.state(case.lattice))
-    a_link = staging * staged
+    a_link, a_wall = staging * staged, (8 + case.lattice.D * value) * near
     if data:
-        behind = 8 + case.lattice.D * value if near else 8 * len(data.behind)
+        behind = 0 if near else 8 * len(data.behind)
         a_link += value + behind + 8 * case.layout.parities * (data.mirror is not None)
     reads_cell = boundary.capabilities.reads is Reads.CELL
     moved = len(entries.motion.rows) if entries.motion else 0
@@ -131,8 +135,9 @@ def _rates(case: Case, entries: EntryList) -> tuple[int, int]:
     if "slip" in wall_effects(case) and reads_cell and not boundary.mirrors:
         cells += 4 * (1 + len(entries.inward))
     given = value * entries.given.rows.shape[-1] * bool(entries.given.of_cells)  # else few rows
-    an_entry = ENTRY_BYTES + START_BYTES * staged + AGAIN_BYTES * again
-    return an_entry + cells + 8 * near + kept + given, a_link
+    started = staged or (entries.writes is Writes.MEASURED and data is not None)
+    an_entry = ENTRY_BYTES + START_BYTES * started
+    return an_entry + cells + 8 * near + kept + given, a_link, a_wall
 
 
 def more_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:
@@ -145,20 +150,36 @@ def more_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray
     returning = bool(case.layout.grid(case.lattice, 1, *slab.shape[1:]).turned)
     listed = [each for each in lists if not (returning and each.boundary.reflects)]
     steps = len(case.fluids) * list_bytes(case, slab, listed)
-    return np.stack([steps, _weighed_bytes(case, slab, lists), wall_bytes(case, slab, lists)], 1)
+    forces = np.zeros(slab.planes, np.int64)
+    if case.weighed:
+        forces = body_bytes(case, slab, BodyLinks.find(case, slab, lists))
+    return np.stack([steps, forces, wall_bytes(case, slab, lists)], 1)
 
 
-def _weighed_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:
-    """Bytes for the forces on bodies, by plane; these are of the first fluid."""
-    found = np.zeros(slab.planes, np.int64)
-    if not case.weighed:
-        return found
-    weighed = [each.only(np.flatnonzero(each.of_bodies(case.weighed))) for each in lists]
-    for each in weighed:
-        plane, links = _links(slab, each)
-        found += (SPLIT_BYTES * case.split + WALL_BYTES) * np.bincount(plane, minlength=found.size)
-        found += LINK_BYTES * np.bincount(plane, links, found.size).astype(np.int64)
-    return found + list_bytes(case, slab, weighed, staged=True)
+def force_columns(case: Case) -> int:
+    """Numbers of a body: its force and torque, and with `split` pressure and stress."""
+    D = case.dimensions
+    return D + (3 if D == 3 else 1) + 2 * D * case.split
+
+
+def stress_values(case: Case) -> int:
+    """Numbers of a cell next to a body, for `split`: rho - 1 and the stresses."""
+    return 1 + case.dimensions * (case.dimensions + 1) // 2
+
+
+def body_bytes(case: Case, slab: Slab, links: BodyLinks) -> np.ndarray:
+    """Bytes for the forces on bodies by plane of the slab, int64 (planes,)."""
+    found, chunks = list_bytes(case, slab, links.lists, staged=True), links.chunks
+    column, split = 8 * force_columns(case), AGAIN_BYTES + 8 * stress_values(case)
+    for each in links.lists:
+        measured = each.writes is Writes.MEASURED
+        an_entry = NUMBER_BYTES * (1 + case.split) if measured else split * case.split
+        an_entry += NUMBER_BYTES * bool(each.boundary.state(case.lattice))
+        plane = each.cells // (slab.shape[1] * slab.shape[2])
+        found += an_entry * np.bincount(plane, minlength=slab.planes)
+    found += (CHUNK_BYTES + column) * np.bincount(chunks.planes, minlength=slab.planes)
+    groups = np.bincount(chunks.group[:, 0], minlength=slab.planes)
+    return found + (NUMBER_BYTES + column) * groups
 
 
 def wall_bytes(case: Case, slab: Slab, lists: Sequence[EntryList]) -> np.ndarray:

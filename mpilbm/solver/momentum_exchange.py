@@ -1,25 +1,20 @@
 """Forces on bodies: the momentum that their links take from the fluid in a step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import combinations_with_replacement
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.codegen import wall_effects
-from mpilbm.formulas.trees import numeric
-from mpilbm.formulas.values import CellValue
 from mpilbm.geometry.build import Geometry
-from mpilbm.links.boundary_links import EntryList
-from mpilbm.links.link_set import LinkSet, joined
-from mpilbm.physics.boundaries import Boundary
+from mpilbm.links.body_links import BodyLinks, Selected
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.boundary_lists import BoundaryLists
-from mpilbm.solver.memory_plan import LINK_BYTES, SPLIT_BYTES, WALL_BYTES, list_bytes
+from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
+from mpilbm.solver.fields.host_copies import HostCopies, HostCopy
+from mpilbm.solver.memory_plan import body_bytes, force_columns, stress_values
 from mpilbm.solver.populations import Populations
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
@@ -50,158 +45,99 @@ class MomentumExchange:
     A link that reaches a body through a mirror at a face is replaced by its mirror image, which
     reaches the body directly: so the force is that on the part of the body in the box.
 
-    The bodies have separate lists here, which include links that a layout need not list, with a
-    separate staging array: they do not change the step.
+    The bodies have separate lists here, which include links that a layout need not list, and which
+    do not change the step. Their kernels compute the incoming populations again, and add what the
+    links give in double precision, in an order that depends neither on the number of ranks nor on
+    the device (see links/body_links.py).
     """
 
     def __init__(self, fluid: Populations, step_lists: BoundaryLists, geometry: Geometry):
-        self.fluid, case = fluid, fluid.case
-        self.step_lists = step_lists
-        self.bodies, self.D = case.weighed, fluid.lattice.D
-        self.planes = fluid.slab.planes
-        found = self._found(geometry.lists)
-        lists = tuple(each.only(mine) for each, mine in found)
-        walls = self._links(lists)
-        needed = int(list_bytes(case, fluid.slab, lists, staged=True).sum())
-        needed += LINK_BYTES * self._links_of_all
-        needed += (SPLIT_BYTES * case.split + WALL_BYTES) * sum(each.cells.size for each in lists)
-        fluid.device.require(needed, "the forces on bodies")
-        self.exchanged = fluid.device.allocate(2 * self._links_of_all, "float64")
+        self.fluid, case, device = fluid, fluid.case, fluid.device
+        links = BodyLinks.find(case, fluid.slab, geometry.lists)
+        device.require(int(body_bytes(case, fluid.slab, links).sum()), "the forces on bodies")
+        self.groups, self._ranges = links.chunks.group, links.chunks.ranges
+        self.columns = force_columns(case)
         self.lists = BoundaryLists(
-            fluid, replace(geometry, lists=lists), chained=case.split, staged=True
+            fluid, replace(geometry, lists=links.lists), chained=case.split, staged=True
         )
-        self._more = {"walls": fluid.device.upload(walls.bits)} if len(walls) else {}
-        if len(walls) and "slip" in wall_effects(case):
-            self._more["slipped"] = self.lists.slipped(np.concatenate([e.cells for e in lists]))
-        if case.split and self.lists.count:
-            self.stress = fluid.device.allocate(self.lists.once * self.parts, "float64")
-        self._mines = [mine for each, mine in found if each.boundary.state(fluid.lattice)]
+        self._states = self._state_copies((*links.staged, *links.measured), step_lists)
+        self._arrays = self._uploaded(links)
+        groups = len(self.groups)
+        self._sums = device.allocate(groups * self.columns, "float64")
+        self._copies = HostCopies(device, groups * self.columns)
+        self._launches: dict[int, list[Launched]] = {}  # by the step within a period
 
-    @property
-    def parts(self) -> int:
-        """Numbers of a cell: rho - 1 and the stresses."""
-        return 1 + self.D * (self.D + 1) // 2
+    def _uploaded(self, links: BodyLinks) -> Arrays:
+        """The arrays and numbers that the kernels take, beside those of the lists."""
+        case, device, chunks = self.fluid.case, self.fluid.device, links.chunks
+        periodic = sum(1 << axis for axis, wraps in enumerate(case.domain.periodic) if wraps)
+        box = dict(zip((f"box_{axis}" for axis in AXES), case.domain.size, strict=False))
+        arrays: Arrays = {
+            "periodic": periodic,
+            **box,
+            "chunk_first": device.upload(chunks.first),
+            "chunk_entry": device.upload(chunks.entry + np.int32(links.first_measured)),
+            "chunk_order": device.upload(chunks.order),
+            "chunk_sums": device.allocate(chunks.order.size * self.columns, "float64"),
+            "group_first": device.upload(chunks.start),
+        }
+        if case.split and links.measured:
+            cells = np.concatenate([each.entries.cells for each in links.measured])
+            once = np.unique(np.concatenate([each.entries.cells for each in links.staged]))
+            arrays["stress_cell"] = device.upload(np.searchsorted(once, cells).astype(np.int32))
+            arrays["stress"] = device.allocate(once.size * stress_values(case), "float64")
+            arrays["first_measured"] = links.first_measured
+        return arrays
 
-    def _found(self, lists: Sequence[EntryList]) -> list[tuple[EntryList, Ints]]:
-        """Each list with the numbers of its entries that are needed.
-
-        These are the entries of bodies; the entries of mirrors in the same cells, which determine
-        the arriving populations; and with `split` all other entries in these cells.
-        """
-        found = [(each, each.of_bodies(self.bodies)) for each in lists]
-        cells = np.concatenate([each.cells[mine] for each, mine in found])
-        for k, each in enumerate(lists):
-            if self.fluid.case.split or each.boundary.mirrors:
-                found[k] = each, np.isin(each.cells, cells)
-        return [(each, np.flatnonzero(mine)) for each, mine in found]
-
-    def _links(self, lists: Sequence[EntryList]) -> LinkSet:
-        """Set the data of the bodies' links on the host, in the order in which they are staged.
-
-        place: (links, D), the point where each link leaves the body, half a link from its last
-        node, or the cell in which an arriving population is changed; continuous where a body
-        crosses a periodic face. wall: (links, D), the point where the kernel evaluates the wall
-        velocity. Returns the links of the entries that cross a wall.
-        """
-        slab, lattice, size = self.fluid.slab, self.fluid.lattice, self.fluid.case.domain.size
-        cells = np.concatenate([each.cells for each in lists])
-        links, walls = joined([e.links for e in lists]), joined([e.own_walls for e in lists])
-        entry, i = links.unpack()
-        weighed = np.concatenate([each.of_bodies(self.bodies) for each in lists])[entry]
-        body = np.concatenate([_bodies(each) for each in lists])
-        self._links_of_all, self._mine = entry.size, weighed
-        entry, i = entry[weighed], i[weighed]
-        crosses = walls.contains(entry, i)[:, None]
-        self.c = np.array(lattice.c, np.float64)[i]
-        area = 2 / float(lattice.cs2) * np.array(lattice.w, np.float64)[i, None] * crosses
-        self._area = area * self.c
-        self._at = np.searchsorted(np.unique(cells), cells[entry])
-        plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
-        x = lattice.x(plane + slab.begin, row, k)
-        node = np.stack([x, plane + slab.begin] if self.D == 2 else [x, row, plane + slab.begin], 1)
-        c = np.array(lattice.c, np.float64)[walls.lowest_direction()[entry]]
-        c = np.where(crosses, self.c, c)
-        there = np.where(self.fluid.case.domain.periodic, (node - c) % np.array(size), node - c)
-        self.place = there + 0.5 + np.where(crosses, c / 2, c)
-        self._mirror = np.where(crosses & ((there < 0) | (there >= np.array(size))), -1.0, 1.0)
-        q = np.concatenate([_to_the_wall(each) for each in lists])
-        self.wall = node + 0.5 - q[self._mine, None] * self.c
-        self.body = body[entry]
-        self._group = np.searchsorted(self.bodies, self.body) * slab.planes + plane
-        return walls
-
-    def sample(self) -> Floats:
-        """Sums over the links in each plane of the slab, float64 (planes, bodies, columns).
-
-        The columns: F (D) and torque about the origin (3, in 2D 1) in the next step; with `split`
-        also pressure (D) and stress (D).
-        """
-        both, less = self._exchanged()
-        force = -self.c * both[:, None]
-        for body in self.bodies:
-            boundary = self.fluid.case.bodies[body].boundary
-            if any(f"velocity_{axis}" in boundary.values() for axis in AXES):
-                on = np.flatnonzero(self.body == body)
-                force[on] -= self._velocity(boundary, self.wall[on]) * less[on, None]
-        force *= self._mirror
-        torque = np.cross(self.place, force) if self.D == 3 else (
-            self.place[:, :1] * force[:, 1:] - self.place[:, 1:] * force[:, :1])  # fmt: skip
-        parts = self._parts() if self.fluid.case.split else []
-        groups = len(self.bodies) * self.planes
-        columns = [np.bincount(self._group, column, groups)
-                   for column in np.concatenate([force, torque, *parts], axis=1).T]  # fmt: skip
-        sums = np.asarray(np.stack(columns, axis=-1), np.float64)
-        sums = sums.reshape(len(self.bodies), self.planes, -1)
-        return self.fluid.lattice.volume * sums.transpose(1, 0, 2)
-
-    def _exchanged(self) -> Floats:
-        """f_i_in + f_opp_out and f_opp_out - f_i_in of all links, (2, links)."""
-        fluid, lists = self.fluid, self.lists
-        if lists.count:
-            kept = zip(self.step_lists.states, lists.states, self._mines, strict=True)
-            for state, own, mine in kept:
-                own.write(state.read()[mine])
-            arrays = lists.stage() | {"exchanged": self.exchanged} | self._more
-            launch = fluid.bind(f"exchanged_{fluid.steps % fluid.layout.parities}", **arrays)
-            launch(lists.stream, 0, lists.count)
-            if fluid.case.split:
-                name = f"stress_{fluid.steps % fluid.layout.parities}"
-                lists.over_cells(name, arrays | {"stress": self.stress})
-        return fluid.device.download(self.exchanged).reshape(-1, 2)[self._mine].T
-
-    def _parts(self) -> list[Floats]:
-        """Pressure and stress force of each link, (links, D) each; call after `_exchanged`."""
-        if not self.lists.count:
-            return [self.c, self.c]  # no links
-        values = self.fluid.device.download(self.stress).reshape(-1, self.parts)[self._at]
-        stress = np.zeros((self.D, self.D, len(values)))
-        for k, (a, b) in enumerate(combinations_with_replacement(range(self.D), 2), 1):
-            stress[a, b] = stress[b, a] = values[:, k]
-        pressure = float(self.fluid.lattice.cs2) * values[:, :1]
-        stress = np.einsum("abn,nb->na", stress, self._area)
-        return [-pressure * self._area * self._mirror, stress * self._mirror]
-
-    def _velocity(self, boundary: Boundary, place: Floats) -> Floats:
-        """The wall's velocity at places (n, D) when the incoming populations cross it."""
-        velocity, size = boundary.values(), self.fluid.case.domain.size
-        t = self.fluid.steps + (0.5 if boundary.wall_at == "half" else 1)
-        at = dict(zip(AXES, place.T, strict=False))
-        found = np.zeros_like(place)
-        for k, axis in enumerate(AXES[: self.D]):
-            value = CellValue("u", velocity[f"velocity_{axis}"], self.D)
-            found[:, k] = numeric(value.tree, value.evaluate(size, t) | at)
+    def _state_copies(
+        self, selected: tuple[Selected, ...], step_lists: BoundaryLists
+    ) -> list[Launched]:
+        """The copies of values that boundaries keep from step to step, from the step's lists."""
+        fluid, known = self.fluid, {state.label: state for state in step_lists.states}
+        rows = [each.rows for each in selected if each.entries.boundary.state(fluid.lattice)]
+        found = []
+        for mine, own in zip(rows, self.lists.states, strict=True):
+            launch = fluid.bind(
+                "copy_state", state=own.values, state_of_step=known[own.label].values,
+                state_rows=fluid.device.upload(mine), names=len(own.names),
+            )  # fmt: skip
+            found.append((launch, 0, own.values.size))
         return found
 
+    def start(self) -> Callable[[], Floats]:
+        """Enqueue the sums over the links of each body in each plane, for the next step.
 
-def _bodies(entries: EntryList) -> Ints:
-    """The body of each entry; arbitrary for entries of faces, which are not selected."""
-    numbers = [0 if owner.body is None else owner.body for owner in entries.owners]
-    return np.array(numbers, np.int64)[entries.member]
+        The result waits for them and returns them, float64 (groups, columns), one for each
+        plane and body of `groups`.
+        The columns: F (D) and torque about the origin (3, in 2D 1); with `split`
+        also pressure (D) and stress (D).
+        """
+        fluid = self.fluid
+        if not self._sums.size:
+            return partial(np.zeros, (0, self.columns))
+        k = fluid.steps % max(fluid.layout.parities, fluid.layout.buffers)
+        if k not in self._launches or fluid.context.forces.timed:
+            self._launches[k] = self._bound(k % fluid.layout.parities)
+        self.lists.update()
+        for launch, begin, end in (*self._states, *self._launches[k]):
+            launch(self.lists.stream, begin, end)
+        return partial(self._shaped, self._copies.start(self._sums))
 
+    def _bound(self, parity: int) -> list[Launched]:
+        """The kernels for steps of this parity, bound to the current populations."""
+        bind, arrays = self.fluid.bind, self._arrays | self.fluid.current()
+        found = self.lists.supplying(bind, parity, **arrays)
+        if self.fluid.case.split:
+            found.append(self.lists.over_cells(bind, f"stress_{parity}", **arrays))
+        found += self.lists.measuring(bind, parity, self._ranges, **arrays)
+        add = bind("force_sums", sum=self._sums, columns=self.columns, **arrays)
+        return [*found, (add, 0, self._sums.size)]
 
-def _to_the_wall(entries: EntryList) -> Floats:
-    """The distance from the cell to the wall along each link of a list, in links."""
-    if entries.per_link and entries.per_link.distance is not None:
-        return entries.per_link.distance
-    at = 0.5 if entries.boundary.wall_at == "half" else 0.0
-    return np.full(entries.links.total(), at)
+    def _shaped(self, copy: HostCopy) -> Floats:
+        return self.fluid.lattice.volume * copy.read().reshape(-1, self.columns)
+
+    def sample(self) -> Floats:
+        """The sums of all planes and bodies, float64 (planes, bodies, columns)."""
+        found = np.zeros((self.fluid.slab.planes, len(self.fluid.case.weighed), self.columns))
+        found[tuple(self.groups.T)] = self.start()()
+        return found

@@ -72,7 +72,7 @@ class Populations:
     def list_reads(self, parity: int) -> list[Access]:
         """The accesses by which boundary kernels of this parity read."""
         kernels = self.program.kernels.values()
-        lists = [k for k in kernels if k.over == "entries" and k.parity == parity]
+        lists = [k for k in kernels if k.over_links and k.parity == parity]
         return [access for kernel in lists for access in kernel.reads]
 
     def enqueue(self, name: str, begin: int, end: int, **arrays: Any) -> None:

@@ -1,0 +1,277 @@
+"""The kernels of the forces on bodies: what links give to bodies in a step, summed by plane.
+
+Entries are added in chunks (see prelude.h), then the chunks of a body in a plane one after another.
+"""
+
+from collections.abc import Iterator
+
+from sympy import Piecewise
+
+from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, mirror_of
+from mpilbm.codegen.boundary_kernels import EntryText, listed
+from mpilbm.codegen.coordinates import index
+from mpilbm.codegen.inner_cell import OWN
+from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.printer import c_text
+from mpilbm.physics.algebra import dot, pairs
+from mpilbm.physics.boundary_capabilities import LinkValue
+from mpilbm.physics.lattices import AXES
+
+CHUNKS = {"chunk_first": "int32*", "chunk_entry": "int32*", "chunk_sums": "double*"}
+SIDES = "mop"  # names of -1, 0 and 1 are SIDES[1 + c]
+TURNS = (("y", "z", "x"), ("z", "x", "y"), ("x", "y", "z"))  # torque_c = a f_b - b f_a
+
+
+def force_kernel(fluid: FluidKernels, boundary, name, parity: int, beside, split) -> "ForceText":
+    """Sum what the links of a list give to their bodies; `beside`: wall_effects.
+
+    With f_opp outgoing and f_i incoming, feq_i the equilibrium at rest (rho = 1, u = 0: forces use
+    the gauge pressure), and u the velocity of the wall:
+
+        F = -c_i (f_opp + f_i - 2 feq_i) - u (f_opp - f_i)
+
+    A boundary that sets whole cells also replaces arriving populations g_i (possibly from a mirror
+    image) by f_i; for these F = -c_i (f_i - g_i) - u (g_i - f_i).
+    """
+    kernel = ForceText(f"{name}_force", fluid, boundary, parity, split)
+    cell = BoundaryCell(kernel, fluid, boundary, parity, beside)
+    given = boundary.values()
+    moving = [cell.values[key] for key in (f"velocity_{a}" for a in AXES) if key in given]
+    for i, incoming in boundary.incoming(cell).items():
+        wanted = {"in": incoming, "out": cell.left[fluid.lattice.opp[i]]}
+        if kernel.whole:
+            wanted["before"] = _arriving(kernel, fluid, cell, i, "slip" in beside)
+        for axis, u in zip(AXES, moving, strict=False):
+            wanted[f"u_{axis}"] = cell.at_wall(i, u, _to_the_wall(cell, boundary, i))
+        kernel.wanted[i] = wanted
+    return kernel
+
+
+def _arriving(kernel: "ForceText", fluid: FluidKernels, cell: BoundaryCell, i: int, slip: bool):
+    """What streams in along c_i, or comes from the mirror image."""
+    if not slip:
+        return cell.streamed[i]
+    kernel.argument("mirrors", "int64*")
+    image, there = mirror_of(kernel, fluid, i, kernel.per_entry("slipped", "int32*"))
+    return Piecewise((image, there), (cell.streamed[i], True))
+
+
+def _to_the_wall(cell: BoundaryCell, boundary, i: int):
+    """The distance from the cell to the wall along -c_i, in links."""
+    value = boundary.capabilities.link_value
+    if value in (LinkValue.DISTANCE, LinkValue.DISTANCE_ONLY):
+        return cell.link(i)
+    if value is LinkValue.DISTANCE_QUADRATIC:
+        return cell.below(cell.link(i), 0, -cell.link(i), cell.link(i))
+    return HALF if boundary.wall_at == "half" else 0
+
+
+class ForceText(EntryText):
+    """A kernel over chunks of entries that adds the columns `columns` of their links.
+
+    wanted   for each direction its values: "in", "out", with `whole` "before", and "u_x", …
+    whole    whether the boundary sets whole cells
+    split    whether pressure and stress are wanted
+
+    In the text, `number_x` is the number of the cell along x, and `at_x_p` the coordinate at which
+    a link along a c_i with c_x = 1 leaves the body, half a link from its last node (continuous
+    where a body crosses a periodic face). `sign_x_p` is -1 if this link reaches the body through a
+    mirror: it is then replaced by its mirror image, which reaches the body directly. `changed_x` is
+    the place of the momentum that arriving populations lose, the node behind the first wall.
+    """
+
+    def __init__(self, role: str, fluid: FluidKernels, boundary, parity: int, split: bool):
+        text = "F = -c_i (f_opp_out + f_i_in - 2 feq_i(1, 0)) - u_wall (f_opp_out - f_i_in)"
+        super().__init__(role, text, fluid, parity, "other", "chunks")
+        self.lattice, self.axes, self.split = fluid.lattice, AXES[: fluid.lattice.D], split
+        self.stored = "AS_STORED({})" if fluid.layout.populations else "{}"
+        self.whole = boundary.capabilities.whole_cell
+        self.wanted: dict[int, dict] = {}
+        model, still = fluid.model, [0] * self.lattice.D
+        self.rest = [0.0] * self.lattice.Q
+        if not model.offset:
+            self.rest = [float(f) for f in model.collision.feq(self.lattice, 1, 1, still)]
+        self.unstaged()
+        if boundary.capabilities.per_link:
+            self.links += f" const int64 staged = {self.per_entry('start', 'int64*')};"
+        if self.whole:
+            self.per_entry("blocked", "uint32*")
+        self._declare_more("store*" if fluid.layout.populations else "real*")
+        self._numbers = [index(self, axis, self.lattice)(self.cell) for axis in self.axes]
+
+    def _declare_more(self, staging: str) -> None:
+        more = {"values": "real*", "value": "int32*", "periodic": "int", "staging": staging}
+        more |= CHUNKS | {f"box_{axis}": "int" for axis in self.axes}
+        if self.split:
+            more |= {"stress": "double*", "stress_cell": "int32*", "first_measured": "int64"}
+        for name, type in more.items():
+            self.argument(name, type)
+        self.written.add("chunk_sums")
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the sums."""
+        kinds = {"force": self.axes, "torque": AXES if self.lattice.D == 3 else "z"}
+        kinds |= {"pressure": self.axes, "stress": self.axes} if self.split else {}
+        return [f"{kind}_{axis}" for kind, axes in kinds.items() for axis in axes]
+
+    def driver(self, names):
+        """The loop over chunks, with the number of columns."""
+        return f"FOR_CHUNKS({self.name}_at, {len(self.columns)}, {names})"
+
+    def body(self):
+        """The links of an entry, one direction after another; then its sums are added."""
+        lines, blocks, _ = self.by_direction({i: [*v.values()] for i, v in self.wanted.items()})
+        lines = [*self.entry.splitlines(), self.links, *self._places(), *lines]
+        lines += [f"double sum_{name} = 0;" for name in self.columns]
+        for i, (block, values) in blocks.items():
+            named = dict(zip(self.wanted[i], map(c_text, values), strict=True))
+            lines += [f"if ({listed(i)}) {{", *block, *self._link(i, named), "}"]
+        return lines + [f"total[{k}] += sum_{name};" for k, name in enumerate(self.columns)]
+
+    def _places(self) -> Iterator[str]:
+        """C text of the places at which links of the entry leave the body."""
+        for bit, (axis, number) in enumerate(zip(self.axes, self._numbers, strict=True)):
+            n, box, wraps = f"number_{axis}", f"box_{axis}", f"(periodic >> {bit} & 1)"
+            yield f"const int {n} = (int)({number});"
+            yield f"const double at_{axis}_o = {n} + 0.5;"
+            yield f"const double at_{axis}_p = {n} == 0 && {wraps} ? {box} : {n};"
+            yield f"const double at_{axis}_m = {n} + 1 == {box} && {wraps} ? 0 : {n} + 1;"
+            yield f"const double sign_{axis}_p = {n} == 0 && !{wraps} ? -1 : 1;"
+            yield f"const double sign_{axis}_m = {n} + 1 == {box} && !{wraps} ? -1 : 1;"
+        if self.whole:
+            yield from self._changed()
+        if self.split:
+            D, values = self.lattice.D, 1 + self.lattice.D * (self.lattice.D + 1) // 2
+            place = f"{values} * (int64)stress_cell[entry - first_measured]"
+            yield f"const double* parts = stress + {place};"
+            yield f"const double gauge = {float(self.lattice.cs2)!r} * parts[0];"
+            for k, (a, b) in enumerate(pairs(D), 1):
+                yield f"const double sigma_{a}{b} = parts[{k}];"
+
+    def _changed(self) -> Iterator[str]:
+        """C text of the walls of the entry, and of the place for changed populations."""
+        yield f"const uint32 walls = links & blocked[{OWN}] & ~1u, lowest = walls & (0u - walls);"
+        for a, axis in enumerate(self.axes):
+            steps = [(i, c[a]) for i, c in enumerate(self.lattice.c) if c[a]]
+            sides = {c: " | ".join(f"{1 << i}u" for i, d in steps if d == c) for c in (1, -1)}
+            yield (
+                f"const double changed_{axis} = lowest & ({sides[1]}) ? at_{axis}_p + 0.5 : "
+                f"lowest & ({sides[-1]}) ? at_{axis}_m - 0.5 : at_{axis}_o;"
+            )
+
+    def _link(self, i: int, values: dict[str, str]) -> Iterator[str]:
+        """C text that adds what the link along c_i gives."""
+        c, rest = self.lattice.c[i], 2 * self.rest[i]
+        out, both = values["out"], f"leaves + enters - {rest!r}"
+        if self.whole:
+            yield f"const int wall = walls >> {i} & 1;"
+            out, both = f"wall ? {out} : {values['before']}", f"wall ? {both} : enters - leaves"
+        yield f"const double enters = {self.stored.format(values['in'])}, leaves = {out};"
+        yield f"const double both = {both};"
+        given = set()
+        for axis, c_a in zip(self.axes, c, strict=True):
+            parts = [f"{'-+'[c_a < 0]} both"] if c_a else []
+            u = values.get(f"u_{axis}")
+            parts += [f"- (double)({u}) * (leaves - enters)"] if u else []
+            if parts:
+                given.add(axis)
+                yield f"const double gives_{axis} = {self._signed(axis, c_a, ' '.join(parts))};"
+                yield f"sum_force_{axis} += gives_{axis};"
+        yield from self._torque(c, given)
+        if self.split and any(c):
+            yield from self._parts(i)
+
+    def _signed(self, axis: str, c_a: int, text: str) -> str:
+        """C text with the sign of a component of a vector at a link."""
+        if not c_a:
+            return text
+        sign = f"sign_{axis}_{SIDES[1 + c_a]}"
+        return f"({f'(wall ? {sign} : 1)' if self.whole else sign}) * ({text})"
+
+    def _torque(self, c, given: set[str]) -> Iterator[str]:
+        """C text that adds place x force, with the components of the force that are `given`."""
+        sides = zip(self.axes, c, strict=True)
+        place = {axis: f"at_{axis}_{SIDES[1 + c_a]}" for axis, c_a in sides}
+        if self.whole:
+            place = {axis: f"(wall ? {at} : changed_{axis})" for axis, at in place.items()}
+        for a, b, axis in (turn for turn in TURNS if {*turn[:2]} <= {*self.axes}):
+            terms = [f"+ {place[a]} * gives_{b}"] if b in given else []
+            terms += [f"- {place[b]} * gives_{a}"] if a in given else []
+            if terms:
+                yield f"sum_torque_{axis} += {' '.join(terms)};"
+
+    def _parts(self, i: int) -> Iterator[str]:
+        """C text that adds pressure and stress on the area a_i = 2 w_i c_i / cs2 of the link."""
+        lattice, if_wall = self.lattice, "if (wall) " if self.whole else ""
+        area = [2 * float(lattice.w[i]) / float(lattice.cs2) * c_a for c_a in lattice.c[i]]
+        for a, (axis, c_a) in enumerate(zip(self.axes, lattice.c[i], strict=True)):
+            sigma = [f"sigma_{min(a, b)}{max(a, b)}" for b in range(lattice.D)]
+            stress = " + ".join(f"{s} * {v!r}" for s, v in zip(sigma, area, strict=True) if v)
+            yield f"{if_wall}sum_stress_{axis} += {self._signed(axis, c_a, stress)};"
+            if c_a:
+                pressure = self._signed(axis, c_a, f"-gauge * {area[a]!r}")
+                yield f"{if_wall}sum_pressure_{axis} += {pressure};"
+
+
+def sums_kernel() -> KernelText:
+    """Add the chunks of a body in a plane; entry = group * columns + column."""
+    kernel = KernelText("force_sums", "entries", "sum[group, k] = sum over its chunks")
+    more = {"columns": "int", "group_first": "int32*", "chunk_order": "int32*", "sum": "double*"}
+    for name, type in (more | {"chunk_sums": "double*"}).items():
+        kernel.argument(name, type)
+    kernel.do("const int64 group = entry / columns, column = entry % columns;")
+    kernel.do("const int32 to = group_first[group + 1];")
+    kernel.do("double total = 0;")
+    kernel.do("for (int32 k = group_first[group]; k < to; k++)")
+    kernel.do("  total += chunk_sums[chunk_order[k] * (int64)columns + column];")
+    kernel.do("sum[entry] = total;", writes="sum")
+    return kernel
+
+
+def state_kernel() -> KernelText:
+    """Copy the state of the entries `state_rows` of a list; entry = row * names + name."""
+    kernel = KernelText("copy_state", "entries", "state[entry, k] = state_of_step[row, k]")
+    more = {"state_rows": "int32*", "state_of_step": "real*", "state": "real*"}
+    for name, type in (more | {"names": "int"}).items():
+        kernel.argument(name, type)
+    kernel.do("const int64 there = state_rows[entry / names] * (int64)names + entry % names;")
+    kernel.do("state[entry] = state_of_step[there];", writes="state")
+    return kernel
+
+
+def stress_kernel(fluid: FluidKernels, parity: int, lowest: int) -> EntryText:
+    """rho - 1 and the stresses xx, xy, … of each listed cell, with the staged incoming populations.
+
+    sigma_ab = -sum_i c_a c_b (g_i - feq_i(rho, u)), g_i = (f_out_i + f_in_i) / 2, with rho and u of
+    g. The mean g includes half of the change of the moments in a collision. Therefore its second
+    moments are the momentum flux of the fluid at any relaxation rates, with half of the force.
+    """
+    model, lattice = fluid.model, fluid.lattice
+    text = "rho - 1, -sum c_a c_b (g - feq), g = (f_out + f_in) / 2"
+    kernel = EntryText("stress", text, fluid, parity, "other")
+    kernel.links = ""
+    kernel.argument("staging", "store*" if fluid.layout.populations else "real*")
+    kernel.argument("stress", "double*")
+    staged = "LOAD(staging, {})" if fluid.layout.populations else "staging[{}]"
+    left = fluid.outgoing(kernel, parity)
+    for i, f_i in enumerate(fluid.incoming(kernel, parity, "f", "streams")):
+        kernel.do(f"real arrives_{i} = {{0}};", f_i)
+    kernel.enter_all(lowest, staged)
+    g = [kernel.let(f"g_{i}", (out + kernel.load(f"arrived_{i}", f"arrives_{i}")) / 2)
+         for i, out in enumerate(left)]  # fmt: skip
+    density = kernel.let("density", sum(g))
+    rho = kernel.let("rho", model.rest(density))
+    momentum = [dot([c[a] for c in lattice.c], g) for a in range(lattice.D)]
+    u = model.collision.velocity(momentum, rho)
+    u = [kernel.let(f"u_{a}", v) for a, v in zip(model.axes, u, strict=True)]
+    feq = model.collision.feq(lattice, density, rho, u)
+    lack = [kernel.let(f"lack_{i}", b - a) for i, (a, b) in enumerate(zip(g, feq, strict=True))]
+    found = [density if model.offset else density - 1]
+    for a, b in pairs(lattice.D):
+        found.append(dot([c[a] * c[b] for c in lattice.c], lack))
+    for k, value in enumerate(found):
+        text = f"COPY(stress, entry * {len(found)} + {k}, (double)({{0}}));"
+        kernel.do(text, value, writes="stress")
+    return kernel

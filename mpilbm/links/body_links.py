@@ -1,0 +1,144 @@
+"""The entries of bodies whose forces are measured, and the order in which these are added.
+
+Entries are added in chunks of at most CHUNK, each of one list, one plane and one body, then the
+chunks of a body in a plane in the order of the lists. A plane belongs to one slab, so the sums do
+not depend on the number of ranks.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.links.boundary_links import EntryList, Writes
+
+CHUNK = 256  # entries
+
+Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+
+
+class Selected(NamedTuple):
+    """A part of an entry list, and the numbers of its entries in the whole list, int32 (n,)."""
+
+    entries: EntryList
+    rows: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """Chunks of the entries of several lists, of which each list has its own range.
+
+    entry   int32, the entries in the order of the chunks; numbers count from the first list on
+    first   int32 (chunks + 1,), where the entries of each chunk begin in `entry`
+    ranges  (begin, end) of the chunks of each list
+    order   int32 (chunks,), the chunks in the order of the groups
+    group   int64 (groups, 2), plane of the slab, and number among the measured bodies, of each pair
+            of a plane and a body that has entries there; ascending
+    start   int32 (groups + 1,), where the chunks of each group begin in `order`
+    """
+
+    entry: Numbers
+    first: Numbers
+    ranges: tuple[tuple[int, int], ...]
+    order: Numbers
+    group: Ints
+    start: Numbers
+
+    @classmethod
+    def of(cls, slab, lists: Sequence[EntryList], bodies: tuple[int, ...]) -> "Chunks":
+        """The chunks of lists with entries of these bodies only."""
+        plane_cells, begin, chunk = slab.shape[1] * slab.shape[2], 0, 0
+        entry, first, group, ranges = [], [], [], []
+        for each in lists:
+            order, starts, groups = _chunks_of(each, plane_cells, bodies)
+            entry.append(order + np.int32(begin))
+            first.append(starts + np.int32(begin))
+            group.append(groups)
+            ranges.append((chunk, chunk + groups.size))
+            begin, chunk = begin + order.size, chunk + groups.size
+        groups = np.concatenate([np.empty(0, np.int64), *group])
+        order = np.argsort(groups, kind="stable").astype(np.int32)
+        known, start = np.unique(groups[order], return_index=True)
+        return cls(
+            entry=np.concatenate([np.empty(0, np.int32), *entry]),
+            first=np.concatenate([*first, [begin]]).astype(np.int32),
+            ranges=tuple(ranges),
+            order=order,
+            group=np.stack(np.divmod(known, len(bodies)), 1),
+            start=np.append(start, groups.size).astype(np.int32),
+        )
+
+    @property
+    def planes(self) -> Ints:
+        """The plane of each chunk, in the order of the groups."""
+        return np.repeat(self.group[:, 0], np.diff(self.start))
+
+
+def _chunks_of(
+    entries: EntryList, plane_cells: int, bodies: tuple[int, ...]
+) -> tuple[Numbers, Numbers, Ints]:
+    """The order of the entries of a list, where each chunk begins, and its plane and body."""
+    number: dict[int | None, int] = dict.fromkeys((owner.body for owner in entries.owners), 0)
+    number |= {body: k for k, body in enumerate(bodies)}
+    group = entries.cells // plane_cells
+    if len(bodies) > 1:
+        group *= len(bodies)
+        group += np.array([number[owner.body] for owner in entries.owners])[entries.member]
+    order = np.arange(group.size, dtype=np.int32)
+    if len(bodies) > 1:
+        order = np.argsort(group, kind="stable").astype(np.int32)
+        group = group[order]
+    begins = np.flatnonzero(np.append(group.size > 0, group[1:] != group[:-1]))
+    sizes = np.diff(begins, append=group.size)
+    count = -(-sizes // CHUNK)
+    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    starts = np.repeat(begins, count) + CHUNK * within
+    return order, starts.astype(np.int32), group[starts]
+
+
+@dataclass(frozen=True, eq=False)
+class BodyLinks:
+    """The entries that the forces on bodies need.
+
+    staged    entries whose incoming populations are staged: with `split` all entries of the cells
+              next to the bodies, otherwise those of mirrors there, as other boundaries read them
+    measured  the entries of the bodies
+    chunks    of the measured entries
+    """
+
+    staged: tuple[Selected, ...]
+    measured: tuple[Selected, ...]
+    chunks: Chunks
+
+    @classmethod
+    def find(cls, case, slab, lists: Sequence[EntryList]) -> "BodyLinks":
+        """Select from the entries of a slab those that the forces on `case.weighed` need."""
+        mine = [each.of_bodies(case.weighed) for each in lists]
+        pairs = [(each, flags) for each, flags in zip(lists, mine, strict=True) if flags.any()]
+        measured = tuple(Selected(replace(each.entries, writes=Writes.MEASURED), each.rows)
+                         for each in _selected(pairs))  # fmt: skip
+        beside = [each for each in lists if case.split or each.boundary.mirrors]
+        cells = np.concatenate([np.empty(0, np.int64), *(m.entries.cells for m in measured)])
+        staged = tuple(_selected((each, np.isin(each.cells, cells)) for each in beside))
+        return cls(staged, measured, Chunks.of(slab, [m.entries for m in measured], case.weighed))
+
+    @property
+    def lists(self) -> tuple[EntryList, ...]:
+        """All entries: staged ones first."""
+        return tuple(each.entries for each in (*self.staged, *self.measured))
+
+    @property
+    def first_measured(self) -> int:
+        """The number of the first measured entry among all."""
+        return sum(each.rows.size for each in self.staged)
+
+
+def _selected(pairs) -> Iterator[Selected]:
+    """The entries of lists for which flags are set."""
+    for each, flags in pairs:
+        rows = np.flatnonzero(flags)
+        entries = each if rows.size == flags.size else each.only(rows)
+        yield Selected(entries, rows.astype(np.int32))

@@ -108,7 +108,8 @@ def sixteen_bits(case: Case) -> list[Finding]:
     found = []
     speed = max((speed for _, speed, _ in given_speeds(case)), default=0) or USUAL_SPEED
     length = min(case.domain.size)
-    fix = 'use storage = "float32", or measure the error with tools/precision_table'
+    instead = "mixed" if "mixed" in case.layout.storages else "float32"
+    fix = f'use storage = "{instead}", or measure the error with tools/precision_table'
     for fluid in case.fluids:
         force = norm(fluid.force.value) if fluid.force else 0
         if 0 < force < speed / LOST:

@@ -42,8 +42,9 @@ class Moments(Layout):
     equilibrium; other collisions and equilibria are refused. [Ferrari et al. 2023]
 
     With precision.storage = "mixed" density and u are stored in float32 and A in 16 bits: 28 bytes
-    per cell, 18 in 2D. Then only the viscous stress is rounded, by 2^-12 of itself; 16 bits for
-    all moments round a slow flow or a weak force to units of 2^-11 of the velocity.
+    per cell, 18 in 2D. Each A is rounded by at most 2^-12 of itself, which is 2^-12 |1 - 6 nu| /
+    (6 nu) of the viscous stress. With "float16" the velocity is rounded too, in every step, and
+    the changes by a slow flow or a weak force are lost.
     """
 
     buffers = 2

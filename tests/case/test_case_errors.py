@@ -263,5 +263,9 @@ def test_a_change_lost_in_sixteen_bits_is_reported(force, viscosity, expected):
     case = parse_case(tables(**more, **half))
     (warning,) = [w for w in warnings_of(case) if w.startswith("precision.storage")]
     assert expected in warning
+    assert 'use storage = "float32"' in warning
+    moments = {"layout": {"name": "moments"}, "collision": {"name": "regularized"}}
+    (warning,) = warnings_of(parse_case(tables(**more, **half, **moments)))
+    assert 'use storage = "mixed"' in warning
     single = parse_case(tables(**more))
     assert not [w for w in warnings_of(single) if w.startswith("precision.storage")]

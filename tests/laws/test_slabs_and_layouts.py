@@ -20,6 +20,7 @@ from mpilbm.codegen.model import Model
 from mpilbm.registry import names
 
 ROUNDING = {"half": 3e-5, "single": 2e-8, "mixed": 1e-8, "double": 1e-16}  # in a step
+ALLOWED = {"half": 3e-4, "mixed_moments": 3e-5, "double": 1e-14}  # of rho and u after some steps
 
 
 def assert_obeys_the_equations(ab, before, after, precision):
@@ -52,9 +53,12 @@ def upstream(lattice, cell) -> list:
 
 @pytest.mark.parametrize("choice", all_pairs(OPTIONS, defined), ids=label)
 def test_neither_slabs_nor_layout_show(choice):
-    """After an even and an odd number of steps all layouts hold what `ab` holds."""
+    """After an even and an odd number of steps all layouts hold what `ab` holds.
+
+    `ab` has no mixed storage of moments; it is compared in float32."""
     whole = Cluster(tables(**choice)).start()
-    ab = Cluster(tables(**choice | {"layout": "ab"})).start()
+    precision = {"mixed_moments": "single"}.get(choice["precision"], choice["precision"])
+    ab = Cluster(tables(**choice | {"layout": "ab", "precision": precision})).start()
     for steps in (6, 1):
         before = ab.state()
         state, expected = whole.run(steps).state(), ab.run(steps).state()
@@ -62,9 +66,8 @@ def test_neither_slabs_nor_layout_show(choice):
         if whole.case.layout.populations:
             assert np.array_equal(state, expected)
         for name, values in ab.fields("rho", "u").items():
-            allowed = {"half": 3e-4, "double": 1e-14}.get(choice["precision"], 3e-6)
-            assert np.abs(fields[name] - values).max() < allowed
-    assert_obeys_the_equations(ab, before, expected, choice["precision"])
+            assert np.abs(fields[name] - values).max() < ALLOWED.get(choice["precision"], 3e-6)
+    assert_obeys_the_equations(ab, before, expected, precision)
     columns, sums = whole.sums()
     assert np.isfinite(state).all()
     assert np.any(state != state[:1])

@@ -124,10 +124,13 @@ class SnapshotWriter:
 
     def _kinds(self) -> Kinds:
         """The components and the type of each field in the file."""
-        solver, compute = self.context.solver, self.context.case.precision.compute
-        found: Kinds = {name: (solver.components(name), compute) for name in self.fields}
-        found = {name: ((3,) if kind[0] else (), kind[1]) for name, kind in found.items()}
-        return {name: found.get(name, ((), "uint8")) for name in self.names}
+        case, found = self.context.case, Kinds()
+        for name in self.names:
+            curl_2d = name == "vorticity" and case.dimensions == 2  # along z only
+            scalar = COMPONENTS.get(name, 1) == 1 or curl_2d
+            kind = "uint8" if name == "solid" else case.precision.compute
+            found[name] = () if scalar else (COMPONENTS[name],), kind
+        return found
 
     def _store(self, file: OwnFile, begin: int, end: int, fields: dict[str, np.ndarray]) -> None:
         """Write all fields of local planes; in any thread."""

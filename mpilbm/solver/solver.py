@@ -264,10 +264,6 @@ class Solver:
         """Macroscopic fields of planes begin..end: (planes, rows, nx), or (…, components)."""
         return self.diagnostics.fields(names, begin, end)
 
-    def components(self, name: str) -> tuple[int, ...]:
-        """The shape of a field in a cell."""
-        return self.diagnostics.components(name)
-
     def copies(self, ahead: int, host_bytes: int) -> SlabCopies:
         """Asynchronous copies of fields and populations to the host; arguments: see Staging."""
         return SlabCopies(self.diagnostics, self.fluids, ahead, host_bytes)

@@ -8,7 +8,7 @@ import pytest
 from support.rocks import tables
 from support.slabs import Cluster
 
-from mpilbm.backends import cpu
+from mpilbm.backends import cpu, waiting
 from mpilbm.solver.fields import sources, staging
 
 NAMES = ("vorticity", "u", "rho", "q_criterion")
@@ -125,3 +125,28 @@ def test_a_block_holds_as_many_planes_as_fit(tmp_path, monkeypatch):
     assert copies.blocks(11) == [(0, 4), (4, 8), (8, 11)]
     with pytest.raises(ValueError, match="bytes for a block of"):
         copies.start(0, 5)
+
+
+def test_a_thread_that_waits_for_a_gpu_leaves_its_core_to_others(monkeypatch):
+    """The main thread waits in the driver; other threads sleep between two polls."""
+
+    class Point:
+        polls = waits = 0
+
+        @property
+        def done(self):
+            self.polls += 1
+            return self.polls > 3
+
+        def synchronize(self):
+            self.waits += 1
+
+    slept, wait, here, there = [], waiting.Waiting(), Point(), Point()
+    monkeypatch.setattr(waiting.time, "sleep", slept.append)
+    wait(here)
+    thread = threading.Thread(target=wait, args=[there])
+    thread.start()
+    thread.join()
+    assert (here.polls, here.waits) == (0, 1)
+    assert (there.polls, there.waits) == (4, 0)
+    assert slept == [waiting.LONG_PAUSE] * 3

@@ -79,9 +79,6 @@ class FakeSolver:
                 found["u"][plane - self.slab.begin, row, x, 0] = np.nan
         return {name: found[name][begin:end] for name in names}
 
-    def components(self, name):
-        return {"rho": (), "u": (self.D,), "vorticity": (3,) if self.D == 3 else ()}[name]
-
     def prepare(self, names):
         pass
 

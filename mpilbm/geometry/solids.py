@@ -101,7 +101,7 @@ def _flags(case, plane: int, around: NDArray[np.bool_], dtype: np.dtype) -> NDAr
     """The flags of a plane; around: see `neighbours`."""
     flags = around[1].astype(dtype)
     for k, c in enumerate(case.lattice.stencil):
-        flags |= neighbours(case, plane, around, c).astype(dtype) << (1 + k)
+        flags |= neighbours(case, plane, around, c)[0].astype(dtype) << (1 + k)
     return flags
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpilbm.codegen.program import Program
+from mpilbm.layouts.formats import Formats
 from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.physics.boundary_capabilities import Behind, Reads
@@ -217,17 +218,26 @@ def _list_kernels(case, kernels, parity: int) -> list:
     return found + ([forces.stress_kernel(kernels, parity, lowest)] if case.split else [])
 
 
-def _head(case) -> str:
-    """Definitions at the beginning of the text that depend on the case."""
-    precision, formats = case.precision, case.formats
+def definitions(
+    compute: str, formats: Formats, staggered: bool = False, intrinsics: bool = False
+) -> str:
+    """The definitions before the prelude; `compute`, `formats`: of numbers, and of stored values."""
     half = formats.unit == "float16"
-    head = f"typedef {_C[precision.compute]} real;\ntypedef {_C[formats.unit]} store;\n"
+    head = f"typedef {_C[compute]} real;\ntypedef {_C[formats.unit]} store;\n"
     head += f"#define WIDE_FORMAT {_C[formats.widest]}\n"
     head += f"#define WIDE_SLOTS {max(formats.widths)}\n"
     head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"
-    head += "#define STAGGERED\n" if case.lattice.staggered else ""
-    head += "#define REAL_DOUBLE\n" if precision.compute == "float64" else ""
-    return head + ("#define INTRINSICS\n" if precision.intrinsics else "")
+    head += "#define STAGGERED\n" if staggered else ""
+    head += "#define REAL_DOUBLE\n" if compute == "float64" else ""
+    return head + ("#define INTRINSICS\n" if intrinsics else "")
+
+
+def _head(case) -> str:
+    """The definitions of a case."""
+    precision = case.precision
+    return definitions(
+        precision.compute, case.formats, case.lattice.staggered, precision.intrinsics
+    )
 
 
 SCALE = 2**15  # factor of 16-bit values: small deviations then use the whole range of a half

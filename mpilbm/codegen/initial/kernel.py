@@ -6,17 +6,17 @@ It is a program of its own, so that another formula does not change the text of 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mpilbm.codegen import cached, prelude
+from mpilbm.codegen import cached, definitions, prelude
 from mpilbm.codegen.initial.tables import FUNCTIONS, Tables, c_text
 from mpilbm.codegen.program import Program
 from mpilbm.formulas.trees import Tree
+from mpilbm.layouts.formats import Formats
 from mpilbm.physics.lattices import AXES, Lattice
 
 if TYPE_CHECKING:  # imports SymPy
     from mpilbm.codegen.kernel_text import KernelText
 
 NAME = "initial_values"
-HEAD = "typedef double real;\ntypedef double store;\n#define REAL_DOUBLE\n#define SCALE 1\n"
 STATEMENTS = """\
 const int64 cell = ((plane - origin) * rows + row) * nx + x;
 rho_initial[cell] = rho;
@@ -35,7 +35,7 @@ def generate(lattice: Lattice, trees: Mapping[str, Tree], tables: Tables) -> Pro
 
     def build() -> Program:
         text = kernel(lattice, trees, tables)
-        head = HEAD + ("#define STAGGERED\n" if lattice.staggered else "") + prelude()
+        head = definitions("float64", Formats(("float64",)), lattice.staggered) + prelude()
         parts = "\n".join([head, FUNCTIONS, text.text()])
         return Program(parts, {NAME: text.kernel()}, "float64", "float64")
 

@@ -221,7 +221,7 @@ def _list_kernels(case, kernels, parity: int) -> list:
 def definitions(
     compute: str, formats: Formats, staggered: bool = False, intrinsics: bool = False
 ) -> str:
-    """The definitions before the prelude; `compute`, `formats`: of numbers, and of stored values."""
+    """The definitions before the prelude, for numbers and for stored values of these formats."""
     half = formats.unit == "float16"
     head = f"typedef {_C[compute]} real;\ntypedef {_C[formats.unit]} store;\n"
     head += f"#define WIDE_FORMAT {_C[formats.widest]}\n"

@@ -65,11 +65,14 @@ def thin_slabs(
 
 
 def update_bytes(case: Case) -> int:
-    """Bytes of stored values that the update of a cell reads and writes; fields are neglected."""
+    """Bytes of stored values that the update of a cell reads and writes; fields are neglected.
+
+    A value that several cells read counts once.
+    """
     layout, formats = case.layout, case.formats
-    places = [*layout.reads(case.lattice, 0), *layout.writes(case.lattice, 0)]
-    values = sum(formats.widths[place.slot] for place in places)
-    return values * formats.unit_bytes * len(case.fluids)
+    sides = layout.reads(case.lattice, 0), layout.writes(case.lattice, 0)
+    slots = [slot for side in sides for slot in {place.slot for place in side}]
+    return sum(formats.widths[slot] for slot in slots) * formats.unit_bytes * len(case.fluids)
 
 
 def _on_gpus(case: Case, gpu_memory: float | None) -> bool:

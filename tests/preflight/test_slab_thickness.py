@@ -5,9 +5,18 @@ from pathlib import Path
 
 import pytest
 from support.commands import call
+from support.settings import tables
+from support.slabs import Cluster
 
 from mpilbm.preflight import slab_thickness
-from mpilbm.preflight.slab_thickness import COPY, NETWORK, NVLINK, OVERHEAD, least_planes
+from mpilbm.preflight.slab_thickness import (
+    COPY,
+    NETWORK,
+    NVLINK,
+    OVERHEAD,
+    least_planes,
+    update_bytes,
+)
 from mpilbm.preflight.step_model import Model
 
 MEASURED = Path(__file__).parents[2] / "tools/measured/scaling"
@@ -42,6 +51,17 @@ def test_thinner_slabs_wait_in_the_model(kind, link):
             bandwidth=link.bandwidth,
         )  # fmt: skip
         assert (model.seconds(2) > model.seconds(1) * (1 + 1e-9)) is waits
+
+
+@pytest.mark.parametrize("layout", ["ab", "aa", "moments", "indirect"])
+@pytest.mark.parametrize("precision", ["single", "half"])
+def test_the_bytes_of_an_update_are_those_of_the_kernel(layout, precision):
+    """Except for tables of neighbours."""
+    collision = "trt" if layout != "moments" else "regularized"
+    found = tables("D2Q9", layout, collision, "periodic", precision)
+    solver = Cluster(found).solvers[0]
+    neighbour_tables = solver.bytes_per_update - update_bytes(solver.case)
+    assert neighbour_tables > 0 if layout == "indirect" else neighbour_tables == 0
 
 
 def test_large_boxes_need_the_planes_of_the_manual():

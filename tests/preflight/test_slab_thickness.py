@@ -8,13 +8,17 @@ from support.commands import call
 from support.settings import tables
 from support.slabs import Cluster
 
+from mpilbm.case.case import parse_case
+from mpilbm.parallel.slabs import split
 from mpilbm.preflight import slab_thickness
+from mpilbm.preflight.message_sizes import halo_bytes
 from mpilbm.preflight.slab_thickness import (
     COPY,
     NETWORK,
     NVLINK,
     OVERHEAD,
     least_planes,
+    thin_slabs,
     update_bytes,
 )
 from mpilbm.preflight.step_model import Model
@@ -76,6 +80,17 @@ def test_check_warns_of_thin_slabs_on_gpus_only(case):
     assert "use at most 1 GPU, or" in output
     assert "are thin" not in call("check", case, "--gpu-memory", "1").output
     assert "are thin" not in call("check", case, *thin, "--set", "backend.name='cpu'").output
+
+
+@pytest.mark.parametrize("ranks", [8, 16])
+def test_the_advice_includes_the_gpus_of_one_node(ranks):
+    """256^3 with moments: 3 GPUs over the network, but 7 with NVLink."""
+    text = tables("D3Q19", "moments", "regularized", "periodic", "single")
+    text |= {"domain": {"size": [256] * 3, "periodic": [True] * 3}, "backend": {"name": "cuda"}}
+    case = parse_case(text, "test.toml")
+    slabs = split((256,) * 3, ranks, True)
+    (found,) = thin_slabs(case, slabs, halo_bytes(case, slabs[1])[0], None)
+    assert "use at most 7 GPUs, or" in found.message
 
 
 def test_check_does_not_warn_of_thick_slabs(case, monkeypatch):

@@ -38,7 +38,11 @@ class Exchange:
     waited = 0.0  # seconds that the host has waited, in total
 
     def start(self, ready: Event | None = None) -> None:
-        """Send everything after the event `ready`; None: the planes are ready now."""
+        """Send everything after the event `ready`; None: the planes are ready now.
+
+        With an event, the exchange is part of a time step, and the plan's previous step has been
+        exchanged, too.
+        """
         raise NotImplementedError
 
     def arrival(self) -> Event | None:

@@ -81,7 +81,7 @@ class IpcExchange(Exchange):
         assert self._launch is not None
         if ready is not None:
             self._stream.wait(ready)
-        self._launch(self._stream)
+        self._launch(self._stream, await_free=ready is None or not self._plan.alternating)
 
     def arrival(self) -> Event:
         """The event after the kernel."""

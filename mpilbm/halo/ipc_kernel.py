@@ -18,6 +18,11 @@ read its ghost planes, in the bulk stream or between two steps. These reads have
 and only the flag 'free' reports this to the neighbour. A neighbour is never more than one exchange
 ahead: it waits for this GPU's next 'free' before it writes again.
 
+If steps write two arrays in turn, the ghost planes that an exchange overwrites were last read in
+the previous step. These reads ended before this GPU sent the planes of that step, for which the
+neighbour has waited. It then need not wait for 'free', too (see `Plan.alternating`). The flag is
+set nevertheless, for exchanges outside of time steps.
+
 A flag is a counter of exchanges in the memory of the GPU that awaits it. The number of the exchange
 is kept on the device, so that each launch is the same and can be recorded in a CUDA graph.
 
@@ -139,7 +144,7 @@ INLINE void store(const Part& part)
 
 extern "C" __global__ void __launch_bounds__(128)
 exchange(word* own, const Side* sides, const Piece* pieces, word count, word* failure,
-         word patience)
+         word patience, word await_free)
 {
   __shared__ word gone; /* whether a neighbour has ended */
   word turn = 0;
@@ -152,7 +157,7 @@ exchange(word* own, const Side* sides, const Piece* pieces, word count, word* fa
   Part part; /* loaded while the neighbours' flags are awaited */
   if (blockIdx.x < count) load(part, pieces[blockIdx.x]);
   if (threadIdx.x == 0)
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2 && await_free; k++)
       if (sides[k].peer_arrived && !await(sides[k].free, turn, failure, 1 + k, patience)) gone = 1;
   __syncthreads();
   if (gone) return;
@@ -190,7 +195,7 @@ class ExchangeKernel:
         return self.device.allocate(LINES * LINE, np.uint64)
 
     def bind(self, flags: Array, sides: np.ndarray, pieces: np.ndarray) -> Callable[..., None]:
-        """A function of a stream that enqueues the kernel in it.
+        """A function of a stream, and of `await_free`, that enqueues the kernel in it.
 
         `sides`: addresses (2 sides, 4), see `struct Side`; `pieces`: (pieces, 3: from, to, bytes).
         """
@@ -207,9 +212,18 @@ class ExchangeKernel:
         pieces: Array,
         count: np.uint64,
         stream: CudaStream,
+        await_free: bool = True,
     ) -> None:
         failure = np.uint64(self.failure.ctypes.data)
-        arguments = flags, sides, pieces, count, failure, np.uint64(1e9 * PATIENCE)
+        arguments = (
+            flags,
+            sides,
+            pieces,
+            count,
+            failure,
+            np.uint64(1e9 * PATIENCE),
+            np.uint64(await_free),
+        )
         with stream.cupy:
             self._function(grid, (THREADS,), arguments)
 

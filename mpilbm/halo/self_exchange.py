@@ -1,4 +1,4 @@
-"""The halo exchange of a rank that is its own neighbour: copies in the order of a stream."""
+"""The halo exchange of a rank that is its own neighbour: copies in the order of two streams."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,12 +12,16 @@ from mpilbm.parallel.slabs import Slab
 
 
 class SelfExchange(Exchange):
-    """Copies the planes at one face into the ghost planes of the other, asynchronously."""
+    """Copies the planes at one face into the ghost planes of the other, asynchronously.
+
+    The copies are distributed over two streams: in small boxes, those of the two faces would take
+    longer one after the other than the kernel over the bulk planes.
+    """
 
     in_streams = True
 
     def __init__(self, slab: Slab, device: Device, plan: Plan, arrays: Sequence[Any]):
-        self._device, self._stream = device, device.stream("copy")
+        self._device, self._streams = device, (device.stream("edge"), device.stream("copy"))
         sources = {message.tag: message.of(arrays) for message in outgoing(plan, slab)}
         self._copies = [
             (message.of(arrays), sources[message.tag]) for message in incoming(plan, slab)
@@ -26,13 +30,16 @@ class SelfExchange(Exchange):
     def start(self, ready: Event | None = None) -> None:
         """Enqueue the copies."""
         if ready is not None:
-            self._stream.wait(ready)
-        for target, source in self._copies:
-            self._device.copy(target, source, self._stream)
+            for stream in self._streams:
+                stream.wait(ready)
+        for k, (target, source) in enumerate(self._copies):
+            self._device.copy(target, source, self._streams[k % 2])
 
     def arrival(self) -> Event:
         """The event after the copies."""
-        return self._stream.record()
+        first, second = self._streams
+        first.wait(second.record())
+        return first.record()
 
 
 def exchanger(slab: Slab, device: Device) -> Exchanger:

@@ -50,26 +50,31 @@ def thin_slabs(
         return []
     middle = slabs[ranks // 2]
     faces = sum(peer is not None for peer in (middle.lower, middle.upper))
-    link = NVLINK if ranks <= NODE else NETWORK
-    least = least_planes(shape[1] * shape[2], update_bytes(case), sent / faces, link)
+    per_plane = shape[1] * shape[2], update_bytes(case), sent / faces
+    on_node, by_network = (least_planes(*per_plane, link) for link in (NVLINK, NETWORK))
+    link, least = (NVLINK, on_node) if ranks <= NODE else (NETWORK, by_network)
     planes = max(slab.planes for slab in slabs)
     if planes >= least:
         return []
+    most = max(1, shape[0] // by_network, min(NODE, shape[0] // on_node))
     return [Finding(
         WARNING, "ranks",
         f"slabs of {counted(planes, 'plane')} are thin: on GPUs, the exchange with the neighbours "
         f"takes longer than the update of a slab of fewer than {counted(least, 'plane')} (model "
-        f"of an H200, {link.name}); use at most {counted(max(1, shape[0] // least), 'GPU')}, or "
+        f"of an H200, {link.name}); use at most {counted(most, 'GPU')}, or "
         "turn the box so that its longest side is the last",
     )]  # fmt: skip
 
 
 def update_bytes(case: Case) -> int:
-    """Bytes of stored values that the update of a cell reads and writes; fields are neglected."""
+    """Bytes of stored values that the update of a cell reads and writes; fields are neglected.
+
+    A value that several cells read counts once.
+    """
     layout, formats = case.layout, case.formats
-    places = [*layout.reads(case.lattice, 0), *layout.writes(case.lattice, 0)]
-    values = sum(formats.widths[place.slot] for place in places)
-    return values * formats.unit_bytes * len(case.fluids)
+    sides = layout.reads(case.lattice, 0), layout.writes(case.lattice, 0)
+    slots = [slot for side in sides for slot in {place.slot for place in side}]
+    return sum(formats.widths[slot] for slot in slots) * formats.unit_bytes * len(case.fluids)
 
 
 def _on_gpus(case: Case, gpu_memory: float | None) -> bool:

@@ -1,6 +1,7 @@
 """The passes of a time step: edge planes first, their exchange overlapped with the other planes."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from mpilbm.backends.interfaces import Event, Runner
@@ -99,7 +100,10 @@ def collide_stream(
     name, following = (f"collide_stream_{t % parities}" for t in (k, k + 1))
     kernels = fluid.program.kernels
     reads = [*kernels[following].reads, *fluid.list_reads((k + 1) % parities), *reads]
-    plan = exchange_plan(fluid.grid, kernels[name].writes, reads, (k + 1) % buffers)
+    writes = kernels[name].writes
+    plan = exchange_plan(fluid.grid, writes, reads, (k + 1) % buffers)
+    if buffers > 1 and not any(access.offset[0] for access in writes):
+        plan = replace(plan, alternating=True)
     exchange = fluid.context.exchanger.prepare(plan, fluid.f)
     launch = lists.followed(fluid.bind_step(name, **fluid.arrays(k), **fields), k)
     return Pass(fluid.context, fluid.grid, launch, exchange)

@@ -4,17 +4,15 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support import coupled, halo_cases
-from support.emulated_device import Module, command
-from support.random_device import RandomDevice
+from support.emulated_device import command
+from support.ipc_threads import PATIENCE, Device, SameMemory, World
 from support.slabs import Cluster
-from support.streams import Threads, flow
+from support.streams import flow
 
-from mpilbm.backends import cuda
 from mpilbm.errors import MpilbmError
 from mpilbm.halo import cuda_ipc, ipc_kernel, ipc_memory
 from mpilbm.halo.cuda_ipc import TrialExchange
@@ -25,66 +23,6 @@ from mpilbm.parallel.gpu_aware import Verdict
 from mpilbm.registry import make
 
 with_compiler = pytest.mark.skipif(command() is None, reason="no C++ compiler")
-PATIENCE = 20.0  # seconds
-
-
-class Entered:
-    """What CuPy calls a stream: `with` it, launches go there."""
-
-    def __init__(self, device, stream):
-        self._device, self._stream = device, stream
-
-    def __enter__(self):
-        self._device.current = self._stream
-
-    def __exit__(self, *error):
-        self._device.current = None
-
-
-class Device(RandomDevice):
-    """Streams in any order; a library of its own for each rank, whose launches run side by side."""
-
-    module = cuda.CudaDevice.module
-
-    def __init__(self, rank=0, seed=0):
-        super().__init__(seed)
-        self.current, self.rank = None, rank
-        errors = SimpleNamespace(compiler=SimpleNamespace(CompileException=OSError))
-        self._cupy = SimpleNamespace(RawModule=self._raw, cuda=errors)
-        for stream in self._streams.values():
-            stream.cupy = Entered(self, stream)
-
-    def _raw(self, code, backend, options):
-        return Module(self, code, backend, (*options, f"-DRANK={self.rank}"))
-
-
-class SameMemory:
-    """Windows between threads, who see all that others have."""
-
-    def address(self, array):
-        return array.ctypes.data
-
-    export = address
-
-    def open(self, rank, exported):
-        return exported
-
-    def close(self):
-        """Nothing was opened."""
-
-
-class World(Threads):
-    """Ranks that are threads, whose devices work while their hosts wait for other ranks."""
-
-    def __init__(self, ranks):
-        super().__init__(ranks, PATIENCE)
-
-    def comm(self, rank, device):
-        return super().comm(rank, device.synchronize)
-
-    def exchanger(self, rank, slab, device):
-        device.rank = rank
-        return IpcExchanger(slab, self.comm(rank, device), device, SameMemory())
 
 
 @pytest.fixture(autouse=True)

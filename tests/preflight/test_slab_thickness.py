@@ -5,9 +5,22 @@ from pathlib import Path
 
 import pytest
 from support.commands import call
+from support.settings import tables
+from support.slabs import Cluster
 
+from mpilbm.case.case import parse_case
+from mpilbm.parallel.slabs import split
 from mpilbm.preflight import slab_thickness
-from mpilbm.preflight.slab_thickness import COPY, NETWORK, NVLINK, OVERHEAD, least_planes
+from mpilbm.preflight.message_sizes import halo_bytes
+from mpilbm.preflight.slab_thickness import (
+    COPY,
+    NETWORK,
+    NVLINK,
+    OVERHEAD,
+    least_planes,
+    thin_slabs,
+    update_bytes,
+)
 from mpilbm.preflight.step_model import Model
 
 MEASURED = Path(__file__).parents[2] / "tools/measured/scaling"
@@ -44,6 +57,17 @@ def test_thinner_slabs_wait_in_the_model(kind, link):
         assert (model.seconds(2) > model.seconds(1) * (1 + 1e-9)) is waits
 
 
+@pytest.mark.parametrize("layout", ["ab", "aa", "moments", "indirect"])
+@pytest.mark.parametrize("precision", ["single", "half"])
+def test_the_bytes_of_an_update_are_those_of_the_kernel(layout, precision):
+    """Except for tables of neighbours."""
+    collision = "trt" if layout != "moments" else "regularized"
+    found = tables("D2Q9", layout, collision, "periodic", precision)
+    solver = Cluster(found).solvers[0]
+    neighbour_tables = solver.bytes_per_update - update_bytes(solver.case)
+    assert neighbour_tables > 0 if layout == "indirect" else neighbour_tables == 0
+
+
 def test_large_boxes_need_the_planes_of_the_manual():
     assert [thinnest(2048, *each) for each in ((AB, NVLINK), (AB, NETWORK))] == [6, 14]
     assert [thinnest(2048, *each) for each in ((MOMENTS, NVLINK), (MOMENTS, NETWORK))] == [15, 45]
@@ -56,6 +80,17 @@ def test_check_warns_of_thin_slabs_on_gpus_only(case):
     assert "use at most 1 GPU, or" in output
     assert "are thin" not in call("check", case, "--gpu-memory", "1").output
     assert "are thin" not in call("check", case, *thin, "--set", "backend.name='cpu'").output
+
+
+@pytest.mark.parametrize("ranks", [8, 16])
+def test_the_advice_includes_the_gpus_of_one_node(ranks):
+    """256^3 with moments: 3 GPUs over the network, but 7 with NVLink."""
+    text = tables("D3Q19", "moments", "regularized", "periodic", "single")
+    text |= {"domain": {"size": [256] * 3, "periodic": [True] * 3}, "backend": {"name": "cuda"}}
+    case = parse_case(text, "test.toml")
+    slabs = split((256,) * 3, ranks, True)
+    (found,) = thin_slabs(case, slabs, halo_bytes(case, slabs[1])[0], None)
+    assert "use at most 7 GPUs, or" in found.message
 
 
 def test_check_does_not_warn_of_thick_slabs(case, monkeypatch):

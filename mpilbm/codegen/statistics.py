@@ -9,7 +9,8 @@ A sample reads the populations once and stores neither rho nor u. Places of sum 
     sample_rows      sums[plane, row, k]         sums over x; one thread of a row stores them
 
 The first sample gives the shift: it is added with a shift of 0, and then `first_mean` (of cells:
-`first_value`) computes the shift and sets the sums to 0.
+`first_value`) computes the shift and sets the sums to 0. `mean_fields` computes means and stresses
+of cells from their sums.
 """
 
 from mpilbm.codegen.diagnostics import FLUID, Diagnostics
@@ -39,7 +40,7 @@ class Samples:
         by_parity = [
             make(parity) for parity in parities for make in (self.cells, self.rows, self.columns)
         ]
-        return [*by_parity, self.first_value(), self.first_mean()]
+        return [*by_parity, self.first_value(), self.first_mean(), self.mean_fields()]
 
     def cells(self, parity: int) -> KernelText:
         """Adds to the sums of each cell; the shift has the precision of the values."""
@@ -126,4 +127,38 @@ class Samples:
                 mean = f"sums[{place.format(k=k)}] / ({number})"
                 kernel.do(f"{target} = ({type})({mean});", writes="shift")
             kernel.do(f"sums[{place.format(k=k)}] = 0;", writes="sums")
+        return kernel
+
+    def mean_fields(self) -> KernelText:
+        """Means and stresses of cells. A cell is fluid if the shift of its rho is not 0.
+
+        An entry is a cell of all planes; the first value of each output is that of cell `start`.
+        """
+        text = "mean = shift + sum / n, stress = (sum_ab - n (sum_a / n) (sum_b / n)) / n"
+        kernel = KernelText("mean_fields", "entries", text)
+        for name, type in {
+            "step": "int64", "start": "int64", "samples": "double", "missing": "double",
+            "shift": "real*", "sums": "double*",
+        }.items():  # fmt: skip
+            kernel.argument(name, type)
+        group = "const int64 group = entry / step, within = entry - group * step, "
+        kernel.do(f"{group}to = entry - start;")
+        shift, total = (
+            f"{name}[(group * {count} + {{k}}) * step + within]"
+            for name, count in (("shift", self.shifts), ("sums", self.sums))
+        )
+        kernel.do(f"const int fluid = {shift.format(k=0)} != 0;")
+        for k in range(self.shifts):
+            kernel.do(f"const double first_{k} = {total.format(k=k)} / samples;")
+        means = [f"(double){shift.format(k=k)} + first_{k}" for k in range(self.shifts)]
+        stresses = [
+            f"({total.format(k=self.shifts + k)} - samples * (first_{a + 1} * first_{b + 1}))"
+            " / samples"
+            for k, (a, b) in enumerate(pairs(self.shifts - 1))
+        ]
+        for name, values in {"rho": means[:1], "u": means[1:], "reynolds_stress": stresses}.items():
+            out = kernel.argument(f"{name}_out", "double*")
+            for k, value in enumerate(values):
+                place = f"to * {len(values)} + {k}"
+                kernel.do(f"{out}[{place}] = fluid ? {value} : missing;", writes=f"{name}_out")
         return kernel

@@ -117,7 +117,8 @@ class Context:
         """
         host_bytes = memory.least()[0] // 4 // local_rank(self.comm)[1]
         ahead = 2 * self.background.threads
-        return together(self.comm, self.solver.copies, ahead, host_bytes)
+        plane_bytes = max((one.staged_bytes(self.case) for one in self.case.outputs), default=0)
+        return together(self.comm, self.solver.copies, ahead, host_bytes, plane_bytes)
 
     @cached_property
     def totals(self) -> Totals:
@@ -180,6 +181,10 @@ class Output(Parameters):
 
     def device_bytes(self, case: "Case", planes: int) -> int:
         """Bytes of device memory that it needs on a rank with `planes` planes."""
+        return 0
+
+    def staged_bytes(self, case: "Case") -> int:
+        """Bytes of a plane of values, besides fields and populations, that threads write."""
         return 0
 
     def kept_bytes(self, case: "Case") -> int:

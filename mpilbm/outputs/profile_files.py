@@ -9,6 +9,7 @@ import numpy as np
 
 from mpilbm import __version__
 from mpilbm.physics.lattices import AXES
+from mpilbm.solver.fields.mean_fields import components
 from mpilbm.storage.files import whole
 from mpilbm.storage.places import dataset
 
@@ -48,15 +49,11 @@ class Head:
         return [a + b for k, a in enumerate(axes) for b in axes[k:]]
 
 
-def describe(file: "h5py.File", head: Head, sample: dict[str, np.ndarray]) -> None:
-    """Create datasets of shape (…, y, x), coordinates of cell centres, and attributes.
-
-    `sample` holds a part of each field, with as many axes as the whole.
-    """
+def describe(file: "h5py.File", head: Head) -> None:
+    """Create datasets of shape (…, y, x), coordinates of cell centres, and attributes."""
     axes = head.axes[::-1]
-    for name, data in sample.items():
-        shape = (*(head.sizes[axis] for axis in axes), *data.shape[len(axes) :])
-        dataset(file, name, shape, np.float64)
+    for name, shape in components(head.case.dimensions).items():
+        dataset(file, name, (*(head.sizes[axis] for axis in axes), *shape), np.float64)
     for axis, cells in head.sizes.items():
         file[axis] = np.arange(cells) + 0.5
     file.attrs["average"] = list(head.average)

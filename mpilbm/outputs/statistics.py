@@ -10,6 +10,8 @@ from mpilbm.outputs.statistics_writer import Sampling, StatisticsWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
 from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers
+from mpilbm.solver.fields.mean_fields import plane_bytes
+from mpilbm.solver.fields.staging import BLOCK_BYTES
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
@@ -105,9 +107,15 @@ class RunningStatistics(Output):
         return files * 8 * numbers(D)[0] * int(np.prod(cells, dtype=np.int64))
 
     def device_bytes(self, case: "Case", planes: int) -> int:
-        """The sums."""
+        """The sums; for those of cells also two blocks of memory for copies to files."""
         places, value = self.places(case), np.dtype(case.precision.compute).itemsize
-        return bytes_needed(case.dimensions, planes, places, value)
+        staged = 2 * max(BLOCK_BYTES, self.staged_bytes(case)) if places.of_cells else 0
+        return bytes_needed(case.dimensions, planes, places, value) + staged
+
+    def staged_bytes(self, case: "Case") -> int:
+        """Means and stresses of the cells of a plane, unless directions in it are averaged."""
+        places = self.places(case)
+        return plane_bytes(case.dimensions, places.count) if places.of_cells else 0
 
     def kept_bytes(self, case: "Case") -> int:
         """The sums and shifts of all planes."""

@@ -1,9 +1,10 @@
 """The sums of the output `statistics` during a run, and the profiles computed from them."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,11 @@ from mpilbm.outputs.restart import opened, read_planes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.flow_statistics import Moments, merged
+from mpilbm.solver.fields.mean_fields import components
+from mpilbm.storage.planes import OwnFile, PlaneFile
 from mpilbm.system import terminal
 
-if TYPE_CHECKING:
-    import h5py
+Fields = dict[str, np.ndarray]  # rho, u and reynolds_stress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,7 @@ class StatisticsWriter:
     def __init__(self, sampling: Sampling, context: Context):
         self.sampling, self.context, self.comm = sampling, context, context.comm
         self.D, self.axes = context.case.dimensions, sampling.axes
+        self.over_planes = AXES[self.D - 1] in sampling.average  # whether planes are averaged
         self.sums = context.solver.statistics(*sampling.along)
         self.label, self.values = f"statistics.{sampling.label}", self.sums.values
         self.first: int | None = None  # step of the first sample
@@ -104,38 +107,63 @@ class StatisticsWriter:
             self._ready = True
 
     def _write_files(self, step: int, first: int) -> None:
-        case, name = self.context.case, f"statistics_{self.sampling.label}_{step:09d}"
+        context, name = self.context, f"statistics_{self.sampling.label}_{step:09d}"
         head = Head(
-            case=case, axes=self.axes, average=self.sampling.average, step=step, first=first,
-            samples=self.sums.samples,
+            case=context.case, axes=self.axes, average=self.sampling.average, step=step,
+            first=first, samples=self.sums.samples,
         )  # fmt: skip
-        # planes of the box are planes of the profile, unless they are averaged
-        averaged = self._averaged() if AXES[self.D - 1] in self.sampling.average else None
-        sample = self._profile(0, 1) if averaged is None else averaged
-
-        def create(file: "h5py.File") -> None:
-            describe(file, head, sample)
-
-        with self.context.files.create(f"{name}.h5", create) as file:
-            for field in sample:
-                if averaged is None:
-                    file.write(field, partial(self._field, field))
-                else:
-                    file.put(field, averaged[field])
-            file.commit()
+        fields, place = self._fields(), (f"{name}.h5", partial(describe, head=head))
+        if context.files.in_threads:
+            self._write_in_threads(partial(context.files.create_own, *place), fields)
+        else:
+            with context.files.create(*place) as file:
+                self._write_and_wait(file, fields)
         if len(self.axes) <= 1:
-            table = self._gathered() if averaged is None else averaged
-            on_root(self.comm, write_table, self.context.directory / f"{name}.csv", head, table)
+            assert fields is not None, "sums of cells have at least two axes"
+            table = fields if self.over_planes else self._gathered(fields)
+            on_root(self.comm, write_table, context.directory / f"{name}.csv", head, table)
 
-    def _profile(self, begin: int, end: int) -> dict[str, np.ndarray]:
-        """Fields of local planes, (planes, …): only the directions that are not averaged."""
-        fields = self.sums.moments(begin, end).fields()
-        return {name: self._reshaped(data, 0) for name, data in fields.items()}
+    def _write_in_threads(self, create: "partial[OwnFile]", fields: Fields | None) -> None:
+        """Threads write the planes of this rank, while the time steps continue."""
+        context = self.context
+        means = context.copies.means(self.sums) if fields is None else None
+        job = context.background.begin(create)
+        if means:
+            for begin, end in means.blocks(context.slab.planes):
+                job.add(means.start(begin, end), partial(store, job.file, begin))
+        elif not self.over_planes:
+            job.add(nullcontext(fields), partial(store, job.file, 0))
+        elif self.comm.rank == 0:
+            job.add(nullcontext(fields), partial(put, job.file))
+        job.end([job.file.flush])
 
-    def _field(self, name: str, begin: int, end: int) -> np.ndarray:
-        return self._profile(begin, end)[name]
+    def _write_and_wait(self, file: PlaneFile, fields: Fields | None) -> None:
+        for name in components(self.D):
+            if fields is None:
+                file.write(name, partial(self._means, name))
+            elif self.over_planes:
+                file.put(name, fields[name])
+            else:
+                file.write(name, partial(planes_of, fields[name]))
+        file.commit()
 
-    def _averaged(self) -> dict[str, np.ndarray]:
+    def _means(self, name: str, begin: int, end: int) -> np.ndarray:
+        """A field of local planes from sums of cells."""
+        found, means = [], self.context.copies.means(self.sums)
+        for first, last in means.blocks(end - begin):
+            with means.start(begin + first, begin + last) as fields:
+                found.append(fields[name].copy())
+        return np.concatenate(found)
+
+    def _fields(self) -> Fields | None:
+        """The fields, (planes, …), or averaged over planes; None if the device computes them."""
+        if self.over_planes:
+            return self._averaged()
+        if self.sums.places.of_cells:
+            return None
+        return self.sums.moments(0, self.context.slab.planes).fields()
+
+    def _averaged(self) -> Fields:
         """Fields averaged over all planes, merged plane by plane and rank by rank."""
         found: Moments | None = None
         for slab in self.context.slabs:
@@ -144,23 +172,31 @@ class StatisticsWriter:
                     found = merged(self.sums.moments(plane, plane + 1), 0, found)
             found = self.comm.bcast(found, root=slab.rank)
         assert found is not None, "each box has a slab"
-        return {name: self._reshaped(data, 1) for name, data in found.fields().items()}
+        return found.fields()
 
-    def _reshaped(self, data: np.ndarray, removed: int) -> np.ndarray:
-        """The data without the axes that are averaged and, in 2D, without the row.
-
-        `data` lacks the first `removed` axes of (z, y, x), in 2D of (y, row, x).
-        """
-        axes = ("zyx" if self.D == 3 else "y-x")[removed:]
-        kept = [n for axis, n in zip(axes, data.shape, strict=False) if axis in self.axes]
-        return data.reshape((*kept, *data.shape[len(axes) :]))
-
-    def _gathered(self) -> dict[str, np.ndarray] | None:
-        """The profile of all slabs, on rank 0."""
-        parts = self.comm.gather(self._profile(0, self.context.slab.planes))
+    def _gathered(self, fields: Fields) -> Fields | None:
+        """The fields of all slabs, on rank 0."""
+        parts = self.comm.gather(fields)
         if parts is None:
             return None
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def close(self) -> None:
         """Nothing is open between two samples."""
+
+
+def store(file: OwnFile, begin: int, fields: Fields) -> None:
+    """Write fields of local planes; in any thread."""
+    for name, data in fields.items():
+        file.store(name, begin, data)
+
+
+def put(file: OwnFile, fields: Fields) -> None:
+    """Write fields that have no planes, on rank 0; in any thread."""
+    for name, data in fields.items():
+        file.file.put(name, data)
+
+
+def planes_of(data: np.ndarray, begin: int, end: int) -> np.ndarray:
+    """Some planes of an array."""
+    return data[begin:end]

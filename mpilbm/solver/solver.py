@@ -268,9 +268,9 @@ class Solver:
         """The shape of a field in a cell."""
         return self.diagnostics.components(name)
 
-    def copies(self, ahead: int, host_bytes: int) -> SlabCopies:
-        """Asynchronous copies of fields and populations to the host; arguments: see Staging."""
-        return SlabCopies(self.diagnostics, self.fluids, ahead, host_bytes)
+    def copies(self, ahead: int, host_bytes: int, plane_bytes: int = 0) -> SlabCopies:
+        """Asynchronous copies to the host; arguments: see Staging and SlabCopies."""
+        return SlabCopies(self.diagnostics, self.fluids, ahead, host_bytes, plane_bytes)
 
     def prepare(self, names: Iterable[str]) -> None:
         """Compute what `fields` needs for these names; collective."""

@@ -12,7 +12,7 @@ from support.faces import closed, four_faces
 from support.pairs import every_value, label
 from support.row_ends import CASES as ROW_ENDS
 from support.row_ends import U
-from support.sampled_flows import FLOWS, KINDS, sampled
+from support.sampled_flows import FLOWS, KINDS, means, sampled
 from support.settings import OPTIONS, defined, tables
 from support.slabs import PRECISIONS, Cluster
 from support.walls import QUADRATIC, rocks
@@ -229,6 +229,19 @@ def test_statistics_add_what_the_c_text_adds(flow):
         for found, expected in pairs:
             found, expected = (each.read(0, each.planes) for each in (found, expected))
             assert np.array_equal(found, expected), kind
+
+
+@pytest.mark.parametrize("flow", ["two arrays", "nodes", "planes of a row"])
+def test_means_of_cells_are_those_of_the_c_text(flow):
+    case = FLOWS[flow]()
+    compile_both(case)
+    clusters = [Cluster(case, 2, device).start() for device in (None, EmulatedDevice)]
+    for k, kept in enumerate(zip(*(sampled(each, "cells", 3) for each in clusters), strict=True)):
+        found, expected = (
+            means(each.solvers[k], of) for each, of in zip(clusters, kept, strict=True)
+        )
+        for name, values in expected.items():
+            assert np.array_equal(found[name], values, equal_nan=True), name
 
 
 @pytest.mark.parametrize("size", [[270, 5, 3], [60, 19, 3]], ids=str)

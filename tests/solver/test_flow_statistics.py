@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 from support.outputs_cases import flip_bit, offset_of
-from support.sampled_flows import FLOWS, KINDS, sampled
+from support.sampled_flows import FLOWS, KINDS, means, sampled
 from support.slabs import Cluster, box
 
 from mpilbm.case.case import parse_case
@@ -95,6 +95,19 @@ def test_a_sample_adds_the_fields_of_all_layouts(flow, kind):
     expected = products.reshape(moments.products.shape)
     np.testing.assert_allclose(moments.products, expected, rtol=1e-9, atol=1e-14)
     assert expected.max() > 1e-6
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_the_device_computes_the_means_of_cells(flow):
+    """With every bit of NumPy's, not a number in solids alone; two slabs."""
+    cluster = Cluster(FLOWS[flow](), 2).start()
+    for solver, kept in zip(cluster.solvers, sampled(cluster, "cells", 3), strict=True):
+        found, expected = means(solver, kept), kept.moments(0, kept.planes).fields()
+        assert found.keys() == expected.keys()
+        for name, values in expected.items():
+            assert np.array_equal(found[name], values, equal_nan=True), name
+        assert np.array_equal(np.isnan(found["rho"]), solver.solid(0, kept.planes))
+        assert np.nanmax(found["reynolds_stress"][..., 0]) > 1e-9
 
 
 def test_sums_with_another_shift():

@@ -166,6 +166,9 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
         """A 1-D array of zeros."""
         return super().allocate(count, dtype).view(Array)
 
+    def attach(self) -> None:
+        """There is only one device."""
+
     compile, apply_walls = cuda.CudaDevice.compile, cuda.CudaDevice.apply_walls
 
 

@@ -85,7 +85,7 @@ class FakeSolver:
     def prepare(self, names):
         pass
 
-    def copies(self, ahead, host_bytes):
+    def copies(self, ahead, host_bytes, plane_bytes=0):
         return SimpleNamespace(
             fields=lambda names: FakeCopies(lambda *planes: self.fields(names, *planes)),
             state=lambda label: FakeCopies(lambda *planes: {"f": self.read_state(label, *planes)}),

@@ -1,5 +1,7 @@
 """Flows whose statistics are compared, one for each way in which a sample reads populations."""
 
+import numpy as np
+
 from support import coupled, free_energy, settings
 
 FLOWS = {
@@ -24,3 +26,12 @@ def sampled(cluster, kind: str, samples: int = 3, look=lambda cluster: None) -> 
         cluster.each(lambda solver: kept[solvers[id(solver)]].sample())
         look(cluster)
     return kept
+
+
+def means(solver, statistics) -> dict[str, np.ndarray]:
+    """The fields that the device computes from sums of cells, copied in several pieces."""
+    copies, found = solver.copies(2, 2**20).means(statistics), []
+    for planes in ((0, 1), (1, statistics.planes)):
+        with copies.start(*planes) as fields:
+            found.append({name: data.copy() for name, data in fields.items()})
+    return {name: np.concatenate([part[name] for part in found]) for name in found[0]}

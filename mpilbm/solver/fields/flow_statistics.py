@@ -14,6 +14,7 @@ another.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -134,7 +135,7 @@ class Statistics:
         self.context, self.device = diagnostics.context, diagnostics.device
         self.planes, rows, nx = diagnostics.planes, diagnostics.rows, diagnostics.nx
         self.places = Places.of(rows, nx, along_x, along_rows)
-        self.along = (2,) if along_x else (1,) if along_rows else ()
+        self.along = 1 if along_x else 0  # the axis of a plane, unless places are cells
         self.samples, self.along_rows, D = 0, along_rows, diagnostics.lattice.D
         self.columns, self.shifts = numbers(D)
         needed = bytes_needed(D, self.planes, self.places, diagnostics.dtype.itemsize)
@@ -169,8 +170,7 @@ class Statistics:
         """Enqueue: the shift becomes the mean of what was added, and the sums become 0."""
         name, cells = "first_value", {}
         if not self.places.of_cells:
-            number = self._cells(0, self.planes).astype(np.int32)
-            name, cells = "first_mean", {"cells": self.device.upload(number)}
+            name, cells = "first_mean", {"cells": self.device.upload(self._cells)}
         arrays = {"sums": self.sums, "shift": self.shift, **cells}
         launch = self.context.bind(name, step=self.places.step, **arrays)
         launch(self.context.bulk, 0, self.planes * self.places.count)
@@ -187,21 +187,27 @@ class Statistics:
         found = found.reshape(end - begin, count // step, -1, step).swapaxes(2, 3)
         return found.reshape(end - begin, self.places.rows, self.places.nx, -1)
 
-    def _cells(self, begin: int, end: int) -> np.ndarray:
-        """Number of fluid cells in each sum, (planes, rows or 1, 1 or nx, 1)."""
-        found = [
-            (~self.state.solid(plane, plane + 1)).sum(axis=self.along, keepdims=True)
-            for plane in range(begin, end)
-        ]
-        return np.concatenate(found).astype(np.float64)[..., None]
+    @cached_property
+    def _cells(self) -> np.ndarray:
+        """Number of fluid cells of each row or column, int32 (planes, rows or 1, 1 or nx)."""
+        diagnostics, places = self.diagnostics, self.places
+        whole = diagnostics.rows * diagnostics.nx
+        found = np.full((self.planes, places.rows, places.nx), whole // places.count, np.int32)
+        for plane in np.flatnonzero(self.context.geometry.fluid_cells < whole).tolist():
+            (solid,) = self.state.solid(plane, plane + 1)
+            found[plane] = np.count_nonzero(~solid, axis=self.along, keepdims=True)
+        return found
 
     def moments(self, begin: int, end: int) -> Moments:
         """Moments of planes begin..end, (planes, rows or 1, 1 or nx, …), averaged rows merged."""
-        n = self._cells(begin, end) * self.samples
-        sums = self._part(self.sums, begin, end)
+        sums, shift = (self._part(array, begin, end) for array in (self.sums, self.shift))
+        # a cell is fluid if the shift of its rho is not 0
+        cells = shift[..., 0] != 0 if self.places.of_cells else self._cells[begin:end]
+        n = cells[..., None].astype(np.float64) * self.samples
         first = sums[..., : self.shifts] / np.maximum(n, 1)
-        mean = self._part(self.shift, begin, end) + first
-        found = Moments(n, mean, sums[..., self.shifts :] - n * products_of(first[..., 1:]))
+        found = Moments(
+            n, shift + first, sums[..., self.shifts :] - n * products_of(first[..., 1:])
+        )
         if self.along_rows and self.places.rows > 1:
             found = Moments(*(each[:, None] for each in merged(found, 1)))
         return found

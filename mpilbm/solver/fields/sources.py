@@ -1,4 +1,4 @@
-"""The values that files contain, as sources of a Staging: macroscopic fields and populations."""
+"""The values that files contain, as sources of a Staging: fields, their means, and populations."""
 
 from collections.abc import Iterable
 from math import prod
@@ -8,6 +8,8 @@ import numpy as np
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
 from mpilbm.solver.fields.diagnostics import Diagnostics
+from mpilbm.solver.fields.flow_statistics import Statistics
+from mpilbm.solver.fields.mean_fields import MeanFields
 from mpilbm.solver.fields.staging import BLOCK_BYTES, Copies, Sizes, Source, Staging
 from mpilbm.solver.populations import Populations
 
@@ -59,16 +61,24 @@ def least_bytes(case: Case) -> int:
 
 
 class SlabCopies:
-    """Copies of a slab's fields and populations to the host, all in the same memory."""
+    """Copies of a slab's fields and populations to the host, all in the same memory.
+
+    `plane_bytes`: those of the largest plane of means, see Output.staged_bytes.
+    """
 
     def __init__(
-        self, diagnostics: Diagnostics, fluids: Iterable[Populations], ahead: int, host_bytes: int
+        self,
+        diagnostics: Diagnostics,
+        fluids: Iterable[Populations],
+        ahead: int,
+        host_bytes: int,
+        plane_bytes: int = 0,
     ):
         self._diagnostics = diagnostics
         self._states = {fluid.fluid.label: StateSource(fluid) for fluid in fluids}
         fields: Source = FieldSource(diagnostics, diagnostics.names)
         sources = [fields, *self._states.values()]
-        plane = max(Staging.bytes_of(source.sizes(1)) for source in sources)
+        plane = max(plane_bytes, *(Staging.bytes_of(source.sizes(1)) for source in sources))
         sizes = max(BLOCK_BYTES, plane), diagnostics.spare_bytes // 4, host_bytes
         self.staging = Staging(diagnostics.device, *sizes, ahead)
 
@@ -79,3 +89,7 @@ class SlabCopies:
     def state(self, label: str) -> Copies:
         """Copies `f` of the outgoing populations of a fluid, see Populations.read_state."""
         return Copies(self.staging, self._states[label])
+
+    def means(self, statistics: Statistics) -> Copies:
+        """Copies of means and Reynolds stresses of cells, see MeanFields."""
+        return Copies(self.staging, MeanFields(statistics))

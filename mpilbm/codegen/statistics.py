@@ -10,7 +10,7 @@ A sample reads the populations once and stores neither rho nor u. Places of sum 
 
 The first sample gives the shift: it is added with a shift of 0, and then `first_mean` (of cells:
 `first_value`) computes the shift and sets the sums to 0. `mean_fields` computes means and stresses
-of cells from their sums.
+of cells from their sums, and `merge_cells` the moments of the cells of several planes.
 """
 
 from mpilbm.codegen.diagnostics import FLUID, Diagnostics
@@ -40,7 +40,8 @@ class Samples:
         by_parity = [
             make(parity) for parity in parities for make in (self.cells, self.rows, self.columns)
         ]
-        return [*by_parity, self.first_value(), self.first_mean(), self.mean_fields()]
+        once = self.first_value, self.first_mean, self.mean_fields, self.merge_cells
+        return [*by_parity, *(make() for make in once)]
 
     def cells(self, parity: int) -> KernelText:
         """Adds to the sums of each cell; the shift has the precision of the values."""
@@ -130,35 +131,65 @@ class Samples:
         return kernel
 
     def mean_fields(self) -> KernelText:
-        """Means and stresses of cells. A cell is fluid if the shift of its rho is not 0.
-
-        An entry is a cell of all planes; the first value of each output is that of cell `start`.
-        """
+        """Means and stresses of cells; the first value of each output is that of entry `start`."""
         text = "mean = shift + sum / n, stress = (sum_ab - n (sum_a / n) (sum_b / n)) / n"
         kernel = KernelText("mean_fields", "entries", text)
-        for name, type in {
-            "step": "int64", "start": "int64", "samples": "double", "missing": "double",
-            "shift": "real*", "sums": "double*",
-        }.items():  # fmt: skip
-            kernel.argument(name, type)
-        group = "const int64 group = entry / step, within = entry - group * step, "
-        kernel.do(f"{group}to = entry - start;")
+        means, products = self._moments(kernel, "samples")
+        kernel.argument("start", "int64")
+        kernel.argument("missing", "double")
+        kernel.do("const int64 to = entry - start;")
+        stresses = [f"({product}) / samples" for product in products]
+        for name, values in {"rho": means[:1], "u": means[1:], "reynolds_stress": stresses}.items():
+            kernel.argument(f"{name}_out", "double*")
+            for k, value in enumerate(values):
+                place = f"{name}_out[to * {len(values)} + {k}]"
+                kernel.do(f"{place} = fluid ? {value} : missing;", writes=f"{name}_out")
+        return kernel
+
+    def merge_cells(self) -> KernelText:
+        """Merges the moments of cells into `moments`: n, means, sums of products, at each place.
+
+        The entries of a launch are the cells of one plane.
+        """
+        text = "mean += (mean' - mean) n' / (n + n'), ' for the cell [Chan et al. 1983]"
+        kernel = KernelText("merge_cells", "entries", text)
+        means, products = self._moments(kernel, "(fluid ? samples : 1)")
+        kernel.do("const double number = fluid ? samples : 0;")
+        kernel.argument("moments", "double*")
+        before = [f"moments[{k} * step + within]" for k in range(1 + self.sums)]
+        kernel.do(f"const double n = {before[0]}, both = n + number;")
+        kernel.do("const double share = number / (both > 1 ? both : 1), weight = n * share;")
+        for k, mean in enumerate(means):
+            kernel.do(f"const double d_{k} = ({mean}) - {before[1 + k]};")
+        kernel.do(f"{before[0]} = both;", writes="moments")
+        for k in range(self.shifts):
+            target = before[1 + k]
+            kernel.do(f"{target} = {target} + d_{k} * share;", writes="moments")
+        for k, (a, b) in enumerate(pairs(self.shifts - 1)):
+            target, cross = before[1 + self.shifts + k], f"(d_{a + 1} * d_{b + 1}) * weight"
+            kernel.do(f"{target} = {target} + ({products[k]}) + {cross};", writes="moments")
+        return kernel
+
+    def _moments(self, kernel: KernelText, n: str) -> tuple[list[str], list[str]]:
+        """C texts of the means of a cell and of its sums of u_a' u_b', from n samples.
+
+        Declares `fluid`: a cell is fluid if the shift of its rho is not 0. An entry is a cell of
+        all planes, number `within` of its plane.
+        """
+        kernel.argument("step", "int64")
+        kernel.argument("samples", "double")
+        kernel.argument("shift", "real*")
+        kernel.argument("sums", "double*")
+        kernel.do("const int64 group = entry / step, within = entry - group * step;")
         shift, total = (
             f"{name}[(group * {count} + {{k}}) * step + within]"
             for name, count in (("shift", self.shifts), ("sums", self.sums))
         )
         kernel.do(f"const int fluid = {shift.format(k=0)} != 0;")
         for k in range(self.shifts):
-            kernel.do(f"const double first_{k} = {total.format(k=k)} / samples;")
+            kernel.do(f"const double first_{k} = {total.format(k=k)} / {n};")
         means = [f"(double){shift.format(k=k)} + first_{k}" for k in range(self.shifts)]
-        stresses = [
-            f"({total.format(k=self.shifts + k)} - samples * (first_{a + 1} * first_{b + 1}))"
-            " / samples"
+        return means, [
+            f"{total.format(k=self.shifts + k)} - {n} * (first_{a + 1} * first_{b + 1})"
             for k, (a, b) in enumerate(pairs(self.shifts - 1))
         ]
-        for name, values in {"rho": means[:1], "u": means[1:], "reynolds_stress": stresses}.items():
-            out = kernel.argument(f"{name}_out", "double*")
-            for k, value in enumerate(values):
-                place = f"to * {len(values)} + {k}"
-                kernel.do(f"{out}[{place}] = fluid ? {value} : missing;", writes=f"{name}_out")
-        return kernel

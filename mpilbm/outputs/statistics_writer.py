@@ -13,7 +13,7 @@ from mpilbm.outputs.profile_files import Head, describe, write_table
 from mpilbm.outputs.restart import opened, read_planes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.fields.flow_statistics import Moments, merged
+from mpilbm.solver.fields.flow_statistics import Moments
 from mpilbm.solver.fields.mean_fields import components
 from mpilbm.storage.planes import OwnFile, PlaneFile
 from mpilbm.system import terminal
@@ -167,12 +167,14 @@ class StatisticsWriter:
         """Fields averaged over all planes, merged plane by plane and rank by rank."""
         found: Moments | None = None
         for slab in self.context.slabs:
-            if slab.rank == self.comm.rank:
-                for plane in range(slab.planes):
-                    found = merged(self.sums.moments(plane, plane + 1), 0, found)
+            found = together(self.comm, self._merged, slab.rank, found)
             found = self.comm.bcast(found, root=slab.rank)
         assert found is not None, "each box has a slab"
         return found.fields()
+
+    def _merged(self, rank: int, before: Moments | None) -> Moments | None:
+        """`before` and the planes of this rank, if it is `rank`."""
+        return self.sums.over_planes(before) if rank == self.comm.rank else before
 
     def _gathered(self, fields: Fields) -> Fields | None:
         """The fields of all slabs, on rank 0."""

@@ -242,6 +242,8 @@ def test_means_of_cells_are_those_of_the_c_text(flow):
         )
         for name, values in expected.items():
             assert np.array_equal(found[name], values, equal_nan=True), name
+        merged = (each.over_planes(None) for each in kept)
+        assert all(np.array_equal(*each) for each in zip(*merged, strict=True))
 
 
 @pytest.mark.parametrize("size", [[270, 5, 3], [60, 19, 3]], ids=str)

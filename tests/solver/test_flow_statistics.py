@@ -110,6 +110,21 @@ def test_the_device_computes_the_means_of_cells(flow):
         assert np.nanmax(found["reynolds_stress"][..., 0]) > 1e-9
 
 
+@pytest.mark.parametrize("flow", ["two arrays", "nodes", "planes of a row"])
+def test_the_device_merges_the_cells_of_planes(flow):
+    """With every bit of NumPy's, from one slab to the next."""
+    cluster = Cluster(FLOWS[flow](), 2).start()
+    found, expected = None, None
+    for kept in sampled(cluster, "cells", 3):
+        found = kept.over_planes(found)
+        for plane in range(kept.planes):
+            expected = merged(kept.moments(plane, plane + 1), 0, expected)
+        for one, other in zip(found, expected, strict=True):
+            assert np.array_equal(one, other)
+    assert found.n.max() > 3 * kept.planes
+    assert found.products.max() > 1e-6
+
+
 def test_sums_with_another_shift():
     d, by = np.random.default_rng(3).standard_normal((2, 7, 4))
     sums = [np.concatenate([(d + a).sum(axis=0), products_of((d + a)[:, 1:]).sum(axis=0)])

@@ -212,6 +212,33 @@ class Statistics:
             found = Moments(*(each[:, None] for each in merged(found, 1)))
         return found
 
+    def over_planes(self, before: Moments | None) -> Moments:
+        """Moments of `before` and of all planes, merged plane by plane, (rows or 1, 1 or nx, …)."""
+        if self.places.of_cells:
+            return self._cells_over_planes(before)
+        for plane in range(self.planes):
+            before = merged(self.moments(plane, plane + 1), 0, before)
+        assert before is not None, "a slab has planes"
+        return before
+
+    def _cells_over_planes(self, before: Moments | None) -> Moments:
+        """As `over_planes`, on the device; moments of no values are 0."""
+        places, device, values = self.places, self.device, 1 + self.columns
+        device.require(8 * values * places.count, "the merged sums of statistics")
+        given = np.zeros((places.count, values))
+        if before is not None:
+            given = np.concatenate(before, axis=-1).reshape(given.shape)
+        found = device.upload(np.ascontiguousarray(given.T).reshape(-1))
+        launch = self.context.bind(
+            "merge_cells", step=places.step, samples=self.samples, shift=self.shift,
+            sums=self.sums, moments=found,
+        )  # fmt: skip
+        for plane in range(self.planes):
+            launch(self.context.bulk, plane * places.count, (plane + 1) * places.count)
+        moments = device.download(found).reshape(values, places.rows, places.nx)
+        parts = np.split(np.moveaxis(moments, 0, -1), [1, 1 + self.shifts], axis=-1)
+        return Moments(*parts)
+
     def read(self, begin: int, end: int) -> np.ndarray:
         """The state of planes begin..end, (end - begin, values).
 

@@ -47,6 +47,10 @@ class Backend(Parameters):
         """The backend that `auto` selects on this machine; other backends return themselves."""
         return self
 
+    def device_kind(self) -> str:
+        """The kind of the device that `open` would return; opens no device."""
+        return self.name
+
     def room(self) -> int | None:
         """The most bytes of memory that a rank on this machine can have; None if unknown.
 

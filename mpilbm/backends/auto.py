@@ -21,6 +21,10 @@ class Auto(Backend):
         cuda.load_cupy(found)
         return cuda.Cuda()
 
+    def device_kind(self) -> str:
+        """`cuda` if an NVIDIA driver shows a device, else `cpu`."""
+        return "cpu" if nvidia.driver() is None else "cuda"
+
     def room(self) -> int | None:
         """The room of the backend that it resolves to; for GPUs from the driver, without CuPy."""
         return Cpu().room() if nvidia.driver() is None else cuda.Cuda().room()

@@ -38,6 +38,8 @@ class Speed:
     device: str
     compiler: str
     halo: dict[str, Any]
+    layout: str
+    layout_why: str
     cells: int
     fluid_cells: int
     steps: int

@@ -225,7 +225,8 @@ def _listed(option: str, text: str) -> list[str]:
     own = {"precision": tuple(PRECISIONS), "setting": SETTINGS}
     kind = {"lattice": "lattices"}.get(option, f"{option}s")
     allowed = own[option] if option in own else names(kind)
-    found = allowed if text == "all" else [name.strip() for name in text.split(",")]
+    every = [name for name in allowed if name != "auto"]  # which stands for one of the others
+    found = every if text == "all" else [name.strip() for name in text.split(",")]
     for name in found:
         if name not in allowed:
             raise CommandError(f"--{option} {UnknownName(kind, name, (*allowed, 'all'))}")

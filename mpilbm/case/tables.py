@@ -358,7 +358,7 @@ class CaseFile(Parameters):
         Precision(), description="number types", examples=[{"compute": "float64"}]
     )
     layout: Annotated[Layout, Choice("layouts")] = _default(
-        "layouts", "ab", "memory layout of the populations"
+        "layouts", "auto", "memory layout of the populations"
     )
     backend: Annotated[Backend, Choice("backends")] = _default(
         "backends", "auto", "device that runs the kernels"

@@ -38,7 +38,7 @@ compute = "float32"                # arithmetic: "float32" or "float64"
 storage = "float32"                # memory
 
 [layout]
-name = "ab"                        # two arrays; "aa" has one and needs half the memory
+name = "auto"                      # the fastest on the device that fits its memory
 
 [initial]
 rho = 1.0                          # numbers, or formulas of x, y, z (cell centres), nx, ny, nz:

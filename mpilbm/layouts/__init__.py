@@ -47,6 +47,7 @@ class Layout(Parameters):
                  computed a second time
     sweep        CUDA devices use a special kernel for the bulk
     storages     the values of `precision.storage` that the layout supports
+    automatic    a run replaces it by another layout, see auto.py
     """
 
     buffers: ClassVar[int] = 1
@@ -56,6 +57,7 @@ class Layout(Parameters):
     storages: ClassVar[tuple[str, ...]] = ("float16", "float32", "float64")
     dense: ClassVar[bool] = True
     listed: ClassVar[bool] = False
+    automatic: ClassVar[bool] = False
 
     def gather(self, lattice: Lattice, i: int, parity: int) -> Place:
         """The place from which the incoming population along c_i is read."""

@@ -29,7 +29,11 @@ class Indirect(Layout):
     @classmethod
     def _of_populations(cls, value: str) -> str:
         layouts = {name: find("layouts", name) for name in names("layouts")}
-        allowed = [n for n, one in layouts.items() if one.populations and not issubclass(one, cls)]
+        allowed = [
+            n
+            for n, one in layouts.items()
+            if one.populations and not (one.automatic or issubclass(one, cls))
+        ]
         if value not in allowed:
             raise ValueError(f"'{value}' is not a layout of populations; "
                              f"allowed: {', '.join(allowed)}")  # fmt: skip

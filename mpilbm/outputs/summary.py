@@ -36,7 +36,6 @@ class Summary:
             "case": str(case.path),
             "lattice": case.lattice.name,
             "size": list(case.domain.size),
-            "layout": case.layout.name,
             "precision": {"compute": case.precision.compute, "storage": case.precision.storage},
             **facts,
         }

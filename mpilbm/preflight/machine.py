@@ -181,7 +181,7 @@ def devices(probe: bool) -> list[Fact]:
     ]
     answer, problem = ask(DRIVER_QUESTION)
     if answer == ["none"]:
-        return [*facts, Fact("devices", "nvidia", "no driver, or no device")]
+        return [*facts, Fact("devices", "nvidia", "no driver, or no device"), layout("cpu")]
     if not answer or answer[0]:
         fix = "check the output of nvidia-smi; give a container access to the GPUs"
         text = f"cannot be used: {problem or answer[0]}"
@@ -193,7 +193,15 @@ def devices(probe: bool) -> list[Fact]:
         return [*facts, Fact("devices", "cupy", f"cannot be used: {problem}", install)]
     package = version("cupy-cuda13x", "cupy-cuda12x", "cupy")
     facts.append(Fact("devices", "cupy", f"{package}, {'; '.join(answer)}"))
-    return [*facts, device_memory(probe)]
+    return [*facts, device_memory(probe), layout("cuda")]
+
+
+def layout(device: str) -> Fact:
+    """The layout that `auto` stands for on a kind of device, in a box without bodies."""
+    from mpilbm.layouts.auto import Auto, Facts
+
+    chosen, why = Auto().resolve(Facts(device), lambda layout: True)
+    return Fact("devices", "layout auto", f"{chosen.name} on {device}: {why}")
 
 
 def visible(text: str, devices: int) -> Fact:

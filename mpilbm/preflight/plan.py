@@ -15,7 +15,7 @@ from mpilbm.case.velocity_bounds import largest_speed, require_forces
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.links.boundary_links import require_planes
 from mpilbm.parallel.slabs import Slab
-from mpilbm.preflight import inspection
+from mpilbm.preflight import inspection, layout_choice
 from mpilbm.preflight.rank_memory import memory_lines, rank_lines, sent_in_a_step
 from mpilbm.preflight.report import Line, Report
 from mpilbm.preflight.slab_thickness import thin_slabs
@@ -44,6 +44,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     before the cells are inspected, which would take minutes for a mistyped size.
     """
     report = Report(case.title or case.path.name)
+    case, why_layout = _settled(case, ranks, gpu_memory)
     if not _fits(case, plane_costs.slabs(case, ranks), gpu_memory, report):
         report.findings = in_order(case_findings.of_case(case))
         return report
@@ -56,7 +57,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     halo = sent_in_a_step(case, slabs, cells.survey)
     thin = thin_slabs(case, slabs, halo[0], gpu_memory)
     report.findings = in_order(found + geometry_findings.idle(fluid_cells) + thin)
-    report.sections["box"] = box_lines(case, cells.survey)
+    report.sections["box"] = box_lines(case, cells.survey, why_layout)
     speed, key = largest_speed(case, initial)
     for fluid in case.fluids:
         report.sections[f"fluid {fluid.label}".strip()] = fluid_lines(case, fluid, speed, key)
@@ -83,6 +84,15 @@ def _fits(case: Case, slabs: tuple[Slab, ...], gpu_memory: float | None, report:
     report.sections["ranks"] = lines
     report.problems += limits(case) + problems
     return False
+
+
+def _settled(case: Case, ranks: int, gpu_memory: float | None) -> tuple[Case, str]:
+    """The case with the layout that `auto` stands for, and the reason."""
+    device = case.backend.device_kind() if gpu_memory is None else "cuda"
+    room = case.backend.room() if gpu_memory is None else gpu_memory * 1e9
+    largest = max(plane_costs.slabs(case, ranks), key=lambda slab: slab.planes)
+    layout, why = layout_choice.choose(case, device, largest, room)
+    return layout_choice.with_layout(case, layout), why
 
 
 def _require_inputs(case: Case) -> None:
@@ -134,12 +144,13 @@ def _cells_text(case: Case) -> str:
     return f"{size} = {prod(case.shape):,}"
 
 
-def box_lines(case: Case, survey: build.Survey) -> list[Line]:
-    """Cells, and the links of each boundary and body."""
+def box_lines(case: Case, survey: build.Survey, why_layout: str = "") -> list[Line]:
+    """Cells, layout, and the links of each boundary and body."""
     cells, fluid = prod(case.shape), int(survey.fluid_cells.sum())
     periodic = [axis for axis, closed in zip("xyz", case.domain.periodic, strict=False) if closed]
     lines = [
-        Line("cells", _cells_text(case), f"{case.lattice.name}, {case.layout.name}"),
+        Line("cells", _cells_text(case), case.lattice.name),
+        Line("layout", case.layout.name, why_layout),
         Line("fluid", f"{fluid:,}", f"{fluid / cells:.1%} of the box"),
         Line("periodic", ", ".join(periodic) or "no direction"),
     ]

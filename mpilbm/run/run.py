@@ -22,7 +22,9 @@ from mpilbm.outputs.writers import Writers
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
+from mpilbm.preflight import layout_choice
 from mpilbm.preflight.inspection import initial_ranges, inspect
+from mpilbm.registry import make
 from mpilbm.run.progress import Progress, say
 from mpilbm.run.steady import Watch
 from mpilbm.run.stopping import Signals, Stopping, time_limit
@@ -69,7 +71,9 @@ def run(
         solver, facts = build_solver(case, comm, look)
         facts["findings"] = [asdict(found) for found in findings]
         halo = "halo {name}: {why}".format(**facts["halo"])
-        say(comm, f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}")
+        case = solver.case
+        layout = "; layout {layout}: {layout_why}".format(**facts) if facts["layout_why"] else ""
+        say(comm, f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}{layout}")
         if striping := on_root(comm, advice, directory, comm.size):
             say(comm, striping)
         with solver.exchanger:
@@ -117,6 +121,7 @@ def build_solver(
     """
     slab = plane_costs.slabs(case, comm.size)[comm.rank]
     backend, device = open_device(case.backend, comm)
+    case, why_layout = settled(case, comm, device)
     together(comm, memory_plan.require, device, case, slab)
     together(comm, require_forces, case, slab.begin, slab.end)
     on_root(comm, require_masks, case)
@@ -139,10 +144,25 @@ def build_solver(
         "backend": backend.name,
         "device": device.description,
         "compiler": device.compiler,
+        "layout": case.layout.name,
+        "layout_why": why_layout,
         "bytes_per_update": solver.bytes_per_update,
         "halo": {"name": halo.name, "why": why},
     }
     return solver, facts
+
+
+def settled(case: "Case", comm: Communicator, device: "Device") -> "tuple[Case, str]":
+    """The case with the layout that `auto` stands for, and the reason. Collective."""
+    rooms = comm.allgather(device.share or device.memory()[0] // device.sharing)
+    largest = max(plane_costs.slabs(case, comm.size), key=lambda slab: slab.planes)
+
+    def chosen() -> tuple[dict[str, Any], str]:
+        layout, why = layout_choice.choose(case, device.kind, largest, min(rooms))
+        return layout.model_dump(), why
+
+    table, why = on_root(comm, chosen)
+    return layout_choice.with_layout(case, make("layouts", table)), why
 
 
 def balanced(case: "Case", slab: "Slab", comm: Communicator) -> "Slab":

@@ -140,7 +140,7 @@ def test_json_holds_all_to_repeat_it(case, monkeypatch):
     (row,) = found["rows"]
     assert {"device", "compiler", "backend", "halo", "steps", "seconds"} <= row.keys()
     again = measure(parse_case(variants.tomllib.loads(row["case"])), Serial(), row["steps"])
-    same = ("cells", "fluid_cells", "bytes_per_update", "compiler", "device", "steps")
+    same = ("cells", "fluid_cells", "bytes_per_update", "compiler", "device", "steps", "layout")
     assert {key: asdict(again)[key] for key in same} == {key: row[key] for key in same}
 
 
@@ -150,13 +150,20 @@ def test_json_holds_all_to_repeat_it(case, monkeypatch):
 def test_all_means_every_name_and_a_refusal_does_not_stop_the_rest(case):
     options = ("--layout", "all", "--lattice", "D3Q15,D2Q9", "--size", "8x12")
     lines, found = bench(*SMALL[2:], *options, "--setting", "periodic")
-    assert {row["layout"] for row in found["rows"]} == set(registry.names("layouts"))
+    every = set(registry.names("layouts")) - {"auto"}
+    assert {row["layout"] for row in found["rows"]} == every
     refusals = [row["problem"] for row in found["rows"] if row["lattice"] == "D3Q15"]
     assert all("cannot run: domain.size: found 2" in problem for problem in refusals)
-    for layout in registry.names("layouts"):
+    for layout in every:
         start = f"D3Q15 trt {layout} single periodic 8x12: cannot run"
         assert sum(line.startswith(start) for line in lines) == 1
     assert {"ab", "aa", "esopull"} <= {row[2] for row in cells(lines)}
+
+
+def test_a_row_names_the_layout_that_auto_chose(case):
+    lines, found = bench(*SMALL[2:], "--layout", "auto", "--size", "8x12", "--lattice", "D2Q9",
+                         "--setting", "periodic", "--backend", "cpu")  # fmt: skip
+    assert [row["layout"] for row in found["rows"]] == [row[2] for row in cells(lines)] == ["aa"]
 
 
 def test_a_case_keeps_what_no_option_changes(case):

@@ -19,7 +19,9 @@ from mpilbm.physics.boundary_capabilities import Reads
 from mpilbm.preflight import rank_memory
 from mpilbm.registry import find, make, names
 
-STREAMINGS = [n for n in names("layouts") if make("layouts", n).populations and n != "indirect"]
+STREAMINGS = [
+    n for n in names("layouts") if make("layouts", n).populations and n not in ("auto", "indirect")
+]
 TURNING = ("ab", "aa")  # outgoing populations return by the layout itself
 
 

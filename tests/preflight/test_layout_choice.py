@@ -1,0 +1,106 @@
+"""The layout `auto`: device, memory and geometry; runs and checkpoints keep their bits."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from mpilbm.bench import boxes
+from mpilbm.case.case import parse_case
+from mpilbm.parallel.ranks import Serial
+from mpilbm.parallel.slabs import split
+from mpilbm.preflight import layout_choice
+from mpilbm.preflight.plan import plan
+from mpilbm.run.run import run
+from mpilbm.solver.memory_plan import bytes_needed
+
+SIZE = [24, 20, 16]
+
+
+def case_of(setting="periodic", layout="auto", size=SIZE, steps=20_000, folder=None, **more):
+    tables = boxes.box(setting, size, more.pop("lattice", "D3Q19"), layout=layout) | more
+    tables["run"] = {"steps": steps}
+    tables["backend"] = {"name": "cpu"}
+    return parse_case(tables, ((folder or "") and folder / "box.toml") or "box.toml")
+
+
+def chosen(case, device="cpu", room=None, ranks=1):
+    slab = split(case.shape, ranks, case.domain.periodic[-1])[0]
+    return layout_choice.choose(case, device, slab, room)[0].name
+
+
+def rock(folder, porosity, **more):
+    np.save(folder / boxes.MASK, boxes.rock(SIZE[::-1], radius=3.0, porosity=porosity))
+    return case_of("porous", folder=folder, **more)
+
+
+def test_auto_is_the_default():
+    tables = boxes.box("periodic", SIZE, "D3Q19")
+    del tables["layout"]
+    assert parse_case(tables, "box.toml").layout.name == "auto"
+
+
+def test_device_decides():
+    assert chosen(case_of()) == "aa"
+    assert chosen(case_of(), "cuda") == "ab"
+
+
+def test_a_named_layout_is_kept():
+    case = case_of(layout="esopull")
+    assert layout_choice.choose(case, "cpu", split(case.shape, 1, True)[0], 1) == (case.layout, "")
+
+
+def test_short_memory_halves_the_arrays():
+    slab = split(case_of().shape, 1, True)[0]
+    needed = sum(bytes_needed(case_of(layout="ab"), slab).values())
+    assert chosen(case_of(), "cuda", needed + 1) == "ab"
+    assert chosen(case_of(), "cuda", needed) == "esopull"
+    assert chosen(case_of(), "cuda", needed, ranks=2) == "ab"
+
+
+def test_a_rock_is_stored_without_solid_cells(tmp_path):
+    assert chosen(rock(tmp_path, 0.5)) == "indirect"
+    assert chosen(rock(tmp_path, 0.5), "cuda") == "indirect"
+    assert chosen(rock(tmp_path, 0.97)) == "aa"
+    assert chosen(rock(tmp_path, 0.5, steps=99)) == "aa"
+    assert chosen(rock(tmp_path, 0.5, steps=9_999), "cuda") == "ab"
+    assert chosen(rock(tmp_path, 0.5), room=1) == "aa"
+
+
+def test_a_layout_that_the_case_refuses_is_not_chosen(tmp_path):
+    case = rock(tmp_path, 0.5, lattice="D3Q13", collision={"name": "mrt"})
+    assert chosen(case) == "aa"
+
+
+def test_a_missing_mask_is_reported_later():
+    assert chosen(case_of("porous")) == "aa"
+
+
+def test_check_shows_layout_and_memory():
+    found = plan(case_of("cavity"))
+    line = next(line for line in found.sections["box"] if line.what == "layout")
+    assert (line.value, line.verdict) == ("aa", "the fastest on CPUs")
+    assert found.sections["ranks"] == plan(case_of("cavity", layout="aa")).sections["ranks"]
+
+
+@pytest.mark.parametrize("first", ["auto", "ab"])
+def test_runs_and_restarts_keep_their_bits(first, tmp_path):
+    """A run that continues a checkpoint of another layout ends like one with `esopull`."""
+
+    def go(name, layout, steps, restart=None):
+        case = case_of(
+            "cavity", layout, [9, 8, 7], steps, output=[{"name": "checkpoint", "every": 5}]
+        )
+        run(case, Serial(), tmp_path / name, restart=restart, overwrite=restart is None)
+
+    go("whole", "esopull", 10)
+    go("parts", first, 5)
+    go("parts", "auto" if first == "ab" else "ab", 10, restart="auto")
+    ends = [next((tmp_path / name).glob("*_000000010.h5")) for name in ("whole", "parts")]
+    f = [h5py.File(path)["fluid/f"][:] for path in ends]
+    assert np.array_equal(*f)
+    summary = json.loads((tmp_path / "parts" / "summary.json").read_text())
+    assert (summary["layout"], summary["layout_why"]) == (
+        ("ab", "") if first == "auto" else ("aa", "the fastest on CPUs")
+    )

@@ -2,15 +2,20 @@
 
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from mpilbm.backends import Device
+from mpilbm.case.masks import require_masks
 from mpilbm.case.model import Case
 from mpilbm.errors import CaseError
 from mpilbm.geometry import plane_costs
 from mpilbm.geometry.solids import padded_ids
 from mpilbm.layouts import Layout
 from mpilbm.layouts.auto import Auto, Facts
+from mpilbm.parallel.agree import on_root
+from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import make
 from mpilbm.solver.memory_plan import bytes_needed
@@ -34,6 +39,19 @@ def choose(case: Case, device: str, slab: Slab, room: float | None) -> tuple[Lay
     fits = partial(_fits, case, slab, counts, room)
     saved = _saved(case, planes, device) if 1 - fluid > FEW_SOLIDS else -1.0
     return case.layout.resolve(Facts(device, case.run.steps, fits, saved), partial(_allowed, case))
+
+
+def settled(case: Case, comm: Communicator, device: Device) -> tuple[Case, str]:
+    """The case with the layout that `auto` stands for, and the reason. Collective."""
+    rooms = comm.allgather(device.share or device.memory()[0] // device.sharing)
+    largest = max(plane_costs.slabs(case, comm.size), key=lambda slab: slab.planes)
+
+    def chosen() -> tuple[dict[str, Any], str]:
+        layout, why = choose(case, device.kind, largest, min(rooms))
+        return layout.model_dump(), why
+
+    table, why = on_root(comm, chosen)
+    return with_layout(case, make("layouts", table)), why
 
 
 def with_layout(case: Case, layout: Layout) -> Case:
@@ -66,11 +84,14 @@ def _sampled(case: Case) -> list[Slab]:
 
 def _fluid_share(case: Case, planes: list[Slab]) -> float:
     """The share of fluid cells in the sampled planes; 1 without samples."""
+    if not planes:
+        return 1.0
     try:
+        require_masks(case)  # HDF5 must not open a damaged file
         shares = [np.mean(padded_ids(case, plane)[1:-1] == 0) for plane in planes]
     except CaseError:  # an invalid mask
         return 1.0
-    return float(np.mean(shares)) if shares else 1.0
+    return float(np.mean(shares))
 
 
 def _saved(case: Case, planes: list[Slab], device: str) -> float:

@@ -24,7 +24,6 @@ from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.preflight import layout_choice
 from mpilbm.preflight.inspection import initial_ranges, inspect
-from mpilbm.registry import make
 from mpilbm.run.progress import Progress, say
 from mpilbm.run.steady import Watch
 from mpilbm.run.stopping import Signals, Stopping, time_limit
@@ -121,7 +120,7 @@ def build_solver(
     """
     slab = plane_costs.slabs(case, comm.size)[comm.rank]
     backend, device = open_device(case.backend, comm)
-    case, why_layout = settled(case, comm, device)
+    case, why_layout = layout_choice.settled(case, comm, device)
     together(comm, memory_plan.require, device, case, slab)
     together(comm, require_forces, case, slab.begin, slab.end)
     on_root(comm, require_masks, case)
@@ -150,19 +149,6 @@ def build_solver(
         "halo": {"name": halo.name, "why": why},
     }
     return solver, facts
-
-
-def settled(case: "Case", comm: Communicator, device: "Device") -> "tuple[Case, str]":
-    """The case with the layout that `auto` stands for, and the reason. Collective."""
-    rooms = comm.allgather(device.share or device.memory()[0] // device.sharing)
-    largest = max(plane_costs.slabs(case, comm.size), key=lambda slab: slab.planes)
-
-    def chosen() -> tuple[dict[str, Any], str]:
-        layout, why = layout_choice.choose(case, device.kind, largest, min(rooms))
-        return layout.model_dump(), why
-
-    table, why = on_root(comm, chosen)
-    return layout_choice.with_layout(case, make("layouts", table)), why
 
 
 def balanced(case: "Case", slab: "Slab", comm: Communicator) -> "Slab":

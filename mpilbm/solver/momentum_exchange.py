@@ -107,10 +107,9 @@ class MomentumExchange:
     def start(self) -> Callable[[], Floats]:
         """Enqueue the sums over the links of each body in each plane, for the next step.
 
-        The result waits for them and returns them, float64 (groups, columns), one for each
-        plane and body of `groups`.
-        The columns: F (D) and torque about the origin (3, in 2D 1); with `split`
-        also pressure (D) and stress (D).
+        The result waits for them and returns them, float64 (groups, columns), a row for each plane
+        and body in `groups`. The columns: F (D) and torque about the origin (3, in 2D 1); with
+        `split` also pressure (D) and stress (D).
         """
         fluid = self.fluid
         if not self._sums.size:

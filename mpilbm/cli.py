@@ -87,7 +87,8 @@ def names_option(option: str, text: str):
 @names_option("lattice", "Lattices.  [default: D3Q19]")
 @names_option("collision", "Collisions.  [default: trt]")
 @names_option("layout", "Memory layouts.  [default: ab]")
-@names_option("precision", "single, half, mixed, double.  [default: single]")
+@names_option("precision", "single, half, mixed, mixed_moments, double.  "
+              "[default: single]")  # fmt: skip
 @names_option("setting", "Standard boxes: periodic, cavity, porous, duct.  "
               "[default: the first three]")  # fmt: skip
 @click.option("--size", metavar="N|NxNxN,…", help="Cells of a box, for each rank.  "

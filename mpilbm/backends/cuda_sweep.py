@@ -82,7 +82,6 @@ class SweepKernel:
         box = int(arguments["nx"]), int(arguments["rows"])
         maps.append(self._device.upload(self._walls.reshape(1).view(np.uint8)))
         shared, function = self._needs.shared_bytes(tile), self.function(tile)
-        tile = tile.spread(_shape(arguments), self._device.processors)
         return SweepLaunch(function, tile, box, shared, self._kernel, maps, values)
 
     def _maps(self, arguments: Mapping[str, Any], share: Share | None, tile: Tile) -> np.ndarray:
@@ -109,8 +108,10 @@ class SweepKernel:
         fitting = self.fitting(shape[2], int(arguments["f_row"]), shape[1])
         if not fitting:
             return None
+        processors = self._device.processors
+        spread = dict.fromkeys(each for tile in fitting for each in tile.spreads(shape, processors))
         return fastest(
-            self._device, self._program.sweep + self._with_walls, shape, fitting,
+            self._device, self._program.sweep + self._with_walls, shape, list(spread),
             lambda tile: self._launch(tile, arguments, values),
             lambda tile: self.function(tile).local_size_bytes == 0,
         )  # fmt: skip

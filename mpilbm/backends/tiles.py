@@ -17,7 +17,7 @@ class Tile:
 
     stages   planes that are loaded ahead
     blocks   blocks per multiprocessor
-    planes   planes that a block processes
+    planes   planes that a block processes, at most
     bulk     rows are copied by tensor maps, from compute capability 9.0; else by the threads
     """
 
@@ -40,23 +40,28 @@ class Tile:
         numbers |= {"STAGES": self.stages, "BLOCKS": self.blocks, "BULK": int(self.bulk)}
         return tuple(f"-D{name}={number}" for name, number in numbers.items())
 
-    def spread(self, box: tuple[int, int, int], processors: int) -> "Tile":
-        """At most `planes` planes per block, so that few multiprocessors idle at the end.
+    def spreads(self, box: tuple[int, int, int], processors: int) -> list["Tile"]:
+        """The tile with the planes of a (planes, rows, nx) box divided evenly among its blocks.
 
-        The blocks of a (planes, rows, nx) box run in waves of as many as the device holds. The
-        pieces of the planes are those for which the planes of all waves, one after the other, are
-        fewest.
+        There are two ways, of which the box, its size relative to the caches included, decides
+        which is faster; the first is used where none is measured. Blocks run in waves of as many
+        as the device holds. The first way has the fewest planes of all waves, one after the other:
+        few multiprocessors idle at the end. The second has the fewest pieces that fill one wave:
+        few planes are read twice.
         """
         planes, rows, nx = box
         columns = -(-nx // self.tx) * -(-rows // self.ty)
+        wave = processors * self.blocks
+        least = -(-planes // self.planes)
+        most = max(least, planes // LEAST_PLANES)
 
         def planes_in_turn(pieces: int) -> int:
-            waves = -(-columns * pieces // (processors * self.blocks))
-            return waves * (-(-planes // pieces) + AROUND)
+            return -(-columns * pieces // wave) * (-(-planes // pieces) + AROUND)
 
-        least = -(-planes // self.planes)
-        pieces = min(range(least, max(least, planes // LEAST_PLANES) + 1), key=planes_in_turn)
-        return replace(self, planes=-(-planes // pieces))
+        even = min(range(least, most + 1), key=planes_in_turn)
+        few = min(max(least, -(-wave // columns)), most)
+        divided = (replace(self, planes=-(-planes // pieces)) for pieces in (even, few))
+        return list(dict.fromkeys(divided))
 
 
 # The first that fits is used where none is measured.

@@ -59,18 +59,24 @@ def test_tiles_that_do_not_fit():
 @pytest.mark.parametrize(
     ("box", "planes"),
     [
-        ((512, 512, 512), 32),  # 25 waves of 264 blocks
-        ((256, 256, 256), 26),  # 4 waves, where 32 planes would need 4 too
-        ((128, 128, 128), 13),  # 260 blocks in one wave
-        ((32, 128, 128), 4),
-        ((64, 64, 64), 4),
-        ((1, 4, 128), 1),
+        ((512, 512, 512), [32]),  # 25 waves of 264 blocks
+        ((256, 256, 256), [26, 32]),  # 4 waves, where 32 planes would need 4 too
+        ((128, 128, 128), [13, 12]),  # 260 blocks in one wave; 286 blocks
+        ((32, 128, 128), [4]),
+        ((64, 64, 64), [4]),
+        ((1, 4, 128), [1]),
     ],
 )
 def test_blocks_fill_the_waves_of_a_device(box, planes):
     """Tiles of 128 x 5 cells, two blocks on each of 132 processors."""
-    tile = Tile(128, 5, stages=2, blocks=2, cells=2, planes=32).spread(box, processors=132)
-    assert tile.planes == planes
+    tile = Tile(128, 5, stages=2, blocks=2, cells=2, planes=32)
+    assert [each.planes for each in tile.spreads(box, processors=132)] == planes
+
+
+def test_fewer_planes_are_read_twice_with_few_pieces():
+    """Two waves of 24 planes were 9 % faster than three of 12, on an H200 with 132 processors."""
+    tile = Tile(64, 6, stages=2, blocks=1, planes=32)
+    assert [each.planes for each in tile.spreads((48, 192, 192), processors=132)] == [12, 24]
 
 
 class Spilling:
@@ -89,7 +95,7 @@ def test_tiles_that_spill_registers_are_rejected():
     sweep = cuda_sweep.SweepKernel(Spilling(), built, None)
     field = np.zeros(18 * 10 * 16 * 256, np.uint16)
     box = {"f_in": field, "f_plane": 10 * 16 * 256, "f_row": 256, "rows": 16, "nx": 256}
-    assert sweep._choose(box, []) == CANDIDATES[1]
+    assert sweep._choose(box, []).options() == CANDIDATES[1].options()
 
 
 def test_tensor_maps_only_where_they_exist():

@@ -61,9 +61,9 @@ class NonFiniteError(MpilbmError):
 
     exit_code = 3
 
-    def __init__(self, problem: str | list[str], step: int):
+    def __init__(self, problem: str | list[str], step: int = 0):
         super().__init__(problem)
-        self.step = step
+        self.step = step  # pickled with the other attributes, not as an argument
 
 
 class StoppedEarly(MpilbmError):

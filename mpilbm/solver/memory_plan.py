@@ -54,7 +54,8 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     unit, compute = case.formats.unit_bytes, np.dtype(case.precision.compute).itemsize
     storage = case.precision.storage
     grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, case.ghost, storage)
-    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx)
+    more = len(case.coupling.jumps(case)) if case.coupling else 0
+    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx, more)
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     if case.coupling:
         tables["fields of the coupling"] = FieldGrid.of(case, planes, rows, nx).count * compute

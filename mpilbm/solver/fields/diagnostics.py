@@ -35,7 +35,7 @@ class Diagnostics:
         ghost = context.grid.ghost
         self.jumps = coupling.jumps(case) if coupling else ()
         size = self.planes, self.rows, self.nx
-        self.grid = velocity_grid(self.lattice, ghost, *size)
+        self.grid = velocity_grid(self.lattice, ghost, *size, len(self.jumps))
         self.outputs = coupling.outputs(case) if coupling else ()
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
@@ -171,7 +171,8 @@ class Diagnostics:
         At the first call u' = 0. The result returns the sums, (planes, 2) in double.
         """
         self.state.coupled.look()
-        self._change(0, self.planes)
+        for begin, end, u_first in self._blocks.copies(self._before):
+            self._change(begin, end, u_first=u_first)
         return partial(self._change_sums.shaped, self._change_sums.start())
 
     @cached_property
@@ -179,10 +180,14 @@ class Diagnostics:
         return PlaneSums(self.state, 2)
 
     @cached_property
-    def _change(self) -> StateLaunch:
+    def _before(self) -> Array:
+        """The velocity at the previous call of `start_change`."""
         self.device.require(self.grid.count * self.dtype.itemsize, "the velocity for run.steady")
-        before = self.device.allocate(self.grid.count, self.dtype)
-        given = {"u_before": before, **self.grid.arguments()}
+        return self.device.allocate(self.grid.count, self.dtype)
+
+    @cached_property
+    def _change(self) -> StateLaunch:
+        given = {"u": self._blocks.u, "u_before": self._before, **self.grid.arguments()}
         return StateLaunch(self.state, "change", **given, **self._change_sums.arguments)
 
     @property

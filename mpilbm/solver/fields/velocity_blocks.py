@@ -93,6 +93,16 @@ class VelocityBlocks:
                 self._copy(self.u, after - first + 1, self.edges, self.edge_grid.planes + 1)
             yield first, after, {"u_first": number, "u": self.u, **self.grid.arguments()}
 
+    def copies(self, source: Array) -> Iterator[tuple[int, int, int]]:
+        """Blocks of planes of another velocity of the slab: first plane, end, and u_first.
+
+        `source` has ghost planes as the populations. A block is copied before it is yielded.
+        """
+        for first in range(0, self.planes, self.size):
+            after = min(first + self.size, self.planes)
+            self._copy(self.u, 1, source, self._number(first), after - first)
+            yield first, after, self._number(first - 1)
+
     def _copy(self, target: Array, to: int, source: Array, origin: int, planes: int = 1) -> None:
         """Copy whole planes, numbered in the arrays."""
         plane = self.grid.plane_stride

@@ -103,6 +103,11 @@ class Case(Parameters):
         """Whether an output needs the pressure and viscous parts of these forces."""
         return any(output.splits for output in self.outputs)
 
+    @property
+    def sampled(self) -> bool:
+        """Whether an output adds samples of the flow, which takes kernels of their own."""
+        return any(output.samples_flow for output in self.outputs)
+
     def key(self, fluid: Fluid, name: str) -> str:
         """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
         return f"fluid.{fluid.label}.{name}" if len(self.fluids) > 1 else name

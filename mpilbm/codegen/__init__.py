@@ -23,6 +23,7 @@ from mpilbm.registry import plugin_errors
 from mpilbm.system import cache
 
 if TYPE_CHECKING:  # imports SymPy
+    from mpilbm.codegen.diagnostics import Diagnostics
     from mpilbm.codegen.kernel_text import KernelText
 
 
@@ -43,6 +44,7 @@ def structure(case) -> dict:
         "initial": start(fluid),
         "weighed": list(weighed_boundaries(case)),
         "split": case.split,
+        "optional": _options(case),
     }
 
 
@@ -64,7 +66,13 @@ def _coupled_structure(case) -> dict:
         "masses": len(case.coupling.masses(case)),
         "averaged": averaged(case),
         "periodic": case.domain.periodic,
+        "optional": _options(case),
     }
+
+
+def _options(case) -> list[bool]:
+    """Which of the kernels of `_optional` a case has."""
+    return [case.sampled, bool(case.run.steady)]
 
 
 def averaged(case) -> bool:
@@ -140,7 +148,6 @@ def build(case) -> Program:
     from mpilbm.codegen.diagnostics import Diagnostics
     from mpilbm.codegen.kernels import FluidKernels
     from mpilbm.codegen.model import Model
-    from mpilbm.codegen.statistics import Samples
 
     if case.coupling:
         return _build_coupled(case)
@@ -153,7 +160,7 @@ def build(case) -> Program:
     more["storage"] = precision.storage
     kernels = FluidKernels(model, case.layout, paired=paired, unit=unit, **more)
     diagnostics = Diagnostics(kernels)
-    texts = [*kernels.all(), *diagnostics.all(), *Samples(diagnostics).all()]
+    texts = [*kernels.all(), *diagnostics.all(), *_optional(case, diagnostics)]
     for parity in range(case.layout.parities):
         texts += _list_kernels(case, kernels, parity)
     head = _head(case) + prelude()
@@ -173,10 +180,9 @@ def build(case) -> Program:
 def _build_coupled(case) -> Program:
     """As `build`, for coupled fluids; names of kernels of a single fluid end in its number."""
     from mpilbm.codegen.coupled.kernels import CoupledDiagnostics, CoupledKernels
-    from mpilbm.codegen.statistics import Samples
 
     kernels, precision = CoupledKernels(case, averaged(case)), case.precision
-    texts = [*kernels.once(), *Samples(CoupledDiagnostics(kernels)).all()]
+    texts = [*kernels.once(), *_optional(case, CoupledDiagnostics(kernels))]
     for parity in range(case.layout.parities):
         texts += kernels.of_all(parity)
         for k, fluid in enumerate(kernels.fluids):
@@ -187,6 +193,15 @@ def _build_coupled(case) -> Program:
     text = "\n".join([_head(case) + prelude(), *(kernel.text() for kernel in texts)])
     described = {kernel.name: kernel.kernel() for kernel in texts}
     return Program(text, described, precision.compute, precision.storage)
+
+
+def _optional(case, diagnostics: "Diagnostics") -> list:
+    """The diagnostic kernels that only some cases need: they take seconds to compile."""
+    from mpilbm.codegen.statistics import Samples
+
+    parities = range(case.layout.parities if case.run.steady else 0)
+    found = [diagnostics.change(parity) for parity in parities]
+    return found + (Samples(diagnostics).all() if case.sampled else [])
 
 
 def _list_kernels(case, kernels, parity: int) -> list:

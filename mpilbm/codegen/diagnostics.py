@@ -28,11 +28,7 @@ class Diagnostics:
     def all(self) -> list:
         """All kernels of this class."""
         parities = range(self.fluid.layout.parities)
-        by_parity = [
-            make(parity)
-            for parity in parities
-            for make in (self.fields, self.velocity, self.change)
-        ]
+        by_parity = [make(parity) for parity in parities for make in (self.fields, self.velocity)]
         return [*by_parity, *self.once()]
 
     def once(self) -> list:

@@ -138,6 +138,8 @@ class Output(Parameters):
     # The complete names of its files, with <step>, <label>, <axes> or * for variable parts (see
     # own_files.py): --overwrite replaces these files only.
     files: ClassVar[tuple[str, ...]] = ()
+    # Whether it needs the kernels of codegen.statistics.
+    samples_flow: ClassVar[bool] = False
     # Whether a case may contain several of this kind: only if their files have different names.
     several: ClassVar[bool] = True
 

@@ -42,6 +42,7 @@ class RunningStatistics(Output):
         examples=[100000],
     )
 
+    samples_flow: ClassVar[bool] = True
     files: ClassVar[tuple[str, ...]] = (
         "statistics_<axes>_<step>.h5",
         "statistics_<axes>_<step>.csv",

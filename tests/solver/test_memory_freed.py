@@ -42,7 +42,8 @@ def test_all_arrays_are_freed_with_the_solver(tables, slabs, monkeypatch):
     gc.collect()
     gc.disable()
     try:
-        cluster = Cluster(tables, slabs).start().run(3)
+        outputs = [*tables.get("output", ()), {"name": "statistics", "every": 1}]
+        cluster = Cluster(tables | {"output": outputs}, slabs).start().run(3)
         cluster.each(lambda s: (s.sums(), s.fields(("u", "vorticity"), 0, 1)))
         if cluster.solvers[0].exchanged:
             cluster.each(lambda s: s.exchanged.sample())

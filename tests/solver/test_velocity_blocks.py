@@ -20,7 +20,8 @@ CASES = {
 
 
 def found(tables, slabs):
-    cluster = Cluster(tables, slabs).start().run(3)
+    steady = {"steps": 7, "steady": {"every": 1, "tolerance": 1e-9}}
+    cluster = Cluster(tables | {"run": steady}, slabs).start().run(3)
     _, sums = cluster.sums()
     change = np.concatenate(cluster.each(lambda s: s.start_change()()))
     part = cluster.each(lambda s: s.fields(["vorticity"], 1, s.slab.planes)["vorticity"])

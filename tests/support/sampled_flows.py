@@ -4,7 +4,13 @@ import numpy as np
 
 from support import coupled, free_energy, settings
 
-FLOWS = {
+
+def _with_statistics(tables: dict) -> dict:
+    """The tables of a case whose program has the kernels of samples."""
+    return tables | {"output": [{"name": "statistics", "every": 1, "average": ["x"]}]}
+
+
+_FLOWS = {
     "two arrays": lambda: settings.tables("D3Q19", "ab", "trt", "walls", "single"),
     "in place": lambda: settings.tables("D3Q19", "aa", "bgk", "forced", "single"),
     "moments": lambda: settings.tables("D3Q19", "moments", "regularized", "forced", "half"),
@@ -14,6 +20,7 @@ FLOWS = {
     "timed forces": lambda: coupled.two_fluids("D3Q19", layout={"name": "aa"}),
     "two fluids": lambda: free_energy.waves("D2Q9"),
 }
+FLOWS = {name: lambda make=make: _with_statistics(make()) for name, make in _FLOWS.items()}
 KINDS = {"cells": (False, False), "columns": (False, True), "rows": (True, False)}
 
 

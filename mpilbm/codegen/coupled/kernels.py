@@ -47,7 +47,6 @@ class CoupledKernels:
         """The kernels that read all fluids."""
         diagnostics = CoupledDiagnostics(self)
         diagnostic = [diagnostics.fields(parity), diagnostics.velocity(parity)]
-        diagnostic.append(diagnostics.change(parity))
         outputs = range(len(self.coupling.outputs(self.case)))
         diagnostic += [diagnostics.output(k, parity) for k in outputs]
         return [self.fields(parity), self.neighbour_fields(parity), *diagnostic]

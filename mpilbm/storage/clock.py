@@ -96,13 +96,13 @@ class Clock:
     @property
     def stepping(self) -> float:
         """Seconds of the time steps that are done."""
-        self.settle()
+        self._settle_if_possible()
         return self._seconds["stepping"]
 
     @property
     def outputs(self) -> float:
         """Seconds of the outputs and checks that are done."""
-        self.settle()
+        self._settle_if_possible()
         return self._seconds["outputs"]
 
     def reading(self) -> Reading:
@@ -126,6 +126,16 @@ class Clock:
         moment = self._queue.record(timed=True)
         self._queue.flush()
         return moment
+
+    def _settle_if_possible(self) -> None:
+        """Settle without waiting; if the device has failed, keep what is known.
+
+        The error of the device ends the run elsewhere. Its summary needs these times then.
+        """
+        try:
+            self.settle()
+        except Exception:
+            self._open.clear()
 
     def settle(self, wait: bool = False) -> None:
         """Add the seconds of all spans that are done; with `wait`, wait for the oldest one."""

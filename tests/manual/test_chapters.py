@@ -154,7 +154,7 @@ def test_files_named_exist():
 
 def test_the_journeys_name_files_of_the_package():
     package = MANUAL.parent
-    journeys = chapter("how-it-works").partition("## Five journeys")[2]
+    journeys = chapter("how-it-works").partition("## Six journeys")[2]
     found = re.findall(r"`((?:\w+/)+\w+\.(?:py|h)|cli\.py)`", journeys)
     assert len(found) > 20
     for name in found:

@@ -175,7 +175,4 @@ class Needs:
         halo += 32 if threads >= halo + 64 else lines
         enough = 1024 >= threads >= halo + lines and nx % tile.cells == 0
         enough = enough and tile.blocks * self.shared_bytes(tile) <= limit
-        # A tensor map supplies zeros beyond a row, which no cell of the box reads.
-        width = tile.tx if tile.bulk else self.box(tile)
-        enough = enough and self.box(tile) <= 256 and width <= row_stride
-        return enough and (tile.ty == 1) == (rows == 1)
+        return enough and self.box(tile) <= min(row_stride, 256) and (tile.ty == 1) == (rows == 1)

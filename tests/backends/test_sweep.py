@@ -41,7 +41,7 @@ def test_some_tile_fits_every_box_of_more_than_a_few_cells(lattice, precision):
         assert fitting
         for tile in fitting:
             assert tile.blocks * needs.shared_bytes(tile) <= HOPPER
-            assert (tile.tx if tile.bulk else needs.box(tile)) <= stride
+            assert needs.box(tile) <= stride
             assert nx % tile.cells == 0
 
 
@@ -52,9 +52,7 @@ def test_tiles_that_do_not_fit():
     assert not needs.fits(Tile(64, 8, 2, 2), **fits)  # two blocks' shared memory
     assert not needs.fits(Tile(64, 2, 2, 1), **fits)  # fewer threads than cells around the tile
     assert not needs.fits(Tile(64, 8, 2, 1, cells=2), **fits | {"nx": 511})
-    assert needs.fits(Tile(64, 8, 2, 1), **fits | {"row_stride": 64})
-    assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"row_stride": 32})
-    assert not needs.fits(Tile(64, 8, 2, 1, bulk=False), **fits | {"row_stride": 64})
+    assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"row_stride": 64})
     assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"limit": 99 * 1024})
 
 

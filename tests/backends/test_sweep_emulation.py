@@ -136,8 +136,6 @@ def test_a_force_by_formulas(lattice):
         ("D3Q19", "mixed_moments", Tile(16, 8, 3, 1)),
         ("D3Q19", "mixed_moments", Tile(16, 4, 2, 1, cells=2)),
         ("D3Q19", "mixed_moments", Tile(8, 4, 2, 1, bulk=False)),
-        ("D3Q19", "single", Tile(64, 4, 2, 1, cells=2)),  # with its sides wider than a row
-        ("D3Q19", "mixed_moments", Tile(64, 4, 2, 1, cells=2)),
         ("D2Q9", "mixed_moments", Tile(16, 1, 2, 1, cells=2)),
         ("D2Q9", "half", Tile(16, 1, 3, 1, bulk=False)),
         ("D2Q9", "single", Tile(16, 1, 2, 1, cells=2)),

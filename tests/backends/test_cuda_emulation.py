@@ -12,7 +12,7 @@ from support.faces import closed, four_faces
 from support.pairs import every_value, label
 from support.row_ends import CASES as ROW_ENDS
 from support.row_ends import U
-from support.sampled_flows import FLOWS, KINDS, means, sampled
+from support.sampled_flows import FLOWS, KINDS, means, sampled, with_statistics
 from support.settings import OPTIONS, defined, tables
 from support.slabs import PRECISIONS, Cluster
 from support.walls import QUADRATIC, rocks
@@ -250,7 +250,7 @@ def test_means_of_cells_are_those_of_the_c_text(flow):
 @pytest.mark.parametrize("kind", KINDS)
 def test_statistics_of_long_rows_and_of_many(kind, size):
     """Several blocks along x, and several rows in each part of a plane."""
-    case = tables("D3Q19", "ab", "bgk", "periodic", "single")
+    case = with_statistics(tables("D3Q19", "ab", "bgk", "periodic", "single"))
     case["domain"]["size"] = size
     cpu, gpu = (Cluster(case, 1, device).start() for device in (None, EmulatedDevice))
     found, expected = (sampled(each, kind, 2)[0].read(0, 3) for each in (gpu, cpu))

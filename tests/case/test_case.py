@@ -34,7 +34,7 @@ def test_defaults():
     assert (case.precision.compute, case.precision.storage) == ("float32", "float32")
     assert case.precision.offset
     names = [case.fluids[0].collision, case.layout, case.backend, case.halo]
-    assert [thing.name for thing in names] == ["bgk", "ab", "auto", "auto"]
+    assert [thing.name for thing in names] == ["bgk", "auto", "auto", "auto"]
     assert (case.run.steady, case.run.walltime) == (None, None)
 
 

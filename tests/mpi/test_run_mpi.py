@@ -42,6 +42,7 @@ CASES = [
     ("D3Q19", "ab", "bgk", "through", "single", "auto"),
     ("D3Q19", "esopull", "trt", "walls", "half", "direct"),
     ("D3Q13", "aa", "mrt", "walls", "single", "direct"),
+    ("D3Q19", "moments", "regularized", "walls", "mixed_moments", "direct"),
 ]
 
 

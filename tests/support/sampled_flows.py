@@ -5,7 +5,7 @@ import numpy as np
 from support import coupled, free_energy, settings
 
 
-def _with_statistics(tables: dict) -> dict:
+def with_statistics(tables: dict) -> dict:
     """The tables of a case whose program has the kernels of samples."""
     return tables | {"output": [{"name": "statistics", "every": 1, "average": ["x"]}]}
 
@@ -20,7 +20,7 @@ _FLOWS = {
     "timed forces": lambda: coupled.two_fluids("D3Q19", layout={"name": "aa"}),
     "two fluids": lambda: free_energy.waves("D2Q9"),
 }
-FLOWS = {name: lambda make=make: _with_statistics(make()) for name, make in _FLOWS.items()}
+FLOWS = {name: lambda make=make: with_statistics(make()) for name, make in _FLOWS.items()}
 KINDS = {"cells": (False, False), "columns": (False, True), "rows": (True, False)}
 
 

@@ -111,7 +111,7 @@ class DriftWriter:
 
     def write(self, step):
         """Called on all ranks."""
-        totals = self.context.totals.at(step)
+        totals = self.context.totals.start(step)()
         apart = max(self.context.comm.allgather(self._apart()))
         on_root(self.context.comm, self._write, step, totals, apart)
 

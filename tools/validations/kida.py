@@ -225,7 +225,7 @@ class BalanceWriter:
         """Called on all ranks."""
         if step % self.every:
             return
-        totals = self.context.totals.at(step)
+        totals = self.context.totals.start(step)()
         due = step > 0 and step // self.every % self.apart == 0
         if due:
             self.snapshots.write(step)

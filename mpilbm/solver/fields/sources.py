@@ -39,14 +39,21 @@ class StateSource:
 
     def __init__(self, populations: Populations):
         self.populations = populations
+        self._zeros: Array | None = None  # for layouts whose kernels skip solid cells
 
     def sizes(self, planes: int) -> Sizes:
         """See Source."""
         return {"f": (prod(self.populations.state_shape(planes)), self.populations.program.widest)}
 
     def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
-        """See Source."""
-        self.populations.export(arrays["f"], begin, end)
+        """See Source. Solid cells that a layout does not store are 0."""
+        state, populations = arrays["f"], self.populations
+        if not populations.layout.dense:
+            if self._zeros is None or self._zeros.size < state.size:
+                self._zeros = populations.device.allocate(state.size, state.dtype)
+            bulk = populations.context.bulk
+            populations.device.copy(state, self._zeros[: state.size], bulk)
+        populations.export(state, begin, end)
 
     def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
         """The populations (planes, Q, rows, nx)."""
@@ -54,10 +61,10 @@ class StateSource:
 
 
 def least_bytes(case: Case) -> int:
-    """Bytes of device memory that SlabCopies needs at least: two blocks."""
+    """Bytes of device memory that SlabCopies needs at least: two blocks, and zeros for a third."""
     _, rows, nx = case.shape
     stored = len(case.formats.names) * np.dtype(case.formats.widest).itemsize
-    return 2 * max(BLOCK_BYTES, rows * nx * stored)
+    return (2 if case.layout.dense else 3) * max(BLOCK_BYTES, rows * nx * stored)
 
 
 class SlabCopies:

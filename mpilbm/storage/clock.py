@@ -4,31 +4,9 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-
-class Moment(Protocol):
-    """A point in time, of the host or of a device (see backends.interfaces.Event)."""
-
-    @property
-    def done(self) -> bool:
-        """Whether it has passed."""
-
-    def synchronize(self) -> None:
-        """Wait until it has passed."""
-
-    def seconds_since(self, earlier: Any) -> float:
-        """Seconds from another moment of the same kind."""
-
-
-class Queue(Protocol):
-    """A stream of a device that records moments (see backends.interfaces.Stream)."""
-
-    def record(self, timed: bool = False) -> Moment:
-        """The moment at which all work that was enqueued before is done."""
-
-    def flush(self) -> None:
-        """Let the enqueued work begin."""
+from mpilbm.backends.interfaces import Event, Stream
 
 
 class HostMoment:
@@ -42,7 +20,7 @@ class HostMoment:
     def synchronize(self) -> None:
         """Return at once."""
 
-    def seconds_since(self, earlier: "HostMoment") -> float:
+    def seconds_since(self, earlier: Any) -> float:
         """Seconds from another moment of the host."""
         return self.seconds - earlier.seconds
 
@@ -51,8 +29,8 @@ class Span(NamedTuple):
     """What a device or the host did from one moment to another."""
 
     what: str
-    begin: Any
-    end: Any
+    begin: Event
+    end: Event
 
 
 class Reading:
@@ -82,11 +60,11 @@ class Clock:
         self.start = time.monotonic()
         self._seconds = {"stepping": 0.0, "outputs": 0.0}
         self._open: deque[Span | Reading] = deque()
-        self._queue: Queue | None = None
+        self._stream: Stream | None = None
 
-    def follow(self, queue: Queue) -> None:
+    def follow(self, stream: Stream) -> None:
         """From now on measure the times of the work in this stream."""
-        self._queue = queue
+        self._stream = stream
 
     @property
     def wall(self) -> float:
@@ -120,12 +98,12 @@ class Clock:
         finally:
             self._open.append(Span(what, begin, self._now()))
 
-    def _now(self) -> Moment:
-        if self._queue is None:
+    def _now(self) -> Event:
+        if self._stream is None:
             return HostMoment()
-        moment = self._queue.record(timed=True)
-        self._queue.flush()
-        return moment
+        event = self._stream.record(timed=True)
+        self._stream.flush()
+        return event
 
     def _settle_if_possible(self) -> None:
         """Settle without waiting; if the device has failed, keep what is known.

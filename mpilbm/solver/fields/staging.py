@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from threading import Condition, Lock
+from threading import Condition
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
@@ -32,35 +32,34 @@ class Source(Protocol):
 
 
 class Pool:
-    """Blocks of memory that are allocated at first use and used again; for any threads."""
+    """Blocks of memory that are allocated at first use and used again; for any threads.
 
-    def __init__(self, allocate: Callable[[], Any], most: int):
+    `changed` is notified when a block is returned. Pools that share it can be waited for together.
+    """
+
+    def __init__(self, allocate: Callable[[], Any], most: int, changed: Condition):
         self._allocate, self.most, self.made = allocate, most, 0
         self._free: deque[Any] = deque()
-        self._changed = Condition()
+        self._changed = changed
 
-    def poll(self, most: int) -> Any:
-        """A block that is not in use, or a new one if there are less than `most`; else None."""
-        with self._changed:
-            if self._free:
-                return self._free.popleft()
-            if self.made >= most:
-                return None
-            self.made += 1
-        return self._allocate()
+    def available(self, most: int) -> bool:
+        """Whether a block is not in use, or there are less than `most`."""
+        return bool(self._free) or self.made < most
 
     def take(self, most: int) -> Any:
-        """As `poll`, but waits until a block is no longer in use."""
-        while (block := self.poll(most)) is None:
-            with self._changed:
-                self._changed.wait_for(lambda: self._free)
-        return block
+        """Wait until a block is available, and take it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.available(most))
+            if self._free:
+                return self._free.popleft()
+            self.made += 1
+            return self._allocate()
 
     def put(self, block: Any) -> None:
         """Return a block that is no longer in use."""
         with self._changed:
             self._free.append(block)
-            self._changed.notify()
+            self._changed.notify_all()
 
 
 class DeviceBlock(NamedTuple):
@@ -100,13 +99,13 @@ class Staging:
         self.bulk, self.stream = device.stream("bulk"), device.new_stream()
         most_of_host = max(2, host_bytes // block_bytes)
         self.ahead = min(ahead, most_of_host)
+        self._changed = Condition()  # a block was returned, or a piece was copied to the host
         self.on_device, self.on_host = (
             Pool(lambda: DeviceBlock(device.allocate(block_bytes, np.uint8)),
-                 max(2, device_bytes // block_bytes)),
-            Pool(lambda: device.pinned(block_bytes, np.uint8), most_of_host),
+                 max(2, device_bytes // block_bytes), self._changed),
+            Pool(lambda: device.pinned(block_bytes, np.uint8), most_of_host, self._changed),
         )  # fmt: skip
         self._waiting: deque[Piece] = deque()  # pieces on the device, oldest first
-        self._order = Lock()  # of those that copy a piece to the host
 
     def planes(self, source: Source) -> int:
         """How many planes of a source fit into a block."""
@@ -131,37 +130,43 @@ class Staging:
         if self.device.unified:
             piece.host, piece.arrived = block.array, piece.computed
         else:
-            self._waiting.append(piece)
+            with self._changed:
+                self._waiting.append(piece)
         return piece
 
     def _device_block(self) -> DeviceBlock:
         """A block of the device; if none is left, one whose piece is copied to the host."""
-        if self.device.unified:
-            return self.on_device.take(self.on_device.most)
-        while (block := self.on_device.poll(self.on_device.most)) is None:
-            self._copy_oldest(self.on_host.most)
-        return block
+        most = self.on_device.most
+        if not self.device.unified:
+            with self._changed:
+                while not self.on_device.available(most):
+                    self._copy_oldest(self.on_host.most)
+        return self.on_device.take(most)
 
     def _copy_oldest(self, most: int) -> None:
-        """Enqueue the copy of the oldest piece, into one of at most `most` blocks of the host."""
-        with self._order:
-            if self._waiting:
-                self._copy(self._waiting[0], self.on_host.take(most))
-                self._waiting.popleft()
+        """Enqueue the copy of the oldest piece, or wait for a change if that is not possible.
+
+        At most `most` blocks of the host are used. The caller holds `_changed` and repeats its own
+        condition after each call: another thread may have copied the piece that it needs.
+        """
+        if self._waiting and self.on_host.available(most):
+            self._copy(self._waiting.popleft(), self.on_host.take(most))
+        else:
+            self._changed.wait()
 
     def _copy(self, piece: "Piece", host: np.ndarray) -> None:
         self.stream.wait(piece.computed)
         self.device.copy(host[: piece.bytes], piece.block.array[: piece.bytes], self.stream)
-        event = self.stream.record()
+        piece.host, piece.arrived = host, self.stream.record()
         self.stream.flush()
-        piece.host, piece.arrived = host, event
-        self.on_device.put(DeviceBlock(piece.block.array, event))
+        self.on_device.put(DeviceBlock(piece.block.array, piece.arrived))
 
     def arrived(self, piece: "Piece") -> np.ndarray:
         """Wait until a piece is on the host; its block."""
         self.device.attach()
-        while piece.host is None:
-            self._copy_oldest(self.ahead)
+        with self._changed:
+            while piece.host is None:
+                self._copy_oldest(self.ahead)
         assert piece.arrived is not None
         piece.arrived.synchronize()
         return piece.host

@@ -238,7 +238,8 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
   double partial[count][COLUMNS];                                                             \
   for (int64 plane = begin; plane < end; plane += stride)                                     \
     for (int row = 0; row < rows; row++) {                                                    \
-      const int from_x = from, to_x = to, row_m = BEFORE(row, rows), row_p = AFTER(row, rows); \
+      const int from_x = from, to_x = to;                                                     \
+      MAYBE_UNUSED const int row_m = BEFORE(row, rows), row_p = AFTER(row, rows);             \
       for (int k = 0; k < count; k++) memset(partial[k], 0, ROW_LANES * sizeof(double));      \
       for (int start = from_x; start < to_x; start += ROW_LANES) {                            \
         const int stop = start + ROW_LANES < to_x ? start + ROW_LANES : to_x;                 \

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from mpilbm.errors import CaseError
 from mpilbm.geometry.cell_counts import CELLS, cells_of_bodies
 from mpilbm.geometry.solids import fluid_planes, neighbour_flags, padded_ids, surroundings
-from mpilbm.links.boundary_links import EntryList, entry_lists, require_planes
+from mpilbm.links.boundary_links import entry_lists
+from mpilbm.links.entry_list import EntryList
 from mpilbm.links.missing_links import owned_links
 from mpilbm.links.owners import Owner
+from mpilbm.links.planes_read import require_planes
 from mpilbm.parallel.slabs import Slab, split
 
 Overlaps = dict[tuple[int, int], int]  # cells that body j lost to body k, by (j, k), j < k

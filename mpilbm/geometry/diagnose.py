@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mpilbm.geometry import isolated_fluid, narrow_channels, wall_motion
 from mpilbm.geometry.cell_counts import CELLS, NO_CELLS, CellCount, cells_of_bodies
 from mpilbm.geometry.solids import neighbours
-from mpilbm.links.boundary_links import EntryList
+from mpilbm.links.entry_list import EntryList
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import FaceFlow

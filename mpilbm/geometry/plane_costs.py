@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry.solids import padded_ids
-from mpilbm.links.boundary_links import planes_needed
+from mpilbm.links.planes_read import planes_needed
 from mpilbm.parallel.slabs import Slab, split
 
 Flags = NDArray[np.bool_]

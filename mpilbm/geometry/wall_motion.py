@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue
-from mpilbm.links.boundary_links import EntryList
+from mpilbm.links.entry_list import EntryList
 from mpilbm.links.link_set import LinkSet
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.lattices import AXES

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.links.boundary_links import EntryList, Writes
+from mpilbm.links.entry_list import EntryList, Writes
 
 CHUNK = 256  # entries
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.links.boundary_links import EntryList
+from mpilbm.links.entry_list import EntryList
 from mpilbm.links.owners import owners_of
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Reads

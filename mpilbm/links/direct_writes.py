@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.links.boundary_links import EntryList, Writes
+from mpilbm.links.entry_list import EntryList, Writes
 from mpilbm.links.link_set import LinkSet
 from mpilbm.links.row_ends import beyond, rows_end_in_walls
 from mpilbm.physics.boundary_capabilities import Reads

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.links.boundary_links import EntryList
+from mpilbm.links.entry_list import EntryList
 from mpilbm.links.link_set import joined
 from mpilbm.physics.boundary_capabilities import Reads
 

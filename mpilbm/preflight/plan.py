@@ -13,7 +13,7 @@ from mpilbm.case.masks import require_masks
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.velocity_bounds import largest_speed, require_forces
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
-from mpilbm.links.boundary_links import require_planes
+from mpilbm.links.planes_read import require_planes
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight import inspection, layout_choice
 from mpilbm.preflight.rank_memory import memory_lines, rank_lines, sent_in_a_step

@@ -20,25 +20,16 @@ from mpilbm import codegen
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Launch
 from mpilbm.geometry.build import Geometry
-from mpilbm.layouts.nodes import NodeGrid
-from mpilbm.layouts.packed_cells import PackedCells
-from mpilbm.links.boundary_links import EntryList, Writes
 from mpilbm.links.direct_writes import split_by_writes
-from mpilbm.links.link_set import LinkSet, joined
+from mpilbm.links.entry_list import EntryList, Writes
+from mpilbm.links.link_set import joined
 from mpilbm.links.mirrors import MirroredLinks
-from mpilbm.links.moving_walls import MovingLinks, WallMotion
-from mpilbm.links.wall_distance import LinkData, MirrorSource
-from mpilbm.physics.boundary_capabilities import Behind
+from mpilbm.solver.list_arrays import Arrays, Ints, ListArrays
 from mpilbm.solver.populations import Populations
 from mpilbm.solver.timed_values import TimedArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Arrays = dict[str, Any]  # arrays and numbers that kernels take, by name
 Bind = Callable[..., Launch]  # of a kernel's name and arguments
 Launched = tuple[Launch, int, int]  # a launch for entries begin..end
-INWARD = ("", "_in1", "_in2")  # suffixes of arrays of the listed cells, and of cells inwards
-HALF_WAY = 0.5  # the distance to a half-way wall, in links
 
 
 @dataclass(frozen=True)
@@ -63,16 +54,6 @@ class EntryState:
     def write(self, values: NDArray[Any]) -> None:
         """The inverse of `read`, after Solver.resume; in any precision."""
         self.device.copy(self.values, self.device.upload(values.astype(self.values.dtype)))
-
-
-@dataclass(frozen=True)
-class NearCells:
-    """The cells next to those of a list along its own links, and the array of their velocities."""
-
-    kernel: str
-    cells: Any
-    velocities: Any
-    count: int
 
 
 class ListRange(NamedTuple):
@@ -114,12 +95,12 @@ class BoundaryLists:
         self._entering = sum(e.cells.size for e in entries if e.overruled), self._staged
         self._stores_populations = case.layout.populations
         self._first = fluid.grid.ghost
-        self._timed: list[tuple[TimedArray, float]] = []  # (array, its time minus that of the step)
         self._launches: dict[int, list] = {}
         self._begins: dict[int, list] = {}
         self._again: dict[int, Callable] = {}
         states = [[*self._state(e)] for e in entries]
         self.states = [state for of_list in states for state in of_list]
+        self._timed: list[tuple[TimedArray, float]] = []  # see ListArrays
         if not self.count:
             return
         staged_links = links[: self._staged]
@@ -132,14 +113,14 @@ class BoundaryLists:
             "start": device.upload(start),
             "staging": device.allocate(staged_links.total(), stored),
         }
-        self._cells = self._upload_cells(cells)
-        self._motions: Any = None  # the array of `motions`, once a list takes it
         more = [e for e in entries if e.writes is Writes.MEASURED]
-        self._mirrored_links = MirroredLinks.find(in_staging, start, fluid.lattice.Q, more)
+        mirrored = MirroredLinks.find(in_staging, start, fluid.lattice.Q, more)
         if "slip" in codegen.wall_effects(case):
-            self._arrays["mirrors"] = device.upload(self._mirrored_links.places)
+            self._arrays["mirrors"] = device.upload(mirrored.places)
+        self._of_lists = ListArrays(fluid, geometry, mirrored)
+        self._timed = self._of_lists.timed
+        self._cells = self._of_lists.packed_cells(cells)
         self._ranges: list[ListRange] = []
-        self._nears: list[NearCells] = []
         begin = 0
         for e, kept in zip(entries, states, strict=True):
             name = codegen.list_name(case, e.boundary)
@@ -147,109 +128,11 @@ class BoundaryLists:
             own: Arrays = {"own_first": begin, "own_link": first_link}
             own |= {"state": kept[0].values} if kept else {}
             end = begin + e.cells.size
-            own |= self._own(name, e)
+            own |= self._of_lists.of(name, e)
             self._ranges.append(ListRange(name + e.writes.value, e.writes, begin, end, own))
             begin = end
         if chained or not (staged or self._stores_populations):
             self._chain(cells[: self._staged], geometry)
-
-    def _own(self, name: str, entries: EntryList) -> Arrays:
-        """The arrays of one list, those that its kernels take."""
-        fluid, upload = self._fluid, self._fluid.device.upload
-        kernel = fluid.program.kernels[f"{name}{entries.writes.value}_0"]
-        wanted = {a.name for a in kernel.arguments}
-        arrays: Arrays = {"values": upload(entries.given.rows.astype(fluid.program.compute))}
-        size = fluid.case.domain.size
-        if any(value.timed for boundary in entries.boundaries for value in boundary.given()):
-            ahead = 0.5 if entries.boundary.wall_at == "half" else 1
-            self._follow(arrays["values"], lambda t: entries.rows(size, t), ahead)
-        if entries.writes is Writes.MEASURED and "start" in wanted:
-            arrays["start"] = upload(entries.links.starts())
-        if "link" in wanted and entries.per_link:
-            arrays["link"] = upload(encoded_links(entries.per_link).astype(fluid.program.compute))
-        if "blocked" in wanted:
-            arrays["blocked"] = upload(encoded_blocked(entries))
-        if "motions" in wanted and entries.motion:
-            arrays |= self._moving(entries.motion)
-        for end, there in zip(INWARD, entries.looked_at, strict=False):
-            if f"slipped{end}" in wanted:
-                arrays[f"slipped{end}"] = self.slipped(there)
-        if entries.per_link:
-            arrays |= self._along_links(name, entries, entries.per_link, wanted)
-        for end, inward in zip(INWARD[1:], entries.inward, strict=False):
-            if f"cells{end}" in wanted:
-                arrays[f"cells{end}"] = self._upload_cells(inward.cells)
-                arrays[f"blocked{end}"] = upload(inward.blocked.bits)
-        return arrays
-
-    def _along_links(
-        self, name: str, entries: EntryList, data: LinkData, wanted: set[str]
-    ) -> Arrays:
-        """The arrays of cells along the links of a list."""
-        found: Arrays = {}
-        if entries.boundary.capabilities.behind is Behind.VELOCITY:
-            found |= self._near(name, entries, data.behind[0])
-        for k, there in enumerate(data.behind, 1):
-            if f"cells_behind{k}" in wanted:
-                found[f"cells_behind{k}"] = self._upload_cells(there)
-        return found | (self._mirror_sources(data.mirror) if data.mirror else {})
-
-    def _packed(self, cells: Ints) -> PackedCells:
-        return self._fluid.grid.packed(cells, self._geometry)
-
-    def _upload_cells(self, cells: Ints) -> Any:
-        """The array of packed cells."""
-        return self._fluid.device.upload(self._packed(cells).words)
-
-    def slipped(self, cells: Ints) -> Any:
-        """The array of rows of cells in the table of mirrored links."""
-        return self._fluid.device.upload(self._mirrored_links.rows_of(cells))
-
-    def _moving(self, motion: WallMotion) -> Arrays:
-        """The array `motions`, which all lists share, and the rows of one list in it."""
-        if self._motions is None:
-            self._motions = self._motions_of(motion.table)
-        upload = self._fluid.device.upload
-        rows = {f"moved{end}": upload(rows) for end, rows in zip(INWARD, motion.rows, strict=False)}
-        return {"motions": self._motions, **rows}
-
-    def _motions_of(self, moving: MovingLinks) -> Any:
-        """The array `motions`, kept up to date."""
-        fluid = self._fluid
-        of = fluid.collision, fluid.lattice, fluid.case.domain.size
-        array = fluid.device.upload(moving.motions(*of, 0).astype(fluid.program.compute))
-        if moving.timed:
-            self._follow(array, lambda t: moving.motions(*of, t), 0.5)
-        return array
-
-    def _mirror_sources(self, mirror: MirrorSource) -> Arrays:
-        """The places of the mirrored populations in the array `f`, for steps of each parity."""
-        fluid, grid = self._fluid, self._fluid.grid
-        assert isinstance(grid, NodeGrid)  # the only one whose kernels take these arrays
-        packed = self._packed(mirror.cells)
-        following: Any = fluid.context.tables["node_next"]
-
-        def part(begin: int, end: int) -> NDArray[np.int32]:
-            return fluid.device.download(following[begin:end])
-
-        found = {}
-        for parity in range(fluid.layout.parities):
-            there = np.zeros(mirror.cells.size + 1, np.int64)  # one more, as of `link`
-            for j in np.unique(mirror.direction):
-                place = fluid.layout.f_out(fluid.lattice, j, parity)
-                mine = np.flatnonzero(mirror.direction == j)
-                there[mine] = grid.places_of(packed[mine], *place, part)
-            found[f"from_{parity}"] = fluid.device.upload(there)
-        return found
-
-    def _near(self, name: str, entries: EntryList, next_cells: Ints) -> Arrays:
-        """Set up the cells behind the links of a list that cross its walls; returns its arrays."""
-        fluid, walls = self._fluid, entries.own_walls
-        cells = next_cells[walls.contains(*entries.links.unpack())]
-        size = (cells.size + 1) * fluid.lattice.D
-        near = fluid.device.allocate(size, fluid.program.compute)
-        self._nears.append(NearCells(f"{name}_near", self._upload_cells(cells), near, cells.size))
-        return {"near": near, "near_start": fluid.device.upload(walls.starts())}
 
     def _state(self, entries: EntryList) -> Iterator[EntryState]:
         """The state of one list, if it keeps any."""
@@ -276,7 +159,7 @@ class BoundaryLists:
         self._arrays["head"] = device.upload(order[first])
         self._arrays["following"] = device.upload(following)
         self.once = once.size
-        self._once = self._upload_cells(once)
+        self._once = self._of_lists.packed_cells(once)
 
     def prepare(self, key: int, parity: int, **arrays: Any) -> None:
         """Bind the kernels for steps of this parity to the arrays that they read and write."""
@@ -294,11 +177,6 @@ class BoundaryLists:
             self._launches[key].append((enter, *self._entering))
         if not self._stores_populations:
             self._again[key] = bind(f"again_{parity}", cells=self._once, **arrays)
-
-    def _follow(self, array: Any, values: Callable[[float], Floats], ahead: float) -> None:
-        """Update an array to values(t) in each step, with t = step + ahead."""
-        if array.size:  # a list with values for each cell may have none here
-            self._timed.append((TimedArray(self._fluid.device, self.stream, array, values), ahead))
 
     def update(self) -> None:
         """Update given values to the time at which the incoming populations cross the wall.
@@ -321,8 +199,8 @@ class BoundaryLists:
         """
         arrays |= self._arrays
         written = [each for each in self._ranges if each.writes is not Writes.MEASURED]
-        found = [(bind(f"{near.kernel}_{parity}", **(arrays | _arguments(near))), 0, near.count)
-                 for near in self._nears]  # fmt: skip
+        found = [(bind(f"{near.kernel}_{parity}", **(arrays | near.arrays)), 0, near.count)
+                 for near in self._of_lists.nears]  # fmt: skip
         bound = self._bound(bind, parity, written, arrays)
         return found + [(launch, one.begin, one.end) for one, launch in bound]
 
@@ -368,36 +246,3 @@ class BoundaryLists:
                 again(stream, ends[lower - first], ends[upper - first])
 
         return both
-
-
-def _arguments(near: NearCells) -> Arrays:
-    """The arrays that the kernel over near cells takes."""
-    return {"cells": near.cells, "near": near.velocities}
-
-
-def encoded_links(data: LinkData) -> Floats:
-    """The value of each link in the form that kernels read (`cell.link`), float64 (links + 1,).
-
-    A distance is negative where the interpolation is linear instead of quadratic; mirrored axes are
-    the sum of 2^axis. The additional value is never used, but a kernel may read it: for a direction
-    that is not listed it reads the place of the next link.
-    """
-    if data.mirrored_axes is not None:
-        axes = np.exp2(np.arange(data.mirrored_axes.shape[1]))
-        found: Floats = data.mirrored_axes.astype(float) @ axes
-    elif data.distance is None:
-        raise ValueError("the boundary declares per_link, but its links have no value")
-    elif data.linear is not None:
-        found = np.where(data.linear, -data.distance, data.distance)
-    else:
-        found = data.distance
-    return np.append(found, HALF_WAY)
-
-
-def encoded_blocked(entries: EntryList) -> NDArray[np.uint32]:
-    """The blocked links in the form that kernels read, with `meeting` in bit 0.
-
-    Bit 0 is free, because the rest population has no link.
-    """
-    meeting = LinkSet.collect(len(entries.blocked), {0: entries.meeting})
-    return (entries.blocked | meeting).bits

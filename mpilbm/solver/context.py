@@ -13,8 +13,8 @@ from mpilbm.case.case import Case
 from mpilbm.codegen.program import Program
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
-from mpilbm.links.boundary_links import EntryList
 from mpilbm.links.box_walls import BoxWalls
+from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import AnyGrid

@@ -14,8 +14,8 @@ from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.layouts.grid import Grid, velocity_grid
 from mpilbm.layouts.packed_cells import LONGEST_SIDE
 from mpilbm.links.body_links import BodyLinks
-from mpilbm.links.boundary_links import EntryList, Writes
 from mpilbm.links.direct_writes import split_by_writes
+from mpilbm.links.entry_list import EntryList, Writes
 from mpilbm.links.mirrors import looked_at
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics.boundary_capabilities import Behind, Reads

@@ -8,7 +8,7 @@ from support.slabs import Cluster
 from mpilbm.case.case import parse_case
 from mpilbm.geometry import build
 from mpilbm.links import direct_writes
-from mpilbm.links.boundary_links import Writes
+from mpilbm.links.entry_list import Writes
 from mpilbm.links.row_ends import beyond
 from mpilbm.parallel import slabs
 from mpilbm.solver import boundary_lists

@@ -1,0 +1,187 @@
+"""The device arrays that the kernel of one boundary list reads, beside those of all lists."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.geometry.build import Geometry
+from mpilbm.layouts.nodes import NodeGrid
+from mpilbm.layouts.packed_cells import PackedCells
+from mpilbm.links.entry_list import EntryList, Writes
+from mpilbm.links.link_set import LinkSet
+from mpilbm.links.mirrors import MirroredLinks
+from mpilbm.links.moving_walls import MovingLinks, WallMotion
+from mpilbm.links.wall_distance import LinkData, MirrorSource
+from mpilbm.physics.boundary_capabilities import Behind
+from mpilbm.solver.populations import Populations
+from mpilbm.solver.timed_values import TimedArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Arrays = dict[str, Any]  # arrays and numbers that kernels take, by name
+INWARD = ("", "_in1", "_in2")  # suffixes of arrays of the listed cells, and of cells inwards
+HALF_WAY = 0.5  # the distance to a half-way wall, in links
+
+
+@dataclass(frozen=True)
+class NearCells:
+    """The cells next to those of a list along its own links, and the array of their velocities."""
+
+    kernel: str
+    cells: Any
+    velocities: Any
+    count: int
+
+    @property
+    def arrays(self) -> Arrays:
+        """The arrays that the kernel over these cells takes."""
+        return {"cells": self.cells, "near": self.velocities}
+
+
+class ListArrays:
+    """Uploads the arrays of boundary lists.
+
+    timed   (array, its time minus that of the step), of arrays that follow the time
+    nears   cells behind the links of lists that read velocities there
+    """
+
+    def __init__(self, fluid: Populations, geometry: Geometry, mirrored: MirroredLinks):
+        self._fluid, self._geometry, self._mirrored = fluid, geometry, mirrored
+        self._stream = fluid.device.stream("bulk")
+        self._motions: Any = None  # the array of `motions`, once a list takes it
+        self.timed: list[tuple[TimedArray, float]] = []
+        self.nears: list[NearCells] = []
+
+    def of(self, name: str, entries: EntryList) -> Arrays:
+        """The arrays of one list, those that its kernels take."""
+        fluid, upload = self._fluid, self._fluid.device.upload
+        kernel = fluid.program.kernels[f"{name}{entries.writes.value}_0"]
+        wanted = {a.name for a in kernel.arguments}
+        arrays: Arrays = {"values": upload(entries.given.rows.astype(fluid.program.compute))}
+        size = fluid.case.domain.size
+        if any(value.timed for boundary in entries.boundaries for value in boundary.given()):
+            ahead = 0.5 if entries.boundary.wall_at == "half" else 1
+            self._follow(arrays["values"], lambda t: entries.rows(size, t), ahead)
+        if entries.writes is Writes.MEASURED and "start" in wanted:
+            arrays["start"] = upload(entries.links.starts())
+        if "link" in wanted and entries.per_link:
+            arrays["link"] = upload(encoded_links(entries.per_link).astype(fluid.program.compute))
+        if "blocked" in wanted:
+            arrays["blocked"] = upload(encoded_blocked(entries))
+        if "motions" in wanted and entries.motion:
+            arrays |= self._moving(entries.motion)
+        for end, there in zip(INWARD, entries.looked_at, strict=False):
+            if f"slipped{end}" in wanted:
+                arrays[f"slipped{end}"] = self._slipped(there)
+        if entries.per_link:
+            arrays |= self._along_links(name, entries, entries.per_link, wanted)
+        for end, inward in zip(INWARD[1:], entries.inward, strict=False):
+            if f"cells{end}" in wanted:
+                arrays[f"cells{end}"] = self.packed_cells(inward.cells)
+                arrays[f"blocked{end}"] = upload(inward.blocked.bits)
+        return arrays
+
+    def _along_links(
+        self, name: str, entries: EntryList, data: LinkData, wanted: set[str]
+    ) -> Arrays:
+        """The arrays of cells along the links of a list."""
+        found: Arrays = {}
+        if entries.boundary.capabilities.behind is Behind.VELOCITY:
+            found |= self._near(name, entries, data.behind[0])
+        for k, there in enumerate(data.behind, 1):
+            if f"cells_behind{k}" in wanted:
+                found[f"cells_behind{k}"] = self.packed_cells(there)
+        return found | (self._mirror_sources(data.mirror) if data.mirror else {})
+
+    def _packed(self, cells: Ints) -> PackedCells:
+        return self._fluid.grid.packed(cells, self._geometry)
+
+    def packed_cells(self, cells: Ints) -> Any:
+        """The array of packed cells."""
+        return self._fluid.device.upload(self._packed(cells).words)
+
+    def _slipped(self, cells: Ints) -> Any:
+        """The array of rows of cells in the table of mirrored links."""
+        return self._fluid.device.upload(self._mirrored.rows_of(cells))
+
+    def _moving(self, motion: WallMotion) -> Arrays:
+        """The array `motions`, which all lists share, and the rows of one list in it."""
+        if self._motions is None:
+            self._motions = self._motions_of(motion.table)
+        upload = self._fluid.device.upload
+        rows = {f"moved{end}": upload(rows) for end, rows in zip(INWARD, motion.rows, strict=False)}
+        return {"motions": self._motions, **rows}
+
+    def _motions_of(self, moving: MovingLinks) -> Any:
+        """The array `motions`, kept up to date."""
+        fluid = self._fluid
+        of = fluid.collision, fluid.lattice, fluid.case.domain.size
+        array = fluid.device.upload(moving.motions(*of, 0).astype(fluid.program.compute))
+        if moving.timed:
+            self._follow(array, lambda t: moving.motions(*of, t), 0.5)
+        return array
+
+    def _mirror_sources(self, mirror: MirrorSource) -> Arrays:
+        """The places of the mirrored populations in the array `f`, for steps of each parity."""
+        fluid, grid = self._fluid, self._fluid.grid
+        assert isinstance(grid, NodeGrid)  # the only one whose kernels take these arrays
+        packed = self._packed(mirror.cells)
+        following: Any = fluid.context.tables["node_next"]
+
+        def part(begin: int, end: int) -> NDArray[np.int32]:
+            return fluid.device.download(following[begin:end])
+
+        found = {}
+        for parity in range(fluid.layout.parities):
+            there = np.zeros(mirror.cells.size + 1, np.int64)  # one more, as of `link`
+            for j in np.unique(mirror.direction):
+                place = fluid.layout.f_out(fluid.lattice, j, parity)
+                mine = np.flatnonzero(mirror.direction == j)
+                there[mine] = grid.places_of(packed[mine], *place, part)
+            found[f"from_{parity}"] = fluid.device.upload(there)
+        return found
+
+    def _near(self, name: str, entries: EntryList, next_cells: Ints) -> Arrays:
+        """Set up the cells behind the links of a list that cross its walls; returns its arrays."""
+        fluid, walls = self._fluid, entries.own_walls
+        cells = next_cells[walls.contains(*entries.links.unpack())]
+        size = (cells.size + 1) * fluid.lattice.D
+        near = fluid.device.allocate(size, fluid.program.compute)
+        self.nears.append(NearCells(f"{name}_near", self.packed_cells(cells), near, cells.size))
+        return {"near": near, "near_start": fluid.device.upload(walls.starts())}
+
+    def _follow(self, array: Any, values: Callable[[float], Floats], ahead: float) -> None:
+        """Update an array to values(t) in each step, with t = step + ahead."""
+        if array.size:  # a list with values for each cell may have none here
+            self.timed.append((TimedArray(self._fluid.device, self._stream, array, values), ahead))
+
+
+def encoded_links(data: LinkData) -> Floats:
+    """The value of each link in the form that kernels read (`cell.link`), float64 (links + 1,).
+
+    A distance is negative where the interpolation is linear instead of quadratic; mirrored axes are
+    the sum of 2^axis. The additional value is never used, but a kernel may read it: for a direction
+    that is not listed it reads the place of the next link.
+    """
+    if data.mirrored_axes is not None:
+        axes = np.exp2(np.arange(data.mirrored_axes.shape[1]))
+        found: Floats = data.mirrored_axes.astype(float) @ axes
+    elif data.distance is None:
+        raise ValueError("the boundary declares per_link, but its links have no value")
+    elif data.linear is not None:
+        found = np.where(data.linear, -data.distance, data.distance)
+    else:
+        found = data.distance
+    return np.append(found, HALF_WAY)
+
+
+def encoded_blocked(entries: EntryList) -> NDArray[np.uint32]:
+    """The blocked links in the form that kernels read, with `meeting` in bit 0.
+
+    Bit 0 is free, because the rest population has no link.
+    """
+    meeting = LinkSet.collect(len(entries.blocked), {0: entries.meeting})
+    return (entries.blocked | meeting).bits

@@ -13,7 +13,10 @@ from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.overrides import override
 from mpilbm.case.quantities import in_lattice_units, schema
-from mpilbm.case.tables import MOST_STEPS, CaseFile, FluidTable, UnreadRun, Viscosity
+from mpilbm.case.tables.case_file import CaseFile
+from mpilbm.case.tables.fluids import FluidTable, Viscosity
+from mpilbm.case.tables.run import UnreadRun
+from mpilbm.case.tables.values import MOST_STEPS
 from mpilbm.case.value_files import resolved
 from mpilbm.choice import as_json
 from mpilbm.errors import CaseError

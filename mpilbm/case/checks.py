@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.model import Case, Fluid
-from mpilbm.case.tables import Body
+from mpilbm.case.tables.bodies import Body
 from mpilbm.case.velocity_bounds import fastest, wrong_values
 from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.formulas.values import names_in

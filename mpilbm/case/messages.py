@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from mpilbm.case.quantities import KEYS as QUANTITIES
-from mpilbm.case.tables import LABEL, schema
+from mpilbm.case.tables.case_file import schema
+from mpilbm.case.tables.values import LABEL
 from mpilbm.registry import UnknownName
 from mpilbm.system.input_text import is_number
 from mpilbm.system.toml_text import shown

@@ -8,7 +8,9 @@ from pydantic import SkipValidation
 
 from mpilbm.backends import Backend
 from mpilbm.case.initial_fields import InitialFields
-from mpilbm.case.tables import Body, Domain, Precision, Run
+from mpilbm.case.tables.bodies import Body
+from mpilbm.case.tables.box import Domain, Precision
+from mpilbm.case.tables.run import Run
 from mpilbm.codegen.program import OF
 from mpilbm.formulas.values import CellValue
 from mpilbm.layouts import Layout

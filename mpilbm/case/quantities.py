@@ -7,8 +7,8 @@ import re
 from math import isfinite
 from typing import Any
 
-from mpilbm.case import tables as file_tables
-from mpilbm.case.tables import UnitsTable
+from mpilbm.case.tables import case_file
+from mpilbm.case.tables.scales import UnitsTable
 from mpilbm.system.toml_text import shown
 from mpilbm.units import (
     AREA,
@@ -135,7 +135,7 @@ def _number(number: float, symbol: str, key: str, units: Units | None) -> float:
 
 def schema() -> dict[str, Any]:
     """JSON schema of a case file in which the values of KEYS may have a unit."""
-    plain = file_tables.schema()
+    plain = case_file.schema()
     found = _with_quantities(plain, "")
     found["$defs"]["UnitsTable"] = plain["$defs"]["UnitsTable"]
     return found

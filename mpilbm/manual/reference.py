@@ -3,7 +3,7 @@
     python -m mpilbm.manual.reference        writes the chapter; a test compares it with the tables
 
 Types, defaults and limits come from the pydantic models, texts from their docstrings and from the
-descriptions and examples of their fields. Units are in `UNITS` below, by key.
+descriptions and examples of their fields. The units of keys are in `field_units.py`.
 """
 
 import inspect
@@ -14,11 +14,15 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from pydantic.fields import FieldInfo
 
 from mpilbm.case.quantities import KEYS, SYMBOLS
-from mpilbm.case.tables import LABEL, CaseFile, FluidTable, Parameters
+from mpilbm.case.tables.case_file import CaseFile
+from mpilbm.case.tables.fluids import FluidTable
 from mpilbm.formulas.parser import FUNCTIONS, NAMES
 from mpilbm.formulas.values import Value, Vector
+from mpilbm.manual.field_examples import example
+from mpilbm.manual.field_types import allowed, code, tables_in, whole_type
+from mpilbm.manual.field_units import unit
 from mpilbm.manual.pages import FOLDER, slug
-from mpilbm.registry import find, names
+from mpilbm.registry import Parameters, find, names
 from mpilbm.system.toml_text import inline
 
 FILE = FOLDER / "case-file.md"
@@ -38,51 +42,7 @@ KIND_TITLES = {
     "halo": "halo",
     "outputs": "output",
 }
-# Unit of a key in lattice units: u is cells/step; 1: a pure number; "": no number.
-UNITS = {
-    "UnitsTable.cell": "m",
-    "UnitsTable.step": "s",
-    "UnitsTable.velocity": "m/s",
-    "UnitsTable.density": "kg/m^3",
-    "Run.walltime": "s",
-    "Steady.tolerance": "1",
-    "ShanChen.psi": "",
-    "size": "cells",
-    "steps": "steps",
-    "every": "steps",
-    "iterate": "steps",
-    "start": "steps",
-    "write": "steps",
-    "viscosity": "cells^2/step",
-    "velocity": "cells/step",
-    "u": "cells/step",
-    "rho": "rho_0",
-    "rho_jump": "rho_0",
-    "value": "rho_0 cells/step^2",
-    "area": "cells^2",
-    "wetting": "rho_0, or degrees",
-    "tau_phi": "steps",
-    "relaxation": "1/step",
-    **dict.fromkeys(("length", "centre", "radius", "tube", "lower", "upper", "point"), "cells"),
-    **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep"), "1"),
-    **dict.fromkeys(("device", "order"), "1"),
-    **dict.fromkeys(("G", "a", "kappa", "gamma"), "lattice units"),
-}
-RATES = re.compile(r"(omega|s)_\w+")  # relaxation rates, per step
-# Kind of the registry -> the name that examples use; else the first one.
-EXAMPLES = {
-    "lattices": "D3Q19",
-    "collisions": "trt",
-    "forcing": "guo",
-    "shapes": "sphere",
-    "boundaries": "bounce_back",
-    "layouts": "aa",
-    "backends": "cuda",
-    "halo": "staged",
-    "outputs": "snapshot",
-}
 _MARKS = re.compile(r"([\\*<>|\[\]#]|(?<!\w)_|_(?!\w))")  # that Markdown may read as such
-LIMITS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 INTRODUCTION = """\
 # Case file
@@ -159,7 +119,7 @@ def write() -> None:
 def sections() -> list[Section]:
     """The tables of a case in the order of its model, each followed by the tables inside it."""
     fields = CaseFile.model_fields
-    top = [table for field in fields.values() for table in tables_in(_whole_type(field))]
+    top = [table for field in fields.values() for table in tables_in(whole_type(field))]
     found: list[Section] = []
     for key, field in fields.items():
         _add(found, key, field, top)
@@ -171,7 +131,7 @@ def _add(found: list[Section], path: str, field: FieldInfo, top: list) -> None:
 
     The tables `top` have sections under their own keys.
     """
-    for table in tables_in(_whole_type(field)):
+    for table in tables_in(whole_type(field)):
         if any(section.table == table for section in found) or ("." in path and table in top):
             continue
         array = "." not in path and (get_origin(field.annotation) is tuple or table is FluidTable)
@@ -184,22 +144,6 @@ def _add(found: list[Section], path: str, field: FieldInfo, top: list) -> None:
 def models(table: type[Parameters] | str) -> list[type[Parameters]]:
     """The model of a table, or those of all names of a kind."""
     return [find(table, name) for name in names(table)] if isinstance(table, str) else [table]
-
-
-def _whole_type(field: FieldInfo) -> Any:
-    """The annotation of a field with its metadata."""
-    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
-
-
-def tables_in(of: Any) -> list:
-    """The models and kinds of the registry that a type names."""
-    inner = get_args(of)
-    if get_origin(of) is Annotated:
-        kinds = [note.kind for note in inner[1:] if hasattr(note, "kind")]
-        return kinds or tables_in(inner[0])
-    if isinstance(of, type) and issubclass(of, Parameters):
-        return [of]
-    return [table for each in inner for table in tables_in(each)]
 
 
 def heading(section: Section) -> str:
@@ -277,19 +221,14 @@ def row(cls: type[Parameters], key: str) -> str:
     field = cls.model_fields[key]
     cells = [
         f"`{key}`",
-        type_text(_whole_type(field)),
+        type_text(whole_type(field)),
         _default(field),
         unit(cls, key),
         allowed(field),
         escaped(field.description or ""),
-        _code(f"{key} = {inline(example(key, field))}"),
+        code(f"{key} = {inline(example(key, field))}"),
     ]
     return f"| {' | '.join(cell.replace(chr(10), ' ') for cell in cells)} |"
-
-
-def _code(text: str) -> str:
-    """Text as code in a cell of a table, in which | separates; 1e-06 becomes 1e-6."""
-    return f"`{re.sub(r'(?<=[0-9]e-)0(?=[0-9])', '', text)}`".replace("|", "\\|")
 
 
 def type_text(of: Any) -> str:
@@ -335,116 +274,8 @@ def _default(field: FieldInfo) -> str:
     if value is None:
         return "none"
     if isinstance(value, Parameters):
-        return _code(inline({"name": value.name})) if hasattr(value, "name") else "its defaults"
-    return _code(inline(value))
-
-
-def unit(cls: type[Parameters], key: str) -> str:
-    """The unit of a key; KeyError if it holds numbers and `UNITS` does not have it."""
-    for base in cls.__mro__:
-        if f"{base.__name__}.{key}" in UNITS:
-            return UNITS[f"{base.__name__}.{key}"]
-    if not holds_numbers(_whole_type(cls.model_fields[key])):
-        return ""
-    return "1/step" if RATES.fullmatch(key) else UNITS[key]
-
-
-def holds_numbers(of: Any) -> bool:
-    """Whether a type holds integers or numbers by itself, not in tables of their own."""
-    if of in (int, float):
-        return True
-    if get_origin(of) is Literal:
-        return any(type(each) in (int, float) for each in get_args(of))
-    if tables_in(of):
-        return False
-    return any(holds_numbers(each) for each in get_args(of))
-
-
-def allowed(field: FieldInfo) -> str:
-    """The limits of a value, or the values of which it must be one."""
-    return ", ".join(dict.fromkeys(_limits(_whole_type(field))))
-
-
-def _limits(of: Any) -> list[str]:
-    origin, inner = get_origin(of), get_args(of)
-    if origin is Literal:
-        return [_code(inline(each)) for each in inner]
-    if tables_in(of) and origin is not tuple and origin is not Annotated:
-        return []
-    found = []
-    if origin is Annotated:
-        notes = [note for each in inner[1:] for note in getattr(each, "metadata", [each])]
-        found = _limits_of_notes(notes)
-    found += [text for each in inner for text in _limits(each)] if not tables_in(of) else []
-    return found
-
-
-def _limits_of_notes(notes: list) -> list[str]:
-    found = []
-    for note in notes:
-        for word, sign in LIMITS.items():
-            if getattr(note, word, None) is not None:
-                found.append(_code(f"{sign} {_number(getattr(note, word))}"))
-        pattern = getattr(note, "pattern", None)
-        if pattern == LABEL:
-            found.append("letters, digits, `_` and `-`, a letter first")
-        elif pattern:
-            found.append(_code(pattern))
-    lengths = {word: getattr(note, word) for note in notes for word in ("min_length", "max_length")
-               if getattr(note, word, None) is not None}  # fmt: skip
-    if lengths:
-        low, high = lengths.get("min_length"), lengths.get("max_length")
-        what = "characters" if high and high > 3 else "entries"
-        span = (
-            f"{low} or {high}" if low and high else f"at least {low}" if low else f"at most {high}"
-        )
-        found.append(f"{span} {what}")
-    return found
-
-
-def _number(value: float) -> str:
-    """A limit, with large powers of two as such."""
-    if isinstance(value, int) and value > 2**20 and value & (value - 1) == 0:
-        return f"2^{value.bit_length() - 1}"
-    return f"{value:g}"
-
-
-def example(key: str, field: FieldInfo):
-    """A value: the first of `examples`, else an allowed one other than the default."""
-    if field.examples:
-        return field.examples[0]
-    of, default = field.annotation, field.get_default(call_default_factory=True)
-    kinds = [table for table in tables_in(_whole_type(field)) if isinstance(table, str)]
-    if kinds:
-        return _example_of_kind(kinds[0], get_origin(of) is tuple)
-    if isinstance(default, bool):
-        return not default
-    choices = [each for part in [of, *get_args(of)] if get_origin(part) is Literal
-               for each in get_args(part)]  # fmt: skip
-    if choices:
-        return next(each for each in reversed(choices) if each != default)
-    if isinstance(default, int | float | str) and default != "":
-        return default
-    if default == () and tables_in(of):
-        return [example_table(tables_in(of)[0])]
-    raise ValueError(f"{key}: the field has no default; give it examples=[…]")
-
-
-def _example_of_kind(kind: str, array: bool):
-    table = example_table(find(kind, EXAMPLES.get(kind, names(kind)[0])))
-    if array and kind == "boundaries":
-        table |= {"where": ["y-", "y+"]}
-    return [table] if array else table
-
-
-def example_table(cls: type[Parameters]) -> dict:
-    """The smallest table of a class: its name and its required keys."""
-    fields = cls.model_fields
-    table = {"name": fields["name"].default} if "name" in fields else {}
-    for key, field in fields.items():
-        if field.is_required():
-            table[key] = example(key, field)
-    return table
+        return code(inline({"name": value.name})) if hasattr(value, "name") else "its defaults"
+    return code(inline(value))
 
 
 def _list_of(words) -> str:

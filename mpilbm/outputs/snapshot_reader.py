@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.case.input_fields import require_cells, snapshot_case
-from mpilbm.case.tables import MOST_TITLE
+from mpilbm.case.tables.values import MOST_TITLE
 from mpilbm.errors import CommandError
 from mpilbm.printable import one_line
 from mpilbm.system.hdf5_input import attribute, dataset_names, opened, require_intact, values

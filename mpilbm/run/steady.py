@@ -12,7 +12,7 @@ from mpilbm.run.progress import say
 from mpilbm.units import counted
 
 if TYPE_CHECKING:
-    from mpilbm.case.tables import Steady as Settings
+    from mpilbm.case.tables.run import Steady as Settings
     from mpilbm.solver.solver import Solver
 
 # Steps between two checks of the flow, independent of outputs. A check and a copy of the state read

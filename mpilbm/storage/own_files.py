@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mpilbm import registry
-from mpilbm.case.tables import LABEL
+from mpilbm.case.tables.values import LABEL
 from mpilbm.errors import CommandError
 from mpilbm.storage.file_system import PROBE
 from mpilbm.storage.files import PARTIAL

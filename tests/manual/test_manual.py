@@ -13,13 +13,14 @@ from pydantic import TypeAdapter
 
 from mpilbm.case.case import parse_case, schema
 from mpilbm.case.quantities import in_lattice_units
-from mpilbm.case.tables import CaseFile
+from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.choice import as_json
 from mpilbm.cli import cli
 from mpilbm.errors import CommandError
-from mpilbm.manual import pages, reference, site
+from mpilbm.manual import field_examples, field_types, pages, reference, site
 from mpilbm.manual.layers import LAYERS
 from mpilbm.registry import KINDS, find, names
+from mpilbm.system.toml_text import inline
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in pages.FOLDER.glob("*.md"))
@@ -187,12 +188,12 @@ def test_each_key_has_a_meaning_and_an_example_that_is_allowed(cls):
         if key == "name":
             continue
         assert field.description, f"{cls.__name__}.{key}: give the field a description"
-        example = {key: reference.example(key, field)}
-        assert tomllib.loads(reference.inline(example)[1:-1]) == as_plain(example)
+        example = {key: field_examples.example(key, field)}
+        assert tomllib.loads(inline(example)[1:-1]) == as_plain(example)
         value, problems = in_lattice_units(example)
         assert problems == []
         text = as_json(value)[len(key) + 5 : -1]
-        TypeAdapter(reference._whole_type(field)).validate_json(text, strict=True)
+        TypeAdapter(field_types.whole_type(field)).validate_json(text, strict=True)
 
 
 def as_plain(value):

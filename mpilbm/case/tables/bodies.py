@@ -1,0 +1,42 @@
+"""Solids in the flow."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from mpilbm.case.tables.values import Label
+from mpilbm.choice import Choice
+from mpilbm.physics.boundaries import Boundary
+from mpilbm.registry import Parameters
+
+
+class Body(Parameters):
+    """A solid in the flow: a shape or the solid cells of a mask file, with its own boundary."""
+
+    label: Label = Field(
+        "", description="name of the body in files and outputs; empty: its index", examples=["ball"]
+    )
+    shape: Annotated[Any, Choice("shapes")] = Field(
+        None, description="shape of the body; or give mask"
+    )
+    mask: str | None = Field(
+        None,
+        description="file of the cells: 0 is fluid, any other value is solid; or give shape",
+        examples=["rock.npy"],
+    )
+    boundary: Annotated[Boundary, Choice("boundaries")] = Field(
+        description="condition on the surface"
+    )
+
+    @model_validator(mode="after")
+    def _one_solid(self) -> Self:
+        """Exactly one of shape and mask; no `where` in the boundary."""
+        if (self.shape is None) == (self.mask is None):
+            found = "neither" if self.shape is None else "both"
+            raise ValueError(f"has {found} of shape and mask; give exactly one")
+        if self.boundary.where:
+            raise ValueError(
+                "boundary.where names faces of the box, but a body's boundary is its surface; "
+                "remove where"
+            )
+        return self

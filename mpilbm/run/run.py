@@ -32,7 +32,7 @@ from mpilbm.solver.solver import Solver
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.clock import Clock
 from mpilbm.storage.directory import RunDirectory
-from mpilbm.storage.file_system import advice
+from mpilbm.storage.striping import spread
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import Finding, in_order
 
@@ -73,7 +73,7 @@ def run(
         case = solver.case
         layout = "; layout {layout}: {layout_why}".format(**facts) if facts["layout_why"] else ""
         say(comm, f"{counted(comm.size, 'rank')} on {facts['device']}; {halo}{layout}")
-        if striping := on_root(comm, advice, directory, comm.size):
+        if striping := on_root(comm, spread, directory, comm.size):
             say(comm, striping)
         with solver.exchanger:
             first, checkpoint = begin(solver, case, comm, checkpoints, restart)

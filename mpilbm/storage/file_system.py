@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 from pathlib import Path
 
 from mpilbm.parallel.agree import on_root
@@ -22,7 +21,6 @@ ON_ONE_NODE = {"bcachefs", "beegfs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "o
 # page, the later one overwrites the other. Not BeeGFS: its clients may be configured to do the same
 # (tuneFileCacheType = native), which a run cannot detect. PanFS and PVFS do not document it.
 PARALLEL = {"ceph", "gpfs", "lustre", "wekafs"}
-MOST_STRIPES = 16  # that `advice` names
 
 
 def best_writer(comm: Communicator, directory: Path) -> str:
@@ -73,20 +71,6 @@ def kind(directory: Path | str, mounts: Path = MOUNTS) -> str:
         if path.is_relative_to(place):
             found.append((its_number == number, len(place.parts), len(found), rest.split(" ")[0]))
     return max(found)[-1] if found else ""
-
-
-def advice(directory: Path, ranks: int) -> str:
-    """A command that lets many ranks write faster to this folder; "" if there is none.
-
-    By default Lustre keeps each file on one of its targets, whose bandwidth all ranks would share.
-    """
-    if ranks == 1 or kind(directory) != "lustre":
-        return ""
-    return (
-        f"{directory} is on Lustre; many ranks write faster to files that have several stripes: "
-        f"lfs setstripe -c {min(ranks, MOST_STRIPES)} {shlex.quote(str(directory))} (for files "
-        "that are written later)"
-    )
 
 
 def open_together(comm: Communicator, directory: Path) -> bool:

@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from mpilbm.storage import file_system
-from mpilbm.storage.file_system import ON_ONE_NODE, PARALLEL, advice, kind
+from mpilbm.storage.file_system import ON_ONE_NODE, PARALLEL, kind
 
 
 def line(number, place, name, options="rw"):
@@ -44,13 +43,3 @@ def test_what_is_unknown_is_trusted_by_nobody(tmp_path):
     assert kind(tmp_path / "none") == ""
     assert kind(tmp_path)
     assert not {"", "nfs", "nfs4", "cifs", "9p", "fuse"} & (ON_ONE_NODE | PARALLEL)
-
-
-def test_many_ranks_on_lustre_get_the_command_that_sets_stripes(tmp_path, monkeypatch):
-    folder = tmp_path / "a run"
-    monkeypatch.setattr(file_system, "kind", lambda _: "lustre")
-    assert f"lfs setstripe -c 4 '{folder}'" in advice(folder, 4)
-    assert "lfs setstripe -c 16 " in advice(folder, 512)
-    assert advice(folder, 1) == ""
-    monkeypatch.setattr(file_system, "kind", lambda _: "ext4")
-    assert advice(folder, 512) == ""

@@ -104,7 +104,8 @@ def _load(
     for line in changed:
         say(f"warning: {path}: since this checkpoint {line}")
     solver.resume(step)
-    together(comm, _read_entries, path, slab, solver)
+    counts = comm.allgather([state.cells.size for state in solver.entry_states])
+    together(comm, _read_entries, path, solver, np.array(counts, np.int64), comm.rank)
     return step
 
 
@@ -186,21 +187,24 @@ def _read_own(path: Path, slab: Slab, solver: "Solver", step: int) -> None:
                 solver.write_state(group.label, begin - slab.begin, data, step)
 
 
-def _read_entries(path: Path, slab: Slab, solver: "Solver") -> None:
-    """Read the values that boundaries keep; CaseError if they do not act on the same cells."""
-    plane = slab.shape[1] * slab.shape[2]
+def _read_entries(path: Path, solver: "Solver", counts: np.ndarray, rank: int) -> None:
+    """Read this rank's values that boundaries keep; CaseError if they do not act on the same cells.
+
+    counts: the number of entries of each rank and state, (ranks, states); those of a rank follow
+    those of the ranks below it.
+    """
     with opened(path) as file:
-        for state in solver.entry_states:
-            group = file[ENTRIES + state.label]
-            cells, values = group["cells"][()], group["values"][()]
-            own = slice(*np.searchsorted(cells, (slab.begin * plane, slab.end * plane)))
-            if not np.array_equal(cells[own], state.cells):
+        for k, state in enumerate(solver.entry_states):
+            group, first = file[ENTRIES + state.label], int(counts[:rank, k].sum())
+            own = slice(first, first + state.cells.size)
+            same = len(group["cells"]) == counts[:, k].sum()
+            if not (same and np.array_equal(group["cells"][own], state.cells)):
                 raise CaseError(
                     f"the boundaries '{state.label}' do not act on the cells of this checkpoint; a "
                     "restart cannot move them: start from step 0",
                     path=path,
                 )
-            state.write(values[own])
+            state.write(group["values"][own])
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from mpilbm.verdicts.findings import NOTE, Finding
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
     from mpilbm.solver.fields.sources import SlabCopies
+    from mpilbm.solver.fields.staging import Copies
     from mpilbm.solver.solver import Solver
 
 
@@ -64,6 +65,9 @@ class Kept(Protocol):
 
     def read(self, begin: int, end: int) -> np.ndarray:
         """The numbers of local planes, float64 (end - begin, values)."""
+
+    def copies(self) -> "Copies":
+        """Copies of these numbers, named "sums", on their way to files; see Context.copies."""
 
 
 @dataclass(kw_only=True)
@@ -117,7 +121,7 @@ class Context:
         """
         host_bytes = memory.least()[0] // 4 // local_rank(self.comm)[1]
         ahead = 2 * self.background.threads
-        plane_bytes = max((one.staged_bytes(self.case) for one in self.case.outputs), default=0)
+        plane_bytes = largest_plane(self.case)
         return together(self.comm, self.solver.copies, ahead, host_bytes, plane_bytes)
 
     @cached_property
@@ -182,11 +186,15 @@ class Output(Parameters):
         return 0
 
     def device_bytes(self, case: "Case", planes: int) -> int:
-        """Bytes of device memory that it needs on a rank with `planes` planes."""
+        """Bytes of its own device memory on a rank with `planes` planes."""
         return 0
 
+    def stages(self, case: "Case") -> bool:
+        """Whether it needs the memory of `Context.copies`, which all outputs share."""
+        return False
+
     def staged_bytes(self, case: "Case") -> int:
-        """Bytes of a plane of values, besides fields and populations, that threads write."""
+        """Bytes of a plane of its values in this memory, besides fields and populations."""
         return 0
 
     def kept_bytes(self, case: "Case") -> int:
@@ -196,6 +204,11 @@ class Output(Parameters):
     def open(self, context: Context) -> Writer:
         """The writer of a run."""
         raise NotImplementedError
+
+
+def largest_plane(case: "Case") -> int:
+    """The largest `Output.staged_bytes` of a case."""
+    return max((output.staged_bytes(case) for output in case.outputs), default=0)
 
 
 def next_due(step: int, every: int, last: int) -> int:

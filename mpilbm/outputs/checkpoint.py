@@ -16,11 +16,10 @@ with a digest of all its bytes, see file_digest.py.
 
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property, partial
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -30,11 +29,10 @@ from mpilbm import __version__
 from mpilbm.outputs import Context, Kept, Output, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
-from mpilbm.solver.fields.sources import least_bytes
 from mpilbm.storage.background import Job
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.places import dataset
-from mpilbm.storage.planes import Block, OwnFile, PlaneFile, blocks
+from mpilbm.storage.planes import Block, OwnFile, PlaneFile
 
 if TYPE_CHECKING:
     import h5py
@@ -46,7 +44,6 @@ Small = dict[str, np.ndarray | None]  # datasets that rank 0 writes at once; Non
 FORMAT = 2  # 1 had no digest
 ENTRIES = "boundary."
 SOLID = "solid.crc32"
-KEPT_BLOCKS = 4  # of the sums of outputs that are in memory to be written, at the same time
 
 
 @register("outputs", "checkpoint")
@@ -79,9 +76,9 @@ class Checkpoint(Output):
         size = values * np.dtype(formats.widest).itemsize
         return min(times, self.keep + 1) * (size + sum(o.kept_bytes(case) for o in case.outputs))
 
-    def device_bytes(self, case: "Case", planes: int) -> int:
-        """The least memory for copies on their way to files, which all outputs share."""
-        return least_bytes(case)
+    def stages(self, case: "Case") -> bool:
+        """Always: threads write copies."""
+        return True
 
     def open(self, context: Context) -> "CheckpointWriter":
         """Writes nothing before the first step that is due."""
@@ -101,7 +98,6 @@ class CheckpointWriter:
         self.path: Path | None = None
         self.seconds: float | None = None
         self._job: Job | None = None
-        self._room = BoundedSemaphore(KEPT_BLOCKS)
 
     def write(self, step: int) -> None:
         """Write a file, read it back, and then remove the oldest; collective.
@@ -140,21 +136,15 @@ class CheckpointWriter:
 
     def _write_in_threads(self, job: Job, of_slab: "SlabCopies", small: Small) -> None:
         """Threads write the planes of this rank, and read them back; rank 0 the small arrays."""
-        planes, names = self.context.slab.planes, []
-        for group in self.context.solver.state_groups:
-            names.append(f"{group_name(group.label)}/f")
-            copies = of_slab.state(group.label)
-            for begin, end in copies.blocks(planes):
-                job.add(copies.start(begin, end), partial(self._store, job.file, names[-1], begin))
-        for output in self.context.kept:
-            names.append(f"{output.label}/sums")
-            for begin, end in blocks(planes, job.file.plane_bytes(names[-1])):
-                self._room.acquire()
-                held = self._held(output.read(begin, end))
-                job.add(held, partial(self._store, job.file, names[-1], begin))
+        groups, kept = self.context.solver.state_groups, self.context.kept
+        sources = {f"{group_name(group.label)}/f": of_slab.state(group.label) for group in groups}
+        sources |= {f"{output.label}/sums": output.copies() for output in kept}
+        for name, copies in sources.items():
+            for begin, end in copies.blocks(self.context.slab.planes):
+                job.add(copies.start(begin, end), partial(self._store, job.file, name, begin))
         for key, values in small.items() if self.context.comm.rank == 0 else ():
             job.add(nullcontext(values), partial(job.file.file.put, key))
-        checks = job.file.checks(names) if self._from_disk else []
+        checks = job.file.checks(sources) if self._from_disk else []
         job.end([partial(job.file.flush, self._from_disk)], checks)
 
     def _store(self, file: OwnFile, name: str, begin: int, values: dict[str, np.ndarray]) -> None:
@@ -163,14 +153,6 @@ class CheckpointWriter:
         file.store(name, begin, data)
         if not self._from_disk:
             file.check(name, begin, begin + len(data))
-
-    @contextmanager
-    def _held(self, sums: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
-        """Sums of an output that a thread writes; releases a place in memory for others."""
-        try:
-            yield {"sums": sums}
-        finally:
-            self._room.release()
 
     def _write_and_wait(self, file: PlaneFile, small: Small) -> None:
         """Write all arrays together with the other ranks, and read them back; collective."""

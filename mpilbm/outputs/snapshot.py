@@ -13,7 +13,6 @@ from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.printable import one_line
 from mpilbm.registry import register
-from mpilbm.solver.fields.sources import least_bytes
 from mpilbm.storage.places import dataset
 from mpilbm.storage.planes import OwnFile
 from mpilbm.storage.staggered_fill import filled
@@ -73,9 +72,9 @@ class Snapshot(Output):
         itemsize = np.dtype(case.precision.compute).itemsize
         return times * number_of_cells(case) * case.lattice.volume * values * itemsize
 
-    def device_bytes(self, case: "Case", planes: int) -> int:
-        """The least memory for copies on their way to files, which all outputs share."""
-        return least_bytes(case)
+    def stages(self, case: "Case") -> bool:
+        """Always: threads write copies."""
+        return True
 
     def open(self, context: Context) -> "SnapshotWriter":
         """CaseError if the solver has no such field."""

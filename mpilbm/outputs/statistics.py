@@ -10,8 +10,8 @@ from mpilbm.outputs.statistics_writer import Sampling, StatisticsWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.registry import register
 from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers
-from mpilbm.solver.fields.mean_fields import plane_bytes
-from mpilbm.solver.fields.staging import BLOCK_BYTES
+from mpilbm.solver.fields.mean_fields import mean_sizes, sum_sizes
+from mpilbm.solver.fields.staging import Staging
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
@@ -108,15 +108,21 @@ class RunningStatistics(Output):
         return files * 8 * numbers(D)[0] * int(np.prod(cells, dtype=np.int64))
 
     def device_bytes(self, case: "Case", planes: int) -> int:
-        """The sums; for those of cells also two blocks of memory for copies to files."""
-        places, value = self.places(case), np.dtype(case.precision.compute).itemsize
-        staged = 2 * max(BLOCK_BYTES, self.staged_bytes(case)) if places.of_cells else 0
-        return bytes_needed(case.dimensions, planes, places, value) + staged
+        """The sums."""
+        value = np.dtype(case.precision.compute).itemsize
+        return bytes_needed(case.dimensions, planes, self.places(case), value)
+
+    def stages(self, case: "Case") -> bool:
+        """Whether the device computes means and stresses, which it does for those of cells."""
+        return self.places(case).of_cells
 
     def staged_bytes(self, case: "Case") -> int:
-        """Means and stresses of the cells of a plane, unless directions in it are averaged."""
-        places = self.places(case)
-        return plane_bytes(case.dimensions, places.count) if places.of_cells else 0
+        """Sums, for checkpoints, and means and stresses of cells."""
+        D, places = case.dimensions, self.places(case)
+        shift = case.precision.compute if places.of_cells else "f8"
+        sums = Staging.bytes_of(sum_sizes(D, places.count, shift))
+        means = Staging.bytes_of(mean_sizes(D, places.count)) if places.of_cells else 0
+        return max(sums, means)
 
     def kept_bytes(self, case: "Case") -> int:
         """The sums and shifts of all planes."""

@@ -15,6 +15,7 @@ from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.flow_statistics import Moments
 from mpilbm.solver.fields.mean_fields import components
+from mpilbm.solver.fields.staging import Copies
 from mpilbm.storage.planes import OwnFile, PlaneFile
 from mpilbm.system import terminal
 
@@ -68,6 +69,10 @@ class StatisticsWriter:
     def read(self, begin: int, end: int) -> np.ndarray:
         """The sums of local planes for a checkpoint, (end - begin, values)."""
         return self.sums.read(begin, end)
+
+    def copies(self) -> Copies:
+        """Copies of these sums; collective at first use."""
+        return self.context.copies.sums(self.sums)
 
     def _restore(self, checkpoint: Path) -> None:
         with opened(checkpoint) as file:

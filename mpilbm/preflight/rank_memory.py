@@ -6,9 +6,11 @@ import numpy as np
 
 from mpilbm.case.model import Case
 from mpilbm.geometry.build import Survey
+from mpilbm.outputs import largest_plane
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight.message_sizes import halo_bytes
 from mpilbm.preflight.report import Line
+from mpilbm.solver.fields.sources import least_bytes
 from mpilbm.solver.memory_plan import bytes_needed, host_bytes
 from mpilbm.units import counted, in_words
 
@@ -95,6 +97,8 @@ def memory(
     for output in case.outputs:
         if count := output.device_bytes(case, slab.planes):
             need[output.name] = need.get(output.name, 0) + count
+    if any(output.stages(case) for output in case.outputs):
+        need["copies for files"] = least_bytes(case, largest_plane(case))
     return need
 
 

@@ -29,7 +29,7 @@ class Dataset:
 
 
 class State(SimpleNamespace):
-    """What a rank knows of a list: the label and its cells."""
+    """The label and the cells of a list of one rank."""
 
     def write(self, values):
         self.values = values

@@ -6,10 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from support.rocks import tables
-from support.slabs import Cluster
+from support.sampled_flows import FLOWS, KINDS, sampled
+from support.slabs import Cluster, box
 
 from mpilbm.backends import cpu, waiting
+from mpilbm.case.case import parse_case
+from mpilbm.parallel.ranks import Serial
+from mpilbm.preflight.plan import plan
+from mpilbm.run.run import run
 from mpilbm.solver.fields import sources, staging
+from mpilbm.units import in_words
 
 NAMES = ("vorticity", "u", "rho", "q_criterion")
 
@@ -96,6 +102,49 @@ def test_little_memory_delays_the_steps_and_nothing_else(tmp_path, monkeypatch, 
             assert np.array_equal(values[name], expected[name][begin:end])
     assert memory.on_device.made <= memory.on_device.most
     assert memory.on_host.made <= memory.on_host.most
+
+
+@pytest.mark.parametrize("device", DEVICES.values(), ids=list(DEVICES))
+@pytest.mark.parametrize("kind", KINDS)
+def test_later_samples_do_not_show_in_sums_for_a_checkpoint(device, kind):
+    cluster = Cluster(FLOWS["two arrays"](), 1, device).start()
+    (kept,), (solver,) = sampled(cluster, kind, 2), cluster.solvers
+    copies, expected = solver.copies(2, 2**20).sums(kept), kept.read(0, kept.planes)
+    cuts = [(0, 2), (2, kept.planes)]
+    pieces = [copies.start(*planes) for planes in cuts]
+    for _ in range(2):
+        cluster.run(1)
+        kept.sample()
+    for piece, planes in zip(pieces, cuts, strict=True):
+        with piece as values:
+            assert np.array_equal(values["sums"], expected[slice(*planes)])
+    assert not np.array_equal(expected, kept.read(0, kept.planes))
+
+
+@pytest.mark.parametrize("layout", ["ab", "moments", "indirect"])
+@pytest.mark.parametrize("storage", ["float16", "float32"])
+def test_the_plan_counts_the_blocks_of_all_outputs_once(tmp_path, monkeypatch, layout, storage):
+    """Each holds a plane of populations, fields or statistics, whichever is the largest."""
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 1)
+    names = ("checkpoint", "snapshot", "statistics")
+    more = {
+        "layout": {"name": layout},
+        "collision": {"name": "regularized"},
+        "precision": {"storage": storage},
+        "output": [{"name": name, "every": 2} for name in names],
+    }
+    case = parse_case(box("D3Q19", [7, 5, 6], run={"steps": 4}, **more), "test.toml")
+    asked = []
+    monkeypatch.setattr(
+        cpu.CpuDevice,
+        "require",
+        lambda _, needed, what, first=False: asked.append(needed) if "files" in what else None,
+    )
+    run(case, Serial(), tmp_path / "out")
+    (counted,) = [line.value for line in plan(case).sections["ranks"] if "files" in line.what]
+    assert [in_words(needed if case.layout.dense else needed * 3 // 2) for needed in asked] == [
+        counted
+    ]
 
 
 @pytest.mark.parametrize("device", DEVICES.values(), ids=list(DEVICES))

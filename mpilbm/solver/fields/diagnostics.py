@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from mpilbm.backends.interfaces import Array
+from mpilbm.case.case import Case
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.physics import interface_length
 from mpilbm.physics.lattices import AXES
@@ -17,6 +18,17 @@ from mpilbm.solver.memory_plan import velocity_bytes
 from mpilbm.solver.state import FlowState, StateLaunch
 
 DERIVED = {"vorticity", "q_criterion"}  # fields that need the velocity of neighbour cells
+
+
+def field_names(case: Case) -> tuple[str, ...]:
+    """The fields of a flow."""
+    own = case.coupling.outputs(case) if case.coupling else ()
+    return ("rho", "u", "vorticity", "q_criterion", *own)
+
+
+def components(name: str, D: int) -> tuple[int, ...]:
+    """The shape of a field in a cell."""
+    return {"u": (D,), "vorticity": (3,) if D == 3 else ()}.get(name, ())
 
 
 class Diagnostics:
@@ -39,7 +51,7 @@ class Diagnostics:
         self.outputs = coupling.outputs(case) if coupling else ()
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
-        self.names = ("rho", "u", "vorticity", "q_criterion", *self.outputs)
+        self.names = field_names(case)
         self.forget()
 
     def forget(self) -> None:
@@ -93,8 +105,7 @@ class Diagnostics:
 
     def components(self, name: str) -> tuple[int, ...]:
         """The shape of a field in a cell."""
-        D = self.lattice.D
-        return {"u": (D,), "vorticity": (3,) if D == 3 else ()}.get(name, ())
+        return components(name, self.lattice.D)
 
     def values(self, name: str) -> int:
         """Numbers of a field in a plane."""

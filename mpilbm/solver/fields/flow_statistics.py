@@ -175,17 +175,20 @@ class Statistics:
         launch = self.context.bind(name, step=self.places.step, **arrays)
         launch(self.context.bulk, 0, self.planes * self.places.count)
 
-    def _planes(self, array: Array, begin: int, end: int) -> Array:
+    def planes_of(self, array: Array, begin: int, end: int) -> Array:
         """The part of an array for planes begin..end."""
         count = array.size // self.planes
         return array[begin * count : end * count]
 
     def _part(self, array: Array, begin: int, end: int) -> np.ndarray:
         """A copy of this part on the host, (planes, rows or 1, 1 or nx, numbers)."""
-        found = self.device.download(self._planes(array, begin, end))
-        step, count = self.places.step, self.places.count
-        found = found.reshape(end - begin, count // step, -1, step).swapaxes(2, 3)
+        found = self._by_place(self.device.download(self.planes_of(array, begin, end)), end - begin)
         return found.reshape(end - begin, self.places.rows, self.places.nx, -1)
+
+    def _by_place(self, flat: np.ndarray, planes: int) -> np.ndarray:
+        """The numbers of planes as (planes, numbers of a plane), those of a place in sequence."""
+        step, count = self.places.step, self.places.count
+        return flat.reshape(planes, count // step, -1, step).swapaxes(2, 3).reshape(planes, -1)
 
     @cached_property
     def _cells(self) -> np.ndarray:
@@ -240,12 +243,20 @@ class Statistics:
         return Moments(*parts)
 
     def read(self, begin: int, end: int) -> np.ndarray:
-        """The state of planes begin..end, (end - begin, values).
+        """The state of planes begin..end, see `state_of`."""
+        sums, shift = (
+            self.device.download(self.planes_of(array, begin, end))
+            for array in (self.sums, self.shift)
+        )
+        return self.state_of(sums, shift, end - begin)
+
+    def state_of(self, sums: np.ndarray, shift: np.ndarray, planes: int) -> np.ndarray:
+        """The state of planes, (planes, values), from host copies of their sums and shifts.
 
         The numbers of a place follow one another: all sums, then all shifts.
         """
-        parts = (self._part(array, begin, end) for array in (self.sums, self.shift))
-        return np.concatenate([part.reshape(end - begin, -1) for part in parts], axis=1)
+        parts = (self._by_place(flat, planes) for flat in (sums, shift))
+        return np.concatenate(list(parts), axis=1)
 
     def write(self, state: np.ndarray, samples: int) -> None:
         """The inverse of `read`, of all planes."""
@@ -257,7 +268,7 @@ class Statistics:
                 by = (given - shift).reshape(-1, self.shifts)
                 sums = shifted(sums, by, samples)
             for array, part in ((self.sums, sums), (self.shift, shift)):
-                self._store(self._planes(array, plane, plane + 1), part)
+                self._store(self.planes_of(array, plane, plane + 1), part)
         self.samples = samples
 
     def _store(self, target: Array, numbers: np.ndarray) -> None:

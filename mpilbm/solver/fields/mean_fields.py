@@ -1,12 +1,13 @@
-"""The means and Reynolds stresses of cells, computed by the device from their sums."""
+"""Sources of a Staging for statistics: means and Reynolds stresses of cells, and their sums."""
 
 from math import prod
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mpilbm.backends.interfaces import Array
 from mpilbm.physics.algebra import pairs
-from mpilbm.solver.fields.flow_statistics import Statistics
+from mpilbm.solver.fields.flow_statistics import Statistics, numbers
 from mpilbm.solver.fields.staging import Sizes
 
 
@@ -15,9 +16,15 @@ def components(D: int) -> dict[str, tuple[int, ...]]:
     return {"rho": (), "u": (D,), "reynolds_stress": (len(pairs(D)),)}
 
 
-def plane_bytes(D: int, cells: int) -> int:
-    """Bytes of the fields of a plane of so many cells."""
-    return 8 * cells * sum(map(prod, components(D).values()))
+def mean_sizes(D: int, places: int) -> Sizes:
+    """The arrays of the fields of so many places."""
+    return {name: (places * prod(shape), "f8") for name, shape in components(D).items()}
+
+
+def sum_sizes(D: int, places: int, shift: DTypeLike) -> Sizes:
+    """The arrays of the sums of so many places; `shift`: the type of the shifts."""
+    columns, shifts = numbers(D)
+    return {"sums": (places * columns, "f8"), "shift": (places * shifts, shift)}
 
 
 class MeanFields:
@@ -34,8 +41,7 @@ class MeanFields:
 
     def sizes(self, planes: int) -> Sizes:
         """See Source."""
-        places = planes * self.places.count
-        return {name: (places * prod(shape), "f8") for name, shape in self.components.items()}
+        return mean_sizes(self.statistics.shifts - 1, planes * self.places.count)
 
     def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
         """See Source."""
@@ -51,3 +57,25 @@ class MeanFields:
         """The fields, (planes, rows, nx, …)."""
         size = end - begin, self.places.rows, self.places.nx
         return {name: flat[name].reshape(*size, *part) for name, part in self.components.items()}
+
+
+class KeptSums:
+    """The sums and shifts of a Statistics for a checkpoint, a Source of a Staging."""
+
+    def __init__(self, statistics: Statistics):
+        self.statistics = statistics
+
+    def sizes(self, planes: int) -> Sizes:
+        """See Source."""
+        of = self.statistics
+        return sum_sizes(of.shifts - 1, planes * of.places.count, of.shift.dtype)
+
+    def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
+        """See Source."""
+        of = self.statistics
+        for name, source in (("sums", of.sums), ("shift", of.shift)):
+            of.device.copy(arrays[name], of.planes_of(source, begin, end), of.context.bulk)
+
+    def shaped(self, flat: dict[str, np.ndarray], begin: int, end: int) -> dict[str, np.ndarray]:
+        """The state of these planes, see Statistics.state_of."""
+        return {"sums": self.statistics.state_of(flat["sums"], flat["shift"], end - begin)}

@@ -7,10 +7,10 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
-from mpilbm.solver.fields.diagnostics import Diagnostics
+from mpilbm.solver.fields.diagnostics import Diagnostics, components, field_names
 from mpilbm.solver.fields.flow_statistics import Statistics
-from mpilbm.solver.fields.mean_fields import MeanFields
-from mpilbm.solver.fields.staging import BLOCK_BYTES, Copies, Sizes, Source, Staging
+from mpilbm.solver.fields.mean_fields import KeptSums, MeanFields
+from mpilbm.solver.fields.staging import BLOCK_BYTES, Copies, Sizes, Staging
 from mpilbm.solver.populations import Populations
 
 
@@ -60,17 +60,25 @@ class StateSource:
         return {"f": flat["f"].reshape(self.populations.state_shape(end - begin))}
 
 
-def least_bytes(case: Case) -> int:
+def block_bytes(case: Case, plane_bytes: int) -> int:
+    """Bytes of a block of SlabCopies, for a plane of populations, of fields, or `plane_bytes`."""
+    cells, compute, D = case.shape[1] * case.shape[2], case.precision.compute, case.lattice.D
+    state: Sizes = {"f": (cells * len(case.formats.names), case.formats.widest)}
+    fields: Sizes = {
+        name: (cells * prod(components(name, D)), compute) for name in field_names(case)
+    }
+    return max(BLOCK_BYTES, plane_bytes, Staging.bytes_of(state), Staging.bytes_of(fields))
+
+
+def least_bytes(case: Case, plane_bytes: int) -> int:
     """Bytes of device memory that SlabCopies needs at least: two blocks, and zeros for a third."""
-    _, rows, nx = case.shape
-    stored = len(case.formats.names) * np.dtype(case.formats.widest).itemsize
-    return (2 if case.layout.dense else 3) * max(BLOCK_BYTES, rows * nx * stored)
+    return (2 if case.layout.dense else 3) * block_bytes(case, plane_bytes)
 
 
 class SlabCopies:
     """Copies of a slab's fields and populations to the host, all in the same memory.
 
-    `plane_bytes`: those of the largest plane of means, see Output.staged_bytes.
+    `plane_bytes`: those of the largest plane of means or sums, see Output.staged_bytes.
     """
 
     def __init__(
@@ -83,10 +91,8 @@ class SlabCopies:
     ):
         self._diagnostics = diagnostics
         self._states = {fluid.fluid.label: StateSource(fluid) for fluid in fluids}
-        fields: Source = FieldSource(diagnostics, diagnostics.names)
-        sources = [fields, *self._states.values()]
-        plane = max(plane_bytes, *(Staging.bytes_of(source.sizes(1)) for source in sources))
-        sizes = max(BLOCK_BYTES, plane), diagnostics.spare_bytes // 4, host_bytes
+        block = block_bytes(diagnostics.context.case, plane_bytes)
+        sizes = block, diagnostics.spare_bytes // 4, host_bytes
         self.staging = Staging(diagnostics.device, *sizes, ahead)
 
     def fields(self, names: Iterable[str]) -> Copies:
@@ -100,3 +106,7 @@ class SlabCopies:
     def means(self, statistics: Statistics) -> Copies:
         """Copies of means and Reynolds stresses of cells, see MeanFields."""
         return Copies(self.staging, MeanFields(statistics))
+
+    def sums(self, statistics: Statistics) -> Copies:
+        """Copies `sums` of the state of statistics, see Statistics.read."""
+        return Copies(self.staging, KeptSums(statistics))

@@ -125,7 +125,7 @@ def build_solver(
     together(comm, require_forces, case, slab.begin, slab.end)
     on_root(comm, require_masks, case)
     slab = balanced(case, slab, comm)
-    geometry_of_slab, parts = build_geometry(case, slab, comm)
+    geometry_of_slab, parts = build_geometry(case, slab, device, comm)
     if look:
         look(case, parts, comm)
     text = on_root(comm, lambda: codegen.generate(case).to_json())
@@ -163,7 +163,7 @@ def balanced(case: "Case", slab: "Slab", comm: Communicator) -> "Slab":
 
 
 def build_geometry(
-    case: "Case", slab: "Slab", comm: Communicator
+    case: "Case", slab: "Slab", device: "Device", comm: Communicator
 ) -> tuple[build.Geometry, list[diagnose.Diagnosis] | None]:
     """Solid cells and boundary lists of this rank's slab, and the diagnosis of all slabs.
 
@@ -174,10 +174,10 @@ def build_geometry(
     def look(*arguments: Any) -> None:
         diagnosed.append(diagnose.find(*arguments))
 
-    ranks = local_rank(comm)[1]
-    together(comm, memory_plan.require_host, case, slab, ranks)
+    own = device, case, slab, local_rank(comm)[1]
+    together(comm, memory_plan.require_host, *own)
     geometry = together(comm, build.build, case, slab, look)
-    together(comm, memory_plan.require_host, case, slab, ranks, geometry.lists)
+    together(comm, memory_plan.require_host, *own, geometry.lists, geometry.around)
     cells = comm.allgather(int(geometry.fluid_cells.sum()))
     build.require_fluid(case, sum(cells))
     parts = comm.gather(diagnosed[0])

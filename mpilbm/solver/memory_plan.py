@@ -230,26 +230,44 @@ def host_bytes(case: Case, slab: Slab, entries: int, links: int = 0) -> dict[str
     }
 
 
-def require_host(case: Case, slab: Slab, ranks: int, lists: Sequence[EntryList] = ()) -> None:
+def require_host(
+    device: Device,
+    case: Case,
+    slab: Slab,
+    ranks: int,
+    lists: Sequence[EntryList] = (),
+    fluid: np.ndarray | None = None,
+) -> None:
     """CaseError unless the host's arrays fit the free memory, which `ranks` ranks share.
 
     Call it before the geometry is built, and again with its lists before these are prepared for
-    the device; the memory then no longer contains the solid cells and the lists.
+    the device; the memory then no longer contains the solid cells and the lists. A device that uses
+    this memory, too, needs room for its arrays in addition. `fluid`: as for bytes_needed.
     """
     entries = sum(each.cells.size for each in lists)
     links = sum(each.links.total() for each in lists if each.per_link)
     needed = host_bytes(case, slab, entries, links)
     count = needed["preparation"] if lists else sum(needed.values())
+    count += slab_bytes(case, slab, lists, fluid) if device.unified else 0
     free, total = least()
     if count > free // ranks:
         shared = f", shared by {counted(ranks, 'rank')}" if ranks > 1 else ""
+        what = "a slab" if device.unified else "the geometry of a slab"
         raise CaseError(
-            f"the geometry of a slab needs {in_words(count)} of main memory, but this machine has "
-            f"{in_words(free)} of {in_words(total)} free{shared}; choose a smaller domain.size or "
-            "use more machines",
+            f"{what} needs {in_words(count)} of main memory, but this machine has {in_words(free)} "
+            f"of {in_words(total)} free{shared}; choose a smaller domain.size or use more machines",
             "domain.size",
             case.path,
         )
+
+
+def slab_bytes(
+    case: Case, slab: Slab, lists: Sequence[EntryList], fluid: np.ndarray | None = None
+) -> int:
+    """Bytes of the device's arrays of fields and boundary lists; `fluid`: as for bytes_needed."""
+    fields = sum(bytes_needed(case, slab, fluid).values())
+    each = int(list_bytes(case, slab, lists).sum())
+    return fields + len(case.fluids) * each + int(wall_bytes(case, slab, lists).sum())
 
 
 def limits(case: Case) -> list[str]:
@@ -278,7 +296,4 @@ def require(
     problems = limits(case) + device.problems(case.shape)
     if problems:
         raise CaseError(problems, path=case.path)
-    needed = sum(bytes_needed(case, slab, fluid).values())
-    needed += len(case.fluids) * int(list_bytes(case, slab, lists).sum())
-    needed += int(wall_bytes(case, slab, lists).sum())
-    device.require(needed, "the fields of a slab", first=True)
+    device.require(slab_bytes(case, slab, lists, fluid), "the fields of a slab", first=True)

@@ -11,13 +11,16 @@ floating-point format of the arithmetic:
     populations computed in float32    12         20          36
 
 So populations would save at most half of the bytes, and nothing if storage has half the bits of the
-arithmetic. They would need a kernel that packs them, and a sweep that reads them instead of the
-ghost plane. Moreover the link is not the bottleneck: on two H200 with 512³ cells each,
+arithmetic. They would need a kernel that packs them into an array of the face, and a second form of
+all kernels that read ghost planes, for the planes at faces only: of the sweep, of the generic
+kernel, and of boundary lists. Today all planes run the same kernels, and a ghost plane is memory
+like any other. Within a node the link is not the bottleneck: on two H200 with 512³ cells each,
 the exchange of moments adds 6 µs to a step of 2.0 ms in 16 bits (periodic; efficiency 98 %), and
 nothing to a step of 3.2 ms in float32 (a cavity; 100 %).
 [tools/measured/scaling/scaling.md, `halo` = `direct`] Through host memory it would be the
 bottleneck: at the 5.6 GB/s that `staged` reached there, the 21 MB of a slab with two neighbours
-take 3.8 ms in float32.
+take 3.8 ms in float32. The chapter many-gpus of the manual states what the model predicts for
+networks.
 """
 
 from typing import Any

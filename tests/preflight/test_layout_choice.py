@@ -1,6 +1,7 @@
 """The layout `auto`: device, memory and geometry; runs and checkpoints keep their bits."""
 
 import json
+import zlib
 
 import h5py
 import numpy as np
@@ -14,6 +15,8 @@ from mpilbm.preflight import layout_choice
 from mpilbm.preflight.plan import plan
 from mpilbm.run.run import run
 from mpilbm.solver.memory_plan import bytes_needed
+from mpilbm.system import file_digest
+from mpilbm.system.file_digest import Extent, trailer
 
 SIZE = [24, 20, 16]
 
@@ -33,6 +36,22 @@ def chosen(case, device="cpu", room=None, ranks=1):
 def rock(folder, porosity, **more):
     np.save(folder / boxes.MASK, boxes.rock(SIZE[::-1], radius=3.0, porosity=porosity))
     return case_of("porous", folder=folder, **more)
+
+
+def test_a_mask_is_verified_once_in_a_run(tmp_path, monkeypatch):
+    """By the choice of the layout; the run and its geometry rely on it."""
+    path, read = tmp_path / "rock.h5", []
+    with h5py.File(path, "w") as file:
+        file["solid"] = np.arange(60).reshape(6, 10) % 7 == 0
+    content = path.read_bytes()
+    extent, original = Extent(0, 1, len(content)), file_digest.verify
+    path.write_bytes(content + trailer([extent], [zlib.crc32(content)]))
+    monkeypatch.setattr(file_digest, "verify", lambda path: (read.append(path), original(path)))
+    tables = boxes.box("periodic", [10, 6], "D2Q9", layout="auto")
+    tables |= {"run": {"steps": 2}, "backend": {"name": "cpu"}}
+    tables["body"] = [{"mask": "rock.h5:solid", "boundary": {"name": "bounce_back"}}]
+    run(parse_case(tables, tmp_path / "box.toml"), Serial(), tmp_path / "out")
+    assert read == [path]
 
 
 def test_auto_is_the_default():

@@ -16,6 +16,7 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Access, Phase
 from mpilbm.layouts import HERE
+from mpilbm.layouts.grid import LISTED
 
 LINKS = "const int64 staged = start[{0}]; const uint32 links = missing[{0}];"
 LIST = {"cells": "int64*", "missing": "uint32*", "start": "int64*", "first": "int64"}
@@ -151,6 +152,8 @@ def listed(i: int) -> str:
 
 class EntryText(KernelText):
     """A kernel over entries; `incoming` of a direction is computed only if its link is listed."""
+
+    cell = LISTED
 
     def __init__(
         self, role: str, equations: str, fluid: FluidKernels, parity: int,

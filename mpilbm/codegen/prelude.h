@@ -41,6 +41,11 @@ typedef unsigned short uint16;
 #endif
 #define BEFORE(i, n) ((i) > 0 ? (i) - 1 : (n) - 1)
 #define AFTER(i, n) ((i) + 1 < (n) ? (i) + 1 : 0)
+/* What to add to the number p of a plane beyond the first or the last one of a slab that has all planes of
+   a periodic axis (see layouts/grid.py); elsewhere `turn` is 0. */
+#define TURN_FIRST(field, p) ((p) < field##_first ? field##_turn : 0)
+#define TURN_LAST(field, p) ((p) > field##_last ? -field##_turn : 0)
+#define TURN(field, p) (TURN_FIRST(field, p) + TURN_LAST(field, p))
 #define NEIGHBOURS(i, n) BEFORE(i, n), AFTER(i, n)
 
 /* Sums over the cells of a row: so many partial sums, added in a tree. Sums over columns: the rows of

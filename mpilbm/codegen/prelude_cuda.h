@@ -47,7 +47,8 @@ INLINE float quick_log2(float x)
 #endif
 /* In-place kernels would keep all addresses in registers from the loads to the stores; computing
    them twice is cheaper than the threads that those registers cost. */
-#define FORGET_ADDRESSES asm volatile("" : "+r"(x), "+r"(x_m), "+r"(x_p), "+r"(row), "+r"(row_m), "+r"(row_p));
+#define FORGET_ADDRESSES \
+  asm volatile("" : "+r"(x), "+r"(x_m), "+r"(x_p), "+r"(row), "+r"(row_m), "+r"(row_p), "+l"(plane));
 #endif
 
 #define FOR_CELLS(function, ...)                                                              \

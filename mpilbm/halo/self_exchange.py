@@ -14,6 +14,8 @@ from mpilbm.parallel.slabs import Slab
 class SelfExchange(Exchange):
     """Copies the planes at one face into the ghost planes of the other, asynchronously.
 
+    Fields whose addresses wrap around along planes (Grid.wraps) have an empty plan: no copies.
+
     The copies are distributed over two streams: in small boxes, those of the two faces would take
     longer one after the other than the kernel over the bulk planes.
     """

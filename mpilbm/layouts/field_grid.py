@@ -30,7 +30,7 @@ class FieldGrid(Grid):
         count = len(case.coupling.neighbour_fields(case)) + len(case.coupling.local_fields(case))
         strides = lines_a_row * LINE, lines * LINE
         slots, ghost = tuple(range(count)), case.ghost
-        return cls("field", planes, rows, nx, slots, ghost, *strides, walled=walled)
+        return cls("field", planes, rows, nx, slots, ghost, *strides, wraps=None, walled=walled)
 
     def address(self, slot, offset, cell: CellNames = CELL):
         """C text of the index of a value of the neighbour at an offset, also beyond the box."""
@@ -39,8 +39,7 @@ class FieldGrid(Grid):
             row = f"({cell.row} + {1 + offset[1]})"
         if self.walled[1]:
             x = f"({cell.x} + {LINE + offset[2]})"
-        slot = offset[0] * len(self.slots) + self.slots[slot]
-        return self._index(slot, cell.plane, row, x)
+        return self._index(slot, offset[0], cell, row, x)
 
     def index(self, plane, row, x):
         """The index of value 0 of cells; numbers or arrays.

@@ -2,9 +2,10 @@
 
     f[plane, slot, row, x]      x fastest; plane = z, row = y in 3D; plane = y, one row in 2D
 
-Planes have ghost layers; rows and x wrap around. Wrapping is correct at walls, too: each location
-is read by exactly one cell, and for a link that crosses a wall, the boundary writes the incoming
-population to that location before the step.
+Planes have ghost layers; rows and x wrap around, and so do planes where one slab has all planes of
+a periodic axis. Wrapping is correct at walls, too: each location is read by exactly one cell, and
+for a link that crosses a wall, the boundary writes the incoming population to that location before
+the step.
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,8 @@ class CellNames:
     """C expressions for the position of a cell, from which addresses are built.
 
     `row_m`, `row_p`, `x_m` and `x_p` are the positions of the neighbours at -1 and +1, wrapped
-    around. `cell` is the packed cell index of a boundary list, see `packed`.
+    around. `cell` is the packed cell index of a boundary list, see `packed`. `owned`: the plane is
+    one of the slab's own; if false, it may be a ghost plane.
     """
 
     plane: str = "plane"
@@ -44,13 +46,14 @@ class CellNames:
     x_p: str = "x_p"
     node: str = "node"
     cell: str = "cell"
+    owned: bool = True
 
     @classmethod
     def suffixed(cls, end: str) -> "CellNames":
         """Names of another cell's variables in the same kernel: plane_in1, row_in1_m, …"""
         places = {name: name + end for name in ("plane", "row", "x", "node", "cell")}
         sides = {f"{name}_{side}": f"{name}{end}_{side}" for name in ("row", "x") for side in "mp"}
-        return cls(**places, **sides)
+        return cls(**places, **sides, owned=False)
 
     @classmethod
     def packed(cls, cell: str) -> "CellNames":
@@ -61,6 +64,7 @@ class CellNames:
             x=packed_x(cell),
             node=packed_node(cell),
             cell=cell,
+            owned=False,
         )
 
     def row_at(self, step: int) -> str:
@@ -71,8 +75,16 @@ class CellNames:
         """The index in the row at step -1, 0 or +1."""
         return (self.x, self.x_p, self.x_m)[step]
 
+    def turn(self, step: int, field: str) -> str:
+        """The number of planes to add to that at `step` where planes wrap around; "" if it is 0."""
+        if self.owned and not step:
+            return ""
+        ends = ("", "_LAST", "_FIRST")[(step > 0) - (step < 0)] if self.owned else ""
+        return f"TURN{ends}({field}, {self.plane} + ({step}))"
+
 
 CELL = CellNames()  # the cell for which a kernel is called
+LISTED = CellNames(owned=False)  # the cell of an entry of a boundary list
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,10 @@ class Grid:
     `returning`: if not empty, rows end in walls, and a population that would come from beyond an
     end is read from the cell itself: returning[k] is the value that holds the outgoing population
     in the direction opposite to value k. If empty, rows wrap around.
+
+    `wraps`: whether the slab has all planes of a periodic axis; then addresses beyond its first and
+    last plane wrap around, and the ghost planes are not used. Kernels that use the field find this
+    in their arguments, so one text serves all slabs. None: the ghost planes are always used.
     """
 
     name: str
@@ -103,20 +119,24 @@ class Grid:
     staggered: bool = False
     returning: tuple[int, ...] = ()
     widths: tuple[int, ...] = ()
+    wraps: bool | None = False
 
     over: ClassVar[str] = "cells"
     table_bytes: ClassVar[int] = 0
     turned: ClassVar[tuple] = ()
 
     @classmethod
-    def dense(cls, name, planes, rows, nx, slots, ghost, staggered=False, widths=()) -> "Grid":
+    def dense(
+        cls, name, planes, rows, nx, slots, ghost, staggered=False, widths=(), wraps=False
+    ) -> "Grid":
         """A grid with rows padded to whole lines and slots away from large powers of two."""
         lines_a_row = -(-nx // LINE)
         lines = rows * lines_a_row
         if lines >= CACHE_SET:
             lines += (10 - lines) % CACHE_SET
         strides = lines_a_row * LINE, lines * LINE
-        return cls(name, planes, rows, nx, slots, ghost, *strides, staggered, widths=widths)
+        sizes = planes, rows, nx, slots, ghost, *strides
+        return cls(name, *sizes, staggered, widths=widths, wraps=wraps)
 
     def width(self, value: int) -> int:
         """The number of slots of a value."""
@@ -157,8 +177,9 @@ class Grid:
 
     def types(self) -> dict[str, str]:
         """Kernel arguments that addresses use, {name: type}."""
-        strides = {name: "int64" if name.endswith("_plane") else "int" for name in self.arguments()}
-        return {"nx": "int", "rows": "int"} | strides | ({"odd": "int"} if self.staggered else {})
+        within = {f"{self.name}_{way}" for way in ("row", "slot")}
+        own = {name: "int" if name in within else "int64" for name in self.arguments()}
+        return {"nx": "int", "rows": "int"} | own | ({"odd": "int"} if self.staggered else {})
 
     @property
     def table_sizes(self) -> dict[str, int]:
@@ -189,24 +210,29 @@ class Grid:
     def arguments(self) -> dict[str, int]:
         """Kernel arguments that addresses use, {name: value}."""
         strides = {"row": self.row_stride, "slot": self.slot_stride, "plane": self.plane_stride}
-        return {f"{self.name}_{way}": stride for way, stride in strides.items()}
+        return {f"{self.name}_{way}": stride for way, stride in strides.items()} | turns(self)
 
     def address(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL) -> str:
         """C text of the index of a value of the cell, or of its neighbour at an offset."""
         row, x = cell.row_at(offset[1]), cell.x_at(offset[2])
-        first, width = offset[0] * self.all_slots + self.slots[slot], self.width(slot)
-        there = self._index(first, cell.plane, row, x, width)
+        there = self._index(slot, offset[0], cell, row, x)
         if not self.returning or not offset[2]:
             return there
-        returned = self._index(self.slots[self.returning[slot]], cell.plane, cell.row, cell.x)
+        returned = self._index(self.returning[slot], 0, cell, cell.row, cell.x)
         return f"({x} {_BEYOND[offset[2]]} {cell.x} ? {returned} : {there})"
 
-    def _index(self, slot: int, plane: str, row: str, x: str, width: int = 1) -> str:
-        """C text of an index; the slot is a separate term, so the rest is shared by all slots."""
+    def _index(self, slot: int, step: int, cell: CellNames, row: str, x: str) -> str:
+        """C text of the index of a value in a row at x, `step` planes from the cell.
+
+        The slot and the planes are separate terms, so the rest is shared by all values.
+        """
+        first, width = step * self.all_slots + self.slots[slot], self.width(slot)
         within = f"({row} * {self.name}_row + {x})"
         within = f"{within} * {width}" if width > 1 else within
-        cell = f"({plane} * {self.name}_plane + {within})"
-        return f"(int64)({slot}) * {self.name}_slot + {cell}"
+        start = f"(int64)({first}) * {self.name}_slot"
+        turn = "" if self.wraps is None else cell.turn(step, self.name)
+        start = f"({start} + {turn} * {self.name}_plane)" if turn else start
+        return f"{start} + ({cell.plane} * {self.name}_plane + {within})"
 
 
 def velocity_grid(
@@ -217,7 +243,19 @@ def velocity_grid(
     `ghost`: number of ghost planes on each side, the same as for the populations.
     """
     slots = tuple(range(lattice.D + more))
-    return Grid.dense("u", planes, rows, nx, slots, ghost, lattice.staggered)
+    return Grid.dense("u", planes, rows, nx, slots, ghost, lattice.staggered, wraps=None)
+
+
+def turns(grid) -> dict[str, int]:
+    """Kernel arguments by which planes wrap around: the first and last owned plane, and the number.
+
+    The number of planes is 0 if they do not wrap around. Empty if addresses do not depend on it.
+    """
+    if grid.wraps is None:
+        return {}
+    first, end = grid.interior
+    ends = {"first": first, "last": end - 1, "turn": (end - first) * grid.wraps}
+    return {f"{grid.name}_{name}": number for name, number in ends.items()}
 
 
 _BEYOND = {-1: ">=", 1: "<="}  # comparison with the x of the cell that is true after wrapping

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from mpilbm.layouts import node_tables
-from mpilbm.layouts.grid import CELL, LINE, CellNames
+from mpilbm.layouts.grid import CELL, LINE, CellNames, turns
 from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.physics.lattices import Lattice
 
@@ -35,6 +35,7 @@ class NodeGrid:
     offsets  offsets at which a kernel uses neighbours
     turned   for each offset the slot of the value that is read there, and the slot of the node
              that replaces it at a missing neighbour; empty if boundary lists are needed
+    wraps    whether planes wrap around, see Grid
     """
 
     name: str
@@ -46,6 +47,7 @@ class NodeGrid:
     turned: tuple[tuple[int, int], ...]
     fluid: np.ndarray
     ghost: int = 1
+    wraps: bool = False
 
     over: ClassVar[str] = "nodes"
 
@@ -107,7 +109,7 @@ class NodeGrid:
 
     def types(self) -> dict[str, str]:
         """Arguments of every kernel over the field, {name: type}."""
-        return TABLES | {"node_most": "int"}
+        return TABLES | {"node_most": "int"} | dict.fromkeys(turns(self), "int64")
 
     def arguments(self) -> dict:
         """The arguments in `types`, {name: value}."""
@@ -116,6 +118,7 @@ class NodeGrid:
             "node_stride": self.stride,
             "node_count": self.count_of.astype(np.int32),
             "node_most": int(self.count_of.max(initial=0)),
+            **turns(self),
         }
 
     def address(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL) -> str:
@@ -125,15 +128,21 @@ class NodeGrid:
 
     def found(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL):
         """C texts: start of the slot in the neighbour's plane, and index of the table entry."""
-        plane = f"{cell.plane} {'-+'[offset[0] > 0]} 1" if offset[0] else cell.plane
+        own, plane = self._plane(0, cell), self._plane(offset[0], cell)
         base = (
             f"{len(self.slots)} * node_start[{plane}] + {self.slots[slot]} * node_stride[{plane}]"
         )
         if not any(offset):
             return base, ""
         tables, number = len(self.offsets), self.table(offset)
-        start, stride = f"node_start[{cell.plane}]", f"node_stride[{cell.plane}]"
-        return base, f"{tables} * {start} + {number} * {stride} + {cell.node}"
+        table = f"{tables} * node_start[{own}] + {number} * node_stride[{own}]"
+        return base, f"{table} + {cell.node}"
+
+    def _plane(self, step: int, cell: CellNames) -> str:
+        """C text of the number of the plane `step` planes from the cell."""
+        there = f"{cell.plane} + ({step})" if step else cell.plane
+        turn = cell.turn(step, self.name)
+        return f"{there} + {turn}" if turn else there
 
     def table(self, offset) -> int | None:
         """Number of the table of neighbours at an offset; None for the cell itself."""
@@ -156,14 +165,18 @@ class NodeGrid:
 
         following: a function that returns a part of the table node_next, from its begin and end.
         """
-        plane, node = cells.plane + self.ghost, cells.node
-        number, there = self.table(offset), plane + offset[0]
+        plane, node = self._wrapped(cells.plane + self.ghost), cells.node
+        number, there = self.table(offset), self._wrapped(plane + offset[0])
         if number is not None:
             for one in np.unique(plane):
                 mine = np.flatnonzero(plane == one)
                 first = len(self.offsets) * self.start[one] + number * self.stride[one]
                 node[mine] = following(first, first + self.stride[one])[node[mine]]
         return len(self.slots) * self.start[there] + self.slots[slot] * self.stride[there] + node
+
+    def _wrapped(self, planes: np.ndarray) -> np.ndarray:
+        """The numbers in the array of planes that may wrap around."""
+        return (planes - self.ghost) % self.planes + self.ghost if self.wraps else planes
 
     @property
     def table_sizes(self) -> dict[str, int]:

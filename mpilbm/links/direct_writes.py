@@ -1,8 +1,8 @@
 """Boundary links whose incoming populations can be written directly, without staging.
 
-In memory, rows and x wrap around. A link of a cell x that leaves the box along these axes leads to
-a cell y at the opposite wall, and a link of y leads back to x. In any layout the two links share
-two places:
+In memory, rows and x wrap around, and planes if one slab has all planes of a periodic axis. A link
+of a cell x that leaves the box along rows or x leads to a cell y at the opposite wall, and a link
+of y leads back to x. In any layout the two links share two places:
 
     | x ......................... y |       the outgoing population of x is stored where the
     |                               |       incoming population of y must be written, and vice versa
@@ -119,6 +119,7 @@ def _end(lattice, slab, shape, i: int, cells: Ints) -> tuple[Ints, Flags, Ints]:
     x = lattice.x(plane + slab.begin, row, k) - steps[2]
     plane, row = plane - steps[0], row - steps[1]
     side = 2 * (x >= nx) - 2 * (x < 0) + (row >= shape[1]) - 1 * (row < 0)
+    plane = plane % shape[0] if slab.wraps else plane
     there = (plane * shape[1] + row % shape[1]) * shape[2] + x % nx // lattice.volume
     inside = (plane >= 0) & (plane < shape[0])
     return np.where(inside, there, cells), inside, side

@@ -31,6 +31,11 @@ class Slab:
         return self.end - self.begin
 
     @property
+    def wraps(self) -> bool:
+        """Whether it has all planes of a periodic axis."""
+        return self.periodic and self.ranks == 1
+
+    @property
     def lower(self) -> int | None:
         """Rank that owns plane `begin - 1`; None at a wall; itself when alone and periodic."""
         return self._neighbour(-1)

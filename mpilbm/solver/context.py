@@ -69,6 +69,7 @@ class SlabContext:
         size = slab.planes, *slab.shape[1:]
         storage = case.precision.storage
         grid = case.layout.grid(case.lattice, *size, geometry.around, case.ghost, storage)
+        grid = replace(grid, wraps=slab.wraps)
         kernels = device.compile(program)
         listed: Sequence[EntryList] = grid.unlisted(geometry.lists, case.lattice)
         walls = BoxWalls.of(case, slab, grid)

@@ -5,6 +5,8 @@ reads from beyond its slab:
 
     pushed     (slot, plane) written into the ghost planes: sent to the neighbour's first planes
     fetched    (slot, plane) read from the ghost planes: received from the neighbour's first planes
+
+Nothing is exchanged where the planes of a slab wrap around (Grid.wraps).
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +39,7 @@ def exchange_plan(
             sends.append(_transfer(grid, way, array, source, slot, count))
         for slot, count, _, target in _runs(moves):
             receives.append(_transfer(grid, -way, array, target, slot, count))
-    return Plan(tuple(sends), tuple(receives))
+    return Plan((), ()) if grid.wraps else Plan(tuple(sends), tuple(receives))
 
 
 def _moves(grid: AnyGrid, writes: set[Touched], reads: set[Touched], way: int) -> set[Move]:

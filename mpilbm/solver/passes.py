@@ -26,7 +26,8 @@ class Pass:
     exchange                      start |========== arrival() =======|arrived|
     ```
 
-    There are as many edge planes at a face as the neighbour's ghost layer has planes. Edge and bulk
+    There are as many edge planes at a face as the neighbour's ghost layer has planes; none at walls
+    and where planes wrap around: there all planes are bulk planes, in one launch. Edge and bulk
     planes run the same kernel. No cell accesses values that another cell writes in the same pass,
     so the result does not depend on their order. Edge planes run after all work that is in the bulk
     stream when the pass is enqueued; work enqueued in the bulk stream later runs after the pass.
@@ -36,7 +37,8 @@ class Pass:
         self.edge, self.bulk = context.device.stream("edge"), context.bulk
         self.launch, self.exchange = launch, exchange
         first, end = grid.interior
-        lower, upper = context.slab.lower is not None, context.slab.upper is not None
+        beside = context.slab.lower, context.slab.upper
+        lower, upper = (peer is not None and not grid.wraps for peer in beside)
         begin = min(first + grid.ghost * lower, end)
         self.inner = begin, max(begin, end - grid.ghost * upper)
         self.edges = [(first, self.inner[0], 1), (self.inner[1], end, 1)]

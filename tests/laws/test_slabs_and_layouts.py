@@ -108,6 +108,43 @@ def test_slabs_of_few_planes(layout, setting, planes):
         assert np.array_equal(Cluster(case, slabs).start().run(6).state(), whole)
 
 
+@pytest.mark.parametrize("setting", ["periodic", "walls"])
+@pytest.mark.parametrize("layout", names("layouts"))
+def test_planes_wrap_around_in_one_launch(layout, setting):
+    """A slab that has all planes of a periodic axis neither uses nor exchanges ghost planes."""
+    case = tables("D3Q19", layout, "regularized", setting, "single")
+    if setting == "walls":
+        case["body"][0]["shape"]["centre"][2] = 0.3
+        case["domain"]["periodic"] = [False, False, True]
+        walls = [(wall, [w for w in wall["where"] if w[0] != "z"]) for wall in case["boundary"]]
+        case["boundary"] = [wall | {"where": where} for wall, where in walls if where]
+    expected, cluster = Cluster(case).start().run(7), Cluster(case).start()
+    (solver,) = cluster.solvers
+    for f in solver.fluids[0].f:
+        inside = slice(*(solver.grid.piece(plane, 0, 0)[0] for plane in solver.grid.interior))
+        kept = f[inside].copy()
+        f[:] = np.nan
+        f[inside] = kept
+    calls = counted(solver)
+    assert np.array_equal(cluster.run(7).state(), expected.state())
+    assert set(calls) == {solver.grid.interior}
+    assert len(calls) == 7
+    for name, values in expected.fields("rho", "u", "vorticity").items():
+        assert np.array_equal(cluster.fields(name)[name], values)
+
+
+def counted(solver) -> list:
+    """The planes of all launches of collide-stream kernels from now on."""
+    calls = []
+
+    def counting(launch):
+        return lambda stream, *planes: calls.append(planes[:2]) or launch(stream, *planes)
+
+    for one in (each for passes in solver.streaming for each in passes):
+        one.launch = counting(one.launch)
+    return calls
+
+
 @pytest.mark.parametrize("steps", [3, 4])
 @pytest.mark.parametrize(
     ("before", "after"),

@@ -1,16 +1,18 @@
 """Layouts: cells share no place, gather returns neighbours' populations, messages hold no more."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from support.addresses import names_of
 from sympy import simplify, symbols
 
 from mpilbm.codegen.program import Access
 from mpilbm.layouts import HERE, Layout, Place, moments
-from mpilbm.layouts.grid import Grid, velocity_grid
+from mpilbm.layouts.grid import LISTED, Grid, velocity_grid
 from mpilbm.parallel import slabs as domain
 from mpilbm.registry import make, names
 from mpilbm.solver.exchange_plan import exchange_plan
@@ -245,25 +247,43 @@ def test_strides_of_a_slab(layout, size):
     assert grid.plane_stride == len(layout.slots(lattice)) * grid.slot_stride
     assert grid.count == (planes + 2 * grid.ghost) * grid.plane_stride
     assert grid.slot_stride <= 32 * 32 or grid.slot_stride % (4 * 32)  # off powers of two
-    assert grid.arguments() == dict(zip(("f_row", "f_slot", "f_plane"), strides, strict=True))
+    expected = dict(zip(("f_row", "f_slot", "f_plane"), strides, strict=True))
+    expected |= {"f_first": 1, "f_last": planes, "f_turn": 0}
+    assert grid.arguments() == expected
+    assert replace(grid, wraps=True).arguments() == expected | {"f_turn": planes}
+    assert replace(grid, wraps=None).arguments().keys() == {"f_row", "f_slot", "f_plane"}
     assert grid.interior == (grid.ghost, grid.ghost + planes)
 
 
+@pytest.mark.parametrize("wraps", [None, False, True])
 @over_lattices
-def test_addresses_are_those_of_the_wrapped_neighbour(lattice):
+def test_addresses_are_those_of_the_wrapped_neighbour(lattice, wraps):
     """f[plane, slot, row, x]: all places of all cells lie apart, inside the array."""
     planes, rows, nx = box_of(lattice)
-    grid = Grid.dense("f", planes, rows, nx, lattice.slots, 1)
+    grid = Grid.dense("f", planes, rows, nx, lattice.slots, 1, wraps=wraps)
     shape = (planes + 2, lattice.Q, grid.slot_stride)
     for i, offset in product(range(lattice.Q), map(lattice.offset, range(lattice.Q))):
         text = compile(grid.address(i, offset), "address", "eval")
         for plane, row, x in product(range(1, planes + 1), range(rows), range(nx)):
-            values = {"int64": int, "plane": plane, "row": row, "x": x} | grid.arguments()
+            values = {"plane": plane, "row": row, "x": x} | names_of(grid)
             values |= {"row_m": (row - 1) % rows, "row_p": (row + 1) % rows}
             values |= {"x_m": (x - 1) % nx, "x_p": (x + 1) % nx}
             there = (row + offset[1]) % rows * grid.row_stride + (x + offset[2]) % nx
-            expected = np.ravel_multi_index((plane + offset[0], lattice.slots[i], there), shape)
+            place = 1 + (plane + offset[0] - 1) % planes if wraps else plane + offset[0]
+            expected = np.ravel_multi_index((place, lattice.slots[i], there), shape)
             assert eval(text, values) == expected
+
+
+@pytest.mark.parametrize(("wraps", "place"), [(False, 0), (True, 7)])
+def test_a_listed_cell_may_lie_in_a_ghost_plane(wraps, place):
+    """Its own plane wraps around, too, and so do two steps from the last plane but one."""
+    grid = Grid.dense("f", 7, 1, 32, (0,), 1, wraps=wraps)
+    values = {"row": 0, "x": 0, "plane": 0} | names_of(grid)
+    assert eval(grid.address(0, (0, 0, 0), LISTED), values) == place * grid.plane_stride
+    beyond = 8 - 7 * wraps
+    assert eval(grid.address(0, (2, 0, 0), LISTED), values | {"plane": 6}) == (
+        beyond * grid.plane_stride
+    )
 
 
 @pytest.mark.parametrize(

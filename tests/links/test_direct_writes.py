@@ -44,9 +44,21 @@ def cavity(D, size, lid, other, **more):
     return closed(f"D{D}Q{more.pop('Q')}", size, walls, body=body, initial={"u": u}, **more)
 
 
+def duct(name, *tables):
+    """A cavity that is periodic along planes, where diagonal links leave rows, too."""
+    box = cavity(*tables, Q=19)
+    faces = [face for wall in box["boundary"] for face in wall["where"] if face[0] != "z"]
+    box["domain"]["periodic"][2] = True
+    ends = [wall | {"where": [w for w in wall["where"] if w in faces]} for wall in box["boundary"]]
+    return name, box | {"boundary": [wall for wall in ends if wall["where"]]}
+
+
 CASES = {
     "lid at z+": ("ab", cavity(3, [6, 4, 7], "z+", {}, Q=19)),
     "lid at x-": ("esopull", cavity(3, [5, 4, 6], "x-", {"y+": "full_way"}, Q=19)),
+    "lid along a duct": duct("ab", 3, [6, 5, 4], "y+", {}),
+    "duct with a full-way wall": duct("aa", 3, [5, 4, 3], "x-", {"y+": "full_way"}),
+    "one plane": duct("esopull", 3, [6, 5, 1], "y+", {}),
     "one cell across": ("aa", cavity(2, [1, 7], "y+", {}, Q=9)),
     "odd staggered rows": ("aa", cavity(3, [6, 5, 6], "y-", {}, Q=13, collision={"name": "mrt"})),
 }
@@ -58,7 +70,8 @@ def test_neither_order_nor_staging_shows(name, monkeypatch):
     found = {}
     for order, parted in ORDERS.items():
         monkeypatch.setattr(boundary_lists, "split_by_writes", parted)
-        cluster = Cluster(tables | {"layout": {"name": layout}}, 1 + (order == "at once")).start()
+        ranks = min(1 + (order == "at once"), tables["domain"]["size"][-1])
+        cluster = Cluster(tables | {"layout": {"name": layout}}, ranks).start()
         found[order] = cluster.run(5).state()
         assert (order == "staged") != any(used(cluster))
     for state in found.values():

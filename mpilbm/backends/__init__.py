@@ -72,6 +72,7 @@ class Device:
     share      bytes that were free for each of them when `divide` was called; None for one rank
     records    whether `recording` is implemented
     unified    whether the host can access arrays of the device
+    warning    why this device is slower than it could be; empty if no reason is known
     """
 
     kind: str
@@ -84,6 +85,7 @@ class Device:
     share: int | None = None
     records: bool = False
     unified: bool = False
+    warning: str = ""
 
     def memory(self) -> tuple[int, int]:
         """Free bytes and bytes in total."""

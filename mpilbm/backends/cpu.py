@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 from mpilbm.backends import Backend, Device, changed, check_copy, checked, memory
 from mpilbm.backends import compiler as compilers
 from mpilbm.backends.interfaces import Array, CompiledKernel, Resources
-from mpilbm.backends.workers import LEAST_BYTES, LEAST_CELLS, Workers, cores, shares, too_many
+from mpilbm.backends.workers import LEAST_ACCESSES, LEAST_BYTES, Workers, cores, shares, too_many
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
 from mpilbm.registry import register
@@ -141,7 +141,7 @@ class CpuKernel:
 class CpuLaunch:
     """A kernel with its arguments; it and its calls in a queue keep their arrays alive.
 
-    A call divides its planes (or entries) among the threads, if they contain enough cells.
+    A call divides its planes (or entries) among the threads, if their work is large enough.
     """
 
     def __init__(self, function: Any, kernel: Kernel, values: list[Any], workers: Workers):
@@ -150,28 +150,32 @@ class CpuLaunch:
         self._workers = workers
         given = zip((argument.name for argument in kernel.arguments), values, strict=True)
         whole = {name: int(v) for name, v in given if v.ndim == 0 and v.dtype.kind == "i"}
-        self._item_cells = kernel.item_cells(whole)
+        self._item_accesses = kernel.item_accesses(whole)
+        self._calls: dict[tuple[int, int, int], Callable[[], object]] = {}
 
     def set(self, **numbers: float) -> None:
         """Replace numbers among the arguments, for later calls."""
         self._values = changed(self._kernel, self._values, numbers)
         self._arguments = [_as_ctypes(value) for value in self._values]
+        self._calls.clear()
 
     def __call__(self, stream: Stream, begin: int, end: int, stride: int = 1) -> None:
         """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
-        if begin >= end:
-            return
-        count = self._threads(len(range(begin, end, stride)))
-        if count == 1:
-            stream.submit(self._work(begin, end, stride))
-            return
+        if begin < end:
+            key = (begin, end, stride)
+            if key not in self._calls:
+                self._calls[key] = self._call(*key)
+            stream.submit(self._calls[key])
+
+    def _call(self, begin: int, end: int, stride: int) -> Callable[[], object]:
+        """The work of all threads, of which each has at least LEAST_ACCESSES."""
+        accesses = len(range(begin, end, stride)) * self._item_accesses
+        count = min(self._workers.count, accesses // LEAST_ACCESSES)
+        if count <= 1:
+            return self._work(begin, end, stride)
         parts = shares(begin, end, stride, count)
         works = [None if part is None else self._work(*part, stride) for part in parts]
-        stream.submit(partial(self._workers.run, works))
-
-    def _threads(self, items: int) -> int:
-        """How many threads share so many planes or entries."""
-        return max(1, min(self._workers.count, items * self._item_cells // LEAST_CELLS))
+        return partial(self._workers.run, works)
 
     def _work(self, begin: int, end: int, stride: int) -> Callable[[], object]:
         """The call of the function for some planes or entries."""

@@ -12,10 +12,10 @@ import numpy as np
 
 Work = Callable[[], object]
 
-# A launch gives each thread at least so many cells. To start and end two threads takes 8 to 17 us,
-# eight threads 33 to 51 us; a thread computes so many cells of D3Q19 in about 25 us (measured on an
-# AMD EPYC, 2026-11-22).
-LEAST_CELLS = 4096
+# A launch gives each thread at least so many accesses of values, which take about 100 us: to start
+# and end two threads takes 8 to 17 us, eight threads 33 to 51 us, more if other processes use their
+# cores (measured on an AMD EPYC, 2026-11-22).
+LEAST_ACCESSES = 2**19
 # Smaller arrays are zeroed by one thread: their pages are few.
 LEAST_BYTES = 2**20
 

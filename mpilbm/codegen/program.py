@@ -62,13 +62,12 @@ class Kernel:
         """Whether it loops over entries of boundary lists."""
         return self.over in ("entries", "chunks")
 
-    def item_cells(self, numbers: Mapping[str, int]) -> int:
-        """The most cells of an item; `numbers`: the values of its whole-number arguments."""
+    def item_accesses(self, numbers: Mapping[str, int]) -> int:
+        """About how many values an item reads and writes; `numbers`: its whole-number arguments."""
+        cells = numbers.get("node_most") or numbers.get("rows", 1) * numbers.get("nx", 1)
         if self.over_links:
-            return CHUNK if self.over == "chunks" else 1
-        if "node_most" in numbers:
-            return max(1, numbers["node_most"])
-        return numbers.get("rows", 1) * numbers.get("nx", 1)
+            cells = CHUNK if self.over == "chunks" else 1
+        return cells * max(1, len(self.reads) + len(self.writes))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def divided(monkeypatch):
         ran.append(sum(work is not None for work in works))
         run(self, works)
 
-    monkeypatch.setattr(cpu, "LEAST_CELLS", 1)
+    monkeypatch.setattr(cpu, "LEAST_ACCESSES", 1)
     monkeypatch.setattr(cpu, "LEAST_BYTES", 1)
     monkeypatch.setattr(Workers, "run", noted)
     return ran

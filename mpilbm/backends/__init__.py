@@ -19,11 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from mpilbm.backends.interfaces import (
-    Array,
-    CompiledKernel,
-    Stream,
-)
+from mpilbm.backends.interfaces import Array, CompiledKernel, Stream
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import CaseError
 from mpilbm.layouts.grid import Grid
@@ -57,6 +53,10 @@ class Backend(Parameters):
         Opens no device.
         """
         return None
+
+    def workers(self) -> int:
+        """The number of threads that share the planes of a rank."""
+        return 1
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "Device":
         """The device of this rank, one of `local_ranks` on its machine; raises CaseError."""

@@ -51,6 +51,10 @@ class Cpu(Backend):
         """The memory of this machine, or the limit of the job if that is less."""
         return memory.least()[1]
 
+    def workers(self) -> int:
+        """`threads`."""
+        return self.threads
+
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CpuDevice":
         """The cores of this process; `local_ranks` ranks share the memory."""
         return CpuDevice(compilers.find(self.compiler), local_ranks, self.threads)
@@ -201,9 +205,8 @@ class CpuDevice(Device):
         self.compiler = compiler.version
         self._workers, own = Workers(threads, cores()), len(cores())
         self.warning = too_many(threads, own, sharing, os.cpu_count() or own)
-        of = "" if threads == 1 else f"{threads} threads on "
-        where = f"{of}{self.name} on {socket.gethostname()}"
-        self.description = f"{where}, kernels by {compiler.version}"
+        where = socket.gethostname() + f", {threads} threads per rank" * (threads > 1)
+        self.description = f"{self.name} on {where}, kernels by {compiler.version}"
         self.sharing = sharing
         self._streams = {name: Stream() for name in ("edge", "bulk", "copy")}
 
@@ -288,12 +291,10 @@ class CpuDevice(Device):
         count = min(workers.count * 2**28, self.memory()[0] // self.sharing // 8)
         source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
         workers.fill(source, 1)
-        parts = zip(workers.parts(target), workers.parts(source), strict=True)
-        copies = [partial(np.copyto, to, part) for to, part in parts]
         best = float("inf")
         for _ in range(6):  # the first one also maps the pages of memory
             before()
             start = time.perf_counter()
-            workers.run(copies)
+            workers.copy(target, source)
             best = min(best, time.perf_counter() - start)
         return 2 * count / best

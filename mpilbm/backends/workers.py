@@ -1,5 +1,6 @@
 """The threads of a rank on a CPU, and the shares of planes and of memory that they use."""
 
+import contextlib
 import os
 import threading
 import weakref
@@ -10,11 +11,13 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from mpilbm.errors import CaseError
+
 Work = Callable[[], object]
 
-# A launch gives each thread at least so many accesses of values, which take about 100 us: to start
-# and end two threads takes 8 to 17 us, eight threads 33 to 51 us, more if other processes use their
-# cores (measured on an AMD EPYC, 2026-11-22).
+# A launch gives each thread at least so many accesses of values, which take about 100 us. A launch
+# of two threads takes 32 us longer than one of a single thread: with 32^3 cells of D3Q19, which are
+# two such shares, two threads were as fast as one (AMD EPYC, busy with other work, 2026-11-22).
 LEAST_ACCESSES = 2**19
 # Smaller arrays are zeroed by one thread: their pages are few.
 LEAST_BYTES = 2**20
@@ -37,11 +40,19 @@ class Workers:
         self.count = count
         self.bound = count > 1 and len(cores) == count
         self._inboxes: list[SimpleQueue] = [SimpleQueue() for _ in range(count - 1)]
+        weakref.finalize(self, _stop, self._inboxes)
         for k, inbox in enumerate(self._inboxes, 1):
             core = cores[k] if self.bound else None
             name = f"mpilbm-worker-{k}"
-            threading.Thread(target=_serve, args=(inbox, core), name=name, daemon=True).start()
-        weakref.finalize(self, _stop, self._inboxes)
+            thread = threading.Thread(target=_serve, args=(inbox, core), name=name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the limit of the system, or of the job
+                raise CaseError(
+                    f"{count} threads were asked for, and the system started {k - 1} only; "
+                    "use fewer, or raise the limit (ulimit -u)",
+                    "backend.threads",
+                ) from None
 
     def run(self, works: Sequence[Work | None]) -> None:
         """Run works[k] on thread k, and wait for all of them; raises the first of their errors."""
@@ -60,6 +71,11 @@ class Workers:
     def fill(self, array: np.ndarray, value: int) -> None:
         """Set a 1-D array to a value, each thread its share."""
         self.run([partial(part.fill, value) for part in self.parts(array)])
+
+    def copy(self, target: np.ndarray, source: np.ndarray) -> None:
+        """Copy a 1-D array, each thread its share."""
+        parts = zip(self.parts(target), self.parts(source), strict=True)
+        self.run([partial(np.copyto, *pair) for pair in parts])
 
     def parts(self, array: np.ndarray) -> list[np.ndarray]:
         """The share of a 1-D array of each thread."""
@@ -106,7 +122,8 @@ def too_many(threads: int, cores: int, ranks: int, machine: int) -> str:
 def _serve(inbox: SimpleQueue, core: int | None) -> None:
     """Run the work that arrives until None arrives; keeps no reference to it while it waits."""
     if core is not None:
-        os.sched_setaffinity(0, {core})
+        with contextlib.suppress(OSError):  # the cores of the process have changed
+            os.sched_setaffinity(0, {core})
     while (task := inbox.get()) is not None:
         task[1].put(_attempt(task[0]))
         del task

@@ -19,6 +19,7 @@ from mpilbm.backends import cpu, workers
 from mpilbm.backends.cpu import Cpu
 from mpilbm.backends.workers import Workers, shares, too_many
 from mpilbm.case.case import parse_case
+from mpilbm.errors import CaseError
 from mpilbm.registry import names
 
 THREADS = (2, 3)
@@ -154,7 +155,7 @@ def test_threads_do_not_show_in_files_and_restarts(tmp_path, divided):
         assert {key: found[key] for key in last} == last
     assert max(divided) == max(THREADS)
     about = json.loads((tmp_path / "3" / "summary.json").read_text())
-    assert about["device"].startswith("3 threads on ")
+    assert ", 3 threads per rank, " in about["device"]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
@@ -190,6 +191,15 @@ def test_errors_of_threads_are_raised_after_all_have_ended():
         with pytest.raises(ValueError, match="in a thread"):
             team.run(works)
     assert done == [1, 2]
+
+
+def test_a_limit_of_threads_is_reported(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(CaseError, match=r"backend.threads: 4 threads .* started 0 only"):
+        Cpu(threads=4).open()
 
 
 def test_threads_end_with_the_device_and_keep_no_arrays(divided):

@@ -19,11 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from mpilbm.backends.interfaces import (
-    Array,
-    CompiledKernel,
-    Stream,
-)
+from mpilbm.backends.interfaces import Array, CompiledKernel, Stream
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import CaseError
 from mpilbm.layouts.grid import Grid
@@ -58,6 +54,10 @@ class Backend(Parameters):
         """
         return None
 
+    def workers(self) -> int:
+        """The number of threads that share the planes of a rank."""
+        return 1
+
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "Device":
         """The device of this rank, one of `local_ranks` on its machine; raises CaseError."""
         raise NotImplementedError
@@ -72,6 +72,7 @@ class Device:
     share      bytes that were free for each of them when `divide` was called; None for one rank
     records    whether `recording` is implemented
     unified    whether the host can access arrays of the device
+    warning    why this device is slower than it could be; empty if no reason is known
     """
 
     kind: str
@@ -84,6 +85,7 @@ class Device:
     share: int | None = None
     records: bool = False
     unified: bool = False
+    warning: str = ""
 
     def memory(self) -> tuple[int, int]:
         """Free bytes and bytes in total."""

@@ -1,11 +1,12 @@
-"""One CPU core: kernels compiled by a C compiler and called through ctypes."""
+"""CPU cores of a rank: kernels compiled by a C compiler and called through ctypes."""
 
 import ctypes
-import functools
+import os
 import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pydantic import Field, field_validator
 from mpilbm.backends import Backend, Device, changed, check_copy, checked, memory
 from mpilbm.backends import compiler as compilers
 from mpilbm.backends.interfaces import Array, CompiledKernel, Resources
+from mpilbm.backends.workers import LEAST_ACCESSES, LEAST_BYTES, Workers, cores, shares, too_many
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError
 from mpilbm.registry import register
@@ -24,11 +26,16 @@ ALIGNMENT = 128
 
 @register("backends", "cpu")
 class Cpu(Backend):
-    """Runs on one CPU core per rank, with kernels built by a C compiler."""
+    """Runs on CPU cores, with kernels built by a C compiler.
+
+    The `threads` of a rank compute a share of its planes each; the results have the same bits for
+    any number of threads.
+    """
 
     compiler: str | None = Field(
         None, description="C compiler; none: CC, or the first that is found", examples=["gcc-13"]
     )
+    threads: int = Field(1, ge=1, le=1024, description="threads of each rank, at most one per core")
 
     @field_validator("compiler")
     @classmethod
@@ -44,9 +51,13 @@ class Cpu(Backend):
         """The memory of this machine, or the limit of the job if that is less."""
         return memory.least()[1]
 
+    def workers(self) -> int:
+        """`threads`."""
+        return self.threads
+
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CpuDevice":
-        """A core of this machine; `local_ranks` ranks share the memory."""
-        return CpuDevice(compilers.find(self.compiler), local_ranks)
+        """The cores of this process; `local_ranks` ranks share the memory."""
+        return CpuDevice(compilers.find(self.compiler), local_ranks, self.threads)
 
 
 class Event:
@@ -116,14 +127,15 @@ class Stream:
 class CpuKernel:
     """A compiled function without arguments."""
 
-    def __init__(self, function: Any, kernel: Kernel, program: Program):
+    def __init__(self, function: Any, kernel: Kernel, program: Program, workers: Workers):
         self._function, self._kernel, self._program = function, kernel, program
+        self._workers = workers
         function.restype = None
 
     def bind(self, **arguments: Any) -> "CpuLaunch":
         """Fix all arguments; raises TypeError if one is missing, unknown or of another type."""
         values = checked(self._kernel, self._program, arguments)
-        return CpuLaunch(self._function, self._kernel, values)
+        return CpuLaunch(self._function, self._kernel, values, self._workers)
 
     def resources(self) -> Resources:
         """All 0: only kernels of a GPU have these resources."""
@@ -131,22 +143,48 @@ class CpuKernel:
 
 
 class CpuLaunch:
-    """A kernel with its arguments; it and its calls in a queue keep their arrays alive."""
+    """A kernel with its arguments; it and its calls in a queue keep their arrays alive.
 
-    def __init__(self, function: Any, kernel: Kernel, values: list[Any]):
+    A call divides its planes (or entries) among the threads, if their work is large enough.
+    """
+
+    def __init__(self, function: Any, kernel: Kernel, values: list[Any], workers: Workers):
         self._function, self._kernel, self._values = function, kernel, values
         self._arguments = [_as_ctypes(value) for value in values]
+        self._workers = workers
+        given = zip((argument.name for argument in kernel.arguments), values, strict=True)
+        whole = {name: int(v) for name, v in given if v.ndim == 0 and v.dtype.kind == "i"}
+        self._item_accesses = kernel.item_accesses(whole)
+        self._calls: dict[tuple[int, int, int], Callable[[], object]] = {}
 
     def set(self, **numbers: float) -> None:
         """Replace numbers among the arguments, for later calls."""
         self._values = changed(self._kernel, self._values, numbers)
         self._arguments = [_as_ctypes(value) for value in self._values]
+        self._calls.clear()
 
     def __call__(self, stream: Stream, begin: int, end: int, stride: int = 1) -> None:
         """Enqueue it for the planes (or entries) begin, begin + stride, … < end."""
         if begin < end:
-            limits = (ctypes.c_int64(value) for value in (begin, end, stride))
-            stream.submit(functools.partial(self._function, *limits, *self._arguments))
+            key = (begin, end, stride)
+            if key not in self._calls:
+                self._calls[key] = self._call(*key)
+            stream.submit(self._calls[key])
+
+    def _call(self, begin: int, end: int, stride: int) -> Callable[[], object]:
+        """The work of all threads, of which each has at least LEAST_ACCESSES."""
+        accesses = len(range(begin, end, stride)) * self._item_accesses
+        count = min(self._workers.count, accesses // LEAST_ACCESSES)
+        if count <= 1:
+            return self._work(begin, end, stride)
+        parts = shares(begin, end, stride, count)
+        works = [None if part is None else self._work(*part, stride) for part in parts]
+        return partial(self._workers.run, works)
+
+    def _work(self, begin: int, end: int, stride: int) -> Callable[[], object]:
+        """The call of the function for some planes or entries."""
+        limits = (ctypes.c_int64(value) for value in (begin, end, stride))
+        return partial(self._function, *limits, *self._arguments)
 
 
 def _as_ctypes(value: Any) -> Any:
@@ -157,15 +195,18 @@ def _as_ctypes(value: Any) -> Any:
 
 
 class CpuDevice(Device):
-    """A core with its share of the memory, and a compiler."""
+    """The cores of a rank with their share of the memory, and a compiler."""
 
     kind, unified = "cpu", True
 
-    def __init__(self, compiler: compilers.Compiler, sharing: int = 1):
+    def __init__(self, compiler: compilers.Compiler, sharing: int = 1, threads: int = 1):
         self._compiler = compiler
         self.name = compilers.cpu()[0]
         self.compiler = compiler.version
-        self.description = f"{self.name} on {socket.gethostname()}, kernels by {compiler.version}"
+        self._workers, own = Workers(threads, cores()), len(cores())
+        self.warning = too_many(threads, own, sharing, os.cpu_count() or own)
+        where = socket.gethostname() + f", {threads} threads per rank" * (threads > 1)
+        self.description = f"{self.name} on {where}, kernels by {compiler.version}"
         self.sharing = sharing
         self._streams = {name: Stream() for name in ("edge", "bulk", "copy")}
 
@@ -190,12 +231,16 @@ class CpuDevice(Device):
         """A 1-D array of zeros that starts at a multiple of 128 bytes.
 
         128 bytes on either side are readable: kernels that compute the ends of a row as if it did
-        not wrap around read a value before or after the array (FOR_CELLS_SENT).
+        not wrap around read a value before or after the array (FOR_CELLS_SENT). Each thread is the
+        first to write its share of the array, which is then in the memory next to its core.
         """
         size = int(count) * np.dtype(dtype).itemsize
         room = np.zeros(size + 3 * ALIGNMENT, np.uint8)
         start = ALIGNMENT + -room.ctypes.data % ALIGNMENT
-        return room[start : start + size].view(dtype)
+        array = room[start : start + size]
+        if self._workers.count > 1 and size >= LEAST_BYTES:
+            self._workers.fill(array, 0)
+        return array.view(dtype)
 
     pinned = allocate
 
@@ -233,21 +278,23 @@ class CpuDevice(Device):
                 "MPILBM_CACHE_DIR to another directory"
             ) from error
         return {
-            name: CpuKernel(getattr(library, kernel.name), kernel, program)
+            name: CpuKernel(getattr(library, kernel.name), kernel, program, self._workers)
             for name, kernel in program.kernels.items()
         }
 
     def copy_bandwidth(self, before: Callable[[], object] = lambda: None) -> float:
-        """Bytes read and written per second when one core copies arrays larger than its caches.
+        """Bytes read and written per second when all threads copy arrays larger than their caches.
 
         `before` is called before each copy: a barrier makes all ranks copy at the same time.
         """
-        count = min(2**28, self.memory()[0] // self.sharing // 8)
-        source, target = np.ones(count, np.uint8), np.zeros(count, np.uint8)
+        workers = self._workers
+        count = min(workers.count * 2**28, self.memory()[0] // self.sharing // 8)
+        source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
+        workers.fill(source, 1)
         best = float("inf")
         for _ in range(6):  # the first one also maps the pages of memory
             before()
             start = time.perf_counter()
-            np.copyto(target, source)
+            workers.copy(target, source)
             best = min(best, time.perf_counter() - start)
         return 2 * count / best

@@ -112,7 +112,14 @@ class Series:
             tables, problems = override(tables, self.overrides)
             if problems:
                 raise CaseError(problems)
-        return tables | ({"backend": {"name": self.backend}} if self.backend else {})
+        return tables | self._backend(tables.get("backend", {}))
+
+    def _backend(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The table of the backend: of the given one its options too, if they are for it."""
+        if not self.backend:
+            return {}
+        kept = given if given.get("name", self.backend) == self.backend else {}
+        return {"backend": kept | {"name": self.backend}}
 
     def typed(self, variant: Variant, path: Path, comm: Communicator) -> "Case":
         """The case of a variant; a box of the default size shrinks until it fits the memory."""

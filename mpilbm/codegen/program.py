@@ -1,8 +1,11 @@
 """The result of code generation: one kernel text and a description of each kernel."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
+
+from mpilbm.links.body_links import CHUNK
 
 OF = "_of_{}"  # suffix of the names of kernels and arrays of one of several coupled fluids
 
@@ -34,6 +37,9 @@ class Argument:
 class Kernel:
     """A function of the kernel text.
 
+    It loops over items: planes, entries or chunks. They are independent: no item accesses what
+    another one writes. All threads of a GPU, and threads of a CPU, compute them at the same time.
+
     over    what it loops over: "cells", "pairs", "rows", "columns", "entries" (of a boundary list),
             "chunks" (of such entries, to add values), "nodes" or "node_rows"
     parity  the parity of the time steps in which it is used; None for all time steps
@@ -55,6 +61,13 @@ class Kernel:
     def over_links(self) -> bool:
         """Whether it loops over entries of boundary lists."""
         return self.over in ("entries", "chunks")
+
+    def item_accesses(self, numbers: Mapping[str, int]) -> int:
+        """About how many values an item reads and writes; `numbers`: its whole-number arguments."""
+        cells = numbers.get("node_most") or numbers.get("rows", 1) * numbers.get("nx", 1)
+        if self.over_links:
+            cells = CHUNK if self.over == "chunks" else 1
+        return cells * max(1, len(self.reads) + len(self.writes))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ UNITS = {
     "relaxation": "1/step",
     **dict.fromkeys(("length", "centre", "radius", "tube", "lower", "upper", "point"), "cells"),
     **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep"), "1"),
-    **dict.fromkeys(("device", "order"), "1"),
+    **dict.fromkeys(("device", "order", "threads"), "1"),
     **dict.fromkeys(("G", "a", "kappa", "gamma"), "lattice units"),
 }
 

@@ -176,9 +176,7 @@ def writers(parallel: bool) -> Fact:
 
 def devices(probe: bool) -> list[Fact]:
     """GPUs as reported by the driver and CuPy, and whether MPI can use their memory."""
-    facts = [
-        Fact("devices", "cpu", f"{counted(os.cpu_count() or 1, 'core')}, {platform.machine()}")
-    ]
+    facts = [processor()]
     answer, problem = ask(DRIVER_QUESTION)
     if answer == ["none"]:
         return [*facts, Fact("devices", "nvidia", "no driver, or no device"), layout("cpu")]
@@ -194,6 +192,15 @@ def devices(probe: bool) -> list[Fact]:
     package = version("cupy-cuda13x", "cupy-cuda12x", "cupy")
     facts.append(Fact("devices", "cupy", f"{package}, {'; '.join(answer)}"))
     return [*facts, device_memory(probe), layout("cuda")]
+
+
+def processor() -> Fact:
+    """The cores of this machine, and those on which this process may run."""
+    from mpilbm.backends.workers import cores
+
+    every, own = os.cpu_count() or 1, len(cores())
+    limit = f", {own} of them for this process" if 0 < own < every else ""
+    return Fact("devices", "cpu", f"{counted(every, 'core')}{limit}, {platform.machine()}")
 
 
 def layout(device: str) -> Fact:

@@ -16,6 +16,7 @@ from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.links.planes_read import require_planes
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight import inspection, layout_choice
+from mpilbm.preflight.idle_threads import idle_threads
 from mpilbm.preflight.rank_memory import memory_lines, rank_lines, sent_in_a_step
 from mpilbm.preflight.report import Line, Report
 from mpilbm.preflight.slab_thickness import thin_slabs
@@ -55,7 +56,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     fluid_cells = [cells.survey.fluid_cells[slab.begin : slab.end].sum() for slab in slabs]
     found = inspection.inspect(case, cells.parts, initial)
     halo = sent_in_a_step(case, slabs, cells.survey)
-    thin = thin_slabs(case, slabs, halo[0], gpu_memory)
+    thin = thin_slabs(case, slabs, halo[0], gpu_memory) + idle_threads(case, slabs)
     report.findings = in_order(found + geometry_findings.idle(fluid_cells) + thin)
     report.sections["box"] = box_lines(case, cells.survey, why_layout)
     speed, key = largest_speed(case, initial)

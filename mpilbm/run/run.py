@@ -134,7 +134,8 @@ def build_solver(
     for turn in (True, False):  # one rank per node compiles, the others read the cache
         together(comm, lambda mine: mine and device.compile(program), first == turn)
     halo, why = case.halo.resolve(comm, device)
-    for warning in backends.shared_devices(comm.allgather(device.identity)):
+    shared = backends.shared_devices(comm.allgather(device.identity))
+    for warning in (*shared, *dict.fromkeys(filter(None, comm.allgather(device.warning)))):
         say(comm, f"warning: {warning}")
     exchanger = halo.open(slab, comm, device)
     solver = together(comm, Solver, case, slab, geometry_of_slab, device, exchanger, program)

@@ -181,6 +181,15 @@ def test_keys_of_the_standard_boxes_can_be_overridden(case):
     assert "magic = 0.25" in found["rows"][0]["case"]
 
 
+def test_a_backend_keeps_its_options(case):
+    arguments = (*SMALL, "--setting", "periodic", "--set", "backend.threads=2")
+    _, found = bench(*arguments, "--backend", "cpu")
+    assert ", 2 threads per rank, " in found["rows"][0]["device"]
+    kept = variants.Series((), backend="cpu")._backend
+    assert kept({"name": "cpu", "threads": 3}) == {"backend": {"name": "cpu", "threads": 3}}
+    assert kept({"name": "cuda", "device": 1}) == {"backend": {"name": "cpu"}}
+
+
 def test_a_usual_box_shrinks_until_it_fits(monkeypatch, capsys):
     def need(device, case, slab, lists=(), fluid=None):
         if case.domain.size[0] > 40:

@@ -16,7 +16,7 @@ from support.commands import CASE
 from support.mpirun import with_mpirun
 
 JOBS = sorted(path.name for path in ROOT.glob("jobs/*.sh"))
-SERIES = "series.sh"
+SERIES, CPUS = "series.sh", "cpu_nodes.sh"
 SCRIPTS = [
     "tools/environment.sh",
     "tools/demo",
@@ -61,7 +61,7 @@ def directives(name) -> dict:
     return {option.removeprefix("--"): value for option, _, value in found}
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", [name for name in JOBS if name != CPUS])
 def test_a_job_has_one_rank_for_each_gpu_and_sees_all_gpus(name):
     found = directives(name)
     assert found["gpus-per-node"] == found["ntasks-per-node"]
@@ -187,6 +187,20 @@ def test_a_job_runs_its_case(slurm, name):
     found = summary(slurm[0] / "small.out")
     assert found["status"] == "done"
     assert found["ranks"] == (1 if name == "one_gpu.sh" else 2)
+
+
+@with_mpirun
+def test_a_job_on_cpus_gives_its_ranks_threads(slurm):
+    assert "gpus-per-node" not in directives(CPUS)
+    assert int(directives(CPUS)["cpus-per-task"]) > 1
+    code, said, called = submit(slurm, CPUS, SLURM_CPUS_PER_TASK="2")
+    assert code == 0, said
+    (call,) = called
+    assert call.startswith("srun --cpus-per-task=2 --cpu-bind=cores ")
+    assert "--set backend.name='cpu' --set backend.threads=2 " in call
+    found = summary(slurm[0] / "small.out")
+    assert (found["status"], found["ranks"]) == ("done", 2)
+    assert ", 2 threads per rank, " in found["device"]
 
 
 @pytest.mark.parametrize("name", ["one_gpu.sh", "many_nodes.sh"])

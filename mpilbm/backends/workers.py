@@ -1,0 +1,143 @@
+"""The threads of a rank on a CPU, and the shares of planes and of memory that they use."""
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from queue import SimpleQueue
+
+import numpy as np
+
+from mpilbm.errors import CaseError
+
+Work = Callable[[], object]
+
+# A launch gives each thread at least so many accesses of values, which take about 100 us. A launch
+# of two threads takes 32 us longer than one of a single thread: with 32^3 cells of D3Q19, which are
+# two such shares, two threads were as fast as one (AMD EPYC, busy with other work, 2026-11-22).
+LEAST_ACCESSES = 2**19
+# Smaller arrays are zeroed by one thread: their pages are few.
+LEAST_BYTES = 2**20
+
+
+class Workers:
+    """Threads that each run one of several pieces of work; the calling thread is number 0.
+
+    Compiled functions called through ctypes, and NumPy on large arrays, release the lock of the
+    interpreter, so these pieces run at the same time. The same piece always runs on the same
+    thread: a thread thus finds its planes in the memory that it was the first to write, which is
+    the memory next to its core.
+
+    cores   cores of the process; if there are as many as threads, all threads but the calling one
+            are bound to one of them each. The calling thread also starts threads that write files,
+            which would inherit its core.
+    """
+
+    def __init__(self, count: int = 1, cores: Sequence[int] = ()):
+        self.count = count
+        self.bound = count > 1 and len(cores) == count
+        self._inboxes: list[SimpleQueue] = [SimpleQueue() for _ in range(count - 1)]
+        weakref.finalize(self, _stop, self._inboxes)
+        for k, inbox in enumerate(self._inboxes, 1):
+            core = cores[k] if self.bound else None
+            name = f"mpilbm-worker-{k}"
+            thread = threading.Thread(target=_serve, args=(inbox, core), name=name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the limit of the system, or of the job
+                raise CaseError(
+                    f"{count} threads were asked for, and the system started {k - 1} only; "
+                    "use fewer, or raise the limit (ulimit -u)",
+                    "backend.threads",
+                ) from None
+
+    def run(self, works: Sequence[Work | None]) -> None:
+        """Run works[k] on thread k, and wait for all of them; raises the first of their errors."""
+        ended: SimpleQueue = SimpleQueue()  # of this call, in case the previous was interrupted
+        started = 0
+        for inbox, work in zip(self._inboxes, works[1:], strict=False):
+            if work is not None:
+                inbox.put((work, ended))
+                started += 1
+        found = [_attempt(works[0])] if works[0] is not None else []
+        found += [ended.get() for _ in range(started)]
+        for error in found:
+            if error is not None:
+                raise error
+
+    def fill(self, array: np.ndarray, value: int) -> None:
+        """Set a 1-D array to a value, each thread its share."""
+        self.run([partial(part.fill, value) for part in self.parts(array)])
+
+    def copy(self, target: np.ndarray, source: np.ndarray) -> None:
+        """Copy a 1-D array, each thread its share."""
+        parts = zip(self.parts(target), self.parts(source), strict=True)
+        self.run([partial(np.copyto, *pair) for pair in parts])
+
+    def parts(self, array: np.ndarray) -> list[np.ndarray]:
+        """The share of a 1-D array of each thread."""
+        bounds = [array.size * k // self.count for k in range(self.count + 1)]
+        return [array[a:b] for a, b in pairwise(bounds)]
+
+
+def shares(begin: int, end: int, stride: int, count: int) -> list[tuple[int, int] | None]:
+    """(begin, end) of `count` contiguous shares of begin, begin + stride, … < end.
+
+    A share without planes is None.
+    """
+    planes = len(range(begin, end, stride))
+    firsts = [planes * k // count for k in range(count + 1)]
+    return [
+        (begin + stride * first, begin + stride * (after - 1) + 1) if first < after else None
+        for first, after in pairwise(firsts)
+    ]
+
+
+def cores() -> tuple[int, ...]:
+    """The cores on which this process may run; empty where the system does not report them."""
+    found = getattr(os, "sched_getaffinity", None)
+    return tuple(sorted(found(0))) if found else ()
+
+
+def too_many(threads: int, cores: int, ranks: int, machine: int) -> str:
+    """A warning if the threads of a rank exceed its cores; "" if they do not.
+
+    cores: those of the process; ranks: on this machine, which has `machine` cores. Ranks that may
+    run on all cores of the machine share them.
+    """
+    own = cores // ranks if cores == machine else cores
+    if threads == 1 or not cores or threads <= own:
+        return ""
+    return (
+        f"{threads} threads of a rank run on {max(1, own)} of the {machine} cores of this machine "
+        f"and slow each other down; set backend.threads = {max(1, own)}, or give each rank more "
+        f"cores (SLURM: --cpus-per-task={threads}; Open MPI: --map-by slot:PE={threads}; "
+        f"MPICH: -bind-to core:{threads})"
+    )
+
+
+def _serve(inbox: SimpleQueue, core: int | None) -> None:
+    """Run the work that arrives until None arrives; keeps no reference to it while it waits."""
+    if core is not None:
+        with contextlib.suppress(OSError):  # the cores of the process have changed
+            os.sched_setaffinity(0, {core})
+    while (task := inbox.get()) is not None:
+        task[1].put(_attempt(task[0]))
+        del task
+
+
+def _attempt(work: Work) -> BaseException | None:
+    """Run some work; its error, if it raises one."""
+    try:
+        work()
+    except BaseException as error:
+        return error
+    return None
+
+
+def _stop(inboxes: list[SimpleQueue]) -> None:
+    for inbox in inboxes:
+        inbox.put(None)

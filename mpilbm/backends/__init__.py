@@ -13,7 +13,7 @@ A `Backend` is the table `[backend]` of a case; its `open` makes the `Device`. A
 Imports codegen, links and lower layers. Add a kind of device here: a module with a Backend.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,8 +123,11 @@ class Device:
         """Copy a slice in the order of a stream, by default of the bulk stream."""
         raise NotImplementedError
 
-    def compile(self, program: Program) -> dict[str, CompiledKernel]:
-        """The kernels of a program by name; raises MpilbmError if they do not compile."""
+    def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
+        """The kernels of a program by name; raises MpilbmError if they do not compile.
+
+        A device may compile optional kernels with other roles only when they are first used.
+        """
         raise NotImplementedError
 
     def copy_bandwidth(self, before: Callable[[], object] = lambda: None) -> float:

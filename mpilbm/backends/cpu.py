@@ -5,8 +5,8 @@ import os
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Collection
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from pydantic import Field, field_validator
 from mpilbm.backends import Backend, Device, changed, check_copy, checked, memory
 from mpilbm.backends import compiler as compilers
 from mpilbm.backends.interfaces import Array, CompiledKernel, Resources
+from mpilbm.backends.units import Library
 from mpilbm.backends.workers import LEAST_ACCESSES, LEAST_BYTES, Workers, cores, shares, too_many
 from mpilbm.codegen.program import Kernel, Program
-from mpilbm.errors import MpilbmError
 from mpilbm.registry import register
 
 ALIGNMENT = 128
@@ -127,10 +127,15 @@ class Stream:
 class CpuKernel:
     """A compiled function without arguments."""
 
-    def __init__(self, function: Any, kernel: Kernel, program: Program, workers: Workers):
-        self._function, self._kernel, self._program = function, kernel, program
+    def __init__(self, library: Library, kernel: Kernel, program: Program, workers: Workers):
+        self._library, self._kernel, self._program = library, kernel, program
         self._workers = workers
+
+    @cached_property
+    def _function(self) -> Any:
+        function = self._library.function(self._kernel.name)
         function.restype = None
+        return function
 
     def bind(self, **arguments: Any) -> "CpuLaunch":
         """Fix all arguments; raises TypeError if one is missing, unknown or of another type."""
@@ -265,20 +270,15 @@ class CpuDevice(Device):
         self._streams["bulk"].flush()
         np.copyto(target, source)
 
-    def compile(self, program: Program) -> dict[str, CompiledKernel]:
-        """The kernels of a program by name; raises MpilbmError if it does not compile or load."""
-        path = self._compiler.build(program.text)
-        try:
-            library = ctypes.CDLL(str(path))
-        except OSError as error:
-            message = str(error).replace(str(path), str(path.resolve()))
-            raise MpilbmError(
-                f"the kernels just compiled cannot be loaded: {message}; if "
-                f"{path.resolve().parent} is on a file system mounted with noexec, set "
-                "MPILBM_CACHE_DIR to another directory"
-            ) from error
+    def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
+        """The kernels of a program by name; raises MpilbmError if they do not compile or load.
+
+        Optional kernels with other roles are compiled when they are first used.
+        """
+        library = Library(program, self._compiler.build)
+        library.load(program.wanted(roles))
         return {
-            name: CpuKernel(getattr(library, kernel.name), kernel, program, self._workers)
+            name: CpuKernel(library, kernel, program, self._workers)
             for name, kernel in program.kernels.items()
         }
 

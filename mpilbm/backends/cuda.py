@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -233,10 +233,10 @@ class CudaDevice(Device):
         addresses = (_address(target), _address(source))
         runtime.memcpyAsync(*addresses, target.nbytes, runtime.memcpyDefault, queue)
 
-    def compile(self, program: Program) -> dict[str, CompiledKernel]:
+    def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
         """The kernels of a program by name, the moment sweep as collide-stream if there is one."""
-        options = ("--std=c++17", "--fmad=false", *(("-DFUSED",) if self._fused else ()))
-        module = self.module(program.text, options)
+        flags = ("--std=c++17", "--fmad=false", *(("-DFUSED",) if self._fused else ()))
+        module = self.module(program.text, flags)
         kernels: dict[str, CompiledKernel] = {
             name: CudaKernel(self, module.get_function(kernel.name), kernel, program)
             for name, kernel in program.kernels.items()

@@ -110,6 +110,11 @@ class Case(Parameters):
         """Whether an output adds samples of the flow, which takes kernels of their own."""
         return any(output.samples_flow for output in self.outputs)
 
+    @property
+    def kernel_roles(self) -> frozenset[str]:
+        """The roles of optional kernels that an output needs, see `codegen.program.Kernel`."""
+        return frozenset(name for output in self.outputs for name in output.kernels(self))
+
     def key(self, fluid: Fluid, name: str) -> str:
         """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
         return f"fluid.{fluid.label}.{name}" if len(self.fluids) > 1 else name

@@ -9,6 +9,7 @@ or a new layout in `layouts` needs no change here. A new diagnostic field is a m
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ from mpilbm.physics.boundary_capabilities import Behind, Reads
 from mpilbm.physics.couplings import solids
 from mpilbm.registry import plugin_errors
 from mpilbm.system import cache
+
+# SymPy reads it when it is imported. With its default of 1000 expressions it derives many again.
+os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")
 
 if TYPE_CHECKING:  # imports SymPy
     from mpilbm.codegen.diagnostics import Diagnostics
@@ -164,7 +168,7 @@ def build(case) -> Program:
     for parity in range(case.layout.parities):
         texts += _list_kernels(case, kernels, parity)
     head = _head(case) + prelude()
-    text = "\n".join([head, *(kernel.text() for kernel in texts)])
+    bodies = {kernel.name: kernel.text() for kernel in texts}
     described = {kernel.name: kernel.kernel() for kernel in texts}
     sweep, sizes = "", None
     if case.layout.sweep:
@@ -174,7 +178,7 @@ def build(case) -> Program:
         sweep = head + sweep_text(model, sizes, described["collide_stream_0"])
     unit, wide = case.formats.unit, case.formats.widest
     more = {} if wide == unit else {"wide": wide}
-    return Program(text, described, precision.compute, unit, sweep, sizes, **more)
+    return Program(head, bodies, described, precision.compute, unit, sweep, sizes, **more)
 
 
 def _build_coupled(case) -> Program:
@@ -190,9 +194,9 @@ def _build_coupled(case) -> Program:
             for kernel in own:
                 kernel.fluid = k
             texts += own
-    text = "\n".join([_head(case) + prelude(), *(kernel.text() for kernel in texts)])
+    bodies = {kernel.name: kernel.text() for kernel in texts}
     described = {kernel.name: kernel.kernel() for kernel in texts}
-    return Program(text, described, precision.compute, precision.storage)
+    return Program(_head(case) + prelude(), bodies, described, precision.compute, precision.storage)
 
 
 def _optional(case, diagnostics: "Diagnostics") -> list:

@@ -44,6 +44,7 @@ class Diagnostics:
         """rho and u after the collision; 1 and 0 in solids."""
         text = "rho = sum_i f_i, rho u = sum_i c_i f_i - F/2, after the collision"
         kernel = self.fluid.block_kernel("fields", text, parity)
+        kernel.optional = True
         rest = ["", ""]  # over nodes the host has already set the values in solids
         if self.fluid.grid.over == "cells":
             self._solid(kernel)
@@ -115,6 +116,7 @@ class Diagnostics:
     def _derived(self, role: str, equations: str):
         """A kernel that computes a field from the velocities of neighbours."""
         kernel = self.fluid.block_kernel(role, equations, grid=self.grid)
+        kernel.optional = True
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
         return kernel
@@ -130,6 +132,7 @@ class Diagnostics:
         """Sum of omega.omega / 2 over the fluid cells of each row."""
         text = "omega.omega / 2, omega = curl u by central differences"
         kernel = self._sums("enstrophy", text, self.grid)
+        kernel.optional = True
         curl = self._curl(kernel, "cell")
         kernel.add(dot(curl, curl) / 2, FLUID)
         return kernel

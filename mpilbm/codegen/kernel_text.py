@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 from sympy import Symbol, sympify
@@ -79,6 +80,7 @@ class KernelText:
         self.role, self.over, self.equations, self.unit = role, over, equations, unit
         self.parity, self.phase = parity, phase
         self.fluid: int | None = None  # number of the coupled fluid that it belongs to
+        self.optional = False  # whether only some runs use it
         self._own = "" if unit == 1 else "_OWN"
         self.listed = over.startswith("node")  # cells are found in tables
         self.arguments: dict[str, str] = {}
@@ -216,6 +218,8 @@ class KernelText:
             parity=self.parity,
             fluid=self.fluid,
             phase=self.phase,
+            role=self.role,
+            optional=self.optional,
         )
 
     def text(self) -> str:
@@ -224,9 +228,8 @@ class KernelText:
 
     def body(self) -> list[str]:
         """Loads, values and statements, with common subexpressions as separate values."""
-        wanted = [e for statement in self.statements for e in statement.expressions]
         names = list(self.definitions)
-        temporaries, reduced = share([self.definitions[n] for n in names] + wanted)
+        temporaries, reduced = self.shared
         known = dict(temporaries) | dict(zip(names, reduced, strict=False))
         remaining = iter(reduced[len(names) :])
         lines: list[str] = []
@@ -239,6 +242,12 @@ class KernelText:
             (stores if writes else lines).append(text.format(*(c_text(v) for v in values)))
         forget = ["FORGET_ADDRESSES"] if self.in_place() and self.over in ("cells", "pairs") else []
         return [*lines, *forget, *stores]
+
+    @cached_property
+    def shared(self) -> tuple[list, list]:
+        """`share` of all definitions and of the expressions of all statements."""
+        wanted = [e for statement in self.statements for e in statement.expressions]
+        return share([*self.definitions.values(), *wanted])
 
     def _define(self, expression, known, done, lines) -> None:
         """Append definitions of all values that an expression uses, in an order valid in C."""

@@ -147,6 +147,7 @@ class FluidKernels:
         """The outgoing populations of step -1, from rho and u."""
         text = "f_out in equilibrium at rho, u: sum_i c_i f_out_i = rho u + F/2"
         kernel = self.block_kernel("initialise", text, parity)
+        kernel.optional = parity > 0  # step 0 has parity 0
         kernel.argument("rho_initial", "double*")
         kernel.argument("u_initial", "double*")
         rest = 1 if self.model.offset else 0
@@ -193,12 +194,14 @@ class FluidKernels:
     def import_state(self, parity: int):
         """The inverse of `export_state`."""
         kernel = self._state_kernel("import", "f_out_i = state[plane, i, row, x]", parity)
+        kernel.optional = True
         for canonical, address, suffix in self._addresses(kernel, parity):
             kernel.do(f"PUT_BITS{suffix}(f, {address}, state[{canonical}]);", writes="f")
         return kernel
 
     def _state_kernel(self, role: str, equations: str, parity: int) -> KernelText:
         kernel = self.block_kernel(role, equations, parity)
+        kernel.phase = "copy"
         kernel.argument("state", "wide*")
         kernel.argument("f", "store*")
         return kernel

@@ -47,6 +47,7 @@ class PairText(KernelText):
             Statement(f"leaves[{k}] = {{0}};", statement.expressions)
             for k, statement in enumerate(self.statements)
         ]
+        inner.shared = self.shared  # the same expressions
         return inner.body()
 
     def _centres(self, k: int) -> list[str]:

@@ -36,9 +36,14 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16
 #define STORE_LINE_BITS_WIDE(field, index, k, bits) (((wide*)(line + (k)))[line_at] = (bits))
 #define LINE_BITS(field, index, k) (line[k][line_at])
 
-/* Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
+/* NO_LINES: no kernel uses line buffers. To read immintrin.h takes longer than to compile such kernels.
+   Denormal numbers cost a hundred times more on CPUs and mean nothing in a flow. */
 #if defined(__x86_64__)
+#ifdef NO_LINES
+#include <xmmintrin.h>
+#else
 #include <immintrin.h>
+#endif
 #define FLUSH_DENORMALS const unsigned saved = _mm_getcsr(); _mm_setcsr(saved | 0x8040);
 #define RESTORE_DENORMALS _mm_setcsr(saved); _mm_sfence();
 #else
@@ -63,10 +68,10 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16
 INLINE void stream_out(store* to, const store* from, int count)
 {
   int done = 0;
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(NO_LINES)
   for (; done + 64 / (int)sizeof(store) <= count; done += 64 / sizeof(store))
     _mm512_stream_si512((__m512i*)(to + done), _mm512_load_si512((const __m512i*)(from + done)));
-#elif defined(__AVX__)
+#elif defined(__AVX__) && !defined(NO_LINES)
   for (; done + 32 / (int)sizeof(store) <= count; done += 32 / sizeof(store))
     _mm256_stream_si256((__m256i*)(to + done), _mm256_load_si256((const __m256i*)(from + done)));
 #endif
@@ -161,7 +166,7 @@ INLINE void ahead(const store* from)
 
 INLINE int consecutive(const int32* next)
 {
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(NO_LINES)
   const __m512i steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i run = _mm512_add_epi32(_mm512_set1_epi32(next[0]), steps);
   return _mm512_cmpeq_epi32_mask(run, _mm512_loadu_si512(next)) == 0xffff;

@@ -1,7 +1,7 @@
 """The result of code generation: one kernel text and a description of each kernel."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -9,7 +9,7 @@ from mpilbm.links.body_links import CHUNK
 
 OF = "_of_{}"  # suffix of the names of kernels and arrays of one of several coupled fluids
 
-Phase = Literal["boundary", "collide", "other"]
+Phase = Literal["boundary", "collide", "copy", "other"]
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,15 @@ class Kernel:
     It loops over items: planes, entries or chunks. They are independent: no item accesses what
     another one writes. All threads of a GPU, and threads of a CPU, compute them at the same time.
 
-    over    what it loops over: "cells", "pairs", "rows", "columns", "entries" (of a boundary list),
-            "chunks" (of such entries, to add values), "nodes" or "node_rows"
-    parity  the parity of the time steps in which it is used; None for all time steps
-    fluid   number of the coupled fluid that it belongs to; None if it belongs to none or all
-    phase   "boundary": supplies incoming populations, with the values of time t; "collide":
-            computes a step, with the values of time t + 1; "other": initial state, diagnostics
+    over      what it loops over: "cells", "pairs", "rows", "columns", "entries" (of a boundary
+              list), "chunks" (of such entries, to add values), "nodes" or "node_rows"
+    parity    the parity of the time steps in which it is used; None for all time steps
+    fluid     number of the coupled fluid that it belongs to; None if it belongs to none or all
+    phase     "boundary": supplies incoming populations, with the values of time t; "collide":
+              computes a step, with the values of time t + 1; "copy": copies the state of cells, for
+              checkpoints; "other": initial state, diagnostics
+    role      its name without parity and fluid
+    optional  whether only some runs use it
     """
 
     name: str
@@ -56,6 +59,8 @@ class Kernel:
     parity: int | None = None
     fluid: int | None = None
     phase: Phase = "other"
+    role: str = ""
+    optional: bool = False
 
     @property
     def over_links(self) -> bool:
@@ -90,12 +95,14 @@ class SweepSizes:
 class Program:
     """Kernel text, valid as C11 and as CUDA, with descriptions of its kernels.
 
+    `head`: the definitions that all kernels share. `bodies`: the text of each kernel, by its name.
     `storage`: the format of the memory units, of type `store` in the text. `wide`: the widest
     format of stored values, if it is another one; see layouts/formats.py.
     `sweep`: CUDA text of a kernel that replaces `collide_stream_0` on GPUs, with its sizes, or "".
     """
 
-    text: str
+    head: str
+    bodies: dict[str, str]
     kernels: dict[str, Kernel]
     compute: str
     storage: str
@@ -107,6 +114,15 @@ class Program:
     def widest(self) -> str:
         """The widest format of stored values, of type `wide` in the text."""
         return self.wide or self.storage
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "\n".join([self.head, *self.bodies.values()])
+
+    def wanted(self, roles: Collection[str]) -> list[str]:
+        """The names of the kernels that every run uses, and of optional ones with these roles."""
+        return [name for name, k in self.kernels.items() if not k.optional or k.role in roles]
 
     def to_json(self) -> str:
         """The program as JSON text, for the cache and for the broadcast among ranks."""

@@ -161,6 +161,10 @@ class Output(Parameters):
         """Numbers of the bodies whose forces it needs."""
         return ()
 
+    def kernels(self, case: "Case") -> tuple[str, ...]:
+        """The roles of optional kernels that it needs; others are compiled when first used."""
+        return ()
+
     @property
     def splits(self) -> bool:
         """Whether it needs the pressure and viscous parts of these forces."""

@@ -27,6 +27,10 @@ class Monitor(Output):
     files: ClassVar[tuple[str, ...]] = (NAME,)
     several: ClassVar[bool] = False
 
+    def kernels(self, case: "Case") -> tuple[str, ...]:
+        """That of the enstrophy."""
+        return ("enstrophy",)
+
     def disk_bytes(self, case: "Case", times: int) -> int:
         """A row each time."""
         return times * ROW_BYTES * len(case.fluids)

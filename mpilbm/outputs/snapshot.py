@@ -66,6 +66,13 @@ class Snapshot(Output):
                 lines.append(f"fields: '{name}' is not a field; {choice}{hint}")
         return lines if self.fields else [f"fields: found none; {choice}"]
 
+    def kernels(self, case: "Case") -> tuple[str, ...]:
+        """Those of its fields; one kernel computes rho and u."""
+        own = list(case.coupling.outputs(case)) if case.coupling else []
+        names = {"rho": "fields", "u": "fields"}
+        names |= {name: f"output_{k}" for k, name in enumerate(own)}
+        return tuple(names.get(name, name) for name in self.fields)
+
     def disk_bytes(self, case: "Case", times: int) -> int:
         """All snapshots; none is removed."""
         values = sum(COMPONENTS.get(name, 1) for name in self.fields)

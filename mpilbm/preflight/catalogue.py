@@ -114,11 +114,7 @@ def kernel_text(program: Program, kernel: str | None) -> str:
         return program.text
     if kernel not in program.kernels:
         raise CommandError(f"--kernel {UnknownName('kernels', kernel, tuple(program.kernels))}")
-    lines = program.text.splitlines()
-    driver = next(k for k, line in enumerate(lines) if re.search(rf"\b{kernel}\(", line))
-    start = max(k for k in range(driver) if lines[k].startswith("/*"))
-    end = next(k for k in range(driver, len(lines)) if lines[k].startswith("}"))
-    return "\n".join(lines[start : end + 1])
+    return program.bodies[kernel].rstrip("\n")
 
 
 def show_source(case: Case, kernel: str | None = None) -> None:

@@ -67,7 +67,7 @@ def run(
         def look(case: "Case", parts: list[diagnose.Diagnosis] | None, comm: Communicator) -> None:
             findings.extend(report_findings(case, parts, comm, initial=not checkpoints))
 
-        solver, facts = build_solver(case, comm, look)
+        solver, facts = build_solver(case, comm, look, bool(checkpoints))
         facts["findings"] = [asdict(found) for found in findings]
         halo = "halo {name}: {why}".format(**facts["halo"])
         case = solver.case
@@ -112,11 +112,12 @@ def claimed(
 
 
 def build_solver(
-    case: "Case", comm: Communicator, look: Look | None = None
+    case: "Case", comm: Communicator, look: Look | None = None, restarts: bool = False
 ) -> tuple[Solver, dict[str, Any]]:
     """The solver of this rank's slab, and facts for the summary; collective.
 
     `look(case, parts, comm)` is called on all ranks with the second result of build_geometry.
+    `restarts`: whether a state is going to be imported.
     """
     slab = plane_costs.slabs(case, comm.size)[comm.rank]
     backend, device = open_device(case.backend, comm)
@@ -131,8 +132,9 @@ def build_solver(
     text = on_root(comm, lambda: codegen.generate(case).to_json())
     program = Program.from_json(text)
     first = local_rank(comm)[0] == 0
+    roles = case.kernel_roles | ({"import"} if restarts else set())
     for turn in (True, False):  # one rank per node compiles, the others read the cache
-        together(comm, lambda mine: mine and device.compile(program), first == turn)
+        together(comm, lambda mine: mine and device.compile(program, roles), first == turn)
     halo, why = case.halo.resolve(comm, device)
     shared = backends.shared_devices(comm.allgather(device.identity))
     for warning in (*shared, *dict.fromkeys(filter(None, comm.allgather(device.warning)))):

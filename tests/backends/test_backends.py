@@ -7,14 +7,17 @@ import pytest
 
 from mpilbm.backends import compiler, memory
 from mpilbm.backends.cpu import Cpu
+from mpilbm.backends.units import units
 from mpilbm.codegen.program import Argument, Kernel, Program
 from mpilbm.errors import CaseError, MpilbmError
 
+HEAD = "typedef float store; typedef double real; typedef long long int64;"
 TEXT = """
-typedef float store; typedef double real; typedef long long int64;
 void scale(int64 begin, int64 end, int64 stride, store* f, const real* factor, int nx, real shift)
 { for (int64 k = begin; k < end; k += stride) for (int x = 0; x < nx; x++)
     f[k*nx + x] = (store)(factor[0]*f[k*nx + x] + shift); }
+"""
+COUNT = """
 void count(int64 begin, int64 end, int64 stride, int64* sum)
 { for (int64 k = begin; k < end; k += stride) sum[0] += k; }
 """
@@ -29,7 +32,8 @@ def program(text=TEXT):
         name: Kernel(name, "cells", tuple(Argument(*argument) for argument in arguments))
         for name, arguments in ARGUMENTS.items()
     }
-    return Program(text, kernels, compute="float64", storage="float32")
+    bodies = dict(zip(ARGUMENTS, (text, COUNT), strict=True))
+    return Program(HEAD, bodies, kernels, compute="float64", storage="float32")
 
 
 @pytest.fixture(autouse=True)
@@ -177,13 +181,14 @@ def test_binary_is_kept_and_a_damaged_one_replaced(device, folder, monkeypatch):
     assert kept.stat().st_mtime_ns == before
     other = program(TEXT + "/* not loaded yet by this process */")
     found = compiler.find()
-    path = found.build(other.text)
+    text = units(other)["count"].text
+    path = found.build(text)
     path.write_bytes(path.read_bytes()[:1000])
     sums = device.allocate(1, np.int64)
     device.compile(other)["count"].bind(sum=sums)(device.stream("bulk"), 0, 10)
     assert device.download(sums)[0] == 45
     monkeypatch.setattr(compiler, "cpu", lambda: ("another model", ""))
-    assert found.build(other.text) != path
+    assert found.build(text) != path
 
 
 def test_compile_error_shows_words_and_text(device, folder):
@@ -191,7 +196,7 @@ def test_compile_error_shows_words_and_text(device, folder):
         device.compile(program("no sense;" + TEXT))
     (kept,) = folder.glob("*.c")
     assert str(kept) in str(error.value)
-    assert kept.read_text().startswith("no sense;")
+    assert "no sense;" in kept.read_text()
 
 
 def test_no_compiler(monkeypatch):

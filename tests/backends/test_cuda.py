@@ -79,7 +79,7 @@ def test_cuda_launch_numbers():
     calls = []
     arguments = (("f", "store*"), ("nx", "int"), ("rows", "int"), ("omega", "real"))
     kernel = Kernel("collide", "cells", tuple(Argument(*argument) for argument in arguments))
-    program = Program("", {"collide": kernel}, compute="float64", storage="float32")
+    program = Program("", {}, {"collide": kernel}, compute="float64", storage="float32")
     stream = types.SimpleNamespace(cupy=contextlib.nullcontext())
     f = np.zeros(12, np.float32)
     bind = cuda_launch.CudaKernel(None, lambda *call: calls.append(call), kernel, program).bind

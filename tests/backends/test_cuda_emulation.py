@@ -18,7 +18,8 @@ from support.slabs import PRECISIONS, Cluster
 from support.walls import QUADRATIC, rocks
 
 from mpilbm import codegen
-from mpilbm.backends import compiler, cuda_launch
+from mpilbm.backends import cuda_launch
+from mpilbm.backends.cpu import Cpu
 from mpilbm.case.case import parse_case
 from mpilbm.registry import find, names
 
@@ -35,7 +36,8 @@ def compile_both(case: dict) -> None:
     """For the cache, side by side."""
     program = codegen.generate(parse_case(case, "test.toml"))
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda make: make(program.text), [build, compiler.find().build]))
+        list(pool.map(lambda make: make(), [partial(build, program.text),
+                                            partial(Cpu().open().compile, program)]))  # fmt: skip
 
 
 NAMES = ("rho", "u", "vorticity", "q_criterion")

@@ -211,6 +211,7 @@ class CoupledDiagnostics(Diagnostics):
     def output(self, k: int, parity: int):
         """Field k of the coupling's own outputs; 0 in solids."""
         kernel = self.fluid.block_kernel(f"output_{k}", self.coupling.__doc__, parity)
+        kernel.optional = True
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
         return self._stored(kernel, [self.coupling.output(self._cell(kernel, parity))[k]])

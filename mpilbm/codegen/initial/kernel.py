@@ -36,8 +36,8 @@ def generate(lattice: Lattice, trees: Mapping[str, Tree], tables: Tables) -> Pro
     def build() -> Program:
         text = kernel(lattice, trees, tables)
         head = definitions("float64", Formats(("float64",)), lattice.staggered) + prelude()
-        parts = "\n".join([head, FUNCTIONS, text.text()])
-        return Program(parts, {NAME: text.kernel()}, "float64", "float64")
+        head = "\n".join([head, FUNCTIONS])
+        return Program(head, {NAME: text.text()}, {NAME: text.kernel()}, "float64", "float64")
 
     return cached(form, build)
 

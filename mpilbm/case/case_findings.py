@@ -102,27 +102,28 @@ def flow_through_walls(case: Case) -> list[Finding]:
 
 
 def sixteen_bits(case: Case) -> list[Finding]:
-    """Changes per step below half a unit of the last of the 11 bits that float16 stores."""
+    """Changes per step below half a unit of the last of the 11 bits of float16, or of its tail."""
     if case.precision.storage != "float16":
         return []
     found = []
+    lost = LOST << max((tail.bits for tail in case.formats.tails), default=0)
     speed = max((speed for _, speed, _ in given_speeds(case)), default=0) or USUAL_SPEED
     length = min(case.domain.size)
     instead = "mixed" if "mixed" in case.layout.storages else "float32"
     fix = f'use storage = "{instead}", or measure the error with tools/precision_table'
     for fluid in case.fluids:
         force = norm(fluid.force.value) if fluid.force else 0
-        if 0 < force < speed / LOST:
+        if 0 < force < speed / lost:
             found.append(
                 f"16 bits lose the force: it adds {force:.2g} per step to a speed of {speed:.2g}, "
-                f"which is stored in units of {2 * speed / LOST:.2g}; {fix}"
+                f"which is stored in units of {2 * speed / lost:.2g}; {fix}"
             )
         change = fluid.viscosity * (pi / length) ** 2
-        if change < 1 / LOST:
+        if change < 1 / lost:
             found.append(
                 f"16 bits may lose the viscosity: across {length} cells the relative change of a "
                 f"slow flow is {change:.2g} per step, less than half a stored unit, "
-                f"{1 / LOST:.2g}; {fix}"
+                f"{1 / lost:.2g}; {fix}"
             )
     return [Finding(WARNING, "precision.storage", sentence) for sentence in found]
 

@@ -175,7 +175,7 @@ def build(case) -> Program:
         from mpilbm.codegen.sweep.kernel import sweep_sizes, sweep_text
 
         sizes = sweep_sizes(case.lattice, case.formats)
-        sweep = head + sweep_text(model, sizes, described["collide_stream_0"])
+        sweep = head + sweep_text(model, case.formats, sizes, described["collide_stream_0"])
     unit, wide = case.formats.unit, case.formats.widest
     more = {} if wide == unit else {"wide": wide}
     return Program(head, bodies, described, precision.compute, unit, sweep, sizes, **more)

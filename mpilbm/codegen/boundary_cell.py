@@ -6,7 +6,6 @@ from sympy import Piecewise, Rational, sqrt, sympify
 
 from mpilbm.codegen.coordinates import centre_of, given
 from mpilbm.codegen.inner_cell import OWN, InwardText
-from mpilbm.codegen.kernel_text import Load
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.program import Access
@@ -167,8 +166,10 @@ class BoundaryCell(CellView):
         kernel.argument("own_link", "int64")
         kernel.argument("f", "store*")
         cell = f"cells_behind{k}[{link} - own_link]"
-        address = kernel.address(grid, slot, HERE, CellNames.packed(cell))
-        kernel.loads[value] = Load(kernel.macro("LOAD", "store", grid, slot), "f", address)
+        place = CellNames.packed(cell)
+        kernel.loads[value] = kernel.load_of(
+            "f", "store", grid, slot, lambda number: kernel.address(grid, number, HERE, place)
+        )
         kernel.touched[0].add("f")
         kernel.reads.append(Access(grid.name, slot, offset))
 
@@ -193,8 +194,10 @@ class BoundaryCell(CellView):
             slot, place = places[value]
             kernel.read(str(value), "f", "store", fluid.grid, slot, place)
             there = tuple(a + b for a, b in zip(steps, place, strict=True))
-            load = kernel.macro("LOAD", "store", fluid.grid, slot)
-            kernel.loads[value] = Load(load, "f", kernel.address(fluid.grid, slot, there))
+            kernel.loads[value] = kernel.load_of(
+                "f", "store", fluid.grid, slot,
+                lambda number, there=there: kernel.address(fluid.grid, number, there),
+            )  # fmt: skip
         return f
 
     def mirrored(self, i: int, offset, j: int):

@@ -37,9 +37,10 @@ class Load:
     macro: str
     pointer: str
     address: str
+    more: tuple = ()
 
     def __str__(self):
-        return f"{self.macro}({self.pointer}, {self.address})"
+        return f"{self.macro}({', '.join(map(str, (self.pointer, self.address, *self.more)))})"
 
 
 class Statement(NamedTuple):
@@ -129,19 +130,39 @@ class KernelText:
         cell: CellNames | None = None,
     ):  # fmt: skip
         """Load a value of a field; returns the symbol `name`."""
-        address = self.address(grid, slot, offset, cell)
         self.argument(pointer, f"{type}*")
         value = symbol(name)
+        load = self.load_of(
+            pointer, type, grid, slot, lambda k: self.address(grid, k, offset, cell)
+        )
         if value not in self.loads:
-            self.loads[value] = Load(self.macro("LOAD", type, grid, slot), pointer, address)
-            self.reads.append(Access(grid.name, slot, offset))
+            self.loads[value] = load
+            tail = grid.tail_of(slot)
+            for k in (slot, tail.carrier) if tail else (slot,):
+                self.reads.append(Access(grid.name, k, offset))
             self.touched[0].add(pointer)
         return value
+
+    def load_of(
+        self, pointer: str, type: str, grid: Grid, slot: int, address: Callable[[int], str]
+    ) -> Load:
+        """The load of a value of a field; `address(slot)` is the C text of the index of a value."""
+        macro = self.macro("LOAD", type, grid, slot)
+        more: tuple = ()
+        if tail := grid.tail_of(slot):
+            more = address(tail.carrier), tail.bits
+        elif tail := grid.tail_in(slot):
+            more = (tail.bits,)
+        return Load(macro, pointer, address(slot), more)
 
     def macro(self, access: str, type: str, grid: Grid, slot: int) -> str:
         """The macro of the prelude that loads or stores a value: `access` and a suffix."""
         if type == "real":
             return f"{access}_REAL"
+        if grid.tail_of(slot):
+            return f"{access}_HEAD"
+        if grid.tail_in(slot):
+            return f"{access}_CARRIER"
         return f"{access}{'_WIDE' if grid.width(slot) > 1 else self._own}"
 
     def load(self, name: str, text: str):
@@ -173,17 +194,24 @@ class KernelText:
 
     def write(
         self, pointer: str, type: str, grid: Grid, slot: int, offset, expression,
-        cell: CellNames | None = None,
+        cell: CellNames | None = None, head=None,
     ) -> None:  # fmt: skip
-        """Store a value of a field."""
+        """Store a value of a field; `head`: the value whose tail it carries, if any."""
         address = self.address(grid, slot, offset, cell)
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, offset))
         self.touched[1].add(pointer)
         store = self.macro("STORE", type, grid, slot)
-        self.do(f"{store}({pointer}, {address}, {{0}});", expression, writes=pointer)
+        self._add_store(store, [pointer, address], grid, slot, expression, head)
 
-    def send(self, pointer: str, type: str, grid: Grid, slot: int, expression) -> None:
+    def _add_store(self, macro: str, place: list, grid: Grid, slot: int, expression, head) -> None:
+        """Add the statement of a store; `place`: the pointer and the other numbers of the place."""
+        tail = grid.tail_of(slot) or grid.tail_in(slot)
+        values = [expression] if head is None else [expression, head]
+        given = [*place, *("{0}", "{1}")[: len(values)], *([tail.bits] if tail else [])]
+        self.do(f"{macro}({', '.join(map(str, given))});", *values, writes=place[0])
+
+    def send(self, pointer: str, type: str, grid: Grid, slot: int, expression, head=None) -> None:
         """Store a value of the cell in an array that this kernel does not read.
 
         A CPU collects these values of a row and writes them with stores that bypass the caches: a
@@ -193,7 +221,7 @@ class KernelText:
         self.argument(pointer, f"{type}*")
         self.writes.append(Access(grid.name, slot, (0, 0, 0)))
         store, line = self.macro("STORE_LINE", type, grid, slot), self._sent_slots()
-        self.do(f"{store}({pointer}, {address}, {line}, {{0}});", expression, writes=pointer)
+        self._add_store(store, [pointer, address, line], grid, slot, expression, head)
         self.sent.append(Sent(pointer, address, line, grid.width(slot)))
 
     def do(self, text: str, *expressions, writes: str = "") -> None:

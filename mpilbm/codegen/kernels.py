@@ -92,8 +92,15 @@ class FluidKernels:
 
     def store(self, kernel, parity: int, f, pointer: str) -> None:
         """Store what the layout stores of the outgoing populations."""
-        for place, value in self.layout.stored(self.lattice, parity, f, self.model.rest):
-            kernel.write(pointer, "store", self.grid, *place, value)
+        kept = self.layout.stored(self.lattice, parity, f, self.model.rest)
+        for (place, value), head in zip(kept, self._heads(kept), strict=True):
+            kernel.write(pointer, "store", self.grid, *place, value, head=head)
+
+    def _heads(self, kept) -> list:
+        """For each (place, value): the value whose tail it carries, or None."""
+        values = {place.slot: value for place, value in kept}
+        tails = (self.grid.tail_in(place.slot) for place, _ in kept)
+        return [values[tail.head] if tail else None for tail in tails]
 
     def stored_places(self, parity: int) -> list:
         """Places of the values that the step before one of this parity stored."""
@@ -114,8 +121,8 @@ class FluidKernels:
             self.store(kernel, parity, f_star, self.pointer("out"))
             return kernel
         kept = self.layout.stored(self.lattice, parity, f_star, self.model.rest)
-        for place, value in kept:
-            kernel.send(self.pointer("out"), "store", self.grid, place.slot, value)
+        for (place, value), head in zip(kept, self._heads(kept), strict=True):
+            kernel.send(self.pointer("out"), "store", self.grid, place.slot, value, head)
         return kernel
 
     def mass_kept(self, kernel, f_star, density=None) -> list:

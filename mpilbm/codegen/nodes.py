@@ -30,9 +30,9 @@ class NodeText(KernelText):
             self.fetched.append(f"FETCH({pointer}, {base}, {entry}, {line});")
         return value
 
-    def write(self, pointer, type, grid, slot, offset, expression, cell=None):
+    def write(self, pointer, type, grid, slot, offset, expression, cell=None, head=None):
         """Store a value; if it belongs to a neighbour, in a line buffer."""
-        super().write(pointer, type, grid, slot, offset, expression, cell)
+        super().write(pointer, type, grid, slot, offset, expression, cell, head)
         if offset != HERE:
             line, (_, expressions, _) = len(self.scattered), self.statements.pop()
             place = f"{pointer}, {grid.address(slot, offset)}, {line}"

@@ -31,6 +31,21 @@ typedef unsigned short uint16;
 #define BITS_WIDE(field, index) GET_WIDE(field, index)
 #define PUT_BITS(field, index, bits) ((field)[index] = narrowed(bits))
 #define PUT_BITS_WIDE(field, index, bits) (AT_WIDE(field, index) = (bits))
+/* In 16 bits: a value with further bits, its tail, in the last bits of a carrier; see layouts/formats.py. */
+#define LOAD_HEAD(field, index, carrier, bits) \
+  (whole((field)[index], (field)[carrier], bits) * (R(1) / R(SCALE)))
+#define LOAD_CARRIER(field, index, bits) widen(without_tail((field)[index], bits))
+#define STORE_HEAD(field, index, value, bits) STORE_BITS(field, index, head_bits((value) * R(SCALE), bits))
+#define STORE_CARRIER(field, index, value, head, bits) \
+  STORE_BITS(field, index, carrier_bits((value) * R(SCALE), (head) * R(SCALE), bits))
+#define STORE_LINE_HEAD(field, index, k, value, bits) \
+  STORE_LINE_BITS(field, index, k, head_bits((value) * R(SCALE), bits))
+#define STORE_LINE_CARRIER(field, index, k, value, head, bits) \
+  STORE_LINE_BITS(field, index, k, carrier_bits((value) * R(SCALE), (head) * R(SCALE), bits))
+#define BITS_HEAD(field, index) BITS(field, index)
+#define BITS_CARRIER(field, index) BITS(field, index)
+#define PUT_BITS_HEAD(field, index, bits) PUT_BITS(field, index, bits)
+#define PUT_BITS_CARRIER(field, index, bits) PUT_BITS(field, index, bits)
 #define STORE_REAL(field, index, value) ((field)[index] = (real)(value))
 #ifdef FUSED
 #define MAD(a, b, c) fma(a, b, c)

@@ -76,6 +76,38 @@ INLINE store narrowed(wide value) { return narrow_own(R(value)); }
 INLINE wide widened(store bits) { return bits; }
 INLINE store narrowed(wide bits) { return bits; }
 #endif
+#if defined(STORE_HALF) && !defined(REAL_DOUBLE)
+/* A head has the first 11 significant bits of a float, its tail the following ones. Both, and the
+   carrier, are rounded as bits of a float: a conversion to a half with 11 bits is then exact. A NaN may
+   be lost, but not from the values that neither have nor carry a tail. */
+#define SPARE 13 /* bits of a float beyond those of a half */
+INLINE uint32 bits_of(real value)
+{
+  const real_and_bits both = {value};
+  return both.bits;
+}
+INLINE real of_bits(uint32 bits)
+{
+  real_and_bits both;
+  both.bits = bits;
+  return both.value;
+}
+INLINE uint32 rounded(real value, int removed) { return bits_of(value) + (1u << (removed - 1)); }
+INLINE real cut(uint32 bits, int removed) { return of_bits(bits & ~((1u << removed) - 1)); }
+INLINE real head_of(real value, int bits) { return cut(rounded(value, SPARE - bits), SPARE); }
+INLINE real carrier_of(real value, int bits) { return cut(rounded(value, SPARE + bits), SPARE + bits); }
+INLINE real whole(store head, store carrier, int bits)
+{
+  return of_bits(bits_of(widen_own(head)) | (carrier & ((1u << bits) - 1)) << (SPARE - bits));
+}
+INLINE store without_tail(store carrier, int bits) { return (store)(carrier & ~((1u << bits) - 1)); }
+INLINE store head_bits(real value, int bits) { return narrow_own(head_of(value, bits)); }
+INLINE store carrier_bits(real value, real head, int bits)
+{
+  const uint32 tail = rounded(head, SPARE - bits) >> (SPARE - bits) & ((1u << bits) - 1);
+  return (store)(without_tail(narrow_own(carrier_of(value, bits)), bits) | tail);
+}
+#endif
 INLINE real widen(store bits) { return widen_own(bits) * (R(1) / R(SCALE)); }
 INLINE store narrow(real value) { return narrow_own(value * R(SCALE)); }
 

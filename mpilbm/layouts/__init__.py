@@ -123,7 +123,8 @@ class Layout(Parameters):
         """
         formats, staggered = self.formats(lattice, storage), lattice.staggered
         slots = formats.positions(self.slots(lattice))
-        return Grid.dense("f", planes, rows, nx, slots, ghost, staggered, formats.widths)
+        sizes = planes, rows, nx, slots, ghost
+        return Grid.dense("f", *sizes, staggered, formats.widths, tails=formats.tails)
 
     def problems(self, case) -> list[str]:
         """Errors: a storage or a staggered lattice that the layout does not support."""

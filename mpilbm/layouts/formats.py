@@ -2,21 +2,37 @@
 
 Memory is counted in units. A unit has the size of the narrowest format; a value in a wider format
 takes several adjacent units of a plane. With one format for all values, values and units are equal.
+
+A 16-bit value may have more significant bits than its format: a tail, which replaces the last bits
+of another value of the cell.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
 
+class Tail(NamedTuple):
+    """The last `bits` bits of the value number `carrier` are the last bits of the value `head`."""
+
+    head: int
+    carrier: int
+    bits: int
+
+
 @dataclass(frozen=True)
 class Formats:
-    """The format of each stored value, by its NumPy name; at most two formats."""
+    """The format of each stored value, by its NumPy name; at most two formats.
+
+    `tails`: further bits of values, see Tail; only if all values are stored in "float16".
+    """
 
     names: tuple[str, ...]
+    tails: tuple[Tail, ...] = ()
 
     @cached_property
     def unit(self) -> str:

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from mpilbm.layouts.formats import Tail
 from mpilbm.layouts.packed_cells import (
     PackedCells,
     packed_node,
@@ -103,6 +104,8 @@ class Grid:
     end is read from the cell itself: returning[k] is the value that holds the outgoing population
     in the direction opposite to value k. If empty, rows wrap around.
 
+    `tails`: the values whose last bits are in other values, see Tail.
+
     `wraps`: whether the slab has all planes of a periodic axis; then addresses beyond its first and
     last plane wrap around, and the ghost planes are not used. Kernels that use the field find this
     in their arguments, so one text serves all slabs. None: the ghost planes are always used.
@@ -119,6 +122,7 @@ class Grid:
     staggered: bool = False
     returning: tuple[int, ...] = ()
     widths: tuple[int, ...] = ()
+    tails: tuple[Tail, ...] = ()
     wraps: bool | None = False
 
     over: ClassVar[str] = "cells"
@@ -127,7 +131,7 @@ class Grid:
 
     @classmethod
     def dense(
-        cls, name, planes, rows, nx, slots, ghost, staggered=False, widths=(), wraps=False
+        cls, name, planes, rows, nx, slots, ghost, staggered=False, widths=(), wraps=False, tails=()
     ) -> "Grid":
         """A grid with rows padded to whole lines and slots away from large powers of two."""
         lines_a_row = -(-nx // LINE)
@@ -136,11 +140,19 @@ class Grid:
             lines += (10 - lines) % CACHE_SET
         strides = lines_a_row * LINE, lines * LINE
         sizes = planes, rows, nx, slots, ghost, *strides
-        return cls(name, *sizes, staggered, widths=widths, wraps=wraps)
+        return cls(name, *sizes, staggered, widths=widths, wraps=wraps, tails=tails)
 
     def width(self, value: int) -> int:
         """The number of slots of a value."""
         return self.widths[value] if self.widths else 1
+
+    def tail_of(self, value: int) -> Tail | None:
+        """The tail of a value, if it has one."""
+        return next((tail for tail in self.tails if tail.head == value), None)
+
+    def tail_in(self, value: int) -> Tail | None:
+        """The tail that a value carries in its last bits, if it carries one."""
+        return next((tail for tail in self.tails if tail.carrier == value), None)
 
     def occupied(self, value: int) -> range:
         """The slots of a value."""

@@ -26,11 +26,13 @@ networks.
 from typing import Any
 
 from mpilbm.layouts import HERE, Layout, Place, against
-from mpilbm.layouts.formats import Formats
+from mpilbm.layouts.formats import Formats, Tail
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, names, register
+
+TAIL = 3  # bits of each component of u in the last bits of A in 16-bit storage
 
 
 @register("layouts", "moments")
@@ -46,8 +48,10 @@ class Moments(Layout):
 
     With precision.storage = "mixed" density and u are stored in float32 and A in 16 bits: 28 bytes
     per cell, 18 in 2D. Each A is rounded by at most 2^-12 of itself, which is 2^-12 |1 - 6 nu| /
-    (6 nu) of the viscous stress. With "float16" the velocity is rounded too, in every step, and
-    the changes by a slow flow or a weak force are lost.
+    (6 nu) of the viscous stress. With "float16" all values are stored in 16 bits, u with 14
+    significant bits instead of 11: the last three bits of A_xx are bits of u_x, those of A_yy are
+    bits of u_y, and so on. A_xx, A_yy and A_zz then have 8 significant bits. The changes of u by a
+    very slow flow or a very weak force are lost.
     """
 
     buffers = 2
@@ -85,10 +89,18 @@ class Moments(Layout):
         return tuple(range(1 + lattice.D + len(pairs(lattice.D))))
 
     def formats(self, lattice: Lattice, storage: str) -> Formats:
-        """With "mixed" storage float32 for density and u, float16 for A."""
-        if storage != "mixed":
-            return super().formats(lattice, storage)
-        return Formats(("float32",) * (1 + lattice.D) + ("float16",) * len(pairs(lattice.D)))
+        """With "mixed" storage float32 for density and u, float16 for A.
+
+        In 16 bits the last bits of A_xx are those of u_x, the last bits of A_yy those of u_y, …
+        """
+        D, tensor = lattice.D, pairs(lattice.D)
+        if storage == "mixed":
+            return Formats(("float32",) * (1 + D) + ("float16",) * len(tensor))
+        usual = super().formats(lattice, storage)
+        if storage != "float16":
+            return usual
+        diagonal = [1 + D + k for k, (a, b) in enumerate(tensor) if a == b]
+        return Formats(usual.names, tuple(Tail(1 + a, k, TAIL) for a, k in enumerate(diagonal)))
 
     def incoming(self, lattice: Lattice, parity: int, read, rest) -> list:
         """Each population f_i from the moments of the cell x - c_i."""

@@ -98,6 +98,12 @@ class NodeGrid:
         """The number of slots of a value; see Grid."""
         return 1
 
+    def tail_of(self, value: int) -> None:
+        """The tail of a value; nodes store populations, which have none."""
+
+    def tail_in(self, value: int) -> None:
+        """The tail that a value carries; see `tail_of`."""
+
     def occupied(self, value: int) -> tuple[int, ...]:
         """The slots of a value."""
         return (self.slots[value],)

@@ -126,6 +126,27 @@ inline unsigned short float_to_half(float number)
   return bits;
 }
 
+inline unsigned floats_to_halves(float low, float high)
+{
+  return float_to_half(low) | static_cast<unsigned>(float_to_half(high)) << 16;
+}
+
+inline float without_last_bits(float number)
+{
+  unsigned bits;
+  std::memcpy(&bits, &number, sizeof bits);
+  bits &= ~0x1fffu;
+  std::memcpy(&number, &bits, sizeof bits);
+  return number;
+}
+
+inline unsigned floats_to_cut_halves(float low, float high)
+{
+  return floats_to_halves(without_last_bits(low), without_last_bits(high));
+}
+
+inline unsigned low_halves(unsigned low, unsigned high) { return (low & 0xffffu) | high << 16; }
+
 inline float quick_ratio(float a, float b) { return a / b; }
 inline float quick_log2(float x) { return std::log2(x); }
 

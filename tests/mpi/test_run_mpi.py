@@ -43,6 +43,7 @@ CASES = [
     ("D3Q19", "esopull", "trt", "walls", "half", "direct"),
     ("D3Q13", "aa", "mrt", "walls", "single", "direct"),
     ("D3Q19", "moments", "regularized", "walls", "mixed_moments", "direct"),
+    ("D2Q9", "moments", "regularized", "walls", "half", "direct"),
 ]
 
 

@@ -1,4 +1,4 @@
-/* The PTX of the moment sweep: asynchronous copies, barriers that wait for them, and 1 / x.
+/* The PTX of the moment sweep: asynchronous copies, barriers that wait for them, 1 / x, and halves.
    tests/emulation/cuda_emulation.h replaces it by C++ where there is no GPU. */
 
 /* A CUtensorMap. It is a parameter of the kernel: a copy in global memory, written by ordinary copies,
@@ -41,6 +41,26 @@ INLINE void copy_box(void* to, const void* map, unsigned long long* barrier, int
                ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(row), "r"(plane), "r"(0)
                : "memory");
 }
+#ifdef STORE_HALF
+INLINE unsigned floats_to_halves(float low, float high)
+{
+  unsigned bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+INLINE unsigned floats_to_cut_halves(float low, float high)
+{
+  unsigned bits;
+  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+INLINE unsigned low_halves(unsigned low, unsigned high)
+{
+  unsigned bits;
+  asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(bits) : "r"(low), "r"(high));
+  return bits;
+}
+#endif
 /* Copies 16 bytes. A wait returns when all but the last `later` commits have arrived. */
 INLINE void copy_async16(void* to, const void* from)
 {

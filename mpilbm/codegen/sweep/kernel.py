@@ -21,16 +21,18 @@ from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import Lattice
 
 
-def sweep_text(model: Model, sizes: SweepSizes, kernel) -> str:
+def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str:
     """The CUDA text; compiler options set TX, TY, CELLS, STAGES, BLOCKS, BULK (tiles.py) and WALLS.
 
     `kernel`: the description of the generic kernel; the sweep takes the same arguments.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
     centres, parts = cell_centres(model), Parts(model.lattice)
-    constants = _constants(parts, sizes, kernel) | {
-        "NUMBERS": ", ".join(["R(0)", *numbers, *centres.values()])
-    }
+    constants = (
+        _constants(parts, sizes, kernel)
+        | _tails(formats)
+        | {"NUMBERS": ", ".join(["R(0)", *numbers, *centres.values()])}
+    )
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [
         _rebuild(model),
@@ -48,7 +50,7 @@ def sweep_text(model: Model, sizes: SweepSizes, kernel) -> str:
         for name in ("packets", "copies", "walls", "sweep")
     )
     arithmetic = "\n".join(functions)
-    return "\n".join([*lines, packets + copies, "", walls + arithmetic, "", frame])
+    return "\n".join([*lines, copies + packets, "", walls + arithmetic, "", frame])
 
 
 def sweep_sizes(lattice: Lattice, formats: Formats) -> SweepSizes:
@@ -76,6 +78,18 @@ def _constants(parts: "Parts", sizes: SweepSizes, kernel) -> dict:
         "ARGUMENTS": ", ".join(arguments),
         "GIVEN": ", ".join(a.name for a in kernel.arguments),
         "ROOM": len(FACES),
+    }
+
+
+def _tails(formats: Formats) -> dict:
+    """Constants of the values with tails, see layouts/formats.py: -1 for a value without."""
+    tails = formats.tails
+    carriers = "".join(f"(v) == {tail.head} ? {tail.carrier} : " for tail in tails)
+    heads = "".join(f"(v) == {tail.carrier} ? {tail.head} : " for tail in tails)
+    return {
+        "TAIL": max((tail.bits for tail in tails), default=0),
+        "CARRIER_OF(v)": f"({carriers}-1)",
+        "HEAD_IN(v)": f"({heads}-1)",
     }
 
 

@@ -40,14 +40,11 @@ typedef Share<store, NARROW> Narrow;
 #ifdef STORE_HALF
 #define UNIT R(1.0 / 32768.0)
 INLINE real raw(unsigned short bits) { return half_to_float(bits); }
-INLINE void keep(unsigned short& bits, real value) { bits = float_to_half(value); }
 #else
 #define UNIT R(1)
 #endif
 INLINE real raw(float value) { return R(value); }
 INLINE real raw(double value) { return R(value); }
-INLINE void keep(float& kept, real value) { kept = (float)value; }
-INLINE void keep(double& kept, real value) { kept = (double)value; }
 
 /* Neighbouring cells are read and written at once. */
 template <class T> struct __align__(CELLS * sizeof(T)) Packet {
@@ -82,26 +79,83 @@ INLINE Place place_beyond_face(int line, int x)
   return {row + x % Wide::side * (int)sizeof(wide),
           row + Wide::side_bytes + x % Narrow::side * (int)sizeof(store)};
 }
+template <class T> INLINE Packet<T> packet_at(const T* values) { return *(const Packet<T>*)values; }
 template <class T, class Sizes> INLINE void look_at(const T* values, int first, real (*moments)[VALUES])
 {
 #pragma unroll
   for (int v = 0; v < Sizes::count; v++) {
-    const Packet<T> packet = *(const Packet<T>*)(values + v * Sizes::pitch);
+    const Packet<T> packet = packet_at(values + v * Sizes::pitch);
     for (int c = 0; c < CELLS; c++) moments[c][first + v] = raw(packet.cell[c]);
   }
 }
+#if TAIL
+/* All values are in 16 bits. The packed last bits of the cells of a packet, and a value without them. */
+#define TAILS (((1u << TAIL) - 1) * (CELLS == 2 ? 0x10001u : 1u))
+union Halves {
+  Packet<unsigned short> packet;
+  uint32 bits;
+};
+INLINE uint32 bits_at(const store* values)
+{
+  Halves both;
+  both.bits = 0;
+  both.packet = packet_at(values);
+  return both.bits;
+}
+INLINE void look_at_tailed(const store* values, real (*moments)[VALUES])
+{
+#pragma unroll
+  for (int v = 0; v < VALUES; v++) {
+    Halves own;
+    own.bits = bits_at(values + v * Narrow::pitch);
+    if (HEAD_IN(v) >= 0) own.bits &= ~TAILS;
+    for (int c = 0; c < CELLS; c++) moments[c][v] = raw(own.packet.cell[c]);
+    if (CARRIER_OF(v) >= 0) {
+      const uint32 carriers = bits_at(values + CARRIER_OF(v) * Narrow::pitch);
+      for (int c = 0; c < CELLS; c++) {
+        const uint32 shifted = c ? carriers >> (16 - SPARE + TAIL) : carriers << (SPARE - TAIL);
+        moments[c][v] = of_bits(bits_of(moments[c][v]) | (shifted & ((1u << SPARE) - (1u << (SPARE - TAIL)))));
+      }
+    }
+  }
+}
+#endif
 INLINE void look(const unsigned char* stage, const Place place, real (*moments)[VALUES])
 {
   look_at<wide, Wide>((const wide*)(stage + place.wide), 0, moments);
+#if TAIL
+  look_at_tailed((const store*)(stage + place.narrow), moments);
+#else
   look_at<store, Narrow>((const store*)(stage + place.narrow), WIDE, moments);
+#endif
 }
-template <class T> INLINE void send(T* to, real first, real last)
+/* Store value v of the cells of a thread. */
+template <class T> INLINE void send(T* to, int v, const real (*stored)[VALUES])
 {
   Packet<T> packet;
-  keep(packet.cell[0], first);
-  keep(packet.cell[CELLS - 1], last);
+  for (int c = 0; c < CELLS; c++) packet.cell[c] = (T)stored[c][v];
   *(Packet<T>*)to = packet;
 }
+#ifdef STORE_HALF
+INLINE void send(unsigned short* to, int v, const real (*stored)[VALUES])
+{
+  const real first = stored[0][v], last = CELLS == 2 ? stored[CELLS - 1][v] : R(0);
+  uint32 bits;
+#if TAIL
+  if (CARRIER_OF(v) >= 0)
+    bits = floats_to_cut_halves(of_bits(rounded(first, SPARE - TAIL)), of_bits(rounded(last, SPARE - TAIL)));
+  else if (HEAD_IN(v) >= 0) {
+    const uint32 low = rounded(stored[0][HEAD_IN(v)], SPARE - TAIL);
+    const uint32 high = rounded(stored[CELLS - 1][HEAD_IN(v)], SPARE - TAIL);
+    bits = floats_to_cut_halves(of_bits(rounded(first, SPARE + TAIL)), of_bits(rounded(last, SPARE + TAIL)));
+    bits ^= (bits ^ low_halves(low, high) >> (SPARE - TAIL)) & TAILS;
+  } else
+#endif
+    bits = floats_to_halves(first, last);
+  if (CELLS == 2) *(uint32*)to = bits;
+  else *to = (store)bits;
+}
+#endif
 
 /* What a thread rebuilds beside the tile. `way`: 0 and 1 CELLS cells below and above in rows, 2 and 3 a
    cell in x, -1 nothing; `from` where its moments lie in a stage; `beyond` whether beyond a face. */
@@ -115,6 +169,11 @@ template <int v> INLINE real value_of(const unsigned char* stage, const Halo& ha
 {
   if constexpr (v < WIDE)
     return raw(((const wide*)(stage + halo.from.wide))[v * (halo.beyond ? Wide::side : Wide::pitch)]);
-  else
-    return raw(((const store*)(stage + halo.from.narrow))[(v - WIDE) * (halo.beyond ? Narrow::side : Narrow::pitch)]);
+  const store* const values = (const store*)(stage + halo.from.narrow);
+  const int pitch = halo.beyond ? Narrow::side : Narrow::pitch;
+#if TAIL
+  if constexpr (CARRIER_OF(v) >= 0) return whole(values[v * pitch], values[CARRIER_OF(v) * pitch], TAIL);
+  if constexpr (HEAD_IN(v) >= 0) return raw(without_tail(values[v * pitch], TAIL));
+#endif
+  return raw(values[(v - WIDE) * pitch]);
 }

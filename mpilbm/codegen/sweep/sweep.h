@@ -186,10 +186,10 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigne
       constexpr int slots = (int)(sizeof(wide) / sizeof(store));
 #pragma unroll
       for (int v = 0; v < WIDE; v++)
-        send((wide*)(out + slots * v * f_slot) + cell, stored[0][v], stored[CELLS - 1][v]);
+        send((wide*)(out + slots * v * f_slot) + cell, v, stored);
 #pragma unroll
       for (int v = WIDE; v < VALUES; v++)
-        send(out + ((v + WIDE * (slots - 1)) * f_slot + cell), stored[0][v], stored[CELLS - 1][v]);
+        send(out + ((v + WIDE * (slots - 1)) * f_slot + cell), v, stored);
     }
 #pragma unroll
     for (int c = 0; c < CELLS; c++) {

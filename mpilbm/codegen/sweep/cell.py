@@ -31,16 +31,18 @@ def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
 
     f_i = w_i (density - tr m / (2 cs2) + c_i c_i : m / (2 cs4) + c_i.j / cs2), all in the unit of
     the storage. The lines of a population do not depend on which others are wanted, and so neither
-    do its bits.
+    do its bits. Here j is UNIT times the momentum: the products with u then need no factor UNIT, a
+    power of two, which changes no bit.
     """
     lattice, D = model.lattice, model.lattice.D
     axes, names = "xyz"[:D], moments.stored_names(D)
     lines = [f"const real {name} = {load.format(k)};" for k, name in enumerate(names)]
-    lines.append(f"const real rho = {_rest(model)};")
-    lines += [f"const real j_{a} = rho * u_{a}, v_{a} = u_{a} * UNIT;" for a in axes]
+    rho = "fma(UNIT * UNIT, density, UNIT)" if model.offset else "UNIT * density"
+    lines.append(f"const real scaled_rho = {rho};")
+    lines += [f"const real j_{a} = scaled_rho * u_{a};" for a in axes]
     for a, b in pairs(D):
         name = axes[a] + axes[b]
-        lines.append(f"const real m_{name} = fma(j_{axes[a]}, v_{axes[b]}, a_{name});")
+        lines.append(f"const real m_{name} = fma(j_{axes[a]}, u_{axes[b]}, a_{name});")
     trace = chain([f"m_{a}{a}" for a in axes])
     lines.append(f"const real base = fma({_number(-1 / (2 * lattice.cs2))}, {trace}, density);")
     done: set[str] = set()
@@ -75,7 +77,8 @@ def _population(lattice: Lattice, i: int) -> list[str]:
             lines.append(f"const real {even} = fma({factor}, {product}, {before});")
     odd = chain([f"{'-' if forward[a] < 0 else ''}j_{'xyz'[a]}" for a in moving])
     sign = 1 if forward == c else -1
-    return [*lines, f"const real f_{i} = fma({_number(sign * w / cs2)}, {odd}, {even});"]
+    factor = f"{_number(sign * w / cs2)} * (R(1) / UNIT)"
+    return [*lines, f"const real f_{i} = fma({factor}, {odd}, {even});"]
 
 
 def _rest(model: Model) -> str:

@@ -1,7 +1,6 @@
 """CPU cores of a rank: kernels compiled by a C compiler and called through ctypes."""
 
 import ctypes
-import os
 import socket
 import time
 from collections import deque
@@ -17,7 +16,7 @@ from mpilbm.backends import Backend, Device, changed, check_copy, checked, memor
 from mpilbm.backends import compiler as compilers
 from mpilbm.backends.interfaces import Array, CompiledKernel, Resources
 from mpilbm.backends.units import Library
-from mpilbm.backends.workers import LEAST_ACCESSES, LEAST_BYTES, Workers, cores, shares, too_many
+from mpilbm.backends.workers import LEAST_ACCESSES, LEAST_BYTES, Workers, shares, start
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.registry import register
 
@@ -208,8 +207,7 @@ class CpuDevice(Device):
         self._compiler = compiler
         self.name = compilers.cpu()[0]
         self.compiler = compiler.version
-        self._workers, own = Workers(threads, cores()), len(cores())
-        self.warning = too_many(threads, own, sharing, os.cpu_count() or own)
+        self._workers, self.warning = start(threads, sharing)
         where = socket.gethostname() + f", {threads} threads per rank" * (threads > 1)
         self.description = f"{self.name} on {where}, kernels by {compiler.version}"
         self.sharing = sharing

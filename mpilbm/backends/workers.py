@@ -4,9 +4,10 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from queue import SimpleQueue
 
 import numpy as np
@@ -21,6 +22,7 @@ Work = Callable[[], object]
 LEAST_ACCESSES = 2**19
 # Smaller arrays are zeroed by one thread: their pages are few.
 LEAST_BYTES = 2**20
+NODES = Path("/sys/devices/system/node")
 
 
 class Workers:
@@ -31,20 +33,18 @@ class Workers:
     thread: a thread thus finds its planes in the memory that it was the first to write, which is
     the memory next to its core.
 
-    cores   cores of the process; if there are as many as threads, all threads but the calling one
-            are bound to one of them each. The calling thread also starts threads that write files,
-            which would inherit its core.
+    places  the cores on which each thread may run, or an empty set for all, see `places`. The
+            calling thread is not bound: it also starts threads that write files, which would
+            inherit its cores.
     """
 
-    def __init__(self, count: int = 1, cores: Sequence[int] = ()):
+    def __init__(self, count: int = 1, places: Sequence[Set[int]] = ()):
         self.count = count
-        self.bound = count > 1 and len(cores) == count
         self._inboxes: list[SimpleQueue] = [SimpleQueue() for _ in range(count - 1)]
         weakref.finalize(self, _stop, self._inboxes)
         for k, inbox in enumerate(self._inboxes, 1):
-            core = cores[k] if self.bound else None
-            name = f"mpilbm-worker-{k}"
-            thread = threading.Thread(target=_serve, args=(inbox, core), name=name, daemon=True)
+            task, name = (inbox, places[k] if places else set()), f"mpilbm-worker-{k}"
+            thread = threading.Thread(target=_serve, args=task, name=name, daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # the limit of the system, or of the job
@@ -83,6 +83,13 @@ class Workers:
         return [array[a:b] for a, b in pairwise(bounds)]
 
 
+def start(count: int, ranks: int) -> tuple[Workers, str]:
+    """The threads of one of `ranks` ranks of this machine, and a warning if they lack cores."""
+    own = cores()
+    warning = too_many(count, len(own), ranks, os.cpu_count() or len(own))
+    return Workers(count, places(count, own)), warning
+
+
 def shares(begin: int, end: int, stride: int, count: int) -> list[tuple[int, int] | None]:
     """(begin, end) of `count` contiguous shares of begin, begin + stride, … < end.
 
@@ -102,6 +109,27 @@ def cores() -> tuple[int, ...]:
     return tuple(sorted(found(0))) if found else ()
 
 
+def places(count: int, own: Sequence[int], nodes: Path = NODES) -> list[set[int]]:
+    """The cores on which each of `count` threads may run, of the `own` cores of the process.
+
+    These are the cores next to one of the memories of the machine (NUMA nodes): the planes of the
+    thread are then in that memory. Threads with neighbouring numbers get the same memory. Empty
+    sets, if the process has a single memory, or more threads than cores.
+    """
+    files = sorted(nodes.glob("node[0-9]*/cpulist"), key=lambda file: int(file.parent.name[4:]))
+    found = [set(own) & _listed(file.read_text()) for file in files]
+    order = [memory for memory in found for _ in memory]
+    if sum(map(bool, found)) < 2 or count > len(order):
+        return [set() for _ in range(count)]
+    return [order[len(order) * k // count] for k in range(count)]
+
+
+def _listed(text: str) -> set[int]:
+    """The numbers of a list of the kernel, such as 0-3,8."""
+    parts = (part.split("-") for part in text.strip().split(",") if part)
+    return {number for part in parts for number in range(int(part[0]), int(part[-1]) + 1)}
+
+
 def too_many(threads: int, cores: int, ranks: int, machine: int) -> str:
     """A warning if the threads of a rank exceed its cores; "" if they do not.
 
@@ -119,11 +147,11 @@ def too_many(threads: int, cores: int, ranks: int, machine: int) -> str:
     )
 
 
-def _serve(inbox: SimpleQueue, core: int | None) -> None:
+def _serve(inbox: SimpleQueue, place: Set[int]) -> None:
     """Run the work that arrives until None arrives; keeps no reference to it while it waits."""
-    if core is not None:
+    if place:
         with contextlib.suppress(OSError):  # the cores of the process have changed
-            os.sched_setaffinity(0, {core})
+            os.sched_setaffinity(0, place)
     while (task := inbox.get()) is not None:
         task[1].put(_attempt(task[0]))
         del task

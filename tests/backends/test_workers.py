@@ -17,7 +17,7 @@ from support.slabs import Cluster, box
 
 from mpilbm.backends import cpu, workers
 from mpilbm.backends.cpu import Cpu
-from mpilbm.backends.workers import Workers, shares, too_many
+from mpilbm.backends.workers import Workers, places, shares, too_many
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.registry import names
@@ -226,18 +226,28 @@ def test_small_launches_and_arrays_stay_on_one_thread(monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="requires Linux")
-def test_threads_are_bound_if_there_are_as_many_cores():
-    own = workers.cores()
-    found = []
-    team = Workers(2, (own[0], own[-1]))
+def test_all_threads_but_the_first_are_bound_to_their_place():
+    own, found = workers.cores(), []
+    team = Workers(2, [{own[0]}, {own[-1]}])
     team.run([None, lambda: found.append(os.sched_getaffinity(0))])
-    assert team.bound
     assert found == [{own[-1]}]
     assert set(os.sched_getaffinity(0)) == set(own)  # files are written by threads of this one
-    team = Workers(2, (0, 1, 2))
-    team.run([None, lambda: found.append(os.sched_getaffinity(0))])
-    assert not team.bound
-    assert found[-1] == set(own)
+    for free in (Workers(2), Workers(2, [set(), set()]), Workers(2, [set(), {10**4}])):
+        free.run([None, lambda: found.append(os.sched_getaffinity(0))])
+        assert found[-1] == set(own)
+
+
+def test_threads_are_placed_next_to_a_memory(tmp_path):
+    for node, cores in enumerate(("0-3,8-11", "4-7,12-15", "")):
+        (tmp_path / f"node{node}").mkdir()
+        (tmp_path / f"node{node}/cpulist").write_text(cores + "\n")
+    low, high = {0, 1, 2, 3, 8, 9, 10, 11}, {4, 5, 6, 7, 12, 13, 14, 15}
+    assert places(4, range(16), tmp_path) == [low, low, high, high]
+    assert places(3, range(16), tmp_path) == [low, low, high]
+    assert places(4, (2, 3, 4, 5), tmp_path) == [{2, 3}, {2, 3}, {4, 5}, {4, 5}]
+    assert places(4, (2, 3, 8, 9), tmp_path) == [set()] * 4  # one memory
+    assert places(5, (2, 3, 4, 5), tmp_path) == [set()] * 5  # too many threads
+    assert places(2, (0, 1), tmp_path / "none") == [set()] * 2
 
 
 def test_too_many_threads():

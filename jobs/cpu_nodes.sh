@@ -28,8 +28,8 @@ if [[ -n $MODULES ]]; then
 fi
 export PATH=$VENV/bin:$PATH OMP_NUM_THREADS=1
 
-# srun does not take --cpus-per-task from the job since SLURM 22.05. It binds each rank to its cores. --wait: see
-# one_node.sh.
-srun --cpus-per-task="$THREADS" --cpu-bind=cores --kill-on-bad-exit=0 --wait=30 \
+# srun does not take --cpus-per-task from the job since SLURM 22.05. It binds each rank to its cores; --cpu-bind
+# would cancel the --hint above. --wait: see one_node.sh.
+srun --cpus-per-task="$THREADS" --kill-on-bad-exit=0 --wait=30 \
     mpilbm run "$CASE" --set "backend.name='cpu'" --set "backend.threads=$THREADS" \
     --output "$OUTPUT" --restart auto

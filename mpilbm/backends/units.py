@@ -5,6 +5,7 @@ unit is kept in the cache by its text: cases that differ in the collision share 
 """
 
 import ctypes
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -71,7 +72,8 @@ class Library:
         """Compile the units of these kernels side by side; raises the first MpilbmError."""
         wanted = dict.fromkeys(self._units[name] for name in names)
         missing = [unit for unit in wanted if unit not in self._loaded]
-        with ThreadPoolExecutor(max(1, min(len(missing), len(cores())))) as pool:
+        most = len(cores()) or os.cpu_count() or 1
+        with ThreadPoolExecutor(max(1, min(len(missing), most))) as pool:
             for unit, library in zip(missing, pool.map(self._open, missing), strict=True):
                 self._loaded[unit] = library
 

@@ -171,7 +171,7 @@ class BoundaryCell(CellView):
             "f", "store", grid, slot, lambda number: kernel.address(grid, number, HERE, place)
         )
         kernel.touched[0].add("f")
-        kernel.reads.append(Access(grid.name, slot, offset))
+        kernel.record(grid, slot, offset)
 
     def streams(self, offset, j: int):
         """The population that streams along c_j to x + offset, also beyond a face.

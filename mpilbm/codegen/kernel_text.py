@@ -137,11 +137,15 @@ class KernelText:
         )
         if value not in self.loads:
             self.loads[value] = load
-            tail = grid.tail_of(slot)
-            for k in (slot, tail.carrier) if tail else (slot,):
-                self.reads.append(Access(grid.name, k, offset))
+            self.record(grid, slot, offset)
             self.touched[0].add(pointer)
         return value
+
+    def record(self, grid: Grid, slot: int, offset) -> None:
+        """Record that the kernel reads a value, and its tail if it has one."""
+        tail = grid.tail_of(slot)
+        for k in (slot, tail.carrier) if tail else (slot,):
+            self.reads.append(Access(grid.name, k, offset))
 
     def load_of(
         self, pointer: str, type: str, grid: Grid, slot: int, address: Callable[[int], str]

@@ -59,6 +59,11 @@ class Formats:
         """Bytes of all values of a cell."""
         return sum(map(_bytes, self.names))
 
+    @property
+    def tail_text(self) -> str:
+        """The tails as text: head:carrier:bits of each; "" if there are none."""
+        return " ".join(":".join(map(str, tail)) for tail in self.tails)
+
     def positions(self, order: Sequence[int]) -> tuple[int, ...]:
         """The first unit of each value in a plane, if value k is number order[k] in memory."""
         values = sorted(range(len(order)), key=lambda k: order[k])

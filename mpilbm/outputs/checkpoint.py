@@ -231,6 +231,7 @@ def describe_state(
     file.attrs["size"] = np.array(case.domain.size)
     file.attrs["storage"] = case.precision.storage
     file.attrs["offset"] = case.precision.offset
+    file.attrs["tails"] = case.formats.tail_text
     file.attrs["case"] = case.toml
     dataset(file, SOLID, (planes,), np.uint32)
     for group in groups:

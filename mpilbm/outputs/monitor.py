@@ -28,8 +28,8 @@ class Monitor(Output):
     several: ClassVar[bool] = False
 
     def kernels(self, case: "Case") -> tuple[str, ...]:
-        """That of the enstrophy."""
-        return ("enstrophy",)
+        """That of the enstrophy, and that of the fields, which reports the cell of a NaN."""
+        return ("enstrophy", "fields")
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """A row each time."""

@@ -145,6 +145,8 @@ def _check_head(path: Path, case: "Case", solver: "Solver") -> tuple[int, list[s
         _compare(path, "fluids", labels, sorted(group_name(g.label) for g in groups))
         _compare(path, "precision.storage", head["storage"], case.precision.storage)
         _compare(path, "precision.offset", bool(head["offset"]), case.precision.offset)
+        # files of earlier versions have no tails
+        _compare(path, "tails of 16-bit values", head.get("tails", ""), case.formats.tail_text)
         _compare(path, "state of boundaries", kept, wanted)
         for group in groups:
             stored = file[group_name(group.label)]["f"].shape[1]

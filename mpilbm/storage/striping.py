@@ -33,9 +33,8 @@ def spread(directory: Path, ranks: int, mounts: Path = MOUNTS) -> str:
     if lfs is None:
         return _advice(directory, text, "lfs is not in PATH")
     found = _output(lfs, "getstripe", "-d", command[-1])
-    if found is not None and re.findall(r"stripe_count:\s*(-?\d+)", found) not in (
-        [count] for count in DEFAULTS
-    ):
+    counts = re.findall(r"stripe_count:\s*(-?\d+)", found or "")
+    if counts and counts not in ([count] for count in DEFAULTS):
         return ""
     if found is None or _output(lfs, *command) is None:
         return _advice(directory, text, "lfs failed")

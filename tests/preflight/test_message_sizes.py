@@ -24,7 +24,7 @@ def sent_by_the_middle(monkeypatch, tables: dict) -> tuple:
     """Three slabs without kernels, and (bytes, messages) of each exchange of the second."""
     plans, unbound = [], SimpleNamespace(bind=lambda **_: None)
     monkeypatch.setattr(
-        CpuDevice, "compile", lambda _, program: dict.fromkeys(program.kernels, unbound)
+        CpuDevice, "compile", lambda _, program, roles: dict.fromkeys(program.kernels, unbound)
     )
 
     def prepare(exchanger, plan, arrays):

@@ -9,6 +9,7 @@ from support.faces import closed, table
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.layouts.formats import Formats
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, make, names
 from mpilbm.run.run import run
@@ -95,3 +96,17 @@ def test_a_changed_key_is_supported_or_refused(begun, tmp_path, change):
     assert len(kept) == 1
     assert kept[0].dtype == case.precision.compute
     assert np.any(kept[0])
+
+
+def test_files_without_the_tails_of_16_bit_values_are_refused(tmp_path, monkeypatch):
+    """As those of earlier versions, whose last bits meant something else."""
+    changed = {"output": [{"name": "checkpoint", "every": 3}], "layout": {"name": "moments"}}
+    changed |= {"precision": {"storage": "float16"}, "collision": {"name": "regularized"}}
+    periodic = {"domain": {"size": [8, 13], "periodic": [True, True]}, "boundary": []}
+    case = tables(KEEPING[0], changed, 6) | periodic
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Formats, "tail_text", "")
+        run(parse_case(case | {"run": {"steps": 3}}, "a.toml"), Serial(), tmp_path / "out")
+    path = tmp_path / "out/checkpoint_000000003.h5"
+    with pytest.raises(CaseError, match="tails of 16-bit values = , the case "):
+        run(parse_case(case, "a.toml"), Serial(), tmp_path / "new", restart=path)

@@ -27,8 +27,8 @@ def test_addresses_beyond_32_bits(layout, planes, monkeypatch):
 
     dense = Grid.dense.__func__
 
-    def far_apart(cls, name, *sizes):
-        grid = dense(cls, name, *sizes)
+    def far_apart(cls, name, *sizes, **more):
+        grid = dense(cls, name, *sizes, **more)
         return replace(grid, slot_stride=SLOT) if name == "f" else grid
 
     monkeypatch.setattr(Grid, "dense", classmethod(far_apart))

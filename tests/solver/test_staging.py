@@ -165,6 +165,28 @@ def test_memory_is_bounded_and_start_waits_for_it(tmp_path, monkeypatch, device)
     assert memory.on_host.made == most - 2
 
 
+def test_memory_that_cannot_be_allocated_is_an_error_of_one_piece_only(tmp_path, monkeypatch):
+    """Its memory is tried again: the other pieces arrive, and no thread waits forever."""
+    _, solver = solver_of(tmp_path, monkeypatch, device=DEVICES["at once"])
+    of_slab, failures = solver.copies(1, 0), [MemoryError()]
+    memory, copies = few(of_slab.staging), of_slab.fields(("u",))
+    pieces = [copies.start(0, 1), copies.start(1, 2)]
+    pinned = memory.device.pinned
+
+    def fails_once(*size):
+        if failures:
+            raise failures.pop()
+        return pinned(*size)
+
+    monkeypatch.setattr(memory.device, "pinned", fails_once)
+    with pytest.raises(MemoryError), pieces[1]:
+        pass
+    expected = solver.fields(("u",), 0, 1)
+    with pieces[0] as values:
+        assert np.array_equal(values["u"], expected["u"])
+    assert memory.on_host.made == 1
+
+
 def test_a_block_holds_as_many_planes_as_fit(tmp_path, monkeypatch):
     _, solver = solver_of(tmp_path, monkeypatch)
     of_slab = solver.copies(1, 0)

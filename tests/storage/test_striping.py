@@ -50,7 +50,13 @@ def test_the_stripe_count_of_a_folder_is_set(lustre, ranks, stripes, count):
     assert f"executed lfs setstripe -c {stripes} '{folder}'" in line
 
 
-@pytest.mark.parametrize(("found", "count"), [(PLAIN, 8), (PLAIN, -1), (PROGRESSIVE, 0), ("?", 0)])
+def test_a_folder_without_a_layout_gets_one(lustre):
+    calls = lustre("{folder} has no stripe info")
+    assert "executed lfs setstripe" in spread(lustre.folder, 4, lustre.mounts)
+    assert calls.read_text().endswith(f"setstripe -c 4 {lustre.folder}\n")
+
+
+@pytest.mark.parametrize(("found", "count"), [(PLAIN, 8), (PLAIN, -1), (PROGRESSIVE, 0)])
 def test_a_layout_that_the_site_or_the_user_chose_is_kept(lustre, found, count):
     calls = lustre(found, count=count)
     assert spread(lustre.folder, 512, lustre.mounts) == ""

@@ -47,13 +47,14 @@ class Pool:
         return bool(self._free) or self.made < most
 
     def take(self, most: int) -> Any:
-        """Wait until a block is available, and take it."""
+        """Wait until a block is available, and take it; others wait while it is allocated."""
         with self._changed:
             self._changed.wait_for(lambda: self.available(most))
             if self._free:
                 return self._free.popleft()
+            block = self._allocate()
             self.made += 1
-            return self._allocate()
+            return block
 
     def put(self, block: Any) -> None:
         """Return a block that is no longer in use."""
@@ -150,7 +151,8 @@ class Staging:
         condition after each call: another thread may have copied the piece that it needs.
         """
         if self._waiting and self.on_host.available(most):
-            self._copy(self._waiting.popleft(), self.on_host.take(most))
+            self._copy(self._waiting[0], self.on_host.take(most))
+            self._waiting.popleft()
         else:
             self._changed.wait()
 

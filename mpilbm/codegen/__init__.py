@@ -161,7 +161,7 @@ def build(case) -> Program:
     paired = precision.compute == "float32"
     unit = SCALE if half else 1
     more = start(fluid) | {"rounded": half, "walled": rows_end_in_walls(case)}
-    more["storage"] = precision.storage
+    more |= {"storage": precision.storage, "periodic": case.domain.periodic[-1]}
     kernels = FluidKernels(model, case.layout, paired=paired, unit=unit, **more)
     diagnostics = Diagnostics(kernels)
     texts = [*kernels.all(), *diagnostics.all(), *_optional(case, diagnostics)]

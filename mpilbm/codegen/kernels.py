@@ -32,12 +32,13 @@ class FluidKernels:
     held      there is a kernel for steps at a prescribed velocity
     walled    rows end in walls, see Grid.returning
     storage   `precision.storage`
+    periodic  the slab axis is periodic, so that planes may wrap around, see Grid.wraps
     """
 
     def __init__(
         self, model: Model, layout: Layout, *, paired: bool = False, unit: int = 1,
         rounded: bool = False, stressed: bool = False, held: bool = False, walled: bool = False,
-        storage: str = "float32",
+        storage: str = "float32", periodic: bool = True,
     ):  # fmt: skip
         self.stressed, self.held = stressed, held
         self.model, self.layout, self.lattice = model, layout, model.lattice
@@ -47,6 +48,8 @@ class FluidKernels:
         self.paired = paired and layout.populations and self.unit == unit
         layout.check_in_place(self.lattice)
         self.grid = layout.grid(self.lattice, 1, 1, 1, storage=storage)
+        if not periodic:
+            self.grid = replace(self.grid, wraps=None)
         if walled:
             self.grid = replace(self.grid, returning=layout.returning(self.lattice))
 

@@ -76,12 +76,12 @@ class CellNames:
         """The index in the row at step -1, 0 or +1."""
         return (self.x, self.x_p, self.x_m)[step]
 
-    def turn(self, step: int, field: str) -> str:
+    def turn(self, step: int, grid) -> str:
         """The number of planes to add to that at `step` where planes wrap around; "" if it is 0."""
-        if self.owned and not step:
+        if grid.wraps is None or (self.owned and not step):
             return ""
         ends = ("", "_LAST", "_FIRST")[(step > 0) - (step < 0)] if self.owned else ""
-        return f"TURN{ends}({field}, {self.plane} + ({step}))"
+        return f"TURN{ends}({grid.name}, {self.plane} + ({step}))"
 
 
 CELL = CellNames()  # the cell for which a kernel is called
@@ -108,7 +108,8 @@ class Grid:
 
     `wraps`: whether the slab has all planes of a periodic axis; then addresses beyond its first and
     last plane wrap around, and the ghost planes are not used. Kernels that use the field find this
-    in their arguments, so one text serves all slabs. None: the ghost planes are always used.
+    in their arguments, so one text serves all slabs. None: the ghost planes are always used, also
+    by all slabs of an axis that is not periodic, and no kernel has these arguments.
     """
 
     name: str
@@ -242,7 +243,7 @@ class Grid:
         within = f"({row} * {self.name}_row + {x})"
         within = f"{within} * {width}" if width > 1 else within
         start = f"(int64)({first}) * {self.name}_slot"
-        turn = "" if self.wraps is None else cell.turn(step, self.name)
+        turn = cell.turn(step, self)
         start = f"({start} + {turn} * {self.name}_plane)" if turn else start
         return f"{start} + ({cell.plane} * {self.name}_plane + {within})"
 

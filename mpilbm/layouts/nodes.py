@@ -47,7 +47,7 @@ class NodeGrid:
     turned: tuple[tuple[int, int], ...]
     fluid: np.ndarray
     ghost: int = 1
-    wraps: bool = False
+    wraps: bool | None = False
 
     over: ClassVar[str] = "nodes"
 
@@ -147,7 +147,7 @@ class NodeGrid:
     def _plane(self, step: int, cell: CellNames) -> str:
         """C text of the number of the plane `step` planes from the cell."""
         there = f"{cell.plane} + ({step})" if step else cell.plane
-        turn = cell.turn(step, self.name)
+        turn = cell.turn(step, self)
         return f"{there} + {turn}" if turn else there
 
     def table(self, offset) -> int | None:

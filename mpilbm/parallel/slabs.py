@@ -31,9 +31,9 @@ class Slab:
         return self.end - self.begin
 
     @property
-    def wraps(self) -> bool:
-        """Whether it has all planes of a periodic axis."""
-        return self.periodic and self.ranks == 1
+    def wraps(self) -> bool | None:
+        """Whether it has all planes of the periodic slab axis; None if that is not periodic."""
+        return self.ranks == 1 if self.periodic else None
 
     @property
     def lower(self) -> int | None:

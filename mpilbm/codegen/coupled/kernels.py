@@ -30,12 +30,14 @@ class CoupledKernels:
         self.names = self.coupling.neighbour_fields(case) + self.coupling.local_fields(case)
         self.grid = FieldGrid.of(case, 1, 1, 1)
         self.fluids, self.plain = [], []
+        periodic = case.domain.periodic[-1]
         for fluid, offset in zip(case.fluids, self.coupling.offsets(case), strict=True):
             forcing = self.coupling.forcing(fluid)
             acted = Acted(self.lattice, fluid.collision, forcing, offset)
-            self.fluids.append(FluidKernels(acted, self.layout, walled=rows_end_in_walls(case)))
+            given = {"walled": rows_end_in_walls(case), "periodic": periodic}
+            self.fluids.append(FluidKernels(acted, self.layout, **given))
             model = Model(self.lattice, fluid.collision, None, offset)
-            self.plain.append(FluidKernels(model, self.layout))
+            self.plain.append(FluidKernels(model, self.layout, periodic=periodic))
 
     def of_each(self, k: int, parity: int) -> list[KernelText]:
         """The kernels of fluid k alone; names without its number."""

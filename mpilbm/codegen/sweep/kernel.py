@@ -67,6 +67,7 @@ def _constants(parts: "Parts", sizes: SweepSizes, kernel) -> dict:
     arguments = [
         f"{'const ' if a.name == 'f_in' else ''}{a.type} {a.name}" for a in kernel.arguments
     ]
+    names = [a.name for a in kernel.arguments]
     return {
         "VALUES": sizes.values,
         "WIDE": sizes.wide,
@@ -76,7 +77,8 @@ def _constants(parts: "Parts", sizes: SweepSizes, kernel) -> dict:
         "RISING": len(parts.in_plane(1)),
         "DEPOSITS": sizes.deposits,
         "ARGUMENTS": ", ".join(arguments),
-        "GIVEN": ", ".join(a.name for a in kernel.arguments),
+        "GIVEN": ", ".join(names),
+        "PLANE(p)": "((p) + TURN(f, p))" if "f_turn" in names else "(p)",
         "ROOM": len(FACES),
     }
 

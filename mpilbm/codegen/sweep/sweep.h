@@ -3,7 +3,6 @@ struct Tile {
   bool left, right;           /* touches a face of the box */
 };
 
-INLINE int wrapped_plane(int plane, int f_first, int f_last, int f_turn) { return plane + TURN(f, plane); }
 INLINE int wrapped(int row, int rows) { return row + (row < 0 ? rows : row >= rows ? -rows : 0); }
 
 /* How one format is copied: the tensor maps of rows of a tile and of cells beyond a periodic face. */
@@ -114,7 +113,7 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigne
   const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
   const int tx = (int)threadIdx.x * CELLS, ty = (int)threadIdx.y;
   const auto load = [&](int k, int stage) {
-    const int plane = wrapped_plane((int)first - 1 + k, (int)f_first, (int)f_last, (int)f_turn);
+    const int plane = (int)PLANE((int)first - 1 + k);
     if (k < count + 2)
       load_plane(tile, stages + stage * STAGE, barriers + stage, maps, wide_maps, thread, plane, GIVEN);
     if (!BULK) copy_commit();

@@ -81,6 +81,8 @@ class ForceText(EntryText):
     the place of the momentum that arriving populations lose, the node behind the first wall.
     """
 
+    ahead = True  # else a GPU waits for the value of a link before it loads that of the next link
+
     def __init__(self, role: str, fluid: FluidKernels, boundary, parity: int, split: bool):
         text = "F = -c_i (f_opp_out + f_i_in - 2 feq_i(1, 0)) - u_wall (f_opp_out - f_i_in)"
         super().__init__(role, text, fluid, parity, "other", "chunks")

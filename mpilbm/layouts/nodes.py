@@ -132,6 +132,14 @@ class NodeGrid:
         base, entry = self.found(slot, offset, cell)
         return f"{base} + {f'node_next[{entry}]' if any(offset) else cell.node}"
 
+    def address_if(
+        self, slot: int, offset: tuple[int, int, int], cell: CellNames, condition: str
+    ) -> str:
+        """The `address` if a condition, 0 or 1 in C, is 1, else 0; reads few parts of the table."""
+        base, entry = self.found(slot, offset, cell)
+        node = f"node_next[({entry}) * {condition}]" if any(offset) else cell.node
+        return f"({base} + {node}) * {condition}"
+
     def found(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL):
         """C texts: start of the slot in the neighbour's plane, and index of the table entry."""
         own, plane = self._plane(0, cell), self._plane(offset[0], cell)

@@ -6,6 +6,7 @@ accesses their places, written directly.
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from sympy import sympify
 
@@ -249,11 +250,15 @@ class EntryText(KernelText):
             blocks[i] = mine, values
         return lines, blocks, common
 
+    def missing(self, i: int) -> Any:
+        """The offset of the neighbour that is missing if direction i is listed; None: unknown."""
+        return None
+
     def _loaded_ahead(self, i: int, names: set, done: set) -> Iterator[str]:
         """Definitions of the values that only direction i loads, without a branch around them."""
         for name in sorted(names - done, key=str):
             load = self.loads.get(name)
-            if isinstance(load, Load) and (always := load.where(listed(i))):
+            if isinstance(load, Load) and (always := load.where(listed(i), self.missing(i))):
                 done.add(name)
                 yield f"const real {name} = {always};"
 

@@ -14,6 +14,7 @@ from mpilbm.codegen.inner_cell import OWN
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
+from mpilbm.layouts import against
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.boundary_capabilities import LinkValue
 from mpilbm.physics.lattices import AXES
@@ -110,6 +111,10 @@ class ForceText(EntryText):
         for name, type in more.items():
             self.argument(name, type)
         self.written.add("chunk_sums")
+
+    def missing(self, i: int):
+        """The cell behind the link; boundaries that set whole cells list other directions, too."""
+        return None if self.whole else against(self.lattice.offset(i))
 
     @property
     def columns(self) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from sympy import Symbol, sympify
 
@@ -34,24 +34,25 @@ Index = Callable[[CellNames], str]  # C text of the number of a cell along an ax
 class Load:
     """A value of an array, loaded by a macro of the prelude: the C expression is `str(load)`.
 
-    `address_if`: the address as a function of a condition, 0 or 1 in C: with 0 the address is 0,
-    where there is a value, too. None: only the address of a value that is needed can be computed.
+    `address_if`: the address as a function of a condition, 0 or 1 in C, and of the offset of a
+    neighbour that is then missing, or None. If the condition is 0, so is the address, where there
+    is a value, too. None: only the address of a value that is needed can be computed.
     """
 
     macro: str
     pointer: str
     address: str
     more: tuple = ()
-    address_if: Callable[[str], str] | None = None
+    address_if: Callable[[str, Any], str] | None = None
 
     def __str__(self):
         return f"{self.macro}({', '.join(map(str, (self.pointer, self.address, *self.more)))})"
 
-    def where(self, condition: str) -> "Load | None":
+    def where(self, condition: str, missing=None) -> "Load | None":
         """This load, or that of any other value if the condition is 0; None if it cannot be."""
         if self.address_if is None or self.more:
             return None
-        return replace(self, address=self.address_if(condition))
+        return replace(self, address=self.address_if(condition, missing))
 
 
 class Statement(NamedTuple):

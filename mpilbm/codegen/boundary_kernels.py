@@ -5,13 +5,15 @@ accesses their places, written directly.
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 from sympy import sympify
 
 from mpilbm.codegen.boundary_cell import BoundaryCell, staged
 from mpilbm.codegen.cse import share
 from mpilbm.codegen.inner_cell import OWN
-from mpilbm.codegen.kernel_text import KernelText, entry_place
+from mpilbm.codegen.kernel_text import KernelText, Load, entry_place
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Access, Phase
@@ -154,6 +156,7 @@ class EntryText(KernelText):
     """A kernel over entries; `incoming` of a direction is computed only if its link is listed."""
 
     cell = LISTED
+    ahead = False  # whether the values of all directions are loaded before any is used
 
     def __init__(
         self, role: str, equations: str, fluid: FluidKernels, parity: int,
@@ -240,10 +243,24 @@ class EntryText(KernelText):
         for i, values in each.items():
             mine: list[str] = []
             own = set(done)
+            if self.ahead:
+                lines += self._loaded_ahead(i, _used(values, known), own)
             for value in values:
                 self._define(value, known, own, mine)
             blocks[i] = mine, values
         return lines, blocks, common
+
+    def missing(self, i: int) -> Any:
+        """The offset of the neighbour that is missing if direction i is listed; None: unknown."""
+        return None
+
+    def _loaded_ahead(self, i: int, names: set, done: set) -> Iterator[str]:
+        """Definitions of the values that only direction i loads, without a branch around them."""
+        for name in sorted(names - done, key=str):
+            load = self.loads.get(name)
+            if isinstance(load, Load) and (always := load.where(listed(i), self.missing(i))):
+                done.add(name)
+                yield f"const real {name} = {always};"
 
     def wrap(self, body):
         """Declare the writes of incoming populations and of the state."""

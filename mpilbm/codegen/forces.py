@@ -14,6 +14,7 @@ from mpilbm.codegen.inner_cell import OWN
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
+from mpilbm.layouts import against
 from mpilbm.physics.algebra import dot, pairs
 from mpilbm.physics.boundary_capabilities import LinkValue
 from mpilbm.physics.lattices import AXES
@@ -81,6 +82,8 @@ class ForceText(EntryText):
     the place of the momentum that arriving populations lose, the node behind the first wall.
     """
 
+    ahead = True  # else a GPU waits for the value of a link before it loads that of the next link
+
     def __init__(self, role: str, fluid: FluidKernels, boundary, parity: int, split: bool):
         text = "F = -c_i (f_opp_out + f_i_in - 2 feq_i(1, 0)) - u_wall (f_opp_out - f_i_in)"
         super().__init__(role, text, fluid, parity, "other", "chunks")
@@ -108,6 +111,10 @@ class ForceText(EntryText):
         for name, type in more.items():
             self.argument(name, type)
         self.written.add("chunk_sums")
+
+    def missing(self, i: int):
+        """The cell behind the link; boundaries that set whole cells list other directions, too."""
+        return None if self.whole else against(self.lattice.offset(i))
 
     @property
     def columns(self) -> list[str]:

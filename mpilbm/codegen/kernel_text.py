@@ -1,9 +1,9 @@
 """A kernel during generation: the values it reads, defines and writes, and its text."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple
 
 from sympy import Symbol, sympify
 
@@ -32,15 +32,27 @@ Index = Callable[[CellNames], str]  # C text of the number of a cell along an ax
 
 @dataclass(frozen=True)
 class Load:
-    """A value of an array, loaded by a macro of the prelude: the C expression is `str(load)`."""
+    """A value of an array, loaded by a macro of the prelude: the C expression is `str(load)`.
+
+    `address_if`: the address as a function of a condition, 0 or 1 in C, and of the offset of a
+    neighbour that is then missing, or None. If the condition is 0, so is the address, where there
+    is a value, too. None: only the address of a value that is needed can be computed.
+    """
 
     macro: str
     pointer: str
     address: str
     more: tuple = ()
+    address_if: Callable[[str, Any], str] | None = None
 
     def __str__(self):
         return f"{self.macro}({', '.join(map(str, (self.pointer, self.address, *self.more)))})"
+
+    def where(self, condition: str, missing=None) -> "Load | None":
+        """This load, or that of any other value if the condition is 0; None if it cannot be."""
+        if self.address_if is None or self.more:
+            return None
+        return replace(self, address=self.address_if(condition, missing))
 
 
 class Statement(NamedTuple):
@@ -135,8 +147,9 @@ class KernelText:
         load = self.load_of(
             pointer, type, grid, slot, lambda k: self.address(grid, k, offset, cell)
         )
+        there = slot, offset, cell or self.cell
         if value not in self.loads:
-            self.loads[value] = load
+            self.loads[value] = replace(load, address_if=partial(grid.address_if, *there))
             self.record(grid, slot, offset)
             self.touched[0].add(pointer)
         return value

@@ -234,6 +234,15 @@ class Grid:
         returned = self._index(self.returning[slot], 0, cell, cell.row, cell.x)
         return f"({x} {_BEYOND[offset[2]]} {cell.x} ? {returned} : {there})"
 
+    def address_if(
+        self, slot: int, offset: tuple[int, int, int], cell: CellNames, condition: str, missing=None
+    ) -> str:
+        """The `address` if a condition, 0 or 1 in C, is 1, else 0; computed without branches.
+
+        `missing`: see NodeGrid; here also a missing neighbour has its place.
+        """
+        return f"({self.address(slot, offset, cell)}) * {condition}"
+
     def _index(self, slot: int, step: int, cell: CellNames, row: str, x: str) -> str:
         """C text of the index of a value in a row at x, `step` planes from the cell.
 

@@ -23,6 +23,7 @@ from mpilbm.layouts.grid import CELL, LINE, CellNames, turns
 from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.physics.lattices import Lattice
 
+Offset = tuple[int, int, int]
 TABLES = {"node_start": "int64*", "node_stride": "int64*", "node_count": "int32*"}
 
 
@@ -132,17 +133,41 @@ class NodeGrid:
         base, entry = self.found(slot, offset, cell)
         return f"{base} + {f'node_next[{entry}]' if any(offset) else cell.node}"
 
+    def address_if(
+        self, slot: int, offset: Offset, cell: CellNames, condition: str, missing: Offset | None
+    ) -> str:
+        """The `address` if a condition, 0 or 1 in C, is 1, else 0; computed without branches.
+
+        `missing`: the offset of a neighbour that is missing if the condition is 1. Its replacement
+        in the cell itself is known without the table, see `turned`.
+        """
+        base, entry = self.found(slot, offset, cell)
+        if not any(offset):
+            return f"({base} + {cell.node}) * {condition}"
+        read, back = self.turned[self.offsets.index(offset)] if self.turned else (None, 0)
+        if offset != missing or read != self.slots[slot]:
+            return f"({base} + node_next[({entry}) * {condition}]) * {condition}"
+        own = f"{self._base(back, 0, cell)} + {cell.node}"
+        if not offset[0]:
+            return f"({own}) * {condition}"
+        limit = f">= {self.name}_first" if offset[0] < 0 else f"<= {self.name}_last"
+        kept = f"({cell.plane} + ({offset[0]}) {limit})"
+        elsewhere = self.address_if(slot, offset, cell, f"({condition} & !{kept})", None)
+        return f"({own}) * ({condition} & {kept}) + {elsewhere}"
+
     def found(self, slot: int, offset: tuple[int, int, int], cell: CellNames = CELL):
         """C texts: start of the slot in the neighbour's plane, and index of the table entry."""
-        own, plane = self._plane(0, cell), self._plane(offset[0], cell)
-        base = (
-            f"{len(self.slots)} * node_start[{plane}] + {self.slots[slot]} * node_stride[{plane}]"
-        )
+        own, base = self._plane(0, cell), self._base(self.slots[slot], offset[0], cell)
         if not any(offset):
             return base, ""
         tables, number = len(self.offsets), self.table(offset)
         table = f"{tables} * node_start[{own}] + {number} * node_stride[{own}]"
         return base, f"{table} + {cell.node}"
+
+    def _base(self, slot: int, step: int, cell: CellNames) -> str:
+        """C text of the start of a slot in the plane `step` planes from the cell."""
+        plane = self._plane(step, cell)
+        return f"{len(self.slots)} * node_start[{plane}] + {slot} * node_stride[{plane}]"
 
     def _plane(self, step: int, cell: CellNames) -> str:
         """C text of the number of the plane `step` planes from the cell."""

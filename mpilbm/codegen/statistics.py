@@ -2,15 +2,19 @@
 
     d = (rho, u) - shift        sums of d_rho, d_a and d_a d_b over the fluid cells, in double
 
-A sample reads the populations once and stores neither rho nor u. Places of sum k (and of shift k):
+A sample reads the populations once. Places of sum k (and of shift k):
 
-    sample_cells     sums[plane, k, row, x]      coalesced: neighbouring threads, neighbouring x
+    add_kept         sums[plane, k, row, x]      coalesced: neighbouring threads, neighbouring x
     sample_columns   sums[plane, k, x]           sums over the rows of a plane
     sample_rows      sums[plane, row, k]         sums over x; one thread of a row stores them
 
-The first sample gives the shift: it is added with a shift of 0, and then `first_mean` (of cells:
-`first_value`) computes the shift and sets the sums to 0. `mean_fields` computes means and stresses
-of cells from their sums, and `merge_cells` the moments of the cells of several planes.
+Sums of cells take more memory traffic than the populations. Therefore `keep_cells` only keeps rho
+and u, and `add_kept` adds several samples to sums that it reads and writes once.
+
+The first sample gives the shift. For rows and columns it is added with a shift of 0, and then
+`first_mean` computes the shift and sets the sums to 0; for cells its values are the shift.
+`mean_fields` computes means and stresses of cells from their sums, and `merge_cells` the moments of
+the cells of several planes.
 """
 
 from mpilbm.codegen.diagnostics import FLUID, Diagnostics
@@ -38,21 +42,60 @@ class Samples:
         """The kernels of all parities."""
         parities = range(self.fluid.layout.parities)
         by_parity = [
-            make(parity) for parity in parities for make in (self.cells, self.rows, self.columns)
+            make(parity) for parity in parities for make in (self.keep, self.rows, self.columns)
         ]
-        once = self.first_value, self.first_mean, self.mean_fields, self.merge_cells
+        once = self.add_kept, self.first_mean, self.mean_fields, self.merge_cells
         return [*by_parity, *(make() for make in once)]
 
-    def cells(self, parity: int) -> KernelText:
-        """Adds to the sums of each cell; the shift has the precision of the values."""
-        kernel = self.fluid.block_kernel("sample_cells", EQUATIONS, parity)
-        kernel.argument("shift", "real*")
-        kernel.argument("sums", "double*")
+    def keep(self, parity: int) -> KernelText:
+        """Stores rho and u of each cell as kept[plane, k, row, x], from the value `kept_first` on.
+
+        Those of solid cells are 0, as are their shifts.
+        """
+        kernel = self.fluid.block_kernel("keep_cells", "kept = rho, u; 0 in solids", parity)
+        kernel.argument("kept", "real*")
+        kernel.argument("kept_first", "int64")
+        self._places(kernel, place=self.shifts)
+        guarded = "{}" if self.over == "nodes" else self._fluid_or(kernel, "R(0)")
+        _, rho, u, _ = self.diagnostics.macroscopic(kernel, parity)
+        for k, value in enumerate((rho, *u)):
+            index, text = f"kept_first + place + {k} * cells", guarded.format("{0}")
+            kernel.do(f"STORE_REAL(kept, {index}, {text});", value, writes="kept")
+        return kernel
+
+    def add_kept(self) -> KernelText:
+        """Adds `samples` kept samples to the sums of each cell, one after another.
+
+        The first value of a sample follows `kept_step` values after that of the one before.
+        """
+        kernel = self.fluid.block_kernel("add_kept", EQUATIONS, grid=self.diagnostics.grid)
+        for name in ("kept", "shift"):
+            kernel.argument(name, "real*")
+        for name, type in {"sums": "double*", "samples": "int", "kept_step": "int64"}.items():
+            kernel.argument(name, type)
+        self._places(kernel, place=self.sums, shift_place=self.shifts)
+        names = self._deviations()
+        for k, name in enumerate(names):
+            kernel.do(f"const double {name}_0 = shift[shift_place + {k} * cells];")
+        totals = [f"total_{k}" for k in range(self.sums)]
+        for k, total in enumerate(totals):
+            kernel.do(f"double {total} = sums[place + {k} * cells];")
+        kernel.do("for (int sample = 0; sample < samples; sample++) {{")
+        kernel.do("  const int64 from = sample * kept_step + shift_place;")
+        for k, name in enumerate(names):
+            kernel.do(f"  const double {name} = (double)kept[from + {k} * cells] - {name}_0;")
+        for total, value in zip(totals, self._terms(names), strict=True):
+            kernel.do(f"  {total} += {value};")
+        kernel.do("}}")
+        for k, total in enumerate(totals):
+            kernel.do(f"sums[place + {k} * cells] = {total};", writes="sums")
+        return kernel
+
+    def _places(self, kernel: KernelText, **counts: int) -> None:
+        """Declare `cells`, and the place of number 0 of the cell in arrays of so many numbers."""
         kernel.do("const int64 cells = (int64)rows * nx, before = (plane - origin) * cells;")
-        for name, count in (("place", self.sums), ("shift_place", self.shifts)):
+        for name, count in counts.items():
             kernel.do(f"const int64 {name} = cell + before * {count - 1};")
-        add = "sums[place + {k} * cells] += {value};"
-        return self._sampled(kernel, parity, "shift[shift_place + {k} * cells]", add)
 
     def rows(self, parity: int) -> KernelText:
         """Adds to the sums over the cells of each row."""
@@ -81,53 +124,53 @@ class Samples:
         shift = f"shift[((plane - origin) * {self.shifts} + {{k}}) * nx + x]"
         return self._sampled(kernel, parity, shift)
 
-    def _sampled(
-        self, kernel: KernelText, parity: int, shift: str, add: str = "TOTAL({k}) += {value};"
-    ) -> KernelText:
-        """Add the statements; `shift` and `add` are C texts with the number k of a sum."""
-        if self.over != "nodes":
-            kernel.argument("flags", self.diagnostics.flags)
-            kernel.do(f"const int fluid = {FLUID};")
+    def _sampled(self, kernel: KernelText, parity: int, shift: str) -> KernelText:
+        """Add the statements; `shift` is the C text of shift {k}."""
+        guarded = "{}" if self.over == "nodes" else self._fluid_or(kernel, "0")
         _, rho, u, _ = self.diagnostics.macroscopic(kernel, parity)
-        names = ["d_rho", *(f"d_{axis}" for axis in AXES[: len(u)])]
+        names = self._deviations()
         for k, (name, value) in enumerate(zip(names, (rho, *u), strict=True)):
             kernel.do(f"const double {name} = (double){{0}} - {shift.format(k=k)};", value)
-        products = [f"{names[1 + a]} * {names[1 + b]}" for a, b in pairs(len(u))]
-        for k, value in enumerate([*names, *products]):
-            value = value if self.over == "nodes" else f"fluid ? {value} : 0"
-            kernel.do(add.format(k=k, value=value), writes="sums")
+        for k, value in enumerate(self._terms(names)):
+            kernel.do(f"TOTAL({k}) += {guarded.format(value)};", writes="sums")
         return kernel
 
-    def first_value(self) -> KernelText:
-        """The shift of each cell: its value. An entry is a place, of one sum, of all planes."""
-        return self._first("first_value", "real", "1")
+    def _fluid_or(self, kernel: KernelText, other: str) -> str:
+        """C text, with {} for a value: the value in fluid cells, `other` in solid cells."""
+        kernel.argument("flags", self.diagnostics.flags)
+        kernel.do(f"const int fluid = {FLUID};")
+        return f"fluid ? {{}} : {other}"
+
+    def _deviations(self) -> list[str]:
+        """C names of the deviations of rho and u from the shift."""
+        return ["d_rho", *(f"d_{axis}" for axis in AXES[: self.shifts - 1])]
+
+    def _terms(self, names: list[str]) -> list[str]:
+        """C texts of what a sample adds to each sum."""
+        products = [f"{names[1 + a]} * {names[1 + b]}" for a, b in pairs(self.shifts - 1)]
+        return [*names, *products]
 
     def first_mean(self) -> KernelText:
-        """The shift of each row or column: the mean over its fluid cells."""
-        kernel = self._first("first_mean", "double", "number > 1 ? number : 1")
-        kernel.argument("cells", "int32*")
-        return kernel
+        """The shift of each row or column: the mean over its fluid cells. The sums become 0.
 
-    def _first(self, role: str, type: str, number: str) -> KernelText:
-        """shift = sums / number, sums = 0.
-
-        In the arrays the numbers k of a place are `step` apart, and groups of `step` places follow
-        one another.
+        An entry is a place, of one sum, of all planes. In the arrays the numbers k of a place are
+        `step` apart, and groups of `step` places follow one another.
         """
-        kernel = KernelText(role, "entries", "shift = sums / number of fluid cells; sums = 0")
+        text = "shift = sums / number of fluid cells; sums = 0"
+        kernel = KernelText("first_mean", "entries", text)
         kernel.argument("step", "int64")
-        kernel.argument("shift", f"{type}*")
-        kernel.argument("sums", "double*")
+        kernel.argument("cells", "int32*")
+        for name in ("shift", "sums"):
+            kernel.argument(name, "double*")
         kernel.do("const int64 group = entry / step, within = entry - group * step;")
-        if number != "1":
-            kernel.do("const int32 number = cells[entry];")
-        place = f"(group * {self.sums} + {{k}}) * step + within"
+        kernel.do("const int32 number = cells[entry];")
         for k in range(self.sums):
+            place = f"(group * {self.sums} + {k}) * step + within"
             if k < self.shifts:
                 target = f"shift[(group * {self.shifts} + {k}) * step + within]"
-                mean = f"sums[{place.format(k=k)}] / ({number})"
-                kernel.do(f"{target} = ({type})({mean});", writes="shift")
-            kernel.do(f"sums[{place.format(k=k)}] = 0;", writes="sums")
+                mean = f"sums[{place}] / (number > 1 ? number : 1)"
+                kernel.do(f"{target} = {mean};", writes="shift")
+            kernel.do(f"sums[{place}] = 0;", writes="sums")
         return kernel
 
     def mean_fields(self) -> KernelText:

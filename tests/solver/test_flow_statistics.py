@@ -12,6 +12,7 @@ from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.preflight.plan import plan
 from mpilbm.run.run import run
+from mpilbm.solver.fields import kept_samples
 from mpilbm.solver.fields.flow_statistics import Moments, merged, products_of, shifted
 
 AVERAGES = {
@@ -95,6 +96,25 @@ def test_a_sample_adds_the_fields_of_all_layouts(flow, kind):
     expected = products.reshape(moments.products.shape)
     np.testing.assert_allclose(moments.products, expected, rtol=1e-9, atol=1e-14)
     assert expected.max() > 1e-6
+
+
+@pytest.mark.parametrize("most", [1, 3, 8])
+@pytest.mark.parametrize("flow", ["two arrays", "nodes", "planes of a row", "two fluids"])
+def test_samples_of_cells_are_added_one_after_another(flow, most, monkeypatch):
+    """The sums are those of NumPy in every bit, however many samples are kept."""
+    monkeypatch.setattr(kept_samples, "MOST", most)
+    cluster, found = Cluster(FLOWS[flow]()).start(), []
+    (kept,) = sampled(cluster, "cells", 5, lambda one: found.append(one.fields("rho", "u")))
+    values = [np.concatenate([f["rho"][..., None], f["u"]], axis=-1) for f in found]
+    solid = cluster.solvers[0].solid(0, kept.planes)
+    state = kept.read(0, kept.planes)[:, : kept.places.count * kept.columns]
+    state = state.reshape(*values[0].shape[:-1], kept.columns)
+    sums = np.zeros_like(state[~solid])
+    for each in values:
+        d = (each.astype(float) - values[0])[~solid]
+        sums += np.concatenate([d, products_of(d[:, 1:])], axis=-1)
+    assert np.array_equal(state[~solid], sums)
+    assert not state[solid].any()
 
 
 @pytest.mark.parametrize("flow", FLOWS)

@@ -7,9 +7,9 @@ Sums are kept for each plane, so that the decomposition does not change a bit, a
     each cell        where neither is averaged, which takes as much memory as the populations
 
 A sample is one kernel behind the steps: it computes rho and u from the populations and adds them
-(see codegen/statistics.py). The sums are of deviations from a shift, the mean of the first sample:
-so the mean flow does not cost digits of the stresses. Moments of several sums are merged one after
-another.
+(see codegen/statistics.py), or keeps those of cells, see KeptSamples. The sums are of deviations
+from a shift, the mean of the first sample: so the mean flow does not cost digits of the stresses.
+Moments of several sums are merged one after another.
 [Chan, Golub & LeVeque 1983, Am. Stat. 37, 242]
 """
 
@@ -22,7 +22,10 @@ import numpy as np
 
 from mpilbm.backends.interfaces import Array
 from mpilbm.solver.fields.diagnostics import Diagnostics
+from mpilbm.solver.fields.kept_samples import KeptSamples
 from mpilbm.solver.state import StateLaunch
+
+SHARE = 8  # of the free memory of the device, for samples that are kept
 
 
 class Moments(NamedTuple):
@@ -94,7 +97,7 @@ class Places:
             return cls(rows, 1, "sample_rows")
         if along_rows and rows > 1:
             return cls(1, nx, "sample_columns")
-        return cls(rows, nx, "sample_cells")
+        return cls(rows, nx, "keep_cells")
 
     @property
     def count(self) -> int:
@@ -109,7 +112,7 @@ class Places:
     @property
     def of_cells(self) -> bool:
         """Whether each place is a single cell."""
-        return self.kernel == "sample_cells"
+        return self.kernel == "keep_cells"
 
 
 def numbers(D: int) -> tuple[int, int]:
@@ -120,10 +123,11 @@ def numbers(D: int) -> tuple[int, int]:
 def bytes_needed(D: int, planes: int, places: Places, value: int) -> int:
     """Bytes of the sums and shifts of planes; `value`: bytes of rho in the computation.
 
-    The first sample also needs the number of cells of each row or column.
+    Of cells at least one sample is kept. The first sample of rows or columns also needs the number
+    of cells of each.
     """
     columns, shifts = numbers(D)
-    a_place = 8 * columns + (value * shifts if places.of_cells else 8 * shifts + 4)
+    a_place = 8 * columns + (2 * value * shifts if places.of_cells else 8 * shifts + 4)
     return planes * places.count * a_place
 
 
@@ -141,18 +145,24 @@ class Statistics:
         needed = bytes_needed(D, self.planes, self.places, diagnostics.dtype.itemsize)
         self.device.require(needed, "the sums of statistics")
         count, dtype = self.planes * self.places.count, diagnostics.dtype
-        self.sums = self.device.allocate(count * self.columns, "float64")
+        self._sums = self.device.allocate(count * self.columns, "float64")
         # the mean of one value has its precision
         self.shift = self.device.allocate(
             count * self.shifts, dtype if self.places.of_cells else "float64"
         )
-        arrays = {"sums": self.sums, "shift": self.shift}
-        self._add = StateLaunch(self.state, self.places.kernel, **arrays)
+        self._kept: KeptSamples | None = None  # of cells, from the first sample on
 
     @property
     def values(self) -> int:
         """How many numbers the state of a plane has."""
         return self.places.count * (self.columns + self.shifts)
+
+    @property
+    def sums(self) -> Array:
+        """The sums of all samples, on the device."""
+        if self._kept:
+            self._kept.settle()
+        return self._sums
 
     def sample(self) -> None:
         """Enqueue the addition of the current flow; the first sample also gives the shift.
@@ -160,19 +170,29 @@ class Statistics:
         Collective at the first call.
         """
         self.diagnostics.prepare(("rho", "u"))
-        self._add(0, self.planes)
-        if self.samples == 0:
-            self._set_shift()
+        if self.places.of_cells:
+            self._keep()
+        else:
             self._add(0, self.planes)
+            if self.samples == 0:
+                self._set_mean()
+                self._add(0, self.planes)
         self.samples += 1
 
-    def _set_shift(self) -> None:
+    def _keep(self) -> None:
+        if self._kept is None:
+            most = self.diagnostics.spare_bytes // SHARE // self.shift.nbytes
+            self._kept = KeptSamples(self.diagnostics, self._sums, self.shift, most)
+        self._kept.keep(first=self.samples == 0)
+
+    @cached_property
+    def _add(self) -> StateLaunch:
+        return StateLaunch(self.state, self.places.kernel, sums=self._sums, shift=self.shift)
+
+    def _set_mean(self) -> None:
         """Enqueue: the shift becomes the mean of what was added, and the sums become 0."""
-        name, cells = "first_value", {}
-        if not self.places.of_cells:
-            name, cells = "first_mean", {"cells": self.device.upload(self._cells)}
-        arrays = {"sums": self.sums, "shift": self.shift, **cells}
-        launch = self.context.bind(name, step=self.places.step, **arrays)
+        cells, arrays = self.device.upload(self._cells), {"sums": self._sums, "shift": self.shift}
+        launch = self.context.bind("first_mean", step=self.places.step, cells=cells, **arrays)
         launch(self.context.bulk, 0, self.planes * self.places.count)
 
     def planes_of(self, array: Array, begin: int, end: int) -> Array:

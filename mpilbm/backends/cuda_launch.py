@@ -14,6 +14,7 @@ from mpilbm.codegen.program import Kernel, Program
 ROWS_AT_ONCE = 4  # as in the prelude: rows that a block of a kernel over rows adds
 COLUMN_PARTS = 8  # as in the prelude: threads that add the rows of a column
 CHUNK_THREADS = 128  # as in the preludes
+PLANE_THREADS = 256  # as in the prelude: threads that fetch the numbers of a plane
 GRID_LIMIT = 65535  # blocks along the second and third axis of a grid
 
 
@@ -42,6 +43,8 @@ def launch_shape(
         return (-(-count // 256),), (256,)
     if over == "chunks":
         return (count,), (CHUNK_THREADS,)
+    if over == "planes":
+        return (count,), (PLANE_THREADS,)
     if over.endswith("rows"):
         return (-(-rows // ROWS_AT_ONCE), count), (32 * ROWS_AT_ONCE,)
     if over == "columns":
@@ -55,7 +58,7 @@ def pieces(over: str, begin: int, end: int, stride: int = 1) -> list[tuple[int, 
     """(begin, end) of each launch that a range needs: a grid has at most 65535 planes."""
     if begin >= end:
         return []
-    step = end - begin if over in ("entries", "chunks") else GRID_LIMIT * stride
+    step = end - begin if over in ("entries", "chunks", "planes") else GRID_LIMIT * stride
     return [(first, min(first + step, end)) for first in range(begin, end, step)]
 
 

@@ -202,20 +202,14 @@ class Diagnostics:
 def plane_sums() -> KernelText:
     """Sums over the rows of each plane, in their order, or maxima in some columns.
 
-    entry = plane * columns + column; bit k of `maxima`: column k is a maximum.
+    The cell function adds a number of a row to the total of its column; bit k of `maxima`: column k
+    is a maximum.
     """
-    kernel = KernelText("plane_sums", "entries", "sum[plane, k] = sum over rows of row_sums")
+    kernel = KernelText("plane_sums", "planes", "sum[plane, k] = sum over rows of row_sums")
     for name in ("rows", "columns", "maxima"):
         kernel.argument(name, "int")
     kernel.argument("row_sums", "double*")
     kernel.argument("sum", "double*")
-    kernel.do("const int column = (int)(entry % columns);")
-    kernel.do("const double* part = row_sums + entry / columns * rows * columns + column;")
-    kernel.do("double total = 0;")
-    over_rows, value = "for (int row = 0; row < rows; row++)", "part[(int64)row * columns]"
-    kernel.do("if (maxima >> column & 1)")
-    kernel.do(f"  {over_rows} total = {value} > total ? {value} : total;")
-    kernel.do("else")
-    kernel.do(f"  {over_rows} total += {value};")
-    kernel.do("sum[entry] = total;", writes="sum")
+    larger = "value > *total ? value : *total"
+    kernel.do(f"*total = maxima >> column & 1 ? ({larger}) : *total + value;", writes="sum")
     return kernel

@@ -21,11 +21,12 @@ HEAD = {
     "columns": f"{CELL_HEAD}, double* total",
     "entries": "int64 entry",
     "chunks": "int64 entry, double* total",
+    "planes": "int column, double value, double* total",
     "nodes": "int64 plane, int node",
     "node_rows": "int64 plane, int node, double* total",
 }
 THREADS = {over: "ROW_THREADS" if over.endswith("rows") else 256 for over in HEAD}
-THREADS["chunks"] = "CHUNK_THREADS"
+THREADS |= {"chunks": "CHUNK_THREADS", "planes": "PLANE_THREADS"}
 ORDER = ("*", "int64", "int", "real", "double")
 Index = Callable[[CellNames], str]  # C text of the number of a cell along an axis
 

@@ -214,6 +214,19 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
   for (int64 entry = begin; entry < end; entry += stride) function(entry, __VA_ARGS__);       \
   RESTORE_DENORMALS
 
+/* Adds the numbers of rows in each column of a plane, in the order of the rows. */
+#define FOR_PLANES(function, ...)                                                             \
+  FLUSH_DENORMALS                                                                             \
+  for (int64 plane = begin; plane < end; plane += stride)                                     \
+    for (int column = 0; column < columns; column++) {                                        \
+      const double* values = row_sums + plane * rows * columns + column;                      \
+      double total = 0;                                                                       \
+      for (int row = 0; row < rows; row++)                                                    \
+        function(column, values[(int64)row * columns], &total, __VA_ARGS__);                  \
+      sum[plane * columns + column] = total;                                                  \
+    }                                                                                         \
+  RESTORE_DENORMALS
+
 /* Of `half` pairs of partial sums each sum, or the larger one. Constant loops become vectors; all sums
    take a step before the next step, which would wait for them. */
 #define HALVE(count, maxima, half)                                                            \

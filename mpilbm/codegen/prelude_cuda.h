@@ -109,6 +109,27 @@ INLINE float quick_log2(float x)
   const int64 entry = begin + stride * ((int64)blockIdx.x * blockDim.x + threadIdx.x);        \
   if (entry < end) function(entry, __VA_ARGS__);
 
+/* A block for each plane: its threads fetch the numbers of some rows, and a thread for each column
+   adds those of its column in the order of the rows. */
+#define PLANE_THREADS 256
+#define FETCHED 2048
+#define FOR_PLANES(function, ...)                                                             \
+  __shared__ double fetched[FETCHED];                                                         \
+  const int thread = (int)threadIdx.x, rows_at_once = FETCHED / columns;                      \
+  const int64 plane = begin + stride * (int64)blockIdx.x;                                     \
+  double total = 0;                                                                           \
+  for (int from = 0; from < rows; from += rows_at_once) {                                     \
+    const int count = columns * (rows - from < rows_at_once ? rows - from : rows_at_once);    \
+    const double* values = row_sums + (plane * rows + from) * columns;                        \
+    for (int k = thread; k < count; k += PLANE_THREADS) fetched[k] = values[k];               \
+    __syncthreads();                                                                          \
+    if (thread < columns)                                                                     \
+      for (int k = thread; k < count; k += columns)                                           \
+        function(thread, fetched[k], &total, __VA_ARGS__);                                    \
+    __syncthreads();                                                                          \
+  }                                                                                           \
+  if (thread < columns) sum[plane * columns + thread] = total;
+
 #define FOR_CHUNKS(function, count, ...)                                                      \
   __shared__ double total[CHUNK_THREADS][count];                                              \
   const int thread = (int)threadIdx.x;                                                        \

@@ -41,7 +41,8 @@ class Kernel:
     another one writes. All threads of a GPU, and threads of a CPU, compute them at the same time.
 
     over      what it loops over: "cells", "pairs", "rows", "columns", "entries" (of a boundary
-              list), "chunks" (of such entries, to add values), "nodes" or "node_rows"
+              list), "chunks" (of such entries, to add values), "planes" (numbers of their rows),
+              "nodes" or "node_rows"
     parity    the parity of the time steps in which it is used; None for all time steps
     fluid     number of the coupled fluid that it belongs to; None if it belongs to none or all
     phase     "boundary": supplies incoming populations, with the values of time t; "collide":

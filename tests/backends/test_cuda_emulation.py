@@ -259,6 +259,23 @@ def test_statistics_of_long_rows_and_of_many(kind, size):
     assert np.array_equal(found, expected)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(1, 5), (700, 7), (293, 7), (2049, 1)])
+@pytest.mark.parametrize("device", [None, EmulatedDevice], ids=["C", "CUDA"])
+def test_rows_of_a_plane_are_added_in_their_order(device, rows, columns):
+    """More rows than a block fetches at once; one column is a maximum."""
+    (solver,) = Cluster(tables("D2Q9", "ab", "bgk", "periodic", "single"), 1, device).solvers
+    values = np.random.default_rng(4).standard_normal((6, rows, columns))
+    made, found = solver.device.upload(values), solver.device.allocate(6 * columns, "float64")
+    launch = solver.context.bind(
+        "plane_sums", row_sums=made, sum=found, rows=rows, columns=columns, maxima=1 << 3
+    )
+    launch(solver.context.bulk, 0, 6)
+    expected = np.cumsum(values, axis=1)[:, -1]
+    if columns > 3:
+        expected[:, 3] = np.maximum(values[:, :, 3].max(axis=1), 0)
+    assert np.array_equal(solver.device.download(found).reshape(6, columns), expected)
+
+
 @pytest.mark.parametrize(
     ("layout", "precision"), [("ab", "half"), ("esopull", "single"), ("indirect", "half")]
 )

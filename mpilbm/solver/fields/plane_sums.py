@@ -30,7 +30,7 @@ class PlaneSums:
 
     def start(self) -> HostCopy:
         """Enqueue the sums over the rows, and their copy to the host."""
-        self._add(self._bulk, 0, self._sums.size)
+        self._add(self._bulk, 0, self._shape[0])
         return self._copies.start(self._sums)
 
     def shaped(self, copy: HostCopy) -> np.ndarray:

@@ -190,7 +190,7 @@ class Diagnostics:
             return kernel.read(name, "u", "real", self.grid, component, offset, IN_BLOCK)
 
         low, high = (
-            kernel.load(f"open_{k}_{side}", f"(real)(flags[{flag}] >> {1 + 2 * k + way} & 1)")
+            kernel.load(f"open_{k}_{side}", f"flags[{flag}] >> {1 + 2 * k + way} & 1 ? R(1) : R(0)")
             for way, side in enumerate("mp")
         )
         below = Piecewise((value(0) - value(-1), low > 0), (0, True))

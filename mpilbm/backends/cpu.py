@@ -152,6 +152,8 @@ class CpuLaunch:
     A call divides its planes (or entries) among the threads, if their work is large enough.
     """
 
+    joint = None  # kernels of a CPU do not exchange planes
+
     def __init__(self, function: Any, kernel: Kernel, values: list[Any], workers: Workers):
         self._function, self._kernel, self._values = function, kernel, values
         self._arguments = [_as_ctypes(value) for value in values]

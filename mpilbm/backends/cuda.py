@@ -233,10 +233,14 @@ class CudaDevice(Device):
         addresses = (_address(target), _address(source))
         runtime.memcpyAsync(*addresses, target.nbytes, runtime.memcpyDefault, queue)
 
+    @property
+    def kernel_options(self) -> tuple[str, ...]:
+        """The compiler's options for kernels of a program."""
+        return ("--std=c++17", "--fmad=false", *(("-DFUSED",) if self._fused else ()))
+
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
         """The kernels of a program by name, the moment sweep as collide-stream if there is one."""
-        flags = ("--std=c++17", "--fmad=false", *(("-DFUSED",) if self._fused else ()))
-        module = self.module(program.text, flags)
+        module = self.module(program.text, self.kernel_options)
         kernels: dict[str, CompiledKernel] = {
             name: CudaKernel(self, module.get_function(kernel.name), kernel, program)
             for name, kernel in program.kernels.items()

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from mpilbm.backends import Device, changed, checked
-from mpilbm.backends.interfaces import Resources
+from mpilbm.backends import changed, checked
+from mpilbm.backends.interfaces import Array, Resources, Runner
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 
@@ -70,23 +71,30 @@ def most_rows(nx: int, rows: int, threads: int = 256) -> int:
 class CudaKernel:
     """A compiled kernel without arguments."""
 
-    def __init__(self, device: Device, function: Any, kernel: Kernel, program: Program):
-        self._device, self._function = device, function
-        self._kernel, self._program = kernel, program
+    def __init__(self, device: Any, function: Any, kernel: Kernel, program: Program):
+        self._device, self.function = device, function
+        self.kernel, self._program = kernel, program
         self._block: Block | None = None
+
+    @cached_property
+    def joint(self) -> Any:
+        """The function that exchanges edge planes, too; compiled at its first use."""
+        text = f"{self._program.head}\n{self._program.bodies[self.kernel.name]}"
+        options = (*self._device.kernel_options, "-DJOINT")
+        return self._device.module(text, options).get_function(self.kernel.name)
 
     def bind(self, **arguments: Any) -> "CudaLaunch":
         """Fix all arguments; raises TypeError if one is missing, unknown or of another type.
 
         The first call chooses the block of a collide-stream kernel.
         """
-        values = checked(self._kernel, self._program, arguments)
+        values = checked(self.kernel, self._program, arguments)
         box = int(arguments.get("nx", 0)), int(arguments.get("rows", 0))
-        if self._kernel.over == "nodes":
+        if self.kernel.over == "nodes":
             box = int(arguments["node_most"]), 1
 
         def launch(block: Block) -> "CudaLaunch":
-            return CudaLaunch(self._function, self._kernel, box, values, block.threads)
+            return CudaLaunch(self, box, values, block.threads)
 
         if self._block is None:
             self._block = self._choose(box, arguments, launch)
@@ -99,35 +107,46 @@ class CudaKernel:
         launch: Callable[[Block], "CudaLaunch"],
     ) -> Block:
         """The fastest block for a collide-stream kernel, the default for others."""
-        steps = self._kernel.phase == "collide" and self._kernel.over != "entries"
+        steps = self.kernel.phase == "collide" and self.kernel.over != "entries"
         if "f_plane" not in arguments or not steps:
             return BLOCKS[0]
         field = arguments["f_in"] if "f_in" in arguments else arguments["f"]
         planes = field.size // int(arguments["f_plane"]) - 2
-        text = f"{self._kernel.name}\n{self._program.text}"
+        text = f"{self.kernel.name}\n{self._program.text}"
         held = [one for one in BLOCKS if box[1] <= most_rows(box[0], box[1], one.threads)]
         return fastest(self._device, text, (planes, box[1], box[0]), held or BLOCKS[:1], launch)
 
     def resources(self) -> Resources:
         """Registers and spilled bytes of a thread, shared bytes of a block."""
-        function = self._function
+        function = self.function
         return Resources(function.num_regs, function.local_size_bytes, function.shared_size_bytes)
 
 
 class CudaLaunch:
     """A kernel with its arguments; keeps their arrays alive, and its grids for later calls."""
 
-    def __init__(
-        self,
-        function: Any,
-        kernel: Kernel,
-        box: tuple[int, int],
-        values: list[Any],
-        threads: int,
-    ):
-        self._function, self._kernel, self._box, self._values = function, kernel, box, values
+    def __init__(self, compiled: CudaKernel, box: tuple[int, int], values: list[Any], threads: int):
+        self._compiled, self._function = compiled, compiled.function
+        self._kernel, self._box, self._values = compiled.kernel, box, values
         self._threads = threads
         self._calls: dict[tuple, list] = {}
+
+    @property
+    def joint(self) -> Callable[[Array], Runner] | None:
+        """A function that makes the launch exchange edge planes, too; None if it cannot."""
+        return self._joint if self._kernel.exchanges else None
+
+    def _joint(self, faces: Array) -> Runner:
+        return partial(self._enqueue_joint, self._compiled.joint, faces)
+
+    def _enqueue_joint(
+        self, function: Any, faces: Array, stream: Any, begin: int, end: int, stride: int = 1
+    ) -> None:
+        over = self._kernel.over
+        grid, block = launch_shape(over, *self._box, begin, end, stride, self._threads)
+        numbers = (np.int64(number) for number in (begin, end, stride))
+        with stream.cupy:
+            function(grid, block, (faces, *numbers, *self._values))
 
     def set(self, **numbers: float) -> None:
         """Replace numbers among the arguments, for later calls."""

@@ -126,6 +126,8 @@ def _shape(arguments: Mapping[str, Any]) -> tuple[int, int, int]:
 class SweepLaunch:
     """The sweep with its arguments and tile; keeps their arrays alive."""
 
+    joint = None  # the sweep does not exchange planes
+
     def __init__(
         self,
         function: Any,

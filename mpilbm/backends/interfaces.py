@@ -1,5 +1,6 @@
 """The interface of devices to other layers: arrays, streams, events, kernels and launches."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 # A 1-D array in the device's memory, of NumPy or of CuPy. CuPy has no type annotations.
@@ -45,6 +46,14 @@ class Runner(Protocol):
 
 class Launch(Runner, Protocol):
     """A kernel with its arguments."""
+
+    @property
+    def joint(self) -> Callable[[Array], Runner] | None:
+        """A function that makes the launch exchange edge planes, too; None if it cannot.
+
+        Its argument is `struct Faces` of prelude_flags.h in the device's memory. It returns what
+        computes all planes of the slab and exchanges those at the faces, in one launch.
+        """
 
     def set(self, **numbers: float) -> None:
         """Replace numbers among the arguments, for later calls."""

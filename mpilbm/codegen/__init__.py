@@ -263,12 +263,19 @@ SCALE = 2**15  # factor of 16-bit values: small deviations then use the whole ra
 
 
 def prelude() -> str:
-    """The text before all kernels: macros, those of CUDA or C, and functions."""
-    macros, cuda, c, functions = (
+    """The text before all kernels: macros, those of CUDA or C, functions, and joint kernels."""
+    macros, cuda, c, functions, joint = (
         Path(__file__).with_name(f"prelude{part}.h").read_text()
-        for part in ("", "_cuda", "_c", "_functions")
+        for part in ("", "_cuda", "_c", "_functions", "_joint")
     )
-    return f"{macros}#ifdef __CUDACC__\n{cuda}#else\n{c}#endif\n\n{functions}"
+    cuda = f"{cuda}#ifdef JOINT\n{flags()}#endif\n"
+    joint = f"#ifdef JOINT\n{joint}#endif\n"
+    return f"{macros}#ifdef __CUDACC__\n{cuda}#else\n{c}#endif\n\n{functions}{joint}"
+
+
+def flags() -> str:
+    """CUDA text: flags that GPUs set in each other's memory, and what a joint kernel needs."""
+    return Path(__file__).with_name("prelude_flags.h").read_text()
 
 
 _C = {"float16": "unsigned short", "float32": "float", "float64": "double"}

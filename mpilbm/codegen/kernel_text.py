@@ -266,6 +266,7 @@ class KernelText:
             phase=self.phase,
             role=self.role,
             optional=self.optional,
+            exchanges=self.exchanges,
         )
 
     def text(self) -> str:
@@ -310,6 +311,11 @@ class KernelText:
                 self._define(known[name], known, done, lines)
                 lines.append(f"const real {name} = {c_text(known[name])};")
 
+    @property
+    def exchanges(self) -> bool:
+        """Whether its CUDA text can be compiled so that it exchanges edge planes itself."""
+        return bool(self.sent) and self.over in ("cells", "pairs")
+
     def in_place(self) -> bool:
         """Whether it writes an array that it also reads."""
         return bool(self.touched[0] & self.touched[1])
@@ -320,12 +326,14 @@ class KernelText:
         declared = ", ".join(self._declare(name, name in self.written) for name in names)
         title = "\n   ".join(line.strip() for line in self.equations.strip().splitlines())
         line = f"{self.line_parameters} " if self.lines() else ""
+        faces = "FACES_PARAMETER " if self.exchanges else ""
         return (
             f"/* {title} */\n"
             f"INLINE void {self.name}_at({line}{HEAD[self.over]}, {declared})\n{{\n{body}\n}}\n"
             f"{self.functions(declared)}"
-            f"KERNEL({THREADS[self.over]}) {self.name}(int64 begin, int64 end, int64 stride, "
-            f"{declared})\n{{\n  {self.driver(', '.join(names))}\n}}\n"
+            f"KERNEL({THREADS[self.over]}) {self.name}"
+            f"({faces}int64 begin, int64 end, int64 stride, {declared})\n"
+            f"{{\n  {self.driver(', '.join(names))}\n}}\n"
         )
 
     def lines(self) -> int:

@@ -1,5 +1,12 @@
 /* The macros of the kernel text for CUDA compilers. */
+/* Another GPU writes into the arrays that a JOINT kernel reads, so they must not be loaded as constants. */
+#ifdef JOINT
+#define RESTRICT
+#define FACES_PARAMETER const Faces* faces,
+#else
 #define RESTRICT __restrict__
+#define FACES_PARAMETER
+#endif
 #define MAYBE_UNUSED [[maybe_unused]]
 #define INLINE static __device__ __forceinline__
 #define MANY_AT_ONCE INLINE
@@ -58,7 +65,13 @@ INLINE float quick_log2(float x)
   if (x < nx && row < rows && plane < end)                                                    \
     function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__);
 
+#ifndef JOINT
 #define FOR_CELLS_SENT(function, send, count, ...) FOR_CELLS(function, __VA_ARGS__)
+#else
+#define FOR_CELLS_SENT(function, send, count, ...)                                            \
+  FOR_CELLS_AND_FACES(                                                                        \
+      1, function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__))
+#endif
 
 /* Sum k of a thread, in kernels that add. */
 #define TOTAL(k) total[k]
@@ -86,17 +99,25 @@ INLINE float quick_log2(float x)
 
 /* Two cells, x and x + 1, a thread; the last cell of an odd row goes alone. A pair's x_p lies
    beyond both. */
+#define PAIR(function, pair, ...)                                                             \
+  if (x + 1 < nx)                                                                             \
+    pair(plane, row, NEIGHBOURS(row, rows), x, BEFORE(x, nx), AFTER(x + 1, nx), __VA_ARGS__); \
+  else                                                                                        \
+    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__)
+
 #define FOR_PAIRS(function, pair, ...)                                                        \
   const int x = 2 * (int)(blockIdx.x * blockDim.x + threadIdx.x);                             \
   const int row = (int)(blockIdx.y * blockDim.y + threadIdx.y);                               \
   const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
   if (x >= nx || row >= rows || plane >= end) return;                                         \
-  if (x + 1 < nx)                                                                             \
-    pair(plane, row, NEIGHBOURS(row, rows), x, BEFORE(x, nx), AFTER(x + 1, nx), __VA_ARGS__); \
-  else                                                                                        \
-    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__);
+  PAIR(function, pair, __VA_ARGS__);
 
+#ifndef JOINT
 #define FOR_PAIRS_SENT(function, pair, send, count, ...) FOR_PAIRS(function, pair, __VA_ARGS__)
+#else
+#define FOR_PAIRS_SENT(function, pair, send, count, ...) \
+  FOR_CELLS_AND_FACES(2, PAIR(function, pair, __VA_ARGS__))
+#endif
 
 #define FOR_NODES(function, ...)                                                              \
   const int node = (int)(blockIdx.x * blockDim.x + threadIdx.x);                              \

@@ -50,6 +50,7 @@ class Kernel:
               checkpoints; "other": initial state, diagnostics
     role      its name without parity and fluid
     optional  whether only some runs use it
+    exchanges its CUDA text, compiled with -DJOINT, exchanges edge planes, too (prelude_joint.h)
     """
 
     name: str
@@ -62,6 +63,7 @@ class Kernel:
     phase: Phase = "other"
     role: str = ""
     optional: bool = False
+    exchanges: bool = False
 
     @property
     def over_links(self) -> bool:

@@ -9,8 +9,9 @@ from time import perf_counter
 from typing import Any, ParamSpec, TypeVar
 
 from mpilbm.backends import Device
-from mpilbm.backends.interfaces import Event
+from mpilbm.backends.interfaces import Event, Launch, Runner
 from mpilbm.halo.plan import Plan
+from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import Parameters
@@ -36,6 +37,17 @@ class Exchange:
 
     in_streams = False  # whether it needs no work of the host, so that it can be recorded
     waited = 0.0  # seconds that the host has waited, in total
+    joint: Runner | None = None  # computes all planes and exchanges, in one launch; see join()
+
+    def join(self, launch: Launch, grid: Grid) -> None:
+        """Offer the kernel that writes the planes: the exchange may become a part of it.
+
+        Call it before the first start(), where this kernel is all work of a step. It stores values
+        of the cell only, in an array that it does not read. The first start() may set `joint`.
+        """
+
+    def await_joint(self) -> None:
+        """Let the bulk stream wait for the planes of the last joint launch."""
 
     def start(self, ready: Event | None = None) -> None:
         """Send everything after the event `ready`; None: the planes are ready now.

@@ -7,13 +7,25 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends.cuda import CudaDevice
-from mpilbm.backends.interfaces import Event
+from mpilbm.backends.interfaces import Array, Event, Launch
 from mpilbm.errors import MpilbmError
 from mpilbm.halo import Exchange, Exchanger, ipc_kernel
-from mpilbm.halo.ipc_kernel import ARRIVED, FREE, LOWER, UPPER, ExchangeKernel, flag_place
+from mpilbm.halo.ipc_joint import JointStep
+from mpilbm.halo.ipc_kernel import (
+    ARRIVED,
+    FLAG_BYTES,
+    FREE,
+    JOINT_ARRIVED,
+    JOINT_STEPS,
+    LOWER,
+    UPPER,
+    ExchangeKernel,
+    flag_place,
+)
 from mpilbm.halo.ipc_memory import Windows
 from mpilbm.halo.neighbours import Neighbours
 from mpilbm.halo.plan import Message, Plan, incoming, outgoing
+from mpilbm.layouts.grid import Grid
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
@@ -22,12 +34,14 @@ from mpilbm.parallel.slabs import Slab
 class Peers:
     """The data that the exchanges of a rank share: GPU, memory of the neighbours, and kernel.
 
-    `prepared`: exchanges that `connect` has not connected yet.
+    `prepared`: exchanges that `connect` has not connected yet. `joint_flags`: of all joint steps,
+    each of which awaits the planes of the previous one, whichever exchange it belongs to.
     """
 
     def __init__(self, slab: Slab, comm: Communicator, device: CudaDevice, windows: Windows):
         self.slab, self.comm, self.device, self.windows = slab, comm, device, windows
         self.kernel, self.prepared = ExchangeKernel(device), list[IpcExchange]()
+        self.joint_flags = self.kernel.allocate_flags()
         self.neighbours: Neighbours | None = None  # watched from connect() on
 
     def check(self) -> None:
@@ -67,7 +81,19 @@ class IpcExchange(Exchange):
         self._stream = peers.device.stream("edge")
         self._flags = peers.kernel.allocate_flags()
         self._launch: Callable[..., None] | None = None  # set by connect()
+        self._step: JointStep | None = None  # set by join()
+        self._faces: Array | None = None  # set by connect() with `joint`
         peers.prepared.append(self)
+
+    def join(self, launch: Launch, grid: Grid) -> None:
+        """Offer the kernel of the step; `connect` sets `joint` if all ranks can use theirs."""
+        size = self._arrays[0].itemsize
+        self._step = JointStep(self._peers.slab, self._plan, launch, grid, size)
+
+    def await_joint(self) -> None:
+        """Let the bulk stream wait for the planes of the last joint launch."""
+        assert self._faces is not None
+        self._peers.kernel.arrive(self._faces, self._peers.device.stream("bulk"))
 
     @property
     def connected(self) -> bool:
@@ -95,6 +121,10 @@ class IpcExchange(Exchange):
     def connect(self, exports: Sequence[dict]) -> None:
         """Bind the kernel to the neighbours' planes; `exports`: those of all ranks."""
         self._launch = self._peers.kernel.bind(self._flags, *self.tables(exports))
+        if self._step is not None and all(each["joint"] for each in exports):
+            self._faces = self._peers.device.upload(self._joint_table(self._step, exports))
+            assert self._step.launch.joint is not None
+            self.joint = self._step.launch.joint(self._faces)
 
     def exports(self) -> dict:
         """IPC handles of the flags and arrays that neighbours write, and where their pieces go.
@@ -108,11 +138,13 @@ class IpcExchange(Exchange):
             size = self._arrays[message.array].itemsize
             begin, end = (size * k for k in (message.elements.start, message.elements.stop))
             places[message.peer, message.tag] = message.array, begin, end - begin
-        return {"flags": export(self._flags), "arrays": arrays, "places": places}
+        joint = self._step is not None and self._step.possible
+        flags = {"flags": export(self._flags), "joint_flags": export(self._peers.joint_flags)}
+        return flags | {"arrays": arrays, "places": places, "joint": joint}
 
     def tables(self, exports: Sequence[dict]) -> tuple[np.ndarray, np.ndarray]:
         """The kernel's tables: addresses (2 sides, 4), and (pieces, 3: from, to, bytes)."""
-        slab, windows = self._peers.slab, self._peers.windows
+        windows, slab = self._peers.windows, self._peers.slab
         goes, comes = outgoing(self._plan, slab), incoming(self._plan, slab)
         sides, own = np.zeros((2, 4), np.uint64), windows.address(self._flags)
         for side, peer in ((LOWER, slab.lower), (UPPER, slab.upper)):
@@ -124,19 +156,39 @@ class IpcExchange(Exchange):
                 sides[side, 1] = theirs + flag_place(ARRIVED, 1 - side)
         pieces = np.zeros((len(goes), 3), np.uint64)
         for row, message in zip(pieces, goes, strict=True):
-            there, piece = exports[message.peer], message.of(self._arrays)
-            array, begin, count = there["places"][slab.rank, message.tag]
-            if count != piece.nbytes:
-                raise RuntimeError(f"{piece.nbytes} bytes for a place of {count}: plans differ")
-            to = windows.open(message.peer, there["arrays"][array]) + begin
-            row[:] = windows.address(piece), to, count
+            piece = message.of(self._arrays)
+            row[:] = windows.address(piece), self._place(message, exports), piece.nbytes
         return sides, pieces
+
+    def _place(self, message: Message, exports: Sequence[dict]) -> int:
+        """The address at which a message arrives in the memory of its receiver."""
+        there, size = exports[message.peer], message.of(self._arrays).nbytes
+        array, begin, count = there["places"][self._peers.slab.rank, message.tag]
+        if count != size:
+            raise RuntimeError(f"{size} bytes for a place of {count}: plans differ")
+        return self._peers.windows.open(message.peer, there["arrays"][array]) + begin
+
+    def _joint_table(self, step: JointStep, exports: Sequence[dict]) -> np.ndarray:
+        """The table of the joint kernel, see JointStep.table."""
+        peers, flags = self._peers, {}
+        own = peers.windows.address(peers.joint_flags)
+        for side, peer in ((LOWER, peers.slab.lower), (UPPER, peers.slab.upper)):
+            assert peer is not None  # see JointStep.possible
+            theirs = peers.windows.open(peer, exports[peer]["joint_flags"])
+            steps = own + flag_place(JOINT_STEPS, side)
+            flags[side] = (
+                theirs + flag_place(JOINT_ARRIVED, 1 - side),
+                own + flag_place(JOINT_ARRIVED, side),
+                *(steps, steps + FLAG_BYTES),
+                3 + side,
+            )
+        place = partial(self._place, exports=exports)
+        return step.table(place, flags, peers.kernel.failure_address, peers.kernel.patience)
 
 
 def _side(message: Message, sign: int) -> int:
-    """The face through which a message comes (+1) or goes (-1); odd tags travel upwards."""
-    upwards = message.tag % 2
-    return 1 - upwards if sign > 0 else upwards
+    """The face through which a message comes (+1) or goes (-1)."""
+    return int(message.upwards if sign < 0 else not message.upwards)
 
 
 class IpcExchanger(Exchanger):

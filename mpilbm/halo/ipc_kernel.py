@@ -43,6 +43,7 @@ from functools import partial
 
 import numpy as np
 
+from mpilbm import codegen
 from mpilbm.backends.cuda import CudaDevice, CudaStream
 from mpilbm.backends.interfaces import Array
 
@@ -54,34 +55,14 @@ THREAD_BYTES = 64  # that a thread loads at once: four packets of 16 bytes
 FLAG_BYTES, LINE = 8, 16  # bytes of a flag; flags of a line of memory, one of which is used
 # Lines: number of the exchange and blocks done; then by side, the flags that neighbours set.
 FREE, ARRIVED, LINES = 1, 3, 5
+# Lines of joint steps, by side: the flag that the neighbour sets; numbers of steps and blocks done.
+JOINT_ARRIVED, JOINT_STEPS = 0, 2
 LOWER, UPPER = 0, 1
 MISSING = ("did not take", "did not send")  # the neighbour's flag FREE or ARRIVED was not set
 
-TEXT = r"""
-typedef unsigned long long word;
-#define INLINE static __device__ __forceinline__
-
-/* All inline PTX; tests/emulation/cuda_emulation.h has the same functions in C++. */
-#ifndef EMULATED
-INLINE void set_flag(word* flag, word value)
-{
-  asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
-}
-INLINE word get_flag(const word* flag)
-{
-  word value;
-  asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
-  return value;
-}
-INLINE word nanoseconds()
-{
-  word now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-INLINE void give_up() { asm volatile("trap;"); }
-#endif
-
+TEXT = (
+    f"#define INLINE static __device__ __forceinline__\n{codegen.flags()}"
+    + r"""
 /* Flags of the neighbour beyond a face, and those that it sets here; null: nothing is sent. */
 struct Side {
   word *peer_free, *peer_arrived, *free, *arrived;
@@ -92,26 +73,6 @@ struct Piece {
   char* to;
   word bytes;
 };
-
-/* Waits for a flag; false if the host has set failure[1] in its memory, which is read rarely. */
-INLINE bool await(const word* flag, word turn, word* failure, word what, word patience)
-{
-  const word begin = nanoseconds();
-  word checked = begin;
-  while (get_flag(flag) < turn) {
-    const word now = nanoseconds();
-    if (now - checked > 1000000) {
-      if (get_flag(failure + 1)) return false;
-      checked = now;
-    }
-    if (now - begin > patience) {
-      set_flag(failure, what);
-      __threadfence_system();
-      give_up();
-    }
-  }
-  return true;
-}
 
 /* A part of a piece: as many bytes as the threads of a block hold in registers. */
 struct Part {
@@ -176,7 +137,15 @@ exchange(word* own, const Side* sides, const Piece* pieces, word count, word* fa
   for (int k = 0; k < 2; k++)
     if (sides[k].peer_free) await(sides[k].arrived, turn, failure, 3 + k, patience);
 }
+
+/* Waits until the planes of the last step of joint kernels have arrived. */
+extern "C" __global__ void __launch_bounds__(1) arrive(const Faces* faces)
+{
+  for (const Face& face : faces->face)
+    await(face.arrived, *face.steps, faces->failure, face.failed, faces->patience);
+}
 """
+)
 
 
 class ExchangeKernel:
@@ -188,7 +157,8 @@ class ExchangeKernel:
 
     def __init__(self, device: CudaDevice):
         self.device, self.failure = device, device.pinned(2, np.uint64)
-        self._function = device.module(TEXT, ("--std=c++17",)).get_function("exchange")
+        module = device.module(TEXT, ("--std=c++17",))
+        self._function, self._arrive = map(module.get_function, ("exchange", "arrive"))
 
     def allocate_flags(self) -> Array:
         """The flags of one exchange, all 0."""
@@ -214,18 +184,32 @@ class ExchangeKernel:
         stream: CudaStream,
         await_free: bool = True,
     ) -> None:
-        failure = np.uint64(self.failure.ctypes.data)
         arguments = (
             flags,
             sides,
             pieces,
             count,
-            failure,
-            np.uint64(1e9 * PATIENCE),
+            np.uint64(self.failure_address),
+            np.uint64(self.patience),
             np.uint64(await_free),
         )
         with stream.cupy:
             self._function(grid, (THREADS,), arguments)
+
+    def arrive(self, faces: Array, stream: CudaStream) -> None:
+        """Let a stream wait for the planes of the last joint step; `faces`: its table."""
+        with stream.cupy:
+            self._arrive((1,), (1,), (faces,))
+
+    @property
+    def patience(self) -> int:
+        """Nanoseconds that a kernel waits for a flag."""
+        return int(1e9 * PATIENCE)
+
+    @property
+    def failure_address(self) -> int:
+        """Where kernels report what is missing."""
+        return self.failure.ctypes.data
 
     def stop_waiting(self) -> None:
         """End the waits of kernels that run, and of all later ones."""

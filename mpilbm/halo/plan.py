@@ -53,6 +53,11 @@ class Message:
     array: int
     elements: slice
 
+    @property
+    def upwards(self) -> bool:
+        """Whether it travels towards the upper neighbour."""
+        return self.tag % 2 == 1
+
     def of(self, arrays: Sequence[Any]) -> Any:
         """The piece, a view of device memory."""
         return arrays[self.array][self.elements]

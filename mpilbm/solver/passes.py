@@ -7,6 +7,7 @@ from typing import Any
 from mpilbm.backends.interfaces import Event, Runner
 from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
+from mpilbm.layouts.grid import Grid
 from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import AnyGrid, exchange_plan
@@ -31,9 +32,20 @@ class Pass:
     planes run the same kernel. No cell accesses values that another cell writes in the same pass,
     so the result does not depend on their order. Edge planes run after all work that is in the bulk
     stream when the pass is enqueued; work enqueued in the bulk stream later runs after the pass.
+
+    `offered`: whether the launch is offered to the exchange (Exchange.join). If the exchange has
+    become a part of it, the pass is one launch in the bulk stream, except in timed steps.
     """
 
-    def __init__(self, context: SlabContext, grid: AnyGrid, launch: Runner, exchange: Exchange):
+    def __init__(
+        self,
+        context: SlabContext,
+        grid: AnyGrid,
+        launch: Runner,
+        exchange: Exchange,
+        offered: bool = False,
+    ):
+        self.offered, self.planes = offered, grid.interior
         self.edge, self.bulk = context.device.stream("edge"), context.bulk
         self.launch, self.exchange = launch, exchange
         first, end = grid.interior
@@ -51,13 +63,23 @@ class Pass:
         """Seconds that the host has waited for the device and other ranks, in total."""
         return self.exchange.waited
 
-    def run(self, timed: bool = False) -> Events:
+    def run(self, timed: bool = False, followed: bool = False) -> Events:
         """Compute all planes and exchange the edge planes.
 
         If `timed`, returns three events: the edge planes are ready to be sent, all planes are
-        computed, and the ghost layers have arrived.
+        computed, and the ghost layers have arrived. `followed`: the next work in the bulk stream is
+        the pass of the next step.
         """
+        if self.offered and self.exchange.joint is not None and not timed:
+            return self._run_joint(self.exchange.joint, followed)
         return (self._compute if self.alone else self._compute_and_exchange)(timed)
+
+    def _run_joint(self, joint: Runner, followed: bool) -> Events:
+        """One launch. Its successor awaits the ghost planes itself; other work cannot."""
+        joint(self.bulk, *self.planes)
+        if not followed:
+            self.exchange.await_joint()
+        return None, None, None
 
     def _compute(self, timed: bool) -> Events:
         begin = self.bulk.record(timed) if timed else None
@@ -107,8 +129,11 @@ def collide_stream(
     if buffers > 1 and not any(access.offset[0] for access in writes):
         plan = replace(plan, alternating=True)
     exchange = fluid.context.exchanger.prepare(plan, fluid.f)
-    launch = lists.followed(fluid.bind_step(name, **fluid.arrays(k), **fields), k)
-    return Pass(fluid.context, fluid.grid, launch, exchange)
+    launch, grid = fluid.bind_step(name, **fluid.arrays(k), **fields), fluid.grid
+    offered = not lists.count and not fields
+    if offered and isinstance(grid, Grid):
+        exchange.join(launch, grid)
+    return Pass(fluid.context, grid, lists.followed(launch, k), exchange, offered)
 
 
 class StepWork:
@@ -129,9 +154,12 @@ class StepWork:
         """Whether streams alone do all of it, so that it can be recorded."""
         return all(one.exchange.in_streams for one in self.passes)
 
-    def enqueue(self, timed: bool = False) -> Events:
-        """Enqueue all of it; if `timed`, the events of each pass, in the order of the passes."""
+    def enqueue(self, timed: bool = False, followed: bool = False) -> Events:
+        """Enqueue all of it; if `timed`, the events of each pass, in the order of the passes.
+
+        `followed`: the next work in the bulk stream is that of the next step.
+        """
         self.context.forces.update(self.context.clock.steps)
         for lists in self.lists:
             lists.run(self.k)
-        return tuple(event for one in self.passes for event in one.run(timed))
+        return tuple(event for one in self.passes for event in one.run(timed, followed))

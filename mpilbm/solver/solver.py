@@ -193,7 +193,7 @@ class Solver:
     def _enqueue(self, steps: int) -> None:
         """The work of so many steps from the beginning of a period on."""
         for step in range(steps):
-            self.work[step % self.period].enqueue()
+            self.work[step % self.period].enqueue(followed=step + 1 < steps)
 
     def initialise(self) -> None:
         """Set the state before step 0; collective."""

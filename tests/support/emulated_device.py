@@ -112,7 +112,8 @@ class Module:
         self._library = ctypes.CDLL(str(build(self._code, *self._defined)))
 
     def get_function(self, name: str) -> "Function":
-        together = dict(KERNEL.findall(self._code))[name] not in INDEPENDENT
+        independent = dict(KERNEL.findall(self._code))[name] in INDEPENDENT
+        together = not independent or "-DJOINT" in self._defined
         return Function(self._device, getattr(self._library, f"launch_{name}"), name, together)
 
 

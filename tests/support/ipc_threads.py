@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from mpilbm.backends import cuda
 from mpilbm.halo.ipc_exchange import IpcExchanger
-from support.emulated_device import Module
+from support.emulated_device import Array, Module
 from support.random_device import RandomDevice
 from support.streams import Threads
 
@@ -68,3 +68,14 @@ class World(Threads):
     def exchanger(self, rank, slab, device):
         device.rank = rank
         return IpcExchanger(slab, self.comm(rank, device), device, SameMemory())
+
+
+class KernelDevice(Device):
+    """A device whose kernels are CUDA texts, too, of a GPU without the moment sweep."""
+
+    capability, processors, _fused = 75, 4, False
+    kernel_options = cuda.CudaDevice.kernel_options
+    compile, apply_walls = cuda.CudaDevice.compile, cuda.CudaDevice.apply_walls
+
+    def allocate(self, count, dtype):
+        return super().allocate(count, dtype).view(Array)

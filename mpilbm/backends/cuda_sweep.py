@@ -18,6 +18,7 @@ from mpilbm.links.box_walls import BoxWalls
 LEAST_CAPABILITY = 80  # compute capability 8.0: asynchronous copies to shared memory
 L2_PROMOTION = 0  # CU_TENSOR_MAP_L2_PROMOTION_NONE
 MAPS = np.dtype("V256")  # struct Maps of sweep.h: two CUtensorMaps
+WALLS = np.dtype(f"V{box_walls.DTYPE.itemsize}")  # struct Walls of sweep/packets.h
 DATA_TYPES = {2: 6, 4: 7, 8: 8}  # CUtensorMapDataType of a number of so many bytes
 
 
@@ -80,7 +81,7 @@ class SweepKernel:
             self._maps(arguments, share, tile) for share in (narrow, wide[0] if wide else None)
         ]
         box = int(arguments["nx"]), int(arguments["rows"])
-        maps.append(self._device.upload(self._walls.reshape(1).view(np.uint8)))
+        maps.append(self._walls.reshape(1).view(WALLS))
         shared, function = self._needs.shared_bytes(tile), self.function(tile)
         return SweepLaunch(function, tile, box, shared, self._kernel, maps, values)
 

@@ -13,7 +13,7 @@ AROUND = 2  # planes that a block also reads, before its first and after its las
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile of tx * ty cells, of which each thread updates `cells`.
+    """A tile of tx * ty cells, of which each thread updates `rows` rows of `cells`.
 
     stages   planes that are loaded ahead
     blocks   blocks per multiprocessor
@@ -28,15 +28,16 @@ class Tile:
     cells: int = 1
     planes: int = 64
     bulk: bool = True
+    rows: int = 1
 
     @property
     def threads(self) -> tuple[int, int, int]:
         """Threads of a block."""
-        return self.tx // self.cells, self.ty, 1
+        return self.tx // self.cells, self.ty // self.rows, 1
 
     def options(self) -> tuple[str, ...]:
         """The options for the compiler."""
-        numbers = {"TX": self.tx, "TY": self.ty, "CELLS": self.cells}
+        numbers = {"TX": self.tx, "TY": self.ty, "CELLS": self.cells, "ROWS": self.rows}
         numbers |= {"STAGES": self.stages, "BLOCKS": self.blocks, "BULK": int(self.bulk)}
         return tuple(f"-D{name}={number}" for name, number in numbers.items())
 
@@ -66,8 +67,8 @@ class Tile:
 
 # The first that fits is used where none is measured.
 CANDIDATES = (
-    Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
     Tile(128, 4, stages=2, blocks=2, cells=2, planes=32),
+    Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
     Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
     Tile(128, 8, stages=2, blocks=1, cells=2, planes=128),
     Tile(64, 8, stages=2, blocks=2, cells=2, planes=64),
@@ -128,7 +129,7 @@ class Needs:
     """
 
     values: int
-    deposits: int
+    crossing: tuple[tuple[int, int, int, int], ...]
     reach: int
     stored: int
     computed: int
@@ -145,7 +146,7 @@ class Needs:
             np.dtype(kind).itemsize for kind in (program.storage, program.compute, program.widest)
         )
         wide = sweep.wide
-        return cls(sweep.values, sweep.deposits, sweep.reach, stored, computed, wide, widest)
+        return cls(sweep.values, sweep.crossing, sweep.reach, stored, computed, wide, widest)
 
     @property
     def shares(self) -> tuple["Share", ...]:
@@ -158,21 +159,26 @@ class Needs:
         return max(share.box(tile) for share in self.shares)
 
     def shared_bytes(self, tile: Tile) -> int:
-        """Bytes of shared memory of a block, for its stages and deposits."""
-        rows = tile.ty + 2 * self.reach
-        stage = rows * sum(share.row_bytes(tile) for share in self.shares)
-        return (
-            tile.stages * stage + self.deposits * (tile.tx + 2 * tile.cells) * rows * self.computed
-        )
+        """Bytes of shared memory of a block: its stages, and messages between its threads."""
+        lines = tile.ty + 2 * self.reach
+        stage = lines * sum(share.row_bytes(tile) for share in self.shares)
+        return tile.stages * stage + 2 * self._half_of_messages(tile) * self.computed
+
+    def _half_of_messages(self, tile: Tile) -> int:
+        """Numbers of half of the messages of a tile: MIRROR in sweep/packets.h."""
+        shapes = {(rows, cells): sums for rows, cells, *sums in self.crossing}
+        levels, more = shapes[tile.rows, tile.cells]
+        numbers = (levels * (tile.ty // tile.rows) + more) * (tile.tx // tile.cells + 1)
+        return -(-numbers // 4) * 4
 
     def fits(self, tile: Tile, limit: int, nx: int, row_stride: int, rows: int) -> bool:
         """Whether a tile can run: its threads, rows and shared memory are within the limits.
 
         `limit`: bytes of shared memory of a multiprocessor.
         """
-        threads, lines = tile.tx // tile.cells * tile.ty, tile.ty + 2 * self.reach
-        halo = 2 * tile.tx // tile.cells * self.reach
-        halo += 32 if threads >= halo + 64 else lines
-        enough = 1024 >= threads >= halo + lines and nx % tile.cells == 0
+        columns, rows_of_threads, _ = tile.threads
+        threads = columns * rows_of_threads
+        around = 2 * columns * self.reach + 2 * (tile.ty + 2 * self.reach)
+        enough = 1024 >= threads >= around and nx % tile.cells == rows % tile.rows == 0
         enough = enough and tile.blocks * self.shared_bytes(tile) <= limit
         return enough and self.box(tile) <= min(row_stride, 256) and (tile.ty == 1) == (rows == 1)

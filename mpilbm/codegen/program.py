@@ -84,13 +84,14 @@ class SweepSizes:
 
     values    stored values of a cell
     wide      of these, the values in the widest format, which come first; 0 with one format
-    deposits  populations of a cell that move within planes, through shared memory
+    crossing  for each shape of a thread (rows, cells, levels, more): half of the populations of a
+              thread that move to other threads within planes, and those of them that cross rows
     reach     rows on each side of a tile that it reads
     """
 
     values: int
     wide: int
-    deposits: int
+    crossing: tuple[tuple[int, int, int, int], ...]
     reach: int
 
 
@@ -137,7 +138,9 @@ class Program:
         data = json.loads(text)
         data["kernels"] = {name: _kernel(entry) for name, entry in data["kernels"].items()}
         sizes = data["sweep_sizes"]
-        data["sweep_sizes"] = sizes and SweepSizes(**sizes)
+        if sizes:
+            crossing = tuple(tuple(shape) for shape in sizes["crossing"])
+            data["sweep_sizes"] = SweepSizes(**(sizes | {"crossing": crossing}))
         return cls(**data)
 
 

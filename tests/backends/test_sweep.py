@@ -17,6 +17,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.registry import make, names
 
 NVCC = shutil.which("nvcc")
+CROSSING = ((1, 1, 8, 5), (1, 2, 13, 10), (2, 2, 18, 10))  # of D3Q19
 HOPPER = 227 * 1024  # bytes of shared memory
 
 
@@ -34,7 +35,6 @@ def test_some_tile_fits_every_box_of_more_than_a_few_cells(lattice, precision):
     needs, D = Needs.of(program(lattice, precision)), make("lattices", lattice).D
     assert needs.wide == (1 + D if precision == "mixed_moments" else 0)
     assert needs.values == 1 + D + D * (D + 1) // 2
-    assert needs.deposits == sum(any(c[: D - 1]) for c in make("lattices", lattice).c)
     for nx, stride, rows in ((63, 96, 50), (64, 96, 3), (512, 512, 512)):
         box = {"nx": nx, "row_stride": stride, "rows": rows if D == 3 else 1}
         fitting = [tile for tile in CANDIDATES if needs.fits(tile, HOPPER, **box)]
@@ -46,12 +46,16 @@ def test_some_tile_fits_every_box_of_more_than_a_few_cells(lattice, precision):
 
 
 def test_tiles_that_do_not_fit():
-    needs = Needs(values=10, deposits=16, reach=1, stored=4, computed=4)
+    needs = Needs(values=10, crossing=CROSSING, reach=1, stored=4, computed=4)
     fits = {"limit": HOPPER, "nx": 512, "row_stride": 512, "rows": 64}
     assert needs.fits(Tile(64, 8, 2, 1), **fits)
-    assert not needs.fits(Tile(64, 8, 2, 2), **fits)  # two blocks' shared memory
+    assert needs.fits(Tile(64, 8, 2, 2), **fits)
+    assert not needs.fits(Tile(64, 8, 2, 3), **fits)  # three blocks' shared memory
     assert not needs.fits(Tile(64, 2, 2, 1), **fits)  # fewer threads than cells around the tile
     assert not needs.fits(Tile(64, 8, 2, 1, cells=2), **fits | {"nx": 511})
+    pairs = Tile(64, 8, 2, 1, cells=2, rows=2)
+    assert needs.fits(pairs, **fits)
+    assert not needs.fits(pairs, **fits | {"rows": 63})
     assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"row_stride": 64})
     assert not needs.fits(Tile(64, 8, 2, 1), **fits | {"limit": 99 * 1024})
 
@@ -105,11 +109,13 @@ def test_tensor_maps_only_where_they_exist():
 
 
 def test_bytes_of_a_block():
-    """Stages of rows with 32 bytes on either side and 16 beyond a face; deposits with a rim."""
-    needs = Needs(values=10, deposits=16, reach=1, stored=4, computed=4)
+    """Stages of rows with 32 bytes on either side and 16 beyond a face; messages of all threads."""
+    needs = Needs(values=10, crossing=CROSSING, reach=1, stored=4, computed=4)
     row, side = 10 * (32 + 16) * 4, 256
-    expected = 2 * 10 * (row + 2 * side) + 16 * 34 * 10 * 4
-    assert needs.shared_bytes(Tile(32, 8, 2, 1)) == expected
+    stages = 2 * 10 * (row + 2 * side)
+    assert needs.shared_bytes(Tile(32, 8, 2, 1)) == stages + 2 * 4 * (69 * 33 + 3)
+    pairs = Tile(32, 8, 2, 1, cells=2, rows=2)
+    assert needs.shared_bytes(pairs) == stages + 2 * 4 * (82 * 17 + 2)
 
 
 @pytest.mark.parametrize(

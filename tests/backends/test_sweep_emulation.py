@@ -132,6 +132,8 @@ def test_a_force_by_formulas(lattice):
     [
         ("D3Q19", "single", Tile(16, 8, 3, 1)),
         ("D3Q19", "single", Tile(16, 4, 2, 1, cells=2)),
+        ("D3Q19", "single", Tile(16, 16, 2, 1, cells=2, rows=2)),
+        ("D3Q19", "half", Tile(16, 16, 2, 1, cells=2, rows=2)),
         ("D3Q19", "single", Tile(8, 4, 2, 1, bulk=False)),
         ("D3Q19", "mixed_moments", Tile(16, 8, 3, 1)),
         ("D3Q19", "mixed_moments", Tile(16, 4, 2, 1, cells=2)),

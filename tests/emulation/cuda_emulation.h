@@ -85,10 +85,12 @@ template <class T> struct alignas(2 * sizeof(T)) Vector2 {
   T x, y;
 };
 using ushort2 = Vector2<unsigned short>;
+using int2 = Vector2<int>;
 using float2 = Vector2<float>;
 using double2 = Vector2<double>;
 using ulonglong2 = Vector2<unsigned long long>;
 inline ushort2 make_ushort2(unsigned short x, unsigned short y) { return {x, y}; }
+inline int2 make_int2(int x, int y) { return {x, y}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline double2 make_double2(double x, double y) { return {x, y}; }
 
@@ -176,6 +178,8 @@ struct TensorMap {
 
 /* The box is copied at once; cells outside the tensor become zero. */
 void copy_box(void* to, const void* of, Barrier* barrier, int x, int row, int plane);
+
+inline void keep_branch() {}
 
 /* Every other thread copies at once, the others as late as they may. */
 void copy_async16(void* to, const void* from);

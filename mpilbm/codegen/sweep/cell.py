@@ -26,13 +26,14 @@ def function(head: str, lines: list[str]) -> str:
     return f"INLINE void {head}\n{{\n" + "\n".join(f"  {line}" for line in lines) + "\n}"
 
 
-def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
+def population_lines(model: Model, load: str, wanted: list[int], sign: str = "") -> list[str]:
     """C lines that load the moments of a cell and compute its populations `wanted`, named f_i.
 
     f_i = w_i (density - tr m / (2 cs2) + c_i c_i : m / (2 cs4) + c_i.j / cs2), all in the unit of
     the storage. The lines of a population do not depend on which others are wanted, and so neither
     do its bits. Here j is UNIT times the momentum: the products with u then need no factor UNIT, a
-    power of two, which changes no bit.
+    power of two, which changes no bit. `sign`: C text of 1 or -1; with -1, f_i is the population of
+    the opposite direction.
     """
     lattice, D = model.lattice, model.lattice.D
     axes, names = "xyz"[:D], moments.stored_names(D)
@@ -47,14 +48,14 @@ def population_lines(model: Model, load: str, wanted: list[int]) -> list[str]:
     lines.append(f"const real base = fma({_number(-1 / (2 * lattice.cs2))}, {trace}, density);")
     done: set[str] = set()
     for i in wanted:
-        for line in _population(lattice, i):
+        for line in _population(lattice, i, sign):
             if line not in done:
                 lines.append(line)
             done.add(line)
     return lines
 
 
-def _population(lattice: Lattice, i: int) -> list[str]:
+def _population(lattice: Lattice, i: int, towards: str) -> list[str]:
     """Lines that end with f_i; lines that several populations share come first."""
     w, c, cs2 = lattice.w[i], lattice.c[i], lattice.cs2
     forward = c if c >= tuple(-a for a in c) else tuple(-a for a in c)
@@ -78,6 +79,7 @@ def _population(lattice: Lattice, i: int) -> list[str]:
     odd = chain([f"{'-' if forward[a] < 0 else ''}j_{'xyz'[a]}" for a in moving])
     sign = 1 if forward == c else -1
     factor = f"{_number(sign * w / cs2)} * (R(1) / UNIT)"
+    factor = f"{towards} * ({factor})" if towards else factor
     return [*lines, f"const real f_{i} = fma({factor}, {odd}, {even});"]
 
 
@@ -94,7 +96,7 @@ def cell_centres(model: Model) -> dict[str, str]:
     """C text of the coordinates in the formulas of the force, in the frame of sweep.h."""
     values = model.forcing.components() if model.forcing else ()
     used = {axis for value in values for axis in value.coordinates}
-    plane, row, x = "first - 2 + k + below", "tile.row + ty", "tile.x + tx + c"
+    plane, row, x = "first - 2 + k + below", "tile.row + ty + c / CELLS", "tile.x + tx + c % CELLS"
     index = {"x": x, "y": row, "z": plane} if model.lattice.D == 3 else {"x": x, "y": plane}
     return {f"cell_{axis}": centre(index[axis]) for axis in "xyz" if axis in used}
 

@@ -15,6 +15,8 @@ from mpilbm.codegen.sweep.cell import (
     function,
     population_lines,
 )
+from mpilbm.codegen.sweep.deposits import exchange_text
+from mpilbm.codegen.sweep.messages import crossing
 from mpilbm.codegen.sweep.walls import FACES, bounce, clear
 from mpilbm.layouts.formats import Formats
 from mpilbm.physics.algebra import pairs
@@ -22,8 +24,9 @@ from mpilbm.physics.lattices import Lattice
 
 
 def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str:
-    """The CUDA text; compiler options set TX, TY, CELLS, STAGES, BLOCKS, BULK (tiles.py) and WALLS.
+    """The CUDA text.
 
+    Compiler options set TX, TY, CELLS, ROWS, STAGES, BLOCKS, BULK (tiles.py) and WALLS.
     `kernel`: the description of the generic kernel; the sweep takes the same arguments.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
@@ -36,10 +39,7 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [
         _rebuild(model),
-        _deposit(parts),
-        _deposit_row(model, parts),
-        _deposit_column(model, parts),
-        _gather(parts),
+        exchange_text(model),
         bounce(parts),
         clear(parts),
         _advance(parts),
@@ -55,10 +55,10 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str
 
 def sweep_sizes(lattice: Lattice, formats: Formats) -> SweepSizes:
     """The sizes that the launcher of the sweep needs."""
-    parts, widths = Parts(lattice), formats.widths
+    widths = formats.widths
     reach = int(any(lattice.offset(i)[1] for i in range(lattice.Q)))
     wide = sum(width > 1 for width in widths)
-    return SweepSizes(len(widths), wide, len(parts.moving), reach)
+    return SweepSizes(len(widths), wide, crossing(lattice), reach)
 
 
 def _constants(parts: "Parts", sizes: SweepSizes, kernel) -> dict:
@@ -75,7 +75,6 @@ def _constants(parts: "Parts", sizes: SweepSizes, kernel) -> dict:
         "REACH": sizes.reach,
         "SUMS": len(parts.sums),
         "RISING": len(parts.in_plane(1)),
-        "DEPOSITS": sizes.deposits,
         "ARGUMENTS": ", ".join(arguments),
         "GIVEN": ", ".join(names),
         "PLANE(p)": "((p) + TURN(f, p))" if "f_turn" in names else "(p)",
@@ -108,8 +107,6 @@ class Parts:
         axes = "xyz"[: lattice.D]
         self.sums = ["", *axes, *(axes[a] + axes[b] for a, b in pairs(lattice.D))]
         self.across = axes[-1]
-        inside = [i for i in range(lattice.Q) if lattice.offset(i)[1:] != (0, 0)]
-        self.moving = {i: k for k, i in enumerate(inside)}
 
     def weight(self, i: int, axes: str) -> int:
         """The product of the components of c_i along these axes."""
@@ -158,74 +155,6 @@ def _rebuild(model: Model) -> str:
     lines = population_lines(model, "values[{}]", list(range(Q)))
     lines += [f"f[{i}] = f_{i};" for i in range(Q)]
     return function("rebuild(const real* values, real* f)", lines)
-
-
-def _deposit(parts: Parts) -> str:
-    """C function: deposit the outgoing populations of a thread's cells in shared memory.
-
-    Populations that move along x only are deposited for the outermost cell alone.
-    """
-    lines = []
-    for i, k in parts.moving.items():
-        _, row, x = parts.lattice.offset(i)
-        if row:
-            lines.append(f"put(to + {k} * TILE_VALUES, f[0][{i}], f[CELLS - 1][{i}]);")
-        else:
-            last = "CELLS - 1" if x > 0 else "0"
-            lines.append(f"to[{k} * TILE_VALUES + {last}] = f[{last}][{i}];")
-    return function("deposit(real* to, const real (*f)[Q])", lines)
-
-
-def _deposit_row(model: Model, parts: Parts) -> str:
-    """C function: cells below (way 0) or above (1) the tile deposit what moves into it."""
-    lines = []
-    for way, wanted in enumerate(_inwards(parts, axis=1)):
-        block = population_lines(model, "values[c][{}]", wanted)
-        block += [f"f[c][{i}] = f_{i};" for i in wanted]
-        kept = [(parts.moving[i], f"f[0][{i}], f[CELLS - 1][{i}]") for i in wanted]
-        puts = [f"put(to + {slot} * TILE_VALUES, {both});" for slot, both in kept]
-        if wanted:
-            lines += [f"if (way == {way}) {{", "  real f[CELLS][Q];",
-                      "#pragma unroll", "  for (int c = 0; c < CELLS; c++) {",
-                      *(f"    {line}" for line in block), "  }",
-                      *(f"  {line}" for line in puts), "}"]  # fmt: skip
-    return function("deposit_row(int way, real* to, const real (*values)[VALUES])", lines)
-
-
-def _deposit_column(model: Model, parts: Parts) -> str:
-    """C function: as `_deposit_row`, for a cell before (way 2) or after (3) a row of the tile."""
-    lines = []
-    for way, wanted in enumerate(_inwards(parts, axis=2)):
-        block = population_lines(model, "value_of<{}>(stage, halo)", wanted)
-        block += [f"to[{parts.moving[i]} * TILE_VALUES] = f_{i};" for i in wanted]
-        lines += [f"if (halo.way == {2 + way}) {{", *(f"  {line}" for line in block), "}"]
-    head = "deposit_column(real* to, const unsigned char* stage, const Halo& halo)"
-    return function(head, lines)
-
-
-def _inwards(parts: Parts, axis: int) -> list[list[int]]:
-    """Directions that enter a tile from the cells below it along an axis, and from those above."""
-    offset = parts.lattice.offset
-    return [[i for i in parts.moving if offset(i)[axis] == sign] for sign in (1, -1)]
-
-
-def _gather(parts: Parts) -> str:
-    """C function: read the incoming populations of a thread's cells from the deposits."""
-    lines = []
-    for i, k in parts.moving.items():
-        _, row, x = parts.lattice.offset(i)
-        place = f"from + {k} * TILE_VALUES - ({row} * WIDTH + {x})"
-        if row and not x:
-            lines.append(f"take({place}, f[0][{i}], f[CELLS - 1][{i}]);")
-        elif row:
-            lines.append(f"for (int c = 0; c < CELLS; c++) f[c][{i}] = ({place})[c];")
-        elif x > 0:
-            lines.append(f"if (CELLS > 1) f[CELLS - 1][{i}] = f[0][{i}];")
-            lines.append(f"f[0][{i}] = *({place});")
-        else:
-            lines.append(f"if (CELLS > 1) f[0][{i}] = f[CELLS - 1][{i}];")
-            lines.append(f"f[CELLS - 1][{i}] = ({place})[CELLS - 1];")
-    return function("gather(const real* from, real (*f)[Q])", lines)
 
 
 def _advance(parts: Parts) -> str:

@@ -1,24 +1,25 @@
 /* The moment sweep: one launch a step, moments in, moments out; populations live in registers and in
-   shared memory alone. A block owns a tile of TX * TY cells, CELLS neighbours in x a thread, and walks
-   along the planes:
+   shared memory alone. A block owns a tile of TX * TY cells, a thread ROWS rows of CELLS neighbours, and
+   the block walks along the planes:
 
      copies    | plane k + 2 ......... | plane k + 3 ......... |      into the stages, ahead of use
      all       | rebuild k | deposit | gather | finish k - 1 | rebuild k + 1 | ...
 
    Of each plane the tile and the cells around it are rebuilt; what moves within the plane changes
-   cells through `deposits`, what moves along the planes waits in the registers of its cell. What
-   half-way walls on faces of the box send back is added to the sums of its own cell. The
-   arithmetic of a cell is the same wherever it lies in a tile, and no product is contracted but by
-   an fma that is written: neither tiles nor ranks change a bit. */
+   cells in the registers of a thread or, as messages, through `deposits`; what moves along the planes
+   waits in the registers of its cell. What half-way walls on faces of the box send back is added to
+   the sums of its own cell. The arithmetic of a cell is the same wherever it lies in a tile, and no
+   product is contracted but by an fma that is written: neither tiles nor ranks change a bit. */
 
 #define REAL_ROWS (TY + 2 * REACH)             /* rows of a tile with those around it */
 #define NARROW (VALUES - WIDE)                 /* values in the format `store`, behind those in `wide` */
-#define WIDTH (TX + 2 * CELLS)
-#define TILE_VALUES (WIDTH * REAL_ROWS)
-#define THREADS (TX / CELLS * TY)
+#define OWNED (ROWS * CELLS)                   /* cells of a thread */
+#define THREAD_ROWS (TY / ROWS)
+#define SENDERS (TX / CELLS + 1)               /* threads of a row that send a message */
+#define MIRROR (((LEVELS * THREAD_ROWS + MORE) * SENDERS + 3) / 4 * 4) /* values of half of the messages */
+#define THREADS (TX / CELLS * THREAD_ROWS)
 #define HALO_ROWS (2 * TX / CELLS * REACH)
 #define WARPS ((THREADS + 31) / 32)
-#define COLUMN (THREADS >= HALO_ROWS + 64 ? 32 : REAL_ROWS)
 
 /* The values of one format in a row of a stage; sizes in bytes, copies begin at multiples of 128. */
 template <class T, int COUNT> struct Share {
@@ -50,19 +51,12 @@ INLINE real raw(double value) { return R(value); }
 template <class T> struct __align__(CELLS * sizeof(T)) Packet {
   T cell[CELLS];
 };
-INLINE void put(real* to, real first, real last)
-{
-  Packet<real> pair;
-  pair.cell[0] = first;
-  pair.cell[CELLS - 1] = last;
-  *(Packet<real>*)to = pair;
-}
-INLINE void take(const real* from, real& first, real& last)
-{
-  const Packet<real> pair = *(const Packet<real>*)from;
-  first = pair.cell[0];
-  last = pair.cell[CELLS - 1];
-}
+/* Values of a message that are read and written at once. */
+template <int N> struct __align__(N * sizeof(real) > 16 ? 16 : N * sizeof(real)) Group {
+  real value[N];
+};
+template <int N> INLINE void put(real* to, const Group<N>& values) { *(Group<N>*)to = values; }
+template <int N> INLINE Group<N> taken(const real* from) { return *(const Group<N>*)from; }
 /* Where the first values of a cell lie in a stage, in bytes, for both formats. */
 struct Place {
   int wide, narrow;
@@ -72,6 +66,10 @@ INLINE Place place_in_row(int line, int x)
   const int row = line * ROW_BYTES;
   return {row + (Wide::margin + x) * (int)sizeof(wide),
           row + Wide::row_bytes + (Narrow::margin + x) * (int)sizeof(store)};
+}
+INLINE Place row_after(const Place place, int rows)
+{
+  return {place.wide + rows * ROW_BYTES, place.narrow + rows * ROW_BYTES};
 }
 INLINE Place place_beyond_face(int line, int x)
 {
@@ -157,20 +155,36 @@ INLINE void send(unsigned short* to, int v, const real (*stored)[VALUES])
 }
 #endif
 
-/* What a thread rebuilds beside the tile. `way`: 0 and 1 CELLS cells below and above in rows, 2 and 3 a
-   cell in x, -1 nothing; `from` where its moments lie in a stage; `beyond` whether beyond a face. */
+/* Store all values of CELLS cells, the first of them `cell` of its plane; `out`: where its first value lies
+   in the format `store`. */
+INLINE void send_all(store* out, int cell, int f_slot, const real (*stored)[VALUES])
+{
+  constexpr int more = (int)(sizeof(wide) - sizeof(store)), slots = (int)(sizeof(wide) / sizeof(store));
+  store* const widest = (store*)((unsigned char*)out + cell * more);
+#pragma unroll
+  for (int v = 0; v < WIDE; v++) send((wide*)(widest + slots * v * f_slot), v, stored);
+#pragma unroll
+  for (int v = WIDE; v < VALUES; v++) send(out + (v + WIDE * (slots - 1)) * f_slot, v, stored);
+}
+
+/* What a thread rebuilds beside the tile: CELLS cells of the row below or above, or a cell beside a row of
+   the tile, at its right end or not; packed, because registers are few. `at`: its place among the senders
+   of a message; `from`: where its moments lie in a stage. */
 struct Halo {
-  int way, at;
+  enum Bits { BELOW = 1, ABOVE = 2, BESIDE = 4, RIGHT = 8, BEYOND = 16, SECOND = 32, REACHES = 128 };
+  int bits, at;
   Place from;
-  bool beyond;
+  __device__ __forceinline__ bool is(int bit) const { return (bits & bit) != 0; }
+  /* Whether a population that moves by `step` rows, or back at the right end, reaches a row of the tile. */
+  __device__ __forceinline__ bool reaches(int step) const { return is(step < 0 ? REACHES / 2 : REACHES << step); }
 };
 /* A value of the cell of a halo in x. */
 template <int v> INLINE real value_of(const unsigned char* stage, const Halo& halo)
 {
   if constexpr (v < WIDE)
-    return raw(((const wide*)(stage + halo.from.wide))[v * (halo.beyond ? Wide::side : Wide::pitch)]);
+    return raw(((const wide*)(stage + halo.from.wide))[v * (halo.is(Halo::BEYOND) ? Wide::side : Wide::pitch)]);
   const store* const values = (const store*)(stage + halo.from.narrow);
-  const int pitch = halo.beyond ? Narrow::side : Narrow::pitch;
+  const int pitch = halo.is(Halo::BEYOND) ? Narrow::side : Narrow::pitch;
 #if TAIL
   if constexpr (CARRIER_OF(v) >= 0) return whole(values[v * pitch], values[CARRIER_OF(v) * pitch], TAIL);
   if constexpr (HEAD_IN(v) >= 0) return raw(without_tail(values[v * pitch], TAIL));

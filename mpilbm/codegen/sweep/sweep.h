@@ -78,40 +78,70 @@ INLINE void load_plane(const Tile tile, unsigned char* stage, unsigned long long
 }
 #endif
 
+INLINE Halo halo_in_rows(const Tile tile, int thread)
+{
+  const bool above = thread >= TX / CELLS;
+  const int number = above ? thread - TX / CELLS : thread;
+  const int row = above ? tile.height : -1, at = (above ? tile.height / ROWS : -1) * SENDERS + number;
+  const int bits = number * CELLS >= tile.width ? 0 : above ? Halo::ABOVE : Halo::BELOW;
+  return {bits, at, place_in_row(row + REACH, number * CELLS)};
+}
+INLINE Halo halo_beside(const Tile tile, int number, int nx)
+{
+  const bool right = number >= REAL_ROWS, beyond = right ? tile.right : tile.left;
+  const int line = right ? number - REAL_ROWS : number, row = line - REACH;
+  const int above = row + ROWS; /* not negative */
+  int bits = row < tile.height + REACH ? Halo::BESIDE : 0;
+  if (right) bits |= Halo::RIGHT;
+  if (beyond) bits |= Halo::BEYOND;
+  if (above % ROWS != (right ? ROWS - 1 : 0)) bits |= Halo::SECOND;
+#pragma unroll
+  for (int step = -1; step < 2; step++) {
+    const int reached = right ? row - step : row + step;
+    if (reached >= 0 && reached < tile.height) bits |= step < 0 ? Halo::REACHES / 2 : Halo::REACHES << step;
+  }
+  const int at = (above / ROWS - 1) * SENDERS + (right ? tile.width / CELLS : 0);
+  return {bits, at, beyond ? place_beyond_face((right ? REAL_ROWS : 0) + line, right ? 0 : nx - 1)
+                           : place_in_row(line, right ? tile.width : -1)};
+}
 INLINE Halo halo_of(const Tile tile, int thread, int nx)
 {
-  Halo halo = {-1, 0, {0, 0}, false};
-  int x = 0, row = 0;
-  if (thread < HALO_ROWS) {
-    const bool above = thread >= TX / CELLS;
-    x = (above ? thread - TX / CELLS : thread) * CELLS;
-    row = above ? tile.height : -1;
-    if (x < tile.width) halo.way = above;
-  } else if (thread < HALO_ROWS + COLUMN + REAL_ROWS) {
-    const int k = thread - HALO_ROWS;
-    const bool right = k >= COLUMN;
-    row = (right ? k - COLUMN : k) - REACH;
-    x = right ? tile.width : -1;
-    if (k - (right ? COLUMN : 0) < REAL_ROWS && row < tile.height + REACH) halo.way = 2 + right;
-  }
-  halo.at = (row + REACH) * WIDTH + x + CELLS;
-  halo.beyond = (halo.way == 2 && tile.left) || (halo.way == 3 && tile.right);
-  if (halo.beyond)
-    halo.from = place_beyond_face((halo.way == 3 ? REAL_ROWS : 0) + row + REACH, halo.way == 3 ? 0 : nx - 1);
-  else
-    halo.from = place_in_row(row + REACH, x);
-  return halo;
+  if (thread < HALO_ROWS) return halo_in_rows(tile, thread);
+  if (thread < HALO_ROWS + 2 * REAL_ROWS) return halo_beside(tile, thread - HALO_ROWS, nx);
+  return {0, 0, {0, 0}};
+}
+
+/* Place of a thread in its tile. Threads at x- and x+ exchange their places with threads of the first row, so
+   that they belong to one warp each: only these warps take the time of walls along x. */
+INLINE int2 place_of_thread(const Tile tile, int sides)
+{
+  const int column = (int)threadIdx.x, row = (int)threadIdx.y, last = tile.width / CELLS - 1;
+  const bool right = (sides & 2) != 0 && column > last - THREAD_ROWS;
+  const int inwards = right ? last - column : column;
+  const bool exchanged = (right || (sides & 1) != 0) && inwards >= 0 && inwards < THREAD_ROWS &&
+                         (inwards == 0 || row == 0) && last + 1 >= 2 * THREAD_ROWS;
+  if (!exchanged) return make_int2(column, row);
+  return make_int2(right ? last - row : row, inwards);
+}
+
+/* The faces of the box that cell c of a thread touches. A thread's cells lie inside the box together, so only
+   the outermost ones touch a face: the compiler leaves out the others. */
+INLINE int faces_beside(int beside, int c)
+{
+  const int column = (c % CELLS == 0) | (c % CELLS == CELLS - 1) << 1;
+  return beside >> 4 * c & (column | (c / CELLS == 0) << 2 | (c / CELLS == ROWS - 1) << 3);
 }
 
 /* A block's way along `count` planes from `first` on; what walls cost is left out where it meets none, and
    in the planes where it meets none: `sides` are the walls along all its way. */
 template <bool AT_WALLS>
 INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigned long long* barriers,
-                 const Maps* maps, const Maps* wide_maps, const Walls* walls, int sides, int64 first, int count,
+                 const Maps* maps, const Maps* wide_maps, const Walls& walls, int sides, int64 first, int count,
                  ARGUMENTS)
 {
   const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
-  const int tx = (int)threadIdx.x * CELLS, ty = (int)threadIdx.y;
+  const int2 place = place_of_thread(tile, AT_WALLS ? sides : 0);
+  const int tx = place.x * CELLS, ty = place.y * ROWS;
   const auto load = [&](int k, int stage) {
     const int plane = (int)PLANE((int)first - 1 + k);
     if (k < count + 2)
@@ -120,25 +150,26 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigne
   };
   for (int k = 0; k < STAGES; k++) load(k, k);
   const bool inside = tx < tile.width && ty < tile.height;
-  const int at = (ty + REACH) * WIDTH + tx + CELLS;
+  const int at = place.y * SENDERS + place.x;
   const Place from = place_in_row(ty + REACH, tx);
   const Halo halo = halo_of(tile, thread, nx);
-  store* out = f_out + (first - 2) * f_plane;
-  const unsigned cell = (unsigned)((tile.row + ty) * f_row + tile.x + tx);
-  int beside[CELLS] = {}, lowest = -1, highest = count + 2;  /* planes at walls, as numbers k */
+  const int cell = (tile.row + ty) * f_row + tile.x + tx;
+  store* out = f_out + ((first - 2) * f_plane + cell);
+  int beside = 0, lowest = -1, highest = count + 2;  /* planes at walls, as numbers k */
   if constexpr (AT_WALLS) {
-    for (int c = 0; c < CELLS; c++) {
-      const int x = tile.x + tx + c, row = tile.row + ty;
-      beside[c] = sides & ((x == 0) | (x == nx - 1) << 1 | (row == 0) << 2 | (row == rows - 1) << 3);
+    for (int c = 0; c < OWNED; c++) {
+      const int x = tile.x + tx + c % CELLS, row = tile.row + ty + c / CELLS;
+      const int faces = sides & ((x == 0) | (x == nx - 1) << 1 | (row == 0) << 2 | (row == rows - 1) << 3);
+      beside |= faces << 4 * c;
     }
-    if (walls->planes[0] >= first - 1) lowest = (int)(walls->planes[0] - first + 1);
-    if (walls->planes[1] <= first + count) highest = (int)(walls->planes[1] - first + 1);
+    if (walls.planes[0] >= first - 1) lowest = (int)(walls.planes[0] - first + 1);
+    if (walls.planes[1] <= first + count) highest = (int)(walls.planes[1] - first + 1);
   }
-  real current[CELLS][SUMS] = {}, rising[CELLS][RISING] = {};
+  real current[OWNED][SUMS] = {}, rising[OWNED][RISING] = {};
   int stage = 0;
   unsigned phase = 0;
   for (int k = 0; k < count + 2; k++, out += f_plane) {
-    real f[CELLS][Q] = {};
+    real f[OWNED][Q];
     const int across = AT_WALLS ? (k == lowest) << 4 | (k == highest) << 5 : 0;
     if (BULK)
       barrier_wait(barriers + stage, phase);
@@ -147,60 +178,76 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigne
       __syncthreads();
     }
     const unsigned char* const values = stages + stage * STAGE;
-    if (inside) {
-      real moments[CELLS][VALUES];
-      look(values, from, moments);
+    const auto deposit_halo = [&] {
+      if (halo.is(Halo::BESIDE))
+        deposit_column(deposits, values, halo);
+      else if (halo.is(Halo::BELOW | Halo::ABOVE)) {
+        real moments[CELLS][VALUES];
+        look(values, halo.from, moments);
+        deposit_row(deposits, halo, moments);
+      }
+    };
+    /* Registers are few: threads with more rows deposit each row at once, and all threads rebuild, also those
+       outside the box, because a condition would keep f in registers all along the loop. */
+    if (ROWS > 1) {
+      if (BULK) __syncthreads();
+      deposit_halo();
+    }
 #pragma unroll
-      for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
-    }
-    if (BULK) __syncthreads();
-    if (inside) deposit(deposits + at, f);
-    if (halo.way >= 2)
-      deposit_column(deposits + halo.at, values, halo);
-    else if (halo.way >= 0) {
+    for (int r = 0; r < ROWS; r++) {
       real moments[CELLS][VALUES];
-      look(values, halo.from, moments);
-      deposit_row(halo.way, deposits + halo.at, moments);
+      look(values, row_after(from, r), moments);
+#pragma unroll
+      for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[r * CELLS + c]);
+      if (BULK && ROWS == 1) __syncthreads();
+      if (inside) deposit(deposits, at, r, f);
     }
+    if (ROWS == 1) deposit_halo();
     __syncthreads();
     load(k + STAGES, stage);
     if (++stage == STAGES) {
       stage = 0;
       phase ^= 1;
     }
-    if (!inside) continue;
-    gather(deposits + at, f);
-    if constexpr (AT_WALLS) {
+    if (!inside || k < lowest) continue;
+    const auto clear_beside = [&] {
+      if (!AT_WALLS || !beside) return;
+      keep_branch();
 #pragma unroll
-      for (int c = 0; c < CELLS; c++) {
-        if (beside[c]) clear(beside[c], f[c]);
-        if (k < lowest || k > highest)
-          for (int i = 0; i < Q; i++) f[c][i] = R(0);
+      for (int c = 0; c < OWNED; c++) clear(faces_beside(beside, c), f[c]);
+    };
+    gather_from_above(deposits, at, f);
+    if (AT_WALLS && k > highest) {
+      keep_branch();
+      for (int c = 0; c < OWNED; c++)
+        for (int i = 0; i < Q; i++) f[c][i] = R(0);
+    }
+    clear_beside();
+    if (k > 1) {
+      keep_branch();
+#pragma unroll
+      for (int r = 0; r < ROWS; r++) {
+        real stored[CELLS][VALUES];
+#pragma unroll
+        for (int n = 0, c = r * CELLS; n < CELLS; n++, c++) finish(stored[n], current[c], f[c], NUMBERS);
+        send_all(out + r * f_row, cell + r * f_row, f_slot, stored);
       }
     }
-    if (k > 1) {
-      real stored[CELLS][VALUES];
+    gather_others(deposits, at, f);
+    clear_beside();
 #pragma unroll
-      for (int c = 0; c < CELLS; c++) finish(stored[c], current[c], f[c], NUMBERS);
-      constexpr int slots = (int)(sizeof(wide) / sizeof(store));
+    for (int c = 0; c < OWNED; c++) advance(current[c], rising[c], f[c]);
+    if constexpr (AT_WALLS)
+      if (beside | across) {
 #pragma unroll
-      for (int v = 0; v < WIDE; v++)
-        send((wide*)(out + slots * v * f_slot) + cell, v, stored);
-#pragma unroll
-      for (int v = WIDE; v < VALUES; v++)
-        send(out + ((v + WIDE * (slots - 1)) * f_slot + cell), v, stored);
-    }
-#pragma unroll
-    for (int c = 0; c < CELLS; c++) {
-      advance(current[c], rising[c], f[c]);
-      if constexpr (AT_WALLS)
-        if (beside[c] | across) bounce(beside[c] | across, walls, deposits + at, f, c, current[c]);
-    }
+        for (int c = 0; c < OWNED; c++)
+          bounce(faces_beside(beside, c) | across, walls, deposits, at, f, c, current[c]);
+      }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps, const Walls* walls,
+sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps, const __grid_constant__ Walls walls,
       int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
 {
   extern __shared__ __align__(128) unsigned char memory[];
@@ -219,8 +266,8 @@ sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps,
   __syncthreads();
 #if WALLS
   const int around = tile.left | tile.right << 1 | (tile.row == 0) << 2 | (tile.row + tile.height == rows) << 3;
-  const int sides = walls->faces & around;
-  if (sides || first <= walls->planes[0] || first + count > walls->planes[1]) {
+  const int sides = walls.faces & around;
+  if (sides || first <= walls.planes[0] || first + count > walls.planes[1]) {
     walk<true>(tile, stages, deposits, barriers, &maps, &wide_maps, walls, sides, first, count, GIVEN);
     return;
   }

@@ -4,6 +4,8 @@ from sympy import sympify
 
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.sweep.cell import chain, function
+from mpilbm.codegen.sweep.deposits import outgoing
+from mpilbm.codegen.sweep.messages import Messages, by_shape
 from mpilbm.physics.lattices import Lattice
 
 # Faces of the box in the order of box_walls: (axis, sign) of the offsets (plane, row, x) of the
@@ -15,8 +17,12 @@ def bounce(parts) -> str:
     """C function: add the populations f_opp + 2 w_i c_i . u / cs2 that half-way walls return.
 
     A link that crosses several walls belongs to the last of them. An outgoing population is in the
-    deposits `here` or, if `_gather` has not replaced it, in f.
+    deposits or, if it stays in its thread, in f.
     """
+    return by_shape(parts.lattice, lambda messages: _bounce(parts, messages))
+
+
+def _bounce(parts, messages: Messages) -> str:
     lattice = parts.lattice
     lines = ["real sums[SUMS] = {};"]
     for face in range(len(FACES)):
@@ -24,13 +30,13 @@ def bounce(parts) -> str:
         if not entering:
             continue
         lines.append(f"if (faces & {1 << face}) {{")
-        lines.append(f"  const int later = faces & walls->later[{face}];")
+        lines.append(f"  const int later = faces & walls.later[{face}];")
         for i in entering:
             others = sum(
                 1 << k for k in range(len(FACES)) if k != face and i in _entering(lattice, k)
             )
             lines.append(f"  const bool own_{i} = !(later & {others});")
-            lines.append(f"  real f_{i} = own_{i} ? {_left(parts, lattice.opp[i])} : R(0);")
+            lines.append(f"  real f_{i} = own_{i} ? {outgoing(messages, lattice.opp[i])} : R(0);")
         lines += [f"  {line}" for line in _moved(lattice, face, entering)]
         terms = {axes: _signed(parts, entering, axes) for axes in parts.sums}
         known: dict[tuple, str] = {}
@@ -41,27 +47,15 @@ def bounce(parts) -> str:
         lines += [f"  sums[{k}] += {known[one]};" for k, one in enumerate(terms.values()) if one]
         lines.append("}")
     lines.append("for (int s = 0; s < SUMS; s++) to[s] += sums[s];")
-    values = "const real* here, const real (*f)[Q], int c, real* to"
-    return function(f"bounce(int faces, const Walls* walls, {values})", lines)
-
-
-def _left(parts, i: int) -> str:
-    """C text of the outgoing population of cell c along c_i, after its neighbours have gathered."""
-    _, row, x = parts.lattice.offset(i)
-    if i not in parts.moving:
-        return f"f[c][{i}]"
-    here = f"here[{parts.moving[i]} * TILE_VALUES + c]"
-    if row:
-        return here
-    last = "CELLS - 1" if x > 0 else "0"
-    return f"(c == {last} ? {here} : f[{last}][{i}])"
+    values = "const real* deposits, int at, const real (*f)[Q], int c, real* to"
+    return function(f"bounce(int faces, const Walls& walls, {values})", lines)
 
 
 def _moved(lattice: Lattice, face: int, entering: list[int]) -> list[str]:
     """C lines that add the effect of a wall's motion."""
     axes = "xyz"[: lattice.D]
-    lines = [f"if (walls->moving & {1 << face}) {{"]
-    lines += [f"  const real u_{a} = (real)walls->u[{face}][{k}] * (R(1) / UNIT);"
+    lines = [f"if (walls.moving & {1 << face}) {{"]
+    lines += [f"  const real u_{a} = (real)walls.u[{face}][{k}] * (R(1) / UNIT);"
               for k, a in enumerate(axes)]  # fmt: skip
     for i in entering:
         c, factor = lattice.c[i], c_text(sympify(2 * lattice.w[i] / lattice.cs2))

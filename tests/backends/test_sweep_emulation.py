@@ -149,3 +149,26 @@ def test_the_tile_does_not_show(lattice, precision, tile, monkeypatch):
     expected = swept(case).state()
     use(monkeypatch, tile)
     assert np.array_equal(swept(case).state(), expected)
+
+
+@pytest.mark.parametrize(
+    ("precision", "nx", "tile"),
+    [
+        ("single", 48, Tile(48, 3, 2, 1, cells=2)),
+        ("single", 112, Tile(64, 4, 2, 1, cells=2)),
+        ("half", 160, Tile(128, 4, 2, 1, cells=2)),
+        ("half", 128, Tile(64, 8, 2, 1, cells=2, rows=2)),
+    ],
+    ids=str,
+)
+def test_threads_at_walls_exchange_their_places(precision, nx, tile, monkeypatch):
+    """A tile that touches both walls along x, and tiles that touch one; the bits of small tiles."""
+    case = long("D3Q19", "walls", precision)
+    case["domain"] |= {"size": [nx, 10, 5], "periodic": [False] * 3}
+    faces = [axis + side for axis in "xyz" for side in "+-"]
+    case["boundary"] = [{"name": "bounce_back", "where": faces[:1], "velocity": [0, 0.02, 0]},
+                        {"name": "bounce_back", "where": faces[1:]}]  # fmt: skip
+    case.pop("body", None)
+    expected = swept(case).state()
+    use(monkeypatch, tile)
+    assert np.array_equal(swept(case).state(), expected)

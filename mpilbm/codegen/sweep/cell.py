@@ -93,11 +93,11 @@ def _number(value) -> str:
 
 
 def cell_centres(model: Model) -> dict[str, str]:
-    """C text of the coordinates in the formulas of the force, in the frame of sweep.h."""
+    """C text of the coordinates in the formulas of the force, at a `plane`, `row` and `x`."""
     values = model.forcing.components() if model.forcing else ()
     used = {axis for value in values for axis in value.coordinates}
-    plane, row, x = "first - 2 + k + below", "tile.row + ty + c / CELLS", "tile.x + tx + c % CELLS"
-    index = {"x": x, "y": row, "z": plane} if model.lattice.D == 3 else {"x": x, "y": plane}
+    across = "plane + below"
+    index = {"x": "x", "y": across} if model.lattice.D == 2 else {"x": "x", "y": "row", "z": across}
     return {f"cell_{axis}": centre(index[axis]) for axis in "xyz" if axis in used}
 
 

@@ -12,13 +12,13 @@ def exchange_text(model: Model) -> str:
     """The constants and functions of each shape of a thread."""
     return by_shape(model.lattice, lambda messages: "\n".join([
         f"#define LEVELS {messages.levels}", f"#define MORE {messages.more}",
-        _deposit(messages), _gather(messages),
-        _deposit_row(model, messages), _deposit_column(model, messages),
+        _send(messages), _receive(messages),
+        _send_row(model, messages), _send_column(model, messages),
     ]))  # fmt: skip
 
 
 def outgoing(messages: Messages, i: int) -> str:
-    """C text of the outgoing population of cell c along c_i, after its thread has gathered."""
+    """C text of the outgoing population of cell c along c_i, after its thread has received the incoming ones."""
     if i not in messages.moving:
         return f"f[c][{i}]"
     texts = []
@@ -28,28 +28,28 @@ def outgoing(messages: Messages, i: int) -> str:
             texts.append(f"f[{target}][{i}]")
         else:
             piece, k = messages.piece(i, cell)
-            texts.append(f"deposits[{piece.place('at', True)} + {k}]")
+            texts.append(f"messages[{piece.place('at', True)} + {k}]")
     tests = "".join(f"c == {cell} ? {text} : " for cell, text in enumerate(texts[:-1]))
     return f"({tests}{texts[-1]})"
 
 
 def _put(piece: Piece, at: str, values: list[str]) -> str:
-    place = f"deposits + ({piece.place(at, True)})"
+    place = f"messages + ({piece.place(at, True)})"
     return f"put<{piece.width}>({place}, {{{', '.join(values)}}});"
 
 
-def _deposit(messages: Messages) -> str:
-    """C function: deposit outgoing populations of a thread when those of row r are known."""
+def _send(messages: Messages) -> str:
+    """C function: send outgoing populations of a thread when those of row r are known."""
     lines = []
     for r in range(messages.rows):
         rows = [max(cell // messages.cells for _, cell in p.values) for p in messages.pieces]
         own = [piece for piece, row in zip(messages.pieces, rows, strict=True) if row == r]
         puts = [_put(p, "at", [f"f[{cell}][{i}]" for i, cell in p.values]) for p in own]
         lines += [f"if (r == {r}) {{", *(f"  {put}" for put in puts), "}"]
-    return function("deposit(real* deposits, int at, int r, const real (*f)[Q])", lines)
+    return function("send_messages(real* messages, int at, int r, const real (*f)[Q])", lines)
 
 
-def _gather(messages: Messages) -> str:
+def _receive(messages: Messages) -> str:
     """C functions: replace the outgoing by the incoming populations of the cells of a thread.
 
     First those that come from the plane above, with those that a thread reads at once, then the
@@ -59,26 +59,26 @@ def _gather(messages: Messages) -> str:
     first = [p for p in pieces if any(offset(i)[0] < 0 for i, _ in p.values)]
     kept = [f"f[{target}][{i}] = f[{cell}][{i}];" for i, cell, target in messages.kept()]
     return "\n".join([
-        _gather_pieces("gather_from_above", messages, first, kept),
-        _gather_pieces("gather_others", messages, [p for p in pieces if p not in first], []),
+        _receive_pieces("receive_from_above", messages, first, kept),
+        _receive_pieces("receive_others", messages, [p for p in pieces if p not in first], []),
     ])  # fmt: skip
 
 
-def _gather_pieces(name: str, messages: Messages, pieces: list[Piece], lines: list[str]) -> str:
+def _receive_pieces(name: str, messages: Messages, pieces: list[Piece], lines: list[str]) -> str:
     for k, piece in enumerate(pieces):
-        place = f"deposits + ({piece.place('at', False)})"
+        place = f"messages + ({piece.place('at', False)})"
         lines.append(f"const Group<{piece.width}> part_{k} = taken<{piece.width}>({place});")
         for n, (i, cell) in enumerate(piece.values):
             _, target = messages.target(i, cell)
             lines.append(f"f[{target}][{i}] = part_{k}.value[{n}];")
-    return function(f"{name}(const real* deposits, int at, real (*f)[Q])", lines)
+    return function(f"{name}(const real* messages, int at, real (*f)[Q])", lines)
 
 
-def _deposit_row(model: Model, messages: Messages) -> str:
-    """C function: cells below or above the tile deposit what moves into it."""
+def _send_row(model: Model, messages: Messages) -> str:
+    """C function: cells below or above the tile send what moves into it."""
     lattice = model.lattice
     wanted = [i for i in messages.moving if lattice.offset(i)[1] > 0]
-    head = "deposit_row(real* deposits, const Halo& halo, const real (*values)[VALUES])"
+    head = "send_row(real* messages, const Halo& halo, const real (*values)[VALUES])"
     if not wanted:
         return function(head, [])
     block = population_lines(model, "values[c][{}]", wanted, SIGN)
@@ -98,10 +98,10 @@ def _deposit_row(model: Model, messages: Messages) -> str:
     return function(head, lines)
 
 
-def _deposit_column(model: Model, messages: Messages) -> str:
-    """C function: as `_deposit_row`, for a cell before or after a row of the tile.
+def _send_column(model: Model, messages: Messages) -> str:
+    """C function: as `_send_row`, for a cell before or after a row of the tile.
 
-    A population that would reach a row outside the tile is not deposited.
+    A population that would reach a row outside the tile is not sent.
     """
     lattice = model.lattice
     wanted = [i for i in messages.moving if lattice.offset(i)[2] > 0]
@@ -115,8 +115,8 @@ def _deposit_column(model: Model, messages: Messages) -> str:
             places.append(_beside(piece, k))
         second = "".join(f"halo.is(Halo::SECOND) ? {other} : " for other in places[1:])
         place = second + places[0]
-        lines.append(f"if (halo.reaches({row})) deposits[{place}] = f_{i};")
-    head = "deposit_column(real* deposits, const unsigned char* stage, const Halo& halo)"
+        lines.append(f"if (halo.reaches({row})) messages[{place}] = f_{i};")
+    head = "send_column(real* messages, const unsigned char* stage, const Halo& halo)"
     return function(head, lines)
 
 

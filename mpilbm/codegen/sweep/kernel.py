@@ -34,7 +34,7 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str
     constants = (
         _constants(parts, sizes, kernel)
         | _tails(formats)
-        | {"NUMBERS": ", ".join(["R(0)", *numbers, *centres.values()])}
+        | {"NUMBERS(plane, row, x)": ", ".join(["R(0)", *numbers, *centres.values()])}
     )
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [

@@ -106,7 +106,7 @@ class Messages:
         return pieces
 
     def _order(self, value: tuple[int, int]) -> tuple[int, bool]:
-        """Values that are deposited together lie together, and those that stay in their plane."""
+        """Values that are sent together lie together, and those that stay in their plane."""
         i, cell = value
         return cell // self.cells, self.lattice.offset(i)[0] != 0
 

@@ -3,10 +3,10 @@
    the block walks along the planes:
 
      copies    | plane k + 2 ......... | plane k + 3 ......... |      into the stages, ahead of use
-     all       | rebuild k | deposit | gather | finish k - 1 | rebuild k + 1 | ...
+     all       | rebuild k | send | receive | finish k - 1 | rebuild k + 1 | ...
 
    Of each plane the tile and the cells around it are rebuilt; what moves within the plane changes
-   cells in the registers of a thread or, as messages, through `deposits`; what moves along the planes
+   cells in the registers of a thread or, as messages, through shared memory; what moves along the planes
    waits in the registers of its cell. What half-way walls on faces of the box send back is added to
    the sums of its own cell. The arithmetic of a cell is the same wherever it lies in a tile, and no
    product is contracted but by an fma that is written: neither tiles nor ranks change a bit. */
@@ -18,6 +18,7 @@
 #define SENDERS (TX / CELLS + 1)               /* threads of a row that send a message */
 #define MIRROR (((LEVELS * THREAD_ROWS + MORE) * SENDERS + 3) / 4 * 4) /* values of half of the messages */
 #define THREADS (TX / CELLS * THREAD_ROWS)
+#define SECTOR (32 / (CELLS * (int)sizeof(store))) /* threads whose cells share 32 bytes, a sector, of a row */
 #define HALO_ROWS (2 * TX / CELLS * REACH)
 #define WARPS ((THREADS + 31) / 32)
 

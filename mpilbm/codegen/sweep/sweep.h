@@ -112,16 +112,19 @@ INLINE Halo halo_of(const Tile tile, int thread, int nx)
 }
 
 /* Place of a thread in its tile. Threads at x- and x+ exchange their places with threads of the first row, so
-   that they belong to one warp each: only these warps take the time of walls along x. */
+   that few warps have all of them: only these take the time of walls along x. Threads whose cells share a
+   sector of memory move together. */
 INLINE int2 place_of_thread(const Tile tile, int sides)
 {
   const int column = (int)threadIdx.x, row = (int)threadIdx.y, last = tile.width / CELLS - 1;
-  const bool right = (sides & 2) != 0 && column > last - THREAD_ROWS;
-  const int inwards = right ? last - column : column;
-  const bool exchanged = (right || (sides & 1) != 0) && inwards >= 0 && inwards < THREAD_ROWS &&
-                         (inwards == 0 || row == 0) && last + 1 >= 2 * THREAD_ROWS;
+  const int needed = THREAD_ROWS * SECTOR;
+  const bool right = (sides & 2) != 0 && column > last - needed;
+  const int inwards = right ? last - column : column, sector = inwards / SECTOR;
+  const bool exchanged = (right || (sides & 1) != 0) && inwards >= 0 && sector < THREAD_ROWS &&
+                         (sector == 0 || row == 0) && last + 1 >= ((sides & 3) == 3 ? 2 * needed : needed);
   if (!exchanged) return make_int2(column, row);
-  return make_int2(right ? last - row : row, inwards);
+  const int to = row * SECTOR + inwards % SECTOR;
+  return make_int2(right ? last - to : to, sector);
 }
 
 /* The faces of the box that cell c of a thread touches. A thread's cells lie inside the box together, so only
@@ -135,7 +138,7 @@ INLINE int faces_beside(int beside, int c)
 /* A block's way along `count` planes from `first` on; what walls cost is left out where it meets none, and
    in the planes where it meets none: `sides` are the walls along all its way. */
 template <bool AT_WALLS>
-INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigned long long* barriers,
+INLINE void walk(const Tile tile, unsigned char* stages, real* messages, unsigned long long* barriers,
                  const Maps* maps, const Maps* wide_maps, const Walls& walls, int sides, int64 first, int count,
                  ARGUMENTS)
 {
@@ -178,20 +181,20 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigne
       __syncthreads();
     }
     const unsigned char* const values = stages + stage * STAGE;
-    const auto deposit_halo = [&] {
+    const auto send_halo = [&] {
       if (halo.is(Halo::BESIDE))
-        deposit_column(deposits, values, halo);
+        send_column(messages, values, halo);
       else if (halo.is(Halo::BELOW | Halo::ABOVE)) {
         real moments[CELLS][VALUES];
         look(values, halo.from, moments);
-        deposit_row(deposits, halo, moments);
+        send_row(messages, halo, moments);
       }
     };
-    /* Registers are few: threads with more rows deposit each row at once, and all threads rebuild, also those
+    /* Registers are few: threads with more rows send each row at once, and all threads rebuild, also those
        outside the box, because a condition would keep f in registers all along the loop. */
     if (ROWS > 1) {
       if (BULK) __syncthreads();
-      deposit_halo();
+      send_halo();
     }
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -200,9 +203,9 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigne
 #pragma unroll
       for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[r * CELLS + c]);
       if (BULK && ROWS == 1) __syncthreads();
-      if (inside) deposit(deposits, at, r, f);
+      if (inside) send_messages(messages, at, r, f);
     }
-    if (ROWS == 1) deposit_halo();
+    if (ROWS == 1) send_halo();
     __syncthreads();
     load(k + STAGES, stage);
     if (++stage == STAGES) {
@@ -216,7 +219,7 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigne
 #pragma unroll
       for (int c = 0; c < OWNED; c++) clear(faces_beside(beside, c), f[c]);
     };
-    gather_from_above(deposits, at, f);
+    receive_from_above(messages, at, f);
     if (AT_WALLS && k > highest) {
       keep_branch();
       for (int c = 0; c < OWNED; c++)
@@ -229,11 +232,12 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigne
       for (int r = 0; r < ROWS; r++) {
         real stored[CELLS][VALUES];
 #pragma unroll
-        for (int n = 0, c = r * CELLS; n < CELLS; n++, c++) finish(stored[n], current[c], f[c], NUMBERS);
+        for (int n = 0, c = r * CELLS; n < CELLS; n++, c++)
+          finish(stored[n], current[c], f[c], NUMBERS(first - 2 + k, tile.row + ty + r, tile.x + tx + n));
         send_all(out + r * f_row, cell + r * f_row, f_slot, stored);
       }
     }
-    gather_others(deposits, at, f);
+    receive_others(messages, at, f);
     clear_beside();
 #pragma unroll
     for (int c = 0; c < OWNED; c++) advance(current[c], rising[c], f[c]);
@@ -241,7 +245,7 @@ INLINE void walk(const Tile tile, unsigned char* stages, real* deposits, unsigne
       if (beside | across) {
 #pragma unroll
         for (int c = 0; c < OWNED; c++)
-          bounce(faces_beside(beside, c) | across, walls, deposits, at, f, c, current[c]);
+          bounce(faces_beside(beside, c) | across, walls, messages, at, f, c, current[c]);
       }
   }
 }
@@ -252,7 +256,7 @@ sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps,
 {
   extern __shared__ __align__(128) unsigned char memory[];
   unsigned char* const stages = memory;
-  real* const deposits = (real*)(memory + STAGES * STAGE);
+  real* const messages = (real*)(memory + STAGES * STAGE);
   __shared__ unsigned long long barriers[STAGES];
   Tile tile = {(int)blockIdx.x * TX, (int)blockIdx.y * TY, 0, 0, false, false};
   tile.width = nx - tile.x < TX ? nx - tile.x : TX;
@@ -268,9 +272,9 @@ sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps,
   const int around = tile.left | tile.right << 1 | (tile.row == 0) << 2 | (tile.row + tile.height == rows) << 3;
   const int sides = walls.faces & around;
   if (sides || first <= walls.planes[0] || first + count > walls.planes[1]) {
-    walk<true>(tile, stages, deposits, barriers, &maps, &wide_maps, walls, sides, first, count, GIVEN);
+    walk<true>(tile, stages, messages, barriers, &maps, &wide_maps, walls, sides, first, count, GIVEN);
     return;
   }
 #endif
-  walk<false>(tile, stages, deposits, barriers, &maps, &wide_maps, walls, 0, first, count, GIVEN);
+  walk<false>(tile, stages, messages, barriers, &maps, &wide_maps, walls, 0, first, count, GIVEN);
 }

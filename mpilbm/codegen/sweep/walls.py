@@ -17,7 +17,7 @@ def bounce(parts) -> str:
     """C function: add the populations f_opp + 2 w_i c_i . u / cs2 that half-way walls return.
 
     A link that crosses several walls belongs to the last of them. An outgoing population is in the
-    deposits or, if it stays in its thread, in f.
+    messages or, if it stays in its thread, in f.
     """
     return by_shape(parts.lattice, lambda messages: _bounce(parts, messages))
 
@@ -47,7 +47,7 @@ def _bounce(parts, messages: Messages) -> str:
         lines += [f"  sums[{k}] += {known[one]};" for k, one in enumerate(terms.values()) if one]
         lines.append("}")
     lines.append("for (int s = 0; s < SUMS; s++) to[s] += sums[s];")
-    values = "const real* deposits, int at, const real (*f)[Q], int c, real* to"
+    values = "const real* messages, int at, const real (*f)[Q], int c, real* to"
     return function(f"bounce(int faces, const Walls& walls, {values})", lines)
 
 

@@ -67,13 +67,14 @@ class Tile:
 
 # The first that fits is used where none is measured.
 CANDIDATES = (
-    Tile(128, 4, stages=2, blocks=2, cells=2, planes=32),
-    Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
     Tile(128, 8, stages=2, blocks=1, cells=2, planes=32),
+    Tile(128, 5, stages=2, blocks=2, cells=2, planes=32),
     Tile(128, 8, stages=2, blocks=1, cells=2, planes=128),
+    Tile(128, 6, stages=2, blocks=2, cells=2, planes=32, rows=2),
+    Tile(128, 12, stages=2, blocks=1, cells=2, planes=32, rows=2),
+    Tile(128, 4, stages=2, blocks=2, cells=2, planes=32),
     Tile(64, 8, stages=2, blocks=2, cells=2, planes=64),
     Tile(64, 6, stages=2, blocks=1, cells=1, planes=32),
-    Tile(128, 8, stages=2, blocks=1, cells=1, planes=32, bulk=False),
     Tile(64, 8, stages=2, blocks=1, cells=1, planes=32),
     Tile(32, 8, stages=2, blocks=1, cells=1, planes=32),
     Tile(32, 4, stages=2, blocks=1, cells=1, planes=32),

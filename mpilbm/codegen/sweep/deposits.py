@@ -18,7 +18,7 @@ def exchange_text(model: Model) -> str:
 
 
 def outgoing(messages: Messages, i: int) -> str:
-    """C text of the outgoing population of cell c along c_i, after its thread has received the incoming ones."""
+    """C text of the outgoing population of cell c along c_i, after its thread has received."""
     if i not in messages.moving:
         return f"f[c][{i}]"
     texts = []

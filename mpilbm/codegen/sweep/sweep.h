@@ -111,17 +111,16 @@ INLINE Halo halo_of(const Tile tile, int thread, int nx)
   return {0, 0, {0, 0}};
 }
 
-/* Place of a thread in its tile. Threads at x- and x+ exchange their places with threads of the first row, so
-   that few warps have all of them: only these take the time of walls along x. Threads whose cells share a
-   sector of memory move together. */
+/* Place of a thread in its tile. Where instructions are the limit, threads at x- or x+ exchange their places
+   with threads of the first row, so that few warps have all of them: only these take the time of walls
+   along x. Threads whose cells share a sector of memory move together. */
 INLINE int2 place_of_thread(const Tile tile, int sides)
 {
   const int column = (int)threadIdx.x, row = (int)threadIdx.y, last = tile.width / CELLS - 1;
-  const int needed = THREAD_ROWS * SECTOR;
-  const bool right = (sides & 2) != 0 && column > last - needed;
+  const bool right = (sides & 3) == 2;
   const int inwards = right ? last - column : column, sector = inwards / SECTOR;
-  const bool exchanged = (right || (sides & 1) != 0) && inwards >= 0 && sector < THREAD_ROWS &&
-                         (sector == 0 || row == 0) && last + 1 >= ((sides & 3) == 3 ? 2 * needed : needed);
+  const bool exchanged = EXCHANGED && (right || (sides & 3) == 1) && inwards >= 0 && sector < THREAD_ROWS &&
+                         (sector == 0 || row == 0) && last + 1 >= THREAD_ROWS * SECTOR;
   if (!exchanged) return make_int2(column, row);
   const int to = row * SECTOR + inwards % SECTOR;
   return make_int2(right ? last - to : to, sector);

@@ -20,14 +20,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mpilbm.backends.interfaces import Array, CompiledKernel, Stream
-from mpilbm.codegen.program import Kernel, Program
+from mpilbm.codegen.program import Program
 from mpilbm.errors import CaseError
 from mpilbm.layouts.grid import Grid
 from mpilbm.links.box_walls import BoxWalls
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.registry import Parameters
-
-NUMBERS = {"int": "int32", "float": "float32", "double": "float64"}
 
 
 class Backend(Parameters):
@@ -158,6 +156,13 @@ class Device:
         """Whether the collide-stream kernel applies these half-way walls from now on."""
         return False
 
+    def two_steps(self, program: Program, grid: Grid) -> CompiledKernel | None:
+        """A kernel for two steps of a box that wraps around along all axes; None: there is none.
+
+        It takes the arguments of `collide_stream_0`, and has the bits of two of its launches.
+        """
+        return None
+
     def recording(self, work: Callable[[], None]) -> Callable[[], None]:
         """Record what `work()` enqueues without running it; return a function that enqueues it."""
         raise NotImplementedError
@@ -232,61 +237,6 @@ def _ranks(ranks: list[int]) -> str:
         return f"rank {ranks[0]}"
     shown = ", ".join(map(str, ranks[:8])) + (", …" if len(ranks) > 8 else "")
     return f"ranks {shown}"
-
-
-def dtype_of(kind: str, program: Program) -> np.dtype:
-    """The number format of a kernel's argument, or of the values that it points to."""
-    base = kind.removesuffix("*")
-    formats = {"real": program.compute, "store": program.storage, "wide": program.widest, **NUMBERS}
-    return np.dtype(formats.get(base, base))
-
-
-def checked(kernel: Kernel, program: Program, given: Mapping[str, Any]) -> list[Any]:
-    """The values of a kernel's arguments in the kernel's order: 1-D arrays and NumPy scalars.
-
-    Raises TypeError if a name is missing or unknown, or a value is not of the argument's type:
-    a kernel would read a pointer to another format without an error.
-    """
-    expected = [argument.name for argument in kernel.arguments]
-    if set(expected) != set(given):
-        missing, unknown = set(expected) - set(given), set(given) - set(expected)
-        raise TypeError(
-            f"kernel {kernel.name}: missing {sorted(missing)}, unknown {sorted(unknown)}"
-        )
-    return [
-        _checked_value(
-            f"kernel {kernel.name}, argument {argument.name} ({argument.type})",
-            argument.type.endswith("*"),
-            dtype_of(argument.type, program),
-            given[argument.name],
-        )
-        for argument in kernel.arguments
-    ]
-
-
-def _checked_value(where: str, pointer: bool, dtype: np.dtype, value: Any) -> Any:
-    if pointer:
-        found = getattr(value, "dtype", type(value).__name__)
-        if found != dtype:
-            raise TypeError(f"{where}: found {found}, allowed an array of {dtype}")
-        if not value.flags.c_contiguous:
-            raise TypeError(f"{where}: the array is not contiguous")
-        return value
-    if dtype.kind == "i" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-        raise TypeError(f"{where}: {value} does not fit {dtype}")
-    scalar = dtype.type(value)
-    if dtype.kind == "i" and scalar != value:
-        raise TypeError(f"{where}: {value} is not a whole number")
-    return scalar
-
-
-def changed(kernel: Kernel, values: list[Any], numbers: Mapping[str, float]) -> list[Any]:
-    """The values from `checked` with other numbers."""
-    places = {argument.name: k for k, argument in enumerate(kernel.arguments)}
-    values = list(values)
-    for name, number in numbers.items():
-        values[places[name]] = values[places[name]].dtype.type(number)
-    return values
 
 
 def check_copy(target: Any, source: Any) -> None:

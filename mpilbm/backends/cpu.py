@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 from pydantic import Field, field_validator
 
-from mpilbm.backends import Backend, Device, changed, check_copy, checked, memory
+from mpilbm.backends import Backend, Device, check_copy, memory
 from mpilbm.backends import compiler as compilers
-from mpilbm.backends.interfaces import Array, CompiledKernel, Resources
+from mpilbm.backends.interfaces import Array, CompiledKernel, Resources, changed, checked
 from mpilbm.backends.units import Library
 from mpilbm.backends.workers import LEAST_ACCESSES, LEAST_BYTES, Workers, shares, start
 from mpilbm.codegen.program import Kernel, Program

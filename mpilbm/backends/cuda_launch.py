@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.backends import changed, checked
-from mpilbm.backends.interfaces import Array, Resources, Runner
+from mpilbm.backends.interfaces import Array, Resources, Runner, changed, checked
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.backends import changed, checked
-from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources
+from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, changed, checked
 from mpilbm.backends.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
@@ -25,11 +24,15 @@ DATA_TYPES = {2: 6, 4: 7, 8: 8}  # CUtensorMapDataType of a number of so many by
 class SweepKernel:
     """Replaces the generic collide-stream kernel; takes the same arguments.
 
-    `device`: a CudaDevice, whose module imports this one.
+    `device`: a CudaDevice, whose module imports this one. `steps`: the number of time steps of a
+    launch, 1 or 2; with two there is no generic kernel, and a tile must be `fitting`.
     """
 
-    def __init__(self, device: Any, program: Program, generic: CompiledKernel):
+    def __init__(
+        self, device: Any, program: Program, generic: CompiledKernel | None, steps: int = 1
+    ):
         self._device, self._program, self._generic = device, program, generic
+        self._steps = steps
         self._kernel, self._needs = program.kernels["collide_stream_0"], Needs.of(program)
         self._functions: dict[tuple[str, ...], Any] = {}
         self._walls = np.zeros((), box_walls.DTYPE)
@@ -41,6 +44,7 @@ class SweepKernel:
         if self.tile is None:
             self.tile = self._choose(arguments, values)
         if self.tile is None:
+            assert self._generic, "no tile fits"
             return self._generic.bind(**arguments)
         return self._launch(self.tile, arguments, values)
 
@@ -54,7 +58,7 @@ class SweepKernel:
     def resources(self) -> Resources:
         """Registers and spilled bytes of a thread, shared bytes of a block."""
         if self.tile is None:
-            return self._generic.resources()
+            return self._generic.resources() if self._generic else Resources()
         tile = self.tile
         function = self.function(tile)
         shared = self._needs.shared_bytes(tile)
@@ -63,7 +67,8 @@ class SweepKernel:
     def fitting(self, nx: int, row_stride: int, rows: int) -> list[Tile]:
         """The tiles that can run; tiles wider than the box come last."""
         limit = self._device.shared_memory
-        tiles = sorted(candidates(self._device.capability), key=lambda tile: tile.tx > nx)
+        tiles = candidates(self._device.capability, self._steps)
+        tiles = sorted(tiles, key=lambda tile: tile.own[0] > nx)
         return [tile for tile in tiles if self._needs.fits(tile, limit, nx, row_stride, rows)]
 
     def function(self, tile: Tile) -> Any:
@@ -76,14 +81,17 @@ class SweepKernel:
         return self._functions[options]
 
     def _launch(self, tile: Tile, arguments: Mapping[str, Any], values: list[Any]) -> "SweepLaunch":
-        narrow, *wide = reversed(self._needs.shares)
-        maps: list[Any] = [
-            self._maps(arguments, share, tile) for share in (narrow, wide[0] if wide else None)
-        ]
         box = int(arguments["nx"]), int(arguments["rows"])
-        maps.append(self._walls.reshape(1).view(WALLS))
+        maps = self._further(arguments, tile) if self._steps == 1 else []
         shared, function = self._needs.shared_bytes(tile), self.function(tile)
         return SweepLaunch(function, tile, box, shared, self._kernel, maps, values)
+
+    def _further(self, arguments: Mapping[str, Any], tile: Tile) -> list[Any]:
+        """The arguments of a single step before the numbers of planes: tensor maps and walls."""
+        narrow, *wide = reversed(self._needs.shares)
+        shares = narrow, wide[0] if wide else None
+        maps: list[Any] = [self._maps(arguments, share, tile) for share in shares]
+        return [*maps, self._walls.reshape(1).view(WALLS)]
 
     def _maps(self, arguments: Mapping[str, Any], share: Share | None, tile: Tile) -> np.ndarray:
         """The tensor maps of a format, MAPS (1,); zeros if the tile or the program has none.
@@ -163,7 +171,7 @@ class SweepLaunch:
         (nx, rows), tile = self._box, self._tile
         planes = 1 if stride > 1 else tile.planes
         pieces = -(-(end - begin) // max(stride, planes))
-        grid = -(-nx // tile.tx), -(-rows // tile.ty), pieces
+        grid = -(-nx // tile.own[0]), -(-rows // tile.own[1]), pieces
         numbers = (np.int64(number) for number in (begin, end, stride, planes))
         return grid, (*self._maps, *numbers, *self._values)
 

@@ -8,7 +8,7 @@ from mpilbm.codegen.program import Program
 
 TENSOR_MAPS = 90  # compute capability 9.0, the first with tensor maps
 LEAST_PLANES = 4  # planes of a block, if the box has more
-AROUND = 2  # planes that a block also reads, before its first and after its last
+LEAST_COPY = 4  # bytes of an asynchronous copy of a thread
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class Tile:
     blocks   blocks per multiprocessor
     planes   planes that a block processes, at most
     bulk     rows are copied by tensor maps, from compute capability 9.0; else by the threads
+    steps    time steps in one pass over memory, 1 or 2; with two the block does not update the
+             two outermost cells on each side, whose values the first step needs
     """
 
     tx: int
@@ -29,6 +31,13 @@ class Tile:
     planes: int = 64
     bulk: bool = True
     rows: int = 1
+    steps: int = 1
+
+    @property
+    def own(self) -> tuple[int, int]:
+        """Cells in a row, and rows, that a block updates."""
+        rim = 4 * (self.steps - 1)
+        return self.tx - rim, self.ty - rim
 
     @property
     def threads(self) -> tuple[int, int, int]:
@@ -39,6 +48,7 @@ class Tile:
         """The options for the compiler."""
         numbers = {"TX": self.tx, "TY": self.ty, "CELLS": self.cells, "ROWS": self.rows}
         numbers |= {"STAGES": self.stages, "BLOCKS": self.blocks, "BULK": int(self.bulk)}
+        numbers |= {"STEPS_OF_PASS": self.steps}
         return tuple(f"-D{name}={number}" for name, number in numbers.items())
 
     def spreads(self, box: tuple[int, int, int], processors: int) -> list["Tile"]:
@@ -51,13 +61,13 @@ class Tile:
         few planes are read twice.
         """
         planes, rows, nx = box
-        columns = -(-nx // self.tx) * -(-rows // self.ty)
+        columns = -(-nx // self.own[0]) * -(-rows // self.own[1])
         wave = processors * self.blocks
         least = -(-planes // self.planes)
         most = max(least, planes // LEAST_PLANES)
 
         def planes_in_turn(pieces: int) -> int:
-            return -(-columns * pieces // wave) * (-(-planes // pieces) + AROUND)
+            return -(-columns * pieces // wave) * (-(-planes // pieces) + 2 * self.steps)
 
         even = min(range(least, most + 1), key=planes_in_turn)
         few = min(max(least, -(-wave // columns)), most)
@@ -84,8 +94,19 @@ CANDIDATES = (
 )
 
 
-def candidates(capability: int) -> list[Tile]:
-    """Tiles for devices of this compute capability."""
+TWO_STEPS = (
+    Tile(64, 16, stages=1, blocks=1, cells=2, bulk=False, steps=2),
+    Tile(32, 16, stages=1, blocks=2, cells=2, bulk=False, steps=2),
+    Tile(64, 16, stages=2, blocks=1, cells=2, bulk=False, steps=2),
+    Tile(64, 16, stages=1, blocks=1, cells=1, bulk=False, steps=2),
+    Tile(32, 16, stages=1, blocks=1, cells=1, bulk=False, steps=2),
+)
+
+
+def candidates(capability: int, steps: int = 1) -> list[Tile]:
+    """Tiles for devices of this compute capability, and so many steps in one pass."""
+    if steps == 2:
+        return list(TWO_STEPS)
     bulk = capability >= TENSOR_MAPS
     found = [replace(tile, bulk=tile.bulk and bulk) for tile in CANDIDATES]
     return list(dict.fromkeys(found))
@@ -161,9 +182,17 @@ class Needs:
 
     def shared_bytes(self, tile: Tile) -> int:
         """Bytes of shared memory of a block: its stages, and messages between its threads."""
+        if tile.steps == 2:
+            return self._bytes_of_two_steps(tile)
         lines = tile.ty + 2 * self.reach
         stage = lines * sum(share.row_bytes(tile) for share in self.shares)
         return tile.stages * stage + 2 * self._half_of_messages(tile) * self.computed
+
+    def _bytes_of_two_steps(self, tile: Tile) -> int:
+        """As `shared_bytes`, for a slot of each cell and messages of each step, see two_steps.h."""
+        cell = self.wide * self.widest + (self.values - self.wide) * self.stored
+        slots = tile.stages * cell * tile.tx * tile.ty
+        return slots + 4 * self._half_of_messages(tile) * self.computed
 
     def _half_of_messages(self, tile: Tile) -> int:
         """Numbers of half of the messages of a tile: MIRROR in sweep/packets.h."""
@@ -177,6 +206,10 @@ class Needs:
 
         `limit`: bytes of shared memory of a multiprocessor.
         """
+        if tile.steps == 2:
+            copied = tile.cells * self.stored >= LEAST_COPY
+            enough = copied and self.reach == 1 and nx % tile.cells == 0
+            return enough and tile.blocks * self.shared_bytes(tile) <= limit
         columns, rows_of_threads, _ = tile.threads
         threads = columns * rows_of_threads
         around = 2 * columns * self.reach + 2 * (tile.ty + 2 * self.reach)

@@ -1,7 +1,8 @@
-"""Launch shapes chosen by a short measurement, once per device and kernel; kept in the cache."""
+"""Launch shapes and ways of stepping, chosen by a short measurement and kept in the cache."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from statistics import median
 from typing import Any, TypeVar
 
@@ -40,10 +41,34 @@ def fastest(
     for shape in shapes:
         if found == _bytes(shape):
             return shape
-    launches = max(1, BATCH // (planes * rows * nx))
-    tried = [shape for shape in shapes if usable(shape)] or shapes[:1]
-    best = min(tried, key=lambda shape: _seconds(device, bind(shape), planes, launches))
+    stream, launches = device.stream("bulk"), max(1, BATCH // (planes * rows * nx))
+
+    def seconds(shape: Shape) -> float:
+        trial = _trial(device, partial(bind(shape), stream, 1, 1 + planes), launches)
+        return median(trial() for _ in range(REPEATS))
+
+    best = min([shape for shape in shapes if usable(shape)] or shapes[:1], key=seconds)
     cache.put("shape", key, _bytes(best))
+    return best
+
+
+def fastest_way(
+    device: Device, key: str, cells: int, ways: Mapping[str, Callable[[], None]]
+) -> str:
+    """The name of the fastest of some ways to enqueue the same steps.
+
+    `key`: on what the times depend, apart from the device; `cells`: cells that a step updates. The
+    ways are measured by turns, because the clock of a GPU varies, and overwrite the arrays.
+    """
+    digest = cache.digest(json.dumps([key, device.name, list(ways)]))
+    found = (cache.get("shape", digest) or b"").decode()
+    if found in ways:
+        return found
+    times = max(1, BATCH // cells)
+    trials = {name: _trial(device, work, times) for name, work in ways.items()}
+    rounds = [{name: trial() for name, trial in trials.items()} for _ in range(REPEATS)]
+    best = min(ways, key=lambda name: median(seconds[name] for seconds in rounds))
+    cache.put("shape", digest, best.encode())
     return best
 
 
@@ -51,25 +76,28 @@ def _bytes(shape: Any) -> bytes:
     return json.dumps(vars(shape), sort_keys=True).encode()
 
 
-def _seconds(device: Device, launch: Runner, planes: int, launches: int) -> float:
-    """Median time of so many launches over all planes, after a warm-up.
+def _trial(device: Device, work: Callable[[], None], times: int) -> Callable[[], float]:
+    """A function that does the work so many times and returns the seconds; warmed up.
 
-    They are recorded where the device can, because a launch by the host may take longer than the
-    kernel.
+    The work is recorded where the device can, because a launch by the host may take longer than
+    the kernel.
     """
-    stream, times = device.stream("bulk"), []
+    stream = device.stream("bulk")
 
-    def work() -> None:
-        for _ in range(launches):
-            launch(stream, 1, 1 + planes)
+    def batch() -> None:
+        for _ in range(times):
+            work()
 
-    work()
-    play = device.recording(work) if device.records else work
-    for _ in range(1 + REPEATS):
+    batch()
+    play = device.recording(batch) if device.records else batch
+
+    def trial() -> float:
         start = stream.record(timed=True)
         play()
-        times.append(stream.record(timed=True).seconds_since(start))
-    return median(times[1:])
+        return stream.record(timed=True).seconds_since(start)
+
+    trial()
+    return trial
 
 
 def forget() -> None:

@@ -97,6 +97,14 @@ class SlabContext:
         """The parity of the next step."""
         return self.clock.steps % self.case.layout.parities
 
+    @property
+    def timed(self) -> bool:
+        """Whether forces or values of boundaries depend on time."""
+        case = self.case
+        boundaries = (*case.boundaries, *(body.boundary for body in case.bodies))
+        given = (value for each in boundaries for value in each.given())
+        return self.forces.timed or any(value.timed for value in given)
+
     @cached_property
     def flags(self) -> Array:
         """Flags of all cells on the device, for kernels that read those of neighbours."""
@@ -108,16 +116,18 @@ class SlabContext:
         box = {"nx": self.grid.nx, "rows": self.grid.rows, "below": below, "odd": below % 2}
         return {**box, **self.tables}
 
-    def bind(self, name: str, **arguments: Any) -> Launch:
-        """A kernel with its arguments; arguments that it does not take are ignored."""
+    def arguments(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """The arguments of a kernel, by name; arguments that it does not take are ignored."""
         wanted = {argument.name for argument in self.program.kernels[name].arguments}
         given = self.sizes() | self.forces.at(self.clock.steps) | {"first": self.grid.ghost}
         given |= self.numbers
         if "flags" in wanted:
             given["flags"] = self.flags
-        return self.kernels[name].bind(
-            **{key: value for key, value in (given | arguments).items() if key in wanted}
-        )
+        return {key: value for key, value in (given | arguments).items() if key in wanted}
+
+    def bind(self, name: str, **arguments: Any) -> Launch:
+        """A kernel with its arguments; arguments that it does not take are ignored."""
+        return self.kernels[name].bind(**self.arguments(name, **arguments))
 
     def bind_step(self, name: str, **arguments: Any) -> Launch:
         """As `bind`, for a kernel of the time step: it receives the forces of each step."""

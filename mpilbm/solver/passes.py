@@ -1,10 +1,13 @@
 """The passes of a time step: edge planes first, their exchange overlapped with the other planes."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from mpilbm.backends.interfaces import Event, Runner
+from mpilbm.backends.interfaces import CompiledKernel, Event, Runner
+from mpilbm.backends.tuning import SMALL, fastest_way
 from mpilbm.codegen.program import Access
 from mpilbm.halo import Exchange
 from mpilbm.layouts.grid import Grid
@@ -13,6 +16,8 @@ from mpilbm.solver.context import SlabContext
 from mpilbm.solver.exchange_plan import AnyGrid, exchange_plan
 from mpilbm.solver.populations import Populations
 
+GROUP = 4  # steps of two passes of two steps: from the first array to the second one and back
+LEAST_PLANES = 2  # such a pass reads two planes beyond the last one, which wrap around once
 Events = tuple[Event | None, ...]  # of each pass: ready to send, all planes computed, arrived
 
 
@@ -163,3 +168,77 @@ class StepWork:
         for lists in self.lists:
             lists.run(self.k)
         return tuple(event for one in self.passes for event in one.run(timed, followed))
+
+
+class TwoSteps:
+    """Passes that compute two steps each.
+
+    ```
+    array 0   | state t |                         | state t + 4 |
+    array 1             | pass | state t + 2 | pass |
+    ```
+
+    The state after t steps is in array t % 2. A pass reads one array and writes the state two
+    steps later to the other one, so passes come in pairs: four steps from an even t on.
+    """
+
+    def __init__(self, fluid: Populations, kernel: CompiledKernel):
+        context, name = fluid.context, "collide_stream_0"
+        self._bulk, self._planes = context.bulk, context.grid.interior
+        self._context, self._kernels = context, (context.kernels[name], kernel)
+        given = [context.arguments(name, **fluid.numbers(), **fluid.arrays(k)) for k in range(2)]
+        self._passes = [kernel.bind(**arguments) for arguments in given]
+
+    @classmethod
+    def of(cls, fluids: Sequence[Populations], work: Sequence[StepWork]) -> "TwoSteps | None":
+        """The passes of a case, None where they are not possible or not faster than single steps.
+
+        `work`: the work of single steps. Both ways are measured, which overwrites the populations;
+        small boxes are not measured.
+        """
+        small = math.prod(fluids[0].context.slab.shape) < SMALL
+        if small or not all(one.in_streams for one in work):
+            return None
+        two = cls.possible(fluids)
+        return two if two and two._faster_than(work) else None
+
+    @classmethod
+    def possible(cls, fluids: Sequence[Populations]) -> "TwoSteps | None":
+        """The passes of a case, None where they are not possible.
+
+        They require steps that the device records, one fluid in a box without boundaries and
+        bodies, all of whose planes are on this rank, and forces that do not depend on time.
+        """
+        fluid, context = fluids[0], fluids[0].context
+        case, grid, device = context.case, context.grid, context.device
+        fixed = not (case.coupling or case.boundaries or case.bodies or context.timed)
+        if not (device.records and fixed and isinstance(grid, Grid)):
+            return None
+        if not grid.wraps or grid.planes < LEAST_PLANES:
+            return None
+        kernel = device.two_steps(context.program, grid)
+        return cls(fluid, kernel) if kernel else None
+
+    def _faster_than(self, work: Sequence[StepWork]) -> bool:
+        """Whether a group takes less time than as many single steps."""
+
+        def single() -> None:
+            for k in range(GROUP):
+                work[k % len(work)].enqueue()
+
+        context = self._context
+        tiles = [kernel.resources() for kernel in self._kernels]
+        key = f"{context.program.sweep} {context.slab.shape} {tiles}"
+        ways: dict[str, Callable[[], None]] = {"single steps": single}
+        ways["two steps"] = partial(self.enqueue, GROUP)
+        return fastest_way(context.device, key, math.prod(context.slab.shape), ways) == "two steps"
+
+    @staticmethod
+    def serves(steps: int) -> bool:
+        """Whether so many steps are whole groups."""
+        return steps % GROUP == 0
+
+    def enqueue(self, steps: int) -> None:
+        """Enqueue so many steps, a multiple of GROUP, from an even step on."""
+        for k in range(steps // 2):
+            self._passes[k % 2](self._bulk, *self._planes)

@@ -21,7 +21,7 @@ from mpilbm.solver.fields.sources import SlabCopies
 from mpilbm.solver.graph_replay import Recordings, StepsAhead
 from mpilbm.solver.initialise import InitialState
 from mpilbm.solver.momentum_exchange import MomentumExchange
-from mpilbm.solver.passes import Pass, StepWork, collide_stream
+from mpilbm.solver.passes import Pass, StepWork, TwoSteps, collide_stream
 from mpilbm.solver.populations import Group, Populations
 from mpilbm.solver.state import FlowState
 from mpilbm.solver.step_times import StepTimes
@@ -58,6 +58,7 @@ class Solver:
         self.lists = [self._lists(fluid) for fluid in self.fluids]
         self.streaming = [self._collide_streams(k) for k in range(self.period)]
         self.work = [self._work(k) for k in range(self.period)]
+        self.two_steps = TwoSteps.of(self.fluids, self.work)
         self.state = FlowState(self.context, self.fluids, self.coupled)
         self.diagnostics, self.initial = Diagnostics(self.state), InitialState(self.state)
         self.times, self.ahead = StepTimes(device), StepsAhead(self.context.bulk)
@@ -131,7 +132,7 @@ class Solver:
 
     @property
     def bytes_per_update(self) -> int:
-        """Bytes that the update of a cell reads and writes, counted from the kernels' accesses.
+        """Bytes that a single step of a cell reads and writes, counted from kernels' accesses.
 
         The mean of the parities: a table of neighbours may be read every other step.
         """
@@ -174,15 +175,8 @@ class Solver:
     @cached_property
     def _recordable(self) -> bool:
         """Whether steps t and t + period enqueue the same on all ranks, without the host."""
-        case = self.case
-        boundaries = (*case.boundaries, *(body.boundary for body in case.bodies))
-        given = (value for each in boundaries for value in each.given())
-        return (
-            self.device.records
-            and not self.context.forces.timed
-            and not any(value.timed for value in given)
-            and all(work.in_streams for work in self.work)
-        )
+        recordable = self.device.records and not self.context.timed
+        return recordable and all(work.in_streams for work in self.work)
 
     def _replay(self, length: int) -> None:
         seconds = self.recordings.play(length, partial(self._enqueue, length))
@@ -192,6 +186,8 @@ class Solver:
 
     def _enqueue(self, steps: int) -> None:
         """The work of so many steps from the beginning of a period on."""
+        if self.two_steps and self.two_steps.serves(steps):
+            return self.two_steps.enqueue(steps)
         for step in range(steps):
             self.work[step % self.period].enqueue(followed=step + 1 < steps)
 

@@ -115,3 +115,26 @@ def test_small_boxes_and_single_shapes_are_not_measured():
     assert choose(device, box=(4, 5, 6)) == Shape(2.0)
     assert choose(device, shapes=SHAPES[:1]) == Shape(2.0)
     assert device.launches == 0
+
+
+def way(device, seconds):
+    def work():
+        device.now += seconds
+        device.launches += 1
+
+    return work
+
+
+@pytest.mark.parametrize(("seconds", "fastest"), [((2.0, 1.0), "b"), ((1.0, 2.0), "a")])
+def test_the_fastest_way_is_measured_once(seconds, fastest):
+    device = Clock()
+    ways = {name: way(device, each) for name, each in zip("ab", seconds, strict=True)}
+    assert tuning.fastest_way(device, "key", tuning.SMALL, ways) == fastest
+    measured = device.launches
+    assert tuning.fastest_way(device, "key", tuning.SMALL, ways) == fastest
+    assert device.launches == measured
+    tuning.fastest_way(device, "other", tuning.SMALL, ways)
+    assert device.launches == 2 * measured
+    tuning.forget()
+    tuning.fastest_way(device, "key", tuning.SMALL, ways)
+    assert device.launches == 3 * measured

@@ -47,6 +47,7 @@ static void fill_shared_with_nan()
 struct Copy {
   void* to;
   const void* from;
+  std::size_t bytes;
 };
 
 /* Of 16 bytes, that a thread has begun and not waited for; `groups` are committed. */
@@ -178,14 +179,15 @@ void copy_box(void* to, const void* of, Barrier* barrier, int x, int row, int pl
   barrier_update(barrier, -static_cast<std::int32_t>(target - static_cast<char*>(to)), false);
 }
 
-void copy_async16(void* to, const void* from)
+void copy_bytes(void* to, const void* from, std::size_t bytes)
 {
-  if (reinterpret_cast<std::uintptr_t>(to) % 16 || reinterpret_cast<std::uintptr_t>(from) % 16)
-    throw std::logic_error("copy_async16(): 16 must divide both addresses");
+  const auto divides = [bytes](const void* address) { return reinterpret_cast<std::uintptr_t>(address) % bytes == 0; };
+  if ((bytes != 4 && bytes != 8 && bytes != 16) || !divides(to) || !divides(from))
+    throw std::logic_error("copy_async(): 4, 8 or 16 bytes, which must divide both addresses");
   if (threadIdx.x % 2)
-    std::memcpy(to, from, 16);
+    std::memcpy(to, from, bytes);
   else
-    emulation::copies.push_back({to, from});
+    emulation::copies.push_back({to, from, bytes});
 }
 
 void copy_commit() { emulation::groups.push_back(std::exchange(emulation::copies, {})); }
@@ -193,5 +195,5 @@ void copy_commit() { emulation::groups.push_back(std::exchange(emulation::copies
 void copy_wait_for_all_but(std::size_t later)
 {
   for (auto& groups = emulation::groups; groups.size() > later; groups.pop_front())
-    for (const auto& copy : groups.front()) std::memcpy(copy.to, copy.from, 16);
+    for (const auto& copy : groups.front()) std::memcpy(copy.to, copy.from, copy.bytes);
 }

@@ -182,7 +182,8 @@ void copy_box(void* to, const void* of, Barrier* barrier, int x, int row, int pl
 inline void keep_branch() {}
 
 /* Every other thread copies at once, the others as late as they may. */
-void copy_async16(void* to, const void* from);
+void copy_bytes(void* to, const void* from, std::size_t bytes);
+template <std::size_t bytes> void copy_async(void* to, const void* from) { copy_bytes(to, from, bytes); }
 void copy_commit();
 void copy_wait_for_all_but(std::size_t later);
 template <std::size_t later> void copy_wait() { copy_wait_for_all_but(later); }

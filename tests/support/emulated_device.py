@@ -46,7 +46,7 @@ def command() -> tuple[str, ...] | None:
 
 def build(text: str, *defined: str) -> Path:
     """The shared object of a CUDA text, from the cache or compiled."""
-    ends = "".join(f"LAUNCH({name})\n" for name, _ in KERNEL.findall(text))
+    ends = "".join(f"LAUNCH({name})\n" for name in dict(KERNEL.findall(text)))
     text = DYNAMIC.sub(r"DYNAMIC_SHARED(\1, \2);", text)
     text = f"{HEADER.read_text()}\n{text}\n{ends}"
     key = digest(text, LAUNCHER.read_text(), *defined)
@@ -120,7 +120,7 @@ class Module:
 class Function:
     """A kernel of a module; calls have a grid, a block and arguments."""
 
-    local_size_bytes = 0
+    local_size_bytes, num_regs = 0, 0
 
     def __init__(self, device: "EmulatedDevice", launch, name: str, together: bool):
         self._device, self._launch, self._name, self._together = device, launch, name, together
@@ -171,6 +171,7 @@ class EmulatedDevice(cpu.CpuDevice, cuda.CudaDevice):
         """There is only one device."""
 
     compile, apply_walls = cuda.CudaDevice.compile, cuda.CudaDevice.apply_walls
+    two_steps = cuda.CudaDevice.two_steps
 
 
 def encode_tiled(found, kind, rank, address, sizes, strides, box, steps, *modes) -> int:

@@ -63,10 +63,13 @@ INLINE unsigned low_halves(unsigned low, unsigned high)
 #endif
 /* A condition around it remains a branch: few warps meet it. */
 INLINE void keep_branch() { asm volatile(""); }
-/* Copies 16 bytes. A wait returns when all but the last `later` commits have arrived. */
-INLINE void copy_async16(void* to, const void* from)
+/* Copies 4, 8 or 16 bytes. A wait returns when all but the last `later` commits have arrived. */
+template <int bytes> INLINE void copy_async(void* to, const void* from)
 {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(bytes) : "memory");
 }
 INLINE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int later> INLINE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory"); }

@@ -26,7 +26,7 @@ from mpilbm.physics.lattices import Lattice
 def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str:
     """The CUDA text.
 
-    Compiler options set TX, TY, CELLS, ROWS, STAGES, BLOCKS, BULK (tiles.py) and WALLS.
+    Compiler options set those of `Tile.options` (tiles.py) and WALLS.
     `kernel`: the description of the generic kernel; the sweep takes the same arguments.
     """
     numbers = [a.name for a in kernel.arguments if a.type == "real"]
@@ -45,12 +45,12 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str
         _advance(parts),
         _finish(model, parts, [*numbers, *centres]),
     ]
-    packets, copies, walls, frame = (
+    packets, copies, walls, *frames = (
         Path(__file__).with_name(f"{name}.h").read_text()
-        for name in ("packets", "copies", "walls", "sweep")
+        for name in ("packets", "copies", "walls", "sweep", "two_steps")
     )
     arithmetic = "\n".join(functions)
-    return "\n".join([*lines, copies + packets, "", walls + arithmetic, "", frame])
+    return "\n".join([*lines, copies + packets, "", walls + arithmetic, "", *frames])
 
 
 def sweep_sizes(lattice: Lattice, formats: Formats) -> SweepSizes:

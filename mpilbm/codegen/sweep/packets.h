@@ -34,6 +34,10 @@ template <class T, int COUNT> struct Share {
 };
 typedef Share<wide, WIDE> Wide;
 typedef Share<store, NARROW> Narrow;
+/* Values whose numbers for a thread's cells lie PITCH numbers apart. */
+template <int COUNT, int PITCH> struct Spaced {
+  static constexpr int count = COUNT, pitch = PITCH;
+};
 #define ROW_BYTES (Wide::row_bytes + Narrow::row_bytes)
 #define SIDE_BYTES (Wide::side_bytes + Narrow::side_bytes)
 #define SIDE_AT (REAL_ROWS * ROW_BYTES)
@@ -102,16 +106,16 @@ INLINE uint32 bits_at(const store* values)
   both.packet = packet_at(values);
   return both.bits;
 }
-INLINE void look_at_tailed(const store* values, real (*moments)[VALUES])
+template <class Sizes> INLINE void look_at_tailed(const store* values, real (*moments)[VALUES])
 {
 #pragma unroll
   for (int v = 0; v < VALUES; v++) {
     Halves own;
-    own.bits = bits_at(values + v * Narrow::pitch);
+    own.bits = bits_at(values + v * Sizes::pitch);
     if (HEAD_IN(v) >= 0) own.bits &= ~TAILS;
     for (int c = 0; c < CELLS; c++) moments[c][v] = raw(own.packet.cell[c]);
     if (CARRIER_OF(v) >= 0) {
-      const uint32 carriers = bits_at(values + CARRIER_OF(v) * Narrow::pitch);
+      const uint32 carriers = bits_at(values + CARRIER_OF(v) * Sizes::pitch);
       for (int c = 0; c < CELLS; c++) {
         const uint32 shifted = c ? carriers >> (16 - SPARE + TAIL) : carriers << (SPARE - TAIL);
         moments[c][v] = of_bits(bits_of(moments[c][v]) | (shifted & ((1u << SPARE) - (1u << (SPARE - TAIL)))));
@@ -120,14 +124,19 @@ INLINE void look_at_tailed(const store* values, real (*moments)[VALUES])
   }
 }
 #endif
+template <class First, class Others>
+INLINE void look_at_all(const void* first, const void* others, real (*moments)[VALUES])
+{
+  look_at<wide, First>((const wide*)first, 0, moments);
+#if TAIL
+  look_at_tailed<Others>((const store*)others, moments);
+#else
+  look_at<store, Others>((const store*)others, WIDE, moments);
+#endif
+}
 INLINE void look(const unsigned char* stage, const Place place, real (*moments)[VALUES])
 {
-  look_at<wide, Wide>((const wide*)(stage + place.wide), 0, moments);
-#if TAIL
-  look_at_tailed((const store*)(stage + place.narrow), moments);
-#else
-  look_at<store, Narrow>((const store*)(stage + place.narrow), WIDE, moments);
-#endif
+  look_at_all<Wide, Narrow>(stage + place.wide, stage + place.narrow, moments);
 }
 /* Store value v of the cells of a thread. */
 template <class T> INLINE void send(T* to, int v, const real (*stored)[VALUES])

@@ -1,3 +1,4 @@
+#if STEPS_OF_PASS == 1
 struct Tile {
   int x, row, width, height;  /* first cell; cells that lie inside the box */
   bool left, right;           /* touches a face of the box */
@@ -61,9 +62,9 @@ INLINE void load_values(const Tile tile, const store* source, unsigned char* to,
     const int last = (nx - 1) / Sizes::side * Sizes::side;
     const int x = !beyond ? tile.x - Sizes::margin + piece * Sizes::side : right ? 0 : last;
     if (!beyond && x >= 0 && x < f_row)
-      copy_async16((T*)(to + line * ROW_BYTES) + value * Sizes::pitch + piece * Sizes::side, row + x);
+      copy_async<16>((T*)(to + line * ROW_BYTES) + value * Sizes::pitch + piece * Sizes::side, row + x);
     if (beyond && (right ? tile.right : tile.left))
-      copy_async16((T*)(side + ((right ? REAL_ROWS : 0) + line) * SIDE_BYTES) + value * Sizes::side, row + x);
+      copy_async<16>((T*)(side + ((right ? REAL_ROWS : 0) + line) * SIDE_BYTES) + value * Sizes::side, row + x);
   }
 }
 INLINE void load_plane(const Tile tile, unsigned char* stage, unsigned long long*, const Maps*, const Maps*,
@@ -277,3 +278,4 @@ sweep(const __grid_constant__ Maps maps, const __grid_constant__ Maps wide_maps,
 #endif
   walk<false>(tile, stages, messages, barriers, &maps, &wide_maps, walls, 0, first, count, GIVEN);
 }
+#endif

@@ -1,0 +1,118 @@
+#if STEPS_OF_PASS == 2
+/* The sweep with two steps in one pass over memory, for boxes without walls that wrap around along all axes.
+   A block reads TX * TY cells of each plane; it computes the first step for all but those at the rim, the
+   second for all but two on each side, its own. Each thread has CELLS neighbours in x and walks along the
+   planes; the moments between the steps stay in its registers:
+
+     copies  | plane k + 1 .......                  | into the slots of the thread itself
+     all     | rebuild k | send | receive, finish k - 1, rebuild k - 1 | send | receive, finish k - 2 | rebuild k + 1
+             |  first step                                               |  second step
+
+   The functions of a cell are those of the single step, and between the steps moments are rounded as by a
+   store and a load: the results have the bits of two launches of a single step. What is computed at the
+   rim from messages that no thread sent is not used. */
+#define OWN_X (TX - 4)
+#define OWN_ROWS (TY - 4)
+#define SLOT_WIDE (CELLS * (int)sizeof(wide)) /* bytes of a value of a thread's cells */
+#define SLOT_NARROW (CELLS * (int)sizeof(store))
+#define NARROW_AT (THREADS * WIDE * SLOT_WIDE)
+#define STAGE_OF_SLOTS (NARROW_AT + THREADS * NARROW * SLOT_NARROW)
+
+INLINE int around(int at, int count) { return at < 0 ? (at + 2 * count) % count : at % count; }
+
+/* Moments as they are after a store and a load. */
+INLINE void round_as_stored(real (*moments)[VALUES])
+{
+  __align__(16) wide first[(WIDE ? WIDE : 1) * CELLS];
+  __align__(16) store others[NARROW * CELLS];
+#pragma unroll
+  for (int v = 0; v < WIDE; v++) send(first + v * CELLS, v, moments);
+#pragma unroll
+  for (int v = WIDE; v < VALUES; v++) send(others + (v - WIDE) * CELLS, v, moments);
+  look_at_all<Spaced<WIDE, CELLS>, Spaced<NARROW, CELLS>>(first, others, moments);
+}
+
+/* Copy all values of a thread's cells, of which `cell` is the first in a plane that begins at `source`. */
+INLINE void load_own(unsigned char* stage, int thread, const store* source, unsigned cell, int f_slot)
+{
+  constexpr int slots = (int)(sizeof(wide) / sizeof(store));
+#pragma unroll
+  for (int v = 0; v < WIDE; v++)
+    copy_async<SLOT_WIDE>(stage + (v * THREADS + thread) * SLOT_WIDE, (const wide*)(source + slots * v * f_slot) + cell);
+#pragma unroll
+  for (int v = WIDE; v < VALUES; v++)
+    copy_async<SLOT_NARROW>(stage + NARROW_AT + ((v - WIDE) * THREADS + thread) * SLOT_NARROW,
+                            source + ((v + WIDE * (slots - 1)) * f_slot + cell));
+}
+INLINE void look_at_own(const unsigned char* stage, int thread, real (*moments)[VALUES])
+{
+  look_at_all<Spaced<WIDE, THREADS * CELLS>, Spaced<NARROW, THREADS * CELLS>>(
+      stage + thread * SLOT_WIDE, stage + NARROW_AT + thread * SLOT_NARROW, moments);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+sweep(int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
+{
+  extern __shared__ __align__(128) unsigned char memory[];
+  unsigned char* const stages = memory;
+  const int pair = (int)threadIdx.x, line = (int)threadIdx.y, thread = line * (TX / CELLS) + pair;
+  const int at = line * SENDERS + pair;
+  real* const messages_1 = (real*)(memory + STAGES * STAGE_OF_SLOTS);
+  real* const messages_2 = messages_1 + 2 * MIRROR;
+  const int64 first = begin + (int64)blockIdx.z * (stride > 1 ? stride : chunk);
+  const int count = stride > 1 ? 1 : (int)(end - first < chunk ? end - first : chunk);
+  const int beyond_x = (int)blockIdx.x * OWN_X + pair * CELLS - 2, beyond_row = (int)blockIdx.y * OWN_ROWS + line - 2;
+  const int x = around(beyond_x, nx), row = around(beyond_row, rows);
+  const unsigned cell = (unsigned)(row * f_row + x);
+  const bool middle = line >= 1 && line < TY - 1;
+  const bool own = line >= 2 && line < TY - 2 && pair * CELLS >= 2 && pair * CELLS < TX - 2 && beyond_x < nx &&
+                   beyond_row < rows;
+  const auto load = [&](int k, int stage) {
+    if (k < count + 4)
+      load_own(stages + stage * STAGE_OF_SLOTS, thread, f_in + PLANE(first - 2 + k) * f_plane, cell, f_slot);
+    copy_commit();
+  };
+#pragma unroll
+  for (int k = 0; k < STAGES; k++) load(k, k);
+  store* out = f_out + (first - 4) * f_plane;
+  real current_1[CELLS][SUMS] = {}, rising_1[CELLS][RISING] = {};
+  real current_2[CELLS][SUMS] = {}, rising_2[CELLS][RISING] = {};
+  int stage = 0;
+#pragma unroll 1
+  for (int k = 0; k < count + 4; k++, out += f_plane) {
+    real f[CELLS][Q], moments[CELLS][VALUES];
+    copy_wait<STAGES - 1>();
+    look_at_own(stages + stage * STAGE_OF_SLOTS, thread, moments);
+    load(k + STAGES, stage);
+    if (++stage == STAGES) stage = 0;
+#pragma unroll
+    for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
+    send_messages(messages_1, at, 0, f);
+    __syncthreads();
+    if (middle) {
+      receive_from_above(messages_1, at, f);
+      receive_others(messages_1, at, f);
+#pragma unroll
+      for (int c = 0; c < CELLS; c++) {
+        finish(moments[c], current_1[c], f[c], NUMBERS(PLANE(first - 3 + k), row, x + c));
+        advance(current_1[c], rising_1[c], f[c]);
+      }
+      round_as_stored(moments);
+#pragma unroll
+      for (int c = 0; c < CELLS; c++) rebuild(moments[c], f[c]);
+      send_messages(messages_2, at, 0, f);
+    }
+    __syncthreads();
+    if (!own) continue;
+    receive_from_above(messages_2, at, f);
+    receive_others(messages_2, at, f);
+    if (k > 3) {
+#pragma unroll
+      for (int c = 0; c < CELLS; c++) finish(moments[c], current_2[c], f[c], NUMBERS(first - 4 + k, row, x + c));
+      send_all(out + cell, (int)cell, f_slot, moments);
+    }
+#pragma unroll
+    for (int c = 0; c < CELLS; c++) advance(current_2[c], rising_2[c], f[c]);
+  }
+}
+#endif

@@ -1,0 +1,173 @@
+"""Two steps in one pass: their bits, and where they are used; CUDA text compiled for a CPU."""
+
+import ctypes
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.coupled import two_fluids
+from support.emulated_device import EmulatedDevice, command, encode_tiled
+from support.slabs import PRECISIONS, Cluster, box
+
+from mpilbm.backends import tiles, tuning
+from mpilbm.backends.cuda_sweep import SweepLaunch
+from mpilbm.backends.tiles import Tile
+from mpilbm.halo import self_exchange
+from mpilbm.solver import passes
+from mpilbm.solver.passes import GROUP, TwoSteps
+
+pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
+FORCE = {"force": {"name": "guo", "value": [1e-4, -2e-4, 3e-4]}}
+FORMULAS = {"force": {"name": "guo", "value": ["1e-4*x*(nx-x)/nx**2", "2e-4*y/ny", "1e-4*z*y/ny"]}}
+
+
+@pytest.fixture(autouse=True)
+def driver(monkeypatch):
+    """Small tiles of a single step, and a driver that knows tensor maps alone."""
+    load, library = ctypes.CDLL, SimpleNamespace(cuTensorMapEncodeTiled=encode_tiled)
+    monkeypatch.setattr(ctypes, "CDLL", lambda n: library if n == "libcuda.so.1" else load(n))
+    monkeypatch.setattr(tiles, "CANDIDATES", (Tile(8, 4, 2, 1, planes=3),))
+
+
+def tile(tx, ty, cells, stages=1, planes=64) -> Tile:
+    return Tile(tx, ty, stages, 1, cells, planes, bulk=False, steps=2)
+
+
+def moments(lattice="D3Q19", precision="single", size=(42, 9, 7), **more) -> dict:
+    tables = {"layout": {"name": "moments"}, "collision": {"name": "regularized"}}
+    return box(lattice, size, precision=PRECISIONS[precision], **tables, **more)
+
+
+class Recorder(EmulatedDevice):
+    """Enqueues again what it has recorded."""
+
+    records = True
+
+    def recording(self, work):
+        return work
+
+
+class Alone:
+    """One slab, its own neighbour."""
+
+    def exchanger(self, rank, slab, device):
+        return self_exchange.exchanger(slab, device)
+
+
+class Launcher(EmulatedDevice):
+    """Records nothing."""
+
+    records = False
+
+
+@pytest.fixture
+def faster(monkeypatch):
+    """A device on which two steps in one pass are faster, in boxes of any size."""
+    monkeypatch.setattr(passes, "SMALL", 0)
+    monkeypatch.setattr(passes, "fastest_way", lambda device, key, cells, ways: list(ways)[-1])
+
+
+def advanced(case: dict, steps: int) -> Cluster:
+    """So many steps, two at a time where that is possible."""
+    cluster = Cluster(case, 1, Recorder, Alone()).start()
+    (solver,) = cluster.solvers
+    assert solver.two_steps
+    solver.advance(steps)
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("case", "shape"),
+    [
+        (moments(), tile(12, 8, 2)),
+        (moments(size=(41, 9, 7)), tile(12, 8, 1, stages=2)),
+        (moments(size=(34, 3, 2)), tile(12, 8, 2)),
+        (moments(**FORCE), tile(16, 9, 2, stages=2, planes=3)),
+        (moments(**FORMULAS), tile(16, 7, 2, planes=2)),
+        (moments(precision="double"), tile(12, 8, 2)),
+        (moments(precision="mixed"), tile(12, 8, 1)),
+        (moments(precision="mixed_moments"), tile(12, 8, 2)),
+        (moments(precision="half"), tile(12, 8, 2, planes=4)),
+        (moments("D3Q15"), tile(12, 8, 2)),
+        (moments("D3Q27", "double"), tile(12, 8, 1)),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else str(value),
+)
+def test_the_bits_of_single_steps(case, shape, monkeypatch, faster):
+    monkeypatch.setattr(tiles, "TWO_STEPS", (shape,))
+    expected = Cluster(case, 1, EmulatedDevice).start()
+    begin = expected.state()
+    expected.run(GROUP)
+    assert expected.solvers[0].context.kernels["collide_stream_0"].tile  # the sweep
+    found = advanced(case, GROUP).state()
+    assert not np.array_equal(begin, found)
+    assert np.array_equal(found, expected.state())
+
+
+@pytest.mark.parametrize("steps", [4, 7, 67])
+def test_advance_has_the_bits_of_single_steps(steps, monkeypatch, faster):
+    monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
+    case = moments(size=(10, 5, 3), **FORCE)
+    cluster, groups = Cluster(case, 1, Recorder, Alone()).start(), []
+    (solver,) = cluster.solvers
+    enqueue = solver.two_steps.enqueue
+    monkeypatch.setattr(solver.two_steps, "enqueue", lambda n: (groups.append(n), enqueue(n)))
+    solver.advance(steps)
+    assert sum(groups) == {4: 4, 7: 4, 67: 64}[steps]
+    expected = Cluster(case, 1, EmulatedDevice).start().run(steps)
+    assert np.array_equal(cluster.state(), expected.state())
+
+
+WALLS = {"name": "bounce_back", "where": ["y-", "y+"]}
+BODY = {"shape": {"name": "sphere", "centre": [9, 4, 3], "radius": 2}}
+BODY["boundary"] = {"name": "bounce_back"}
+OSCILLATING = {"force": {"name": "guo", "value": ["1e-4*sin(t)", 0, 0]}}
+CLOSED = {"domain": {"size": [12, 9, 7], "periodic": [True, False, True]}, "boundary": [WALLS]}
+
+
+@pytest.mark.parametrize(
+    ("case", "slabs", "device"),
+    [
+        (moments(**CLOSED), 1, Recorder),
+        (moments(body=[BODY]), 1, Recorder),
+        (moments(**OSCILLATING), 1, Recorder),
+        (moments("D2Q9", size=(12, 9)), 1, Recorder),
+        (moments(size=(12, 9, 1)), 1, Recorder),
+        (moments(), 2, Recorder),
+        (moments(), 1, Launcher),
+        (box("D3Q19"), 1, Recorder),
+        (two_fluids("D3Q19"), 1, Recorder),
+    ],
+    ids=["walls", "body", "timed", "2D", "one plane", "ranks", "unrecorded", "ab", "coupled"],
+)
+def test_other_cases_take_single_steps(case, slabs, device, faster):
+    world = Alone() if slabs == 1 else None
+    for solver in Cluster(case, slabs, device, world).solvers:
+        assert solver.two_steps is None
+        assert TwoSteps.possible(solver.fluids) is None
+
+
+@pytest.mark.parametrize("seconds", [{2: 1.0, 4: 2.0}, {2: 2.0, 4: 1.0}, {2: 1.0, 4: 1.0}])
+def test_the_faster_way_is_used(seconds, monkeypatch, tmp_path):
+    """Four steps are two launches of two steps, or four of single steps."""
+    monkeypatch.setenv("MPILBM_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tiles, "TWO_STEPS", (tile(12, 8, 2),))
+    monkeypatch.setattr(passes, "SMALL", 0)
+    monkeypatch.setattr(tuning, "_trial", lambda device, work, times: partial(timed, work))
+    launched = []
+    monkeypatch.setattr(SweepLaunch, "__call__", lambda *args: launched.append(args))
+
+    def timed(work):
+        launched.clear()
+        work()
+        return seconds[len(launched)]
+
+    (solver,) = Cluster(moments(size=(10, 5, 3)), 1, Recorder, Alone()).solvers
+    assert (solver.two_steps is not None) == (seconds[2] < seconds[4])
+
+
+def test_small_boxes_take_single_steps():
+    (solver,) = Cluster(moments(), 1, Recorder, Alone()).solvers
+    assert solver.two_steps is None
+    assert TwoSteps.possible(solver.fluids)

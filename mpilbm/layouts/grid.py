@@ -276,8 +276,13 @@ def turns(grid) -> dict[str, int]:
     if grid.wraps is None:
         return {}
     first, end = grid.interior
-    ends = {"first": first, "last": end - 1, "turn": (end - first) * grid.wraps}
-    return {f"{grid.name}_{name}": number for name, number in ends.items()}
+    return own_planes(grid) | {f"{grid.name}_turn": (end - first) * grid.wraps}
+
+
+def own_planes(grid) -> dict[str, int]:
+    """Kernel arguments: the first and last owned plane."""
+    first, end = grid.interior
+    return {f"{grid.name}_first": first, f"{grid.name}_last": end - 1}
 
 
 _BEYOND = {-1: ">=", 1: "<="}  # comparison with the x of the cell that is true after wrapping

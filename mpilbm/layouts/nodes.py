@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from mpilbm.layouts import node_tables
-from mpilbm.layouts.grid import CELL, LINE, CellNames, turns
+from mpilbm.layouts.grid import CELL, LINE, CellNames, own_planes, turns
 from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.physics.lattices import Lattice
 
@@ -116,7 +116,9 @@ class NodeGrid:
 
     def types(self) -> dict[str, str]:
         """Arguments of every kernel over the field, {name: type}."""
-        return TABLES | {"node_most": "int"} | dict.fromkeys(turns(self), "int64")
+        return (
+            TABLES | {"node_most": "int"} | dict.fromkeys(own_planes(self) | turns(self), "int64")
+        )
 
     def arguments(self) -> dict:
         """The arguments in `types`, {name: value}."""
@@ -125,6 +127,7 @@ class NodeGrid:
             "node_stride": self.stride,
             "node_count": self.count_of.astype(np.int32),
             "node_most": int(self.count_of.max(initial=0)),
+            **own_planes(self),
             **turns(self),
         }
 

@@ -62,6 +62,21 @@ def test_momentum_is_kept_in_every_layout(layout):
     assert_momentum_goes_to_the_bodies(flow("D2Q9", layout=layout))
 
 
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
+def test_bodies_between_walls_have_the_same_forces_in_every_layout(lattice):
+    """With walls along the axis of the slabs, where no plane wraps around."""
+    D, found = 2 + (lattice != "D2Q9"), {}
+    walls = {"name": "bounce_back", "where": [f"{'yz'[D - 2]}{side}" for side in "-+"]}
+    periodic = [True] * (D - 1) + [False]
+    for layout in ("ab", "indirect"):
+        tables = flow(lattice, layout={"name": layout})
+        tables |= {"domain": tables["domain"] | {"periodic": periodic}, "boundary": [walls]}
+        found[layout] = [sample(Cluster(tables, slabs).start().run(3)) for slabs in (1, 3)]
+    reference = found["ab"][0]
+    assert np.abs(reference[:, :D]).min() > 1e-6
+    assert all(np.array_equal(one, reference) for each in found.values() for one in each)
+
+
 @pytest.mark.parametrize("lattice", [n for n in names("lattices") if n != "D2Q9"])
 def test_momentum_is_kept_on_every_lattice(lattice):
     assert_momentum_goes_to_the_bodies(flow(lattice, layout={"name": "aa"}))

@@ -171,7 +171,7 @@ class StepWork:
 
 
 class TwoSteps:
-    """Passes that compute two steps each.
+    """Launches that compute two steps each, in one pass over memory.
 
     ```
     array 0   | state t |                         | state t + 4 |
@@ -191,32 +191,29 @@ class TwoSteps:
 
     @classmethod
     def of(cls, fluids: Sequence[Populations], work: Sequence[StepWork]) -> "TwoSteps | None":
-        """The passes of a case, None where they are not possible or not faster than single steps.
+        """The passes of recorded steps, None where not possible or not faster than single steps.
 
         `work`: the work of single steps. Both ways are measured, which overwrites the populations;
         small boxes are not measured.
         """
         small = math.prod(fluids[0].context.slab.shape) < SMALL
-        if small or not all(one.in_streams for one in work):
-            return None
-        two = cls.possible(fluids)
+        two = None if small else cls.possible(fluids)
         return two if two and two._faster_than(work) else None
 
     @classmethod
     def possible(cls, fluids: Sequence[Populations]) -> "TwoSteps | None":
-        """The passes of a case, None where they are not possible.
+        """The passes of recorded steps, None where they are not possible.
 
-        They require steps that the device records, one fluid in a box without boundaries and
-        bodies, all of whose planes are on this rank, and forces that do not depend on time.
+        They require one fluid in a box without boundaries and bodies, all of whose planes are on
+        this rank.
         """
         fluid, context = fluids[0], fluids[0].context
-        case, grid, device = context.case, context.grid, context.device
-        fixed = not (case.coupling or case.boundaries or case.bodies or context.timed)
-        if not (device.records and fixed and isinstance(grid, Grid)):
+        case, grid = context.case, context.grid
+        if case.coupling or case.boundaries or case.bodies or not isinstance(grid, Grid):
             return None
         if not grid.wraps or grid.planes < LEAST_PLANES:
             return None
-        kernel = device.two_steps(context.program, grid)
+        kernel = context.device.two_steps(context.program, grid)
         return cls(fluid, kernel) if kernel else None
 
     def _faster_than(self, work: Sequence[StepWork]) -> bool:

@@ -58,7 +58,7 @@ class Solver:
         self.lists = [self._lists(fluid) for fluid in self.fluids]
         self.streaming = [self._collide_streams(k) for k in range(self.period)]
         self.work = [self._work(k) for k in range(self.period)]
-        self.two_steps = TwoSteps.of(self.fluids, self.work)
+        self.two_steps = TwoSteps.of(self.fluids, self.work) if self._recordable else None
         self.state = FlowState(self.context, self.fluids, self.coupled)
         self.diagnostics, self.initial = Diagnostics(self.state), InitialState(self.state)
         self.times, self.ahead = StepTimes(device), StepsAhead(self.context.bulk)

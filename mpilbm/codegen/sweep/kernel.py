@@ -15,7 +15,7 @@ from mpilbm.codegen.sweep.cell import (
     function,
     population_lines,
 )
-from mpilbm.codegen.sweep.deposits import exchange_text
+from mpilbm.codegen.sweep.message_text import messages_text
 from mpilbm.codegen.sweep.messages import crossing
 from mpilbm.codegen.sweep.walls import FACES, bounce, clear
 from mpilbm.layouts.formats import Formats
@@ -39,7 +39,7 @@ def sweep_text(model: Model, formats: Formats, sizes: SweepSizes, kernel) -> str
     lines = [f"#define {name} {value}" for name, value in constants.items()]
     functions = [
         _rebuild(model),
-        exchange_text(model),
+        messages_text(model),
         bounce(parts),
         clear(parts),
         _advance(parts),

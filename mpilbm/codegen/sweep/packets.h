@@ -19,7 +19,7 @@
 #define MIRROR (((LEVELS * THREAD_ROWS + MORE) * SENDERS + 3) / 4 * 4) /* values of half of the messages */
 #define THREADS (TX / CELLS * THREAD_ROWS)
 #define SECTOR (32 / (CELLS * (int)sizeof(store))) /* threads whose cells share 32 bytes, a sector, of a row */
-#define EXCHANGED (sizeof(store) == 2) /* wider values: memory is the limit, and scattered stores cost more */
+#define SWAPPED (sizeof(store) == 2) /* wider values: memory is the limit, and scattered stores cost more */
 #define HALO_ROWS (2 * TX / CELLS * REACH)
 #define WARPS ((THREADS + 31) / 32)
 

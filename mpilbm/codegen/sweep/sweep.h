@@ -120,9 +120,9 @@ INLINE int2 place_of_thread(const Tile tile, int sides)
   const int column = (int)threadIdx.x, row = (int)threadIdx.y, last = tile.width / CELLS - 1;
   const bool right = (sides & 3) == 2;
   const int inwards = right ? last - column : column, sector = inwards / SECTOR;
-  const bool exchanged = EXCHANGED && (right || (sides & 3) == 1) && inwards >= 0 && sector < THREAD_ROWS &&
+  const bool swapped = SWAPPED && (right || (sides & 3) == 1) && inwards >= 0 && sector < THREAD_ROWS &&
                          (sector == 0 || row == 0) && last + 1 >= THREAD_ROWS * SECTOR;
-  if (!exchanged) return make_int2(column, row);
+  if (!swapped) return make_int2(column, row);
   const int to = row * SECTOR + inwards % SECTOR;
   return make_int2(right ? last - to : to, sector);
 }

@@ -59,8 +59,8 @@ sweep(int64 begin, int64 end, int64 stride, int64 chunk, ARGUMENTS)
   const int at = line * SENDERS + pair;
   real* const messages_1 = (real*)(memory + STAGES * STAGE_OF_SLOTS);
   real* const messages_2 = messages_1 + 2 * MIRROR;
-  const int64 first = begin + (int64)blockIdx.z * (stride > 1 ? stride : chunk);
-  const int count = stride > 1 ? 1 : (int)(end - first < chunk ? end - first : chunk);
+  const int64 first = begin + (int64)blockIdx.z * chunk;
+  const int count = (int)(end - first < chunk ? end - first : chunk);
   const int beyond_x = (int)blockIdx.x * OWN_X + pair * CELLS - 2, beyond_row = (int)blockIdx.y * OWN_ROWS + line - 2;
   const int x = around(beyond_x, nx), row = around(beyond_row, rows);
   const unsigned cell = (unsigned)(row * f_row + x);

@@ -4,7 +4,7 @@ from sympy import sympify
 
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.sweep.cell import chain, function
-from mpilbm.codegen.sweep.deposits import outgoing
+from mpilbm.codegen.sweep.message_text import outgoing
 from mpilbm.codegen.sweep.messages import Messages, by_shape
 from mpilbm.physics.lattices import Lattice
 

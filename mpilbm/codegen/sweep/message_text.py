@@ -8,7 +8,7 @@ from mpilbm.codegen.sweep.messages import Messages, Piece, by_shape
 SIGN = "sign"
 
 
-def exchange_text(model: Model) -> str:
+def messages_text(model: Model) -> str:
     """The constants and functions of each shape of a thread."""
     return by_shape(model.lattice, lambda messages: "\n".join([
         f"#define LEVELS {messages.levels}", f"#define MORE {messages.more}",

@@ -45,6 +45,7 @@ def structure(case) -> dict:
         "boundaries": boundary_structures(case),
         "beside": wall_effects(case),
         "walled": rows_end_in_walls(case),
+        "wrapping": case.domain.periodic[-1],
         "initial": start(fluid),
         "weighed": list(weighed_boundaries(case)),
         "split": case.split,

@@ -87,9 +87,10 @@ def test_text_holds_no_number_of_the_case(lattice, setting):
     assert codegen.build(found) == codegen.build(expected)
 
 
-def walled(**boundary):
-    faces = ["x-", "x+", "y-", "y+"]
-    return {"domain": {"size": [5, 4]}, "boundary": [{"where": faces} | boundary]}
+def walled(axes="xy", **boundary):
+    faces = [axis + side for axis in axes for side in "-+"]
+    domain = {"size": [5, 4], "periodic": [axis not in axes for axis in "xy"]}
+    return {"domain": domain, "boundary": [{"where": faces} | boundary]}
 
 
 CHANGES = [
@@ -110,6 +111,7 @@ CHANGES = [
     walled(name="bounce_back"),
     walled(name="bounce_back", velocity=[0.1, 0]),
     walled(name="equilibrium", rho=1.0),
+    walled("x", name="equilibrium", rho=1.0),
     walled(name="equilibrium", velocity=[0.1, 0]),
 ]
 

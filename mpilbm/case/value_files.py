@@ -1,4 +1,7 @@
-"""Velocities and densities of boundaries from files: time series, and planes of cells."""
+"""Data of a case that files contain: shapes of bodies, and values of boundaries.
+
+Velocities and densities of boundaries are time series or planes of cells.
+"""
 
 from functools import partial
 
@@ -6,6 +9,7 @@ import numpy as np
 
 from mpilbm.case.input_fields import load_numbers
 from mpilbm.case.model import Case
+from mpilbm.case.tables.bodies import Body
 from mpilbm.errors import CaseError
 from mpilbm.formulas.values import Plane, Series, is_file
 from mpilbm.physics.boundaries import Boundary
@@ -13,17 +17,23 @@ from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def resolved(case: Case) -> Case:
-    """The case with the values from the files of its boundaries; CaseError for an invalid file."""
+    """The case with the data of the files that it names; CaseError for an invalid file."""
     boundaries = tuple(
         _read(case, boundary, f"boundary.{k}") for k, boundary in enumerate(case.boundaries)
     )
-    bodies = tuple(
-        body.model_copy(
-            update={"boundary": _read(case, body.boundary, f"body.{body.label}.boundary")}
-        )
-        for body in case.bodies
-    )
+    bodies = tuple(_body(case, body) for body in case.bodies)
     return case.model_copy(update={"boundaries": boundaries, "bodies": bodies})
+
+
+def _body(case: Case, body: Body) -> Body:
+    """The body with its resolved shape and the values of its boundary."""
+    where = f"body.{body.label}"
+    try:
+        shape = body.shape and body.shape.resolved(case)
+    except ValueError as error:
+        raise CaseError(str(error), f"{where}.shape", case.path) from None
+    boundary = _read(case, body.boundary, f"{where}.boundary")
+    return body.model_copy(update={"shape": shape, "boundary": boundary})
 
 
 def _read(case: Case, boundary: Boundary, where: str) -> Boundary:

@@ -5,7 +5,7 @@ and `@register("shapes", name)`.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,14 @@ class Shape(Parameters):
     Lengths are in cells, the box extends from 0 to nx, ny, nz, cell centres are 0.5, 1.5, …
     A shape does not wrap at a periodic face: it is cut off where it extends beyond the box.
     """
+
+    def resolved(self, case) -> Self:
+        """Return the shape as it is used in this case, such as with the path of its file.
+
+        It is called once, before anything else; `case.directory` is the folder to which paths are
+        relative. Raises ValueError for an invalid file.
+        """
+        return self
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Return a bool array: whether each point (x, y, z) is in the shape.

@@ -1,6 +1,6 @@
 """Shapes made of others: their union, or the first one without the others."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -22,6 +22,10 @@ class Combined(Shape):
             ]
         ],
     )
+
+    def resolved(self, case) -> Self:
+        """The shape of the resolved parts."""
+        return self.model_copy(update={"of": tuple(part.resolved(case) for part in self.of)})
 
     def problems(self, case) -> list[str]:
         """The errors of the parts."""

@@ -1,7 +1,7 @@
 """Values that depend on the coordinates of a cell, in the text of any kernel."""
 
-from mpilbm.codegen.kernel_text import Index
 from mpilbm.codegen.printer import symbol
+from mpilbm.codegen.text.parts import Index
 from mpilbm.formulas.values import CellValue
 from mpilbm.physics.lattices import Lattice
 

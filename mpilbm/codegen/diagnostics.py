@@ -5,8 +5,9 @@ from math import prod
 
 from sympy import Piecewise, Rational
 
-from mpilbm.codegen.kernel_text import KernelText, RowSums
+from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels, flags_type
+from mpilbm.codegen.text.sums import RowSums
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import CELL, velocity_grid
 from mpilbm.physics.algebra import dot

@@ -1,6 +1,6 @@
 """Kernel text of a boundary list for a cell further inside than the cell of the entry."""
 
-from mpilbm.codegen.kernel_text import entry_place
+from mpilbm.codegen.text.parts import entry_place
 from mpilbm.layouts.grid import CellNames
 
 OWN = "own"  # the position of the entry in the arrays of its own list

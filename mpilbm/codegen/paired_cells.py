@@ -1,6 +1,7 @@
 """A kernel over cells whose CUDA text updates two neighbours along x with each thread."""
 
-from mpilbm.codegen.kernel_text import HEAD, KernelText, Statement, centre
+from mpilbm.codegen.kernel_text import HEAD, KernelText
+from mpilbm.codegen.text.parts import Statement, centre
 from mpilbm.layouts.grid import CELL, CellNames, Grid
 
 

@@ -18,7 +18,8 @@ the cells of several planes.
 """
 
 from mpilbm.codegen.diagnostics import FLUID, Diagnostics
-from mpilbm.codegen.kernel_text import ColumnSums, KernelText, RowSums
+from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.codegen.text.sums import ColumnSums, RowSums
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import AXES
 

@@ -7,9 +7,9 @@ fma, so that all compilers round them alike.
 from sympy import expand, factor_terms, sympify
 from sympy.core import Add, Mul
 
-from mpilbm.codegen.kernel_text import centre
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.printer import c_text, symbol
+from mpilbm.codegen.text.parts import centre
 from mpilbm.layouts import moments
 from mpilbm.physics import hermite
 from mpilbm.physics.algebra import pairs

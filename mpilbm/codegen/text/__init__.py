@@ -1,0 +1,1 @@
+"""The parts of a kernel's text: values and statements, and kernels that compute sums."""

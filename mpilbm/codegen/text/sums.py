@@ -1,0 +1,61 @@
+"""Kernels that compute sums over rows and planes."""
+
+from mpilbm.codegen.kernel_text import KernelText
+
+
+class RowSums(KernelText):
+    """A kernel over rows that computes sums (or maxima) of values of the cells of a row.
+
+    They are stored in `sums`, or with `adds` added to it.
+    """
+
+    def __init__(
+        self, role: str, equations: str, over: str = "rows", *,
+        parity: int | None = None, adds: bool = False,
+    ):  # fmt: skip
+        super().__init__(role, over, equations, parity=parity)
+        self.assign = "+=" if adds else "="
+        self.columns = 0
+        self.maxima = 0
+        self.argument("sums", "double*")
+        self.argument("origin", "int64")
+
+    def add(self, expression, when: str = "1") -> None:
+        """Sum of a value over the cells of the row for which `when` (C text) is true."""
+        self.do(f"TOTAL({self.columns}) += ({when}) ? (double)({{0}}) : 0;", expression)
+        self.columns += 1
+
+    def maximum(self, expression, when: str = "1") -> None:
+        """Largest value in the row, at least zero."""
+        k = self.columns
+        self.do(f"if ({when} && (double)({{0}}) > TOTAL({k})) TOTAL({k}) = (double)({{0}});",
+                expression)  # fmt: skip
+        self.maxima |= 1 << k
+        self.columns += 1
+
+    def count(self, condition: str, expression, when: str = "1") -> None:
+        """Number of cells for which a condition on {0} (C text) is true."""
+        self.do(f"if (({when}) && {condition}) TOTAL({self.columns}) += 1;", expression)
+        self.columns += 1
+
+    def _declare(self, name, written):
+        return super()._declare(name, written or name == "sums")
+
+    def driver(self, names):
+        """The loop over rows, with the number of columns and a bit mask of the maxima."""
+        how = f"{self.columns}, {self.maxima}, {self.assign}"
+        return f"FOR_{self.over.upper()}({self.name}_at, {how}, {names})"
+
+
+class ColumnSums(KernelText):
+    """A kernel that adds sums over the rows of a plane, at each x, to sums[plane, k, x]."""
+
+    def __init__(self, role: str, equations: str, columns: int, *, parity: int | None = None):
+        super().__init__(role, "columns", equations, parity=parity)
+        self.columns = columns
+        self.argument("sums", "double*")
+        self.argument("origin", "int64")
+
+    def driver(self, names):
+        """The loop over columns, with the number of sums."""
+        return f"FOR_COLUMNS({self.name}_at, {self.columns}, {names})"

@@ -46,21 +46,24 @@ def box(
         "initial": {"rho": 1.0, "u": [f"0.05*{wave}" for wave in WAVES.get(D, ())]},
         "run": {"steps": 1},
     }
+    tables["domain"]["periodic"][-1] = setting != "cavity"
+    return tables | _extra(setting, D)
+
+
+def _extra(setting: str, D: int) -> dict[str, Any]:
+    """The tables of boundaries, force and bodies of a standard box."""
+    faces = [axis + side for axis in "xyz"[:D] for side in "-+"]
+    walls = {"name": "bounce_back"}
     if setting == "cavity":
-        *faces, last = [axis + side for axis in "xyz"[:D] for side in "-+"]
-        velocity = [0.05, *[0] * (D - 1)]
-        lid = {"name": "bounce_back", "where": [last], "velocity": velocity}
-        tables["boundary"] = [{"name": "bounce_back", "where": faces}, lid]
+        lid = walls | {"where": faces[-1:], "velocity": [0.05, *[0] * (D - 1)]}
+        return {"boundary": [walls | {"where": faces[:-1]}, lid]}
     if setting == "duct":
-        tables["domain"]["periodic"][-1] = True
-        tables["force"] = {"name": "guo", "value": [0] * (D - 1) + [1e-6]}
-        walls = [axis + side for axis in "xyz"[: D - 1] for side in "-+"]
-        tables["boundary"] = [{"name": "bounce_back", "where": walls}]
+        force = {"name": "guo", "value": [0] * (D - 1) + [1e-6]}
+        return {"force": force, "boundary": [walls | {"where": faces[:-2]}]}
     if setting == "porous":
-        tables["force"] = {"name": "guo", "value": [1e-5] + [0] * (D - 1)}
-        rock = {"label": "rock", "mask": MASK, "boundary": {"name": "bounce_back"}}
-        tables["body"] = [rock]
-    return tables
+        force = {"name": "guo", "value": [1e-5] + [0] * (D - 1)}
+        return {"force": force, "body": [{"label": "rock", "mask": MASK, "boundary": walls}]}
+    return {}
 
 
 def rock(

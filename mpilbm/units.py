@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 Number = TypeVar("Number", float, "np.ndarray")
-Dimension = tuple[int, int, int]  # powers of metre, second and kilogram
+Dimension = tuple[int, ...]  # powers of metre, second, kilogram (and kelvin)
 LENGTH, AREA, TIME, DENSITY = (1, 0, 0), (2, 0, 0), (0, 1, 0), (-3, 0, 1)
 VELOCITY, VISCOSITY = (1, -1, 0), (2, -1, 0)
 FORCE, TORQUE, PRESSURE, FORCE_DENSITY = (1, -2, 1), (2, -2, 1), (-1, -2, 1), (-2, -2, 1)
@@ -28,7 +28,7 @@ class Units:
 
     def unit(self, dimension: Dimension) -> float:
         """The SI value of the lattice unit of a quantity."""
-        metres, seconds, kilograms = dimension
+        metres, seconds, kilograms = dimension[:3]
         # one power of the cell, so that no rounding remains where powers cancel
         return self.cell ** (metres + 3 * kilograms) * self.step**seconds * self.density**kilograms
 

@@ -12,8 +12,8 @@ from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.overrides import override
-from mpilbm.case.quantities import in_lattice_units, schema
-from mpilbm.case.tables.case_file import CaseFile
+from mpilbm.case.quantities import in_lattice_units
+from mpilbm.case.tables.case_file import CaseFile, schema
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
 from mpilbm.case.tables.run import UnreadRun
 from mpilbm.case.tables.values import MOST_STEPS
@@ -46,12 +46,13 @@ def load_case(path: str | Path, overrides: Sequence[str] = ()) -> Case:
 def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     """The case described by the tables of a file; raises CaseError with all problems."""
     _refuse_depth(tables, path)
-    numbers, problems = in_lattice_units(tables)
+    numbers, problems, rounded = in_lattice_units(tables)
     file, wrong = _typed_tables(numbers)
     problems += wrong
     if file is None:
         raise CaseError(problems, path=path)
-    case = resolved(_case(file, tables, Path(path)))
+    case = _case(file, tables, Path(path)).model_copy(update={"rounded": tuple(rounded)})
+    case = resolved(case)
     problems += check(case, tables)
     if problems:
         raise CaseError(problems, path=path)

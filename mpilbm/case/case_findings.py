@@ -159,7 +159,13 @@ def from_registered(case: Case) -> list[Finding]:
     return found
 
 
+def rounded(case: Case) -> list[Finding]:
+    """Lengths and times in SI that are no whole number of cells or steps."""
+    return list(case.rounded)
+
+
 CHECKS = (
+    rounded,
     speeds,
     mass,
     flow_through_walls,

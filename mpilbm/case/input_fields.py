@@ -10,6 +10,7 @@ from tokenize import TokenError  # of a damaged .npy header
 
 import numpy as np
 
+from mpilbm.case.quantities import in_lattice_units
 from mpilbm.physics.lattices import x_of
 from mpilbm.system.hdf5_input import (
     Hdf5File,
@@ -146,10 +147,10 @@ def _snapshot(path: Path, dimensions: int) -> Iterator[dict[str, Values]]:
 
 
 def snapshot_case(file: Hdf5File) -> dict:
-    """The tables of the case in an open snapshot, with at least a valid domain.size."""
+    """The tables of the case in an open snapshot, in lattice units, with a valid domain.size."""
     text = attribute(file, "mpilbm", "case", str)
     try:
-        case = tomllib.loads(text)
+        case, *_ = in_lattice_units(tomllib.loads(text))
         size = case["domain"]["size"]
         if len(size) in (2, 3) and all(type(n) is int and n > 0 for n in size):
             return case

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
-from mpilbm.case.quantities import KEYS as QUANTITIES
+from mpilbm.case.quantities import quantity_at
 from mpilbm.case.tables.case_file import schema
 from mpilbm.case.tables.values import LABEL
 from mpilbm.registry import UnknownName
@@ -46,7 +46,6 @@ EXAMPLES = {
     ("run", "steps"): "steps = 1000",
     ("run", "steady", "tolerance"): "tolerance = 1e-6",
     ("units", "cell"): "cell = 0.001, metres",
-    ("units", "density"): "density = 1000, kg/m^3 of rho = 1",
 }
 MOST_PROBLEMS = 50  # reported together
 FORMS: dict[str, type] = {"array": list, "object": dict}
@@ -109,10 +108,10 @@ def _sentence(item: "ErrorDetails", keys: tuple, tables: dict) -> str:
 
 def _missing_unit(keys: tuple, tables: dict) -> str:
     """The end of a sentence about a number in quotes: a quantity may lack its unit."""
-    key = next((key for key in reversed(keys) if isinstance(key, str)), "")
-    if key not in QUANTITIES or keys[0] == "units" or not isinstance(tables.get("units"), dict):
+    quantity = quantity_at(tables, keys)
+    if quantity is None or not isinstance(tables.get("units"), dict):
         return ""
-    return f' to give it in lattice units, or add its unit, such as "{QUANTITIES[key][1]}"'
+    return f' to give it in {quantity.unit}, or add its unit, such as "{quantity.examples[0]}"'
 
 
 def _unknown_key(keys: tuple, tables: dict) -> str:

@@ -22,6 +22,7 @@ from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import Parameters
 from mpilbm.units import Units
+from mpilbm.verdicts.findings import Finding
 
 
 class Fluid(Parameters):
@@ -45,6 +46,7 @@ class Case(Parameters):
     """All that a run needs; lattice, coupling, layout, … are objects of registered classes.
 
     `path` is the file of the case, `toml` its text including the overrides of the command line.
+    `rounded` has the findings on lengths and times that are no whole number of cells or steps.
     """
 
     title: str = ""
@@ -63,6 +65,7 @@ class Case(Parameters):
     outputs: tuple[Any, ...]
     path: Path
     toml: str
+    rounded: tuple[Finding, ...] = ()
 
     @property
     def directory(self) -> Path:

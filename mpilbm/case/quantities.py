@@ -1,160 +1,203 @@
-"""Numbers with an SI unit in a case, such as "1e-6 m^2/s", and their conversion to lattice units.
+"""Quantities of a case in lattice units: "1e-6 m^2/s" becomes a number.
 
-A number without a unit is always in lattice units.
+The annotation of a field says which quantities it accepts, see mpilbm/quantity.py. A number without
+a unit is in lattice units (in [units] in SI).
 """
 
-import re
 from math import isfinite
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
-from mpilbm.case.tables import case_file
+from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scales import UnitsTable
+from mpilbm.case.unit_texts import UnitError, in_si, in_words, parts
+from mpilbm.choice import Choice
+from mpilbm.quantity import Form, Quantity, whole_type
+from mpilbm.registry import Parameters, UnknownName, find
 from mpilbm.system.toml_text import shown
-from mpilbm.units import (
-    AREA,
-    DENSITY,
-    FORCE_DENSITY,
-    LENGTH,
-    VELOCITY,
-    VISCOSITY,
-    Dimension,
-    Units,
+from mpilbm.units import VISCOSITY, Units
+from mpilbm.verdicts.findings import NOTE, WARNING, Finding
+
+LATTICE = whole_type(CaseFile.model_fields["lattice"])
+ROUNDED = 0.01  # relative change of a number of cells or steps by rounding above which it warns
+NOTED = 1e-6  # and above which it is noted
+NO_UNITS = (
+    ", but the case has no [units]; add [units] with cell = 0.001 (m), step = 1e-4 (s), "
+    "density = 1000 (kg/m^3)"
+)
+ADVICE = (
+    "; choose [units] and the length or time such that it is a whole number, or give the number"
 )
 
-# keys whose value may have a unit: dimension, and an example
-KEYS: dict[str, tuple[Dimension, str]] = {
-    "viscosity": (VISCOSITY, "1e-6 m^2/s"),
-    "velocity": (VELOCITY, "0.2 m/s"),
-    "u": (VELOCITY, "0.2 m/s"),
-    "rho": (DENSITY, "998 kg/m^3"),
-    "rho_jump": (DENSITY, "0.5 kg/m^3"),
-    "value": (FORCE_DENSITY, "9810 N/m^3"),
-    "area": (AREA, "2 cm^2"),
-} | dict.fromkeys(
-    ("length", "centre", "radius", "tube", "lower", "upper", "point"), (LENGTH, "25 mm")
-)
-SYMBOLS: dict[str, tuple[float, Dimension]] = {
-    "m": (1, (1, 0, 0)),
-    "cm": (1e-2, (1, 0, 0)),
-    "mm": (1e-3, (1, 0, 0)),
-    "um": (1e-6, (1, 0, 0)),
-    "s": (1, (0, 1, 0)),
-    "ms": (1e-3, (0, 1, 0)),
-    "kg": (1, (0, 0, 1)),
-    "g": (1e-3, (0, 0, 1)),
-    "N": (1, (1, -2, 1)),
-    "Pa": (1, (-1, -2, 1)),
-}
-QUANTITY = re.compile(
-    r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:\s+|(?![eE]))([A-Za-z]\S*)\s*"
-)
-FACTOR = re.compile(r"([*/]?)([A-Za-z]+)(?:\^(-?\d))?")
+
+def in_lattice_units(tables: dict) -> tuple[dict, list[str], list[Finding]]:
+    """The tables of a case in lattice units, the problems, and findings on rounded numbers."""
+    reading = Reading(None, 1 / 3)
+    found = dict(tables)
+    if "units" in tables:
+        found["units"] = reading.of(tables["units"], UnitsTable, "units")
+        reading.units, found = _units(found)
+    lattice, _ = selected(tables.get("lattice"), LATTICE, None)
+    reading.cs2 = float(getattr(lattice, "cs2", 1 / 3))
+    reading.coupled = "coupling" in tables
+    rest = {key: value for key, value in found.items() if key != "units"}
+    found = {key: found[key] for key in found if key == "units"}
+    return found | reading.of(rest, CaseFile, ""), reading.problems, reading.findings
 
 
-class UnitError(ValueError):
-    """A unit that cannot be read."""
-
-
-def unit(text: str) -> tuple[float, Dimension]:
-    """SI value and dimension of a unit such as kg/m^3; raises UnitError."""
-    if "".join(match[0] for match in FACTOR.finditer(text)) != text:
-        raise UnitError(f"'{text}' is not a unit")
-    value, metres, seconds, kilograms = 1.0, 0, 0, 0
-    for sign, symbol, power in FACTOR.findall(text):
-        if symbol not in SYMBOLS:
-            raise UnitError(f"unknown unit '{symbol}'; allowed: {', '.join(SYMBOLS)}")
-        factor, dimension = SYMBOLS[symbol]
-        exponent = int(power or 1) * (-1 if sign == "/" else 1)
-        value *= factor**exponent
-        metres += exponent * dimension[0]
-        seconds += exponent * dimension[1]
-        kilograms += exponent * dimension[2]
-    return value, (metres, seconds, kilograms)
-
-
-def in_lattice_units(tables: dict) -> tuple[dict, list[str]]:
-    """The tables of a case with all quantities in lattice units, and the problems, one per line."""
-    given = tables.get("units")
+def _units(tables: dict) -> tuple[Units, dict]:
+    """The units of [units], and the tables with the viscosity of its fluid."""
     try:
-        units = UnitsTable.model_validate(given).checked() if given is not None else None
+        table = UnitsTable.model_validate(tables["units"])
     except ValueError:  # reported with the other keys
-        units = Units(1, 1, 1)
-    problems: list[str] = []
-    found = {
-        key: value if key == "units" else _converted(value, key, key, units, problems)
-        for key, value in tables.items()
-    }
-    return found, problems
+        return Units(1, 1, 1), tables
+    units, fluid = table.checked(), tables.get("fluid", {})
+    nu = table.kinematic_viscosity
+    given = {"viscosity", "reynolds", "length", "velocity"}
+    if nu is not None and isinstance(fluid, dict) and not given & set(fluid):
+        tables = tables | {"fluid": fluid | {"viscosity": units.to_lattice(nu, VISCOSITY)}}
+    return units, tables
 
 
-def _converted(value: Any, key: str, path: str, units: Units | None, problems: list[str]) -> Any:
-    """A value of the key `key`, and all values in it, in lattice units."""
-    if isinstance(value, dict):
-        return {
-            name: _converted(item, name, f"{path}.{name}", units, problems)
-            for name, item in value.items()
-        }
-    if isinstance(value, list):
-        return [
-            _converted(item, key, f"{path}.{k}", units, problems) for k, item in enumerate(value)
-        ]
-    match = QUANTITY.fullmatch(value) if isinstance(value, str) and key in KEYS else None
-    if not match:
-        return value
-    try:
-        return _number(float(match[1]), match[2], key, units)
-    except UnitError as error:
-        problems.append(f"{path}: found {shown(value)}{error}")
-        return 1e-3  # a placeholder, so that the other problems can be reported
+class Reading:
+    """Converts values by the annotations of their fields; collects problems and findings."""
 
+    def __init__(self, units: Units | None, cs2: float):
+        self.units, self.cs2, self.coupled = units, cs2, False
+        self.problems: list[str] = []
+        self.findings: list[Finding] = []
 
-def _number(number: float, symbol: str, key: str, units: Units | None) -> float:
-    """A number with a unit, in lattice units.
-
-    Raises UnitError, whose text follows the value found in the message.
-    """
-    dimension, example = KEYS[key]
-    try:
-        factor, found = unit(symbol)
-    except UnitError as error:
-        raise UnitError(f': {error}; write it as "{example}"') from None
-    if found != dimension:
-        raise UnitError(f'; allowed: the unit of "{example}", or a number in lattice units')
-    if units is None:
-        raise UnitError(
-            ", but the case has no [units]; add [units] with cell = 0.001 (m), step = 1e-4 (s), "
-            "density = 1000 (kg/m^3)"
-        )
-    value = units.to_lattice(number * factor, dimension)
-    if not isfinite(value):
-        raise UnitError(
-            f", which is {value:g} in lattice units; allowed: finite numbers; change it or [units]"
-        )
-    return value
-
-
-def schema() -> dict[str, Any]:
-    """JSON schema of a case file in which the values of KEYS may have a unit."""
-    plain = case_file.schema()
-    found = _with_quantities(plain, "")
-    found["$defs"]["UnitsTable"] = plain["$defs"]["UnitsTable"]
-    return found
-
-
-def _with_quantities(part: Any, key: str) -> Any:
-    """The part of the schema that belongs to `key`; quantities are allowed in it."""
-    if isinstance(part, list):
-        return [_with_quantities(each, key) for each in part]
-    if not isinstance(part, dict):
-        return part
-    if key in KEYS and part.get("type") == "number":
-        return {"anyOf": [part, {"type": "string", "pattern": f"^{QUANTITY.pattern}$"}]}
-    found = {name: _with_quantities(each, key) for name, each in part.items()}
-    if key in KEYS and "oneOf" in found:  # a number with a unit also matches as a formula
-        found["anyOf"] = found.pop("oneOf")
-    for table in ("properties", "$defs"):
-        if table in part:
-            found[table] = {
-                name: _with_quantities(each, name) for name, each in part[table].items()
+    def of(self, value: Any, kind: Any, path: str, quantity: Quantity | None = None) -> Any:
+        """A value of the type `kind` at a key path, and all values in it, in lattice units."""
+        kind, quantity = selected(value, kind, quantity)
+        if isinstance(value, dict):
+            types, inner = fields_of(value, kind), quantity if get_origin(kind) is dict else None
+            return {
+                key: self.of(each, types.get(key, Any), f"{path}.{key}".lstrip("."), inner)
+                for key, each in value.items()
             }
-    return found
+        if isinstance(value, list):
+            entry = (*get_args(kind), Any)[0]
+            return [self.of(v, entry, f"{path}.{k}", quantity) for k, v in enumerate(value)]
+        given = parts(value) if quantity and fits(value, kind) else None
+        if given is None or quantity is None:
+            return value
+        whole = kind is int
+        try:
+            found = self._number(*given, quantity)
+            return self._whole(found, value, path) if whole else found
+        except UnitError as error:
+            self.problems.append(f"{path}: found {shown(value)}{error}")
+            return 1 if whole else 1e-3  # so that the other problems can be reported
+
+    def _number(self, number: float, unit: str, quantity: Quantity) -> float:
+        """A number with a unit as the number of a case; raises UnitError."""
+        examples = " or ".join(f'"{example}"' for example in quantity.examples)
+        try:
+            value, dimension = in_si(number, unit)
+        except UnitError as error:
+            raise UnitError(f": {error}; write it as {examples}") from None
+        form = next((form for form in quantity.forms if form.dimension == dimension), None)
+        if form is None:
+            raise UnitError(
+                f", of unit {in_words(dimension)}; allowed: the unit of {examples}, or a number "
+                f"in {quantity.unit}"
+            )
+        return self._converted(form, value)
+
+    def _converted(self, form: Form, value: float) -> float:
+        if self.units is None and not form.absolute:
+            raise UnitError(NO_UNITS)
+        if form.one_fluid and self.coupled:
+            raise UnitError(
+                ", a pressure; allowed with [coupling]: a density, since the pressure of coupled "
+                "fluids is not cs2 rho"
+            )
+        found = form.convert(value, self.units or Units(1, 1, 1), self.cs2)
+        if not isfinite(found):
+            raise UnitError(
+                f", which is {found:g} in lattice units; allowed: finite numbers; change it or "
+                "[units]"
+            )
+        return found
+
+    def _whole(self, number: float, text: str, path: str) -> int:
+        """The nearest integer; numbers between 0 and 1 are refused, large changes are reported."""
+        if 0 < abs(number) < 1 - NOTED:
+            raise UnitError(
+                f", which is {number:.3g} in lattice units; allowed: 1 or more; change it or "
+                "[units]"
+            )
+        found = round(number)
+        change = abs(found - number) / abs(number or 1)
+        if change > NOTED:
+            self.findings.append(
+                Finding(
+                    WARNING if change > ROUNDED else NOTE,
+                    path,
+                    f"found {shown(text)}, which is {number:.6g} and is rounded to {found}, a "
+                    f"change of {change:.2g}{ADVICE if change > ROUNDED else ''}",
+                )
+            )
+        return found
+
+
+def quantity_at(tables: dict, keys: tuple) -> Quantity | None:
+    """The quantity that the field at a key path holds, None if it holds none."""
+    value: Any = tables
+    kind: Any = CaseFile
+    quantity: Quantity | None = None
+    for key in keys:
+        kind, quantity = selected(value, kind, quantity)
+        if isinstance(value, dict):
+            quantity = quantity if get_origin(kind) is dict else None
+            kind = fields_of(value, kind).get(key, Any)
+        else:
+            kind = (*get_args(kind), Any)[0]
+        try:
+            value = value[key]
+        except (LookupError, TypeError):
+            return None
+    return selected(value, kind, quantity)[1]
+
+
+def selected(value: Any, kind: Any, quantity: Quantity | None) -> tuple[Any, Quantity | None]:
+    """The type of a value without annotations and unions, and the quantity that it holds."""
+    while get_origin(kind) is Annotated:
+        kind, *notes = get_args(kind)
+        for note in notes:
+            if isinstance(note, Quantity):
+                quantity = note
+            if isinstance(note, Choice):
+                return _named(note.kind, value), None
+    if get_origin(kind) in (Union, UnionType):
+        each = [selected(value, one, quantity) for one in get_args(kind)]
+        return next((one for one in each if fits(value, one[0])), (Any, quantity))
+    return kind, quantity
+
+
+def _named(kind: str, value: Any) -> Any:
+    """The class of a kind that a table selects; Any if it selects none, which others report."""
+    name = value.get("name") if isinstance(value, dict) else None
+    try:
+        return find(kind, name) if isinstance(name, str) else Any
+    except UnknownName:
+        return Any
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value of a TOML file can be of a type; a text can replace a number."""
+    if isinstance(value, dict):
+        return get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, Parameters))
+    if isinstance(value, list):
+        return get_origin(kind) in (tuple, list)
+    return kind in (int, float, str)
+
+
+def fields_of(value: dict, kind: Any) -> dict[str, Any]:
+    """The types of the values of a table by key."""
+    if get_origin(kind) is dict:
+        return dict.fromkeys(value, get_args(kind)[1])
+    if isinstance(kind, type) and issubclass(kind, Parameters):
+        return {key: whole_type(field) for key, field in kind.model_fields.items()}
+    return {}

@@ -4,7 +4,8 @@ from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from mpilbm.manual.field_types import tables_in, whole_type
+from mpilbm.manual.field_types import tables_in
+from mpilbm.quantity import whole_type
 from mpilbm.registry import Parameters, find, names
 
 # Kind of the registry -> the name that examples use; else the first one.

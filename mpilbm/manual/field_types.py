@@ -6,15 +6,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from mpilbm.case.tables.values import LABEL
+from mpilbm.quantity import Quantity, whole_type
 from mpilbm.registry import Parameters
 from mpilbm.system.toml_text import inline
 
 LIMITS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-
-
-def whole_type(field: FieldInfo) -> Any:
-    """The annotation of a field with its metadata."""
-    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
 def tables_in(of: Any) -> list:
@@ -26,6 +22,14 @@ def tables_in(of: Any) -> list:
     if isinstance(of, type) and issubclass(of, Parameters):
         return [of]
     return [table for each in inner for table in tables_in(each)]
+
+
+def quantity_of(of: Any) -> Quantity | None:
+    """The quantity that a type holds, see mpilbm/quantity.py; None without one."""
+    notes = get_args(of)[1:] if get_origin(of) is Annotated else ()
+    own = next((note for note in notes if isinstance(note, Quantity)), None)
+    parts = (quantity_of(each) for each in get_args(of)) if not tables_in(of) else ()
+    return own or next((each for each in parts if each), None)
 
 
 def code(text: str) -> str:

@@ -6,7 +6,10 @@ tests/test_imports.py checks this list; the chapter "How it works" shows it.
 """
 
 LAYERS = (  # (folders and top-level modules, what they are)
-    ("printable errors units registry", "exit codes, names and their classes, lattice units"),
+    (
+        "printable errors units quantity registry",
+        "exit codes, names and their classes, lattice units",
+    ),
     ("system", "terminal, child processes, kernel cache, files of the user"),
     ("choice", "a field of the case file that selects a registered class"),
     ("formulas", "formulas of the case file: parser, functions, values"),

@@ -13,17 +13,17 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 from pydantic.fields import FieldInfo
 
-from mpilbm.case.quantities import KEYS, SYMBOLS
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.fluids import FluidTable
 from mpilbm.formulas.parser import FUNCTIONS, NAMES
 from mpilbm.formulas.values import Value, Vector
 from mpilbm.manual.field_examples import example
-from mpilbm.manual.field_types import allowed, code, tables_in, whole_type
+from mpilbm.manual.field_types import allowed, code, quantity_of, tables_in
 from mpilbm.manual.field_units import unit
 from mpilbm.manual.pages import FOLDER, slug
+from mpilbm.quantity import Quantity, whole_type
 from mpilbm.registry import Parameters, find, names
-from mpilbm.system.toml_text import inline
+from mpilbm.system.toml_text import inline, shown
 
 FILE = FOLDER / "case-file.md"
 
@@ -69,13 +69,12 @@ prints the same rules as a JSON schema for editors.
 | table | `{{name = "trt", magic = 0.25}}`, or a section `[collision]` |
 
 Numbers are in lattice units: lengths in cells, times in steps, densities in units of rho_0 = 1.
-If the case has [`[units]`](#units), the following keys also accept a string with an SI unit:
+If the case has [`[units]`](#units), keys with one of these units also accept a string with an SI
+unit; the chapter [Units](units.md) describes them:
 
-| key | example |
+| unit in the tables below | example |
 |---|---|
 {quantities}
-
-Symbols of units: {symbols}; products, quotients and integer powers of them such as `kg/m^3`.
 
 A formula may use the names {names}, the functions {functions}, the operators `+ - * / **`,
 comparisons and parentheses. `x`, `y` and `z` are the coordinates of cell centres in cells, `nx`,
@@ -89,6 +88,18 @@ one value per component for each cell of the face. Paths are relative to the fol
 """
 
 
+def quantities_of_fields() -> list[Quantity]:
+    """The quantities of all fields, in the order of the chapter; those of [units] are last."""
+    types = [
+        whole_type(field)
+        for section in sorted(sections(), key=lambda section: section.path == "units")
+        for cls in models(section.table)
+        for field in cls.model_fields.values()
+    ]
+    found = [quantity_of(each) for each in types]
+    return list(dict.fromkeys(each for each in found if each))
+
+
 class Section(NamedTuple):
     """A part of the chapter: the key path as in TOML, and the description of the table."""
 
@@ -98,10 +109,12 @@ class Section(NamedTuple):
 
 def chapter() -> str:
     """The whole chapter."""
-    quantities = "\n".join(f'| `{key}` | `"{text}"` |' for key, (_, text) in KEYS.items())
+    quantities = "\n".join(
+        f"| {each.unit} | {_list_of(shown(text) for text in each.examples)} |"
+        for each in quantities_of_fields()
+    )
     introduction = INTRODUCTION.format(
         quantities=quantities,
-        symbols=", ".join(f"`{symbol}`" for symbol in SYMBOLS),
         names=_list_of(NAMES),
         functions=_list_of(FUNCTIONS),
     )

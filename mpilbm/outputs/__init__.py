@@ -7,7 +7,7 @@ output, add a module with a class that derives from `Output` and is registered.
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 from pydantic import Field
@@ -19,6 +19,7 @@ from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.parallel.slabs import Slab
+from mpilbm.quantity import STEPS
 from mpilbm.registry import Parameters
 from mpilbm.storage.background import Background
 from mpilbm.storage.clock import Clock
@@ -136,7 +137,9 @@ class Output(Parameters):
     A subclass implements `open(context)`, which returns a `Writer`.
     """
 
-    every: int = Field(gt=0, description="steps from one writing to the next", examples=[1000])
+    every: Annotated[int, STEPS] = Field(
+        gt=0, description="steps from one writing to the next", examples=[1000]
+    )
 
     at_start: ClassVar[bool] = True
     # The complete names of its files, with <step>, <label>, <axes> or * for variable parts (see

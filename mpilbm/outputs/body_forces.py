@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -10,6 +10,7 @@ from pydantic import Field
 from mpilbm.outputs import Context, Output
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
+from mpilbm.quantity import AREA, LENGTH, VELOCITY
 from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
 from mpilbm.units import FORCE, TIME, TORQUE, counted
@@ -41,13 +42,13 @@ class BodyForces(Output):
     body: tuple[str, ...] = Field(
         (), description="labels of bodies; empty: all bodies", examples=[["ball"]]
     )
-    velocity: tuple[float, ...] | None = Field(
+    velocity: Annotated[tuple[float, ...] | None, VELOCITY] = Field(
         None, description="velocity of the flow, for c_d and c_l", examples=[[0.05, 0]]
     )
-    length: float | None = Field(
+    length: Annotated[float | None, LENGTH] = Field(
         None, gt=0, description="2D: width of the body across the flow", examples=[20]
     )
-    area: float | None = Field(
+    area: Annotated[float | None, AREA] = Field(
         None, gt=0, description="3D: area of the body across the flow", examples=[314]
     )
     lift: tuple[float, ...] | None = Field(
@@ -55,7 +56,7 @@ class BodyForces(Output):
         description="direction of c_l; without it: perpendicular to velocity",
         examples=[[0, 1]],
     )
-    centre: tuple[float, ...] | None = Field(
+    centre: Annotated[tuple[float, ...] | None, LENGTH] = Field(
         None,
         description="point about which the torque is taken; without it: the centre of the shape",
         examples=[[32, 32]],

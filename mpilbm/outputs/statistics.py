@@ -1,6 +1,6 @@
 """Means and Reynolds stresses over time and homogeneous directions, as profiles."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.statistics_writer import Sampling, StatisticsWriter
 from mpilbm.physics.lattices import AXES
+from mpilbm.quantity import STEPS
 from mpilbm.registry import register
 from mpilbm.solver.fields.flow_statistics import Places, bytes_needed, numbers
 from mpilbm.solver.fields.mean_fields import mean_sizes, sum_sizes
@@ -30,12 +31,16 @@ class RunningStatistics(Output):
         u = <u>, reynolds_stress = <u_a' u_b'> = <u_a u_b> - <u_a><u_b>: xx, xy, (xz,) yy, (yz, zz)
     """
 
-    every: int = Field(gt=0, description="steps from one sample to the next", examples=[10])
+    every: Annotated[int, STEPS] = Field(
+        gt=0, description="steps from one sample to the next", examples=[10]
+    )
     average: tuple[str, ...] = Field(
         (), description="homogeneous directions: x, y, z", examples=[["x", "y"]]
     )
-    start: int = Field(0, ge=0, description="first step that is sampled", examples=[50000])
-    write: int | None = Field(
+    start: Annotated[int, STEPS] = Field(
+        0, ge=0, description="first step that is sampled", examples=[50000]
+    )
+    write: Annotated[int | None, STEPS] = Field(
         None,
         gt=0,
         description="steps between files; without it: one file at the end",

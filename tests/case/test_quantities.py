@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from support.case_tables import problems
 
-from mpilbm.case import quantities
+from mpilbm.case import quantities, unit_texts
 from mpilbm.case.case import parse_case, schema
 from mpilbm.cli import cli
 
@@ -140,14 +140,14 @@ def test_a_run_writes_both_and_check_prints_them(tmp_path):
     ],
 )
 def test_units_are_read(text, value, dimension):
-    found = quantities.unit(text)
+    found = unit_texts.in_si(1.0, text)
     assert found[0] == pytest.approx(value, rel=1e-14)
     assert found[1] == dimension
 
 
 @pytest.mark.parametrize("text", ["500mm^2/s", "500 mm^2/s", "5e-4m^2/s"])
 def test_a_space_before_the_unit_may_be_left_out(text):
-    (tables, _) = quantities.in_lattice_units({
+    tables, *_ = quantities.in_lattice_units({
         "units": {"cell": 0.001, "step": 2e-4, "density": 1000},
         "fluid": {"viscosity": text},
         "initial": {"u": ["1e-3", "2*x"]},
@@ -160,9 +160,15 @@ WRONG = {
     "cell = 0.001": ("cell = -1", "units.cell: found -1; allowed: >= 1e-30"),
     "step = 2e-4": ("velocty = 5", "units: has neither|units.velocty: unknown key"),
     "step = 2e-4 ": ("step = 1\nvelocity = 5", "units: has both of step and velocity; give one"),
-    "density = 1000": ("", "units.density: missing; write density = 1000"),
-    "500 mm^2/s": ("500 mm/s", r"fluid.viscosity: found \"500 mm/s\"; allowed: .*m\^2/s"),
-    "25 cm/s": ("25 kn", "boundary.0.velocity.0: .*unknown unit 'kn'; allowed: m, cm"),
+    "density = 1000": ("", "units: has neither density nor fluid; write density = 1000"),
+    "500 mm^2/s": (
+        "500 mm/s",
+        r"fluid.viscosity: found \"500 mm/s\", of unit m/s; allowed: .*m\^2/s",
+    ),
+    "25 cm/s": (
+        "25 foo/s",
+        "boundary.0.velocity.0: .*unknown unit 'foo'; allowed: SI units with prefixes",
+    ),
     "0.003 m": ("0.003 m^", r"body.0.shape.radius: .*'m\^' is not a unit"),
 }
 
@@ -186,7 +192,7 @@ def test_a_unit_without_units_is_refused():
 def test_a_number_in_quotes_may_lack_its_unit():
     wrong = CASE.replace('"500 mm^2/s"', '"5"')
     (line,) = problems(wrong)
-    assert 'remove the quotes to give it in lattice units, or add its unit, such as "1e-6' in line
+    assert 'remove the quotes to give it in cells^2/step, or add its unit, such as "1e-6 m' in line
     *_, line = problems(wrong, units=None)
     assert line == 'fluid.viscosity: found "5"; allowed: a number; remove the quotes'
 
@@ -198,5 +204,6 @@ def test_the_schema_allows_a_unit_where_a_case_does():
     assert re.fullmatch(json.loads(pattern), "1e-6 m^2/s")
     assert not re.fullmatch(json.loads(pattern), "0.1*x")
     assert json.dumps(whole).count(pattern) > 10
-    assert pattern not in json.dumps(whole["$defs"]["Run"])
-    assert pattern not in json.dumps(whole["$defs"]["UnitsTable"])
+    assert json.dumps(whole["$defs"]["Run"]).count(pattern) == 2  # steps and walltime
+    assert json.dumps(whole["$defs"]["UnitsTable"]).count(pattern) == 5
+    assert pattern not in json.dumps(whole["$defs"]["Precision"])

@@ -190,7 +190,7 @@ def test_each_key_has_a_meaning_and_an_example_that_is_allowed(cls):
         assert field.description, f"{cls.__name__}.{key}: give the field a description"
         example = {key: field_examples.example(key, field)}
         assert tomllib.loads(inline(example)[1:-1]) == as_plain(example)
-        value, problems = in_lattice_units(example)
+        value, problems, _ = in_lattice_units(example)
         assert problems == []
         text = as_json(value)[len(key) + 5 : -1]
         TypeAdapter(field_types.whole_type(field)).validate_json(text, strict=True)

@@ -1,17 +1,18 @@
 """The box and the number types."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from mpilbm.case.tables.values import Size, Type
+from mpilbm.quantity import LENGTH
 from mpilbm.registry import Parameters
 
 
 class Domain(Parameters):
     """The box: fluid cells along x, y (and z), and the periodic directions."""
 
-    size: tuple[Size, ...] = Field(
+    size: Annotated[tuple[Size, ...], LENGTH] = Field(
         min_length=2,
         max_length=3,
         description="fluid cells along x, y (and z); faces lie half a cell outside the last cells",

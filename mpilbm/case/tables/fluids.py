@@ -10,6 +10,7 @@ from mpilbm.choice import Choice
 from mpilbm.formulas.values import Value
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.forcing import Forcing
+from mpilbm.quantity import LENGTH, RHO, STEPS, VELOCITY, VISCOSITY
 from mpilbm.registry import Parameters
 from mpilbm.units import viscosity_from_reynolds
 
@@ -22,8 +23,10 @@ class InitialTable(Parameters):
     number of steps at fixed velocity, in which the density adapts to the pressure of this flow.
     """
 
-    rho: Value = Field(1.0, description="density", examples=["1 + 0.01*cos(2*pi*x/nx)"])
-    u: tuple[Value, ...] = Field(
+    rho: Annotated[Value, RHO] = Field(
+        1.0, description="density", examples=["1 + 0.01*cos(2*pi*x/nx)"]
+    )
+    u: Annotated[tuple[Value, ...], VELOCITY] = Field(
         (),
         description="velocity, one entry per dimension; empty: 0",
         examples=[["0.05*sin(2*pi*y/ny)", 0]],
@@ -36,7 +39,7 @@ class InitialTable(Parameters):
     non_equilibrium: bool = Field(
         False, description="add the viscous stress of the velocity gradient"
     )
-    iterate: int = Field(
+    iterate: Annotated[int, STEPS] = Field(
         0,
         ge=0,
         lt=2**31,
@@ -58,16 +61,16 @@ class InitialTable(Parameters):
 class Viscosity(Parameters):
     """The kinematic viscosity in lattice units: a number, or velocity * length / reynolds."""
 
-    viscosity: Positive | None = Field(
+    viscosity: Annotated[Positive | None, VISCOSITY] = Field(
         None, description="kinematic viscosity, cs2 (tau - 1/2)", examples=[0.0256]
     )
     reynolds: Positive | None = Field(
         None, description="Reynolds number; requires length and velocity", examples=[1000]
     )
-    length: Positive | None = Field(
+    length: Annotated[Positive | None, LENGTH] = Field(
         None, description="length of the Reynolds number", examples=[256]
     )
-    velocity: Positive | None = Field(
+    velocity: Annotated[Positive | None, VELOCITY] = Field(
         None, description="velocity of the Reynolds number", examples=[0.1]
     )
 

@@ -1,10 +1,11 @@
 """The box; in 2D the rectangle."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape
+from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
 
@@ -15,8 +16,12 @@ class Box(Shape):
     The shape does not wrap at periodic faces.
     """
 
-    lower: tuple[float, ...] = Field(description="lower corner", examples=[[10, 0, 0]])
-    upper: tuple[float, ...] = Field(description="upper corner", examples=[[20, 8, 8]])
+    lower: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="lower corner", examples=[[10, 0, 0]]
+    )
+    upper: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="upper corner", examples=[[20, 8, 8]]
+    )
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Lower <= x < upper."""

@@ -1,11 +1,12 @@
 """The cylinder; in 2D the disc."""
 
 from math import inf
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around, number_of
+from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
 
@@ -17,10 +18,12 @@ class Cylinder(Shape):
     the cylinder extends through the whole box. `axis` and `length` are for 3D only.
     """
 
-    centre: tuple[float, ...] = Field(description="a point of the axis", examples=[[32, 32]])
-    radius: float = Field(gt=0, description="radius", examples=[6.5])
+    centre: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="a point of the axis", examples=[[32, 32]]
+    )
+    radius: Annotated[float, LENGTH] = Field(gt=0, description="radius", examples=[6.5])
     axis: Literal["x", "y", "z"] | None = Field(None, description="direction of the axis; 3D only")
-    length: float | None = Field(
+    length: Annotated[float | None, LENGTH] = Field(
         None, gt=0, description="length along the axis; none: through the box", examples=[20]
     )
 

@@ -1,11 +1,12 @@
 """The half space; in 2D the half plane."""
 
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape
+from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
 
@@ -16,7 +17,9 @@ class HalfSpace(Shape):
     `normal` points to the fluid and may have any length. The solid ends at the faces of the box.
     """
 
-    point: tuple[float, ...] = Field(description="a point of the plane", examples=[[0, 10]])
+    point: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="a point of the plane", examples=[[0, 10]]
+    )
     normal: tuple[float, ...] = Field(
         description="normal of the plane, from the solid to the fluid", examples=[[0, 1]]
     )

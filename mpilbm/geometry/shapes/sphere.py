@@ -1,10 +1,11 @@
 """The sphere; in 2D the disc."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around
+from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
 
@@ -12,8 +13,10 @@ from mpilbm.registry import register
 class Sphere(Shape):
     """Sphere |x - centre| <= radius, in 2D a disc. It does not wrap at periodic faces."""
 
-    centre: tuple[float, ...] = Field(description="centre", examples=[[32, 32, 32]])
-    radius: float = Field(gt=0, description="radius", examples=[6.5])
+    centre: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="centre", examples=[[32, 32, 32]]
+    )
+    radius: Annotated[float, LENGTH] = Field(gt=0, description="radius", examples=[6.5])
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """|x - centre|² <= radius²."""

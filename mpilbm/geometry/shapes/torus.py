@@ -1,10 +1,11 @@
 """The torus; in 2D the ring."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from mpilbm.geometry.shapes import Corners, Shape, around, number_of
+from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
 
@@ -12,9 +13,13 @@ from mpilbm.registry import register
 class Torus(Shape):
     """Tube of radius `tube` around a circle of `radius` about `axis`; in 2D a ring without axis."""
 
-    centre: tuple[float, ...] = Field(description="centre", examples=[[32, 32, 32]])
-    radius: float = Field(gt=0, description="radius of the circle", examples=[12])
-    tube: float = Field(gt=0, description="radius of the tube", examples=[4])
+    centre: Annotated[tuple[float, ...], LENGTH] = Field(
+        description="centre", examples=[[32, 32, 32]]
+    )
+    radius: Annotated[float, LENGTH] = Field(
+        gt=0, description="radius of the circle", examples=[12]
+    )
+    tube: Annotated[float, LENGTH] = Field(gt=0, description="radius of the tube", examples=[4])
     axis: Literal["x", "y", "z"] | None = Field(None, description="axis of symmetry; 3D only")
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:

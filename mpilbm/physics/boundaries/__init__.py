@@ -5,13 +5,14 @@ links/ determines the links that it owns; codegen/boundary_kernels.py prints its
 solver/boundary_lists.py runs the kernel.
 """
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from mpilbm.formulas.parser import FormulaError
 from mpilbm.formulas.values import CellValue
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, FaceFlow, Reads
+from mpilbm.quantity import WETTING
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
@@ -44,7 +45,7 @@ class Boundary(Parameters):
     where: tuple[Face, ...] = Field(
         (), description="faces of the box; not for a body", examples=[["x-", "x+"]]
     )
-    wetting: dict[str, float] | None = Field(
+    wetting: Annotated[dict[str, float] | None, WETTING] = Field(
         None,
         description="coupled fluids: a density per fluid (shan_chen), or the contact angle of the "
         "first fluid in degrees (free_energy)",

@@ -1,19 +1,25 @@
 """Base classes of conditions with a given velocity or density."""
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
+from mpilbm import quantity
 from mpilbm.formulas.values import Value, Vector
 from mpilbm.physics.boundaries import DENSITY, VELOCITY, Boundary, by_axis
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
+from mpilbm.quantity import RHO
 
 
 class Given(Boundary):
     """A boundary with a given velocity or density, which holds at the cell next to the face."""
 
     wall_at = "node"
-    velocity: Vector | None = Field(None, description=VELOCITY, examples=[[0.05, 0]])
-    rho: Value | None = Field(None, description=DENSITY, examples=[1.0])
+    velocity: Annotated[Vector | None, quantity.VELOCITY] = Field(
+        None, description=VELOCITY, examples=[[0.05, 0]]
+    )
+    rho: Annotated[Value | None, RHO] = Field(None, description=DENSITY, examples=[1.0])
 
     @model_validator(mode="after")
     def _one_value(self):

@@ -1,11 +1,14 @@
 """Outflow: populations from cells inwards of a face, or from the previous step."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.boundaries import DENSITY, Boundary
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
+from mpilbm.quantity import RHO
 from mpilbm.registry import register
 
 
@@ -20,7 +23,7 @@ class FromInside(Boundary):
 
     wall_at = "node"
     declares = Capabilities(normal=True)
-    rho: Value | None = Field(None, description=DENSITY, examples=[1.0])
+    rho: Annotated[Value | None, RHO] = Field(None, description=DENSITY, examples=[1.0])
 
     def structure(self):
         """As in the base class, and whether the density is given."""

@@ -1,11 +1,14 @@
 """A pressure jump between opposite periodic faces, which drives a flow in a duct."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundary_capabilities import Beyond, Capabilities
 from mpilbm.physics.equilibria import dot
+from mpilbm.quantity import RHO_JUMP
 from mpilbm.registry import register
 
 
@@ -25,7 +28,7 @@ class PressureJump(Boundary):
     """
 
     declares = Capabilities(normal=True, beyond=Beyond.OPPOSITE_FACE)
-    rho_jump: Value = Field(
+    rho_jump: Annotated[Value, RHO_JUMP] = Field(
         description="number, or formula of x, y, z, t; pressure is cs2 rho", examples=[0.001]
     )
 

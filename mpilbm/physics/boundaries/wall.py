@@ -1,7 +1,10 @@
 """Base class of no-slip walls, at rest or moving."""
 
+from typing import Annotated
+
 from pydantic import Field
 
+from mpilbm import quantity
 from mpilbm.formulas.values import Vector
 from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
 
@@ -9,7 +12,7 @@ from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
 class Wall(Boundary):
     """A no-slip wall, at rest or moving with `velocity`; rho_0 = 1."""
 
-    velocity: Vector | None = Field(
+    velocity: Annotated[Vector | None, quantity.VELOCITY] = Field(
         None, description=f"{VELOCITY}; none: at rest", examples=[[0.1, 0]]
     )
 

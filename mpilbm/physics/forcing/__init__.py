@@ -5,13 +5,14 @@ write one file with a class derived from `Forcing` and `@register("forcing", nam
 `source`.
 """
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
 from mpilbm.formulas.parser import FormulaError
 from mpilbm.formulas.values import CellValue, Value
 from mpilbm.physics.lattices import Lattice
+from mpilbm.quantity import FORCE_DENSITY
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
 
@@ -30,7 +31,7 @@ class Forcing(Parameters):
     without a force, and F_i is added to f*_i.
     """
 
-    value: tuple[Value, ...] = Field(
+    value: Annotated[tuple[Value, ...], FORCE_DENSITY] = Field(
         description="force per volume, one entry per dimension: numbers, or formulas of x, y, z, t",
         examples=[[1e-6, 0, 0]],
     )

@@ -80,7 +80,7 @@ class Permeability(Output):
         except UnitError as error:
             raise ValueError(f"found '{self.voxel}': {error}; {example}") from None
         side = float(match[1]) * factor
-        if dimension != LENGTH or not (0 < side and isfinite(side)):
+        if dimension != LENGTH or not (side > 0 and isfinite(side)):
             raise ValueError(f"found '{self.voxel}'; {example}, above 0")
         if case.units and abs(side / case.units.cell - 1) > 1e-9:
             raise ValueError(

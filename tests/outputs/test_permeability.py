@@ -115,7 +115,9 @@ def test_densities_at_faces_give_the_permeability(tmp_path):
     ]
     domain = {"size": [21, HEIGHT]}
     found = result(tmp_path, domain=domain, boundary=ends + WALLS, force=None)
-    assert found["k_x"] == pytest.approx(SLIT, rel=0.02)  # entrance; a length of 21 would give 5 % more
+    assert found["k_x"] == pytest.approx(
+        SLIT, rel=0.02
+    )  # entrance; a length of 21 would give 5 % more
 
 
 def test_si_columns(tmp_path):
@@ -165,7 +167,11 @@ def test_refused(change, message):
     ("of", "output", "message"),
     [
         ("permeability", [], 'offers a number: permeability; add [[output]] name = "permeability"'),
-        ("presure", [OUTPUT], "run.steady.of: found 'presure'; allowed: velocity, or an [[output]]"),
+        (
+            "presure",
+            [OUTPUT],
+            "run.steady.of: found 'presure'; allowed: velocity, or an [[output]]",
+        ),
         ("monitor", [{"name": "monitor", "every": 1}], "run.steady.of: found 'monitor'; allowed"),
     ],
 )
@@ -218,3 +224,24 @@ def test_sums_of_any_number_of_slabs_and_layout():
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
     assert found[3] == pytest.approx(found[0], rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize(("solid", "drag", "error"), [(0.216, 7.442, 0.02), (0.343, 15.4, 0.04)])
+def test_an_array_of_spheres_has_its_known_permeability(tmp_path, optimised, solid, drag, error):
+    """k = n^3 / (6 pi R K), K: drag relative to that of one sphere [Zick & Homsy 1982]."""
+    n, radius = 16, 16 * (3 * solid / 4 / np.pi) ** (1 / 3)
+    ball = {"name": "sphere", "centre": [n / 2] * 3, "radius": radius}
+    found = result(
+        tmp_path,
+        lattice={"name": "D3Q19"},
+        domain={"size": [n] * 3, "periodic": [True] * 3},
+        force={"name": "guo", "value": [0, 0, 1e-6]},
+        fluid={"viscosity": 0.1},
+        boundary=None,
+        body=[{"label": "ball", "shape": ball, "boundary": {"name": "interpolated"}}],
+        run={"steps": 2000, "steady": STEADY | {"every": 50, "tolerance": 1e-6}},
+    )
+    assert found["k_z"] == pytest.approx(n**3 / (6 * np.pi * radius * drag), rel=error)
+    assert np.isnan([found["k_x"], found["k_y"]]).all()
+    assert found["u_x"] == pytest.approx(0, abs=1e-12)
+    assert 1 < found["tortuosity"] < 1.5

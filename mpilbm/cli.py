@@ -211,15 +211,27 @@ def schema():
 
 
 @cli.command()
-@click.argument("name", type=FILE)
-@click.option("--dimensions", type=click.Choice(["2", "3"]), default="2", show_default=True,
-              help="Dimensions of the case.")  # fmt: skip
-def new(name, dimensions):
-    """Write NAME.toml, a commented case to start from."""
-    from mpilbm.case.template import write
+@click.argument("name", type=FILE, required=False)
+@click.option("--template", metavar="CASE", default="cavity", show_default=True,
+              help="Name of a case that comes with the package, see --list.")  # fmt: skip
+@click.option("--dimensions", type=click.Choice(["2", "3"]),
+              help="Dimensions of the cavity.  [default: 2]")  # fmt: skip
+@click.option("--list", "list_cases", is_flag=True, help="List these cases.")
+def new(name, template, dimensions, list_cases):
+    """Write NAME.toml, a case to start from, and the files that it reads."""
+    from mpilbm.case.new import shipped_cases
+    from mpilbm.case.new.template import write
+    from mpilbm.errors import CommandError
 
-    path = write(name, int(dimensions))
-    report_files([f"{path}; try: mpilbm check {path}; mpilbm run {path}"])
+    if list_cases:
+        for line in shipped_cases.listing():
+            click.echo(one_line(line))
+        return
+    if name is None:
+        raise CommandError("new: the name of the new case is missing; try: mpilbm new cavity")
+    if dimensions and template != shipped_cases.BUILT_IN:
+        raise CommandError(f"--dimensions {dimensions}: applies to the template cavity; remove it")
+    report_files(write(name, int(dimensions or 2), template))
 
 
 @cli.command()

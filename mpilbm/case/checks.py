@@ -10,17 +10,19 @@ import numpy as np
 
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.tables.bodies import Body
+from mpilbm.case.tables.run import VELOCITY
 from mpilbm.case.velocity_bounds import fastest, wrong_values
 from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.formulas.values import names_in
 from mpilbm.physics.boundaries import Boundary
+from mpilbm.registry import find, names
 from mpilbm.units import counted, tau_from_viscosity
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def check(case: Case, tables: dict) -> list[str]:
     """The problems of a typed case and of the tables of its file."""
-    problems = _fluids(case, tables) + _labels(case) + _outputs(case)
+    problems = _fluids(case, tables) + _labels(case) + _outputs(case) + _steady(case, tables)
     if case.dimensions != case.lattice.D:
         axes = ", ".join("xyz"[: case.lattice.D])
         problems.append(
@@ -99,6 +101,24 @@ def _outputs(case: Case) -> list[str]:
         "files; keep one"
         for name, count in Counter(each.name for each in case.outputs if not each.several).items()
         if count > 1
+    ]
+
+
+def _steady(case: Case, tables: dict) -> list[str]:
+    """`run.steady.of` names no output of the case, or one that offers no number."""
+    of = case.run.steady.of if case.run.steady else VELOCITY
+    named = [output for output in case.outputs if output.name == of]
+    if of == VELOCITY or any(output.watchable for output in named):
+        return []
+    given = tables.get("output", ())
+    if not named and any(isinstance(table, dict) and table.get("name") == of for table in given):
+        return []  # an output with problems, which are reported
+    kinds = (find("outputs", name) for name in names("outputs"))
+    numbers = [kind.model_fields["name"].default for kind in kinds if kind.watchable]
+    add = f'; add [[output]] name = "{of}"' if of in numbers else ""
+    return [
+        f"run.steady.of: found '{of}'; allowed: {VELOCITY}, or an [[output]] of this case that "
+        f"offers a number: {', '.join(numbers)}{add}"
     ]
 
 

@@ -77,7 +77,7 @@ def _coupled_structure(case) -> dict:
 
 def _options(case) -> list[bool]:
     """Which of the kernels of `_optional` a case has."""
-    return [case.sampled, bool(case.run.steady)]
+    return [case.sampled, case.run.compares_velocity, "flux" in case.kernel_roles]
 
 
 def averaged(case) -> bool:
@@ -204,8 +204,10 @@ def _optional(case, diagnostics: "Diagnostics") -> list:
     """The diagnostic kernels that only some cases need: they take seconds to compile."""
     from mpilbm.codegen.statistics import Samples
 
-    parities = range(case.layout.parities if case.run.steady else 0)
-    found = [diagnostics.change(parity) for parity in parities]
+    parities = range(case.layout.parities)
+    changes, fluxes = _options(case)[1:]
+    found = [diagnostics.change(parity) for parity in parities if changes]
+    found += [diagnostics.flux(parity) for parity in parities if fluxes]
     return found + (Samples(diagnostics).all() if case.sampled else [])
 
 

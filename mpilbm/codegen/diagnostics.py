@@ -3,7 +3,7 @@
 from dataclasses import replace
 from math import prod
 
-from sympy import Piecewise, Rational
+from sympy import Piecewise, Rational, sqrt
 
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels, flags_type
@@ -99,6 +99,15 @@ class Diagnostics:
             kernel.write("u_before", "real", self.grid, a, HERE, value)
         kernel.add(dot(changes, changes), fluid)
         kernel.add(dot(u, u), fluid)
+        return kernel
+
+    def flux(self, parity: int):
+        """Sums over the fluid cells of each row of the momentum j, of u, and of |u|."""
+        kernel = self._sums("flux", "j, u, sqrt(u.u)", self.fluid.grid, parity)
+        fluid = "1" if self.fluid.grid.over == "nodes" else FLUID
+        _, _, u, momentum = self.macroscopic(kernel, parity)
+        for value in (*momentum, *u, sqrt(dot(u, u))):
+            kernel.add(value, fluid)
         return kernel
 
     def vorticity(self):

@@ -4,6 +4,7 @@ Imports the layers below: the case, the solver and the storage of files, but not
 output, add a module with a class that derives from `Output` and is registered.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -149,6 +150,8 @@ class Output(Parameters):
     samples_flow: ClassVar[bool] = False
     # Whether a case may contain several of this kind: only if their files have different names.
     several: ClassVar[bool] = True
+    # Whether `run.steady.of` may name it, see `watched`.
+    watchable: ClassVar[bool] = False
 
     def times(self, first: int, last: int) -> int:
         """How often it is written in a run from step `first` to `last`."""
@@ -207,6 +210,13 @@ class Output(Parameters):
     def kept_bytes(self, case: "Case") -> int:
         """Bytes that it adds to each checkpoint."""
         return 0
+
+    def watched(self, context: Context) -> Callable[[], float]:
+        """A function that returns the number of the current step which `run.steady` compares.
+
+        On rank 0; on the other ranks its result is not used. Collective; may wait for the device.
+        """
+        raise NotImplementedError
 
     def open(self, context: Context) -> Writer:
         """The writer of a run."""

@@ -19,6 +19,7 @@ from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import make
 from mpilbm.solver.memory_plan import bytes_needed
+from mpilbm.units import counted
 
 SAMPLES = 8  # planes, evenly spaced, of which solid cells and links are counted
 MOST_CELLS = 2**26  # of a plane; a mistyped size must be reported, not inspected
@@ -27,6 +28,8 @@ FEW_SOLIDS = 0.08  # share of solid cells below which `indirect` saves nothing
 
 def choose(case: Case, device: str, slab: Slab, room: float | None) -> tuple[Layout, str]:
     """The layout of a case, and the reason; "" if the case names its layout.
+
+    The reason begins with the porosity, the share of fluid cells, if many cells are solid.
 
     device: kind of the device; slab: the largest one; room: bytes of memory of a rank, or None for
     unknown. Reads masks. The result is the same on all ranks with the same arguments.
@@ -37,8 +40,14 @@ def choose(case: Case, device: str, slab: Slab, room: float | None) -> tuple[Lay
     fluid = _fluid_share(case, planes)
     counts = np.full(slab.planes + 2 * case.ghost + 2, int(fluid * prod(case.shape[1:])))
     fits = partial(_fits, case, slab, counts, room)
-    saved = _saved(case, planes, device) if 1 - fluid > FEW_SOLIDS else -1.0
-    return case.layout.resolve(Facts(device, case.run.steps, fits, saved), partial(_allowed, case))
+    porous = 1 - fluid > FEW_SOLIDS
+    saved = _saved(case, planes, device) if porous else -1.0
+    facts = Facts(device, case.run.steps, fits, saved)
+    layout, why = case.layout.resolve(facts, partial(_allowed, case))
+    return (
+        layout,
+        f"porosity {fluid:.2f} in {counted(len(planes), 'plane')}, {why}" if porous else why,
+    )
 
 
 def settled(case: Case, comm: Communicator, device: Device) -> tuple[Case, str]:

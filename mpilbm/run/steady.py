@@ -1,9 +1,11 @@
 """Checks of the flow during a run: finite, slower than sound, and steady or not."""
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
+from mpilbm.case.tables.run import VELOCITY
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import Context, next_due
 from mpilbm.parallel.communicator import Communicator
@@ -33,7 +35,7 @@ class Watch:
         self.comm, self.totals, self.samples = context.comm, context.totals, context.samples
         self.steady: Steady | None = None
         if settings:
-            self.steady = Steady(settings, context.solver, context.comm)
+            self.steady = Steady(settings, change_of(context))
         self.periods = [CHECK_EVERY] + ([self.steady.every] if self.steady else [])
         self.last_good, self.warned = LastGood(context), False
 
@@ -81,20 +83,29 @@ class Watch:
             )
 
 
-class Steady:
-    """The relative change |u - u'|_2 / |u|_2 over the fluid cells; u' is u `every` steps earlier.
+class Change(Protocol):
+    """The relative change of a quantity from one call to the next; `what` names the quantity."""
 
-    `every` and `tolerance` are those of the case's `run.steady`. The device sums the squares of
-    each plane in double precision; the planes are added in their order, so that the result does not
-    depend on the number of ranks.
+    what: str
+
+    def __call__(self) -> float | None:
+        """The change on all ranks; None at the first call and if the quantity is 0. Collective."""
+
+
+class ChangeOfVelocity:
+    """The relative change |u - u'|_2 / |u|_2 over the fluid cells; u' is u at the previous call.
+
+    The device sums the squares of each plane in double precision; the planes are added in their
+    order, so that the result does not depend on the number of ranks.
     """
 
-    def __init__(self, settings: "Settings", solver: "Solver", comm: Communicator):
-        self.every, self.tolerance = settings.every, settings.tolerance
+    what = ""
+
+    def __init__(self, solver: "Solver", comm: Communicator):
         self.solver, self.comm, self._first = solver, comm, True
 
-    def change(self) -> float | None:
-        """The relative change on all ranks; None at the first call and for a flow at rest."""
+    def __call__(self) -> float | None:
+        """See Change."""
         parts, first = self.comm.gather(self.solver.start_change()()), self._first
         self._first, ratio = False, None
         if parts is not None and not first:
@@ -102,10 +113,47 @@ class Steady:
             ratio = float(np.sqrt(change / norm)) if norm > 0 else None
         return self.comm.bcast(ratio)
 
+
+class ChangeOfNumber:
+    """The relative change |k - k'| / |k| of a number; k' is k at the previous call.
+
+    `number` is the result of Output.watched.
+    """
+
+    def __init__(self, what: str, number: Callable[[], float], comm: Communicator):
+        self.what, self.number, self.comm = f" of {what}", number, comm
+        self._before: float | None = None
+
+    def __call__(self) -> float | None:
+        """See Change."""
+        now, before, ratio = self.number(), self._before, None
+        self._before = now
+        if self.comm.rank == 0 and before is not None and now:
+            ratio = abs(now - before) / abs(now)
+        return self.comm.bcast(ratio)
+
+
+def change_of(context: Context) -> Change:
+    """The change that the case's `run.steady` compares."""
+    case, comm = context.case, context.comm
+    assert case.run.steady is not None
+    name = case.run.steady.of
+    if name == VELOCITY:
+        return ChangeOfVelocity(context.solver, comm)
+    output = next(each for each in case.outputs if each.name == name)
+    return ChangeOfNumber(name, output.watched(context), comm)
+
+
+class Steady:
+    """Ends the run when a change is below the tolerance of the case's `run.steady`."""
+
+    def __init__(self, settings: "Settings", change: Change):
+        self.every, self.tolerance, self.change = settings.every, settings.tolerance, change
+
     def reached(self) -> str:
         """Why the run may end, or "" if the flow still changes."""
         ratio = self.change()
         if ratio is None or not ratio < self.tolerance:  # not a number is not steady
             return ""
-        steps = counted(self.every, "step")
-        return f"steady: relative change {ratio:.3g} < {self.tolerance:.3g} in {steps}"
+        steps, what = counted(self.every, "step"), self.change.what
+        return f"steady: relative change{what} {ratio:.3g} < {self.tolerance:.3g} in {steps}"

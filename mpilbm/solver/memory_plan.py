@@ -59,7 +59,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     if case.coupling:
         tables["fields of the coupling"] = FieldGrid.of(case, planes, rows, nx).count * compute
-    if case.run.steady:
+    if case.run.compares_velocity:
         tables["velocity for run.steady"] = velocity.count * compute
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,

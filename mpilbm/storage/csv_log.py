@@ -46,11 +46,15 @@ def up_to(last: int, rows: list[str], columns: int, path: Path) -> list[str]:
 
 
 class Rows:
-    """An open CSV file, on one rank. Numbers are written with all digits."""
+    """An open CSV file, on one rank. Numbers are written with all digits.
+
+    `last` is the last row that a restart keeps, "" if there is none.
+    """
 
     def __init__(self, path: Path, header: list[str], first_step: int):
         self.path, self.header = path, ",".join(header)
         rows = self._to_keep(first_step) if first_step else []
+        self.last = rows[-1] if rows else ""
         with whole(path) as file:
             file.writelines(f"{row}\n" for row in [self.header, *rows])
         # unbuffered: if the disk is full, closing the file does not try to write again

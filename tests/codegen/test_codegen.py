@@ -108,6 +108,11 @@ CHANGES = [
     {"initial": {"non_equilibrium": True}},
     {"initial": {"iterate": 3}},
     {"collision": {"name": "trt", "closure": {"name": "smagorinsky"}}},
+    {"run": {"steps": 1, "steady": {"every": 1, "tolerance": 1}}},
+    {
+        "force": {"name": "guo", "value": [1e-5, 0]},
+        "output": [{"name": "permeability", "every": 1}],
+    },
     walled(name="bounce_back"),
     walled(name="bounce_back", velocity=[0.1, 0]),
     walled(name="equilibrium", rho=1.0),

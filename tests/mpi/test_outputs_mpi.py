@@ -15,7 +15,7 @@ from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.outputs.writers import Writers
-from mpilbm.run.steady import Steady
+from mpilbm.run.steady import ChangeOfVelocity
 from mpilbm.storage import file_system, planes
 from mpilbm.storage.checkpoint_names import existing
 
@@ -134,11 +134,11 @@ def test_monitor_and_steady_do_not_depend_on_the_cut(mpi_tmp_path, comm):
         comm.barrier()
         context = make_context(folder, case, ranks)
         writer = Monitor(every=1).open(context)
-        steady = Steady(case.run.steady, context.solver, ranks)
+        change = ChangeOfVelocity(context.solver, ranks)
         changes = []
         for context.solver.steps in (0, 1):
             writer.write(context.solver.steps)
-            changes.append(steady.change())
+            changes.append(change())
         context.samples.settle()
         writer.close()
         comm.barrier()

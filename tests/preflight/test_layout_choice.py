@@ -87,6 +87,16 @@ def test_a_rock_is_stored_without_solid_cells(tmp_path):
     assert chosen(rock(tmp_path, 0.5), room=1) == "aa"
 
 
+def test_the_reason_contains_the_porosity(tmp_path):
+    """Counted in 8 planes of 16."""
+    case = rock(tmp_path, 0.5)
+    solid = np.load(tmp_path / boxes.MASK)[np.linspace(0, 15, 8).astype(int)]
+    slab = split(case.shape, 1, True)[0]
+    _, why = layout_choice.choose(case, "cpu", slab, None)
+    assert why == f"porosity {1 - solid.mean():.2f} in 8 planes, stores no solid cells"
+    assert layout_choice.choose(case_of(), "cpu", slab, None)[1] == "the fastest on CPUs"
+
+
 def test_a_layout_that_the_case_refuses_is_not_chosen(tmp_path):
     case = rock(tmp_path, 0.5, lattice="D3Q13", collision={"name": "mrt"})
     assert chosen(case) == "aa"

@@ -8,15 +8,26 @@ from mpilbm.case.tables.values import MOST_STEPS, Positive, Size
 from mpilbm.quantity import SECONDS, STEPS
 from mpilbm.registry import Parameters
 
+VELOCITY = "velocity"  # what `Steady` compares by default
+
 
 class Steady(Parameters):
-    """Stop when |u - u_previous| / |u|, computed every `every` steps, is below the tolerance."""
+    """Stop when the flow changes by less than the tolerance in `every` steps.
+
+    The change is |u - u_previous| / |u| over the fluid cells, or |k - k_previous| / |k| of the
+    number k of the output that `of` names, such as the permeability.
+    """
 
     every: Annotated[Size, STEPS] = Field(
         description="steps from one comparison to the next", examples=[1000]
     )
     tolerance: Positive = Field(
-        description="largest relative change of u between two comparisons", examples=[1e-6]
+        description="largest relative change between two comparisons", examples=[1e-6]
+    )
+    of: str = Field(
+        VELOCITY,
+        description="`velocity`, or the name of an output of the case that offers a number",
+        examples=["permeability"],
     )
 
 
@@ -44,6 +55,11 @@ class Run(Parameters):
     def last(self) -> int:
         """The step up to which values that change with time are checked."""
         return self.steps
+
+    @property
+    def compares_velocity(self) -> bool:
+        """Whether the velocity of all cells is compared with the previous one."""
+        return self.steady is not None and self.steady.of == VELOCITY
 
 
 class UnreadRun(Run):

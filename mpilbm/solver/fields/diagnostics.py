@@ -201,6 +201,24 @@ class Diagnostics:
         given = {"u": self._blocks.u, "u_before": self._before, **self.grid.arguments()}
         return StateLaunch(self.state, "change", **given, **self._change_sums.arguments)
 
+    def start_flux(self) -> Callable[[], np.ndarray]:
+        """Enqueue sums over the fluid cells of each plane of the momentum rho u, of u, and of |u|.
+
+        The result returns them, (planes, 2 D + 1) in double.
+        """
+        self.state.coupled.look()
+        self._flux(0, self.planes)
+        return partial(self._flux_sums.shaped, self._flux_sums.start())
+
+    @cached_property
+    def _flux_sums(self) -> PlaneSums:
+        return PlaneSums(self.state, 2 * self.lattice.D + 1)
+
+    @cached_property
+    def _flux(self) -> StateLaunch:
+        given = self.grid.arguments() | self._flux_sums.arguments
+        return StateLaunch(self.state, "flux", **given)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of sums."""

@@ -1,8 +1,9 @@
-"""The case that `mpilbm new` writes."""
+"""Writes a new case: the commented cavity, or one of the cases that come with the package."""
 
 import errno
 from pathlib import Path
 
+from mpilbm.case.new import shipped_cases
 from mpilbm.errors import CommandError, FileSystemError
 
 TEXT = """\
@@ -115,15 +116,38 @@ VARIANTS: dict[int, dict[str, str | int]] = {
 }
 
 
-def write(name: Path, dimensions: int) -> Path:
-    """Write NAME.toml; CommandError if the file exists."""
+def write(name: Path, dimensions: int = 2, case: str = shipped_cases.BUILT_IN) -> list[str]:
+    """Write the named case to NAME.toml, and the files that it reads beside it.
+
+    `dimensions` are those of the built-in case. Returns a line for each file, and for each mask
+    that the user must provide. CommandError if a file exists or the name is not one of a case.
+    """
     if not name.name or not str(name).isprintable():
         raise CommandError(f"new {name}: is not a name for a file; try: mpilbm new cavity")
     path = name if name.suffix == ".toml" else name.with_name(name.name + ".toml")
-    text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions])
+    if case == shipped_cases.BUILT_IN:
+        text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions])
+        files = {}
+    else:
+        text = shipped_cases.text(case)
+        files = {path.parent / each: shipped_cases.FOLDER / each
+                 for each in shipped_cases.inputs(text)}  # fmt: skip
+    absent = shipped_cases.missing(text)
+    _create(path, text.encode())
+    for target, source in files.items():
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _create(target, source.read_bytes())
+    first = f"; the comment on top states how to make {', '.join(absent)}" if absent else ""
+    note = f"{path}{first}; try: mpilbm check {path}; mpilbm run {path}"
+    return [note, *map(str, files)]
+
+
+def _create(path: Path, content: bytes) -> None:
+    """Write a new file; CommandError if it exists."""
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        with path.open("xb") as file:
+            file.write(content)
     except FileExistsError as error:
         raise CommandError(f"{path}: exists; choose another name or remove it first") from error
     except OSError as error:
@@ -132,4 +156,3 @@ def write(name: Path, dimensions: int) -> Path:
                 f"{path}: there is no folder {path.parent}; create it first"
             ) from error
         raise FileSystemError(f"{path}: {error.strerror}; choose another place") from error
-    return path

@@ -1,0 +1,1 @@
+"""The command `mpilbm new`: the cases that it offers, and the files that it writes."""

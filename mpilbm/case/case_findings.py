@@ -136,16 +136,18 @@ def intrinsics(case: Case) -> list[Finding]:
 
 
 def distances(case: Case) -> list[Finding]:
-    """Boundaries that use wall distances at bodies from masks, which have no distances."""
+    """Boundaries that use wall distances at bodies that have none: masks and voxels."""
     return [
         Finding(
             WARNING, f"body.{body.label}.boundary",
-            f"'{body.boundary.name}' uses the distance of the wall along each link, but a mask has "
-            "no distances: the wall is half-way along each link, which is of first order where it "
-            "is curved; give the body a shape, or use bounce_back",
+            f"'{body.boundary.name}' uses the distance of the wall along each link, but "
+            f"{'a mask has' if body.shape is None else 'voxels have'} no distances: the wall is "
+            "half-way along each link, which is of first order where it is curved; give the body "
+            f"a shape{'' if body.shape is None else ' with a surface'}, or use bounce_back",
         )
         for body in case.bodies
-        if body.shape is None and body.boundary.capabilities.uses_distance
+        if body.boundary.capabilities.uses_distance
+        and (body.shape is None or not body.shape.has_surface)
     ]  # fmt: skip
 
 

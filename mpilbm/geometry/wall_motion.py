@@ -26,7 +26,7 @@ def through(case, slab, lists: Sequence[EntryList]) -> dict[int, tuple[int, str]
     """Return {number of the body: (cell, sentence)} for bodies that move through their surface.
 
     The cell is the first one next to such a point. The velocity is evaluated at the surface of the
-    shape, at one link of each cell. Masks have no smooth surface and are not checked.
+    shape, at one link of each cell. Masks and voxels have no smooth surface and are not checked.
     """
     found = {}
     for each in lists:
@@ -34,7 +34,7 @@ def through(case, slab, lists: Sequence[EntryList]) -> dict[int, tuple[int, str]
             if owner.body is None or not any(owner.boundary.wall_velocity or ()):
                 continue
             body, links = case.bodies[owner.body], each.links.moving()
-            if body.shape is None:
+            if body.shape is None or not body.shape.has_surface:
                 continue
             mine = np.flatnonzero((each.member == member) & links.any())
             wrong = _first_wrong(case, slab, body, each.cells[mine], links[mine].first())

@@ -145,8 +145,8 @@ Found = tuple[LinkData, tuple[int, ...]]  # data, and the number of links for ea
 def distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
     """Return q, the distance to the wall in links, and the number of replaced values.
 
-    q is 1/2 at masks and faces. It is replaced by 1/2 where q < 1/2 and nothing streams in from the
-    other side of the cell.
+    q is 1/2 at faces, masks and shapes without a surface. It is replaced by 1/2 where q < 1/2 and
+    nothing streams in from the other side of the cell.
     """
     q = _of_shapes(case, owners, links)
     replaced = (q < 0.5) & links.blocked_behind
@@ -181,13 +181,13 @@ def mirror_axes(case, owners: tuple[Owner, ...], links: Links) -> Found:
 
 
 def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
-    """Return q where a shape defines it, otherwise 1/2."""
+    """Return q where a shape with a surface defines it, otherwise 1/2."""
     q = np.full(len(links.at), 0.5)
     size = np.array(case.domain.size)
     for owner in owners:
         shape = None if owner.body is None else case.bodies[owner.body].shape
         mine = np.flatnonzero(links.owner == owner.place)
-        if shape is None or not mine.size:
+        if shape is None or not shape.has_surface or not mine.size:
             continue
         start, step = links.at[mine].T + 0.5, -links.c[mine].T
         q[mine] = shape.distance(start, step, size)

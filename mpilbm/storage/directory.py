@@ -151,12 +151,14 @@ class RunDirectory:
 
 def _refuse_inputs(case: "Case", replaced: list[Path]) -> None:
     """CaseError if the case reads a file that --overwrite would delete."""
-    inputs = {f"{fluid.initial.where}.file": fluid.initial.file for fluid in case.fluids}
+    inputs = [(f"{fluid.initial.where}.file", fluid.initial.file) for fluid in case.fluids]
     for k, body in enumerate(case.bodies):
         name = (body.mask or "").rpartition(":")[0]
-        inputs[f"body.{k}.mask"] = case.directory / name if name else None
+        inputs.append((f"body.{k}.mask", case.directory / name if name else None))
+        inputs += [(f"body.{body.label}.shape", file) for file in body.shape.files()
+                   ] if body.shape else []  # fmt: skip
     files = {path.resolve() for path in replaced if not path.is_symlink()}
-    for where, path in inputs.items():
+    for where, path in inputs:
         if path is not None and path.resolve() in files:
             raise CaseError(
                 f"'{path}' is one of the files that --overwrite replaces; copy it to another "

@@ -5,6 +5,7 @@ and `@register("shapes", name)`.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,15 @@ class Shape(Parameters):
     Lengths are in cells, the box extends from 0 to nx, ny, nz, cell centres are 0.5, 1.5, …
     A shape does not wrap at a periodic face: it is cut off where it extends beyond the box.
     """
+
+    @property
+    def has_surface(self) -> bool:
+        """Whether the shape has a surface between cells; otherwise all walls are half-way."""
+        return True
+
+    def files(self) -> list[Path]:
+        """The files that the shape reads."""
+        return []
 
     def resolved(self, case) -> Self:
         """Return the shape as it is used in this case, such as with the path of its file.

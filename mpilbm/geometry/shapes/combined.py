@@ -1,5 +1,6 @@
 """Shapes made of others: their union, or the first one without the others."""
 
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field
@@ -22,6 +23,15 @@ class Combined(Shape):
             ]
         ],
     )
+
+    @property
+    def has_surface(self) -> bool:
+        """Whether all parts have one: with voxels among them, all walls are half-way."""
+        return all(part.has_surface for part in self.of)
+
+    def files(self) -> list[Path]:
+        """The files of all parts."""
+        return [file for part in self.of for file in part.files()]
 
     def resolved(self, case) -> Self:
         """The shape of the resolved parts."""

@@ -1,0 +1,45 @@
+"""Reads a dataset of an HDF5 file; the file is open only while planes are read."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.case.input_fields import hdf5_dataset
+from mpilbm.geometry.volumes.numpy_files import chosen
+from mpilbm.geometry.volumes.volume import Source, Volume
+from mpilbm.system.hdf5_input import dataset_names, opened, require_intact
+
+
+def dataset(source: Source) -> Volume:
+    """The dataset `item` of an HDF5 file, or its only one. Verifies the digest of the file."""
+    require_intact(source.path)
+    item = source.item
+    if not item:
+        with opened(source.path) as file:
+            item = chosen(source, dataset_names(file), "dataset")
+    return checked(source.path, item)
+
+
+def checked(path: Path, item: str) -> Volume:
+    """A dataset of numbers of a file whose digest has been verified."""
+    array = Dataset(path, item)
+    return Volume(array, array.chunk)
+
+
+class Dataset:
+    """A dataset; indexing opens the file and reads from it."""
+
+    def __init__(self, path: Path, item: str):
+        self.path, self.item = path, item
+        with opened(path) as file:
+            values = hdf5_dataset(file, path, item, "biuf")
+            self.shape: tuple[int, ...] = values.shape
+            self.dtype: np.dtype = values.dtype
+            chunks = values.chunks or (1, 1)
+        self.chunk = chunks[1 if len(chunks) == 3 and self.shape[0] == 1 else 0]
+
+    def __getitem__(self, index: Any) -> NDArray[Any]:
+        with opened(self.path) as file:
+            return hdf5_dataset(file, self.path, self.item, "biuf")[index]

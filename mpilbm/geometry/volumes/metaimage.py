@@ -1,0 +1,118 @@
+"""Reads MetaImage files: .mha, and .mhd with a data file; raw or compressed by zlib.
+
+[Kitware: MetaIO documentation, https://itk.org/Wiki/ITK/MetaIO/Documentation]
+"""
+
+import io
+import zlib
+from functools import partial
+from math import prod
+from os.path import isfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from mpilbm.geometry.volumes.volume import AGAIN, Source, Stream, Volume, mapped, refuse_sizes
+
+TYPES = {
+    "MET_CHAR": "i1", "MET_UCHAR": "u1", "MET_SHORT": "i2", "MET_USHORT": "u2", "MET_INT": "i4",
+    "MET_UINT": "u4", "MET_LONG_LONG": "i8", "MET_ULONG_LONG": "u8", "MET_FLOAT": "f4",
+    "MET_DOUBLE": "f8",
+}  # fmt: skip
+LONGEST = 1 << 16  # bytes of a line of the header, and lines
+BLOCK = 1 << 18  # compressed bytes that are read at a time
+
+
+def metaimage(source: Source) -> Volume:
+    """The array of a file; raw data are mapped into memory, zlib is read plane by plane."""
+    keys, begin = _header(source.path)
+    try:
+        sizes = tuple(int(each) for each in keys.get("DimSize", "").split())
+        skip = int(keys.get("HeaderSize", "0"))
+    except ValueError:
+        raise ValueError(f"has a DimSize or HeaderSize that is not an integer; {AGAIN}") from None
+    refuse_sizes(sizes)
+    if keys.get("ElementNumberOfChannels", "1") != "1":
+        raise ValueError("has several channels; allowed: one number per voxel; convert it")
+    if not _true(keys, "BinaryData", True):
+        raise ValueError("has its data as text; allowed: BinaryData = True; convert it")
+    dtype, shape = _dtype(keys), sizes[::-1]
+    path, begin = _data(source.path, keys["ElementDataFile"], begin)
+    if _true(keys, "CompressedData", False):
+        return Volume(Stream(partial(_inflated, path, begin), dtype, shape))
+    end = path.stat().st_size - prod(shape) * dtype.itemsize
+    return Volume(mapped(path, dtype, shape, end if skip == -1 and end > 0 else begin + skip))
+
+
+def _header(path: Path) -> tuple[dict[str, str], int]:
+    """The keys of a header, and the place behind its last line, ElementDataFile."""
+    keys: dict[str, str] = {}
+    with path.open("rb") as file:
+        for _ in range(LONGEST):
+            line = file.readline(LONGEST).decode("latin-1")
+            name, found, value = line.partition("=")
+            if not found:
+                break
+            keys[name.strip()] = value.strip()
+            if name.strip() == "ElementDataFile":
+                return keys, file.tell()
+    raise ValueError(f"is not a MetaImage file: it has no header with ElementDataFile; {AGAIN}")
+
+
+def _true(keys: dict[str, str], name: str, default: bool) -> bool:
+    return keys.get(name, str(default)).lower() in ("true", "1")
+
+
+def _dtype(keys: dict[str, str]) -> np.dtype:
+    found = keys.get("ElementType", "")
+    if found not in TYPES:
+        raise ValueError(f"has the ElementType '{found}'; allowed: {', '.join(TYPES)}; convert it")
+    big = _true(keys, "BinaryDataByteOrderMSB", _true(keys, "ElementByteOrderMSB", False))
+    return np.dtype((">" if big else "<") + TYPES[found])
+
+
+def _data(header: Path, name: str, begin: int) -> tuple[Path, int]:
+    """The file of the data, and where they begin."""
+    if name == "LOCAL":
+        return header, begin
+    if name.split()[:1] == ["LIST"] or "%" in name:
+        raise ValueError("has its data in several files; allowed: one file; convert it")
+    path = header.parent / name
+    if not isfile(path):
+        raise ValueError(f"is incomplete: there is no data file {path}; copy it there")
+    return path, 0
+
+
+def _inflated(path: Path, begin: int) -> BinaryIO:
+    file = path.open("rb")
+    file.seek(begin)
+    return io.BufferedReader(_Inflated(file), BLOCK)
+
+
+class _Inflated(io.RawIOBase):
+    """The decompressed content of a file of zlib data."""
+
+    def __init__(self, file: BinaryIO):
+        self.file, self.inflate = file, zlib.decompressobj()
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as the next compressed block permits; 0 at the end."""
+        while not self.inflate.eof:
+            data = self.inflate.unconsumed_tail or self.file.read(BLOCK)
+            if not data:
+                raise EOFError("the compressed data end too early")
+            found = self.inflate.decompress(data, len(buffer))
+            if found:
+                buffer[: len(found)] = found
+                return len(found)
+        return 0
+
+    def close(self) -> None:
+        """Close the file, too."""
+        self.file.close()
+        super().close()

@@ -1,0 +1,130 @@
+"""Reads .nrrd files and detached headers (.nhdr), with raw or gzip encoding.
+
+[Teem: definition of NRRD file format, https://teem.sourceforge.net/nrrd/format.html]
+"""
+
+import gzip
+from functools import partial
+from math import prod
+from os.path import isfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from mpilbm.geometry.volumes.volume import (
+    AGAIN,
+    Skipping,
+    Source,
+    Stream,
+    Volume,
+    mapped,
+    refuse_sizes,
+)
+
+INTEGERS = {"i1": "signed char|int8", "i2": "short|short int|signed short|signed short int|int16",
+            "i4": "int|signed int|int32", "i8": "longlong|long long|long long int|signed long long"
+            "|signed long long int|int64"}  # fmt: skip
+UNSIGNED = {"u1": "uchar|unsigned char|uint8", "u2": "ushort|unsigned short|unsigned short int"
+            "|uint16", "u4": "uint|unsigned int|uint32", "u8": "ulonglong|unsigned long long"
+            "|unsigned long long int|uint64"}  # fmt: skip
+TYPES = {
+    each: code
+    for code, names in (INTEGERS | UNSIGNED | {"f4": "float", "f8": "double"}).items()
+    for name in names.split("|")
+    for each in ((name, f"{name}_t") if name[-1].isdigit() else (name,))
+}
+LONGEST = 1 << 16  # bytes of a line of the header, and lines
+
+
+def nrrd(source: Source) -> Volume:
+    """The array of a file; raw data are mapped into memory, gzip is read plane by plane."""
+    fields, begin = _header(source.path)
+    sizes = _numbers(fields, "sizes")
+    refuse_sizes(sizes)
+    dtype, shape = _dtype(fields), sizes[::-1]
+    path, begin = _data(source.path, fields, begin)
+    begin = _after_lines(path, begin, _number(fields, "line skip"))
+    encoding, skip = fields.get("encoding", "").lower(), _number(fields, "byte skip")
+    if encoding == "raw":
+        size = path.stat().st_size - prod(shape) * dtype.itemsize
+        return Volume(mapped(path, dtype, shape, size if skip == -1 and size > 0 else begin + skip))
+    if encoding in ("gzip", "gz") and skip >= 0:
+        opener = Skipping(partial(_unzipped, path, begin), skip)
+        return Volume(Stream(opener, dtype, shape))
+    raise ValueError(
+        f"has the encoding '{encoding}' and byte skip {skip}; allowed: raw and gzip; convert it"
+    )
+
+
+def _header(path: Path) -> tuple[dict[str, str], int]:
+    """The fields of a header by name in lower case, and the place behind it."""
+    fields: dict[str, str] = {}
+    with path.open("rb") as file:
+        if not file.readline(LONGEST).startswith(b"NRRD000"):
+            raise ValueError(f"is not an NRRD file: it does not begin with NRRD000; {AGAIN}")
+        for _ in range(LONGEST):
+            line = file.readline(LONGEST).decode("latin-1").rstrip("\r\n")
+            if not line:
+                return fields, file.tell()
+            name, found, value = line.partition(": ")
+            if found and not line.startswith("#") and ":=" not in name:
+                fields[name.strip().lower()] = value.strip()
+    raise ValueError(f"has a header without end; {AGAIN}")
+
+
+def _numbers(fields: dict[str, str], name: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(each) for each in fields[name].split())
+    except (KeyError, ValueError):
+        found = f"the {name} '{fields[name]}'" if name in fields else f"no {name}"
+        raise ValueError(f"has {found} in its header; allowed: integers; {AGAIN}") from None
+
+
+def _number(fields: dict[str, str], *names: str) -> int:
+    """The integer of a field that may be missing: 0."""
+    for name in (each for full in names for each in (full, full.replace(" ", ""))):
+        if name in fields:
+            return _numbers(fields, name)[0]
+    return 0
+
+
+def _dtype(fields: dict[str, str]) -> np.dtype:
+    kind = TYPES.get(fields.get("type", "").lower())
+    if kind is None:
+        raise ValueError(f"has the type '{fields.get('type', '')}'; allowed: {', '.join(TYPES)}; "
+                         "convert it")  # fmt: skip
+    endian = {"little": "<", "big": ">"}.get(fields.get("endian", "").lower())
+    if endian is None and kind[1] != "1":
+        raise ValueError(f"has no endian in its header; allowed: little, big; {AGAIN}")
+    return np.dtype((endian or "") + kind)
+
+
+def _data(header: Path, fields: dict[str, str], begin: int) -> tuple[Path, int]:
+    """The file of the data, and where they begin."""
+    name = fields.get("data file", fields.get("datafile"))
+    if name is None:
+        return header, begin
+    path = header.parent / name
+    if name.startswith("LIST") or "%" in name:
+        raise ValueError("has its data in several files; allowed: one file; convert it")
+    if not isfile(path):
+        raise ValueError(f"is incomplete: there is no data file {path}; copy it there")
+    return path, 0
+
+
+def _after_lines(path: Path, begin: int, lines: int) -> int:
+    """The place behind a number of lines."""
+    with path.open("rb") as file:
+        file.seek(begin)
+        for _ in range(lines):
+            file.readline()
+        return file.tell()
+
+
+def _unzipped(path: Path, begin: int) -> BinaryIO:
+    file: Any = path.open("rb")
+    file.seek(begin)
+    unzipped: Any = gzip.GzipFile(fileobj=file)
+    unzipped.myfileobj = file  # closed together with it
+    return unzipped

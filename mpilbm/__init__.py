@@ -1,3 +1,54 @@
-"""Lattice Boltzmann flow solver for GPUs and CPUs: `mpirun -n N mpilbm run case.toml`."""
+"""Lattice Boltzmann flow solver for GPUs and CPUs: `mpirun -n N mpilbm run case.toml`.
+
+In Python: `load_case` reads a case, and a `Simulation` runs it. The names are imported at their
+first use, so that `import mpilbm` is fast.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mpilbm.case.case import Case, load_case
+    from mpilbm.errors import (
+        CaseError,
+        CommandError,
+        FileSystemError,
+        MpilbmError,
+        NonFiniteError,
+        UsageError,
+    )
+    from mpilbm.run.simulation import Simulation
 
 __version__ = "0.1.0"
+__all__ = [
+    "Case",
+    "CaseError",
+    "CommandError",
+    "FileSystemError",
+    "MpilbmError",
+    "NonFiniteError",
+    "Simulation",
+    "UsageError",
+    "load_case",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported from its module."""
+    if name not in __all__:
+        raise AttributeError(f"module 'mpilbm' has no attribute '{name}'")
+    if name == "Simulation":
+        from mpilbm.run.simulation import Simulation
+
+        return Simulation
+    if name in ("Case", "load_case"):
+        from mpilbm.case import case
+
+        return getattr(case, name)
+    from mpilbm import errors
+
+    return getattr(errors, name)
+
+
+def __dir__() -> list[str]:
+    """The public names, also before their first use."""
+    return sorted({*globals(), *__all__})

@@ -50,6 +50,12 @@ class CommandError(MpilbmError):
     exit_code = 2
 
 
+class UsageError(MpilbmError):
+    """A call of the Python interface is wrong: an unknown field, an array of another shape."""
+
+    exit_code = 2
+
+
 class PluginError(MpilbmError):
     """A plug-in of the user is wrong; the cause is the error that Python raised."""
 

@@ -16,7 +16,7 @@ from mpilbm.parallel import gpu_aware, slabs
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator, MessagePassing
 from mpilbm.registry import make, names
-from mpilbm.run.run import open_device
+from mpilbm.run.setup import open_device
 
 # --------------------------------------------------------------------------- exchanges in a ring
 

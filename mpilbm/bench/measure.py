@@ -11,7 +11,7 @@ from mpilbm.outputs import number_of_cells
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.preflight.message_sizes import halo_bytes
-from mpilbm.run.run import build_solver
+from mpilbm.run.setup import build_solver
 
 if TYPE_CHECKING:
     from mpilbm.backends import Device

@@ -22,7 +22,7 @@ from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.progress import say
-from mpilbm.run.run import open_device
+from mpilbm.run.setup import open_device
 from mpilbm.system import cache
 
 BOX = DEFAULTS | {"setting": "periodic"}

@@ -21,7 +21,7 @@ from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.registry import UnknownName, find, names
 from mpilbm.run.progress import say
-from mpilbm.run.run import open_device
+from mpilbm.run.setup import open_device
 from mpilbm.solver import memory_plan
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """Reads a case file: TOML -> lattice units -> typed tables -> checked `Case`."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -11,7 +12,7 @@ from mpilbm.case.checks import check
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
-from mpilbm.case.overrides import override
+from mpilbm.case.overrides import override, plain
 from mpilbm.case.quantities import in_lattice_units
 from mpilbm.case.tables.case_file import CaseFile, schema
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
@@ -27,16 +28,24 @@ from mpilbm.system.input_text import NotATextFile, read_text
 __all__ = ["Case", "Fluid", "load_case", "parse_case", "schema"]
 
 DEPTH = 64  # of nested tables and lists
+IN_PYTHON = "case"  # the name of a case that is a dict, in messages
 
 
-def load_case(path: str | Path, overrides: Sequence[str] = ()) -> Case:
-    """Read a case file, apply the overrides `key.path=value`, and check everything.
+def load_case(
+    case: str | Path | Mapping[str, Any], overrides: Sequence[str] | Mapping[str, Any] = ()
+) -> Case:
+    """Read a case, apply the overrides, and check everything.
 
-    Raises CaseError with all problems, one per line.
+    `case` is the path of a file, or a dict with the same tables, in which NumPy numbers, tuples and
+    paths are allowed; files that a dict names are relative to the current folder. `overrides` are
+    texts `key.path=value` as after `--set`, or a dict {"key.path": value}. Raises CaseError with
+    all problems, one per line.
     """
-    tables = _read(Path(path))
+    path = Path(IN_PYTHON) if isinstance(case, Mapping) else Path(case)
+    tables = plain(case) if isinstance(case, Mapping) else _read(path)
     _refuse_depth(tables, path)
-    tables, problems = override(tables, overrides)
+    given = plain(overrides) if isinstance(overrides, Mapping) else overrides
+    tables, problems = override(tables, given)
     if problems:
         raise CaseError(problems)
     return parse_case(tables, path)

@@ -1,27 +1,53 @@
-"""`--set a.1.b=value`: values of keys given on the command line."""
+"""`--set a.1.b=value`: values of keys given on the command line or by a Python program."""
 
 import copy
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 
-def override(tables: dict, settings: Sequence[str]) -> tuple[dict, list[str]]:
+
+def override(tables: dict, settings: Sequence[str] | Mapping[str, Any]) -> tuple[dict, list[str]]:
     """A copy of the tables with the settings applied in order, and the problems of the settings.
+
+    `settings`: texts `key.path=value`, or {"key.path": value}.
 
     An entry of a list is named by its index from 0 or by its label; the index after the last one
     appends an entry. Missing tables are created.
     """
     tables, problems = copy.deepcopy(tables), list[str]()
+    lead = "override" if isinstance(settings, Mapping) else "--set"
     for setting in settings:
         try:
-            path, equals, text = setting.partition("=")
-            if not equals or not path.strip():
-                raise ValueError("is not key=value; write for example --set run.steps=100")
-            _set(tables, path.strip().split("."), _value(text))
+            if isinstance(settings, Mapping):
+                path, value = setting, settings[setting]
+            else:
+                path, value = _path_and_value(setting)
+            _set(tables, path.strip().split("."), value)
         except ValueError as error:
-            problems.append(f"--set {setting}: {error}")
+            problems.append(f"{lead} {setting}: {error}")
     return tables, problems
+
+
+def plain(value: Any) -> Any:
+    """The values of a Python program as TOML has them: NumPy numbers, tuples and paths replaced."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value) if isinstance(value, Path) else value
+
+
+def _path_and_value(setting: str) -> tuple[str, Any]:
+    """The key path and the value of a text `key.path=value`."""
+    path, equals, text = setting.partition("=")
+    if not equals or not path.strip():
+        raise ValueError("is not key=value; write for example --set run.steps=100")
+    return path, _value(text)
 
 
 def _value(text: str) -> Any:

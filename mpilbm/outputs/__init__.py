@@ -26,6 +26,7 @@ from mpilbm.storage.background import Background
 from mpilbm.storage.clock import Clock
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.planes import PlaneFiles
+from mpilbm.system import terminal
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import NOTE, Finding
 
@@ -79,6 +80,7 @@ class Context:
     slab, slabs   the slab of this rank, and those of all ranks
     comm          a communicator of mpi4py, or `ranks.Serial` without MPI
     directory     the output folder
+    keeps_files   whether there is one; without it nothing is written unless a call asks for it
     first_step    the step from which the run starts
     last_step     the last step of the run as far as it is known, None before the first step
     checkpoint    the file from which the run continues, None if it starts from step 0
@@ -89,6 +91,7 @@ class Context:
     copies        copies of the state and of fields, which these files contain
     samples       rows whose numbers the device computes behind the steps
     totals        sums over the box
+    say           gets lines for the user on all ranks; rank 0 shows or keeps them
     """
 
     case: "Case"
@@ -104,6 +107,8 @@ class Context:
     kept: list[Kept] = field(default_factory=list)
     rows: list[Rows] = field(default_factory=list)
     samples: Samples = field(default_factory=Samples)
+    keeps_files: bool = True
+    say: Callable[[str], None] = terminal.print_line
 
     @cached_property
     def files(self) -> PlaneFiles:
@@ -129,7 +134,9 @@ class Context:
     @cached_property
     def totals(self) -> Totals:
         """Sums over the box, and the check of the flow."""
-        return Totals(self.solver, self.slab, self.comm, self.directory)
+        return Totals(
+            self.solver, self.slab, self.comm, self.directory if self.keeps_files else None
+        )
 
 
 class Output(Parameters):

@@ -32,7 +32,7 @@ from mpilbm.registry import register
 from mpilbm.storage.background import Job
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.places import dataset
-from mpilbm.storage.planes import Block, OwnFile, PlaneFile
+from mpilbm.storage.planes import Block, OwnFile, PlaneFile, PlaneFiles
 
 if TYPE_CHECKING:
     import h5py
@@ -111,23 +111,31 @@ class CheckpointWriter:
         context.background.finish(self._job)  # the disk has room for one more than are kept
         context.samples.settle()  # their rows are synced with the checkpoint
         context.totals.check(step)
-        small = {SOLID: self._solid_sums, **self._entries()}
         files, name = context.files, f"checkpoint_{step:09d}.h5"
-        describe, named = partial(self._describe, step, small), partial(self._named, step, begun)
+        named = partial(self._named, step, begun)
         if files.in_threads:
-            copies = context.copies
-            make = partial(files.create_own, name, describe)
+            copies, small = context.copies, self._small()
+            make = partial(files.create_own, name, partial(self._describe, step, small))
             job = context.background.begin(make, partial(self._publish, named))
             self._write_in_threads(job, copies, small)
             self.path, self._job = job.file.path, job
         else:
-            with files.create(name, describe) as file:
-                self._write_and_wait(file, small)
+            self.path = self.write_file(files, name, step)
             on_root(context.comm, named)
-            self.path = file.path
         self.step = step
         if not self.output.background:
             context.background.finish(self._job)
+
+    def write_file(self, files: PlaneFiles, name: str, step: int) -> Path:
+        """Write a file of that name, and read it back; collective. Returns its path."""
+        small = self._small()
+        with files.create(name, partial(self._describe, step, small)) as file:
+            self._write_and_wait(file, small)
+        return file.path
+
+    def _small(self) -> Small:
+        """The datasets that rank 0 writes at once; collective."""
+        return {SOLID: self._solid_sums, **self._entries()}
 
     def _describe(self, step: int, small: Small, file: "h5py.File") -> None:
         context = self.context

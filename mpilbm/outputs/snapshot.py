@@ -14,7 +14,7 @@ from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.printable import one_line
 from mpilbm.registry import register
 from mpilbm.storage.places import dataset
-from mpilbm.storage.planes import OwnFile
+from mpilbm.storage.planes import OwnFile, PlaneFiles
 from mpilbm.storage.staggered_fill import filled
 from mpilbm.units import TIME, VELOCITY
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
 Kinds = dict[str, tuple[tuple[int, ...], DTypeLike]]  # of fields: their components and type
+SOLID = "solid"
 # Components in the file: a vector has three there, also in two dimensions.
 COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
 
@@ -98,24 +99,29 @@ class SnapshotWriter:
 
     def __init__(self, output: Snapshot, context: Context):
         self.output, self.context = output, context
-        self.names = list(dict.fromkeys(output.fields)) + ["solid"] * bool(context.case.bodies)
-        self.fields = [name for name in self.names if name != "solid"]
+        self.names = list(dict.fromkeys(output.fields)) + [SOLID] * bool(context.case.bodies)
+        self.fields = [name for name in self.names if name != SOLID]
 
     def write(self, step: int) -> None:
         """Write the fields of this step; collective."""
-
-        def describe(file: "h5py.File") -> None:
-            describe_image(file, self.context.case, step, self._kinds())
-
         self.context.solver.prepare(self.fields)
         files, path = self.context.files, f"snapshot_{step:09d}.vtkhdf"
         if files.in_threads:
+            describe = partial(self._describe, step)
             self._write_in_threads(partial(files.create_own, path, describe))
-            return
-        with files.create(path, describe) as file:
-            for name in self.names:
-                file.write(place(name), partial(self._planes, name))
+        else:
+            self.write_file(files, path, step)
+
+    def write_file(self, files: PlaneFiles, name: str, step: int) -> None:
+        """Write the fields of this step to a file of that name, and wait; collective."""
+        self.context.solver.prepare(self.fields)
+        with files.create(name, partial(self._describe, step)) as file:
+            for each in self.names:
+                file.write(place(each), partial(self._planes, each))
             file.commit()
+
+    def _describe(self, step: int, file: "h5py.File") -> None:
+        describe_image(file, self.context.case, step, self._kinds())
 
     def _write_in_threads(self, create: "partial[OwnFile]") -> None:
         """Threads write the planes of this rank, while the time steps continue."""
@@ -134,7 +140,7 @@ class SnapshotWriter:
         for name in self.names:
             curl_2d = name == "vorticity" and case.dimensions == 2  # along z only
             scalar = COMPONENTS.get(name, 1) == 1 or curl_2d
-            kind = "uint8" if name == "solid" else case.precision.compute
+            kind = "uint8" if name == SOLID else case.precision.compute
             found[name] = () if scalar else (COMPONENTS[name],), kind
         return found
 
@@ -145,27 +151,38 @@ class SnapshotWriter:
 
     def _planes(self, name: str, begin: int, end: int) -> np.ndarray:
         """A field of local planes for the file, after `prepare`."""
-        fields = {} if name == "solid" else self.context.solver.fields((name,), begin, end)
+        fields = {} if name == SOLID else self.context.solver.fields((name,), begin, end)
         return self._shaped(name, fields, begin, end)
 
     def _shaped(self, name: str, fields: dict[str, np.ndarray], begin: int, end: int) -> np.ndarray:
         """Local planes (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector for the file."""
-        solver, lattice = self.context.solver, self.context.case.lattice
-        if name == "solid" or lattice.staggered:
-            solid = solver.solid(begin, end)
-        data = solid if name == "solid" else fields[name]
-        if lattice.staggered:
-            x, y, *_ = self.context.case.domain.periodic
-            first, rest = self.context.slab.begin + begin, float(name == "rho")
-            data, solid = filled(lattice, data, solid, first, (x, y), rest)
-        if name == "solid":
-            return solid.astype(np.uint8)
+        data = at_nodes(self.context, name, fields, begin, end)
+        if name == SOLID:
+            return data.astype(np.uint8)
         if data.ndim == 4 and data.shape[3] == 2:
             data = np.pad(data, ((0, 0), (0, 0), (0, 0), (0, 1)))
         return data
 
     def close(self) -> None:
         """Nothing to do: `Context.background` closes files that are still being written."""
+
+
+def at_nodes(
+    context: Context, name: str, fields: dict[str, np.ndarray], begin: int, end: int
+) -> np.ndarray:
+    """A field of local planes at all nodes of the box, (n, rows, nx) and its components.
+
+    `fields` contains its values in the stored cells, unless it is `solid`, which is bool.
+    """
+    solver, lattice = context.solver, context.case.lattice
+    if name == SOLID or lattice.staggered:
+        solid = solver.solid(begin, end)
+    data = solid if name == SOLID else fields[name]
+    if lattice.staggered:
+        x, y, *_ = context.case.domain.periodic
+        first, rest = context.slab.begin + begin, float(name == "rho")
+        data, solid = filled(lattice, data, solid, first, (x, y), rest)
+    return solid if name == SOLID else data
 
 
 def place(name: str) -> str:

@@ -25,9 +25,15 @@ class Totals:
     than sound, None before the first check; `fastest` is the largest speed of all checks.
     """
 
-    def __init__(self, solver: "Solver", slab: Slab, comm: Communicator, directory: Path | str):
+    def __init__(
+        self,
+        solver: "Solver",
+        slab: Slab,
+        comm: Communicator,
+        directory: Path | str | None,
+    ):
         self.solver, self.slab, self.comm = solver, slab, comm
-        self.directory = Path(directory)
+        self.directory = None if directory is None else Path(directory)
         self.names = solver.sum_names
         self.checked: int | None = None
         self.fastest = 0.0
@@ -122,6 +128,8 @@ class Totals:
         return ", ".join(map(str, cell))
 
     def _last_checkpoint(self) -> str:
+        if self.directory is None:
+            return "there is no output folder with checkpoints"
         kept = sorted(self.directory.glob("checkpoint_*.h5"))
         return f"{kept[-1]} is kept" if kept else f"there is no checkpoint in {self.directory}"
 

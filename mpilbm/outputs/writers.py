@@ -1,5 +1,6 @@
 """All outputs of a run, each written when it is due."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -11,20 +12,20 @@ from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 
 
 class Writers:
-    """The open outputs of a case; a context manager.
+    """The open outputs of a case, or those given; a context manager.
 
     Checkpoints are written last, and files get their names in the order in which they were begun:
     if the checkpoint of a step is on the disk, so are the other outputs of this step.
     """
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, outputs: Sequence[Output] | None = None):
         self.context, self._stack = context, ExitStack()
+        self.outputs = context.case.outputs if outputs is None else outputs
         self.open: list[tuple[Output, Writer]] = []
 
     def __enter__(self) -> Self:
-        outputs = self.context.case.outputs
         with self._stack:
-            for output in sorted(outputs, key=lambda output: isinstance(output, Checkpoint)):
+            for output in sorted(self.outputs, key=lambda output: isinstance(output, Checkpoint)):
                 writer = output.open(self.context)
                 self._stack.callback(writer.close)
                 self.open.append((output, writer))

@@ -17,7 +17,6 @@ from typing import Any
 from mpilbm.errors import FileSystemError, NonFiniteError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
-from mpilbm.run.progress import say
 
 STRIDES = 32  # of a replay between two steps
 ALL = 2**31  # checkpoints that are kept
@@ -38,6 +37,10 @@ class LastGood:
         if self._copies:
             self._copy(self._arrays(), self._copies)
             self.step = step
+
+    def forget(self) -> None:
+        """Discard the copy, because the state was replaced: a replay would not lead to it."""
+        self.step = None
 
     def _copy(self, sources: Sequence[Any], targets: Sequence[Any]) -> None:
         """Copy device arrays after all work that has been enqueued, and wait."""
@@ -82,7 +85,7 @@ class LastGood:
         bad, totals, copied = error.step, self.context.totals, self.step
         if copied is None or copied >= bad:
             return error
-        say(self.context.comm, f"step {bad}: the flow failed; replaying from step {copied}")
+        self.context.say(f"step {bad}: the flow failed; replaying from step {copied}")
         good = copied if totals.checked is None else max(copied, totals.checked)
         first, found = self._first_bad(copied, good, bad)
         if not found:
@@ -119,6 +122,8 @@ class LastGood:
         Returns a clause for the message.
         """
         context = self.context
+        if not context.keeps_files:
+            return "without an output folder the last good state is not written"
         context.kept.clear()  # these sums include samples of the steps that failed
         writer = Checkpoint(every=1, keep=ALL).open(context)
         try:

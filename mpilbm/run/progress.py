@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from mpilbm.parallel.communicator import Communicator
@@ -15,10 +17,18 @@ PLAIN_SECONDS = 10.0
 LIVE_SECONDS = 0.2
 
 
+Say = Callable[[str], None]  # gets a line for the user, on all ranks
+
+
 def say(comm: Communicator, text: str) -> None:
     """Print a line for the user, from rank 0."""
     if comm.rank == 0:
         terminal.print_line(text)
+
+
+def printed(comm: Communicator) -> Say:
+    """Prints lines for the user, from rank 0."""
+    return partial(say, comm)
 
 
 class Progress:

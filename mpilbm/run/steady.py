@@ -10,7 +10,6 @@ from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import Context, next_due
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.last_good import LastGood
-from mpilbm.run.progress import say
 from mpilbm.units import counted
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ class Watch:
     def __init__(self, context: Context):
         settings = context.case.run.steady
         self.comm, self.totals, self.samples = context.comm, context.totals, context.samples
+        self.say = context.say
         self.steady: Steady | None = None
         if settings:
             self.steady = Steady(settings, change_of(context))
@@ -70,13 +70,17 @@ class Watch:
         self._warn(step)
         return reason
 
+    def forget(self) -> None:
+        """Check the flow again at the next step that is due, because the state was replaced."""
+        self.totals.checked = None
+        self.last_good.forget()
+
     def _warn(self, step: int) -> None:
         """Warn once if the flow is too fast."""
         mach = self.totals.fastest / self.totals.speed_of_sound
         if mach > FAST and not self.warned:
             self.warned = True
-            say(
-                self.comm,
+            self.say(
                 f"warning: by step {step} the flow has reached Mach {mach:.2g}, above {FAST}: "
                 f"compressibility errors of about Ma^2 = {mach**2:.0%}, and it may become "
                 "unstable; lower the velocity, and the viscosity with it",

@@ -6,7 +6,7 @@ import pytest
 
 from mpilbm.backends import cuda, nvidia
 from mpilbm.errors import CaseError
-from mpilbm.run import run
+from mpilbm.run import setup
 
 GIB = 2**30
 
@@ -47,19 +47,19 @@ def free(monkeypatch):
     monkeypatch.setattr(nvidia, "device_uuid", lambda index: "GPU-a")
     monkeypatch.setattr(cuda, "load_cupy", lambda driver: cupy)
     monkeypatch.setattr(cuda.socket, "gethostname", lambda: "node")
-    monkeypatch.setattr(run, "local_rank", lambda comm: (0, 2))
+    monkeypatch.setattr(setup, "local_rank", lambda comm: (0, 2))
     return found
 
 
 def test_ranks_that_see_one_gpu_each_do_not_share_it(free):
-    _, device = run.open_device(cuda.Cuda(), Pair("node GPU-b"))
+    _, device = setup.open_device(cuda.Cuda(), Pair("node GPU-b"))
     assert device.sharing == 1
     device.require(95 * GIB, "the fields of a slab", first=True)
     device.require(95 * GIB, "the velocity field")
 
 
 def test_ranks_on_one_gpu_share_it(free):
-    _, device = run.open_device(cuda.Cuda(), Pair("node GPU-a"))
+    _, device = setup.open_device(cuda.Cuda(), Pair("node GPU-a"))
     assert device.sharing == 2
     with pytest.raises(CaseError, match=r"95 GiB.*139 GiB of 140 GiB free, shared by 2 ranks"):
         device.require(95 * GIB, "the fields of a slab", first=True)
@@ -67,7 +67,7 @@ def test_ranks_on_one_gpu_share_it(free):
 
 def test_the_share_of_a_rank_counts_before_it_allocates(free):
     """Whichever rank allocates first; later what is free is divided again."""
-    _, device = run.open_device(cuda.Cuda(), Pair("node GPU-a"))
+    _, device = setup.open_device(cuda.Cuda(), Pair("node GPU-a"))
     free[0] -= 60 * GIB  # the other rank's fields
     device.require(60 * GIB, "the fields of a slab", first=True)
     with pytest.raises(CaseError):
@@ -80,5 +80,5 @@ def test_the_share_of_a_rank_counts_before_it_allocates(free):
 def test_ranks_on_cpus_share_the_memory_of_their_node(monkeypatch):
     from mpilbm.backends.cpu import Cpu
 
-    monkeypatch.setattr(run, "local_rank", lambda comm: (0, 2))
-    assert run.open_device(Cpu(), Pair(""))[1].sharing == 2
+    monkeypatch.setattr(setup, "local_rank", lambda comm: (0, 2))
+    assert setup.open_device(Cpu(), Pair(""))[1].sharing == 2

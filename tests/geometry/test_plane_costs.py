@@ -14,7 +14,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.preflight import plan
 from mpilbm.registry import make, names
-from mpilbm.run.run import build_solver
+from mpilbm.run.setup import build_solver
 
 
 def cut(costs, ranks, least=(1, 1, 1)):

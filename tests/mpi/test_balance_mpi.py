@@ -10,7 +10,8 @@ from support.plane_costs import tables, typed
 from mpilbm.geometry import plane_costs
 from mpilbm.outputs.restart import opened
 from mpilbm.parallel.ranks import world
-from mpilbm.run.run import build_solver, run
+from mpilbm.run.run import run
+from mpilbm.run.setup import build_solver
 
 pytestmark = pytest.mark.mpi
 

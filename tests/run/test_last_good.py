@@ -14,7 +14,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.run import last_good, steady
 from mpilbm.run.last_good import LastGood
-from mpilbm.run.run import build_solver
+from mpilbm.run.setup import build_solver
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.checkpoint_names import existing

@@ -140,7 +140,7 @@ def test_ranks_that_fail_give_all_back(done):
 
 KILLED = """
 import os, signal, sys
-from mpilbm.run import run
+from mpilbm.run import march
 from mpilbm.storage import own_files
 def kill(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -151,7 +151,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("where", ["os.replace", "run.Summary", "run.Watch"])
+@pytest.mark.parametrize("where", ["os.replace", "march.Summary", "march.Watch"])
 def test_after_kill_9_the_next_start_gives_the_files_back(done, where):
     process = subprocess.run([sys.executable, "-c", KILLED.format(where=where)],
                              capture_output=True, env=environment())  # fmt: skip

@@ -1,0 +1,112 @@
+"""Fields of a simulation as arrays: of this slab, of the whole box on rank 0, on the device."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+
+from mpilbm.errors import UsageError
+from mpilbm.outputs import Context
+from mpilbm.outputs.snapshot import SOLID, at_nodes
+from mpilbm.parallel.communicator import MessagePassing
+from mpilbm.parallel.slabs import Slab
+from mpilbm.storage.planes import blocks
+
+
+def field_name(context: Context, name: str, fluid: str | None, call: str) -> str:
+    """The name of a field in snapshots; UsageError if this flow has no such field."""
+    known = (*context.solver.field_names, SOLID)
+    wanted = name if fluid is None else f"{name}_{fluid}"
+    if wanted in known:
+        return wanted
+    near = get_close_matches(wanted, known, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    what = f"'{name}'" if fluid is None else f"'{name}' of the fluid '{fluid}'"
+    raise UsageError(f"{call}: {what} is not a field of this flow; allowed: {_list(known)}{hint}")
+
+
+def _list(names: tuple[str, ...]) -> str:
+    return ", ".join(names)
+
+
+def local(context: Context, name: str) -> np.ndarray:
+    """A field of the planes of this rank, (planes, ny, nx) or in 2D (planes, nx), components last.
+
+    Collective for fields that need the velocity of neighbour cells.
+    """
+    found = np.empty((context.slab.planes, *_plane(context, name)), _dtype(context, name))
+    for begin, end, data in _computed(context, name):
+        found[begin:end] = data
+    return found
+
+
+def gathered(context: Context, name: str) -> np.ndarray | None:
+    """A field of the whole box on rank 0, None on the other ranks. Collective."""
+    comm = cast(MessagePassing, context.comm)
+    if comm.rank > 0:
+        for _, _, data in _computed(context, name):
+            comm.Send(np.ascontiguousarray(data), dest=0)
+        return None
+    found = np.empty((context.slab.shape[0], *_plane(context, name)), _dtype(context, name))
+    for begin, end, data in _computed(context, name):
+        found[begin:end] = data
+    for slab in context.slabs[1:]:
+        for begin, end in _blocks(context, name, slab):
+            comm.Recv(found[slab.begin + begin : slab.begin + end], source=slab.rank)
+    return found
+
+
+def _computed(context: Context, name: str) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Ranges of the planes of this rank, and the field in them."""
+    solver = context.solver
+    if name != SOLID:
+        solver.prepare((name,))
+    for begin, end in _blocks(context, name, context.slab):
+        fields = {} if name == SOLID else solver.fields((name,), begin, end)
+        data = at_nodes(context, name, fields, begin, end)
+        yield begin, end, data[:, 0] if context.case.dimensions == 2 else data
+
+
+def _blocks(context: Context, name: str, slab: Slab) -> list[tuple[int, int]]:
+    size = prod(_plane(context, name)) * np.dtype(_dtype(context, name)).itemsize
+    return blocks(slab.planes, size)
+
+
+def _dtype(context: Context, name: str) -> str:
+    return "bool" if name == SOLID else context.case.precision.compute
+
+
+def _plane(context: Context, name: str) -> tuple[int, ...]:
+    """The shape of a field in a plane of the box: all nodes, also of a staggered lattice."""
+    components = () if name == SOLID else context.solver.components(name)
+    return (*context.case.domain.size[-2::-1], *components)
+
+
+def on_device(context: Context, name: str) -> Any:
+    """A new array with a field of the stored cells of this slab in the memory of the device.
+
+    Collective for fields that need the velocity of neighbour cells.
+    """
+    solver, planes = context.solver, context.slab.planes
+    if name == SOLID:
+        array = solver.device.upload(solver.solid(0, planes))
+        return array.reshape(_stored(context, name))
+    diagnostics = solver.diagnostics
+    diagnostics.prepare((name,))
+    arrays = diagnostics.arrays((name,), planes)
+    diagnostics.enqueue(arrays, 0, planes)
+    solver.device.synchronize()
+    array = arrays[name]
+    if name == "rho" and solver.grid.over == "nodes":  # whose kernels skip solid cells
+        array[solver.device.upload(solver.solid(0, planes))] = 1
+    return array.reshape(_stored(context, name))
+
+
+def _stored(context: Context, name: str) -> tuple[int, ...]:
+    """The shape of a field in the stored cells of this slab."""
+    rows, nx = context.slab.shape[1:]
+    cells = (nx,) if context.case.dimensions == 2 else (rows, nx)
+    components = () if name == SOLID else context.solver.components(name)
+    return (context.slab.planes, *cells, *components)

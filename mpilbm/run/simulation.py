@@ -1,0 +1,307 @@
+"""A simulation as a Python object: set up, advanced, read and changed by a program."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
+
+import numpy as np
+
+from mpilbm.errors import UsageError
+from mpilbm.outputs import Context
+from mpilbm.outputs.checkpoint import Checkpoint
+from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.parallel.communicator import Communicator
+from mpilbm.parallel.ranks import world
+from mpilbm.physics import interface_length
+from mpilbm.run import cell_fields
+from mpilbm.run.calls import Calls, require_count
+from mpilbm.run.march import March
+from mpilbm.run.progress import say
+from mpilbm.run.set_field import Given, set_field
+from mpilbm.run.start import Request, start
+from mpilbm.storage.clock import Clock
+from mpilbm.storage.planes import PlaneFiles
+from mpilbm.units import TIME
+from mpilbm.verdicts.findings import Finding
+
+if TYPE_CHECKING:
+    from mpilbm.case.case import Case
+
+CLOSED = "this simulation is closed; create another Simulation"
+
+
+class Simulation:
+    """A case on the ranks of a communicator: one slab of the box on each rank.
+
+        with mpilbm.Simulation(mpilbm.load_case("case.toml")) as sim:
+            sim.run(500)
+            u = sim.field("u")
+
+    comm        a communicator of mpi4py; by default all ranks that the launcher started. With
+                MPI.COMM_SELF each rank has a simulation of its own.
+    directory   a folder for the outputs of the case and `summary.json`, as written by
+                `mpilbm run`. Without it the [[output]] tables write no files.
+    restart     a checkpoint, or "auto" for the newest intact one in `directory`
+    overwrite   replace the files of an earlier run in `directory`
+    verbose     print the lines that `mpilbm run` prints; they are kept in `messages` in any case
+
+    All ranks of `comm` create it, and all of them call each method, except where the method says
+    otherwise; the properties may be read on any rank. Errors are MpilbmError with the text of the
+    command line, raised on all ranks alike: CaseError for the case, UsageError for arguments,
+    NonFiniteError if the flow becomes unstable, FileSystemError.
+    """
+
+    def __init__(
+        self,
+        case: "Case",
+        comm: Communicator | None = None,
+        *,
+        directory: Path | str | None = None,
+        restart: Path | str | None = None,
+        overwrite: bool = False,
+        verbose: bool = False,
+    ):
+        clock = Clock()
+        self.comm: Communicator = world() if comm is None else comm
+        self.messages: list[str] = []
+        self._verbose, self._running = verbose, False
+        self._march: March | None = None
+        self._closed: tuple[int, str] | None = None  # the last step and reason
+        folder = None if directory is None else Path(directory)
+        with ExitStack() as stack:
+            request = Request(case, self.comm, folder, restart, overwrite, clock, self._keeper())
+            self._started = start(request, stack)
+            self._stack = stack.pop_all()
+        self.findings: list[Finding] = self._started.findings
+        self.case: Case = self._started.context.case
+
+    def _keeper(self) -> Callable[[str], None]:
+        """Keeps lines for the user on rank 0, and prints them if that is wanted."""
+        comm, messages, verbose = self.comm, self.messages, self._verbose
+
+        def keep(text: str) -> None:
+            if comm.rank == 0:
+                messages.append(text)
+            if verbose:
+                say(comm, text)
+
+        return keep
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._closed is not None:
+            return
+        self._closed = self.step, self.reason
+        try:
+            self._stack.__exit__(kind, error, trace)
+        finally:
+            del self._started, self._stack
+            self._march = None
+
+    def close(self) -> None:
+        """Complete the files and free the memory; further calls do nothing.
+
+        The end of a `with` block does the same.
+        """
+        self.__exit__(None, None, None)
+
+    @property
+    def context(self) -> Context:
+        """The parts of this rank, for outputs; UsageError if the simulation is closed."""
+        if self._closed is not None:
+            raise UsageError(CLOSED)
+        return self._started.context
+
+    @property
+    def march(self) -> March:
+        """The loop over time steps, with the open outputs. Collective at the first use."""
+        if self._closed is not None:
+            raise UsageError(CLOSED)
+        if self._march is None:
+            self._march = March(self._started, self._stack)
+        return self._march
+
+    @property
+    def rank(self) -> int:
+        """The number of this rank in `comm`, from 0."""
+        return self.comm.rank
+
+    @property
+    def step(self) -> int:
+        """How many time steps are done."""
+        return self._closed[0] if self._closed else self.context.solver.steps
+
+    @property
+    def time(self) -> float:
+        """The time: in seconds if the case has [units], else in steps."""
+        units = self.case.units
+        return float(self.step) if units is None else float(units.to_si(self.step, TIME))
+
+    @property
+    def reason(self) -> str:
+        """Why the last `run` ended before its last step, such as a steady flow; else ""."""
+        if self._closed:
+            return self._closed[1]
+        return self._march.reason if self._march else ""
+
+    @property
+    def planes(self) -> tuple[int, int]:
+        """The planes begin <= z < end of the box that this rank has; in 2D along y."""
+        return self.context.slab.begin, self.context.slab.end
+
+    def run(
+        self,
+        steps: int | None = None,
+        every: int = 1,
+        call: "Callable[[Simulation], object] | None" = None,
+    ) -> None:
+        """Advance by so many time steps; without `steps`, to `run.steps` of the case.
+
+        `call(sim)` is called on all ranks at each step that is a multiple of `every`, after the
+        outputs of this step. It may call all other methods but `run` and `close`. The flow is
+        checked every 1000 steps and at the end. The run ends earlier, with a `reason`, if the case
+        has `run.steady` and the flow is steady. Several calls leave the same bits as a single one.
+        """
+        context = self.context
+        if self._running:
+            raise UsageError("run: is called by the function of another run; return from it first")
+        require_count("steps", steps, least=0)
+        require_count("every", every, least=1)
+        last = context.case.run.steps if steps is None else self.step + steps
+        self._running = True
+        try:
+            self.march.to(max(last, self.step), [Calls(self, every, call)] if call else [])
+        finally:
+            self._running = False
+
+    @overload
+    def field(self, name: str, *, fluid: str | None = None, local: Literal[True]) -> np.ndarray: ...
+
+    @overload
+    def field(
+        self, name: str, *, fluid: str | None = None, local: bool = False
+    ) -> np.ndarray | None: ...
+
+    def field(
+        self, name: str, *, fluid: str | None = None, local: bool = False
+    ) -> np.ndarray | None:
+        """A field of the present step as a new array, (nz, ny, nx) or in 2D (ny, nx).
+
+        u and in 3D vorticity have their components along a last axis: (nz, ny, nx, 3), in 2D
+        (ny, nx, 2). Names are those of `snapshot`: rho, u, vorticity, q_criterion, the fields of
+        the coupling, and `solid`, which is True in solid cells. `fluid`: the label of a fluid,
+        field("rho", fluid="oil") is field("rho_oil"). In solid cells rho is 1 and u is 0. The
+        values are in lattice units and in the type `precision.compute`.
+
+        The array is returned on rank 0, and None on the other ranks. With `local` each rank gets
+        the planes of its own slab, see `planes`.
+        """
+        context = self.context
+        known = cell_fields.field_name(context, name, fluid, "field")
+        return (cell_fields.local if local else cell_fields.gathered)(context, known)
+
+    def device_field(self, name: str, *, fluid: str | None = None) -> Any:
+        """A field of this slab as an array in the memory of the device: of CuPy or NumPy.
+
+        Computed there and not copied to the host. The shape is that of field(…, local=True), but a
+        staggered lattice (D3Q13) has its stored cells only, (planes, ny, nx / 2). The array is new
+        and belongs to the caller; it does not follow later steps. Memory for rho and u of the slab
+        is required.
+        """
+        context = self.context
+        known = cell_fields.field_name(context, name, fluid, "device_field")
+        return cell_fields.on_device(context, known)
+
+    def set_field(
+        self, name: str, value: Given, *, fluid: str | None = None, local: bool = False
+    ) -> None:
+        """Set `rho` or `u` of all cells in lattice units, and keep the other one.
+
+        `value`: an array of the box as returned by `field`, the same on all ranks; with `local` an
+        array of this slab; or a function, which is called with arrays x, y (and z in 3D) of the
+        cell centres 0.5, 1.5, … of this slab, all of the shape of a local field. It returns rho, or
+        the components of u: a tuple of arrays or numbers, or an array with a last axis. Values in
+        solid cells have no effect. The function must compute each cell from its coordinates alone,
+        so that the result does not depend on the number of ranks.
+
+        The populations are set as at the start: in equilibrium at rho and u, or with the viscous
+        stress if the case has `initial.non_equilibrium`. Of several fluids, rho is that of `fluid`,
+        and u is the velocity of all. Raises UsageError for values that are not finite, densities
+        out of range, and velocities above the speed of sound.
+        """
+        context = self.context
+        known = cell_fields.field_name(context, name, fluid, "set_field")
+        set_field(context, known, value, local)
+        if self._march is not None:
+            self._march.watch.forget()
+
+    def sums(self) -> dict[str, float]:
+        """Sums over the fluid cells, as in `monitor.csv`, the same on all ranks.
+
+        mass, momentum_x …, kinetic_energy, enstrophy, and the largest speed max_speed; for coupled
+        fluids also their masses and the length of interfaces. Raises NonFiniteError if a value is
+        not finite.
+        """
+        context = self.context
+        found = context.comm.bcast(context.totals.start(self.step)())
+        names = interface_length.columns(context.solver.sum_names)
+        return {name: found[name] for name in names if name != "nonfinite"}
+
+    def forces(self) -> dict[str, np.ndarray]:
+        """The force on each body during the next time step, {label: (D,)}, on all ranks.
+
+        In units of rho_0 cells^4/steps^2, in 2D per cell of depth. Requires an output
+        `body_forces`, which names the bodies.
+        """
+        context = self.context
+        exchanged, case = context.solver.exchanged, context.case
+        if exchanged is None:
+            raise UsageError(
+                'forces: the case weighs no body; add [[output]] with name = "body_forces"'
+            )
+        totals = np.zeros((len(case.weighed), exchanged.columns))
+        for bodies, sums in context.comm.allgather((exchanged.groups[:, 1], exchanged.start()())):
+            np.add.at(totals, bodies, sums)  # in the order of planes, on any number of ranks
+        labels = [case.bodies[number].label for number in case.weighed]
+        return dict(zip(labels, totals[:, : case.dimensions], strict=True))
+
+    def save(self, path: Path | str, fields: Sequence[str] = ("rho", "u")) -> None:
+        """Write fields of the present step as a snapshot for ParaView; replaces the file.
+
+        The file is that of the output `snapshot`, and complete when the call returns.
+        """
+        context = self.context
+        output = Snapshot(every=1, fields=tuple(fields))
+        if problems := output.problems(context.case):
+            raise UsageError([f"save: {problem}" for problem in problems])
+        folder, name = self._place(path, "save")
+        output.open(context).write_file(folder, name, self.step)
+
+    def checkpoint(self, path: Path | str) -> None:
+        """Write the complete state for Simulation(case, restart=path); replaces the file.
+
+        The file is read back, and complete when the call returns. Raises NonFiniteError if the flow
+        is not finite.
+        """
+        context = self.context
+        folder, name = self._place(path, "checkpoint")
+        context.totals.check(self.step)
+        Checkpoint(every=1).open(context).write_file(folder, name, self.step)
+
+    def _place(self, path: Path | str, call: str) -> tuple[PlaneFiles, str]:
+        """The folder of a file, and its name; UsageError on all ranks if there is no folder."""
+        context, path = self.context, Path(path)
+        is_folder, has_folder = context.comm.bcast((path.is_dir(), path.parent.is_dir()))
+        if is_folder or not has_folder:
+            problem = "is a folder; add a file name" if is_folder else "its folder does not exist"
+            raise UsageError(f"{call} '{path}': {problem}; give the path of a file in a folder")
+        return PlaneFiles(path.parent, context.comm, context.slabs), path.name

@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mpilbm.case.checks import check
+from mpilbm.case.given.objects import plain
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
@@ -44,14 +45,18 @@ def load_case(path: str | Path, overrides: Sequence[str] = ()) -> Case:
 
 @plugin_errors()
 def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
-    """The case described by the tables of a file; raises CaseError with all problems."""
+    """The case described by the tables of a file; raises CaseError with all problems.
+
+    The tables of a Python program may contain arrays and functions, see case/given/objects.py.
+    """
     _refuse_depth(tables, path)
+    tables, given = plain(tables, path)
     numbers, problems = in_lattice_units(tables)
     file, wrong = _typed_tables(numbers)
     problems += wrong
     if file is None:
         raise CaseError(problems, path=path)
-    case = resolved(_case(file, tables, Path(path)))
+    case = resolved(_case(file, tables, Path(path)).model_copy(update={"given": given}))
     problems += check(case, tables)
     if problems:
         raise CaseError(problems, path=path)

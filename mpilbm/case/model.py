@@ -45,6 +45,7 @@ class Case(Parameters):
     """All that a run needs; lattice, coupling, layout, … are objects of registered classes.
 
     `path` is the file of the case, `toml` its text including the overrides of the command line.
+    `given` holds the arrays and functions of a Python program by the references in the tables.
     """
 
     title: str = ""
@@ -63,6 +64,7 @@ class Case(Parameters):
     outputs: tuple[Any, ...]
     path: Path
     toml: str
+    given: dict[str, Any] = {}
 
     @property
     def directory(self) -> Path:

@@ -36,7 +36,8 @@ def load_mask(spec: str, case: Case, begin: int, end: int, where: str = "body.ma
 
     Args:
         spec: "rock.npy" or "rock.h5:dataset", relative to the folder of the case, or the
-            reference of an array; an array of shape (nz, ny, nx), in 2D (ny, nx) or (1, ny, nx), of booleans, integers or floats.
+            reference of an array; an array of shape (nz, ny, nx), in 2D (ny, nx) or (1, ny, nx),
+            of booleans, integers or floats.
         case: the shape of the box and the folder of the file.
         begin: first global plane (z in 3D, y in 2D).
         end: one after the last.
@@ -50,7 +51,9 @@ def load_mask(spec: str, case: Case, begin: int, end: int, where: str = "body.ma
     path = case.directory / file
     try:
         if is_reference(spec):
-            return stored(case.lattice.staggered, _read(_given(spec, case), case, begin, end), begin)
+            return stored(
+                case.lattice.staggered, _read(_given(spec, case), case, begin, end), begin
+            )
         if not file or not (is_npy or dataset):
             raise ValueError("is not a mask; name a file.npy or a file.h5:dataset")
         if not isfile(path):

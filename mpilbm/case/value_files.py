@@ -79,19 +79,15 @@ def _of_file(
 
 def _components(case: Case, boundary: Boundary, spec: tuple) -> tuple:
     """The components of a velocity, or the density, some of which are arrays or functions."""
-    found = tuple(
-        _object(case, boundary, each) if is_reference(each) else each for each in spec
-    )
+    found = tuple(_object(case, boundary, each) if is_reference(each) else each for each in spec)
     shapes = [each.values.shape for each in found if isinstance(each, Plane)]
     if not shapes:
         return found
     if any(isinstance(each, str | PointValue) for each in found):
         raise ValueError("has arrays and formulas or functions as components; allowed: arrays and "
                          "numbers; compute an array of them, too")  # fmt: skip
-    return tuple(
-        each if isinstance(each, Plane) else Plane(np.full(shapes[0], float(each)))
-        for each in found
-    )
+    numbers = (each if isinstance(each, Plane) else np.full(shapes[0], each) for each in found)
+    return tuple(each if isinstance(each, Plane) else Plane(each) for each in numbers)
 
 
 def _object(case: Case, boundary: Boundary, text: str) -> Plane | PointValue:

@@ -102,8 +102,9 @@ def require_forces(case: Case, begin: int, end: int) -> None:
     """CaseError if a force on a fluid is not finite in planes begin … end - 1 at t = 0."""
     for number, fluid in enumerate(case.fluids):
         for k, value in enumerate(case.force_on(number)):
-            for block in _blocks(case.shape, begin, end) if value.field else ():
-                value.field.planes(*block)  # raises CaseError
+            if value.field:
+                for block in _blocks(case.shape, begin, end):
+                    value.field.planes(*block)  # raises CaseError
             for block in _blocks(case.shape, begin, end) if value.coordinates else ():
                 if problem := value.problem(case.domain.size, case.precision.compute, *block):
                     where = f"{case.key(fluid, 'force')}.value.{k}"
@@ -201,7 +202,8 @@ def sampled(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Times t, and each value at (times, points); all cells of a face if `along` is None.
 
-    `values` are numbers, formulas, Series, PointValues or Planes; `shape` is that of a body, or None.
+    `values` are numbers, formulas, Series, PointValues or Planes; `shape` is that of a body, or
+    None.
     """
     if isinstance(values[0], Plane):
         return np.zeros(1), [each.values.reshape(1, -1) for each in values]

@@ -88,7 +88,7 @@ def _text(value: Any) -> str:
         return str(int(value))
     if not isinstance(value, Real | np.number):
         raise NotAFormula(f"it combines its arguments with a value of type {type(value).__name__}")
-    number = value.item() if isinstance(value, np.generic) else value
+    number: Any = value.item() if isinstance(value, np.generic) else value
     if not isfinite(number):
         raise NotAFormula(f"it contains {number}")
     return repr(number) if number >= 0 else f"({number!r})"

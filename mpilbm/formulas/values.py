@@ -161,11 +161,7 @@ class CellValue:
     @property
     def timed(self) -> frozenset[str]:
         """The names of the numbers that change with time."""
-        return frozenset(
-            name
-            for name, number in self.numbers.items()
-            if _is_timed(number)
-        )
+        return frozenset(name for name, number in self.numbers.items() if _is_timed(number))
 
     def structure(self) -> str:
         """The form of the value, which determines the kernel text; empty for a number."""

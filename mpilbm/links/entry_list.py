@@ -190,4 +190,4 @@ class EntryList:
             mine = np.flatnonzero(self.member == number)
             for column, value in enumerate(boundary.values().values()):
                 if isinstance(value, PointValue) and mine.size:
-                    rows[mine, column] = value.at(places[mine].T, t)
+                    rows[mine, column] = value.at([*places[mine].T], t)

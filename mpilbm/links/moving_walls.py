@@ -107,7 +107,7 @@ class MovingLinks:
                     u[mine, k] = self.given[wall][value.name][mine]
                 number = value.numbers.get(value.name)
                 if isinstance(number, PointValue):
-                    u[mine, k] = number.at(self.place[mine].T, t)
+                    u[mine, k] = number.at([*self.place[mine].T], t)
         return u
 
     def motions(self, collision, lattice, size: tuple[int, ...], t: float) -> Floats:

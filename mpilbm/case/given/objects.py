@@ -54,12 +54,16 @@ def plain(tables: dict, path: Any) -> tuple[dict, dict[str, Given]]:
     NumPy's numbers, paths and tuples become numbers, texts and lists. Raises CaseError for an
     object at a key that takes none, and for a function with an error.
     """
-    size = tables.get("domain", {}).get("size") if isinstance(tables.get("domain"), dict) else None
-    try:
-        box = tuple(int(n) for n in size or ())
-    except (TypeError, ValueError):
-        box = ()  # reported with the other keys
-    return (reader := _Reader(box, path)).value(tables, ()), reader.objects
+    reader = _Reader(_size(tables), path)
+    return reader.value(tables, ()), reader.objects
+
+
+def _size(tables: dict) -> tuple[int, ...]:
+    """The size of the box; () if it is not valid, which is reported with the other keys."""
+    domain = tables.get("domain")
+    size = domain.get("size") if isinstance(domain, dict) else None
+    sides = list(size) if isinstance(size, list | tuple | np.ndarray) else []
+    return tuple(map(int, sides)) if all(isinstance(n, int | np.integer) for n in sides) else ()
 
 
 class _Reader:

@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from mpilbm.case.checks import check
+from mpilbm.case.given.objects import plain
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
-from mpilbm.case.overrides import override, plain
+from mpilbm.case.overrides import override
 from mpilbm.case.quantities import in_lattice_units
 from mpilbm.case.tables.case_file import CaseFile, schema
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
@@ -42,10 +43,9 @@ def load_case(
     all problems, one per line.
     """
     path = Path(IN_PYTHON) if isinstance(case, Mapping) else Path(case)
-    tables = plain(case) if isinstance(case, Mapping) else _read(path)
+    tables = dict(case) if isinstance(case, Mapping) else _read(path)
     _refuse_depth(tables, path)
-    given = plain(overrides) if isinstance(overrides, Mapping) else overrides
-    tables, problems = override(tables, given)
+    tables, problems = override(tables, overrides)
     if problems:
         raise CaseError(problems)
     return parse_case(tables, path)
@@ -53,14 +53,20 @@ def load_case(
 
 @plugin_errors()
 def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
-    """The case described by the tables of a file; raises CaseError with all problems."""
+    """The case described by the tables of a file; raises CaseError with all problems.
+
+    The tables of a Python program may contain arrays and functions, see case/given/objects.py.
+    """
     _refuse_depth(tables, path)
+    tables, given = plain(tables, path)
     numbers, problems, rounded = in_lattice_units(tables)
     file, wrong = _typed_tables(numbers)
     problems += wrong
     if file is None:
         raise CaseError(problems, path=path)
-    case = _case(file, tables, Path(path)).model_copy(update={"rounded": tuple(rounded)})
+    case = _case(file, tables, Path(path)).model_copy(
+        update={"rounded": tuple(rounded), "given": given}
+    )
     case = resolved(case)
     problems += check(case, tables)
     if problems:

@@ -161,9 +161,9 @@ def _initial(case: Case) -> list[str]:
                 f"({axes}) in {case.dimensions}D"
             )
         allowed = LEAST_DENSITY, LARGEST_DENSITY
-        if not isinstance(initial.rho, str) and not allowed[0] <= initial.rho <= allowed[1]:
+        if isinstance(initial.rho, int | float) and not allowed[0] <= initial.rho <= allowed[1]:
             problems.append(f"{key}.rho: found {initial.rho:g}; allowed: {DENSITIES}; 1 is usual")
-        values: dict[str, float | str] = {"rho": initial.rho} | {
+        values: dict[str, Any] = {"rho": initial.rho} | {
             f"u.{axis}": u for axis, u in enumerate(initial.u)
         }
         for name, value in values.items():

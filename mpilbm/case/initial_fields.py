@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import combinations_with_replacement
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pydantic import SkipValidation
 
 from mpilbm.case.input_fields import Shape, check_snapshot, load_snapshot, stored
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.trees import Tree
-from mpilbm.formulas.values import AXES, names_in
+from mpilbm.formulas.values import AXES, FieldValue, names_in
 from mpilbm.physics.lattices import x_of
 from mpilbm.registry import Parameters
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
@@ -20,15 +22,15 @@ BLOCK_CELLS = 2**14  # evaluated together
 
 
 class InitialFields(Parameters):
-    """Density and velocity at t = 0: numbers or formulas, one u per dimension, or a `file`.
+    """Density and velocity at t = 0: numbers, formulas or fields, one u per dimension; or a `file`.
 
     The first five fields are those of InitialTable. `periodic` is a property of the box,
     `staggered` of the lattice; no cell may be faster than `max_speed`. `where` and `path` are the
     key path and the case file, for messages.
     """
 
-    rho: float | str
-    u: tuple[float | str, ...]
+    rho: float | str | SkipValidation[FieldValue]
+    u: tuple[float | str | SkipValidation[FieldValue], ...]
     file: Path | None
     non_equilibrium: bool
     iterate: int
@@ -41,7 +43,14 @@ class InitialFields(Parameters):
     @property
     def uniform(self) -> bool:
         """Whether all cells have the same values."""
-        return not (self.file or any(isinstance(value, str) for value in (self.rho, *self.u)))
+        numbers = (isinstance(value, int | float) for value in (self.rho, *self.u))
+        return not self.file and all(numbers)
+
+    @property
+    def formulas(self) -> bool:
+        """Whether `trees` describe all values."""
+        fields = (isinstance(value, FieldValue) for value in (self.rho, *self.u))
+        return not self.file and not any(fields)
 
     @property
     def key_of_velocity(self) -> str:
@@ -50,11 +59,15 @@ class InitialFields(Parameters):
 
     @property
     def trees(self) -> dict[str, Tree]:
-        """The formulas, or numbers, of rho, u_x, u_y …; without those of a `file`."""
+        """The formulas, or numbers, of rho, u_x, u_y …; without those of files and fields."""
         keys = ("rho", *(f"u_{axis}" for axis in AXES[: len(self.u)]))
         values = zip(keys, (self.rho, *self.u), strict=True)
         names = names_in(len(self.u))
-        return {key: Formula(v, names).tree if isinstance(v, str) else v for key, v in values}
+        return {
+            key: Formula(v, names).tree if isinstance(v, str) else v
+            for key, v in values
+            if not isinstance(v, FieldValue)
+        }
 
     def require(self) -> None:
         """CaseError if `file` is given but is not a snapshot with the same number of dimensions."""
@@ -106,11 +119,12 @@ class InitialFields(Parameters):
         _, rows, nx = shape
         rho = np.empty((end - begin, rows, nx))
         u = np.empty((end - begin, rows, nx, len(self.u)))
-        targets: dict[str, tuple[float | str, np.ndarray]] = {"rho": (self.rho, rho)}
+        targets: dict[str, tuple[Any, np.ndarray]] = {"rho": (self.rho, rho)}
         targets |= {f"u.{axis}": (value, u[..., axis]) for axis, value in enumerate(self.u)}
         for key, (value, target) in targets.items():
             if not isinstance(value, str):
-                target[...] = value
+                field = isinstance(value, FieldValue)
+                target[...] = value.planes(begin, end) if field else value
                 continue
             formula = Formula(value, names_in(len(self.u)))
             for first, last in _blocks(shape, begin, end):

@@ -4,6 +4,7 @@ from os.path import isfile  # False for a name that is too long
 
 import numpy as np
 
+from mpilbm.case.given.objects import is_reference, unknown
 from mpilbm.case.input_fields import RELATIVE, hdf5_dataset, npy_array, stored
 from mpilbm.case.model import Case
 from mpilbm.errors import CaseError
@@ -34,8 +35,9 @@ def load_mask(spec: str, case: Case, begin: int, end: int, where: str = "body.ma
     The file contains all nodes of the box, also those that a staggered lattice leaves out.
 
     Args:
-        spec: "rock.npy" or "rock.h5:dataset", relative to the folder of the case; an array of
-            shape (nz, ny, nx), in 2D (ny, nx) or (1, ny, nx), of booleans, integers or floats.
+        spec: "rock.npy" or "rock.h5:dataset", relative to the folder of the case, or the
+            reference of an array; an array of shape (nz, ny, nx), in 2D (ny, nx) or (1, ny, nx),
+            of booleans, integers or floats.
         case: the shape of the box and the folder of the file.
         begin: first global plane (z in 3D, y in 2D).
         end: one after the last.
@@ -48,6 +50,10 @@ def load_mask(spec: str, case: Case, begin: int, end: int, where: str = "body.ma
     file, _, dataset = (spec, "", "") if is_npy else spec.rpartition(":")
     path = case.directory / file
     try:
+        if is_reference(spec):
+            return stored(
+                case.lattice.staggered, _read(_given(spec, case), case, begin, end), begin
+            )
         if not file or not (is_npy or dataset):
             raise ValueError("is not a mask; name a file.npy or a file.h5:dataset")
         if not isfile(path):
@@ -60,6 +66,13 @@ def load_mask(spec: str, case: Case, begin: int, end: int, where: str = "body.ma
         return stored(case.lattice.staggered, solid, begin)
     except ValueError as error:
         raise CaseError(f"'{spec}' {error}", where, case.path) from None
+
+
+def _given(spec: str, case: Case) -> np.ndarray:
+    """The array of a reference; ValueError if there is none."""
+    if spec not in case.given:
+        raise ValueError(unknown(spec))
+    return case.given[spec].object
 
 
 def _read(array: np.ndarray | Values, case: Case, begin: int, end: int) -> np.ndarray:

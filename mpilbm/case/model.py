@@ -47,6 +47,7 @@ class Case(Parameters):
 
     `path` is the file of the case, `toml` its text including the overrides of the command line.
     `rounded` has the findings on lengths and times that are no whole number of cells or steps.
+    `given` holds the arrays and functions of a Python program by the references in the tables.
     """
 
     title: str = ""
@@ -66,6 +67,7 @@ class Case(Parameters):
     path: Path
     toml: str
     rounded: tuple[Finding, ...] = ()
+    given: dict[str, Any] = {}
 
     @property
     def directory(self) -> Path:

@@ -1,12 +1,8 @@
 """`--set a.1.b=value`: values of keys given on the command line or by a Python program."""
 
-import copy
 import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 
 def override(tables: dict, settings: Sequence[str] | Mapping[str, Any]) -> tuple[dict, list[str]]:
@@ -17,7 +13,7 @@ def override(tables: dict, settings: Sequence[str] | Mapping[str, Any]) -> tuple
     An entry of a list is named by its index from 0 or by its label; the index after the last one
     appends an entry. Missing tables are created.
     """
-    tables, problems = copy.deepcopy(tables), list[str]()
+    tables, problems = _copied(tables), list[str]()
     lead = "override" if isinstance(settings, Mapping) else "--set"
     for setting in settings:
         try:
@@ -31,15 +27,11 @@ def override(tables: dict, settings: Sequence[str] | Mapping[str, Any]) -> tuple
     return tables, problems
 
 
-def plain(value: Any) -> Any:
-    """The values of a Python program as TOML has them: NumPy numbers, tuples and paths replaced."""
+def _copied(value: Any) -> Any:
+    """A copy of tables and lists, with the same values in them."""
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    return str(value) if isinstance(value, Path) else value
+        return {str(key): _copied(each) for key, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _path_and_value(setting: str) -> tuple[str, Any]:

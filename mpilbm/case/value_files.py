@@ -1,28 +1,33 @@
-"""Data of a case that files contain: shapes of bodies, and values of boundaries.
+"""Data of a case that files, arrays and functions contain: shapes, and values of boundaries.
 
-Velocities and densities of boundaries are time series or planes of cells.
+Velocities and densities of boundaries are time series, planes of cells or functions.
 """
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from mpilbm.case.given.fluids import with_fields
+from mpilbm.case.given.objects import is_reference, unknown
 from mpilbm.case.input_fields import load_numbers
 from mpilbm.case.model import Case
 from mpilbm.case.tables.bodies import Body
 from mpilbm.errors import CaseError
+from mpilbm.formulas.given_functions import GivenFunction, PointValue
 from mpilbm.formulas.values import Plane, Series, is_file
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
 def resolved(case: Case) -> Case:
-    """The case with the data of the files that it names; CaseError for an invalid file."""
+    """The case with the data that it names; CaseError for an invalid file, array or function."""
     boundaries = tuple(
         _read(case, boundary, f"boundary.{k}") for k, boundary in enumerate(case.boundaries)
     )
     bodies = tuple(_body(case, body) for body in case.bodies)
-    return case.model_copy(update={"boundaries": boundaries, "bodies": bodies})
+    fluids = tuple(with_fields(case, fluid) for fluid in case.fluids)
+    return case.model_copy(update={"boundaries": boundaries, "bodies": bodies, "fluids": fluids})
 
 
 def _body(case: Case, body: Body) -> Body:
@@ -37,30 +42,82 @@ def _body(case: Case, body: Body) -> Body:
 
 
 def _read(case: Case, boundary: Boundary, where: str) -> Boundary:
-    """The boundary with values in place of the names of files."""
+    """The boundary with values in place of the names of files, arrays and functions."""
     for key, count in (("velocity", case.lattice.D), ("rho", 1)):
         spec = getattr(boundary, key, None)
-        if not isinstance(spec, str) or (key == "rho" and not is_file(spec)):
-            continue
         try:
-            if not is_file(spec):
-                raise ValueError("is neither a list nor a file; allowed: a list of numbers and "
-                                 "formulas, or a file.csv, file.npy, file.h5:dataset")  # fmt: skip
-            check = None if spec.endswith(".csv") else partial(_check_plane, case, boundary, count)
-            array = load_numbers(case.directory, spec, check)
-            values = _values(array, spec, count)
-            low, high = LEAST_DENSITY, LARGEST_DENSITY
-            if key == "rho" and any(
-                ((each.values < low) | (each.values > high)).any() for each in values
-            ):
-                raise ValueError(
-                    f"contains a density out of range; allowed: {DENSITIES}; change the file"
-                )
+            if isinstance(spec, tuple) and any(map(is_reference, spec)):
+                value: Any = _components(case, boundary, spec)
+            elif key == "rho" and is_reference(spec):
+                (value,) = _components(case, boundary, (spec,))
+                _require_density(value, "the array")
+            elif isinstance(spec, str) and (key == "velocity" or is_file(spec)):
+                values = _of_file(case, boundary, spec, count)
+                value = values[0] if key == "rho" else values
+                _require_density(value, f"'{spec}'")
+            else:
+                continue
         except ValueError as error:
-            raise CaseError(f"'{spec}' {error}", f"{where}.{key}", case.path) from None
-        value = values[0] if key == "rho" else values
+            raise CaseError(str(error), f"{where}.{key}", case.path) from None
         boundary = boundary.model_copy(update={key: value})
     return boundary
+
+
+def _of_file(
+    case: Case, boundary: Boundary, spec: str, count: int
+) -> tuple[Series, ...] | tuple[Plane, ...]:
+    """The components in a file; ValueError with its name."""
+    try:
+        if not is_file(spec):
+            raise ValueError("is neither a list nor a file; allowed: a list of numbers and "
+                             "formulas, or a file.csv, file.npy, file.h5:dataset")  # fmt: skip
+        check = None if spec.endswith(".csv") else partial(_check_plane, case, boundary, count)
+        return _values(load_numbers(case.directory, spec, check), spec, count)
+    except ValueError as error:
+        raise ValueError(f"'{spec}' {error}") from None
+
+
+def _components(case: Case, boundary: Boundary, spec: tuple) -> tuple:
+    """The components of a velocity, or the density, some of which are arrays or functions."""
+    found = tuple(_object(case, boundary, each) if is_reference(each) else each for each in spec)
+    shapes = [each.values.shape for each in found if isinstance(each, Plane)]
+    if not shapes:
+        return found
+    if any(isinstance(each, str | PointValue) for each in found):
+        raise ValueError("has arrays and formulas or functions as components; allowed: arrays and "
+                         "numbers; compute an array of them, too")  # fmt: skip
+    numbers = (each if isinstance(each, Plane) else np.full(shapes[0], each) for each in found)
+    return tuple(each if isinstance(each, Plane) else Plane(each) for each in numbers)
+
+
+def _object(case: Case, boundary: Boundary, text: str) -> Plane | PointValue:
+    """The array or function of a reference, as the value of a boundary."""
+    given = case.given.get(text)
+    if given is None:
+        raise ValueError(f"'{text}' {unknown(text)}")
+    if isinstance(given.object, GivenFunction):
+        return PointValue(given.object, given.component, given.count)
+    array = np.asarray(given.object)
+    try:
+        if array.dtype.kind not in "iuf":
+            raise ValueError(f"has type {array.dtype}; give float64")
+        _check_plane(case, boundary, given.count, array.shape)
+        if not np.isfinite(array).all():
+            raise ValueError("contains values that are not finite; change the array")
+    except ValueError as error:
+        raise ValueError(f"the array {error}") from None
+    values = array if given.component is None else array[..., given.component]
+    return Plane(np.array(values, np.float64))
+
+
+def _require_density(value: Any, what: str) -> None:
+    """ValueError for a density out of range in the file or array `what`."""
+    if not isinstance(value, Series | Plane):
+        return
+    if ((value.values < LEAST_DENSITY) | (value.values > LARGEST_DENSITY)).any():
+        kind = what.split()[-1] if what.startswith("the ") else "file"
+        raise ValueError(f"{what} contains a density out of range; allowed: {DENSITIES}; change "
+                         f"the {kind}")  # fmt: skip
 
 
 def _values(array: np.ndarray, spec: str, count: int) -> tuple[Series, ...] | tuple[Plane, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mpilbm.case.model import Case, Fluid
 from mpilbm.errors import CaseError
+from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import CellValue, Plane, Series
 from mpilbm.physics.boundaries import Boundary, key_of
@@ -30,7 +31,7 @@ def fastest(case: Case, boundary: Boundary, shape: Any = None) -> tuple[float, s
     others at some points of the face or in the shape of a body (for a mask, of the whole box).
     """
     velocity = getattr(boundary, "velocity", None) or ()
-    if not any(isinstance(v, str | Series | Plane) for v in velocity):
+    if all(isinstance(v, int | float) for v in velocity):
         return hypot(*velocity), ""
     t, components = sampled(case, boundary, shape, velocity)
     with np.errstate(over="ignore"):  # an infinite speed is refused like other speeds
@@ -101,6 +102,9 @@ def require_forces(case: Case, begin: int, end: int) -> None:
     """CaseError if a force on a fluid is not finite in planes begin … end - 1 at t = 0."""
     for number, fluid in enumerate(case.fluids):
         for k, value in enumerate(case.force_on(number)):
+            if value.field:
+                for block in _blocks(case.shape, begin, end):
+                    value.field.planes(*block)  # raises CaseError
             for block in _blocks(case.shape, begin, end) if value.coordinates else ():
                 if problem := value.problem(case.domain.size, case.precision.compute, *block):
                     where = f"{case.key(fluid, 'force')}.value.{k}"
@@ -118,16 +122,17 @@ def wrong_values(case: Case, boundary: Boundary, shape: Any = None) -> list[str]
     """Formulas with values that are not finite, and densities out of range."""
     found = []
     for name, value in boundary.values().items():
-        if not isinstance(value, str):
+        if not isinstance(value, str | PointValue):
             continue
         t, (values,) = sampled(case, boundary, shape, (value,))
         density = (values >= LEAST_DENSITY) & (values <= LARGEST_DENSITY)
         allowed = np.isfinite(values) & (density | (name != "rho"))
         for k, point in np.argwhere(~allowed)[:1]:
             more = DENSITIES if name == "rho" else "finite numbers"
+            what = f"'{value}'" if isinstance(value, str) else f"'{value.function.name}'"
             found.append(
-                f"{key_of(name)}: '{value}' is {values[k, point]:g} at t = {t[k]}; allowed: "
-                f"{more}; change the formula"
+                f"{key_of(name)}: {what} is {values[k, point]:g} at t = {t[k]}; allowed: "
+                f"{more}; change the {'formula' if isinstance(value, str) else 'function'}"
             )
         given = CellValue(name, value, case.lattice.D)
         if allowed.all() and given.coordinates:
@@ -197,15 +202,19 @@ def sampled(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Times t, and each value at (times, points); all cells of a face if `along` is None.
 
-    `values` are numbers, formulas, Series or Planes; `shape` is that of a body, or None.
+    `values` are numbers, formulas, Series, PointValues or Planes; `shape` is that of a body, or
+    None.
     """
     if isinstance(values[0], Plane):
         return np.zeros(1), [each.values.reshape(1, -1) for each in values]
     formulas = [Formula(v) if isinstance(v, str) else None for v in values]
     names = frozenset().union(*(formula.names for formula in formulas if formula))
-    places = _places(case, boundary, shape, along) if names & PLACE else {}
+    functions = [value for value in values if isinstance(value, PointValue)]
+    everywhere = bool(names & PLACE or functions)
+    places = _places(case, boundary, shape, along) if everywhere else {}
     points = next((place.size for place in places.values()), 1)
-    timed = "t" in names or any(isinstance(v, Series) for v in values)
+    timed = "t" in names or any(isinstance(v, Series) or v.timed for v in values
+                                if isinstance(v, Series | PointValue))  # fmt: skip
     steps = case.run.last if timed else 0
     most = max(2, EVALUATIONS // max(1, points))
     if t is None or not steps:
@@ -214,14 +223,17 @@ def sampled(
     times = t[:, None].astype(np.float64)
     known = dict(zip(("nx", "ny", "nz"), case.domain.size, strict=False)) | places | {"t": times}
     found = [
-        formula.evaluate(**known) if formula else _number(value, times)
+        formula.evaluate(**known) if formula else _number(value, times, places)
         for formula, value in zip(formulas, values, strict=True)
     ]
     return t, [np.broadcast_to(each, (t.size, points)) for each in found]
 
 
-def _number(value: float | Series, t: np.ndarray) -> float | np.ndarray:
-    """A number, or the values of a series at times t."""
+def _number(value: Any, t: np.ndarray, places: dict[str, np.ndarray]) -> float | np.ndarray:
+    """A number, or the values of a series or function at times t (times, 1)."""
+    if isinstance(value, PointValue):
+        points = [each.reshape(-1) for each in places.values()]
+        return np.array([value.at(points, float(time)) for time in t[:, 0]])
     return value.at(t) if isinstance(value, Series) else value
 
 

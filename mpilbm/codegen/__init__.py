@@ -172,7 +172,7 @@ def build(case) -> Program:
     bodies = {kernel.name: kernel.text() for kernel in texts}
     described = {kernel.name: kernel.kernel() for kernel in texts}
     sweep, sizes = "", None
-    if case.layout.sweep:
+    if case.layout.sweep and not (fluid.force and fluid.force.by_cell):
         from mpilbm.codegen.sweep.kernel import sweep_sizes, sweep_text
 
         sizes = sweep_sizes(case.lattice, case.formats)

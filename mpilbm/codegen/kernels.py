@@ -7,6 +7,7 @@ from mpilbm.codegen.model import Model
 from mpilbm.codegen.nodes import NodeText
 from mpilbm.codegen.paired_cells import PairText
 from mpilbm.codegen.printer import AsStored, AsStoredOwn, symbol
+from mpilbm.codegen.program import FORCE
 from mpilbm.layouts import HERE, Layout
 from mpilbm.physics.lattices import Lattice
 
@@ -46,12 +47,16 @@ class FluidKernels:
         self.unit = unit if layout.populations and model.collision.equilibrium.any_unit else 1
         # two cells per thread are loaded and stored unscaled, in the unit of the storage
         self.paired = paired and layout.populations and self.unit == unit
+        by_cell = model.forcing is not None and model.forcing.by_cell
+        self.paired = self.paired and not by_cell  # a pair of cells reads one array only
         layout.check_in_place(self.lattice)
         self.grid = layout.grid(self.lattice, 1, 1, 1, storage=storage)
         if not periodic:
             self.grid = replace(self.grid, wraps=None)
         if walled:
             self.grid = replace(self.grid, returning=layout.returning(self.lattice))
+        if by_cell:
+            self.model = replace(model, force_grid=self.grid.beside(FORCE, self.lattice.D))
 
     def all(self) -> list[KernelText]:
         """All kernels that change or export the state."""

@@ -1,8 +1,12 @@
 """The equations of one fluid as symbols: rho and u, collision, initial state."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from mpilbm.codegen.coordinates import given
+from mpilbm.codegen.program import FORCE
+from mpilbm.formulas.values import CellValue
+from mpilbm.layouts import HERE
 from mpilbm.physics.algebra import dot, expanded, pairs
 from mpilbm.physics.collisions import Collision, unnamed
 from mpilbm.physics.forcing import Forcing
@@ -16,7 +20,8 @@ class Model:
 
     With `offset` populations are stored as f_i - feq_i(rho = 1, u = 0). `density` is the sum of the
     stored ones: rho - 1, or rho without offset. Populations, densities and momenta are multiples of
-    1 / `unit`, which is 1 unless the equilibrium is the same in any unit of mass.
+    1 / `unit`, which is 1 unless the equilibrium is the same in any unit of mass. `force_grid`:
+    the memory of a force that is given for each cell.
     """
 
     lattice: Lattice
@@ -24,6 +29,7 @@ class Model:
     forcing: Forcing | None
     offset: bool
     unit: int = 1
+    force_grid: Any = None
 
     def structure(self) -> dict:
         """Everything that changes the kernel text, as plain data."""
@@ -43,8 +49,14 @@ class Model:
         """The force per volume, D symbols of the kernel (zeros without a force)."""
         if self.forcing is None:
             return [0] * self.lattice.D
-        values = self.forcing.components()
-        return [self.unit * given(kernel, value, self.lattice) for value in values]
+        values = enumerate(self.forcing.components())
+        return [self.unit * self._component(kernel, k, value) for k, value in values]
+
+    def _component(self, kernel, k: int, value: CellValue):
+        """A component of the force: computed in the cell, or read from the array of all cells."""
+        if value.field is None:
+            return given(kernel, value, self.lattice)
+        return kernel.read(value.name, FORCE, "real", self.force_grid, k, HERE)
 
     def rest(self, density):
         """rho from the sum of the stored populations."""

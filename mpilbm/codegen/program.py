@@ -9,6 +9,8 @@ from mpilbm.links.body_links import CHUNK
 
 OF = "_of_{}"  # suffix of the names of kernels and arrays of one of several coupled fluids
 
+FORCE = "body_force"  # the array with the force in each cell
+
 Phase = Literal["boundary", "collide", "copy", "other"]
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Discriminator, Tag
 
+from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.parser import NAMES, Formula
 from mpilbm.formulas.trees import Tree, is_comparison, names_of, numeric, symbolic
 
@@ -84,22 +85,50 @@ def names_in(dimensions: int) -> tuple[str, ...]:
     return NAMES if dimensions == 3 else tuple(name for name in NAMES if name not in ("z", "nz"))
 
 
+@dataclass(frozen=True, eq=False)
+class FieldValue:
+    """A number for each cell of the box: a component of a field with the method `planes`.
+
+    field.planes(begin, end, t) returns the values (n, rows, nx, components) of planes begin … end
+    - 1 at time t; `field.timed`: whether they change with time.
+    """
+
+    field: Any
+    component: int = 0
+
+    @property
+    def timed(self) -> bool:
+        """Whether it changes with time."""
+        return self.field.timed
+
+    def planes(self, begin: int, end: int, t: float = 0) -> np.ndarray:
+        """The numbers of planes begin … end - 1 at time t, (n, rows, nx)."""
+        return self.field.planes(begin, end, t)[..., self.component]
+
+
+Given = float | str | Series | Plane | PointValue | FieldValue
+
+
 class CellValue:
     """A number or formula with the name `name`, divided into parts for kernel and host.
 
     tree         the formula for the kernel, of x, y, z and the names of numbers
-    numbers      {name: tree of nx, ny, nz and t, or a Series or Plane}
+    numbers      {name: tree of nx, ny, nz and t, or a Series, Plane or PointValue}
     coordinates  the axes that occur in `tree`
+    field        the numbers of all cells, or None; kernels read them from an array
 
     Raises FormulaError for invalid formulas.
     """
 
-    def __init__(self, name: str, value: float | str | Series | Plane, dimensions: int):
+    def __init__(self, name: str, value: Given, dimensions: int):
         self.name, self.dimensions = name, dimensions
-        self.numbers: dict[str, Tree | Series | Plane] = {}
+        self.numbers: dict[str, Tree | Series | Plane | PointValue] = {}
+        self.field = value if isinstance(value, FieldValue) else None
         self.coordinates: tuple[str, ...] = ()
         self.tree: Tree = name
-        if isinstance(value, Series | Plane):
+        if isinstance(value, FieldValue):
+            return
+        if isinstance(value, Series | Plane | PointValue):
             self.numbers[name] = value
             return
         tree = Formula(value, names_in(dimensions)).tree if isinstance(value, str) else value
@@ -132,19 +161,16 @@ class CellValue:
     @property
     def timed(self) -> frozenset[str]:
         """The names of the numbers that change with time."""
-        return frozenset(
-            name
-            for name, number in self.numbers.items()
-            if isinstance(number, Series)
-            or (not isinstance(number, Plane) and "t" in names_of(number))
-        )
+        return frozenset(name for name, number in self.numbers.items() if _is_timed(number))
 
     def structure(self) -> str:
-        """The form of the formula, which determines the kernel text; empty for a number."""
+        """The form of the value, which determines the kernel text; empty for a number."""
+        if self.field:
+            return "field"
         return repr(self.tree) if self.coordinates else ""
 
     def evaluate(self, size: tuple[int, ...], t: float) -> dict[str, float]:
-        """Return {name: number} in a box of `size` cells at time t; 0 for a Plane."""
+        """Return {name: number} in a box of `size` cells at time t; 0 for values of points."""
         box = {**dict(zip(("nx", "ny", "nz"), size, strict=False)), "t": t}
         return {name: _value(number, box) for name, number in self.numbers.items()}
 
@@ -183,7 +209,13 @@ class CellValue:
         return symbolic(self.tree, symbols)
 
 
-def _value(number: Tree | Series | Plane, box: dict[str, float]) -> float:
+def _value(number: Tree | Series | Plane | PointValue, box: dict[str, float]) -> float:
     if isinstance(number, Series):
         return float(number.at(box["t"]))
-    return 0.0 if isinstance(number, Plane) else float(numeric(number, box))
+    return 0.0 if isinstance(number, Plane | PointValue) else float(numeric(number, box))
+
+
+def _is_timed(number: Tree | Series | Plane | PointValue) -> bool:
+    if isinstance(number, Series | PointValue):
+        return isinstance(number, Series) or number.timed
+    return not isinstance(number, Plane) and "t" in names_of(number)

@@ -174,7 +174,8 @@ CHECKS = (lost_bodies, bodies_at_faces, isolated_fluid, narrow_passages, fallbac
 def _moves_anywhere(case) -> bool:
     """Whether non-uniform forces or interactions of fluids may move isolated fluid."""
     forces = [value for fluid in case.fluids if fluid.force for value in fluid.force.value]
-    return case.coupling is not None or any(isinstance(value, str) for value in forces)
+    uniform = all(isinstance(value, int | float) for value in forces)
+    return case.coupling is not None or not uniform
 
 
 def idle(fluid_cells: Sequence[int]) -> list[Finding]:

@@ -9,7 +9,7 @@ the step.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -84,6 +84,8 @@ class CellNames:
         return f"TURN{ends}({grid.name}, {self.plane} + ({step}))"
 
 
+Part = tuple[int, np.ndarray]  # the place of the first number, and the numbers
+
 CELL = CellNames()  # the cell for which a kernel is called
 LISTED = CellNames(owned=False)  # the cell of an entry of a boundary list
 
@@ -142,6 +144,21 @@ class Grid:
         strides = lines_a_row * LINE, lines * LINE
         sizes = planes, rows, nx, slots, ghost, *strides
         return cls(name, *sizes, staggered, widths=widths, wraps=wraps, tails=tails)
+
+    def beside(self, name: str, count: int) -> "Grid":
+        """The memory of another field, of `count` numbers for each cell of this one."""
+        slots = tuple(range(count))
+        return replace(self, name=name, slots=slots, returning=(), widths=(), tails=())
+
+    def planes_of(self, values: np.ndarray, local: int, _geometry=None) -> Iterator[Part]:
+        """Yield (first place in the array, numbers) for values (components, rows, nx) of a plane.
+
+        `local`: the number of the plane in the slab, or of a ghost plane.
+        """
+        start = (local + self.ghost) * self.plane_stride
+        for k, rows in enumerate(values):
+            for row, numbers in enumerate(rows):
+                yield start + self.slots[k] * self.slot_stride + row * self.row_stride, numbers
 
     def width(self, value: int) -> int:
         """The number of slots of a value."""

@@ -12,14 +12,14 @@ write.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from mpilbm.layouts import node_tables
-from mpilbm.layouts.grid import CELL, LINE, CellNames, own_planes, turns
+from mpilbm.layouts.grid import CELL, LINE, CellNames, Part, own_planes, turns
 from mpilbm.layouts.packed_cells import PackedCells
 from mpilbm.physics.lattices import Lattice
 
@@ -94,6 +94,17 @@ class NodeGrid:
     def table_bytes(self) -> int:
         """Bytes of all tables."""
         return 4 * sum(self.table_sizes.values()) + 20 * len(self.stride)
+
+    def beside(self, name: str, count: int) -> "NodeGrid":
+        """The memory of another field; see Grid."""
+        return replace(self, name=name, slots=tuple(range(count)), offsets=(), turned=())
+
+    def planes_of(self, values: np.ndarray, local: int, geometry) -> Iterator[Part]:
+        """Yield (first place in the array, numbers) for values of a plane; see Grid."""
+        plane, fluid = local + self.ghost, geometry.fluid(local)
+        for k, rows in enumerate(values):
+            place = len(self.slots) * self.start[plane] + self.slots[k] * self.stride[plane]
+            yield int(place), rows[fluid]
 
     def width(self, value: int) -> int:
         """The number of slots of a value; see Grid."""

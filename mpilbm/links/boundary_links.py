@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.values import Plane, of_cells
 from mpilbm.links.entry_list import EntryList, GivenValues, Ints, InwardCells
 from mpilbm.links.moving_walls import MovingLinks, WallMotion
@@ -37,7 +38,9 @@ def _entries(
     cells, member = ownership.cells[mine], row_of[ownership.owner[mine]]
     inward, fallbacks = _inward(case.lattice, slab, fluid, cells, boundary)
     varying = _of_cells(case, slab, cells, owners, member)
-    row = np.arange(cells.size, dtype=np.int32) if varying else member
+    places = _places(case, slab, cells) if _by_function(owners) else None
+    varies = varying or places is not None
+    row = np.arange(cells.size, dtype=np.int32) if varies else member
     links, blocked = ownership.supplied[mine], ownership.blocked(cells)
     data, per_link = None, boundary.capabilities.per_link
     if per_link:
@@ -52,7 +55,7 @@ def _entries(
         links=links,
         blocked=blocked,
         meeting=ownership.meeting[mine],
-        given=GivenValues(np.empty(0), row, varying),
+        given=GivenValues(np.empty(0), row, varying, places),
         inward=tuple(InwardCells(there, ownership.blocked(there)) for there in inward),
         per_link=data,
         fallbacks=fallbacks,
@@ -81,6 +84,21 @@ def _of_cells(
                 values = found.setdefault(column, np.full(cells.size, np.nan))
                 values[mine] = of_cells(plane, owner.boundary.where[0], case, slab, cells[mine])
     return found
+
+
+def _by_function(owners: tuple[Owner, ...]) -> bool:
+    """Whether some value is a function that is evaluated at the cells."""
+    values = (value for owner in owners for value in owner.boundary.values().values())
+    return any(isinstance(value, PointValue) for value in values)
+
+
+def _places(case, slab, cells: Ints) -> NDArray[np.float64]:
+    """Return the centres of cells in the box, (n, D)."""
+    plane, row, k = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
+    plane = plane + slab.begin
+    x = case.lattice.x(plane, row, k)
+    nodes = [x, row, plane] if case.dimensions == 3 else [x, plane]
+    return np.stack(nodes, axis=1) + 0.5
 
 
 def _inward(

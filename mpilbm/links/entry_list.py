@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.values import CellValue
 from mpilbm.links.link_set import LinkSet
 from mpilbm.links.moving_walls import WallMotion
@@ -36,19 +37,27 @@ class GivenValues:
     rows      float64 (m, V), at t = 0: one row for each face or body or, if values vary from cell
               to cell, for each entry; one column for each number (a column of zeros if none)
     row       int32 (n,), the row of each entry
-    of_cells  {column: (n,)}, values per entry from files; nan for entries without such a value
+    of_cells  {column: (n,)}, values per entry from arrays; nan for entries without such a value
+    places    float64 (n, D), the centres of the cells, if some value is a PointValue
     """
 
     rows: NDArray[np.float64]
     row: NDArray[np.int32]
     of_cells: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    places: NDArray[np.float64] | None = None
+
+    @property
+    def vary(self) -> bool:
+        """Whether there is a row for each entry."""
+        return bool(self.of_cells) or self.places is not None
 
     def only(self, mine: Any) -> "GivenValues":
         """The values of the entries with the numbers `mine`."""
-        if not self.of_cells:
+        if not self.vary:
             return GivenValues(self.rows, self.row[mine])
         columns = {column: values[mine] for column, values in self.of_cells.items()}
-        return GivenValues(self.rows[mine], np.arange(mine.size, dtype=np.int32), columns)
+        places = None if self.places is None else self.places[mine]
+        return GivenValues(self.rows[mine], np.arange(mine.size, dtype=np.int32), columns, places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +175,19 @@ class EntryList:
         """`given.rows` at time t, in a box of `size` cells."""
         found = ([v.evaluate(size, t).values() for v in values] for values in self._values)
         rows = np.array([[n for each in of for n in each] or [0.0] for of in found], np.float64)
-        if not self.given.of_cells:
+        if not self.given.vary:
             return rows
         rows = rows[self.member]
         for column, values in self.given.of_cells.items():
             rows[:, column] = np.where(np.isnan(values), rows[:, column], values)
+        if self.given.places is not None:
+            self._evaluate(self.given.places, rows, t)
         return rows
+
+    def _evaluate(self, places: NDArray[np.float64], rows: NDArray[np.float64], t: float) -> None:
+        """Set the columns of values that functions compute at the cells."""
+        for number, boundary in enumerate(self.boundaries):
+            mine = np.flatnonzero(self.member == number)
+            for column, value in enumerate(boundary.values().values()):
+                if isinstance(value, PointValue) and mine.size:
+                    rows[mine, column] = value.at([*places[mine].T], t)

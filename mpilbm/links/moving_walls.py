@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.trees import numeric
 from mpilbm.formulas.values import CellValue, Plane, of_cells
 from mpilbm.links.owners import Ownership
@@ -104,6 +105,9 @@ class MovingLinks:
                 u[mine, k] = numeric(value.tree, value.evaluate(size, t) | at)
                 if value.name in self.given[wall]:
                     u[mine, k] = self.given[wall][value.name][mine]
+                number = value.numbers.get(value.name)
+                if isinstance(number, PointValue):
+                    u[mine, k] = number.at([*self.place[mine].T], t)
         return u
 
     def motions(self, collision, lattice, size: tuple[int, ...], t: float) -> Floats:
@@ -172,5 +176,5 @@ def _components(boundary: Boundary) -> tuple[CellValue, ...]:
 def _varies(boundary: Boundary) -> bool:
     """Whether the velocity of a half-way wall varies from cell to cell."""
     values = boundary.values() if boundary.wall_velocity is not None else {}
-    planes = any(isinstance(value, Plane) for value in values.values())
+    planes = any(isinstance(value, Plane | PointValue) for value in values.values())
     return planes or any(CellValue(n, value, 3).coordinates for n, value in values.items())

@@ -17,6 +17,7 @@ import numpy as np
 from mpilbm.case.model import Case
 from mpilbm.case.velocity_bounds import sampled
 from mpilbm.formulas.parser import Formula
+from mpilbm.formulas.values import FieldValue
 from mpilbm.physics.boundaries.wall import Wall
 
 TIMES = 65  # of a run at which formulas are evaluated
@@ -78,6 +79,8 @@ def _forces(case: Case, axis: int, t: np.ndarray) -> Iterator[Cause]:
             mean = values.mean(axis=(1, 2, 3))
             shear = np.abs(values.mean(axis=(0, 1 + axis)) - mean.mean()).max()
             yield key, mean, float(shear)
+        elif isinstance(value, FieldValue):
+            continue  # its mean would take the whole box
         elif value:
             yield key, np.full(t.size, value), 0.0
 

@@ -18,6 +18,7 @@ from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import AnyGrid
+from mpilbm.solver.fields.force_field import ForceField
 from mpilbm.solver.timed_values import ForceNumbers
 
 
@@ -38,7 +39,8 @@ class SlabContext:
 
     geometry   solid cells, and the boundary lists that the step runs
     kernels    the compiled kernels of `program`
-    tables     numbers and device arrays of the grid, by the name of the kernel argument
+    tables     numbers and device arrays of the grid, by the name of the kernel argument; the array
+               of a force that is given for each cell
     numbers    numbers of the coupling, by the name of the kernel argument
     """
 
@@ -53,6 +55,7 @@ class SlabContext:
     tables: Mapping[str, Array | int]
     numbers: Mapping[str, float]
     forces: ForceNumbers
+    force_field: ForceField | None
     clock: Clock
 
     @classmethod
@@ -84,8 +87,10 @@ class SlabContext:
         tables |= _neighbours(device, grid, geometry)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         forces, clock = ForceNumbers(case), Clock()
+        field = ForceField.of(case, slab, geometry, grid, device, program.compute)
+        tables |= field.arguments if field else {}
         return cls(case, slab, geometry, grid, device, exchanger, program, kernels, tables,
-                   numbers, forces, clock)  # fmt: skip
+                   numbers, forces, field, clock)  # fmt: skip
 
     @property
     def bulk(self) -> Stream:
@@ -103,7 +108,8 @@ class SlabContext:
         case = self.case
         boundaries = (*case.boundaries, *(body.boundary for body in case.bodies))
         given = (value for each in boundaries for value in each.given())
-        return self.forces.timed or any(value.timed for value in given)
+        fields = self.force_field is not None and self.force_field.timed
+        return self.forces.timed or fields or any(value.timed for value in given)
 
     @cached_property
     def flags(self) -> Array:

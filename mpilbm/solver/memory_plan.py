@@ -8,6 +8,7 @@ from mpilbm.backends import Device
 from mpilbm.backends.memory import least
 from mpilbm.case.case import Case
 from mpilbm.codegen import averaged, wall_effects
+from mpilbm.codegen.program import FORCE
 from mpilbm.errors import CaseError
 from mpilbm.geometry.cell_counts import CELLS
 from mpilbm.layouts.field_grid import FieldGrid
@@ -59,6 +60,8 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     if case.coupling:
         tables["fields of the coupling"] = FieldGrid.of(case, planes, rows, nx).count * compute
+    if any(value.field for value in case.force_on(0)):
+        tables["force"] = grid.beside(FORCE, case.dimensions).count * compute
     if case.run.compares_velocity:
         tables["velocity for run.steady"] = velocity.count * compute
     return {
@@ -135,7 +138,7 @@ def _rates(case: Case, entries: EntryList) -> tuple[int, int, int]:
     cells = 4 * reads_cell + 12 * len(entries.inward) + 4 * moved
     if "slip" in wall_effects(case) and reads_cell and not boundary.mirrors:
         cells += 4 * (1 + len(entries.inward))
-    given = value * entries.given.rows.shape[-1] * bool(entries.given.of_cells)  # else few rows
+    given = value * entries.given.rows.shape[-1] * entries.given.vary  # else few rows
     started = staged or (entries.writes is Writes.MEASURED and data is not None)
     an_entry = ENTRY_BYTES + START_BYTES * started
     return an_entry + cells + 8 * near + kept + given, a_link, a_wall

@@ -167,6 +167,8 @@ class StepWork:
         self.context.forces.update(self.context.clock.steps)
         for lists in self.lists:
             lists.run(self.k)
+        if self.context.force_field:
+            self.context.force_field.update(self.context.clock.steps + 1)
         return tuple(event for one in self.passes for event in one.run(timed, followed))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from mpilbm.backends import Device
 from mpilbm.case.case import Case
-from mpilbm.codegen.program import Program
+from mpilbm.codegen.program import FORCE, Program
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
 from mpilbm.parallel.slabs import Slab
@@ -137,7 +137,8 @@ class Solver:
         The mean of the parities: a table of neighbours may be read every other step.
         """
         program, parities = self.program, range(self.case.layout.parities)
-        size = {"node_next": 4, self.coupled.name: np.dtype(program.compute).itemsize}
+        size = dict.fromkeys((self.coupled.name, FORCE), np.dtype(program.compute).itemsize)
+        size["node_next"] = 4
         usual, total = np.dtype(program.storage).itemsize, 0
         for name in (n for parity in parities for n in self.coupled.step_kernels(parity)):
             for side in (program.kernels[name].reads, program.kernels[name].writes):
@@ -214,6 +215,8 @@ class Solver:
         if step % self.period != self.steps % self.period:
             raise ValueError(f"the state was written for step {self.steps}, not {step}")
         self.steps = step
+        if self.context.force_field:
+            self.context.force_field.update(step)
         self.diagnostics.forget()
         self.coupled.forget()
         self.device.synchronize()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from support import ROOT
 from support.flows import first_lattice
@@ -104,6 +105,8 @@ CHANGES = [
     {"force": {"name": "exact_difference", "value": [1e-5, 0]}},
     {"force": {"name": "guo", "value": ["1e-5*x", 0]}},
     {"force": {"name": "guo", "value": [0, "1e-5*x"]}},
+    {"force": {"name": "guo", "value": np.zeros((13, 4, 2))}},
+    {"force": {"name": "guo", "value": [np.zeros((13, 4)), 0]}},
     {"collision": {"name": "trt", "equilibrium": {"name": "incompressible"}}},
     {"initial": {"non_equilibrium": True}},
     {"initial": {"iterate": 3}},

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, field_validator
 
 from mpilbm.formulas.parser import FormulaError
-from mpilbm.formulas.values import CellValue, Value
+from mpilbm.formulas.values import CellValue, FieldValue, Vector
 from mpilbm.physics.lattices import Lattice
 from mpilbm.quantity import FORCE_DENSITY
 from mpilbm.registry import Parameters
@@ -18,7 +18,7 @@ from mpilbm.units import counted
 
 
 class Forcing(Parameters):
-    """A force per volume F: `value` in lattice units, D numbers or formulas.
+    """A force per volume F: `value` in lattice units, D numbers or formulas, or an array.
 
     The collision of the step from t to t + 1 uses F at time t + 1. Outputs after t steps subtract
     half of F at time t from the momentum. In one step the momentum of the box changes by the mean
@@ -31,8 +31,9 @@ class Forcing(Parameters):
     without a force, and F_i is added to f*_i.
     """
 
-    value: Annotated[tuple[Value, ...], FORCE_DENSITY] = Field(
-        description="force per volume, one entry per dimension: numbers, or formulas of x, y, z, t",
+    value: Annotated[Vector, FORCE_DENSITY] = Field(
+        description="force per volume, one entry per dimension: numbers, or formulas of x, y, z, "
+        "t; or a file with the force in each cell",
         examples=[[1e-6, 0, 0]],
     )
 
@@ -42,7 +43,7 @@ class Forcing(Parameters):
     @field_validator("value")
     @classmethod
     def _two_or_three(cls, value):
-        if len(value) not in (2, 3):
+        if not isinstance(value, str) and len(value) not in (2, 3):
             raise ValueError(
                 f"found {counted(len(value), 'component')}; allowed: one per dimension"
             )
@@ -64,6 +65,11 @@ class Forcing(Parameters):
             for name, value in zip(names, self.value, strict=False)
         ]
 
+    @property
+    def by_cell(self) -> bool:
+        """Whether some component is an array or a function that is no formula."""
+        return any(isinstance(value, FieldValue) for value in self.value)
+
     def source(self, lattice: Lattice, collision, density, rho, u, F) -> list:
         """Return Q expressions F_i from the force F and the velocity u of the collision, D each.
 
@@ -78,8 +84,13 @@ class Forcing(Parameters):
         """
         if len(self.value) != case.lattice.D:
             return [f"value: found {len(self.value)} components; allowed: {case.lattice.D}"]
+        if self.by_cell and case.coupling:
+            return ["value: found an array or a function that is no formula; allowed for coupled "
+                    "fluids: numbers and formulas"]  # fmt: skip
         found = []
         for k, value in enumerate(self.value):
+            if isinstance(value, FieldValue):
+                continue
             try:
                 given = CellValue("force", value, case.lattice.D)
                 alike = not given.coordinates

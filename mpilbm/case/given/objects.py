@@ -1,0 +1,151 @@
+"""Arrays and functions among the tables of a case that a Python program gives.
+
+The tables themselves remain those of a TOML file: a function that is a formula is replaced by the
+formula, any other object by a reference such as "<function inlet of boundary.0.velocity>", under
+which `Case.given` holds it. An array's reference contains a digest of its values, so that a restart
+reports a changed array.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from mpilbm.errors import CaseError
+from mpilbm.formulas.given_functions import GivenFunction
+from mpilbm.formulas.tracing import NotAFormula
+
+FORMULAS = ("velocity", "rho", "rho_jump", "value", "u")  # keys whose values may be formulas
+SCALARS = ("rho", "rho_jump")
+SOLIDS = ("shape", "mask")
+PLACES = "shape, mask and velocity of bodies, velocity and rho of boundaries, force and initial"
+
+
+def is_reference(text: object) -> bool:
+    """Whether a text stands for an array or a function."""
+    return isinstance(text, str) and text.startswith(("<array ", "<function ")) and text[-1] == ">"
+
+
+def unknown(text: str) -> str:
+    """The sentence for a reference to an object that does not exist here."""
+    kind = "an array" if text.startswith("<array ") else "a function"
+    fix = "give the name of a file with its values" if kind == "an array" else "write a formula"
+    return f"stands for {kind} of the Python program that wrote this case; {fix}"
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An array or a GivenFunction with `count` components, and the number of one of them.
+
+    `component` is None if it has only one, which has no axis in the array.
+    """
+
+    object: Any
+    component: int | None = None
+    count: int = 1
+
+
+def plain(tables: dict, path: Any) -> tuple[dict, dict[str, Given]]:
+    """Return tables of TOML's types, and the objects by their references.
+
+    NumPy's numbers, paths and tuples become numbers, texts and lists. Raises CaseError for an
+    object at a key that takes none, and for a function with an error.
+    """
+    reader = _Reader(_size(tables), path)
+    return reader.value(tables, ()), reader.objects
+
+
+def _size(tables: dict) -> tuple[int, ...]:
+    """The size of the box; () if it is not valid, which is reported with the other keys."""
+    domain = tables.get("domain")
+    size = domain.get("size") if isinstance(domain, dict) else None
+    sides = list(size) if isinstance(size, list | tuple | np.ndarray) else []
+    return tuple(map(int, sides)) if all(isinstance(n, int | np.integer) for n in sides) else ()
+
+
+class _Reader:
+    """Replaces objects in tables."""
+
+    def __init__(self, size: tuple[int, ...], path: Any):
+        self.size, self.path = size, path
+        self.objects: dict[str, Given] = {}
+
+    def value(self, value: Any, keys: tuple[str, ...]) -> Any:
+        """A value with the key path `keys`, and all values in it, with types of TOML."""
+        if isinstance(value, dict):
+            found = {key: self.value(each, (*keys, str(key))) for key, each in value.items()}
+            return _solids(found) if keys[:1] == ("body",) else found
+        if isinstance(value, list | tuple):
+            return [self.value(each, (*keys, str(k))) for k, each in enumerate(value)]
+        if isinstance(value, PurePath):
+            return str(value)
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, np.ndarray):
+            return self._array(value, keys)
+        return self._function(value, keys) if callable(value) else value
+
+    def _array(self, array: np.ndarray, keys: tuple[str, ...]) -> Any:
+        scalar = keys[-1].isdigit() or keys[-1] in SCALARS
+        if array.ndim == 0 or (array.ndim == 1 and array.size <= 3 and not scalar):
+            return self.value(array.tolist(), keys)
+        self._require_place(keys, "an array")
+        digest = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=6).hexdigest()
+        text = f"array {array.shape} {array.dtype} {digest}"
+        return self._references(text, array, keys, None if scalar else len(self.size))
+
+    def _references(self, text: str, thing: Any, keys: tuple[str, ...], count: int | None) -> Any:
+        """A reference to an object, or to each of its `count` components."""
+        lead = f"<{text} of {'.'.join(keys)}"
+        if count is None or keys[-1] in SOLIDS:
+            self.objects[f"{lead}>"] = Given(thing)
+            return f"{lead}>"
+        names = [f"{lead}, component {k}>" for k in range(count)]
+        self.objects |= {name: Given(thing, k, count) for k, name in enumerate(names)}
+        return names
+
+    def _function(self, call: Callable, keys: tuple[str, ...]) -> Any:
+        self._require_place(keys, "a function")
+        function = GivenFunction(call, len(self.size), ".".join(keys), self.path)
+        scalar = keys[-1].isdigit() or keys[-1] in SCALARS
+        count, text = None if scalar else len(self.size), f"function {function.name}"
+        if keys[-1] in SOLIDS:
+            return self._references(text, function, keys, count)
+        try:
+            found = function.formulas(self.size, count)
+        except NotAFormula as reason:
+            if keys[0] == "body" or "rho_jump" in keys:
+                raise CaseError(
+                    f"the function '{function.name}' cannot be written as a formula: {reason}; "
+                    "functions that are no formulas are allowed for faces of the box, forces and "
+                    "initial fields; use arithmetic and functions of NumPy that formulas have",
+                    ".".join(keys), self.path,
+                ) from None  # fmt: skip
+            return self._references(text, function, keys, count)
+        return found[0] if count is None else found
+
+    def _require_place(self, keys: tuple[str, ...], what: str) -> None:
+        """CaseError unless an object is allowed at these keys."""
+        last = keys[-2] if keys[-1].isdigit() and len(keys) > 1 else keys[-1]
+        physical = keys[0] in ("boundary", "body", "force", "initial", "fluid")
+        solid = keys[0] == "body" and keys[-1] in SOLIDS
+        if not solid and not (physical and last in FORMULAS and keys[:2] != ("fluid", "velocity")):
+            raise CaseError(f"found {what}; allowed for {PLACES}", ".".join(keys), self.path)
+        if len(self.size) not in (2, 3):
+            raise CaseError(f"found {what}; domain.size must be a list of 2 or 3 numbers",
+                            ".".join(keys), self.path)  # fmt: skip
+
+
+def _solids(table: dict) -> dict:
+    """A body with its function under `shape` and its array under `mask`."""
+    solid = table.get("shape"), table.get("mask")
+    for text, other in (solid, solid[::-1]):
+        if other is None and is_reference(text):
+            rest = {key: each for key, each in table.items() if key not in SOLIDS}
+            if str(text).startswith("<array "):
+                return rest | {"mask": text}
+            return rest | {"shape": {"name": "function", "function": text}}
+    return table

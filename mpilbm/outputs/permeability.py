@@ -1,15 +1,15 @@
 """Permeability of a porous medium over time, as rows of a CSV file."""
 
 from collections.abc import Callable
-from math import isfinite
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
 from mpilbm.case.driving import NotDriven, driving
-from mpilbm.case.quantities import QUANTITY, UnitError, unit
+from mpilbm.case.tables.values import Scale
 from mpilbm.outputs import Context, Output
 from mpilbm.outputs.permeability_rows import FILE, DarcyFlow, PermeabilityWriter
+from mpilbm.quantity import in_si
 from mpilbm.registry import register
 from mpilbm.units import LENGTH
 
@@ -38,7 +38,7 @@ class Permeability(Output):
     may name it. [Darcy 1856; Koponen, Kataja & Timonen 1997, Phys. Rev. E 56, 3319]
     """
 
-    voxel: str | None = Field(
+    voxel: Annotated[Scale | None, in_si("m", "5.345 um", LENGTH)] = Field(
         None, description="side of a cell, in place of [units]", examples=["5.345 um"]
     )
 
@@ -71,22 +71,11 @@ class Permeability(Output):
         """The side of a cell in m, None if it is not known; ValueError for a wrong `voxel`."""
         if self.voxel is None:
             return case.units.cell if case.units else None
-        match = QUANTITY.fullmatch(self.voxel)
-        example = 'allowed: a length such as "5.345 um"'
-        if not match:
-            raise ValueError(f"found '{self.voxel}'; {example}")
-        try:
-            factor, dimension = unit(match[2])
-        except UnitError as error:
-            raise ValueError(f"found '{self.voxel}': {error}; {example}") from None
-        side = float(match[1]) * factor
-        if dimension != LENGTH or not (side > 0 and isfinite(side)):
-            raise ValueError(f"found '{self.voxel}'; {example}, above 0")
-        if case.units and abs(side / case.units.cell - 1) > 1e-9:
+        if case.units and abs(self.voxel / case.units.cell - 1) > 1e-9:
             raise ValueError(
-                f"found '{self.voxel}', but units.cell is {case.units.cell:g} m; remove one of them"
+                f"found {self.voxel:g} m, but units.cell is {case.units.cell:g} m; remove one of them"
             )
-        return side
+        return self.voxel
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """A row each time."""

@@ -14,6 +14,7 @@ from support.runs import SHEAR, flow, monitor, run_case, state, summary
 import mpilbm
 from mpilbm.backends.cpu import CpuDevice
 from mpilbm.case.case import parse_case
+from mpilbm.parallel import launcher
 from mpilbm.parallel.ranks import Serial
 
 WALLS = [
@@ -107,6 +108,15 @@ def test_a_steady_flow_ends_a_run_with_a_reason():
     assert (sim.step, sim.reason[:6]) == (10, "steady")
 
 
+def test_a_machine_without_mpi_has_one_rank(monkeypatch):
+    monkeypatch.setattr(launcher, "library", lambda: None)
+    monkeypatch.setattr(launcher, "several_ranks", lambda: False)
+    with mpilbm.Simulation(cavity()) as sim:
+        sim.run(1)
+        assert isinstance(sim.comm, Serial)
+        assert (sim.rank, sim.step) == (0, 1)
+
+
 # The function of the user
 
 
@@ -132,6 +142,7 @@ def test_the_function_is_called_at_multiples_and_may_change_the_state():
         ({"steps": 1.5}, r"run: steps = 1\.5; allowed: whole numbers"),
         ({"steps": 1, "every": 0}, "run: every = 0; allowed: whole numbers >= 1"),
         ({"steps": 1, "call": lambda sim: sim.run(1)}, "run: is called by the function"),
+        ({"steps": 1, "call": lambda sim: sim.close()}, "close: is called by the function"),
     ],
 )
 def test_wrong_arguments_of_run(arguments, sentence):
@@ -290,6 +301,18 @@ def test_values_that_cannot_be_set(name, value, sentence):
         with pytest.raises(mpilbm.UsageError, match=sentence):
             sim.set_field(name, value)
         assert np.array_equal(sim.field("u"), before)
+
+
+def test_fluids_without_a_density_field_cannot_be_set():
+    fluids = [{"label": "both", "viscosity": 0.1}, {"label": "phi", "viscosity": 0.1}]
+    case = make_case((6, 5), [], fluid=fluids, coupling={"name": "free_energy"})
+    with (
+        simulation(case) as sim,
+        pytest.raises(
+            mpilbm.UsageError, match="this flow has no field rho_both to set populations"
+        ),
+    ):
+        sim.set_field("u", np.zeros((5, 6, 2)))
 
 
 # Sums, forces and time

@@ -39,14 +39,13 @@ with mpilbm.Simulation(case) as sim:
     sim.checkpoint("state.h5")
 ```
 
-`import mpilbm` loads nothing else; the first simulation takes as long to start as `mpilbm run`.
-Without MPI, and in a notebook, the simulation has one rank, with the threads or the GPU of the
-machine.
+`import mpilbm` loads nothing else; the first simulation takes as long to start as `mpilbm run`. Without
+MPI, and in a notebook, a simulation has one rank, with a GPU or with `backend.threads` threads.
 
 {notebook}
 
 With 20 cells per diameter the drag is 0.4 % above 5.58, the middle of the published values, and the
-lift 6 % below theirs. The cells took 8 s on two cores of an AMD EPYC (2026-11-23).
+lift 6 % below theirs. The cells of the notebook took 8 s on one core of an AMD EPYC (2026-11-23).
 
 ## Files
 
@@ -77,7 +76,7 @@ box into slabs.
 - A mistake is an MpilbmError on all ranks. Another error on a single rank leaves the others
   waiting; start with `mpirun -n 4 python -m mpi4py program.py`, which then ends all of them.
 - `Simulation(case, MPI.COMM_SELF)` is a simulation of its own on each rank. They share
-  nothing: select a GPU for each by `CUDA_VISIBLE_DEVICES`, and threads by `OMP_NUM_THREADS`.
+  nothing: select a GPU for each by `CUDA_VISIBLE_DEVICES`.
 
 Several simulations can exist at the same time. Each holds its memory until `close` or the end of
 its `with` block.

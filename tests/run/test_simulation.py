@@ -305,7 +305,9 @@ def test_values_that_cannot_be_set(name, value, sentence):
 
 def test_fluids_without_a_density_field_cannot_be_set():
     fluids = [{"label": "both", "viscosity": 0.1}, {"label": "phi", "viscosity": 0.1}]
-    case = make_case((6, 5), [], fluid=fluids, coupling={"name": "free_energy"})
+    case = make_case(
+        (6, 5), [], fluid=fluids, coupling={"name": "free_energy", "a": 0.02, "kappa": 0.08}
+    )
     with (
         simulation(case) as sim,
         pytest.raises(

@@ -39,8 +39,8 @@ with mpilbm.Simulation(case) as sim:
     sim.checkpoint("state.h5")
 ```
 
-`import mpilbm` loads nothing else; the first simulation takes as long to start as `mpilbm run`. Without
-MPI, and in a notebook, a simulation has one rank, with a GPU or with `backend.threads` threads.
+`import mpilbm` loads nothing else; the first simulation takes as long to start as `mpilbm run`.
+Without MPI, and in a notebook, a simulation has one rank, with a GPU or with `backend.threads` threads.
 
 {notebook}
 

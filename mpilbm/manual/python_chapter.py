@@ -40,7 +40,7 @@ with mpilbm.Simulation(case) as sim:
 ```
 
 `import mpilbm` loads nothing else; the first simulation takes as long to start as `mpilbm run`.
-Without MPI, and in a notebook, a simulation has one rank, with a GPU or with `backend.threads` threads.
+Without MPI, and in a notebook, a simulation has one rank, with a GPU or `backend.threads` threads.
 
 {notebook}
 

@@ -33,6 +33,7 @@ ORDER = (
     "boundaries",
     "outputs",
     "units",
+    "python",
     "clusters",
     "many-gpus",
     "performance",

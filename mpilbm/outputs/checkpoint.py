@@ -221,7 +221,8 @@ class CheckpointWriter:
             path.unlink()
 
     def close(self) -> None:
-        """Nothing is open between two checkpoints."""
+        """Release the last file, which refers to this writer; no file is open."""
+        self._job = None
 
 
 def describe_state(

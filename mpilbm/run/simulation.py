@@ -10,19 +10,16 @@ import numpy as np
 
 from mpilbm.errors import UsageError
 from mpilbm.outputs import Context
-from mpilbm.outputs.checkpoint import Checkpoint
-from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import world
 from mpilbm.physics import interface_length
-from mpilbm.run import cell_fields
+from mpilbm.run import cell_fields, single_files
 from mpilbm.run.calls import Calls, require_count
 from mpilbm.run.march import March
 from mpilbm.run.progress import say
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
 from mpilbm.storage.clock import Clock
-from mpilbm.storage.planes import PlaneFiles
 from mpilbm.units import TIME
 from mpilbm.verdicts.findings import Finding
 
@@ -39,13 +36,16 @@ class Simulation:
             sim.run(500)
             u = sim.field("u")
 
-    comm        a communicator of mpi4py; by default all ranks that the launcher started. With
-                MPI.COMM_SELF each rank has a simulation of its own.
-    directory   a folder for the outputs of the case and `summary.json`, as written by
-                `mpilbm run`. Without it the [[output]] tables write no files.
-    restart     a checkpoint, or "auto" for the newest intact one in `directory`
-    overwrite   replace the files of an earlier run in `directory`
-    verbose     print the lines that `mpilbm run` prints; they are kept in `messages` in any case
+    - `comm`: a communicator of mpi4py; by default all ranks that the launcher started. With
+      MPI.COMM_SELF each rank has a simulation of its own.
+    - `directory`: a folder for the outputs of the case and `summary.json`, as written by
+      `mpilbm run`. Without it the output tables of the case write no files.
+    - `restart`: a checkpoint, or "auto" for the newest intact one in `directory`.
+    - `overwrite`: replace the files of an earlier run in `directory`.
+    - `verbose`: print the lines that `mpilbm run` prints; `messages` keeps them in any case.
+
+    Its attributes: `case`, with the layout that was chosen; `comm`; `findings` of `mpilbm check`;
+    `messages`.
 
     All ranks of `comm` create it, and all of them call each method, except where the method says
     otherwise; the properties may be read on any rank. Errors are MpilbmError with the text of the
@@ -110,8 +110,10 @@ class Simulation:
     def close(self) -> None:
         """Complete the files and free the memory; further calls do nothing.
 
-        The end of a `with` block does the same.
+        The end of a `with` block does the same. UsageError in the function given to `run`.
         """
+        if self._running:
+            raise UsageError("close: is called by the function of a run; return from it first")
         self.__exit__(None, None, None)
 
     @property
@@ -279,12 +281,7 @@ class Simulation:
 
         The file is that of the output `snapshot`, and complete when the call returns.
         """
-        context = self.context
-        output = Snapshot(every=1, fields=tuple(fields))
-        if problems := output.problems(context.case):
-            raise UsageError([f"save: {problem}" for problem in problems])
-        folder, name = self._place(path, "save")
-        output.open(context).write_file(folder, name, self.step)
+        single_files.save(self.context, path, fields)
 
     def checkpoint(self, path: Path | str) -> None:
         """Write the complete state for Simulation(case, restart=path); replaces the file.
@@ -292,16 +289,4 @@ class Simulation:
         The file is read back, and complete when the call returns. Raises NonFiniteError if the flow
         is not finite.
         """
-        context = self.context
-        folder, name = self._place(path, "checkpoint")
-        context.totals.check(self.step)
-        Checkpoint(every=1).open(context).write_file(folder, name, self.step)
-
-    def _place(self, path: Path | str, call: str) -> tuple[PlaneFiles, str]:
-        """The folder of a file, and its name; UsageError on all ranks if there is no folder."""
-        context, path = self.context, Path(path)
-        is_folder, has_folder = context.comm.bcast((path.is_dir(), path.parent.is_dir()))
-        if is_folder or not has_folder:
-            problem = "is a folder; add a file name" if is_folder else "its folder does not exist"
-            raise UsageError(f"{call} '{path}': {problem}; give the path of a file in a folder")
-        return PlaneFiles(path.parent, context.comm, context.slabs), path.name
+        single_files.checkpoint(self.context, path)

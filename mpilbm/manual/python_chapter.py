@@ -1,0 +1,185 @@
+"""Generates the chapter `python.md` from the text below, a notebook, and docstrings.
+
+    python -m mpilbm.manual.python_chapter     writes the chapter; a test compares it with them
+
+The example is the notebook `cases/cylinder.ipynb` with its outputs.
+"""
+
+import base64
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import mpilbm
+from mpilbm import Simulation
+from mpilbm.manual.pages import FOLDER
+
+FILE = FOLDER / "python.md"
+PICTURE = FOLDER / "pictures" / "cylinder-notebook.png"
+NOTEBOOK = FOLDER.parents[1] / "cases" / "cylinder.ipynb"
+
+TEXT = """\
+# Python
+
+`mpilbm.load_case` reads a case, and `mpilbm.Simulation` runs it in a Python program or a notebook.
+The command `mpilbm run` uses the same class, so both have the same results and the same error
+messages.
+
+```python
+import mpilbm
+
+case = mpilbm.load_case("case.toml", {{"run.steps": 1000}})  # or a dict with the same tables
+with mpilbm.Simulation(case) as sim:
+    sim.run(500, every=100, call=lambda sim: print(sim.step, sim.sums()["kinetic_energy"]))
+    u = sim.field("u")  # (nz, ny, nx, 3), in 2D (ny, nx, 2)
+    sim.set_field("u", 0.9 * u)
+    sim.run()  # up to run.steps
+    sim.save("snapshot.vtkhdf")
+    sim.checkpoint("state.h5")
+```
+
+`import mpilbm` loads nothing else; the first simulation takes as long to start as `mpilbm run`.
+Without MPI, and in a notebook, a simulation has one rank, with a GPU or `backend.threads` threads.
+
+{notebook}
+
+With 20 cells per diameter the drag is 0.4 % above 5.58, the middle of the published values, and the
+lift 6 % below theirs. The cells of the notebook took 8 s on one core of an AMD EPYC (2026-11-23).
+
+## Files
+
+Without `directory` a simulation writes only what `save` and `checkpoint` are called for: the
+`[[output]]` tables of the case have no effect, except that `body_forces` names the bodies of
+`forces`. With `directory` it writes the outputs of the case and `summary.json`, bit for bit those
+of `mpilbm run`, however the steps are divided into calls of `run`: each output is written at step 0
+when the first `run` starts, at the multiples of its `every`, and at `run.steps`. The folder is
+locked until the end, and the files of an earlier run are protected. `run.walltime`, the time limit
+of a job and signals are those of the command; in a program Ctrl-C raises `KeyboardInterrupt` as
+usual.
+
+Nothing is printed. `sim.messages` has the lines of the command on rank 0, `sim.findings` what
+`mpilbm check` finds, and `verbose = True` prints these lines.
+
+## Several ranks
+
+Under `mpirun -n 4 python program.py` all ranks run the same program, and the simulation divides the
+box into slabs.
+
+- All ranks create the simulation and call each method at the same point: `run`, `field`,
+  `device_field`, `set_field`, `sums`, `forces`, `save` and `checkpoint`. The function given to
+  `run` is called on all ranks, too. All ranks also reach `close` or the end of the `with` block.
+  The properties need no other rank.
+- `field` returns the whole box on rank 0 and None elsewhere. With `local = True` each rank has its
+  own planes, from `sim.planes[0]` to `sim.planes[1] - 1`.
+- `sums` and `forces` return the same numbers on all ranks, and print once with `if sim.rank == 0:`.
+- A mistake is an MpilbmError on all ranks. Another error on a single rank leaves the others
+  waiting; start with `mpirun -n 4 python -m mpi4py program.py`, which then ends all of them.
+- `Simulation(case, MPI.COMM_SELF)` is a simulation of its own on each rank. They share
+  nothing: select a GPU for each by `CUDA_VISIBLE_DEVICES`.
+
+Several simulations can exist at the same time. Each holds its memory until `close` or the end of
+its `with` block.
+
+## Setting fields
+
+`set_field` replaces rho or u and keeps the other one, to the digits of `precision.compute`. The
+populations lose what is not determined by rho, u and, with `initial.non_equilibrium`, the velocity
+gradient. For coupled fluids `set_field("rho", …, fluid="oil")` sets the density of a fluid, and u
+is the velocity of all of them; a coupling that does not report the density of each fluid, such as
+`free_energy`, refuses it.
+
+A function of the coordinates is called once for the slab of each rank:
+
+```python
+import numpy as np
+
+sim.set_field("u", lambda x, y, z: (0.05 * np.sin(2 * np.pi * z / 64), 0, 0))
+```
+
+## Reference
+
+{reference}"""
+
+
+def chapter() -> str:
+    """The whole chapter."""
+    text = TEXT.format(notebook="\n\n".join(_cells()), reference="\n\n".join(_reference()))
+    return text.rstrip() + "\n"
+
+
+def write() -> None:
+    """Write the chapter and its picture."""
+    FILE.write_text(chapter(), encoding="utf-8")
+    PICTURE.write_bytes(picture())
+
+
+def cells() -> list[dict[str, Any]]:
+    """The cells of the notebook."""
+    return json.loads(Path(NOTEBOOK).read_text(encoding="utf-8"))["cells"]
+
+
+def picture() -> bytes:
+    """The picture in the outputs of the notebook."""
+    outputs = [output for cell in cells() for output in cell.get("outputs", ())]
+    found = [
+        output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})
+    ]
+    return base64.b64decode("".join(found[0]))
+
+
+def _cells() -> list[str]:
+    """The cells as Markdown; the title of the notebook becomes a section."""
+    parts = []
+    for cell in cells():
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(f"#{source}" if source.startswith("# ") else source)
+            continue
+        parts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            if "text" in output:
+                parts.append(f"```text\n{''.join(output['text']).rstrip()}\n```")
+            else:
+                parts.append(f"![Cylinder in a channel](pictures/{PICTURE.name})")
+    return parts
+
+
+def _reference() -> list[str]:
+    """Headings, signatures and docstrings of the public names."""
+    parts = _described("load_case", mpilbm.load_case) + _described("Simulation", Simulation)
+    for name, member in vars(Simulation).items():
+        if name.startswith("_") or name in INTERNAL:
+            continue
+        parts += _described(f"sim.{name}", member)
+    errors = [name for name in mpilbm.__all__ if name.endswith("Error")]
+    parts += ["### Errors", "All are exceptions in `mpilbm`, and derived from `MpilbmError`."]
+    lines = [f"| `{name}` | {_first_line(getattr(mpilbm, name))} |" for name in errors]
+    return [*parts, "\n".join(["| error | meaning |", "|---|---|", *lines])]
+
+
+# For the command line, which adds signals and time limits.
+INTERNAL = ("context", "march")
+
+
+def _described(name: str, thing: Any) -> list[str]:
+    """Heading, signature and docstring of a function, a class or a property."""
+    text = inspect.getdoc(thing) or ""
+    if isinstance(thing, property):
+        return [f"### {name}", text]
+    signature = inspect.signature(thing)
+    plain = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for key, parameter in signature.parameters.items()
+        if key != "self"
+    ]
+    call = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
+    return [f"### {name}", f"    {name}{call}", text]
+
+
+def _first_line(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n")[0]
+
+
+if __name__ == "__main__":
+    write()

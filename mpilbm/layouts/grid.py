@@ -150,7 +150,7 @@ class Grid:
         return replace(self, name=name, slots=slots, returning=(), widths=(), tails=())
 
     def planes_of(self, values: np.ndarray, local: int, _geometry=None) -> Iterator[Part]:
-        """Yield (first place in the array, numbers) for values (components, rows, nx) of a plane."""
+        """Yield (place in the array, numbers) for values (components, rows, nx) of a plane."""
         for k, rows in enumerate(values):
             start = (local + self.ghost) * self.plane_stride + self.slots[k] * self.slot_stride
             for row, numbers in enumerate(rows):

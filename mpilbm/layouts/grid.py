@@ -85,7 +85,6 @@ class CellNames:
 
 
 Part = tuple[int, np.ndarray]  # the place of the first number, and the numbers
-
 CELL = CellNames()  # the cell for which a kernel is called
 LISTED = CellNames(owned=False)  # the cell of an entry of a boundary list
 
@@ -151,14 +150,11 @@ class Grid:
         return replace(self, name=name, slots=slots, returning=(), widths=(), tails=())
 
     def planes_of(self, values: np.ndarray, local: int, _geometry=None) -> Iterator[Part]:
-        """Yield (first place in the array, numbers) for values (components, rows, nx) of a plane.
-
-        `local`: the number of the plane in the slab, or of a ghost plane.
-        """
-        start = (local + self.ghost) * self.plane_stride
+        """Yield (place in the array, numbers) for values (components, rows, nx) of a plane."""
         for k, rows in enumerate(values):
+            start = (local + self.ghost) * self.plane_stride + self.slots[k] * self.slot_stride
             for row, numbers in enumerate(rows):
-                yield start + self.slots[k] * self.slot_stride + row * self.row_stride, numbers
+                yield start + row * self.row_stride, numbers
 
     def width(self, value: int) -> int:
         """The number of slots of a value."""
@@ -281,8 +277,8 @@ def velocity_grid(
 
     `ghost`: number of ghost planes on each side, the same as for the populations.
     """
-    slots = tuple(range(lattice.D + more))
-    return Grid.dense("u", planes, rows, nx, slots, ghost, lattice.staggered, wraps=None)
+    sizes = planes, rows, nx, tuple(range(lattice.D + more)), ghost
+    return Grid.dense("u", *sizes, lattice.staggered, wraps=None)
 
 
 def turns(grid) -> dict[str, int]:
@@ -292,8 +288,7 @@ def turns(grid) -> dict[str, int]:
     """
     if grid.wraps is None:
         return {}
-    first, end = grid.interior
-    return own_planes(grid) | {f"{grid.name}_turn": (end - first) * grid.wraps}
+    return own_planes(grid) | {f"{grid.name}_turn": grid.planes * grid.wraps}
 
 
 def own_planes(grid) -> dict[str, int]:

@@ -48,8 +48,7 @@ BLOCK_CELL_BYTES = 48
 def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dict[str, int]:
     """Bytes of a slab's arrays by their contents: populations, velocity (for sums), flags.
 
-    `fluid`: the numbers of fluid cells of planes as Geometry.around; without it the arrays of a
-    layout that stores fluid cells only are not counted.
+    `fluid`: see Geometry.around; without it a layout of fluid cells only has no arrays.
     """
     planes, (rows, nx) = slab.planes, slab.shape[1:]
     unit, compute = case.formats.unit_bytes, np.dtype(case.precision.compute).itemsize
@@ -275,8 +274,7 @@ def slab_bytes(
 
 def limits(case: Case) -> list[str]:
     """Reasons why the kernels' integers cannot number the cells of a box; empty if they can."""
-    longest = max(case.shape)
-    found = []
+    longest, found = max(case.shape), []
     if longest > LONGEST_SIDE:
         found.append(f"domain.size: a side of {longest} cells; allowed: {LONGEST_SIDE} at most")
     grid = case.layout.grid(case.lattice, 1, *case.shape[1:], storage=case.precision.storage)

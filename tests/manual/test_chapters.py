@@ -183,6 +183,15 @@ def test_the_conversions_run(tmp_path):
         assert second == pytest.approx(1330.7, abs=0.05)
 
 
+def test_the_case_of_arrays_and_functions():
+    """Its formulas are those of the functions; all its values are allowed."""
+    section = chapter("extending").partition("## Arrays and functions of Python")[2]
+    found: dict = {}
+    exec(re.search(r"```py\n(.*?)```", section, re.S)[1], found)
+    assert "exp" in found["case"].boundaries[0].velocity[0]
+    assert found["case"].bodies[0].shape.inside(20.0, 16.0)
+
+
 @pytest.fixture(scope="module")
 def plugins(tmp_path_factory) -> dict[str, Path]:
     """The examples of the chapter as files, by the name that each registers."""

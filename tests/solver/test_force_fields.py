@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.emulated_device import EmulatedDevice, command
 from support.faces import closed
+from support.sampled_flows import means, sampled, with_statistics
 from support.slabs import PRECISIONS, Cluster, box
 from support.walls import rocks
 
@@ -124,6 +125,23 @@ def test_bodies_across_slabs_have_it_beside_them(layout, wall):
     for slabs in (1, 3):
         found = Cluster(tables | {"force": force}, slabs).start().run(4)
         assert np.array_equal(columns(found), columns(one))
+
+
+def test_samples_and_changes_of_the_flow_have_it():
+    """Kernels of statistics and of `run.steady`, in cells and in nodes."""
+    more = {"run": {"steps": 9, "steady": {"every": 2, "tolerance": 1e-9}}}
+    push, found = [1e-3, -2e-3], []
+    for value in (push, np.full((6, 7, 2), push)):
+        for layout in ("aa", "indirect"):
+            cluster = Cluster(with_statistics(forced("D2Q9", value, layout, **more))).start()
+            (kept,) = sampled(cluster, "cells")
+            found.append(means(cluster.solvers[0], kept))
+            cluster.solvers[0].start_change()()
+            cluster.run(2)
+            found[-1]["change"] = cluster.solvers[0].start_change()()
+    for one, other in ((found[0], found[2]), (found[1], found[3])):
+        assert all(np.array_equal(one[name], other[name]) for name in one)
+        assert np.abs(one["change"]).max() > 0
 
 
 def test_files_are_read_in_planes(tmp_path, monkeypatch):

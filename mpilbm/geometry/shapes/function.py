@@ -15,10 +15,14 @@ class Function(Shape):
 
     In Python: `{"shape": f, "boundary": …}`. The function gets float64 arrays of one shape and
     returns a bool for each point; with `&` and `|` it combines conditions. The surface between
-    cells is found by bisection. A case file cannot contain a function.
+    cells is found by bisection. Torques are taken about the centre of the box unless the output
+    gives another point. A case file cannot contain a function.
     """
 
-    function: str = Field(description="reference to the function, which Python sets")
+    function: str = Field(
+        description="reference to the function, which Python sets",
+        examples=["<function ball of body.0.shape>"],
+    )
     _given: GivenFunction | None = PrivateAttr(None)
     _size: tuple[int, ...] = PrivateAttr(())
 

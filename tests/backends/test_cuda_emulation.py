@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.body_forces import flow as around_bodies
 from support.body_forces import rotor, sample
 from support.emulated_device import EmulatedDevice, Module, build, command
 from support.faces import NAMES as NAMED
@@ -231,6 +232,26 @@ def test_statistics_add_what_the_c_text_adds(flow):
         for found, expected in pairs:
             found, expected = (each.read(0, each.planes) for each in (found, expected))
             assert np.array_equal(found, expected), kind
+
+
+@pytest.mark.parametrize("layout", ["aa", "indirect", "moments"])
+def test_sums_for_the_permeability_are_those_of_the_c_text(layout):
+    """In every bit, after an odd and an even number of steps."""
+    case = around_bodies(
+        "D3Q19",
+        layout={"name": layout},
+        collision={"name": "regularized" if layout == "moments" else "trt"},
+        force={"name": "guo", "value": [1e-5, 0, 0]},
+        precision=PRECISIONS["single"],
+        output=[{"name": "permeability", "every": 1}],
+    )
+    compile_both(case)
+    for steps in (2, 3):
+        found, expected = (
+            Cluster(case, 2, device).start().run(steps).each(lambda s: s.diagnostics.start_flux()())
+            for device in (EmulatedDevice, None)
+        )
+        assert np.array_equal(np.concatenate(found), np.concatenate(expected))
 
 
 @pytest.mark.parametrize("flow", ["two arrays", "nodes", "planes of a row"])

@@ -31,6 +31,7 @@ def test_a_case_would_run(key, tmp_path):
         np.save(tmp_path / "rock.npy", mask)
     assert parse_case(tables, tmp_path / key[1]).outputs
     del tables["output"]  # whatever the disk of this machine holds
+    tables["run"].pop("steady", None)  # which may name an output
     assert plan(parse_case(tables, tmp_path / key[1])).runs
 
 

@@ -166,7 +166,8 @@ def test_no_shipped_case_is_likely_unstable(path):
 
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_a_new_case_takes_a_reynolds_number_of_1000(tmp_path, dimensions):
-    path = template.write(tmp_path / "box", dimensions)
+    template.write(tmp_path / "box", dimensions)
+    path = tmp_path / "box.toml"
     assert level_of(load_case(path, ["fluid.reynolds=1000"])) != "poor"
     assert level_of(load_case(path, ["fluid.reynolds=1000", "collision.name='bgk'"])) == "poor"
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm import backends, codegen
-from mpilbm.case.masks import require_masks
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import Program
 from mpilbm.errors import StoppedEarly
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
+from mpilbm.geometry.masks import require_masks
 from mpilbm.outputs import Context, number_of_cells
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.restart import candidates, load

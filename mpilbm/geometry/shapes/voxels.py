@@ -13,7 +13,7 @@ from mpilbm.geometry.shapes import Corners, Shape
 from mpilbm.geometry.volumes.formats import absolute, located, open_volume
 from mpilbm.geometry.volumes.placement import Placement
 from mpilbm.geometry.volumes.solid_planes import SolidPlanes
-from mpilbm.geometry.volumes.volume import Source
+from mpilbm.geometry.volumes.volume import Source, file_state
 from mpilbm.registry import register
 from mpilbm.verdicts.findings import NOTE, Finding
 
@@ -162,7 +162,8 @@ class Voxels(Shape):
     def _planes(self) -> SolidPlanes:
         source = self._source(Path())
         dimensions = len(self.at or "xyz")
-        return _opened(source, _state(source.path), dimensions, self.solid, self.crop, self.coarsen)
+        options = self.solid, self.crop, self.coarsen
+        return _opened(source, file_state(source.path), dimensions, *options)
 
     def _places(self) -> list[Placement]:
         counts = self._planes().shape[::-1]
@@ -176,15 +177,6 @@ class Voxels(Shape):
 def _opened(source: Source, state: Any, dimensions: int, *options: Any) -> SolidPlanes:
     """The solid planes of a file; state: changes with its content."""
     return SolidPlanes(open_volume(source), dimensions, *options)
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    """Numbers that change with the content of a file; empty if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> NDArray[np.bool_]:

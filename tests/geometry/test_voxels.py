@@ -367,6 +367,14 @@ def test_options_in_two_dimensions(tmp_path):
     np.testing.assert_array_equal(solid(tmp_path, "a.npy", (10, 6), **options), wanted)
 
 
+def test_a_cell_takes_the_voxel_at_its_centre(tmp_path):
+    """At a position between cells, such as one converted from millimetres."""
+    np.save(tmp_path / "a.npy", np.array([[0, 1, 1, 0]]))
+    for x, wanted in ((0.4, "0110"), (0.6, "0011"), (-0.6, "1100"), (1 - 1e-9, "0011")):
+        found = solid(tmp_path, "a.npy", (4, 1), at=[x, 0])
+        assert "".join(map(str, found[0].astype(int))) == wanted
+
+
 def test_points_anywhere(tmp_path):
     """A voxel holds the points from its lower corner up to, but not at, its upper one."""
     np.save(tmp_path / "a.npy", GREY > 127)
@@ -505,7 +513,7 @@ def test_findings(tmp_path):
     assert "voxels have no distances" in found.line
     (found,) = of_case(rock_case(tmp_path, shape=VOXELS | {"pad": [2, 0, 0], "at": [-1, 0, 0]}))
     assert found.line == (
-        "note: body.rock.shape.file: the volume has 16 x 5 x 7 cells from (-1, 0, 0), with crop, "
+        "note: body.rock.shape.file: the volume has 16 x 5 x 7 cells from (-1, 0, 0), after crop, "
         "coarsen, refine, mirror and pad; the box has 12 x 5 x 7: cells outside the volume are "
         "fluid, and cells of the volume outside the box are not used"
     )
@@ -618,7 +626,7 @@ def test_conditions_that_are_wrong(condition, text, tmp_path):
     ("options", "text"),
     [
         ({"dimensions": 2}, "has 3 dimensions, shape (7, 5, 12); allowed: 2 in 2D"),
-        ({"at": [1, 2]}, "at = [1, 2] has 2 entries; give 3 (x, y, z) in 3D"),
+        ({"at": [1, 2]}, "at = [1.0, 2.0] has 2 entries; give 3 (x, y, z) in 3D"),
         ({"mirror": [True]}, "mirror = [True] has 1 entry; give 3 (x, y, z) in 3D"),
         ({"crop": [[0, 1]]}, "crop = [(0, 1)] has 1 entry; give 3"),
         ({"pad": [1]}, "pad = [1] has 1 entry; give 3"),

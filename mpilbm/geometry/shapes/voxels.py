@@ -56,8 +56,11 @@ class Voxels(Shape):
         "is the fastest",
         examples=["zyx"],
     )
-    at: tuple[int, ...] | None = Field(
-        None, description="lower corner in the box; default: 0", examples=[[10, 0, 0]]
+    at: tuple[float, ...] | None = Field(
+        None,
+        description="lower corner in the box; default: 0; a cell is solid if its centre lies in a "
+        "solid voxel",
+        examples=[[10, 0, 0]],
     )
     crop: tuple[tuple[int, int], ...] | None = Field(
         None,
@@ -65,9 +68,13 @@ class Voxels(Shape):
         examples=[[[0, 256], [0, 256], [100, 356]]],
     )
     coarsen: int = Field(
-        1, ge=1, description="voxels per cell along each axis; solid if at least half of them are"
+        1,
+        ge=1,
+        description="voxels per cell along each axis; a cell is solid if at least half of its "
+        "voxels are",
+        examples=[2],
     )
-    refine: int = Field(1, ge=1, description="cells per voxel along each axis")
+    refine: int = Field(1, ge=1, description="cells per voxel along each axis", examples=[2])
     mirror: tuple[bool, ...] | None = Field(
         None,
         description="axes along which a mirrored copy is appended, which makes the body periodic",
@@ -110,10 +117,10 @@ class Voxels(Shape):
         if all(a == 0 and b == n for a, b, n in zip(lower, upper, box, strict=True)):
             return []
         size, corner = (" x ".join(f"{n:.0f}" for n in each) for each in (self._size(), box))
-        at = ", ".join(f"{a:.0f}" for a in lower)
+        at = ", ".join(f"{a:g}" for a in lower)
         return [Finding(
             NOTE, "file",
-            f"the volume has {size} cells from ({at}), with crop, coarsen, refine, mirror and pad; "
+            f"the volume has {size} cells from ({at}), after crop, coarsen, refine, mirror and pad; "
             f"the box has {corner}: cells outside the volume are fluid, and cells of the volume "
             "outside the box are not used",
         )]  # fmt: skip

@@ -120,9 +120,9 @@ class Voxels(Shape):
         at = ", ".join(f"{a:g}" for a in lower)
         return [Finding(
             NOTE, "file",
-            f"the volume has {size} cells from ({at}), after crop, coarsen, refine, mirror and pad; "
-            f"the box has {corner}: cells outside the volume are fluid, and cells of the volume "
-            "outside the box are not used",
+            f"the volume has {size} cells from ({at}), after crop, coarsen, refine, mirror and "
+            f"pad; the box has {corner}: cells outside the volume are fluid, and cells of the "
+            "volume outside the box are not used",
         )]  # fmt: skip
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:

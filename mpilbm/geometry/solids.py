@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilbm.case.masks import load_mask
+from mpilbm.geometry.masks import load_mask
 from mpilbm.geometry.shapes import Shape
 from mpilbm.parallel.slabs import Slab
 

@@ -10,6 +10,11 @@ from mpilbm.registry import Parameters
 UNITS = {
     "Steady.tolerance": "1",
     "ShanChen.psi": "",
+    "Voxels.solid": "",
+    "Voxels.size": "voxels",
+    "Voxels.crop": "voxels",
+    "Voxels.coarsen": "1",
+    "Voxels.refine": "1",
     "tau_phi": "steps",
     "relaxation": "1/step",
     **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep"), "1"),

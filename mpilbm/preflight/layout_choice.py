@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends import Device
-from mpilbm.case.masks import require_masks
 from mpilbm.case.model import Case
 from mpilbm.errors import CaseError
 from mpilbm.geometry import plane_costs
+from mpilbm.geometry.masks import require_masks
 from mpilbm.geometry.solids import padded_ids
 from mpilbm.layouts import Layout
 from mpilbm.layouts.auto import Auto, Facts

@@ -9,10 +9,10 @@ import numpy as np
 
 from mpilbm import codegen
 from mpilbm.case import case_findings
-from mpilbm.case.masks import require_masks
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.velocity_bounds import largest_speed, require_forces
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
+from mpilbm.geometry.masks import require_masks
 from mpilbm.links.planes_read import require_planes
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight import inspection, layout_choice

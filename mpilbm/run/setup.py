@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm import backends, codegen
-from mpilbm.case.masks import require_masks
 from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.codegen.program import Program
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
+from mpilbm.geometry.masks import require_masks
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank

@@ -31,8 +31,14 @@ for name in ("union", "difference"):
         {"of": [{"name": each} | SHAPES[each][k] for each in ("sphere", "box")]} for k in (0, 1)
     )
 
+FILES = {"voxels"}  # shapes that read files: they have tests of their own
 
-@pytest.mark.parametrize("name", names("shapes"))
+
+def test_every_shape_has_an_example():
+    assert SHAPES.keys() | FILES == set(names("shapes"))
+
+
+@pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_shapes_lie_in_their_bounds_and_know_their_dimension(name, dimensions):
     shape = make("shapes", {"name": name, **SHAPES[name][3 - dimensions]})
@@ -47,7 +53,7 @@ def test_shapes_lie_in_their_bounds_and_know_their_dimension(name, dimensions):
     assert (axes[0][inside.max(axis=0)] <= upper).all()
 
 
-@pytest.mark.parametrize("name", names("shapes"))
+@pytest.mark.parametrize("name", SHAPES)
 def test_distances_end_at_the_surface(name):
     """Along steps that lead from outside into a shape."""
     shape = make("shapes", {"name": name, **SHAPES[name][0]})

@@ -4,6 +4,7 @@ import gzip
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 from types import SimpleNamespace
 
 import h5py
@@ -13,12 +14,17 @@ import tifffile
 from PIL import Image
 from support.geometry_cases import make_case
 
+from mpilbm.case.case import parse_case
+from mpilbm.case.case_findings import of_case
 from mpilbm.errors import CaseError
+from mpilbm.geometry.build import build
 from mpilbm.geometry.shapes import voxels
 from mpilbm.geometry.solids import padded_ids
 from mpilbm.geometry.volumes import solid_planes, volume
+from mpilbm.geometry.wall_motion import through
 from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
+from mpilbm.storage.directory import _refuse_inputs
 
 SHAPE = NZ, NY, NX = 7, 5, 12
 GREY = np.random.default_rng(1).integers(0, 256, SHAPE).astype(np.uint8)
@@ -361,6 +367,14 @@ def test_options_in_two_dimensions(tmp_path):
     np.testing.assert_array_equal(solid(tmp_path, "a.npy", (10, 6), **options), wanted)
 
 
+def test_a_cell_takes_the_voxel_at_its_centre(tmp_path):
+    """At a position between cells, such as one converted from millimetres."""
+    np.save(tmp_path / "a.npy", np.array([[0, 1, 1, 0]]))
+    for x, wanted in ((0.4, "0110"), (0.6, "0011"), (-0.6, "1100"), (1 - 1e-9, "0011")):
+        found = solid(tmp_path, "a.npy", (4, 1), at=[x, 0])
+        assert "".join(map(str, found[0].astype(int))) == wanted
+
+
 def test_points_anywhere(tmp_path):
     """A voxel holds the points from its lower corner up to, but not at, its upper one."""
     np.save(tmp_path / "a.npy", GREY > 127)
@@ -440,6 +454,90 @@ def test_the_optional_packages_are_imported_when_needed():
     text = "import sys, mpilbm.geometry.shapes.voxels; print(*{'tifffile', 'PIL'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout.strip()) == (0, "")
+
+
+# --- in a case
+
+
+def rock_case(folder, boundary="bounce_back", velocity=None, size=(12, 5, 7), **body):
+    wall = {"name": boundary} | ({"velocity": velocity} if velocity else {})
+    tables = {
+        "lattice": {"name": "D3Q19"}, "fluid": {"viscosity": 0.1}, "run": {"steps": 1},
+        "domain": {"size": list(size), "periodic": [True] * 3},
+        "body": [{"label": "rock", "boundary": wall} | body],
+    }  # fmt: skip
+    return parse_case(tables, folder / "box.toml")
+
+
+def rock_lists(case):
+    return build(case, *split(case.shape, 1, True)).lists
+
+
+VOXELS = {"name": "voxels", "file": "a.npy", "solid": ">= 128"}
+BALL = {"name": "sphere", "centre": [-9, -9, -9], "radius": 1}  # outside the box
+
+
+@pytest.mark.parametrize("boundary", ["bounce_back", "interpolated"])
+def test_voxels_are_the_cells_and_links_of_a_mask(boundary, tmp_path):
+    """With a wall half-way along each link; the same for a shape made of voxels."""
+    np.save(tmp_path / "a.npy", GREY)
+    np.save(tmp_path / "mask.npy", GREY >= 128)
+    of_mask = rock_lists(rock_case(tmp_path, boundary, mask="mask.npy"))
+    for each in (VOXELS, {"name": "union", "of": [VOXELS, BALL]}):
+        lists = rock_lists(rock_case(tmp_path, boundary, shape=each))
+        assert len(lists) == len(of_mask) == 1
+        for found, wanted in zip(lists, of_mask, strict=True):
+            np.testing.assert_array_equal(found.cells, wanted.cells)
+            np.testing.assert_array_equal(found.links.bits, wanted.links.bits)
+            assert boundary == "bounce_back" or (found.per_link.distance == 0.5).all()
+
+
+def test_a_wall_on_voxels_may_move_in_any_direction(tmp_path):
+    """There is no normal with which a velocity could be compared."""
+    np.save(tmp_path / "a.npy", GREY)
+    case = rock_case(tmp_path, velocity=[0.01, 0.02, 0.03], shape=VOXELS)
+    assert rock_lists(case)
+    assert through(case, *split(case.shape, 1, True), rock_lists(case)) == {}
+
+
+def test_findings(tmp_path):
+    np.save(tmp_path / "a.npy", GREY)
+    assert [each.line for each in of_case(rock_case(tmp_path, shape=VOXELS))] == []
+    (found,) = of_case(rock_case(tmp_path, "interpolated", shape=VOXELS))
+    assert found.line.startswith(
+        "warning: body.rock.boundary: 'interpolated' uses the distance of the wall along each "
+        "link, but voxels have no distances: the wall is half-way along each link"
+    )
+    union = {"name": "union", "of": [BALL, VOXELS]}
+    (found,) = of_case(rock_case(tmp_path, "interpolated", shape=union))
+    assert "voxels have no distances" in found.line
+    (found,) = of_case(rock_case(tmp_path, shape=VOXELS | {"pad": [2, 0, 0], "at": [-1, 0, 0]}))
+    assert found.line == (
+        "note: body.rock.shape.file: the volume has 16 x 5 x 7 cells from (-1, 0, 0), after crop, "
+        "coarsen, refine, mirror and pad; the box has 12 x 5 x 7: cells outside the volume are "
+        "fluid, and cells of the volume outside the box are not used"
+    )
+
+
+def test_messages_name_the_body(tmp_path):
+    with pytest.raises(CaseError, match=r"box.toml: body.rock.shape: 'a.npy' is missing: there"):
+        rock_case(tmp_path, shape=VOXELS)
+    np.save(tmp_path / "a.npy", GREY)
+    case = rock_case(tmp_path, shape=VOXELS | {"at": [12, 0, 0]})
+    with pytest.raises(CaseError, match=r"body.0.shape: body 'rock' .* lies outside the box"):
+        rock_lists(case)
+
+
+def test_overwrite_keeps_the_file_of_a_shape(tmp_path):
+    path = tmp_path / "snapshot_000000001.vtkhdf"
+    with h5py.File(path, "w") as file:
+        file["solid"] = GREY
+    case = rock_case(tmp_path, shape={"name": "voxels", "file": f"{path.name}:solid"})
+    assert case.bodies[0].shape.files() == [path]
+    with pytest.raises(CaseError, match=r"body.rock.shape: '.*vtkhdf' is one of the files that"):
+        _refuse_inputs(case, [path])
+    union = {"name": "union", "of": [VOXELS | {"file": path.name}, VOXELS | {"file": path.name}]}
+    assert make("shapes", union).files() == [Path(path.name)] * 2
 
 
 # --- messages
@@ -528,7 +626,7 @@ def test_conditions_that_are_wrong(condition, text, tmp_path):
     ("options", "text"),
     [
         ({"dimensions": 2}, "has 3 dimensions, shape (7, 5, 12); allowed: 2 in 2D"),
-        ({"at": [1, 2]}, "at = [1, 2] has 2 entries; give 3 (x, y, z) in 3D"),
+        ({"at": [1, 2]}, "at = [1.0, 2.0] has 2 entries; give 3 (x, y, z) in 3D"),
         ({"mirror": [True]}, "mirror = [True] has 1 entry; give 3 (x, y, z) in 3D"),
         ({"crop": [[0, 1]]}, "crop = [(0, 1)] has 1 entry; give 3"),
         ({"pad": [1]}, "pad = [1] has 1 entry; give 3"),

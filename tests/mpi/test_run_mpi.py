@@ -8,9 +8,9 @@ from support.runs import pushed
 from support.settings import tables
 from support.slabs import PRECISIONS
 
-from mpilbm.case import masks
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError, NonFiniteError
+from mpilbm.geometry.volumes import hdf5
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find
 from mpilbm.run.run import run
@@ -127,7 +127,7 @@ def test_no_rank_opens_a_damaged_mask(mpi_tmp_path, comm, monkeypatch):
         path.write_bytes(content + trailer([Extent(0, 1, len(content))], [0]))
     comm.Barrier()
     seen = []
-    monkeypatch.setattr(masks, "opened", seen.append)
+    monkeypatch.setattr(hdf5, "opened", seen.append)
     tables = {
         "lattice": {"name": "D2Q9"},
         "domain": {"size": [12, 10], "periodic": [True, True]},

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from mpilbm.geometry.shapes import Corners, Shape
 from mpilbm.geometry.volumes.formats import absolute, located, open_volume
 from mpilbm.geometry.volumes.placement import Placement
 from mpilbm.geometry.volumes.solid_planes import SolidPlanes
-from mpilbm.geometry.volumes.volume import Source
+from mpilbm.geometry.volumes.volume import Source, file_state
+from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 from mpilbm.verdicts.findings import NOTE, Finding
 
@@ -56,8 +57,11 @@ class Voxels(Shape):
         "is the fastest",
         examples=["zyx"],
     )
-    at: tuple[int, ...] | None = Field(
-        None, description="lower corner in the box; default: 0", examples=[[10, 0, 0]]
+    at: Annotated[tuple[float, ...] | None, LENGTH] = Field(
+        None,
+        description="lower corner in the box; default: 0; a cell is solid if its centre lies in a "
+        "solid voxel",
+        examples=[[10, 0, 0]],
     )
     crop: tuple[tuple[int, int], ...] | None = Field(
         None,
@@ -65,15 +69,19 @@ class Voxels(Shape):
         examples=[[[0, 256], [0, 256], [100, 356]]],
     )
     coarsen: int = Field(
-        1, ge=1, description="voxels per cell along each axis; solid if at least half of them are"
+        1,
+        ge=1,
+        description="voxels per cell along each axis; a cell is solid if at least half of its "
+        "voxels are",
+        examples=[2],
     )
-    refine: int = Field(1, ge=1, description="cells per voxel along each axis")
+    refine: int = Field(1, ge=1, description="cells per voxel along each axis", examples=[2])
     mirror: tuple[bool, ...] | None = Field(
         None,
         description="axes along which a mirrored copy is appended, which makes the body periodic",
         examples=[[True, False, False]],
     )
-    pad: int | tuple[int, ...] = Field(
+    pad: Annotated[int | tuple[int, ...], LENGTH] = Field(
         0, description="fluid cells at both ends of all axes, or of each", examples=[[10, 0, 0]]
     )
 
@@ -110,12 +118,12 @@ class Voxels(Shape):
         if all(a == 0 and b == n for a, b, n in zip(lower, upper, box, strict=True)):
             return []
         size, corner = (" x ".join(f"{n:.0f}" for n in each) for each in (self._size(), box))
-        at = ", ".join(f"{a:.0f}" for a in lower)
+        at = ", ".join(f"{a:g}" for a in lower)
         return [Finding(
             NOTE, "file",
-            f"the volume has {size} cells from ({at}), with crop, coarsen, refine, mirror and pad; "
-            f"the box has {corner}: cells outside the volume are fluid, and cells of the volume "
-            "outside the box are not used",
+            f"the volume has {size} cells from ({at}), after crop, coarsen, refine, mirror and "
+            f"pad; the box has {corner}: cells outside the volume are fluid, and cells of the "
+            "volume outside the box are not used",
         )]  # fmt: skip
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
@@ -162,7 +170,8 @@ class Voxels(Shape):
     def _planes(self) -> SolidPlanes:
         source = self._source(Path())
         dimensions = len(self.at or "xyz")
-        return _opened(source, _state(source.path), dimensions, self.solid, self.crop, self.coarsen)
+        options = self.solid, self.crop, self.coarsen
+        return _opened(source, file_state(source.path), dimensions, *options)
 
     def _places(self) -> list[Placement]:
         counts = self._planes().shape[::-1]
@@ -176,15 +185,6 @@ class Voxels(Shape):
 def _opened(source: Source, state: Any, dimensions: int, *options: Any) -> SolidPlanes:
     """The solid planes of a file; state: changes with its content."""
     return SolidPlanes(open_volume(source), dimensions, *options)
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    """Numbers that change with the content of a file; empty if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _looked_up(planes: SolidPlanes, slow: Index, inner: list[Index]) -> NDArray[np.bool_]:

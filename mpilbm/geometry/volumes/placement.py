@@ -22,7 +22,7 @@ class Placement:
     refine: int
     mirror: bool
     pad: int
-    at: int
+    at: float
 
     @property
     def size(self) -> int:

@@ -36,9 +36,9 @@ class Interpolated(Wall):
 
     Both are second order for any q. The quadratic interpolation has a smaller error, but it needs
     at least two planes per rank, and each rank sends two to three times as much data. Neither
-    conserves the mass exactly. q = 1/2 (half-way wall) for masks, for faces of the box, and where
-    q < 1/2 and x - c_j is not a fluid cell. The interpolation is linear where x - c_j or x - 2c_j
-    is not a fluid cell. All lattices.
+    conserves the mass exactly. q = 1/2 (half-way wall) for masks and voxels, for faces of the box,
+    and where q < 1/2 and x - c_j is not a fluid cell. The interpolation is linear where x - c_j or
+    x - 2c_j is not a fluid cell. All lattices.
     [Bouzidi, Firdaouss & Lallemand 2001, Phys. Fluids 13, 3452]
     """
 

@@ -6,9 +6,9 @@ import h5py
 import numpy as np
 import pytest
 
-from mpilbm.case import masks
-from mpilbm.case.masks import load_mask
 from mpilbm.errors import CaseError
+from mpilbm.geometry.masks import load_mask
+from mpilbm.geometry.volumes import solid_planes
 from mpilbm.registry import make
 
 SHAPE = 13, 4, 5
@@ -46,7 +46,7 @@ def test_nan_is_neither_solid_nor_fluid(case, tmp_path):
 @pytest.mark.parametrize("dtype", [bool, np.int16, np.uint8, ">f4"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_npy(case, monkeypatch, block, dtype, order):
-    monkeypatch.setattr(masks, "BLOCK", block)
+    monkeypatch.setattr(solid_planes, "BLOCK", block)
     np.save(case.directory / "rock.npy", np.asarray(MASK * 7, dtype, order=order))
     for begin, end in ((0, 13), (12, 13), (3, 8)):
         solid = load_mask("rock.npy", case, begin, end)
@@ -57,7 +57,7 @@ def test_npy(case, monkeypatch, block, dtype, order):
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 @pytest.mark.parametrize("chunks", [None, (4, 2, 5), (13, 4, 5)])
 def test_hdf5(case, monkeypatch, block, chunks):
-    monkeypatch.setattr(masks, "BLOCK", block)
+    monkeypatch.setattr(solid_planes, "BLOCK", block)
     with h5py.File(case.directory / "a:b.h5", "w") as file:
         file.create_dataset("scans/dry", data=MASK * 0.5, chunks=chunks)
     for begin, end in ((0, 13), (12, 13), (3, 8)):

@@ -40,8 +40,8 @@ class Snapshot(Output):
 
     With [units] lengths, time and fields are in SI. With `background` the time steps continue
     while the file is written. This requires one rank, one node, or a parallel file system, where
-    each rank writes its own planes. The copies of the fields take at most a quarter of the free memory of the
-    device and of the node.
+    each rank writes its own planes. The copies of the fields take at most a quarter of the free
+    memory of the device and of the node.
     """
 
     fields: tuple[str, ...] = Field(

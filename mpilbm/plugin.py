@@ -5,6 +5,7 @@
 Everything else in the package may move between versions.
 """
 
+from mpilbm import quantity
 from mpilbm.backends import Backend, Device
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.formulas.values import Value, Vector
@@ -68,5 +69,6 @@ __all__ = [
     "dot",
     "incoming",
     "outgoing",
+    "quantity",
     "register",
 ]

@@ -17,6 +17,17 @@ LENGTH, AREA, TIME, DENSITY = (1, 0, 0), (2, 0, 0), (0, 1, 0), (-3, 0, 1)
 VELOCITY, VISCOSITY = (1, -1, 0), (2, -1, 0)
 FORCE, TORQUE, PRESSURE, FORCE_DENSITY = (1, -2, 1), (2, -2, 1), (-1, -2, 1), (-2, -2, 1)
 
+# dimension and name of the SI unit of each field in files
+FIELDS: dict[str, tuple[Dimension, str]] = {
+    "rho": (DENSITY, "kg/m^3"),
+    "u": (VELOCITY, "m/s"),
+    "vorticity": ((0, -1, 0), "1/s"),
+    "q_criterion": ((0, -2, 0), "1/s^2"),
+    "pressure": (PRESSURE, "Pa"),
+    "reynolds_stress": ((2, -2, 0), "m^2/s^2"),
+}
+LATTICE_UNIT = "lattice unit"  # attribute of a dataset in SI: the SI value of its lattice unit
+
 
 @dataclass(frozen=True)
 class Units:
@@ -39,6 +50,17 @@ class Units:
     def to_lattice(self, value: Number, dimension: Dimension) -> Number:
         """A value in SI, converted to lattice units."""
         return value / self.unit(dimension)
+
+
+def field_unit(units: Units | None, field: str) -> tuple[float, str]:
+    """The SI value of the lattice unit of a field, and its SI unit; (1, "") without one.
+
+    The density of one of several fluids is rho_<label>. Order parameters have no unit.
+    """
+    known = FIELDS.get("rho" if field.startswith("rho_") else field)
+    if units is None or known is None:
+        return 1.0, ""
+    return units.unit(known[0]), known[1]
 
 
 def viscosity_from_reynolds(reynolds: float, length: float, velocity: float) -> float:

@@ -128,10 +128,13 @@ class Device:
         """
         raise NotImplementedError
 
-    def copy_bandwidth(self, before: Callable[[], object] = lambda: None) -> float:
+    def copy_bandwidth(
+        self, before: Callable[[], object] = lambda: None, most: int | None = None
+    ) -> float:
         """Bytes read and written per second by a copy within the device's memory.
 
         `before` is called before each copy: a barrier makes all ranks copy at the same time.
+        `most`: bytes of a copy at most, for a faster and less exact measurement.
         """
         raise NotImplementedError
 

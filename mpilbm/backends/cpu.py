@@ -282,13 +282,17 @@ class CpuDevice(Device):
             for name, kernel in program.kernels.items()
         }
 
-    def copy_bandwidth(self, before: Callable[[], object] = lambda: None) -> float:
+    def copy_bandwidth(
+        self, before: Callable[[], object] = lambda: None, most: int | None = None
+    ) -> float:
         """Bytes read and written per second when all threads copy arrays larger than their caches.
 
         `before` is called before each copy: a barrier makes all ranks copy at the same time.
+        `most`: bytes of a copy at most.
         """
         workers = self._workers
         count = min(workers.count * 2**28, self.memory()[0] // self.sharing // 8)
+        count = min(count, most or count)
         source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
         workers.fill(source, 1)
         best = float("inf")

@@ -278,12 +278,16 @@ class CudaDevice(Device):
             raise MpilbmError([lead, *lines]) from error
         return module
 
-    def copy_bandwidth(self, before: Callable[[], object] = lambda: None) -> float:
+    def copy_bandwidth(
+        self, before: Callable[[], object] = lambda: None, most: int | None = None
+    ) -> float:
         """Bytes read and written per second by a copy within the device's memory.
 
         `before` is called before each copy: a barrier makes all ranks copy at the same time.
+        `most`: bytes of a copy at most.
         """
         count = min(2**31, self.memory()[0] // self.sharing // 4)
+        count = min(count, most or count)
         source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
         bulk, times = self._streams["bulk"], []
         for _ in range(6):

@@ -51,7 +51,7 @@ def _fluids(case: Case, tables: dict) -> list[str]:
     problems = [
         f"{key}: found together with [[fluid]]; allowed: one in each [[fluid]]; move it there"
         for key in ("collision", "force", "initial")
-        if key in tables and isinstance(tables["fluid"], list)
+        if key in tables and isinstance(tables.get("fluid"), list)
     ]
     if len(case.fluids) > 1 and case.coupling is None:
         problems.append(

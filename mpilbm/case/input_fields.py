@@ -7,6 +7,7 @@ from math import prod
 from os.path import exists, isfile  # False for a name that is too long
 from pathlib import Path
 from tokenize import TokenError  # of a damaged .npy header
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from mpilbm.system.hdf5_input import (
     require_intact,
     values,
 )
+from mpilbm.units import LATTICE_UNIT
 
 Shape = tuple[int, int, int]  # (planes, rows, nx)
 
@@ -193,9 +195,14 @@ def _resampled(
 
 def _plane(cells: dict[str, Values], flat: bool, plane: int) -> np.ndarray:
     here = (slice(None), slice(plane, plane + 1)) if flat else plane
-    rho, u = (cells[name][here].astype(np.float64) for name in ("rho", "u"))
+    rho, u = (in_lattice(cells[name], here) for name in ("rho", "u"))
     values = np.concatenate([rho[..., None], u], axis=-1)
     return values[0] if flat else values
+
+
+def in_lattice(field: Values, index: Any) -> np.ndarray:
+    """Values of a field of a snapshot in lattice units, float64; with [units] it is in SI."""
+    return field[index].astype(np.float64) / field.attribute(LATTICE_UNIT, 1.0)
 
 
 def _between(

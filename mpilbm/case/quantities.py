@@ -45,6 +45,14 @@ def in_lattice_units(tables: dict) -> tuple[dict, list[str], list[Finding]]:
     return found | reading.of(rest, CaseFile, ""), reading.problems, reading.findings
 
 
+def units_of(tables: dict) -> Units | None:
+    """The units of the tables of a case in lattice units; None without valid [units]."""
+    try:
+        return UnitsTable.model_validate(tables["units"]).checked()
+    except (KeyError, ValueError):
+        return None
+
+
 def _units(tables: dict) -> tuple[Units, dict]:
     """The units of [units], and the tables with the viscosity of its fluid."""
     try:

@@ -1,5 +1,6 @@
 """Quantities of the whole box over time, as rows of a CSV file."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from mpilbm.outputs import Context, Output, number_of_cells
@@ -7,7 +8,7 @@ from mpilbm.parallel.agree import on_root
 from mpilbm.physics import interface_length
 from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
-from mpilbm.units import TIME
+from mpilbm.units import TIME, VELOCITY, Dimension
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -20,8 +21,9 @@ ROW_BYTES = 256
 class Monitor(Output):
     """Mass, momentum, energy, enstrophy, largest speed and GLUPS as rows of `monitor.csv`.
 
-    In lattice units; with [units] also the time in seconds. For coupled fluids also the mass of
-    each and the length of their interfaces, in 3D the area (see physics/interface_length.py).
+    In lattice units; with [units] the time and these quantities in SI follow. For coupled fluids
+    also the mass of each and the length of their interfaces, in 3D the area (see
+    physics/interface_length.py).
     """
 
     files: ClassVar[tuple[str, ...]] = (NAME,)
@@ -40,6 +42,29 @@ class Monitor(Output):
         return MonitorWriter(context)
 
 
+# SI unit and dimension of the sums over a box in 3D; in 2D most are per metre
+SI = {
+    "mass": ("kg", (0, 0, 1)),
+    "momentum": ("kg_m_per_s", (1, -1, 1)),
+    "kinetic_energy": ("J", (2, -2, 1)),
+    "enstrophy": ("m3_per_s2", (3, -2, 0)),
+    "max_speed": ("m_per_s", VELOCITY),
+    interface_length.NAME: ("m2", (2, 0, 0)),
+}
+
+
+def si_columns(columns: Iterable[str], D: int) -> dict[str, tuple[str, Dimension]]:
+    """Name and dimension of the column in SI for each of the columns that have one."""
+    found = {}
+    for name in columns:
+        key = next((key for key in SI if name.startswith(key)), None)
+        if key is not None:
+            unit, (metres, *rest) = SI[key]
+            flat = D == 2 and key != "max_speed"
+            found[name] = f"{name}_{unit}" + "_per_m" * flat, (metres - flat, *rest)
+    return found
+
+
 class MonitorWriter:
     """Rank 0 writes the file; all ranks compute the sums."""
 
@@ -47,13 +72,15 @@ class MonitorWriter:
         self.context = context
         names = context.solver.sum_names
         self.columns = [n for n in interface_length.columns(names) if n != "nonfinite"]
+        D, units = context.case.dimensions, context.case.units
+        self.in_si = si_columns(self.columns, D) if units else {}
         self.rows: Rows | None = None  # on rank 0
         self.previous = (context.first_step, 0.0)  # step and seconds of stepping
         on_root(context.comm, self._open)
 
     def _open(self) -> None:
-        seconds = ["time_s"] if self.context.case.units else []
-        header = ["step", "time", *self.columns, "glups", *seconds]
+        in_si = [column for column, _ in self.in_si.values()]
+        header = ["step", "time", *self.columns, "glups", *(["time_s", *in_si] if in_si else [])]
         self.rows = Rows(self.context.directory / NAME, header, self.context.first_step)
         self.context.rows.append(self.rows)
 
@@ -69,9 +96,11 @@ class MonitorWriter:
     def _write(self, step: int, totals: dict[str, float], stepping: float) -> None:
         values = [totals[name] for name in self.columns]
         units = self.context.case.units
-        seconds = (units.to_si(step, TIME),) if units else ()
+        in_si = [units.to_si(step, TIME)] if units else []
+        if units:
+            in_si += [units.to_si(totals[name], of) for name, (_, of) in self.in_si.items()]
         if self.rows is not None:
-            self.rows.add(step, (step, *values, self._glups(step, stepping), *seconds))
+            self.rows.add(step, (step, *values, self._glups(step, stepping), *in_si))
 
     def _glups(self, step: int, stepping: float) -> float:
         """10^9 cells per second of stepping since the previous row; 0 if no step was made."""

@@ -12,6 +12,7 @@ from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.mean_fields import components
 from mpilbm.storage.files import whole
 from mpilbm.storage.places import dataset
+from mpilbm.units import LATTICE_UNIT, field_unit
 
 if TYPE_CHECKING:
     import h5py
@@ -56,6 +57,10 @@ def describe(file: "h5py.File", head: Head) -> None:
         dataset(file, name, (*(head.sizes[axis] for axis in axes), *shape), np.float64)
     for axis, cells in head.sizes.items():
         file[axis] = np.arange(cells) + 0.5
+    if head.case.units:
+        for name in (*components(head.case.dimensions), *head.sizes):
+            unit, text = _unit(head, name)
+            file[name].attrs["unit"], file[name].attrs[LATTICE_UNIT] = text, unit
     file.attrs["average"] = list(head.average)
     file.attrs["directions"] = list(axes)
     file.attrs["reynolds_stress"] = head.pairs
@@ -65,18 +70,37 @@ def describe(file: "h5py.File", head: Head) -> None:
     file.attrs["case"], file.attrs["version"] = head.case.toml, __version__
 
 
+def _unit(head: Head, name: str) -> tuple[float, str]:
+    """The SI value of the lattice unit of a dataset, and its SI unit."""
+    units = head.case.units
+    return (units.cell, "m") if units and name in head.sizes else field_unit(units, name)
+
+
 def write_table(path: Path, head: Head, fields: dict[str, np.ndarray]) -> None:
-    """Write a profile of at most one axis as CSV, a row for each cell along it."""
-    names = ["rho", *(f"u_{axis} (cells/step)" for axis in AXES[: head.case.dimensions])]
-    names += [f"<u_{pair[0]}' u_{pair[1]}'> (cells^2/step^2)" for pair in head.pairs]
-    count = 1
-    columns = []
-    for axis, cells in head.sizes.items():
-        count = cells
-        names.insert(0, f"{axis} (cells)")
-        columns.append((np.arange(cells) + 0.5)[:, None])
-    columns += [data.reshape(count, -1) for data in fields.values()]
+    """Write a profile of at most one axis as CSV, a row for each cell along it.
+
+    With [units] the same columns in SI follow.
+    """
+    axes = AXES[: head.case.dimensions]
+    names = {
+        "rho": (["rho"], ""),
+        "u": ([f"u_{axis}" for axis in axes], " (cells/step)"),
+        "reynolds_stress": (
+            [f"<u_{a}' u_{b}'>" for a, b in map(tuple, head.pairs)],
+            " (cells^2/step^2)",
+        ),
+    }
+    places = {axis: np.arange(cells) + 0.5 for axis, cells in head.sizes.items()}
+    names |= {axis: ([axis], " (cells)") for axis in places}
+    count = next((cells for cells in head.sizes.values()), 1)
+    values = {name: data.reshape(count, -1) for name, data in (places | fields).items()}
+    header = [one + names[key][1] for key in values for one in names[key][0]]
+    columns = list(values.values())
+    if head.case.units:
+        units = {key: _unit(head, key) for key in values}
+        header += [f"{one} ({units[key][1]})" for key in values for one in names[key][0]]
+        columns += [data * units[key][0] for key, data in values.items()]
     with whole(path, newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(names)
+        table.writerow(header)
         table.writerows([map(repr, map(float, row)) for row in np.concatenate(columns, axis=1)])

@@ -16,7 +16,7 @@ from mpilbm.registry import register
 from mpilbm.storage.places import dataset
 from mpilbm.storage.planes import OwnFile, PlaneFiles
 from mpilbm.storage.staggered_fill import filled
-from mpilbm.units import TIME, VELOCITY
+from mpilbm.units import LATTICE_UNIT, TIME, VELOCITY, field_unit
 
 if TYPE_CHECKING:
     import h5py
@@ -37,10 +37,12 @@ class Snapshot(Output):
     Differences are central, and one-sided next to a wall or a solid; both are 0 in solids.
     If the case has bodies, a field `solid` is added, which is 1 in their cells. The file contains
     all nodes of the box: those that a staggered lattice (D3Q13) does not store are means of their
-    neighbours, see storage/staggered_fill.py. With `background` the time steps continue while the
-    file is written. This requires one rank, one node, or a parallel file system, where each rank
-    writes its own planes. The copies of the fields take at most a quarter of the free memory of the
-    device and of the node.
+    neighbours, see storage/staggered_fill.py.
+
+    With [units] lengths, time and fields are in SI. With `background` the time steps continue
+    while the file is written. This requires one rank, one node, or a parallel file system, where
+    each rank writes its own planes. The copies of the fields take at most a quarter of the free
+    memory of the device and of the node.
     """
 
     fields: tuple[str, ...] = Field(
@@ -159,6 +161,8 @@ class SnapshotWriter:
         data = at_nodes(self.context, name, fields, begin, end)
         if name == SOLID:
             return data.astype(np.uint8)
+        unit, _ = field_unit(self.context.case.units, name)
+        data = data if unit == 1 else data * data.dtype.type(unit)
         if data.ndim == 4 and data.shape[3] == 2:
             data = np.pad(data, ((0, 0), (0, 0), (0, 0), (0, 1)))
         return data
@@ -206,7 +210,8 @@ def describe_image(file: "h5py.File", case: "Case", step: int, kinds: Kinds) -> 
     """Create the groups of a VTKHDF ImageData file; `kinds`: components and type of each field.
 
     Cells have the size 1 and the box begins at the origin, so that the centres of cells are
-    x = 0.5, 1.5, …
+    x = 0.5, 1.5, … With [units] lengths, time and fields are in SI; the attribute LATTICE_UNIT of a
+    field is the SI value of its lattice unit.
     """
     nx, ny, nz = (*case.domain.size, 1)[:3]
     image = file.create_group("VTKHDF")
@@ -214,16 +219,21 @@ def describe_image(file: "h5py.File", case: "Case", step: int, kinds: Kinds) -> 
     image.attrs["Type"] = np.bytes_("ImageData")
     image.attrs["WholeExtent"] = np.array([0, nx, 0, ny, 0, nz])
     image.attrs["Origin"] = np.zeros(3)
-    image.attrs["Spacing"] = np.ones(3)
+    image.attrs["Spacing"] = np.full(3, case.units.cell if case.units else 1.0)
     image.attrs["Direction"] = np.eye(3).ravel()
     cells = image.create_group("CellData")
     for name, (components, kind) in kinds.items():
-        dataset(cells, name, (nz, ny, nx, *components), kind)
+        field = dataset(cells, name, (nz, ny, nx, *components), kind)
+        unit, text = field_unit(case.units, name)
+        if text:
+            field.attrs["unit"], field.attrs[LATTICE_UNIT] = text, unit
+    if case.units:
+        image.create_group("FieldData")["TimeValue"] = np.array([case.units.to_si(step, TIME)])
     origin = file.create_group("mpilbm")
     origin.attrs["case"] = case.toml
     origin.attrs["title"] = one_line(case.title)  # HDF5 takes no NUL
     origin.attrs["step"] = step
-    origin.attrs["units"] = "lattice"
+    origin.attrs["units"] = "SI" if case.units else "lattice"
     for name, value in in_si(case, step).items():
         origin.attrs[name] = value
     origin.attrs["version"] = __version__

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.case.input_fields import require_cells, snapshot_case
+from mpilbm.case.quantities import units_of
 from mpilbm.case.tables.values import MOST_TITLE
 from mpilbm.errors import CommandError
 from mpilbm.printable import one_line
 from mpilbm.system.hdf5_input import attribute, dataset_names, opened, require_intact, values
+from mpilbm.units import LATTICE_UNIT, TIME
 
 if TYPE_CHECKING:
     import h5py
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 class View:
     """The velocity u (nz, ny, nx, 3) of one step and the mask of solids (nz, ny, nx), or None.
 
-    Both are HDF5 datasets. `case` holds the tables of the case file.
+    Both are HDF5 datasets. `case` holds the tables of the case file in lattice units. `cell` is the
+    side of a cell in m, `velocity` the lattice unit of u in m/s, and `seconds` the time, if the
+    fields are in SI (`in_si`, with [units]); else cell = velocity = 1.
     """
 
     path: Path
@@ -31,11 +35,24 @@ class View:
     case: dict[str, Any]
     u: "h5py.Dataset"
     mask: "h5py.Dataset | None"
+    cell: float = 1.0
+    velocity: float = 1.0
+    in_si: bool = False
+    seconds: float = 0.0
 
     @property
     def size(self) -> list[int]:
         """Cells along x, y (and z)."""
         return self.case["domain"]["size"]
+
+    @property
+    def time(self) -> str:
+        """The step and, with [units], the time, for titles."""
+        return f"step {self.step}" + f", {self.seconds:.4g} s" * self.in_si
+
+    def label(self, lattice: str, si: str) -> str:
+        """The unit of a quantity in this file, of the two."""
+        return si if self.in_si else lattice
 
     @property
     def dimensions(self) -> int:
@@ -76,4 +93,10 @@ def _view(path: Path, file: "h5py.File") -> View:
     if mask is not None:
         require_cells(mask, "solid", case["domain"]["size"])
     title = one_line(title or path.parent.name, MOST_TITLE)
-    return View(path=path, step=int(step), title=title, case=case, u=u, mask=mask)
+    unit, units = u.attribute(LATTICE_UNIT, 1.0), units_of(case)
+    if units is None or unit == 1:
+        return View(path=path, step=int(step), title=title, case=case, u=u, mask=mask)
+    return View(
+        path=path, step=int(step), title=title, case=case, u=u, mask=mask, cell=units.cell,
+        velocity=unit, in_si=True, seconds=units.to_si(int(step), TIME),
+    )  # fmt: skip

@@ -26,7 +26,8 @@ class RunningStatistics(Output):
 
     Sampled at every `every`-th step from `start` on, and averaged over the samples, the fluid cells
     and the directions of `average`. `<axes>` are the other directions, "all" if there is none; with
-    at most one of them the profile is also written as .csv. Lattice units.
+    at most one of them the profile is also written as .csv. In lattice units; with [units] columns
+    in SI follow in the .csv, and each dataset of the .h5 has the attributes unit and lattice unit.
 
         u = <u>, reynolds_stress = <u_a' u_b'> = <u_a u_b> - <u_a><u_b>: xx, xy, (xz,) yy, (yz, zz)
     """

@@ -1,8 +1,8 @@
 """Plots of a run: slices of speed and vorticity, profiles along centre lines, monitor curves.
 
-All plots are in lattice units: lengths in cells, times in steps. Slices are in the middle of the
-box: the plane of the middle cell, or the mean of the two planes next to the middle. Solid cells are
-grey.
+Plots are in lattice units: lengths in cells, times in steps; with [units] in SI. Slices are in the
+middle of the box: the plane of the middle cell, or the mean of the two planes next to the middle.
+Solid cells are grey.
 """
 
 import csv
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.errors import CommandError
+from mpilbm.outputs.monitor import si_columns
 from mpilbm.outputs.snapshot_reader import View, view
 from mpilbm.plot.profiles import (
     COLOURS,
@@ -122,14 +123,15 @@ def slice_figure(plt: Any, snapshot: View, draw_slice: Callable) -> "Figure":
     shapes = [(snapshot.size[across], snapshot.size[up]) for across, up, _ in planes]
     figure, axes = _panels(plt, shapes)
     slices = [_slice(snapshot, *axes_of_plane) for axes_of_plane in planes]
-    image, label, extend = draw_slice(figure, axes, slices)
+    image, label, extend = draw_slice(snapshot, axes, slices)
     for axis, (across, up, normal), (width, height) in zip(axes, planes, shapes, strict=True):
-        axis.set(xlim=(0, width), ylim=(0, height), aspect="equal", facecolor=SOLID)
-        axis.set(xlabel=f"{AXES[across]} (cells)", ylabel=f"{AXES[up]} (cells)")
+        cell, unit = snapshot.cell, snapshot.label("cells", "m")
+        axis.set(xlim=(0, width * cell), ylim=(0, height * cell), aspect="equal", facecolor=SOLID)
+        axis.set(xlabel=f"{AXES[across]} ({unit})", ylabel=f"{AXES[up]} ({unit})")
         if not two:
-            axis.set_title(f"{AXES[normal]} = {snapshot.size[normal] / 2:g}")
+            axis.set_title(f"{AXES[normal]} = {snapshot.size[normal] / 2 * cell:g}")
     figure.colorbar(image, ax=axes, label=label, extend=extend, shrink=0.9, pad=0.02, panchor=False)
-    figure.suptitle(f"{snapshot.title}\nstep {snapshot.step}", fontsize=10)
+    figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)
     return figure
 
 
@@ -156,7 +158,7 @@ def _slice(snapshot: View, across: int, up: int, normal: int) -> Slice:
     u = snapshot.u[index].mean(axis=across_plane)
     solid = snapshot.solid(index).any(axis=across_plane)
     sign = -1 if normal == 1 else 1  # (x, z, y) is left-handed
-    vorticity = sign * (_slope(u[..., up], 1) - _slope(u[..., across], 0))
+    vorticity = sign * (_slope(u[..., up], 1) - _slope(u[..., across], 0)) / snapshot.cell
     fields = u[..., across], u[..., up], np.linalg.norm(u, axis=-1), vorticity
     return [np.ma.masked_array(field, solid) for field in fields]
 
@@ -166,38 +168,44 @@ def _slope(field: np.ndarray, axis: int) -> np.ndarray:
     return np.gradient(field, axis=axis) if field.shape[axis] > 1 else np.zeros_like(field)
 
 
-def _draw_speed(figure: "Figure", axes: "list[Axes]", slices: list[Slice]) -> tuple[Any, str, str]:
+def _draw_speed(snapshot: View, axes: "list[Axes]", slices: list[Slice]) -> tuple[Any, str, str]:
     """Draw speed and streamlines; returns the image, its label, and the ends of the colour bar."""
     top = max(float(speed.max() or 0) for _, _, speed, _ in slices) or 1.0
     for axis, (across, up, speed, _) in zip(axes, slices, strict=True):
         height, width = speed.shape
-        image = axis.imshow(
-            speed, origin="lower", extent=(0, width, 0, height), vmin=0, vmax=top, cmap="viridis"
-        )
+        extent = _extent(snapshot, speed)
+        image = axis.imshow(speed, origin="lower", extent=extent, vmin=0, vmax=top, cmap="viridis")
         moving = max(abs(across).max(), abs(up).max()) > 1e-6 * top
         if min(speed.shape) >= 8 and moving:
-            x, y = np.arange(width) + 0.5, np.arange(height) + 0.5
+            x, y = ((np.arange(n) + 0.5) * snapshot.cell for n in (width, height))
             lines = axis.streamplot(
                 x, y, across, up, color="white", linewidth=0.6, arrowsize=0.7, density=1.1
             )
             lines.lines.set_alpha(0.7)
-    return image, "speed |u| (cells per step)", "neither"
+    unit = snapshot.label("cells per step", "m/s")
+    return image, f"speed |u| ({unit})", "neither"
+
+
+def _extent(snapshot: View, field: np.ndarray) -> tuple[float, float, float, float]:
+    """The sides of a slice, for imshow."""
+    height, width = field.shape
+    return 0, width * snapshot.cell, 0, height * snapshot.cell
 
 
 def _draw_vorticity(
-    figure: "Figure", axes: "list[Axes]", slices: list[Slice]
+    snapshot: View, axes: "list[Axes]", slices: list[Slice]
 ) -> tuple[Any, str, str]:
     """Draw vorticity, with a colour scale to the 98th percentile; returns as _draw_speed."""
     sizes = np.concatenate([abs(vorticity.compressed()) for *_, vorticity in slices])
     top = float(np.percentile(sizes, 98)) if sizes.size else 0.0
     top = top or float(sizes.max(initial=0)) or 1.0
     for axis, (*_, vorticity) in zip(axes, slices, strict=True):
-        height, width = vorticity.shape
+        extent = _extent(snapshot, vorticity)
         image = axis.imshow(
-            vorticity, origin="lower", extent=(0, width, 0, height), vmin=-top, vmax=top,
-            cmap="RdBu_r",
-        )  # fmt: skip
-    return image, "vorticity normal to the plane (per step)", "both"
+            vorticity, origin="lower", extent=extent, vmin=-top, vmax=top, cmap="RdBu_r"
+        )
+    unit = snapshot.label("per step", "1/s")
+    return image, f"vorticity normal to the plane ({unit})", "both"
 
 
 # --------------------------------------------------------------------------------------- monitor
@@ -220,11 +228,23 @@ def read_monitor(path: Path) -> dict[str, np.ndarray]:
     return dict(zip(rows[0], table.T, strict=True))
 
 
+def _in_si(curves: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Curves in SI where the file has them, and their units by name; {} without [units]."""
+    if "time_s" not in curves:
+        return curves, {}
+    columns = si_columns(curves, 3 if "momentum_z" in curves else 2)
+    known = {name: column for name, (column, _) in columns.items() if column in curves}
+    kept = {n: curves[known.get(n, n)] for n in curves if n not in known.values()}
+    return kept, {n: column.removeprefix(f"{n}_").replace("_", " ") for n, column in known.items()}
+
+
 def monitor_figure(plt: Any, curves: dict[str, np.ndarray], title: str) -> "Figure":
     """A panel for each quantity over the steps; components share one, mass as relative change."""
+    curves, units = _in_si(curves)
+    time, xlabel = ("time_s", "t (s)") if units else ("step", "step")
     panels: dict[str, list[str]] = {}
     for name in curves:
-        if name not in ("step", "time"):
+        if name not in ("step", "time", "time_s"):
             panels.setdefault(name.removesuffix(name[-2:]) if name[-2:] in ("_x", "_y", "_z")
                               else name, []).append(name)  # fmt: skip
     across = 3 if len(panels) > 4 else 2
@@ -236,8 +256,9 @@ def monitor_figure(plt: Any, curves: dict[str, np.ndarray], title: str) -> "Figu
             values = curves[name]
             if label.split(".")[-1] == "mass" and values[0]:
                 label, values = "relative change of mass", values / values[0] - 1
-            axis.plot(curves["step"], values, color=colour, linewidth=1.4, label=name[-1])
-        axis.set(title=label.replace("_", " "), xlabel="step")
+            unit = f" ({units[name]})" if name in units and "change" not in label else ""
+            axis.plot(curves[time], values, color=colour, linewidth=1.4, label=name[-1])
+        axis.set(title=label.replace("_", " ") + unit, xlabel=xlabel)
         axis.grid(alpha=0.25)
         if len(names) > 1:
             axis.legend()

@@ -32,17 +32,20 @@ def half_way(n: int) -> slice:
 
 
 def centre_line(snapshot: View, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cell centres (n,) and velocities (n, 3) on a line through the middle; nan in solids."""
+    """Cell centres (n,) and velocities (n, 3) on a line through the middle; nan in solids.
+
+    In the units of the snapshot.
+    """
     kept, shape = 2 - axis, snapshot.u.shape[:3]
     index = tuple(slice(None) if k == kept else half_way(n) for k, n in enumerate(shape))
     others = tuple(k for k in range(3) if k != kept)
     u = snapshot.u[index].mean(axis=others)
     u[snapshot.solid(index).any(axis=others)] = np.nan
-    return np.arange(len(u)) + 0.5, u
+    return (np.arange(len(u)) + 0.5) * snapshot.cell, u
 
 
 def profile_figure(plt: Any, snapshot: View) -> "Figure":
-    """All velocity components along each centre line, in lattice units."""
+    """All velocity components along each centre line; with [units] in SI."""
     count = snapshot.dimensions
     figure, axes = plt.subplots(1, count, figsize=(3.6 * count, 3.2), squeeze=False)
     for axis, panel in enumerate(axes.flat):
@@ -50,13 +53,15 @@ def profile_figure(plt: Any, snapshot: View) -> "Figure":
         for k in range(count):
             marker = "o" if len(position) == 1 else None
             panel.plot(position, u[:, k], marker=marker, color=COLOURS[k], label=f"u_{AXES[k]}")
-        others = [f"{AXES[k]} = {snapshot.size[k] / 2:g}" for k in range(count) if k != axis]
-        panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} (cells)")
-        panel.set(ylabel="velocity (cells per step)" if axis == 0 else None)
-        panel.set_xlim(0, snapshot.size[axis])
+        middles = [n / 2 * snapshot.cell for n in snapshot.size]
+        others = [f"{AXES[k]} = {middles[k]:g}" for k in range(count) if k != axis]
+        length, speed = snapshot.label("cells", "m"), snapshot.label("cells per step", "m/s")
+        panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} ({length})")
+        panel.set(ylabel=f"velocity ({speed})" if axis == 0 else None)
+        panel.set_xlim(0, 2 * middles[axis])
         panel.grid(alpha=0.25)
     axes.flat[0].legend()
-    figure.suptitle(f"{snapshot.title}\nstep {snapshot.step}", fontsize=10)
+    figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)
     return figure
 
 
@@ -94,8 +99,8 @@ class Comparison:
         position, u = centre_line(snapshot, axis)
         return cls(
             path=Path(path), axis=axis, component=component, reynolds=own,
-            points=points, position=(position - low) / (high - low),
-            velocity=u[:, component] / lid,
+            points=points, position=(position / snapshot.cell - low) / (high - low),
+            velocity=u[:, component] / snapshot.velocity / lid,
         )  # fmt: skip
 
     def deviation(self) -> tuple[float, float]:
@@ -199,5 +204,5 @@ def comparison_figure(plt: Any, snapshot: View, comparisons: list[Comparison]) -
         panel.set_title(f"Re = {one.reynolds:.4g}, largest deviation {one.deviation()[0]:.4f}")
         panel.grid(alpha=0.25)
         panel.legend()
-    figure.suptitle(f"{snapshot.title}, step {snapshot.step}", fontsize=10)
+    figure.suptitle(f"{snapshot.title}, {snapshot.time}", fontsize=10)
     return figure

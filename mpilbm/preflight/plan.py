@@ -17,6 +17,7 @@ from mpilbm.links.planes_read import require_planes
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight import inspection, layout_choice
 from mpilbm.preflight.idle_threads import idle_threads
+from mpilbm.preflight.proposal import proposal_lines
 from mpilbm.preflight.rank_memory import memory_lines, rank_lines, sent_in_a_step
 from mpilbm.preflight.report import Line, Report
 from mpilbm.preflight.slab_thickness import thin_slabs
@@ -64,6 +65,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
         report.sections[f"fluid {fluid.label}".strip()] = fluid_lines(case, fluid, speed, key)
     if case.units:
         report.sections["units"] = unit_lines(case, case.units, speed)
+        report.sections["proposal"] = proposal_lines(case, case.units, speed, ranks, gpu_memory)
     report.problems += limits(case)
     needs = cells.survey, cells.more_bytes, gpu_memory
     report.sections["ranks"] = rank_lines(case, slabs, halo, *needs, report.problems)

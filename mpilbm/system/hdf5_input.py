@@ -53,6 +53,17 @@ class Values:
         with _as_hdf5():
             return self._dataset[index]
 
+    def attribute(self, name: str, default: float) -> float:
+        """An attribute that is one positive number; `default` without it."""
+        with _as_hdf5():
+            value = self._dataset.attrs.get(name, default)
+        if not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
+            raise Hdf5InputError(
+                f"has no positive number in the attribute '{name}' of '{self._dataset.name}'; "
+                "write the file again"
+            )
+        return float(value)
+
     def require_stored(self) -> None:
         """Refuse a shape with more values than the file can contain."""
         declared = int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize

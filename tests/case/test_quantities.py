@@ -112,10 +112,26 @@ def test_a_run_writes_both_and_check_prints_them(tmp_path):
     assert float(last["time_s"]) == pytest.approx(2e-4 * float(last["time"]))
     with h5py.File(tmp_path / "snapshot_000000004.vtkhdf") as file:
         attributes = file["mpilbm"].attrs
-        assert attributes["units"] == "lattice"
+        assert attributes["units"] == "SI"
         assert attributes["time (s)"] == pytest.approx(8e-4)
         assert attributes["velocity unit (m/s)"] == pytest.approx(5)
-        np.testing.assert_array_equal(file["VTKHDF"].attrs["Spacing"], 1)
+        assert attributes["density unit (kg/m^3)"] == 1000
+        np.testing.assert_array_equal(file["VTKHDF"].attrs["Spacing"], 0.001)
+        np.testing.assert_array_equal(file["VTKHDF"].attrs["Origin"], 0)
+        assert file["VTKHDF/FieldData/TimeValue"][...] == pytest.approx([8e-4])
+        u, rho = (file[f"VTKHDF/CellData/{name}"] for name in ("u", "rho"))
+        assert (u.attrs["unit"], u.attrs["lattice unit"]) == ("m/s", pytest.approx(5))
+        assert (rho.attrs["unit"], rho.attrs["lattice unit"]) == ("kg/m^3", 1000)
+        assert np.abs(u).max() == pytest.approx(float(last["max_speed_m_per_s"]), rel=1e-3)
+        assert rho[...].mean() == pytest.approx(1000, rel=1e-2)
+    for name, unit, scale in (
+        ("mass", "kg_per_m", 1000 * 1e-6),
+        ("momentum_x", "kg_m_per_s_per_m", 1000 * 1e-6 * 5),
+        ("kinetic_energy", "J_per_m", 1000 * 1e-6 * 25),
+        ("enstrophy", "m3_per_s2_per_m", 25),
+        ("max_speed", "m_per_s", 5),
+    ):
+        assert float(last[f"{name}_{unit}"]) == pytest.approx(scale * float(last[name]), rel=1e-12)
     result = CliRunner().invoke(cli, ["check", str(tmp_path / "a.toml")])
     assert result.exit_code == 0, result.output
     for line in (
@@ -207,3 +223,45 @@ def test_the_schema_allows_a_unit_where_a_case_does():
     assert json.dumps(whole["$defs"]["Run"]).count(pattern) == 2  # steps and walltime
     assert json.dumps(whole["$defs"]["UnitsTable"]).count(pattern) == 5
     assert pattern not in json.dumps(whole["$defs"]["Precision"])
+
+
+def test_a_snapshot_in_si_is_an_initial_file_in_lattice_units(tmp_path):
+    (tmp_path / "a.toml").write_text(CASE)
+    runner, folder = CliRunner(), tmp_path / "out"
+    result = runner.invoke(cli, ["run", str(tmp_path / "a.toml"), "--output", str(folder)])
+    assert result.exit_code == 0, result.output
+    with h5py.File(folder / "snapshot_000000004.vtkhdf") as file:
+        u, rho = (file[f"VTKHDF/CellData/{name}"][0] for name in ("u", "rho"))
+    for units in (tomllib.loads(CASE)["units"], {"cell": 1, "step": 1, "density": 1}):
+        tables = same_in_lattice_units() | {"units": units}
+        tables["initial"] = {"file": str(folder / "snapshot_000000004.vtkhdf")}
+        found_rho, found_u = parse_case(tables).fluids[0].initial.evaluate((20, 1, 24), 0, 20)
+        np.testing.assert_allclose(found_u[:, 0], u[..., :2] / 5, rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(found_rho[:, 0], rho / 1000, rtol=1e-6)
+
+
+def test_pictures_are_in_si(tmp_path):
+    pytest.importorskip("matplotlib")
+    from mpilbm.outputs.snapshot_reader import view
+    from mpilbm.plot import pictures
+    from mpilbm.plot.profiles import centre_line
+
+    (tmp_path / "a.toml").write_text(CASE)
+    CliRunner().invoke(cli, ["run", str(tmp_path / "a.toml"), "--output", str(tmp_path)])
+    plt = pictures.pyplot()
+    with view(tmp_path / "snapshot_000000004.vtkhdf") as snapshot:
+        assert snapshot.time == "step 4, 0.0008 s"
+        assert snapshot.size == [24, 20]
+        figure = pictures.slice_figure(plt, snapshot, pictures._draw_speed)
+        position, u = centre_line(snapshot, 1)
+        raw = snapshot.u[()]
+    axis, bar = figure.axes
+    assert axis.get_xlabel() == "x (m)"
+    assert axis.get_xlim() == (0, pytest.approx(0.024))
+    assert bar.get_ylabel() == "speed |u| (m/s)"
+    assert position[0] == pytest.approx(0.5e-3)
+    assert np.nanmax(u) == np.nanmax(np.where(np.isnan(u), np.nan, raw[0, :, 11:13].mean(axis=1)))
+    curves, names = pictures._in_si(pictures.read_monitor(tmp_path / "monitor.csv"))
+    assert names["kinetic_energy"] == "J per m"
+    assert "kinetic_energy_J_per_m" not in curves
+    assert "time_s" in curves

@@ -14,8 +14,9 @@ from support.pairs import ALL_COMBINATIONS
 from mpilbm import cli
 from mpilbm.system import processes
 
-PACKAGES = ("click", "cupy", "h5py", "matplotlib", "mpi4py", "numpy", "pandas", "platformdirs",
-            "pydantic", "rich", "sympy", "typing_extensions", "ziglang")  # fmt: skip
+PACKAGES = ("click", "cupy", "h5py", "matplotlib", "mpi4py", "numpy", "pandas", "pint",
+            "platformdirs", "pydantic", "rich", "sympy", "typing_extensions",
+            "ziglang")  # fmt: skip
 PROGRAMS = ("as", "cc", "clang", "fc-list", "gcc", "latex", "ld", "mpiexec", "mpirun", "nvcc",
             "nvidia-smi", "python", "python3", "zig")  # fmt: skip
 # Python imports some of its own modules before it executes a line of ours.

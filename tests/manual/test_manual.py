@@ -12,15 +12,17 @@ from click.testing import CliRunner
 from pydantic import TypeAdapter
 
 from mpilbm.case.case import parse_case, schema
-from mpilbm.case.quantities import in_lattice_units
+from mpilbm.case.quantities import Reading
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.choice import as_json
 from mpilbm.cli import cli
 from mpilbm.errors import CommandError
-from mpilbm.manual import field_examples, field_types, pages, reference, site
+from mpilbm.manual import field_examples, pages, reference, site
 from mpilbm.manual.layers import LAYERS
+from mpilbm.quantity import whole_type
 from mpilbm.registry import KINDS, find, names
 from mpilbm.system.toml_text import inline
+from mpilbm.units import Units
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in pages.FOLDER.glob("*.md"))
@@ -190,10 +192,10 @@ def test_each_key_has_a_meaning_and_an_example_that_is_allowed(cls):
         assert field.description, f"{cls.__name__}.{key}: give the field a description"
         example = {key: field_examples.example(key, field)}
         assert tomllib.loads(inline(example)[1:-1]) == as_plain(example)
-        value, problems, _ = in_lattice_units(example)
-        assert problems == []
-        text = as_json(value)[len(key) + 5 : -1]
-        TypeAdapter(field_types.whole_type(field)).validate_json(text, strict=True)
+        reading = Reading(Units(1, 1, 1), 1 / 3)
+        value = reading.of(example[key], whole_type(field), key)
+        assert reading.problems == []
+        TypeAdapter(whole_type(field)).validate_json(as_json(value), strict=True)
 
 
 def as_plain(value):

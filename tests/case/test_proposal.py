@@ -1,0 +1,104 @@
+"""The cell and step that `check` proposes for a case with [units]."""
+
+import tomllib
+
+import pytest
+
+from mpilbm.case.case import parse_case
+from mpilbm.preflight import proposal
+from mpilbm.preflight.plan import plan
+from mpilbm.units import VELOCITY, VISCOSITY, mach, tau_from_viscosity
+
+CASE = """
+[lattice]
+name = "D2Q9"
+[domain]
+size = ["20 cm", "8 cm"]
+[units]
+cell = "1 mm"
+velocity = "1 m/s"
+fluid = "water"
+[collision]
+name = "trt"
+[[boundary]]
+name = "bounce_back"
+where = ["y-", "y+"]
+[[boundary]]
+name = "equilibrium"
+where = ["x-"]
+velocity = ["0.01 m/s", 0]
+[[boundary]]
+name = "equilibrium"
+where = ["x+"]
+rho = "0 Pa"
+[run]
+steps = "5 s"
+"""
+
+
+def proposed(text):
+    report = plan(parse_case(tomllib.loads(text)))
+    return {line.what: (line.value, line.verdict) for line in report.sections["proposal"]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"1 m/s"', '"0.2 m/s"'),  # cells stay, u/nu = 10 is stable only in finer ones
+        ('"0.01 m/s"', '"0.1 m/s"'),
+        ('fluid = "water"', 'density = 1\n[fluid]\nviscosity = "1e-2 m^2/s"'),  # tau = 30
+    ],
+)
+def test_the_proposal_is_slow_and_stable(old, new):
+    text = CASE.replace(old, new)
+    case = parse_case(tomllib.loads(text))
+    speed = case.boundaries[1].velocity[0]
+    assert proposal.present(case, case.units, speed) is None or old.startswith("fluid")
+    found = proposal.propose(case, case.units, speed)
+    nu = found.units.to_lattice(case.units.to_si(case.fluids[0].viscosity, VISCOSITY), VISCOSITY)
+    u = found.units.to_lattice(case.units.to_si(speed, VELOCITY), VELOCITY)
+    assert mach(u) <= 0.1
+    assert tau_from_viscosity(nu) <= 1
+    assert max(mach(u) / 0.1, tau_from_viscosity(nu)) > 0.98  # the longest such step
+    assert proposal.is_stable(case, nu, u)
+    for cells, before in zip(found.size, case.domain.size, strict=True):
+        assert cells * found.units.cell == pytest.approx(before * case.units.cell, rel=1e-9)
+    assert found.steps * found.units.step == pytest.approx(5, rel=1e-3)
+
+
+def test_the_proposed_values_satisfy_check():
+    text = CASE.replace('"0.01 m/s"', '"0.1 m/s"')
+    lines = proposed(text)
+    assert set(lines) == {"cell", "step", "memory", "run time"}
+    cell, step = lines["cell"][0], lines["step"][0]
+    again = text.replace('cell = "1 mm"', f"cell = {cell}")
+    again = again.replace('velocity = "1 m/s"', f"step = {step}")
+    assert lines["cell"][1].startswith("4000, 1600 cells")
+    case = parse_case(tomllib.loads(again))
+    assert case.domain.size == (4000, 1600)
+    assert proposal.present(case, case.units, case.boundaries[1].velocity[0])
+
+
+def test_values_that_are_fine_are_kept():
+    text = CASE.replace('fluid = "water"', 'density = 1\n[fluid]\nviscosity = "1e-4 m^2/s"')
+    lines = proposed(text)
+    assert lines["cell, step"][0] == "as given"
+    assert "5,000 steps" in lines["run time"][1]
+
+
+def test_no_proposal_without_a_speed():
+    text = CASE.replace('velocity = ["0.01 m/s", 0]', "rho = 1")
+    assert "the case gives no speed" in proposed(text)["none"][1]
+
+
+def test_no_proposal_if_no_cell_is_stable():
+    text = CASE.replace('"0.01 m/s"', '"0.9 m/s"').replace("20 cm", "2 m").replace("8 cm", "0.8 m")
+    text = text.replace('cell = "1 mm"', 'cell = "2 cm"').replace('"1 m/s"', '"9 m/s"')
+    assert "no cell from 0.000313 m on is stable" in proposed(text)["none"][1]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(3, "3 s"), (300, "5 min"), (9000, "2.5 h"), (864000, "10 days")]
+)
+def test_durations(seconds, text):
+    assert proposal.duration(seconds) == text

@@ -12,7 +12,7 @@ from mpilbm.case.checks import check
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
-from mpilbm.case.overrides import override, plain
+from mpilbm.case.overrides import override, plain_values
 from mpilbm.case.quantities import in_lattice_units, schema
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
@@ -42,9 +42,9 @@ def load_case(
     all problems, one per line.
     """
     path = Path(IN_PYTHON) if isinstance(case, Mapping) else Path(case)
-    tables = plain(case) if isinstance(case, Mapping) else _read(path)
+    tables = plain_values(case) if isinstance(case, Mapping) else _read(path)
     _refuse_depth(tables, path)
-    given = plain(overrides) if isinstance(overrides, Mapping) else overrides
+    given = plain_values(overrides) if isinstance(overrides, Mapping) else overrides
     tables, problems = override(tables, given)
     if problems:
         raise CaseError(problems)

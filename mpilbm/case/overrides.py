@@ -31,12 +31,12 @@ def override(tables: dict, settings: Sequence[str] | Mapping[str, Any]) -> tuple
     return tables, problems
 
 
-def plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """The values of a Python program as TOML has them: NumPy numbers, tuples and paths replaced."""
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain_values(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain_values(each) for each in value]
     if isinstance(value, np.generic):
         return value.item()
     return str(value) if isinstance(value, Path) else value

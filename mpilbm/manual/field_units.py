@@ -31,7 +31,7 @@ UNITS = {
     "tau_phi": "steps",
     "relaxation": "1/step",
     **dict.fromkeys(("length", "centre", "radius", "tube", "lower", "upper", "point"), "cells"),
-    **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep"), "1"),
+    **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep", "priority"), "1"),
     **dict.fromkeys(("device", "order", "threads"), "1"),
     **dict.fromkeys(("G", "a", "kappa", "gamma"), "lattice units"),
 }

@@ -26,6 +26,7 @@ KEYS: dict[str, tuple[Dimension, str]] = {
     "viscosity": (VISCOSITY, "1e-6 m^2/s"),
     "velocity": (VELOCITY, "0.2 m/s"),
     "u": (VELOCITY, "0.2 m/s"),
+    "speed": (VELOCITY, "0.2 m/s"),
     "rho": (DENSITY, "998 kg/m^3"),
     "rho_jump": (DENSITY, "0.5 kg/m^3"),
     "value": (FORCE_DENSITY, "9810 N/m^3"),

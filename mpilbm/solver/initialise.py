@@ -132,8 +132,8 @@ def values_of(context: SlabContext, fluid: Fluid, most: int) -> HostValues | Ker
     The choice depends on the case alone and does not change the bits.
     """
     case, initial = context.case, fluid.initial
-    given = initial.file or initial.non_equilibrium or initial.uniform
-    if not given and prod(case.shape) >= KERNEL_CELLS:
+    formulas = initial.formulas and not (initial.non_equilibrium or initial.uniform)
+    if formulas and prod(case.shape) >= KERNEL_CELLS:
         tables = Tables(dict(zip(AXES, case.domain.size, strict=False)))
         trees = {name: tables.divided(tree) for name, tree in initial.trees.items()}
         if None not in trees.values():

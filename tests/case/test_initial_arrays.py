@@ -9,6 +9,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
+from mpilbm.storage.directory import _refuse_inputs
 
 SIZES = {"D2Q9": (6, 5), "D3Q13": (4, 6, 8), "D3Q19": (6, 5, 7)}
 
@@ -127,3 +128,12 @@ def test_what_is_refused(tmp_path):
 def test_scale_belongs_to_a_file():
     with pytest.raises(CaseError, match="has scale but no file"):
         parse_case(case_of("D2Q9", (6, 5), scale=0.5), "a.toml")
+
+
+@pytest.mark.parametrize("name", ["start.npz", "a.h5:u", "a.vtkhdf"])
+def test_a_file_that_overwrite_would_delete_is_refused(tmp_path, name):
+    tables = case_of("D2Q9", (6, 5), file=f"out/{name}")
+    case = parse_case(tables, tmp_path / "a.toml")
+    _refuse_inputs(case, [tmp_path / "other.h5"])
+    with pytest.raises(CaseError, match="initial.file: .* is one of the files that --overwrite"):
+        _refuse_inputs(case, [tmp_path / "out" / name.partition(":")[0]])

@@ -43,8 +43,8 @@ class OnePlaneOfZ:
 def array_fields(path: Path, dimensions: int) -> Iterator[dict[str, Any]]:
     """{"rho": (nz, ny, nx), "u": (nz, ny, nx, D)}, both or one of them; in 2D with nz = 1.
 
-    A .npz file names its arrays; of other files the shape tells which of the two they hold. Raises
-    ValueError, whose text follows the name of the file.
+    A .npz file names its arrays; the array of any other file is u if it has an axis of components,
+    rho otherwise. Raises ValueError, whose text follows the name of the file.
     """
     file = file_of(path)
     if not isfile(file):

@@ -135,5 +135,5 @@ def test_a_file_that_overwrite_would_delete_is_refused(tmp_path, name):
     tables = case_of("D2Q9", (6, 5), file=f"out/{name}")
     case = parse_case(tables, tmp_path / "a.toml")
     _refuse_inputs(case, [tmp_path / "other.h5"])
-    with pytest.raises(CaseError, match="initial.file: .* is one of the files that --overwrite"):
+    with pytest.raises(CaseError, match=r"initial.file: .* is one of the files that --overwrite"):
         _refuse_inputs(case, [tmp_path / "out" / name.partition(":")[0]])

@@ -154,6 +154,8 @@ def _initial(case: Case) -> list[str]:
                 f"{key}.iterate: found {initial.iterate}; the layout '{case.layout.name}' cannot "
                 "keep the velocity fixed at walls; use the layout 'ab' or 'esopull'"
             )
+        if initial.random:
+            problems += _random(case, key, initial.random.peak)
         if len(initial.u) != case.dimensions:
             axes = ", ".join("xyz"[: case.dimensions])
             problems.append(
@@ -172,6 +174,24 @@ def _initial(case: Case) -> list[str]:
                     Formula(value, names_in(case.dimensions))
             except FormulaError as error:
                 problems.append(f"{key}.{name}: {error}")
+    return problems
+
+
+def _random(case: Case, key: str, peak: float) -> list[str]:
+    """A random flow in a box with walls, or with waves shorter than two cells."""
+    problems = []
+    if not all(case.domain.periodic):
+        found = list(case.domain.periodic)
+        problems.append(
+            f"{key}.random: found domain.periodic = {str(found).lower()}; allowed: boxes that are "
+            "periodic in all directions; use formulas for u"
+        )
+    longest = max(case.domain.size)
+    if 6 * peak >= longest:
+        problems.append(
+            f"{key}.random.peak: found {peak:g}; allowed: below {longest / 6:.4g}, a sixth of the "
+            "longest side; lower it, or use more cells"
+        )
     return problems
 
 

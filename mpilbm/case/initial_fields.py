@@ -1,4 +1,4 @@
-"""The initial fields of a fluid: from numbers and formulas, or from a snapshot."""
+"""The initial fields of a fluid: numbers and formulas, a file, or a random velocity."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from pydantic import SkipValidation
 
-from mpilbm.case.input_fields import Shape, check_snapshot, load_snapshot, stored
+from mpilbm.case.initial.files import check_fields, load_fields
+from mpilbm.case.initial.random import waves_of
+from mpilbm.case.input_fields import Shape, stored
+from mpilbm.case.tables.random_flow import RandomFlow
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.trees import Tree
@@ -19,12 +22,19 @@ from mpilbm.registry import Parameters
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 BLOCK_CELLS = 2**14  # evaluated together
+FIXES = {
+    "": "change the formula",
+    "file": "use another file, or change scale",
+    "random": "lower its speed",
+}
 
 
 class InitialFields(Parameters):
-    """Density and velocity at t = 0: numbers, formulas or fields, one u per dimension; or a `file`.
+    """Density and velocity at t = 0: numbers, formulas or fields, a `file`, or a `random` velocity.
 
-    The first five fields are those of InitialTable. `periodic` is a property of the box,
+    The fields up to `scale` are those of InitialTable; u has one entry per dimension. A velocity
+    from a file is multiplied by `scale`, the difference of its density from 1 by `scale_rho`.
+    `periodic` is a property of the box,
     `staggered` of the lattice; no cell may be faster than `max_speed`. `where` and `path` are the
     key path and the case file, for messages.
     """
@@ -32,6 +42,9 @@ class InitialFields(Parameters):
     rho: float | str | SkipValidation[FieldValue]
     u: tuple[float | str | SkipValidation[FieldValue], ...]
     file: Path | None
+    random: RandomFlow | None = None
+    scale: float = 1.0
+    scale_rho: float = 1.0
     non_equilibrium: bool
     iterate: int
     periodic: tuple[bool, ...]
@@ -44,18 +57,23 @@ class InitialFields(Parameters):
     def uniform(self) -> bool:
         """Whether all cells have the same values."""
         numbers = (isinstance(value, int | float) for value in (self.rho, *self.u))
-        return not self.file and all(numbers)
+        return not self._source and all(numbers)
 
     @property
     def formulas(self) -> bool:
         """Whether `trees` describe all values."""
         fields = (isinstance(value, FieldValue) for value in (self.rho, *self.u))
-        return not self.file and not any(fields)
+        return not self._source and not any(fields)
 
     @property
     def key_of_velocity(self) -> str:
         """The key path of the file or of the velocity, for messages."""
-        return f"{self.where}.{'file' if self.file else 'u'}"
+        return f"{self.where}.{self._source or 'u'}"
+
+    @property
+    def _source(self) -> str:
+        """The key that gives the velocity if `u` does not; else empty."""
+        return "file" if self.file else "random" if self.random else ""
 
     @property
     def trees(self) -> dict[str, Tree]:
@@ -70,10 +88,10 @@ class InitialFields(Parameters):
         }
 
     def require(self) -> None:
-        """CaseError if `file` is given but is not a snapshot with the same number of dimensions."""
+        """CaseError if `file` is given but holds no fields of so many dimensions."""
         if self.file:
             with self._case_errors():
-                check_snapshot(self.file, len(self.u))
+                check_fields(self.file, len(self.u))
 
     @contextmanager
     def _case_errors(self) -> Iterator[None]:
@@ -104,14 +122,16 @@ class InitialFields(Parameters):
         return rho, u
 
     def _read(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """The planes from the snapshot."""
+        """The planes from the file."""
         assert self.file is not None
         full = (*shape[:2], shape[2] * (2 if self.staggered else 1))
         with self._case_errors():
-            fields = load_snapshot(self.file, full, self.periodic, begin, end)
+            fields = load_fields(self.file, full, self.periodic, begin, end)
         rho, u = (stored(self.staggered, field, begin) for field in fields)
         total = rho + u.sum(axis=-1)
         self._refuse(~np.isfinite(total), total, "file", begin, "is not finite")
+        if self.scale != 1:
+            rho, u = 1 + self.scale_rho * (rho - 1), self.scale * u
         return rho, u
 
     def _computed(self, shape: Shape, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
@@ -122,6 +142,8 @@ class InitialFields(Parameters):
         targets: dict[str, tuple[Any, np.ndarray]] = {"rho": (self.rho, rho)}
         targets |= {f"u.{axis}": (value, u[..., axis]) for axis, value in enumerate(self.u)}
         for key, (value, target) in targets.items():
+            if key != "rho" and self.random:
+                continue
             if not isinstance(value, str):
                 field = isinstance(value, FieldValue)
                 target[...] = value.planes(begin, end) if field else value
@@ -136,7 +158,16 @@ class InitialFields(Parameters):
                 ]
             if not np.isfinite(target.sum()):
                 self._refuse(~np.isfinite(target), target, key, begin, "is not finite")
+        if self.random:
+            u[...] = self._waves(self.random, shape, begin, end)
         return rho, u
+
+    def _waves(self, flow: RandomFlow, shape: Shape, begin: int, end: int) -> np.ndarray:
+        """The random velocity in planes."""
+        planes, rows, nx = shape[0], shape[1], shape[2] * (2 if self.staggered else 1)
+        size = (nx, planes) if len(self.u) == 2 else (nx, rows, planes)
+        waves = waves_of(flow, size)
+        return stored(self.staggered, np.stack([waves.plane(k) for k in range(begin, end)]), begin)
 
     def strain(self, shape: Shape, begin: int, end: int) -> np.ndarray:
         """S_ab = (du_a/dx_b + du_b/dx_a) / 2 in planes, (n, rows, nx, D (D + 1) / 2): xx, xy, ….
@@ -173,13 +204,13 @@ class InitialFields(Parameters):
             return
         plane, row, x = (int(index) for index in np.argwhere(bad)[0])
         value = values[plane, row, x]
+        source = "" if key == "rho" and self.random else self._source
         x = x_of(self.staggered, begin + plane, row, x)
         y, z = (begin + plane, None) if len(self.u) == 2 else (row, begin + plane)
         cell = f"x={x}, y={y}" + ("" if z is None else f", z={z}")
         raise CaseError(
-            f"{value:g} in cell {cell} (counted from 0) {sentence}; "
-            + ("use another file" if self.file else "change the formula"),
-            f"{self.where}.{'file' if self.file else key}",
+            f"{value:g} in cell {cell} (counted from 0) {sentence}; " + FIXES[source],
+            f"{self.where}.{source or key}",
             self.path,
         )
 

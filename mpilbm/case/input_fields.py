@@ -100,36 +100,41 @@ def stored(staggered: bool, planes: np.ndarray, begin: int) -> np.ndarray:
     return planes[plane, row, x_of(staggered, begin + plane, row, k)]
 
 
-def check_snapshot(path: Path, dimensions: int) -> None:
-    """ValueError unless a file is a snapshot of mpilbm with rho and u in so many dimensions."""
-    if not exists(path):
-        raise ValueError(f"is missing: there is no such file; {RELATIVE}")
-    require_intact(path)
-    with _snapshot(path, dimensions):
-        pass
+def resampled(
+    field: Any, shape: Shape, periodic: tuple[bool, ...], begin: int, end: int
+) -> np.ndarray:
+    """The planes begin … end - 1 of a field (nz, ny, nx, …), float64 (n, rows, nx, …).
 
-
-def load_snapshot(
-    path: Path, shape: Shape, periodic: tuple[bool, ...], begin: int, end: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """rho (n, rows, nx) and u (n, rows, nx, D) of the planes begin … end - 1, float64.
-
-    If the size of the file is not `shape` = (planes, rows, nx), the fields are resampled by linear
+    If the size of the field is not `shape` = (planes, rows, nx), the values are resampled by linear
     interpolation between cell centres along each axis; both boxes are taken to have the same side
     lengths. Periodic directions wrap; in others the values are constant beyond the outermost
-    centres. Velocities remain in cells per step. The values of a plane do not depend on begin and
-    end, so that results do not depend on the number of ranks.
+    centres. The values of a plane do not depend on begin and end, so that results do not depend on
+    the number of ranks.
     """
-    D = len(periodic)
-    with _snapshot(path, D) as cells:
-        planes = [_resampled(cells, shape, periodic, plane) for plane in range(begin, end)]
-    values = np.stack(planes)
-    return values[..., 0], values[..., 1 : 1 + D]
+    return np.stack([_resampled(field, shape, periodic, plane) for plane in range(begin, end)])
+
+
+def in_lattice(field: Values, index: Any) -> np.ndarray:
+    """Values of a field of a snapshot in lattice units, float64; with [units] it is in SI."""
+    return field[index].astype(np.float64) / field.attribute(LATTICE_UNIT, 1.0)
+
+
+class SnapshotField:
+    """A field of a snapshot in lattice units, which is read where it is indexed."""
+
+    def __init__(self, stored: Values):
+        self._stored, self.shape = stored, stored.shape
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return in_lattice(self._stored, index)
 
 
 @contextmanager
-def _snapshot(path: Path, dimensions: int) -> Iterator[dict[str, Values]]:
-    """The datasets rho and u of a snapshot by name, checked but not read."""
+def snapshot_fields(path: Path, dimensions: int) -> Iterator[dict[str, SnapshotField]]:
+    """The datasets rho and u of a snapshot by name, checked but not read; ValueError otherwise."""
+    if not exists(path):
+        raise ValueError(f"is missing: there is no such file; {RELATIVE}")
+    require_intact(path)
     with opened(path) as file:
         found = {name: values(file, f"VTKHDF/CellData/{name}", "f") for name in ("rho", "u")}
         cells = {name: each for name, each in found.items() if each is not None}
@@ -145,7 +150,7 @@ def _snapshot(path: Path, dimensions: int) -> Iterator[dict[str, Values]]:
             raise ValueError(f"has {len(size)} dimensions, the case {dimensions}; use another file")
         require_cells(cells["rho"], "rho", size)
         require_cells(cells["u"], "u", size, (3,))
-        yield cells
+        yield {name: SnapshotField(each) for name, each in cells.items()}
 
 
 def snapshot_case(file: Hdf5File) -> dict:
@@ -174,35 +179,27 @@ def require_cells(
     field.require_stored()
 
 
-def _resampled(
-    cells: dict[str, Values], shape: Shape, periodic: tuple[bool, ...], plane: int
-) -> np.ndarray:
-    """rho and u of a plane, (rows, nx, 1 + 3), by linear interpolation."""
+def _resampled(field: Any, shape: Shape, periodic: tuple[bool, ...], plane: int) -> np.ndarray:
+    """A plane of a field, (rows, nx, …), by linear interpolation."""
     flat = len(periodic) == 2
-    old = cells["rho"].shape if not flat else (cells["rho"].shape[1], 1, cells["rho"].shape[2])
+    old = field.shape[:3] if not flat else (field.shape[1], 1, field.shape[2])
     wraps = (periodic[-1], periodic[1] if not flat else True, periodic[0])
     (low, high, share), *others = (
         _between(np.arange(new), new, count, wrap)
         for new, count, wrap in zip(shape, old, wraps, strict=True)
     )
-    below, above = (_plane(cells, flat, int(k[plane])) for k in (low, high))
+    below, above = (_plane(field, flat, int(k[plane])) for k in (low, high))
     values = _mixed(below, above, share[plane])
     for axis, (low, high, share) in enumerate(others):
-        weight = share.reshape([-1 if k == axis else 1 for k in range(3)])
+        weight = share.reshape([-1 if k == axis else 1 for k in range(values.ndim)])
         values = _mixed(np.take(values, low, axis), np.take(values, high, axis), weight)
     return values
 
 
-def _plane(cells: dict[str, Values], flat: bool, plane: int) -> np.ndarray:
+def _plane(field: Any, flat: bool, plane: int) -> np.ndarray:
     here = (slice(None), slice(plane, plane + 1)) if flat else plane
-    rho, u = (in_lattice(cells[name], here) for name in ("rho", "u"))
-    values = np.concatenate([rho[..., None], u], axis=-1)
+    values = np.asarray(field[here], np.float64)
     return values[0] if flat else values
-
-
-def in_lattice(field: Values, index: Any) -> np.ndarray:
-    """Values of a field of a snapshot in lattice units, float64; with [units] it is in SI."""
-    return field[index].astype(np.float64) / field.attribute(LATTICE_UNIT, 1.0)
 
 
 def _between(

@@ -93,7 +93,7 @@ def start(fluid) -> dict:
 
 
 def boundaries(case) -> list:
-    """One boundary for each structure in a case: faces first, in the order of the file."""
+    """One boundary for each structure in a case: faces first, by precedence."""
     found: dict[str, object] = {}
     faces = one_face_each(case.boundaries)
     for boundary in (*faces, *(body.boundary for body in case.bodies)):

@@ -18,7 +18,8 @@ from mpilbm.physics.boundary_capabilities import INWARD_FALLBACK, Reads
 
 
 def entry_lists(case, slab, fluid: FluidPlane, ownership: Ownership) -> tuple[EntryList, ...]:
-    """Return the entries of a slab, one list per boundary structure, in the order of the file.
+    """Return the entries of a slab, one list per boundary structure, in the order of the
+    owners.
 
     fluid: a function that returns where a local plane is fluid, see FluidPlane.
     """

@@ -3,9 +3,9 @@
 A population that streams into cell x along c_i comes from x - c_i. If that is not a fluid cell, the
 link is missing and exactly one boundary owns it:
 
-1. If the link crosses faces that are not periodic: the [[boundary]] of these faces that comes last
-   in the case file (of one entry with a normal, the face that is last in `where`). If all these
-   faces are mirrors (free slip), this applies only if the mirror image of x - c_i is a fluid cell.
+1. If the link crosses faces that are not periodic: the [[boundary]] of these faces with the largest
+   precedence (physics/boundaries). The order of the case file does not matter. If all these faces
+   are mirrors (free slip), this applies only if the mirror image of x - c_i is a fluid cell.
 2. Otherwise, if x - c_i, wrapped at periodic faces and reflected at mirrors, is solid: the body.
 3. Otherwise, if the link crosses periodic faces with a [[boundary]] (pressure_jump): that boundary.
 

@@ -9,6 +9,8 @@ from mpilbm.registry import Parameters
 # Unit of a key in lattice units: u is cells/step; 1: a pure number; "": no number.
 UNITS = {
     "Steady.tolerance": "1",
+    "InitialTable.scale": "1",
+    **dict.fromkeys((f"RandomFlow.{key}" for key in ("peak", "slope", "seed")), "1"),
     "ShanChen.psi": "",
     "Voxels.solid": "",
     "Voxels.size": "voxels",
@@ -17,7 +19,7 @@ UNITS = {
     "Voxels.refine": "1",
     "tau_phi": "steps",
     "relaxation": "1/step",
-    **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep"), "1"),
+    **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep", "priority"), "1"),
     **dict.fromkeys(("device", "order", "threads"), "1"),
     **dict.fromkeys(("G", "a", "kappa", "gamma"), "lattice units"),
 }

@@ -39,6 +39,11 @@ Say = Callable[[str], None]  # prints a line for the user, from rank 0
 # Tables that may change without a warning.
 FREE = ("title", "run", "output", "layout", "backend", "halo")
 FIX = "; restart from another one"
+SAME_CASE = "restart with the case that wrote it, or start from step 0"
+OTHER_SIZE = (
+    f"{SAME_CASE}, with initial.file = a snapshot of that run, which is resampled, and "
+    "initial.scale for its velocity"
+)
 
 
 class DamagedError(CaseError):
@@ -141,7 +146,7 @@ def _check_head(path: Path, case: "Case", solver: "Solver") -> tuple[int, list[s
         kept = {n: list(file[n].attrs["names"]) for n in file if n.startswith(ENTRIES)}
         wanted = {ENTRIES + state.label: list(state.names) for state in solver.entry_states}
         _compare(path, "lattice", head["lattice"], case.lattice.name)
-        _compare(path, "size", head["size"].tolist(), list(case.domain.size))
+        _compare(path, "size", head["size"].tolist(), list(case.domain.size), OTHER_SIZE)
         _compare(path, "fluids", labels, sorted(group_name(g.label) for g in groups))
         _compare(path, "precision.storage", head["storage"], case.precision.storage)
         _compare(path, "precision.offset", bool(head["offset"]), case.precision.offset)
@@ -164,11 +169,11 @@ def _check_step(path: Path, step: int) -> None:
         )
 
 
-def _compare(path: Path, what: str, stored: Any, wanted: Any) -> None:
+def _compare(path: Path, what: str, stored: Any, wanted: Any, fix: str = SAME_CASE) -> None:
     if stored != wanted:
         raise CaseError(
             f"this checkpoint has {what} = {stored}, the case {wanted}; a restart cannot change "
-            "it: restart with the case that wrote it, or start from step 0",
+            f"it: {fix}",
             path=path,
         )
 

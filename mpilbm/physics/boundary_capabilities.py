@@ -1,7 +1,7 @@
 """Capabilities of a boundary class: the populations that it supplies and the data that it reads."""
 
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 
 
 class Reads(Enum):
@@ -122,3 +122,13 @@ class FaceFlow(Enum):
     def crosses(self) -> bool:
         """Whether fluid passes the face."""
         return self is not FaceFlow.CLOSED
+
+
+class EdgeRank(IntEnum):
+    """The kinds of faces, by increasing claim to the links at edges that two faces share."""
+
+    MIRROR = 0
+    OUTLET = 1  # the flow determines the velocity
+    INLET = 2  # the case gives a velocity through the face
+    MOVING_WALL = 3
+    WALL = 4  # at rest

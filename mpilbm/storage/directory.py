@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpilbm.case.initial.arrays import file_of
 from mpilbm.errors import CaseError, CommandError
 from mpilbm.storage import own_files
 from mpilbm.storage.checkpoint_names import existing
@@ -151,7 +152,10 @@ class RunDirectory:
 
 def _refuse_inputs(case: "Case", replaced: list[Path]) -> None:
     """CaseError if the case reads a file that --overwrite would delete."""
-    inputs = [(f"{fluid.initial.where}.file", fluid.initial.file) for fluid in case.fluids]
+    inputs = [
+        (f"{fluid.initial.where}.file", fluid.initial.file and file_of(fluid.initial.file))
+        for fluid in case.fluids
+    ]
     for k, body in enumerate(case.bodies):
         name = (body.mask or "").rpartition(":")[0]
         inputs.append((f"body.{k}.mask", case.directory / name if name else None))

@@ -7,7 +7,7 @@ from support.outputs_cases import flip_bit, make_case, make_context
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
-from mpilbm.case.input_fields import load_snapshot
+from mpilbm.case.initial.files import load_fields
 from mpilbm.errors import CaseError
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.ranks import Serial
@@ -52,11 +52,11 @@ def linear(size):
 def test_what_is_linear_stays_so(tmp_path, size):
     """Between the outermost centres; beyond them the last value holds."""
     path = snapshot(tmp_path, (5, 4, 7), *linear((5, 4, 7)))
-    rho, u = load_snapshot(path, size[::-1], (False,) * 3, 0, size[2])
+    rho, u = load_fields(path, size[::-1], (False,) * 3, 0, size[2])
     inside = tuple(slice(1, -1) for _ in size)
     for found, expected in zip((rho, u), linear(size), strict=True):
         np.testing.assert_allclose(found[inside], expected[inside], atol=3e-8)
-    parts = [load_snapshot(path, size[::-1], (False,) * 3, k, k + 1)[1] for k in range(size[2])]
+    parts = [load_fields(path, size[::-1], (False,) * 3, k, k + 1)[1] for k in range(size[2])]
     assert np.array_equal(np.concatenate(parts), u)
 
 
@@ -65,11 +65,11 @@ def test_periodic_faces_join(tmp_path):
     u = np.zeros((1, 6, 5, 3))
     u[0, 0, :, 0], u[0, :, 4, 1] = 0.04, 0.08
     path = snapshot(tmp_path, (5, 6), 1.0, u)
-    _, found = load_snapshot(path, (12, 1, 10), (True, True), 0, 12)
+    _, found = load_fields(path, (12, 1, 10), (True, True), 0, 12)
     np.testing.assert_allclose(found[:3, 0, 0, 0], [0.03, 0.03, 0.01], atol=1e-8)
     assert found[11, 0, 0, 0] == pytest.approx(0.01)
     assert found[0, 0, 0, 1] == pytest.approx(0.02)
-    _, closed = load_snapshot(path, (12, 1, 10), (False, False), 0, 12)
+    _, closed = load_fields(path, (12, 1, 10), (False, False), 0, 12)
     assert closed[0, 0, 0, 0] == pytest.approx(0.04)
     assert closed[11, 0, 0, 0] == 0
 

@@ -206,7 +206,8 @@ def test_restart_file_that_is_not_whole(done):
 
 
 OTHERS = {
-    "domain.size=[12, 11]": r".*this checkpoint has size = \[12, 10\], the case \[12, 11\]; a res",
+    "domain.size=[12, 11]": r".*this checkpoint has size = \[12, 10\], the case \[12, 11\]; a res"
+    r".*with initial.file = a snapshot of that run, .* and initial.scale for its velocity",
     FULL.replace("0, 0", "0, 8"): ".*the bodies are not those of this checkpoint .*plane 8",
 }
 

@@ -16,13 +16,14 @@ from mpilbm.registry import make
 
 AT_REST = {"rho": 1, "u": [0.0, 0.0]}
 INLET = ["0.01*sin(t/9)", "0.2*x*(nx - x)/nx**2*(1 - exp(-t/20))"]
+RHO = "1 + 0.001*sin(t/7)*where(x > 4, 1, 0.5)"
 
 
 def pipe(layout: str, **more):
     ends = [
         table("bounce_back", "x-", "x+", D=2),
-        {"name": "zou_he", "where": ["y-"], "velocity": INLET},
-        {"name": "regularized", "where": ["y+"], "rho": "1 + 0.001*sin(t/7)*where(x > 4, 1, 0.5)"},
+        {"name": "zou_he", "where": ["y-"], "velocity": INLET, "priority": 1},
+        {"name": "regularized", "where": ["y+"], "rho": RHO, "priority": 1},
     ]
     return closed("D2Q9", [8, 13], ends, layout={"name": layout}, initial=AT_REST, **more)
 

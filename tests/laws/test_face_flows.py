@@ -41,6 +41,7 @@ def turned_box(lattice, size, entries, axes, signs):
         a = "xyz".index(axis)
         side = side if signs[a] > 0 else {"-": "+", "+": "-"}[side]
         entry = table(name, "xyz"[axes[a]] + side, D=len(axes))
+        entry |= {} if name == "free_slip" else {"priority": len(boundaries)}  # not by the face
         if "velocity" in find("boundaries", name).model_fields:
             if "velocity" not in entry:  # walls slide
                 velocity = [v * (k != a) for k, v in enumerate(velocity)]

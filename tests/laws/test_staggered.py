@@ -9,6 +9,7 @@ from support.settings import tables
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.case_findings import warnings_of
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build
 from mpilbm.parallel.ranks import Serial
@@ -137,8 +138,26 @@ def test_a_duct_is_that_of_another_lattice(lattice):
 
 
 @over_lattices
+@pytest.mark.parametrize(("ny", "priority"), [(6, 0), (7, 1), (7, 0)])
+def test_a_lid_with_ends_of_an_odd_number_of_nodes_is_reported(lattice, ny, priority):
+    """The mass drifts exactly in the case in which the check says so."""
+    lid = {"name": "bounce_back", "where": ["z+"], "velocity": [0.05, 0, 0], "priority": priority}
+    walls = {"name": "bounce_back", "where": ["x-", "x+", "y-", "y+", "z-"]}
+    size = (8, ny, 8)
+    case = box(lattice, size, domain={"size": list(size)}, boundary=[lid, walls], **MRT)
+    cluster = Cluster(case | {"initial": {"u": [0, 0, 0]}}).start()
+    columns, before = cluster.sums()
+    change = (cluster.run(50).sums()[1] - before)[:, columns.index("mass")].sum()
+    drifts = (ny, priority) == (7, 0)
+    found = [each for each in warnings_of(cluster.case) if "so that the mass drifts" in each]
+    assert len(found) == drifts
+    assert (abs(change) > 0.1) == drifts
+    assert not found or "boundary.0.priority: the ends" in found[0]
+
+
+@over_lattices
 def test_mass_stays_in_a_closed_box(lattice):
-    case = tables(lattice, "ab", "mrt", "walls", "double")  # the lid is the last in the file
+    case = tables(lattice, "ab", "mrt", "walls", "double")
     cluster = Cluster(case).start()
     columns, before = cluster.sums()
     mass = before[:, columns.index("mass")].sum()

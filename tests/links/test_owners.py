@@ -1,10 +1,14 @@
 """Owners of missing links: what follows from who owns them."""
 
+from itertools import combinations, permutations
+
 import numpy as np
 import pytest
 from support.faces import closed, table
 
 from mpilbm.case.case import parse_case
+from mpilbm.codegen import boundary_structures
+from mpilbm.errors import CaseError
 from mpilbm.geometry.solids import padded_ids
 from mpilbm.links.link_set import LinkSet
 from mpilbm.links.missing_links import owned_links
@@ -76,3 +80,82 @@ def test_what_streams_in_belongs_to_the_boundary_of_whole_cells(found):
 def test_boundaries_with_values_meet_in_corners():
     _, ownership = owned([table("zou_he", "x-", "y-", D=2), table("bounce_back", "x+", "y+", D=2)])
     assert set(ownership.cells[ownership.meeting].tolist()) == {0}
+
+
+SLIP = {"name": "free_slip", "where": ["x+"]}
+LID = {"name": "bounce_back", "where": ["y+"], "velocity": [0.1, 0]}
+KINDS = {  # from the weakest to the strongest claim to the links at edges
+    "free slip": SLIP,
+    "outlet": {"name": "neumann", "where": ["y+"]},
+    "inlet": {"name": "zou_he", "where": ["x-"], "velocity": [0.1, 0.1]},
+    "lid": {"name": "bounce_back", "where": ["x-"], "velocity": "along"},
+    "wall": {"name": "interpolated", "where": ["y-"], "velocity": [0.0, 0]},
+}
+
+
+def entries_of(walls):
+    """Owner's name, faces, cell and links of every entry, and the structures of the kernels."""
+    case, ownership = owned(walls)
+    owners = [ownership.owners[place].boundary for place in ownership.owner]
+    faces = [(owner.name, owner.where) for owner in owners]
+    entries = zip(faces, ownership.cells.tolist(), ownership.missing.bits.tolist(), strict=True)
+    return list(entries), boundary_structures(case)
+
+
+@pytest.mark.parametrize("walls", [WALLS, [WALLS[0] | {"where": ["x-", "x+", "y-"]}, LID]])
+def test_the_order_of_the_file_does_not_matter(walls):
+    """Nor that of the faces in `where`: the same entries and the same kernels."""
+    found = [
+        entries_of([each | {"where": each["where"][::turn]} for each in some])
+        for some in permutations(walls)
+        for turn in (1, -1)
+    ]
+    owner = [
+        sorted((name, sorted(where), *rest) for (name, where), *rest in one) for one, _ in found
+    ]
+    assert all(each == owner[0] for each in owner)
+    assert all(structures == found[0][1] for _, structures in found)
+
+
+def corner(one, other, **priority):
+    """The name of the entry of `KINDS` that owns the link through the corner of two faces."""
+    pair = [KINDS[one] | {"where": ["x-"]}, KINDS[other] | {"where": ["y-"]}]
+    pair = [each | {"priority": priority.get(n, 0)} if priority else each
+            for n, each in zip((one, other), pair, strict=True)]  # fmt: skip
+    for each, along in zip(pair, ([0, "0.1*y"], ["0.1*x", 0]), strict=True):
+        each.update({"velocity": along} if each.get("velocity") == "along" else {})
+    rest = [{"name": "free_slip", "where": ["x+", "y+"]}]
+    case, ownership = owned([*pair, *rest])
+    mine = (ownership.cells == 0) & ownership.missing.has(case.lattice.c.index((1, 1)))
+    (place,) = ownership.owner[mine]
+    return {"x-": one, "y-": other}[ownership.owners[place].boundary.where[0]]
+
+
+@pytest.mark.parametrize("pair", list(combinations(KINDS, 2)), ids=str)
+def test_walls_at_rest_own_the_links_at_edges(pair):
+    weaker, stronger = pair
+    assert corner(weaker, stronger) == corner(stronger, weaker) == stronger
+    if weaker != "free slip":
+        assert corner(weaker, stronger, **{weaker: 1}) == weaker
+        assert corner(stronger, weaker, **{stronger: -1}) == weaker
+
+
+def test_equal_faces_are_taken_in_order():
+    """The last one of x-, x+, y-, y+, z-, z+ owns the link."""
+    _, ownership = owned([table("zou_he", "y+", "x+", "x-", "y-", D=2)])
+    faces = [owner.boundary.where[0] for owner in ownership.owners]
+    assert faces == ["x-", "x+", "y-", "y+"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "sentence"),
+    [
+        ([LID | {"where": ["x-", "x+", "y-"]}, SLIP | {"where": ["y+"], "priority": 2}],
+         r"boundary.1.priority: found 2; the links of free_slip at edges belong to the other face"),
+        ([LID | {"where": []}, LID | {"where": [], "priority": 1}],
+         r"boundary.1.priority: found 1; it orders the faces of the box, and names none"),
+    ],
+)  # fmt: skip
+def test_priorities_that_have_no_meaning(tables, sentence):
+    with pytest.raises(CaseError, match=sentence):
+        owned(tables)

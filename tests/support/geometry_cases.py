@@ -13,6 +13,7 @@ class Wall:
 
     capabilities, wall_at, wall_velocity = Capabilities(), "half", None
     mirrors, joins_faces, reflects = False, False, False
+    precedence = ()  # as in the list of boundaries
 
     def __init__(self, *where, kind="wall", **values):
         self.where, self.kind, self.numbers = where, kind, values

@@ -75,7 +75,7 @@ class CaseFile(Parameters):
     )
     boundary: tuple[Annotated[Boundary, Choice("boundaries")], ...] = Field(
         (),
-        description="conditions on the faces that are not periodic; edges belong to the last one",
+        description="conditions on the faces that are not periodic, in any order",
     )
     body: tuple[Body, ...] = Field(
         (),

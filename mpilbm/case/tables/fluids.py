@@ -5,6 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from mpilbm.case.tables.random_flow import RandomFlow
 from mpilbm.case.tables.values import Label, Positive, default
 from mpilbm.choice import Choice
 from mpilbm.formulas.values import Value
@@ -16,9 +17,14 @@ from mpilbm.units import viscosity_from_reynolds
 
 
 class InitialTable(Parameters):
-    """Density and velocity at t = 0: numbers, formulas of x y z nx ny nz pi, or a snapshot.
+    """Density and velocity at t = 0: numbers, formulas of x y z nx ny nz pi, a file, or random.
 
-    `file` is a snapshot of an earlier run, which is resampled if its size differs.
+    `file` is a snapshot of an earlier run, or arrays: a .npz file with rho (nz, ny, nx) and u
+    (nz, ny, nx, 3), in 2D (ny, nx) and (ny, nx, 2), written by numpy.savez; or one of these as .npy
+    or .h5:dataset. What the file does not have is rho = 1 or u = 0. Fields of another size are
+    resampled by linear interpolation in a box of the same proportions. `scale` then converts the
+    velocity: u scale, and 1 + (rho - 1) scale^2, the pressure of the same flow; the densities of
+    coupled fluids are kept. `random` is a velocity without divergence.
     `non_equilibrium` adds the stress of the velocity gradient to the populations. `iterate` is a
     number of steps at fixed velocity, in which the density adapts to the pressure of this flow.
     """
@@ -33,8 +39,19 @@ class InitialTable(Parameters):
     )
     file: str | None = Field(
         None,
-        description="snapshot that holds rho and u; its size may differ",
+        description="snapshot, or rho and u as .npz, .npy or .h5:dataset; its size may differ",
         examples=["coarse.out/snapshot_000010000.vtkhdf"],
+    )
+    scale: Positive = Field(
+        1.0,
+        description="factor of the velocity of the file, such as n_file / n for the same viscosity "
+        "and Reynolds number on another grid",
+        examples=[0.5],
+    )
+    random: RandomFlow | None = Field(
+        None,
+        description="random velocity without divergence; periodic boxes only",
+        examples=[{"speed": 0.05, "peak": 4}],
     )
     non_equilibrium: bool = Field(
         False, description="add the viscous stress of the velocity gradient"
@@ -49,12 +66,16 @@ class InitialTable(Parameters):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        """Either a file, or rho and u."""
+        """Either a file, or rho and u, or rho and random; `scale` belongs to a file."""
+        if self.random is not None:
+            twice = [key for key in ("file", "u") if key in self.model_fields_set]
+            if twice:
+                raise ValueError(f"has random and {twice[0]}; both give the velocity; remove one")
+        if self.file is None and "scale" in self.model_fields_set:
+            raise ValueError("has scale but no file; it scales the velocity of a file; remove it")
         given = [key for key in ("rho", "u") if key in self.model_fields_set]
         if self.file is not None and given:
-            raise ValueError(
-                f"has file and {', '.join(given)}; a snapshot contains both; remove one"
-            )
+            raise ValueError(f"has file and {', '.join(given)}; a file gives both; remove one")
         return self
 
 

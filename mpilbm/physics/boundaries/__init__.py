@@ -5,13 +5,13 @@ links/ determines the links that it owns; codegen/boundary_kernels.py prints its
 solver/boundary_lists.py runs the kernel.
 """
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
 from mpilbm.formulas.parser import FormulaError
 from mpilbm.formulas.values import CellValue
-from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, FaceFlow, Reads
+from mpilbm.physics.boundary_capabilities import Beyond, Capabilities, EdgeRank, FaceFlow, Reads
 from mpilbm.quantity import WETTING
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
@@ -19,6 +19,7 @@ from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 Face = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 Position = Literal["half", "node"]
+FACES: tuple[str, ...] = get_args(Face)
 
 VELOCITY = "velocity, one entry per dimension: numbers, or formulas of x, y, z, t; or a file"
 DENSITY = "density: number, formula of x, y, z, t, or a file"
@@ -28,7 +29,8 @@ class Boundary(Parameters):
     """The incoming populations of a cell along links that do not start in a fluid cell.
 
     `where` names faces of the box; it is empty for the boundary of a body. `wetting` holds the
-    wall values of the fields of a coupling. A subclass defines `incoming` and these class
+    wall values of the fields of a coupling. `priority` orders the boundaries that share
+    links at edges of the box, see `precedence`. A subclass defines `incoming` and these class
     variables:
 
     wall_at   position of the wall: "half", half a link outside the cell, or "node", the cell's node
@@ -50,6 +52,12 @@ class Boundary(Parameters):
         description="coupled fluids: a density per fluid (shan_chen), or the contact angle of the "
         "first fluid in degrees (free_energy)",
         examples=[{"angle": 60}],
+    )
+    priority: int = Field(
+        0,
+        description="links at edges of the box belong to the face with the larger priority; if "
+        "equal, to walls at rest before moving walls, inlets and outlets",
+        examples=[1],
     )
 
     wall_at: ClassVar[Position] = "half"
@@ -95,18 +103,40 @@ class Boundary(Parameters):
         normal = [velocity["xyz".index(face[0])] for face in self.where]
         return FaceFlow.GIVEN if any(normal) else FaceFlow.CLOSED
 
+    @property
+    def edge_rank(self) -> EdgeRank:
+        """The kind of faces in `where`, see EdgeRank; a velocity given as a formula is not 0."""
+        if self.mirrors:
+            return EdgeRank.MIRROR
+        if self.face_flow is FaceFlow.FREE:
+            return EdgeRank.OUTLET
+        if self.face_flow is FaceFlow.GIVEN:
+            return EdgeRank.INLET
+        return EdgeRank.MOVING_WALL if any(getattr(self, "velocity", None) or ()) else EdgeRank.WALL
+
+    @property
+    def precedence(self) -> tuple[bool, int, EdgeRank, int]:
+        """The order of boundaries that share links at edges; the largest owns these links.
+
+        Mirrors come first, then `priority` decides, then `edge_rank`, then the last of the faces in
+        the order x-, x+, y-, y+, z-, z+. No two boundaries of a case are equal.
+        """
+        last = max((FACES.index(face) for face in self.where), default=0)
+        return not self.mirrors, self.priority, self.edge_rank, last
+
     def structure(self) -> dict:
         """The properties that determine the kernel text.
 
         Boundaries of equal structure share a kernel and a boundary list. The result contains all
-        fields except `where`, `wetting`, velocity and rho; the face, if the boundary needs the
-        normal; and the form of each formula of x, y and z. A subclass adds which of its values are
-        given, if the text depends on that.
+        fields except `where`, `wetting`, `priority`, velocity and rho; the face, if the boundary
+        needs the normal; and the form of each formula of x, y and z. A subclass adds which of its
+        values are given, if the text depends on that.
         """
         found: dict = {"face": "".join(self.where[:1])} if self.declares.normal else {}
         forms = {value.name: value.structure() for value in self.given() if value.coordinates}
         found |= {"formulas": forms} if forms else {}
-        return self.model_dump(exclude={"where", "wetting", "velocity", "rho"}) | found
+        given = {"where", "wetting", "priority", "velocity", "rho"}
+        return self.model_dump(exclude=given) | found
 
     def values(self) -> dict[str, float | str]:
         """The numbers and formulas of the case, {name: value}; `incoming` uses these names."""
@@ -195,6 +225,12 @@ class Boundary(Parameters):
         if self.lattices and case.lattice.name not in self.lattices:
             found.append(f"{self.name} is not defined on {case.lattice.name}; "
                          f"allowed: {', '.join(self.lattices)}")  # fmt: skip
+        if self.priority and (self.mirrors or not self.where):
+            why = (
+                f"the links of {self.name} at edges belong to the other face, if that is no mirror"
+            )
+            why = why if self.mirrors else "it orders the faces of the box, and names none in where"
+            found.append(f"priority: found {self.priority}; {why}; remove it")
         if self.wetting is not None and case.coupling is None:
             found.append("wetting: needs coupled fluids; add [coupling] or remove it")
         rho = getattr(self, "rho", None)
@@ -219,14 +255,14 @@ def by_axis(name: str, vector: tuple | str) -> dict[str, float | str]:
 
 
 def one_face_each(boundaries) -> tuple[Boundary, ...]:
-    """Split the boundaries that need a normal into one boundary per face; return all boundaries.
+    """Split the boundaries that need a normal into one boundary per face; sort all by precedence.
 
-    Free-slip faces come first: a link that also crosses a face of another boundary belongs to that
-    other boundary, and later owners take precedence.
+    A link that crosses several faces belongs to the last of their boundaries in this order, which
+    does not depend on the order of the case file.
     """
     faces = (
         boundary.model_copy(update={"where": (face,)}) if face else boundary
         for boundary in boundaries
         for face in (boundary.where if boundary.capabilities.normal else (None,))
     )
-    return tuple(sorted(faces, key=lambda boundary: not boundary.mirrors))
+    return tuple(sorted(faces, key=lambda boundary: boundary.precedence))

@@ -1,0 +1,80 @@
+"""A divergence-free random velocity: a sum of waves whose energies follow a given spectrum."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from mpilbm.case.tables.random_flow import RandomFlow
+
+CUTOFF = 3  # times the peak: beyond it the spectrum with slope 4 is below 1e-5 of its largest value
+
+
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """The waves of a field u(x) = sum_m amplitude_m exp(2 pi i sum_a m_a x_a / n_a).
+
+    amplitude  complex (D, slow, rows, K + 1), the numbers m of the waves along the axis of the
+               planes, of the rows and of x; only m_x >= 0, because u is real
+    slow, row  the numbers m along the axis of the planes and of the rows
+    size       cells along x, y (and z)
+    """
+
+    amplitude: np.ndarray
+    slow: np.ndarray
+    row: np.ndarray
+    size: tuple[int, ...]
+
+    def plane(self, plane: int) -> np.ndarray:
+        """u (rows, nx, D) at the cell centres of a plane; it does not depend on other planes."""
+        nx, n = self.size[0], self.size[-1]
+        rows = self.size[1] if len(self.size) == 3 else 1
+        turn = np.exp(2j * np.pi * self.slow * ((plane + 0.5) / n))
+        waves = (turn[:, None, None] * self.amplitude).sum(axis=1)
+        spectrum = np.zeros((len(waves), rows, nx // 2 + 1), complex)
+        spectrum[:, self.row % rows, : waves.shape[-1]] = waves
+        u = np.fft.irfft2(spectrum, (rows, nx), norm="forward")
+        return np.moveaxis(u, 0, -1)
+
+
+@lru_cache(4)
+def waves_of(flow: RandomFlow, size: tuple[int, ...]) -> Waves:
+    """The waves of a flow in a periodic box; they do not depend on the number of cells.
+
+    Amplitudes are Gaussian, perpendicular to their wave vector, and scaled so that the energy of
+    each shell of wave numbers is exactly that of the spectrum.
+    """
+    D, longest = len(size), max(size)
+    most = [int(CUTOFF * flow.peak * n / longest) for n in size]
+    m = np.meshgrid(*(np.arange(-k, k + 1) for k in reversed(most)), indexing="ij")[::-1]
+    k = np.stack([m_a * (longest / n) for m_a, n in zip(m, size, strict=True)])
+    length = np.sqrt((k**2).sum(axis=0))
+    a = _gaussian(flow.seed, k.shape)
+    u = a + np.conj(np.flip(a, axis=tuple(range(1, D + 1))))
+    u -= k * (k * u).sum(axis=0) / np.maximum(length, 1) ** 2
+    shell = np.rint(length).astype(int)
+    u[:, (shell == 0) | (length > CUTOFF * flow.peak)] = 0
+    energy = np.bincount(shell.ravel(), (abs(u) ** 2).sum(axis=0).ravel() / 2)
+    u *= np.sqrt(_shares(flow, energy))[shell]
+    for axis, n in enumerate(size):  # to the cell centres along the rows
+        if axis < D - 1:
+            u *= np.exp(1j * np.pi * m[axis] / n)
+    u = u[..., most[0] :]
+    rows = np.arange(-most[1], most[1] + 1) if D == 3 else np.zeros(1, int)
+    slow = np.arange(-most[-1], most[-1] + 1)
+    return Waves(np.ascontiguousarray(u.reshape(D, slow.size, rows.size, -1)), slow, rows, size)
+
+
+def _shares(flow: RandomFlow, energy: np.ndarray) -> np.ndarray:
+    """The wanted energy of each shell divided by its `energy`; 0 for empty shells."""
+    n = np.arange(energy.size)
+    wanted = n**flow.slope * np.exp(-flow.slope / 2 * (n / flow.peak) ** 2) * (energy > 0)
+    wanted *= flow.speed**2 / 2 / wanted.sum()
+    return np.divide(wanted, energy, out=np.zeros_like(energy), where=energy > 0)
+
+
+def _gaussian(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Complex Gaussian numbers from the raw numbers of a generator, by Box and Muller."""
+    raw = np.random.Philox(seed).random_raw(2 * int(np.prod(shape))) >> np.uint64(11)
+    one, two = ((raw + 0.5) * 2.0**-53).reshape(2, *shape)
+    return np.sqrt(-2 * np.log(one)) * np.exp(2j * np.pi * two)

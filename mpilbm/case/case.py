@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from mpilbm.case.body_frames import framed
 from mpilbm.case.checks import check
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
@@ -51,7 +52,7 @@ def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     problems += wrong
     if file is None:
         raise CaseError(problems, path=path)
-    case = resolved(_case(file, tables, Path(path)))
+    case = framed(resolved(_case(file, tables, Path(path))))
     problems += check(case, tables)
     if problems:
         raise CaseError(problems, path=path)

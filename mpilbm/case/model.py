@@ -44,7 +44,8 @@ class Fluid(Parameters):
 class Case(Parameters):
     """All that a run needs; lattice, coupling, layout, … are objects of registered classes.
 
-    `path` is the file of the case, `toml` its text including the overrides of the command line.
+    `path` is the file of the case, `toml` its text including the overrides of the command line,
+    `frames` holds the frame of each body, see body_frames.py.
     """
 
     title: str = ""
@@ -63,6 +64,7 @@ class Case(Parameters):
     outputs: tuple[Any, ...]
     path: Path
     toml: str
+    frames: tuple[tuple[tuple[float, float], ...], ...] = ()
 
     @property
     def directory(self) -> Path:
@@ -99,6 +101,11 @@ class Case(Parameters):
     def weighed(self) -> tuple[int, ...]:
         """Numbers of the bodies whose forces an output needs."""
         return tuple(sorted({k for output in self.outputs for k in output.bodies(self)}))
+
+    @property
+    def framed(self) -> bool:
+        """Whether one of these bodies reaches through a periodic face."""
+        return any(any(map(any, self.frames[k])) for k in self.weighed)
 
     @property
     def split(self) -> bool:

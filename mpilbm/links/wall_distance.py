@@ -183,14 +183,13 @@ def mirror_axes(case, owners: tuple[Owner, ...], links: Links) -> Found:
 def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
     """Return q where a shape defines it, otherwise 1/2."""
     q = np.full(len(links.at), 0.5)
-    size = np.array(case.domain.size)
     for owner in owners:
         shape = None if owner.body is None else case.bodies[owner.body].shape
         mine = np.flatnonzero(links.owner == owner.place)
         if shape is None or not mine.size:
             continue
-        start, step = links.at[mine].T + 0.5, -links.c[mine].T
-        q[mine] = shape.distance(start, step, size)
+        shape = shape.in_box(case.domain)
+        q[mine] = shape.distance(links.at[mine].T + 0.5, -links.c[mine].T)
         turned = np.flatnonzero(_crossed(case, links)[mine].any(axis=1))
         q[mine[turned]] = _off_mirrors(case, shape, links, mine[turned])
     return q
@@ -198,11 +197,11 @@ def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
 
 def _off_mirrors(case, shape, links: Links, mine: Ints) -> Floats:
     """Return q of links that are reflected at a free-slip face, half-way to the shape."""
-    c, size = links.c[mine], np.array(case.domain.size)
+    c = links.c[mine]
     start, at_face = links.at[mine] + 0.5, links.at[mine] + 0.5 - c / 2
     after = np.where(_crossed(case, links)[mine], c, -c)
     before, behind = (
-        shape.distance(a.T, step.T / 2, size) / 2 for a, step in ((start, -c), (at_face, after))
+        shape.distance(a.T, step.T / 2) / 2 for a, step in ((start, -c), (at_face, after))
     )
     return np.where(shape.inside(*at_face.T), before, 0.5 + behind)
 

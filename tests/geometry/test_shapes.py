@@ -57,7 +57,7 @@ def test_distances_end_at_the_surface(name):
     leads &= (points + step >= 0).all(0)
     points, step = points[:, leads], step[:, leads]
     assert points.size
-    q = shape.distance(points, step, (8, 8, 8))
+    q = shape.distance(points, step)
     assert shape.inside(*(points + (q + 1e-12) * step)).all()
     assert not shape.inside(*(points + (q - 1e-12) * step)).any()
 

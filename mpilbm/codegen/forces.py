@@ -63,11 +63,11 @@ def _arriving(kernel: "ForceText", fluid: FluidKernels, cell: BoundaryCell, i: i
 def _to_the_wall(cell: BoundaryCell, boundary, i: int):
     """The distance from the cell to the wall along -c_i, in links."""
     value = boundary.capabilities.link_value
-    if value in (LinkValue.DISTANCE, LinkValue.DISTANCE_ONLY):
-        return cell.link(i)
+    if not boundary.capabilities.uses_distance:
+        return HALF if boundary.wall_at == "half" else 0
     if value is LinkValue.DISTANCE_QUADRATIC:
         return cell.below(cell.link(i), 0, -cell.link(i), cell.link(i))
-    return HALF if boundary.wall_at == "half" else 0
+    return cell.link(i)
 
 
 class ForceText(EntryText):

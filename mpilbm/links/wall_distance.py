@@ -125,6 +125,7 @@ def link_data(
     """Return the data that `per_link` requires; listed: see Layout.listed."""
     find = {
         LinkValue.DISTANCE: distances,
+        LinkValue.DISTANCE_CENTRAL: distances_between_cells,
         LinkValue.DISTANCE_QUADRATIC: distances_for_parabola,
         LinkValue.DISTANCE_ONLY: plain_distances,
         LinkValue.MIRROR_AXES: mirror_axes,
@@ -150,6 +151,17 @@ def distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
     """
     q = _of_shapes(case, owners, links)
     replaced = (q < 0.5) & links.blocked_behind
+    q[replaced] = 0.5
+    return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
+
+
+def distances_between_cells(case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """Return q, replaced by 1/2 where nothing streams in from the other side of the cell.
+
+    The second result is the number of replaced values.
+    """
+    q = _of_shapes(case, owners, links)
+    replaced = (q != 0.5) & links.blocked_behind
     q[replaced] = 0.5
     return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
 

@@ -102,7 +102,8 @@ class ShapeInBox:
         cut = beyond[ends].any(axis=0)
         moved = np.where(self._periodic, np.floor(end / self._size) * self._size, 0)
         for image in self.images:
-            mine = np.flatnonzero(~cut & image.inside(*(end - moved)))
+            mine = np.flatnonzero(~cut & _within(image.bounds(), end - moved))
+            mine = mine[image.inside(*(end - moved)[:, mine])]
             if mine.size:
                 found = image.distance((points - moved)[:, mine], step[:, mine])
                 q[mine] = np.minimum(q[mine], found)
@@ -116,6 +117,12 @@ class ShapeInBox:
         """Whether points are solid that may lie beyond periodic faces."""
         sides = zip(points, self._size[:, 0], self._periodic[:, 0], strict=True)
         return self.inside(*(x % n if periodic else x for x, n, periodic in sides))
+
+
+def _within(bounds: Corners, points: Floats) -> NDArray[np.bool_]:
+    """Whether points lie in a box, or beside it by a rounding error."""
+    lower, upper = (np.array(corner)[:, None] for corner in bounds)
+    return np.all((points >= lower - JUST) & (points <= upper + JUST), axis=0)
 
 
 def bisected(inside: Callable[..., Any], points: Floats, step: Floats) -> Floats:

@@ -10,10 +10,7 @@ from mpilbm.registry import register
 
 @register("shapes", "box")
 class Box(Shape):
-    """Box lower <= x < upper along each axis; adjacent boxes do not share cells.
-
-    The shape does not wrap at periodic faces.
-    """
+    """Box lower <= x < upper along each axis; adjacent boxes do not share cells."""
 
     lower: tuple[float, ...] = Field(description="lower corner", examples=[[10, 0, 0]])
     upper: tuple[float, ...] = Field(description="upper corner", examples=[[20, 8, 8]])

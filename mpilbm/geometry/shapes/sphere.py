@@ -10,7 +10,7 @@ from mpilbm.registry import register
 
 @register("shapes", "sphere")
 class Sphere(Shape):
-    """Sphere |x - centre| <= radius, in 2D a disc. It does not wrap at periodic faces."""
+    """Sphere |x - centre| <= radius, in 2D a disc."""
 
     centre: tuple[float, ...] = Field(description="centre", examples=[[32, 32, 32]])
     radius: float = Field(gt=0, description="radius", examples=[6.5])

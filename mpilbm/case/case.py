@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mpilbm.case.body_frames import framed
 from mpilbm.case.checks import check
 from mpilbm.case.given.objects import plain
 from mpilbm.case.initial_fields import InitialFields
@@ -67,7 +68,7 @@ def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     case = _case(file, tables, Path(path)).model_copy(
         update={"rounded": tuple(rounded), "given": given}
     )
-    case = resolved(case)
+    case = framed(resolved(case))
     problems += check(case, tables)
     if problems:
         raise CaseError(problems, path=path)

@@ -48,6 +48,7 @@ class Case(Parameters):
     `path` is the file of the case, `toml` its text including the overrides of the command line.
     `rounded` has the findings on lengths and times that are no whole number of cells or steps.
     `given` holds the arrays and functions of a Python program by the references in the tables.
+    `frames` holds the frame of each body, see body_frames.py.
     """
 
     title: str = ""
@@ -68,6 +69,7 @@ class Case(Parameters):
     toml: str
     rounded: tuple[Finding, ...] = ()
     given: dict[str, Any] = {}
+    frames: tuple[tuple[tuple[float, float], ...], ...] = ()
 
     @property
     def directory(self) -> Path:
@@ -104,6 +106,11 @@ class Case(Parameters):
     def weighed(self) -> tuple[int, ...]:
         """Numbers of the bodies whose forces an output needs."""
         return tuple(sorted({k for output in self.outputs for k in output.bodies(self)}))
+
+    @property
+    def framed(self) -> bool:
+        """Whether one of these bodies reaches through a periodic face."""
+        return any(any(map(any, self.frames[k])) for k in self.weighed)
 
     @property
     def split(self) -> bool:

@@ -240,6 +240,7 @@ def _number(value: Any, t: np.ndarray, places: dict[str, np.ndarray]) -> float |
 def _places(case: Case, boundary: Boundary, shape: Any, along: int | None) -> dict[str, np.ndarray]:
     """Coordinates of points of a boundary by axis, each (1, points)."""
     size = case.domain.size
+    shape = shape and shape.in_box(case.domain)
     lower, upper = np.clip(shape.bounds(), 0, size) if shape else ((0,) * len(size), size)
     found = []
     for face in boundary.where or ("",):

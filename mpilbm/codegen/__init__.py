@@ -48,6 +48,7 @@ def structure(case) -> dict:
         "wrapping": case.domain.periodic[-1],
         "initial": start(fluid),
         "weighed": list(weighed_boundaries(case)),
+        "framed": case.framed,
         "split": case.split,
         "optional": _options(case),
     }
@@ -234,7 +235,8 @@ def _list_kernels(case, kernels, parity: int) -> list:
     )
     found.append(take_in(kernels, parity, lowest))
     for name, boundary in weighed_boundaries(case).items():
-        found.append(forces.force_kernel(kernels, boundary, name, parity, walls, case.split))
+        asked = case.split, case.framed
+        found.append(forces.force_kernel(kernels, boundary, name, parity, walls, *asked))
     if case.weighed and parity == 0:
         found += [forces.sums_kernel(), forces.state_kernel()]
     return found + ([forces.stress_kernel(kernels, parity, lowest)] if case.split else [])

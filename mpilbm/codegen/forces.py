@@ -24,8 +24,10 @@ SIDES = "mop"  # names of -1, 0 and 1 are SIDES[1 + c]
 TURNS = (("y", "z", "x"), ("z", "x", "y"), ("x", "y", "z"))  # torque_c = a f_b - b f_a
 
 
-def force_kernel(fluid: FluidKernels, boundary, name, parity: int, beside, split) -> "ForceText":
-    """Sum what the links of a list give to their bodies; `beside`: wall_effects.
+def force_kernel(
+    fluid: FluidKernels, boundary, name, parity: int, beside, split: bool, framed: bool
+) -> "ForceText":
+    """Sum what the links of a list give to their bodies; `beside`: wall_effects; see ForceText.
 
     With f_opp outgoing and f_i incoming, feq_i the equilibrium at rest (rho = 1, u = 0: forces use
     the gauge pressure), and u the velocity of the wall:
@@ -35,7 +37,7 @@ def force_kernel(fluid: FluidKernels, boundary, name, parity: int, beside, split
     A boundary that sets whole cells also replaces arriving populations g_i (possibly from a mirror
     image) by f_i; for these F = -c_i (f_i - g_i) - u (g_i - f_i).
     """
-    kernel = ForceText(f"{name}_force", fluid, boundary, parity, split)
+    kernel = ForceText(f"{name}_force", fluid, boundary, parity, split, framed)
     cell = BoundaryCell(kernel, fluid, boundary, parity, beside)
     given = boundary.values()
     moving = [cell.values[key] for key in (f"velocity_{a}" for a in AXES) if key in given]
@@ -61,11 +63,11 @@ def _arriving(kernel: "ForceText", fluid: FluidKernels, cell: BoundaryCell, i: i
 def _to_the_wall(cell: BoundaryCell, boundary, i: int):
     """The distance from the cell to the wall along -c_i, in links."""
     value = boundary.capabilities.link_value
-    if value in (LinkValue.DISTANCE, LinkValue.DISTANCE_ONLY):
-        return cell.link(i)
+    if not boundary.capabilities.uses_distance:
+        return HALF if boundary.wall_at == "half" else 0
     if value is LinkValue.DISTANCE_QUADRATIC:
         return cell.below(cell.link(i), 0, -cell.link(i), cell.link(i))
-    return HALF if boundary.wall_at == "half" else 0
+    return cell.link(i)
 
 
 class ForceText(EntryText):
@@ -74,6 +76,7 @@ class ForceText(EntryText):
     wanted   for each direction its values: "in", "out", with `whole` "before", and "u_x", …
     whole    whether the boundary sets whole cells
     split    whether pressure and stress are wanted
+    framed   whether bodies have frames, see case/body_frames.py
 
     In the text, `number_x` is the number of the cell along x, and `at_x_p` the coordinate at which
     a link along a c_i with c_x = 1 leaves the body, half a link from its last node (continuous
@@ -84,10 +87,13 @@ class ForceText(EntryText):
 
     ahead = True  # else a GPU waits for the value of a link before it loads that of the next link
 
-    def __init__(self, role: str, fluid: FluidKernels, boundary, parity: int, split: bool):
+    def __init__(
+        self, role: str, fluid: FluidKernels, boundary, parity: int, split: bool, framed: bool
+    ):
         text = "F = -c_i (f_opp_out + f_i_in - 2 feq_i(1, 0)) - u_wall (f_opp_out - f_i_in)"
         super().__init__(role, text, fluid, parity, "other", "chunks")
         self.lattice, self.axes, self.split = fluid.lattice, AXES[: fluid.lattice.D], split
+        self.framed = framed
         self.stored = "AS_STORED({})" if fluid.layout.populations else "{}"
         self.whole = boundary.capabilities.whole_cell
         self.wanted: dict[int, dict] = {}
@@ -110,6 +116,9 @@ class ForceText(EntryText):
             more |= {"stress": "double*", "stress_cell": "int32*", "first_measured": "int64"}
         for name, type in more.items():
             self.argument(name, type)
+        if self.framed:
+            self.argument("frames", "double*")
+            self.per_entry("member", "int32*")
         self.written.add("chunk_sums")
 
     def missing(self, i: int):
@@ -139,12 +148,18 @@ class ForceText(EntryText):
 
     def _places(self) -> Iterator[str]:
         """C text of the places at which links of the entry leave the body."""
+        if self.framed:
+            member = self.per_entry("member", "int32*")
+            yield f"const double* frame = frames + {2 * self.lattice.D} * (int64){member};"
         for bit, (axis, number) in enumerate(zip(self.axes, self._numbers, strict=True)):
             n, box, wraps = f"number_{axis}", f"box_{axis}", f"(periodic >> {bit} & 1)"
             yield f"const int {n} = (int)({number});"
-            yield f"const double at_{axis}_o = {n} + 0.5;"
-            yield f"const double at_{axis}_p = {n} == 0 && {wraps} ? {box} : {n};"
-            yield f"const double at_{axis}_m = {n} + 1 == {box} && {wraps} ? 0 : {n} + 1;"
+            for side, at in {
+                "o": f"{n} + 0.5",
+                "p": f"{n} == 0 && {wraps} ? {box} : {n}",
+                "m": f"{n} + 1 == {box} && {wraps} ? 0 : {n} + 1",
+            }.items():
+                yield from self._place(bit, f"at_{axis}_{side}", at, box)
             yield f"const double sign_{axis}_p = {n} == 0 && !{wraps} ? -1 : 1;"
             yield f"const double sign_{axis}_m = {n} + 1 == {box} && !{wraps} ? -1 : 1;"
         if self.whole:
@@ -156,6 +171,15 @@ class ForceText(EntryText):
             yield f"const double gauge = {float(self.lattice.cs2)!r} * parts[0];"
             for k, (a, b) in enumerate(pairs(D), 1):
                 yield f"const double sigma_{a}{b} = parts[{k}];"
+
+    def _place(self, bit: int, name: str, at: str, box: str) -> Iterator[str]:
+        """C text of a coordinate of the box, in the frame of the entry's body."""
+        if not self.framed:
+            yield f"const double {name} = {at};"
+            return
+        seam, moved = f"frame[{2 * bit}]", f"frame[{2 * bit + 1}]"
+        yield f"const double box_{name} = {at};"
+        yield f"const double {name} = box_{name} + (box_{name} < {seam} ? {box} : 0) + {moved};"
 
     def _changed(self) -> Iterator[str]:
         """C text of the walls of the entry, and of the place for changed populations."""

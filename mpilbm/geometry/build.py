@@ -218,7 +218,7 @@ def bodies_problems(case) -> list[str]:
             )
         if body.shape is None:
             continue
-        lower, upper = body.shape.bounds()
+        lower, upper = body.shape.in_box(case.domain).bounds()
         if any(b <= 0 or a >= n for a, b, n in zip(lower, upper, case.domain.size, strict=True)):
             problems.append(
                 f"body.{index}.shape: body '{body.label}' from {list(lower)} to {list(upper)} lies "

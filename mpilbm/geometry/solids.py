@@ -1,13 +1,14 @@
 """Computes the solid cells from shapes and masks of bodies; later bodies replace earlier ones."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry.masks import load_mask
-from mpilbm.geometry.shapes import Shape
+from mpilbm.geometry.periodic_images import Image
 from mpilbm.parallel.slabs import Slab
 
 Piece = tuple[tuple[slice, ...], NDArray[np.bool_]]  # part of an array, and its solid cells
@@ -144,16 +145,17 @@ def _paint(case, begin: int, end: int, ids: NDArray[Any], overlaps: dict | None 
             solid = load_mask(body.mask, case, begin, end, f"body.{k}.mask")
             pieces: Iterable[Piece] = [((slice(None),), solid)]
         else:
-            pieces = _pieces(body.shape, case, begin, end)
+            images = body.shape.in_box(case.domain).images
+            pieces = chain.from_iterable(_pieces(image, case, begin, end) for image in images)
         for where, solid in pieces:
             if overlaps is not None and k:
                 counts = np.bincount(ids[where][solid], minlength=1)
-                for j in np.flatnonzero(counts[1:]):
+                for j in np.flatnonzero(counts[1 : k + 1]):
                     overlaps[int(j), k] = overlaps.get((int(j), k), 0) + int(counts[j + 1])
             np.copyto(ids[where], k + 1, where=solid)
 
 
-def _pieces(shape: Shape, case, begin: int, end: int) -> Iterator[Piece]:
+def _pieces(shape: Image, case, begin: int, end: int) -> Iterator[Piece]:
     """Yield (slices, bool array of solid cells) of planes begin..end, covering a shape's bounds."""
     (_, all_rows, nx), lattice = case.shape, case.lattice
     lower, upper = shape.bounds()

@@ -49,7 +49,7 @@ def _first_wrong(case, slab, body, cells: Ints, links: LinkSet) -> tuple[int, st
     links: one link of each cell.
     """
     start, step = links_out(case, slab, cells, links)
-    points, n = surface(case, body.shape, start, step)
+    points, n = surface(case, body.shape.in_box(case.domain), start, step)
     for t in _times(case, body.boundary):
         u = _velocity(case, body.boundary, points, t)
         across, speed = (u * n).sum(axis=0), np.sqrt((u * u).sum(axis=0))
@@ -79,15 +79,18 @@ def links_out(case, slab, cells: Ints, links: LinkSet) -> tuple[Floats, Floats]:
 def surface(case, shape, start: Floats, step: Floats) -> tuple[Floats, Floats]:
     """Return the points where links start + q step meet a shape, and the outward unit normals.
 
-    Both have the shape (D, n). Normals are nan at edges and for links across a periodic face, where
-    a shape ends without a surface. n = -(e - sum_t ds/dt t) / |e - sum_t ds/dt t|, where e is the
-    direction of the link, t are the unit vectors perpendicular to e, and s is the height of the
-    surface along lines parallel to the link; ds/dt is computed by finite differences.
+    shape: see ShapeInBox. Both have the shape (D, n). Normals are nan at edges and for links across
+    a face at which the shape ends without a surface.
+
+    n = -(e - sum_t ds/dt t) / |e - sum_t ds/dt t|, where e is the direction of the link, t are the
+    unit vectors perpendicular to e, and s is the height of the surface along lines parallel to the
+    link; ds/dt is computed by finite differences.
     """
     size = np.reshape(case.domain.size, (-1, 1))
-    point = start + shape.distance(start, step, case.domain.size) * step
+    point = start + shape.distance(start, step) * step
     e = step / np.sqrt((step * step).sum(axis=0))
-    crosses = ((start + step < 0) | (start + step > size)).any(axis=0)
+    crosses = (start + step < 0) | (start + step > size)
+    crosses = crosses[~np.array(shape.continues)].any(axis=0)
     normal = np.where(crosses, np.nan, e)
     for t in _across(e):
         ahead = _height(shape, point + ASIDE * t, e, size)
@@ -102,7 +105,7 @@ def _height(shape, point: Floats, e: Floats, size: Ints) -> Floats:
     """Distance along e from a point to the surface; nan unless between -ALONG and ALONG."""
     before, behind = point - ALONG * e, point + ALONG * e
     crosses = ~shape.inside(*(before % size)) & shape.inside(*(behind % size))
-    share = shape.distance(before, 2 * ALONG * e, size)
+    share = shape.distance(before, 2 * ALONG * e)
     return np.where(crosses, (2 * share - 1) * ALONG, np.nan)
 
 

@@ -125,6 +125,7 @@ def link_data(
     """Return the data that `per_link` requires; listed: see Layout.listed."""
     find = {
         LinkValue.DISTANCE: distances,
+        LinkValue.DISTANCE_CENTRAL: distances_between_cells,
         LinkValue.DISTANCE_QUADRATIC: distances_for_parabola,
         LinkValue.DISTANCE_ONLY: plain_distances,
         LinkValue.MIRROR_AXES: mirror_axes,
@@ -150,6 +151,17 @@ def distances(case, owners: tuple[Owner, ...], links: Links) -> Found:
     """
     q = _of_shapes(case, owners, links)
     replaced = (q < 0.5) & links.blocked_behind
+    q[replaced] = 0.5
+    return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
+
+
+def distances_between_cells(case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """Return q, replaced by 1/2 where nothing streams in from the other side of the cell.
+
+    The second result is the number of replaced values.
+    """
+    q = _of_shapes(case, owners, links)
+    replaced = (q != 0.5) & links.blocked_behind
     q[replaced] = 0.5
     return LinkData(distance=q), (int(np.count_nonzero(replaced)),)
 
@@ -183,14 +195,13 @@ def mirror_axes(case, owners: tuple[Owner, ...], links: Links) -> Found:
 def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
     """Return q where a shape with a surface defines it, otherwise 1/2."""
     q = np.full(len(links.at), 0.5)
-    size = np.array(case.domain.size)
     for owner in owners:
         shape = None if owner.body is None else case.bodies[owner.body].shape
         mine = np.flatnonzero(links.owner == owner.place)
         if shape is None or not shape.has_surface or not mine.size:
             continue
-        start, step = links.at[mine].T + 0.5, -links.c[mine].T
-        q[mine] = shape.distance(start, step, size)
+        shape = shape.in_box(case.domain)
+        q[mine] = shape.distance(links.at[mine].T + 0.5, -links.c[mine].T)
         turned = np.flatnonzero(_crossed(case, links)[mine].any(axis=1))
         q[mine[turned]] = _off_mirrors(case, shape, links, mine[turned])
     return q
@@ -198,11 +209,11 @@ def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
 
 def _off_mirrors(case, shape, links: Links, mine: Ints) -> Floats:
     """Return q of links that are reflected at a free-slip face, half-way to the shape."""
-    c, size = links.c[mine], np.array(case.domain.size)
+    c = links.c[mine]
     start, at_face = links.at[mine] + 0.5, links.at[mine] + 0.5 - c / 2
     after = np.where(_crossed(case, links)[mine], c, -c)
     before, behind = (
-        shape.distance(a.T, step.T / 2, size) / 2 for a, step in ((start, -c), (at_face, after))
+        shape.distance(a.T, step.T / 2) / 2 for a, step in ((start, -c), (at_face, after))
     )
     return np.where(shape.inside(*at_face.T), before, 0.5 + behind)
 

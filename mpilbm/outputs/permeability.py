@@ -73,7 +73,7 @@ class Permeability(Output):
             return case.units.cell if case.units else None
         if case.units and abs(self.voxel / case.units.cell - 1) > 1e-9:
             raise ValueError(
-                f"found {self.voxel:g} m, but units.cell is {case.units.cell:g} m; remove one of them"
+                f"found {self.voxel:g} m, but units.cell is {case.units.cell:g} m; remove one"
             )
         return self.voxel
 

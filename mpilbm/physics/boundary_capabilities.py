@@ -27,6 +27,7 @@ class LinkValue(Enum):
     """
 
     DISTANCE = auto()  # q; 1/2 where q < 1/2 and the cell has no neighbour for an interpolation
+    DISTANCE_CENTRAL = auto()  # q; 1/2 where the cell has no neighbour for an interpolation
     DISTANCE_QUADRATIC = auto()  # as DISTANCE, but negative where the third cell is missing
     DISTANCE_ONLY = auto()  # q, independent of the neighbours of the cell
     MIRROR_AXES = auto()  # the sum of 2^axis over the axes along which the link is mirrored

@@ -69,6 +69,8 @@ class ListArrays:
             arrays["start"] = upload(entries.links.starts())
         if "link" in wanted and entries.per_link:
             arrays["link"] = upload(encoded_links(entries.per_link).astype(fluid.program.compute))
+        if "member" in wanted:
+            arrays |= self._frames(entries)
         if "blocked" in wanted:
             arrays["blocked"] = upload(encoded_blocked(entries))
         if "motions" in wanted and entries.motion:
@@ -83,6 +85,13 @@ class ListArrays:
                 arrays[f"cells{end}"] = self.packed_cells(inward.cells)
                 arrays[f"blocked{end}"] = upload(inward.blocked.bits)
         return arrays
+
+    def _frames(self, entries: EntryList) -> Arrays:
+        """The frames of the owners of a list, and the owner of each entry."""
+        case, upload = self._fluid.case, self._fluid.device.upload
+        nobody = ((0.0, 0.0),) * case.dimensions
+        of = [nobody if each.body is None else case.frames[each.body] for each in entries.owners]
+        return {"member": upload(entries.member), "frames": upload(np.array(of).reshape(-1))}
 
     def _along_links(
         self, name: str, entries: EntryList, data: LinkData, wanted: set[str]

@@ -176,7 +176,8 @@ def body_bytes(case: Case, slab: Slab, links: BodyLinks) -> np.ndarray:
     column, split = 8 * force_columns(case), AGAIN_BYTES + 8 * stress_values(case)
     for each in links.lists:
         measured = each.writes is Writes.MEASURED
-        an_entry = NUMBER_BYTES * (1 + case.split) if measured else split * case.split
+        numbers = 1 + case.split + case.framed  # places in chunks, stresses and frames
+        an_entry = NUMBER_BYTES * numbers if measured else split * case.split
         an_entry += NUMBER_BYTES * bool(each.boundary.state(case.lattice))
         plane = each.cells // (slab.shape[1] * slab.shape[2])
         found += an_entry * np.bincount(plane, minlength=slab.planes)

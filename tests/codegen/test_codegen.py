@@ -94,6 +94,14 @@ def walled(axes="xy", **boundary):
     return {"domain": domain, "boundary": [{"where": faces} | boundary]}
 
 
+def weighed(centre):
+    """A disc whose force is measured, in a box of 6 x 6 cells."""
+    disc = {"name": "sphere", "centre": centre, "radius": 1.2}
+    body = [{"label": "disc", "shape": disc, "boundary": {"name": "bounce_back"}}]
+    output = [{"name": "body_forces", "every": 1}]
+    return {"domain": {"size": [6, 6], "periodic": [True, True]}, "body": body, "output": output}
+
+
 CHANGES = [
     {},
     {"layout": {"name": "ab"}},
@@ -121,6 +129,8 @@ CHANGES = [
     walled(name="equilibrium", rho=1.0),
     walled("x", name="equilibrium", rho=1.0),
     walled(name="equilibrium", velocity=[0.1, 0]),
+    weighed(centre=[3, 3]),
+    weighed(centre=[3, 0]),
 ]
 
 

@@ -21,6 +21,10 @@ SHAPES = {
         {"point": [2, 3, 4], "normal": [0, -1, 0]},
         {"point": [2, 3], "normal": [1, 0]},
     ),
+    "spheres": (
+        {"file": "two.csv", "at": [0, 0, 0.1]},
+        {"file": "flat.csv", "at": [0.1, 0]},
+    ),
     "torus": (
         {"centre": [4, 4, 5], "radius": 2, "tube": 0.7, "axis": "x"},
         {"centre": [4, 5], "radius": 2, "tube": 0.7},
@@ -38,10 +42,18 @@ def test_every_shape_has_an_example():
     assert SHAPES.keys() | FILES == set(names("shapes"))
 
 
+def resolved(tmp_path, name, dimensions):
+    """A shape of SHAPES; those from files have read them."""
+    (tmp_path / "two.csv").write_text("2.5, 2, 6, 2\n3.5, 4, 7, 1.2\n")
+    (tmp_path / "flat.csv").write_text("2.5, 2, 2\n3.5, 4, 1.2\n")
+    shape = make("shapes", {"name": name, **SHAPES[name][3 - dimensions]})
+    return shape.resolved(SimpleNamespace(directory=tmp_path, dimensions=dimensions))
+
+
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("dimensions", [2, 3])
-def test_shapes_lie_in_their_bounds_and_know_their_dimension(name, dimensions):
-    shape = make("shapes", {"name": name, **SHAPES[name][3 - dimensions]})
+def test_shapes_lie_in_their_bounds_and_know_their_dimension(tmp_path, name, dimensions):
+    shape = resolved(tmp_path, name, dimensions)
     assert shape.problems(SimpleNamespace(dimensions=dimensions)) == []
     assert shape.problems(SimpleNamespace(dimensions=5 - dimensions)) != []
     axes = [np.arange(-2, 10, 0.25)] * dimensions
@@ -54,16 +66,16 @@ def test_shapes_lie_in_their_bounds_and_know_their_dimension(name, dimensions):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_distances_end_at_the_surface(name):
+def test_distances_end_at_the_surface(tmp_path, name):
     """Along steps that lead from outside into a shape."""
-    shape = make("shapes", {"name": name, **SHAPES[name][0]})
+    shape = resolved(tmp_path, name, 3)
     points = np.random.default_rng(1).uniform(0, 8, (3, 4000))
     step = np.random.default_rng(2).choice([-1.0, 0, 1], (3, 4000))
     leads = ~shape.inside(*points) & shape.inside(*(points + step)) & (points + step < 8).all(0)
     leads &= (points + step >= 0).all(0)
     points, step = points[:, leads], step[:, leads]
     assert points.size
-    q = shape.distance(points, step, (8, 8, 8))
+    q = shape.distance(points, step)
     assert shape.inside(*(points + (q + 1e-12) * step)).all()
     assert not shape.inside(*(points + (q - 1e-12) * step)).any()
 

@@ -9,6 +9,7 @@ def body(boundary, label="0", **shape) -> dict:
 
 
 LINEAR, QUADRATIC = {"name": "interpolated"}, {"name": "interpolated", "order": 2}
+CENTRAL = {"name": "central_linear"}
 
 
 def rocks(layout, wall: dict) -> dict:

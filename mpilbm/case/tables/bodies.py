@@ -11,7 +11,13 @@ from mpilbm.registry import Parameters
 
 
 class Body(Parameters):
-    """A solid in the flow: a shape or the solid cells of a mask file, with its own boundary."""
+    """A solid in the flow: a shape or the solid cells of a mask file, with its own boundary.
+
+    A shape that reaches through a periodic face continues at the opposite face. There, formulas of
+    its `velocity` and the torque on it refer to the coordinates in which the shape is given, as if
+    the body were in one piece: its centre may lie on a face or outside the box. A shape that is
+    infinite along a periodic axis, or longer than four boxes, is not repeated along this axis.
+    """
 
     label: Label = Field(
         "", description="name of the body in files and outputs; empty: its index", examples=["ball"]

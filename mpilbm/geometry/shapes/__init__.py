@@ -11,19 +11,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.geometry.periodic_images import Corners, ShapeInBox, bisected
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
-
-BISECTIONS = 52  # halvings of a step, down to rounding errors
-
-Corners = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper (x, y[, z])
 
 
 class Shape(Parameters):
     """A set of points; a cell is solid if its centre is in the set.
 
     Lengths are in cells, the box extends from 0 to nx, ny, nz, cell centres are 0.5, 1.5, …
-    A shape does not wrap at a periodic face: it is cut off where it extends beyond the box.
+    Its methods treat a shape as if there were no box: `in_box` adds the images of a shape that
+    reaches through a periodic face.
     """
 
     @property
@@ -50,21 +48,17 @@ class Shape(Parameters):
         """
         raise NotImplementedError
 
-    def distance(self, points: NDArray[Any], step: NDArray[Any], size: Any) -> NDArray[np.float64]:
+    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
         """Return q, (n,), 0 <= q <= 1, such that points + q * step lies on the surface.
 
-        points, step: (D, n); `points` are outside the shape, points + step inside. Points beyond a
-        box of `size` cells wrap around. Computed by bisection, which finds one of the surfaces if
-        there are several.
+        points, step: (D, n); `points` are outside the shape, points + step inside. Computed by
+        bisection, which finds one of the surfaces if there are several.
         """
-        size = np.reshape(size, (-1, 1))
-        outside, inside = np.zeros(points.shape[1]), np.ones(points.shape[1])
-        for _ in range(BISECTIONS):
-            middle = (outside + inside) / 2
-            within = self.inside(*((points + middle * step) % size))
-            inside = np.where(within, middle, inside)
-            outside = np.where(within, outside, middle)
-        return inside
+        return bisected(self.inside, points, step)
+
+    def in_box(self, domain: Any) -> ShapeInBox:
+        """Return the shape with its images in a box, `case.domain`; see periodic_images.py."""
+        return ShapeInBox(self, domain)
 
     def bounds(self) -> Corners:
         """Return the corners (x, y[, z]) of a box that contains the shape; may be infinite."""

@@ -11,10 +11,7 @@ from mpilbm.registry import register
 
 @register("shapes", "box")
 class Box(Shape):
-    """Box lower <= x < upper along each axis; adjacent boxes do not share cells.
-
-    The shape does not wrap at periodic faces.
-    """
+    """Box lower <= x < upper along each axis; adjacent boxes do not share cells."""
 
     lower: Annotated[tuple[float, ...], LENGTH] = Field(
         description="lower corner", examples=[[10, 0, 0]]

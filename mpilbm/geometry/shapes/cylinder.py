@@ -12,7 +12,7 @@ from mpilbm.registry import register
 
 @register("shapes", "cylinder")
 class Cylinder(Shape):
-    """Circular cylinder along an axis, in 2D a disc. It does not wrap at periodic faces.
+    """Circular cylinder along an axis, in 2D a disc.
 
     `length` is measured along the axis, with half of it on each side of `centre`; without `length`
     the cylinder extends through the whole box. `axis` and `length` are for 3D only.

@@ -14,7 +14,8 @@ from mpilbm.registry import register
 class HalfSpace(Shape):
     """All points on one side of a plane through `point`: (x - point) . normal <= 0.
 
-    `normal` points to the fluid and may have any length. The solid ends at the faces of the box.
+    `normal` points to the fluid and may have any length. The solid ends at the faces of the box,
+    also at periodic ones.
     """
 
     point: Annotated[tuple[float, ...], LENGTH] = Field(

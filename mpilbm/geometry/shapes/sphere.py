@@ -11,7 +11,7 @@ from mpilbm.registry import register
 
 @register("shapes", "sphere")
 class Sphere(Shape):
-    """Sphere |x - centre| <= radius, in 2D a disc. It does not wrap at periodic faces."""
+    """Sphere |x - centre| <= radius, in 2D a disc."""
 
     centre: Annotated[tuple[float, ...], LENGTH] = Field(
         description="centre", examples=[[32, 32, 32]]

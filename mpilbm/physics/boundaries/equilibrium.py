@@ -1,6 +1,6 @@
 """Equilibrium at a given velocity or density: the simplest inlet and outlet."""
 
-from mpilbm.physics.boundaries.given import Given
+from mpilbm.physics.given_boundary import Given
 from mpilbm.registry import register
 
 

@@ -1,7 +1,7 @@
 """On-site velocity and pressure by extrapolation of the non-equilibrium."""
 
-from mpilbm.physics.boundaries.given import Given
 from mpilbm.physics.boundary_capabilities import Capabilities
+from mpilbm.physics.given_boundary import Given
 from mpilbm.registry import register
 
 

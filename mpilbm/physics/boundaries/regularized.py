@@ -1,7 +1,7 @@
 """On-site velocity and pressure: all populations from density, velocity and stress."""
 
-from mpilbm.physics.boundaries.given import OnSite
 from mpilbm.physics.boundary_capabilities import Capabilities
+from mpilbm.physics.given_boundary import OnSite
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.registry import register
 

@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from mpilbm.physics.boundaries.given import OnSite
 from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
+from mpilbm.physics.given_boundary import OnSite
 from mpilbm.registry import register
 
 

@@ -78,9 +78,10 @@ def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
 @pytest.mark.parametrize("name", names("outputs"))
 def test_no_two_outputs_write_the_same_files(name):
     one = {"name": name, "every": 5}
-    make_case(outputs=[one], body=BODY)
+    more = {"body": BODY, "force": {"name": "guo", "value": [1e-6, 0, 0]}}
+    make_case(outputs=[one], **more)
     with pytest.raises(CaseError, match=r"keep one|remove one"):
-        make_case(outputs=[one, one | {"every": 10}], body=BODY)
+        make_case(outputs=[one, one | {"every": 10}], **more)
 
 
 # ----------------------------------------------------------------------------------- full disks

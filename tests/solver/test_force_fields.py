@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import h5py
 import numpy as np
 import pytest
 from support.emulated_device import EmulatedDevice, command
@@ -11,6 +12,7 @@ from support.slabs import PRECISIONS, Cluster, box
 from support.walls import rocks
 
 from mpilbm.case.case import parse_case
+from mpilbm.errors import CaseError
 from mpilbm.registry import names
 
 LAYOUTS = [name for name in names("layouts") if name != "auto"]
@@ -150,8 +152,16 @@ def test_files_are_read_in_planes(tmp_path, monkeypatch):
     array = np.random.default_rng(1).normal(0, 1e-4, (6, 7, 2))
     np.save(tmp_path / "force.npy", array)
     expected = columns(Cluster(forced("D2Q9", array)).start().run(3))
-    found = columns(Cluster(forced("D2Q9", "force.npy"), 2).start().run(3))
-    assert np.array_equal(found, expected)
+    with h5py.File(tmp_path / "force.h5", "w") as file:
+        file["push"] = array
+    for name in ("force.npy", "force.h5:push"):
+        found = columns(Cluster(forced("D2Q9", name), 2).start().run(3))
+        assert np.array_equal(found, expected)
+    wrong = {"force.h5:pull": "no dataset 'pull'", "force.h5:push": "has shape"}
+    for name, problem in wrong.items():
+        tables = forced("D2Q9", name) | {"domain": {"size": [6, 7]}}
+        with pytest.raises(CaseError, match=f"force.value: '{name}' .*{problem}"):
+            parse_case(tables, tmp_path / "case.toml")
 
 
 @pytest.mark.skipif(command() is None, reason="no C++ compiler")

@@ -31,7 +31,7 @@ KEYS: dict[str, tuple[Dimension, str]] = {
     "value": (FORCE_DENSITY, "9810 N/m^3"),
     "area": (AREA, "2 cm^2"),
 } | dict.fromkeys(
-    ("length", "centre", "radius", "tube", "lower", "upper", "point"), (LENGTH, "25 mm")
+    ("length", "centre", "radius", "tube", "lower", "upper", "point", "at"), (LENGTH, "25 mm")
 )
 SYMBOLS: dict[str, tuple[float, Dimension]] = {
     "m": (1, (1, 0, 0)),

@@ -5,6 +5,7 @@ and `@register("shapes", name)`.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +13,24 @@ from numpy.typing import NDArray
 
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
+from mpilbm.verdicts.findings import Finding
 
 BISECTIONS = 52  # halvings of a step, down to rounding errors
+SAMPLES = 256  # points along each axis for the area of a projection
 
 Corners = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper (x, y[, z])
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The flow around a body, for estimates.
+
+    speed  the largest given or estimated speed in cells/step; 0 if it is not known
+    axis   the axis of the flow (0, 1, 2), or None if it is not known
+    """
+
+    speed: float
+    axis: int | None
 
 
 class Shape(Parameters):
@@ -60,8 +75,36 @@ class Shape(Parameters):
         """Return the corners (x, y[, z]) of a box that contains the shape; may be infinite."""
         raise NotImplementedError
 
+    def frontal_area(self, axis: int, size: Sequence[int]) -> float | None:
+        """Return the area of the projection along an axis in cells^2, in 2D its length in cells.
+
+        Only the part in a box of `size` cells counts. None if a shape has no such area. Computed
+        from SAMPLES points along each axis; a smooth outline has a relative error below 1e-2.
+        """
+        low, high = (np.clip(corner, 0, size) for corner in self.bounds())
+        points = [
+            a + (np.arange(SAMPLES) + 0.5) * (b - a) / SAMPLES
+            for a, b in zip(low, high, strict=True)
+        ]
+        grid = np.meshgrid(*points, indexing="ij", sparse=True)
+        covered: Any = False
+        for k in range(SAMPLES):
+            grid[axis] = points[axis][k].reshape((1,) * len(size))
+            covered = covered | self.inside(*grid)
+        extent = np.delete(high - low, axis)
+        shape = [1 if k == axis else SAMPLES for k in range(len(size))]
+        return float(np.broadcast_to(covered, shape).mean() * np.prod(extent))
+
     def problems(self, case) -> list[str]:
         """Errors in the parameters, one line each."""
+        return []
+
+    def problems_in_cells(self, case) -> list[str]:
+        """Errors that follow from the cells of the box, one line each; one rank asks for them."""
+        return []
+
+    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
+        """Return what is allowed but probably not intended; where: the key of the shape."""
         return []
 
     def wrong_lengths(self, case, *keys: str) -> list[str]:

@@ -75,7 +75,9 @@ class Inspected:
     def axis(self) -> int | None:
         """The axis of the flow: across an inlet, along the strongest force or the initial flow."""
         for boundary in self.case.boundaries:
-            if boundary.face_flow is FaceFlow.GIVEN and any(getattr(boundary, "velocity", None) or ()):
+            if boundary.face_flow is FaceFlow.GIVEN and any(
+                getattr(boundary, "velocity", None) or ()
+            ):
                 return "xyz".index(boundary.where[0][0])
         if self.pushes:
             return max(self.pushes, key=lambda each: each[0].largest)[0].axis

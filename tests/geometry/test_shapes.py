@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.surfaces import write_ball
 
 from mpilbm.registry import make, names
 
@@ -26,10 +27,21 @@ SHAPES = {
         {"centre": [4, 5], "radius": 2, "tube": 0.7},
     ),
 }
+SHAPES["mesh"] = (
+    {"file": "ball.stl", "scale": 2, "at": [2.5, 2, 6]},
+    {"file": "ball.stl", "scale": 2, "at": [2.5, 2]},
+)
 for name in ("union", "difference"):
     SHAPES[name] = tuple(
         {"of": [{"name": each} | SHAPES[each][k] for each in ("sphere", "box")]} for k in (0, 1)
     )
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """The file of SHAPES["mesh"] in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    write_ball("ball.stl")
 
 
 @pytest.mark.parametrize("name", names("shapes"))

@@ -24,6 +24,11 @@ class Combined(Shape):
         ],
     )
 
+    @property
+    def roughness(self) -> float:
+        """That of the roughest part."""
+        return max(part.roughness for part in self.of)
+
     def resolved(self, case) -> Self:
         """The shape of the resolved parts."""
         return self.model_copy(update={"of": tuple(part.resolved(case) for part in self.of)})

@@ -61,6 +61,11 @@ class Mesh(Shape):
     invert: bool = Field(False, description="whether the fluid is inside the surface, as in a pipe")
     repair: bool = Field(False, description="whether to close an open surface")
 
+    @property
+    def roughness(self) -> float:
+        """That of flat triangles on a surface of revolution, with 36 or more around the axis."""
+        return 0.1
+
     def resolved(self, case) -> Self:
         """The shape with the full path of its file and with `scale`; checks the surface."""
         for problem in self.problems(case):
@@ -113,19 +118,23 @@ class Mesh(Shape):
     def distance(self, points: NDArray[Any], step: NDArray[Any], size: Any) -> NDArray[np.float64]:
         """Return q of the first intersection of each link with the surface.
 
-        Links that leave the box are also compared with the surface at the opposite face. q = 1/2
-        for links without an intersection, such as those into a body that is cut off at a face.
+        Links that leave the box are also compared with the surface at the opposite face. Where a
+        link touches the surface without crossing it, or leads into a body that is cut off at a
+        face, q follows from bisection.
         """
         missing = ((0, 3 - len(points)), (0, 0))
         box = np.reshape(size, (-1, 1))
         shift = np.floor((points + step) / box) * box
-        points, step, shift = (np.pad(each, missing) for each in (points, step, shift))
-        q = self.surface.first(points, step)
+        start, link, shift = (np.pad(each, missing) for each in (points, step, shift))
+        q = self.surface.first(start, link)
         wraps = np.flatnonzero(shift.any(axis=0))
         if wraps.size:
-            image = self.surface.first(points[:, wraps] - shift[:, wraps], step[:, wraps])
+            image = self.surface.first(start[:, wraps] - shift[:, wraps], link[:, wraps])
             q[wraps] = np.fmin(q[wraps], image)
-        return np.where(np.isnan(q), 0.5, q)
+        none = np.flatnonzero(np.isnan(q))
+        if none.size:
+            q[none] = super().distance(points[:, none], step[:, none], size)
+        return q
 
     def bounds(self) -> Corners:
         """The bounding box; infinite if the fluid is inside."""
@@ -165,20 +174,23 @@ class Mesh(Shape):
         return findings.of_surface(case, body, self._parts(case), self.frontal_area, flow)
 
     def _parts(self, case) -> examine.Parts:
-        return _examined(self, tuple(case.domain.size))
+        return _examined(self, _stamp(Path(self.file)), tuple(case.domain.size))
 
 
-def _stamp(path: Path) -> int:
-    """The time of the last change of a file, which the caches depend on; 0 if it is missing."""
-    return path.stat().st_mtime_ns if path.is_file() else 0
+def _stamp(path: Path) -> tuple[int, int]:
+    """Time of the last change and size of a file, for the caches; zeros if it is missing."""
+    if not path.is_file():
+        return 0, 0
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=4)
-def _triangles(path: Path, stamp: int, repair: bool) -> read.Triangles:
+def _triangles(path: Path, stamp: tuple[int, int], repair: bool) -> read.Triangles:
     return read.read(path, repair)
 
 
-def _longest_side(path: Path, stamp: int, repair: bool) -> float:
+def _longest_side(path: Path, stamp: tuple[int, int], repair: bool) -> float:
     """The longest side of the bounding box in the file; ValueError if it is 0."""
     side = place.longest_side(_triangles(path, stamp, repair).vertices)
     if not side:
@@ -187,7 +199,7 @@ def _longest_side(path: Path, stamp: int, repair: bool) -> float:
 
 
 @lru_cache(maxsize=16)
-def _load(path: Path, stamp: int, repair: bool, placing: tuple) -> Loaded:
+def _load(path: Path, stamp: tuple[int, int], repair: bool, placing: tuple) -> Loaded:
     found = _triangles(path, stamp, repair)
     vertices = place.placed(found.vertices, *placing)
     corners = np.ascontiguousarray(vertices[found.faces].transpose(2, 1, 0))
@@ -195,5 +207,5 @@ def _load(path: Path, stamp: int, repair: bool, placing: tuple) -> Loaded:
 
 
 @lru_cache(maxsize=16)
-def _examined(shape: Mesh, size: tuple[int, ...]) -> examine.Parts:
+def _examined(shape: Mesh, stamp: tuple[int, int], size: tuple[int, ...]) -> examine.Parts:
     return examine.examine(shape.surface, size, shape.invert)

@@ -1,9 +1,10 @@
 """Finds parts of a surface that a grid does not resolve, and parts that overlap.
 
 Lines through the cell centres along each axis are cut by the surface into pieces in the solid and
-in the fluid. At a piece whose two ends have normals within 60 degrees of the line, its length times
-the smaller cosine is the thickness of the part. Other pieces pass a rounded part near its rim, and
-say nothing about its thickness.
+in the fluid. The length of a piece times the cosine of the angle between the line and the surface's
+normal is the thickness of the part if this angle is below 60 degrees at both ends, and the surfaces
+there are parallel within 60 degrees. Other pieces pass a rim or an edge of the part, and say
+nothing about its thickness.
 """
 
 from collections.abc import Sequence
@@ -60,19 +61,19 @@ def examine(surface: Surface, size: Sequence[int], inverted: bool) -> Parts:
         found, line = surface.hits(points, step, (-FAR, FAR))
         start = np.empty_like(points)
         start[:, line] = points  # of each line of `found`
-        normal = _cosines(surface, found, axis)
+        normal = _normals(surface, found)
         middle, thickness, empty = _pieces(found, start, normal, axis, size[axis], inverted)
         pieces += thickness.size
         thin = _more(thin, middle[:, thickness < THIN], len(size))
         sheets = _more(sheets, middle[:, (thickness < 1) & empty], len(size))
         if axis == 0:
-            doubled, mixed = _doubled(found, start, normal, size)
+            doubled, mixed = _doubled(found, start, normal[0], size)
     return Parts(pieces, thin, sheets, doubled, mixed)
 
 
 def _lines(surface: Surface, size: Sequence[int], axis: int) -> Floats:
     """Points (3, m) of the lines along an axis through the cell centres near the surface."""
-    sides = []
+    sides: list[Floats] = []
     for k in range(3):
         if k >= len(size) or k == axis:
             sides.append(np.zeros(1))
@@ -83,12 +84,12 @@ def _lines(surface: Surface, size: Sequence[int], axis: int) -> Floats:
     return np.stack([each.reshape(-1) for each in np.meshgrid(*sides, indexing="ij")])
 
 
-def _cosines(surface: Surface, found: Hits, axis: int) -> Floats:
-    """The component of the unit normals along an axis at the hits; 0 for triangles without area."""
+def _normals(surface: Surface, found: Hits) -> Floats:
+    """The unit normals (3, n) of the triangles at the hits; 0 for triangles without area."""
     a, b, c = (surface.corners[:, k, found.triangle] for k in range(3))
     normal = np.cross(b - a, c - a, axis=0)
     length = np.sqrt((normal * normal).sum(axis=0))
-    return normal[axis] / np.where(length > 0, length, 1)
+    return normal / np.where(length > 0, length, 1)
 
 
 def _pieces(
@@ -102,17 +103,17 @@ def _pieces(
     same = found.line[1:] == found.line[:-1]
     begin = np.flatnonzero(same & (rank[:-1] % 2 == int(inverted)))
     low, high = found.s[begin], found.s[begin + 1]
-    cosine = np.minimum(np.abs(normal[begin]), np.abs(normal[begin + 1]))
-    mine = (cosine >= FACING) & (low >= 0) & (high <= size)
+    before, behind = (normal[:, k] * np.sign(normal[axis, k]) for k in (begin, begin + 1))
+    cosine = np.minimum(before[axis], behind[axis])
+    mine = (cosine >= FACING) & ((before * behind).sum(axis=0) >= FACING)
+    mine &= (low >= 0) & (high <= size)
     low, high, begin = low[mine], high[mine], begin[mine]
     middle = start[:, found.line[begin]].copy()
     middle[axis] = (low + high) / 2
     return middle, (high - low) * cosine[mine], np.ceil(low - 0.5) == np.ceil(high - 0.5)
 
 
-def _doubled(
-    found: Hits, start: Floats, normal: Floats, size: Sequence[int]
-) -> tuple[Place, bool]:
+def _doubled(found: Hits, start: Floats, normal: Floats, size: Sequence[int]) -> tuple[Place, bool]:
     """Return the cells with an even winding number other than 0, and `Parts.mixed`.
 
     The winding number at a point is the sum over the hits before it: 1 where the line enters a

@@ -135,8 +135,8 @@ def _first_cell(case, body: Body, flow: Flow) -> list[Finding]:
     coarse = value > VISCOUS
     return [Finding(
         WARNING if coarse else NOTE, body.where,
-        f"y+ of the first cell is about {value:.2g}, as at a flat plate with the Reynolds number "
-        f"{flow.speed * length / nu:.3g}"
+        f"y+ of the first cell is about {float(f'{value:.2g}'):g}, as at a flat plate with the "
+        f"Reynolds number {flow.speed * length / nu:.3g}"
         + (f"; above {VISCOUS} the viscous sublayer is not resolved, and friction and separation "
            "are inaccurate; refine the box or lower the Reynolds number" * coarse),
     )]  # fmt: skip

@@ -11,9 +11,9 @@ The number of triangles that a line meets is therefore even for every closed sur
 rounding errors, and a line through an edge or a vertex is counted like one beside it. A part of
 the surface that is parallel to an axis belongs to the solid at its lower end only, as in `box`.
 
-Ray tracers such as Embree work in single precision, which cannot represent these positions. For a
-sphere of radius 8.3 in 24^3 cells at an offset of 500 cells, single precision moves the surface by
-up to 3e-5 cells, and no rule decides points exactly on a face.
+The ray tracer Embree finds the same cells for bodies in general position, but works in single
+precision without a rule for such ties: of a box of 20 x 10 x 30 cells whose faces pass through cell
+centres it decides 820 of 6,000 cells differently (embreex 4.4.0).
 """
 
 from collections.abc import Iterator

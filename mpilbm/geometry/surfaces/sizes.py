@@ -8,7 +8,7 @@ import numpy as np
 from mpilbm.geometry.surfaces.lines import Floats
 from mpilbm.geometry.surfaces.surface import FAR, Surface
 
-SAMPLES = 2**20  # lines across the frontal area
+SAMPLES = 2**18  # lines across the frontal area
 TURBULENT = 5e5  # Reynolds number of transition at a flat plate
 
 
@@ -16,7 +16,7 @@ def frontal_area(surface: Surface, axis: int, size: Sequence[int]) -> float:
     """Return the area of the projection along an axis, in cells^2; in 2D its length, in cells.
 
     It is the share of SAMPLES lines on a regular grid over the bounding box, cut at the box of
-    `size` cells, that meet the surface. For a smooth outline the relative error is below 1e-4.
+    `size` cells, that meet the surface. For a smooth outline the relative error is about 1e-4.
     """
     points, cell = samples(surface.lower.min(axis=1), surface.upper.max(axis=1), axis, size)
     if not points.size:

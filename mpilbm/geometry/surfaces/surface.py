@@ -52,6 +52,8 @@ class Surface:
         """
         x, y, z = (np.asarray(each, float) for each in (x, y, z))
         shape = np.broadcast_shapes(x.shape, y.shape, z.shape)
+        if 0 in shape:
+            return np.zeros(shape, bool)
         x, y, z = (each.reshape((1,) * (len(shape) - each.ndim) + each.shape) for each in (x, y, z))
         if not shape or y.shape[-1] > 1 or z.shape[-1] > 1 or not (np.diff(x) > 0).all():
             return self._points_inside(x, y, z).reshape(shape)
@@ -59,8 +61,6 @@ class Surface:
 
     def _points_inside(self, x: Floats, y: Floats, z: Floats) -> Flags:
         points = np.stack(np.broadcast_arrays(x, y, z)).reshape(3, -1)
-        if not points.size:
-            return np.zeros(0, bool)
         found, line = self.hits(points, X, (-FAR, 0))
         first = np.searchsorted(found.line, line)
         return (lines.ranks(found, line, points[0]) - first) % 2 == 1
@@ -69,10 +69,7 @@ class Surface:
         """As `inside`, for ascending x along the last axis, where y and z are constant."""
         n = x.shape[-1]
         rows = np.broadcast_shapes(x.shape[:-1], y.shape[:-1], z.shape[:-1])
-        start = (np.broadcast_to(each[..., 0], rows).reshape(-1) for each in (x, y, z))
-        points = np.stack(list(start))
-        if not points.size:
-            return np.zeros((points.shape[1], n), bool)
+        points = np.stack([np.broadcast_to(each[..., 0], rows).reshape(-1) for each in (x, y, z)])
         found, line = self.hits(points, X, (-FAR, FAR))
         row = np.empty(line.size, np.int64)
         row[line] = np.arange(line.size)
@@ -93,6 +90,8 @@ class Surface:
         points, step: (3, n).
         """
         result = np.full(points.shape[1], np.nan)
+        if not points.size:
+            return result
         directions, group = _directions(step)
         for k, direction in enumerate(directions):
             mine = np.flatnonzero(group == k)

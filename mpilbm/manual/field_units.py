@@ -14,6 +14,8 @@ UNITS = {
     "Run.walltime": "s",
     "Steady.tolerance": "1",
     "ShanChen.psi": "",
+    "Mesh.scale": "cells per unit of the file",
+    "rotate": "degrees",
     "size": "cells",
     "steps": "steps",
     "every": "steps",
@@ -30,7 +32,9 @@ UNITS = {
     "wetting": "rho_0, or degrees",
     "tau_phi": "steps",
     "relaxation": "1/step",
-    **dict.fromkeys(("length", "centre", "radius", "tube", "lower", "upper", "point"), "cells"),
+    **dict.fromkeys(
+        ("length", "centre", "radius", "tube", "lower", "upper", "point", "at"), "cells"
+    ),
     **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep"), "1"),
     **dict.fromkeys(("device", "order", "threads"), "1"),
     **dict.fromkeys(("G", "a", "kappa", "gamma"), "lattice units"),

@@ -29,9 +29,9 @@ class BodyForces(Output):
 
     U: |velocity|, e: its direction, l: a direction perpendicular to e: that of the next axis (y for
     a flow along x) or of `lift`, without its part along e. A: `area`, or without it the projected
-    area of the shape across the flow, for a velocity along an axis. The force acts in the following step, at
-    the time step + 1/2, computed by momentum exchange over the body's links (see
-    solver/momentum_exchange.py); the pressure is that of rho - 1. The torque is taken about
+    area of the shape across the flow, for a velocity along an axis. The force acts in the
+    following step, at the time step + 1/2, computed by momentum exchange over the body's links
+    (see solver/momentum_exchange.py); the pressure is that of rho - 1. The torque is taken about
     `centre`, by default the centre of the shape, or of the box for a mask. In lattice units; with
     [units] the same quantities in SI follow.
 

@@ -73,14 +73,14 @@ def examine(surface: Surface, size: Sequence[int], inverted: bool) -> Parts:
 
 def _lines(surface: Surface, size: Sequence[int], axis: int) -> Floats:
     """Points (3, m) of the lines along an axis through the cell centres near the surface."""
-    sides: list[Floats] = []
-    for k in range(3):
-        if k >= len(size) or k == axis:
-            sides.append(np.zeros(1))
-            continue
-        low, high = surface.lower[k].min(), surface.upper[k].max()
-        first, last = (int(np.clip(n, 0, size[k])) for n in (np.floor(low), np.ceil(high)))
-        sides.append(np.arange(first, last) + 0.5)
+    first = np.clip(np.floor(surface.lower.min(axis=1)), 0, None)
+    last = np.ceil(surface.upper.max(axis=1))
+    sides = [
+        np.arange(first[k], min(last[k], size[k])) + 0.5
+        if k < len(size) and k != axis
+        else np.zeros(1)
+        for k in range(3)
+    ]
     return np.stack([each.reshape(-1) for each in np.meshgrid(*sides, indexing="ij")])
 
 

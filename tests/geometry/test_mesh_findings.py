@@ -165,6 +165,13 @@ def test_check_and_run_report_and_refuse(tmp_path):
             call()
 
 
+def test_a_body_beside_the_box_is_refused(tmp_path):
+    write_ball(tmp_path / "ball.stl")
+    case = parse_case(tables(tmp_path / "ball.stl", at=[60, 12, 12]), tmp_path / "case.toml")
+    with pytest.raises(CaseError, match=r"body 'a' from \[55.0, 7.0, 7.0\] to .* outside the box"):
+        plan(case)
+
+
 def test_a_part_of_a_union_reports(tmp_path):
     write_ball(tmp_path / "ball.stl")
     part = {"name": "mesh", "file": "ball.stl", "scale": 1.5, "at": [16, 12, 12]}

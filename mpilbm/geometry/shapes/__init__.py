@@ -6,6 +6,7 @@ and `@register("shapes", name)`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from mpilbm.verdicts.findings import Finding
 
 BISECTIONS = 52  # halvings of a step, down to rounding errors
 ALONG = 256  # points along a projection
-ACROSS = {2: 2**14, 3: 512}  # lines along each axis across a projection, by dimension
+ACROSS = {2: 2**12, 3: 512}  # lines along each axis across a projection, by dimension
 
 Corners = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper (x, y[, z])
 
@@ -97,13 +98,17 @@ class Shape(Parameters):
             a + (np.arange(n) + 0.5) * (b - a) / n
             for a, b, n in zip(low, high, counts, strict=True)
         ]
-        grid = list(np.meshgrid(*points, indexing="ij", sparse=True))
-        covered: Any = False
-        for at in points[axis]:
-            grid[axis] = np.full((1,) * len(size), at)
-            covered = covered | self.inside(*grid)
-        counts[axis] = 1
-        return float(np.broadcast_to(covered, counts).mean() * np.prod(np.delete(high - low, axis)))
+        D = len(size)
+        grid = list(np.meshgrid(*points[::-1], indexing="ij", sparse=True))[::-1]  # rows along x
+        slow = max(k for k in range(D) if k != axis)
+        shape = [1 if k == slow else counts[k] for k in range(D)][::-1]
+        met = 0
+        for at in points[slow]:
+            grid[slow] = np.full((1,) * D, at)
+            inside = np.broadcast_to(self.inside(*grid), shape)
+            met += np.count_nonzero(inside.any(axis=D - 1 - axis))
+        across = [k for k in range(D) if k != axis]
+        return met * prod((high[k] - low[k]) / counts[k] for k in across)
 
     def problems(self, case) -> list[str]:
         """Errors in the parameters, one line each."""

@@ -1,52 +1,42 @@
 """Numbers about a body in a flow: its frontal area, and estimates of its boundary layer."""
 
 from collections.abc import Sequence
-from math import ceil, sqrt
+from math import sqrt
 
 import numpy as np
 
-from mpilbm.geometry.surfaces.lines import Floats
-from mpilbm.geometry.surfaces.surface import FAR, Surface
+from mpilbm.geometry.surfaces.lines import hits
+from mpilbm.geometry.surfaces.surface import Surface
 
-SAMPLES = 2**18  # lines across the frontal area
+SAMPLES = {2: 2**14, 3: 2**18}  # lines across a projection, by dimension
 TURBULENT = 5e5  # Reynolds number of transition at a flat plate
 
 
 def frontal_area(surface: Surface, axis: int, size: Sequence[int]) -> float:
     """Return the area of the projection along an axis, in cells^2; in 2D its length, in cells.
 
-    It is the share of SAMPLES lines on a regular grid over the bounding box, cut at the box of
-    `size` cells, that meet the surface. For a smooth outline the relative error is about 1e-4.
-    """
-    points, cell = samples(surface.lower.min(axis=1), surface.upper.max(axis=1), axis, size)
-    if not points.size:
-        return 0.0
-    found, _ = surface.hits(points, np.eye(3)[axis], (-FAR, FAR))
-    return float(np.unique(found.line).size * cell)
-
-
-def samples(
-    lower: Sequence[float], upper: Sequence[float], axis: int, size: Sequence[int],
-    count: int = SAMPLES,
-) -> tuple[Floats, float]:  # fmt: skip
-    """Return points (3, m) of a regular grid across an axis, and the area that each stands for.
-
-    The grid covers the box between two corners, as far as it is in a box of `size` cells, with
-    about `count` points. The coordinate along the axis is 0, and in 2D z, too.
+    It is the share of about SAMPLES lines on a regular grid over the bounding box, cut at the box
+    of `size` cells, that meet the surface. For a smooth outline the relative error is about 1e-4.
     """
     across = [k for k in range(len(size)) if k != axis]
-    low = np.array([max(lower[k], 0.0) for k in across])
-    high = np.array([min(upper[k], size[k]) for k in across])
-    extent = high - low
+    low = np.clip(surface.lower.min(axis=1)[across], 0, np.array(size)[across])
+    extent = np.clip(surface.upper.max(axis=1)[across], 0, np.array(size)[across]) - low
     if (extent <= 0).any():
-        return np.zeros((3, 0)), 0.0
-    spacing = sqrt(float(np.prod(extent)) / count) if len(across) == 2 else extent[0] / count
-    sides, cell = [np.zeros(1)] * 3, 1.0
-    for k, start, length in zip(across, low, extent, strict=True):
-        n = min(max(1, ceil(length / spacing)), count)
-        sides[k] = start + (np.arange(n) + 0.5) * (length / n)
-        cell *= length / n
-    return np.stack([each.reshape(-1) for each in np.meshgrid(*sides, indexing="ij")]), cell
+        return 0.0
+    spacing = float(np.prod(extent) / SAMPLES[len(size)]) ** (1 / len(across))
+    counts = np.ceil(extent / spacing).clip(1, SAMPLES[len(size)]).astype(int)
+    # in units of the spacing, in which the lines have the coordinates 0.5, 1.5, …
+    triangles = [
+        (surface.corners[k] - start) * (n / side)
+        for k, start, side, n in zip(across, low, extent, counts, strict=True)
+    ]
+    centres = [np.arange(n) + 0.5 for n in counts]
+    if len(across) == 1:
+        triangles.append(surface.corners[2])
+        centres.append(np.zeros(1))
+    grid = np.stack([each.reshape(-1) for each in np.meshgrid(*centres, indexing="ij")])
+    found = hits(np.stack([*triangles, surface.corners[axis]]), grid)
+    return float(np.unique(found.line).size * np.prod(extent / counts))
 
 
 def y_plus(speed: float, length: float, viscosity: float) -> float:

@@ -106,7 +106,7 @@ class Shape(Parameters):
         for at in points[slow]:
             grid[slow] = np.full((1,) * D, at)
             inside = np.broadcast_to(self.inside(*grid), shape)
-            met += np.count_nonzero(inside.any(axis=D - 1 - axis))
+            met += int(np.count_nonzero(inside.any(axis=D - 1 - axis)))
         across = [k for k in range(D) if k != axis]
         return met * prod((high[k] - low[k]) / counts[k] for k in across)
 

@@ -26,7 +26,15 @@ NEGLIGIBLE, MANY = 0.001, 0.1
 
 
 def refuse(case, parts: Parts) -> None:
-    """Raise CaseError for bodies whose wall velocity leads through their surface."""
+    """Raise CaseError for shapes that the cells do not show, and for walls that move inwards.
+
+    The latter are bodies whose wall velocity leads through their surface.
+    """
+    unseen = [f"body.{body.label}.shape: {problem}"
+              for body in case.bodies if body.shape is not None
+              for problem in body.shape.problems_in_cells(case)]  # fmt: skip
+    if unseen:
+        raise CaseError(unseen, path=case.path)
     first: dict[int, str] = {}
     for part in parts:
         for number, (_, sentence) in sorted(part.through.items()):

@@ -18,7 +18,6 @@ Floats = NDArray[np.float64]
 ASIDE = 1e-4  # step in cells of the finite differences that give the slope of the surface
 ALONG = 1e-2  # distance in cells, before and behind these points, in which the surface is searched
 STRAIGHT = 1e-3  # a larger difference of the slopes on both sides is an edge without a normal
-ALLOWED = 0.01  # largest normal velocity, relative to the speed (formulas have rounded numbers)
 TIMES = 16  # number of times in the run at which formulas of t are checked
 
 
@@ -53,7 +52,9 @@ def _first_wrong(case, slab, body, cells: Ints, links: LinkSet) -> tuple[int, st
     for t in _times(case, body.boundary):
         u = _velocity(case, body.boundary, points, t)
         across, speed = (u * n).sum(axis=0), np.sqrt((u * u).sum(axis=0))
-        wrong = np.flatnonzero(np.abs(across) > ALLOWED * speed)  # nan: there is no normal
+        wrong = np.flatnonzero(
+            np.abs(across) > body.shape.roughness * speed
+        )  # nan: there is no normal
         if wrong.size:
             k = wrong[0]
             at = ", ".join(f"{a}={v:.4g}" for a, v in zip(AXES, points[:, k], strict=False))

@@ -12,6 +12,7 @@ UNITS = {
     "InitialTable.scale": "1",
     **dict.fromkeys((f"RandomFlow.{key}" for key in ("peak", "slope", "seed")), "1"),
     "ShanChen.psi": "",
+    "Mesh.scale": "cells per unit of the file",
     "Spheres.scale": "cells per length unit of the file",
     "Voxels.solid": "",
     "Voxels.size": "voxels",

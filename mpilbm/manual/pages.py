@@ -31,6 +31,7 @@ ORDER = (
     "case-file",
     "choosing",
     "boundaries",
+    "meshes",
     "outputs",
     "units",
     "python",

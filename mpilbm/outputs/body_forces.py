@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Output
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
@@ -28,9 +29,10 @@ class BodyForces(Output):
         c_d = 2 F.e / (U^2 A), c_l = 2 F.l / (U^2 A)     (in 2D the length in place of the area A)
 
     U: |velocity|, e: its direction, l: a direction perpendicular to e: that of the next axis (y for
-    a flow along x) or of `lift`, without its part along e. The force acts in the following step, at
-    the time step + 1/2, computed by momentum exchange over the body's links (see
-    solver/momentum_exchange.py); the pressure is that of rho - 1. The torque is taken about
+    a flow along x) or of `lift`, without its part along e. A: `area`, or without it the projected
+    area of the shape across the flow, for a velocity along an axis. The force acts in the
+    following step, at the time step + 1/2, computed by momentum exchange over the body's links
+    (see solver/momentum_exchange.py); the pressure is that of rho - 1. The torque is taken about
     `centre`, by default the centre of the shape, or of the box for a mask. In lattice units; with
     [units] the same quantities in SI follow.
 
@@ -46,10 +48,16 @@ class BodyForces(Output):
         None, description="velocity of the flow, for c_d and c_l", examples=[[0.05, 0]]
     )
     length: Annotated[float | None, LENGTH] = Field(
-        None, gt=0, description="2D: width of the body across the flow", examples=[20]
+        None,
+        gt=0,
+        description="2D: width across the flow; without it: that of the body",
+        examples=[20],
     )
     area: Annotated[float | None, AREA] = Field(
-        None, gt=0, description="3D: area of the body across the flow", examples=[314]
+        None,
+        gt=0,
+        description="3D: area across the flow; without it: that of the body",
+        examples=[314],
     )
     lift: tuple[float, ...] | None = Field(
         None,
@@ -83,7 +91,7 @@ class BodyForces(Output):
             vector = getattr(self, name)
             if vector is not None and len(vector) != D:
                 found.append(f"{name}: found {counted(len(vector), 'component')}; allowed: {D}")
-        return found + self._reference_problems("length" if D == 2 else "area", D)
+        return found + self._reference_problems("length" if D == 2 else "area", case)
 
     def _body_problems(self, case: "Case") -> list[str]:
         labels = [body.label for body in case.bodies]
@@ -98,18 +106,32 @@ class BodyForces(Output):
                 found.append(f"body: '{body.label}' is in two of these outputs; keep one")
         return found
 
-    def _reference_problems(self, size: str, D: int) -> list[str]:
+    def _reference_problems(self, size: str, case: "Case") -> list[str]:
+        D = case.dimensions
         other = "area" if size == "length" else "length"
         found = []
         if getattr(self, other) is not None:
             found.append(f"{other}: has no meaning in {D}D; give {size}")
-        if (self.velocity is None) != (getattr(self, size) is None):
-            found.append(f"velocity: c_d and c_l need velocity and {size}; give both or neither")
+        if self.velocity is None and getattr(self, size) is not None:
+            found.append(f"{size}: has no meaning without velocity; give both, or remove {size}")
+        elif self.velocity is not None and getattr(self, size) is None:
+            found += self._size_problems(size, case)
         if self.velocity is not None and not any(self.velocity):
             found.append("velocity: is zero; c_d and c_l need that of the flow")
         elif self.velocity and self.lift and self._parallel(self.velocity, self.lift):
             found.append("lift: points along velocity; give a direction that is not parallel to it")
         return found
+
+    def _size_problems(self, size: str, case: "Case") -> list[str]:
+        """Why the size across the flow does not follow from the bodies."""
+        if sum(v != 0 for v in self.velocity or ()) > 1:
+            return [f"{size}: missing, and the velocity has more than one component; give {size}, "
+                    "which is computed for a flow along an axis only"]  # fmt: skip
+        masks = [case.bodies[k].label for k in self.bodies(case) if case.bodies[k].shape is None]
+        if masks:
+            return [f"{size}: missing, and body '{masks[0]}' is a mask, whose size is not computed"
+                    f"; give {size}"]  # fmt: skip
+        return []
 
     @staticmethod
     def _parallel(velocity: Sequence[float], lift: Sequence[float]) -> bool:
@@ -146,6 +168,7 @@ class BodyForcesWriter:
         self.output, self.context, self.case = output, context, context.case
         self.D = context.case.dimensions
         self.files: dict[int, Rows] = {}  # by number of the body, on rank 0
+        self.sizes: dict[int, float] = {}  # area or, in 2D, length for c_d; likewise
         on_root(context.comm, self._open)
 
     def header(self) -> list[str]:
@@ -190,6 +213,26 @@ class BodyForcesWriter:
             path = self.context.directory / f"forces_{self.case.bodies[number].label}.csv"
             self.files[number] = Rows(path, self.header(), self.context.first_step)
             self.context.rows.append(self.files[number])
+            self.sizes[number] = self._size(number)
+
+    def _size(self, number: int) -> float:
+        """The area across the flow, in 2D the length; 0 if it is not needed.
+
+        Raises CaseError if it does not follow from the shape.
+        """
+        given, shape = self.output.length or self.output.area, self.case.bodies[number].shape
+        if given or not self.output.velocity:
+            return given or 0.0
+        axis = int(np.abs(self.output.velocity).argmax())
+        found = shape.frontal_area(axis, self.case.domain.size)
+        if not found:
+            label, key = self.case.bodies[number].label, "length" if self.D == 2 else "area"
+            raise CaseError(
+                f"body '{label}' has no projected area across the flow; give {key}",
+                f"output.{self.case.outputs.index(self.output)}.{key}",
+                self.case.path,
+            )
+        return found
 
     def write(self, step: int) -> None:
         """Enqueue the sums of this step; the rows are written when they are known. Collective."""
@@ -219,7 +262,7 @@ class BodyForcesWriter:
         torque = torque - self._moment(number, force)
         split = (pressure, force - pressure, stress) if self.output.split else ()
         parts = np.concatenate([*split, []])
-        row = [time, *force, *torque, *self._coefficients(force), *parts]
+        row = [time, *force, *torque, *self._coefficients(force, self.sizes[number]), *parts]
         return [*row, *self._in_si(time, force, torque, parts)]
 
     def _moment(self, number: int, force: np.ndarray) -> np.ndarray:
@@ -237,10 +280,10 @@ class BodyForcesWriter:
         lower = np.where(np.isfinite(lower), lower, 0)
         return (lower + np.where(np.isfinite(upper), upper, size)) / 2
 
-    def _coefficients(self, force: np.ndarray) -> list[float]:
-        """c_d and c_l, if the output has a velocity and a size."""
-        velocity, size = self.output.velocity, self.output.length or self.output.area
-        if not velocity or not size:
+    def _coefficients(self, force: np.ndarray, size: float) -> list[float]:
+        """c_d and c_l, if the output has a velocity."""
+        velocity = self.output.velocity
+        if not velocity:
             return []
         scale = 2 / (sum(v * v for v in velocity) * size)
         return [scale * float(force @ along) for along in _directions(velocity, self.output.lift)]

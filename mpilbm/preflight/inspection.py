@@ -15,6 +15,8 @@ from mpilbm.case.checks import given_speeds
 from mpilbm.case.model import Case
 from mpilbm.case.velocity_bounds import InitialRange, initial_range, largest_speed
 from mpilbm.geometry import geometry_findings
+from mpilbm.geometry.shapes import Flow
+from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.preflight import driven_flow
 from mpilbm.units import mach, reynolds
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding, in_order
@@ -68,6 +70,19 @@ class Inspected:
         """
         estimate = max((speed for _, speed in self.pushes), default=0.0)
         return self.given[0] or (estimate if estimate < sqrt(self.case.lattice.cs2) else 0.0)
+
+    @property
+    def axis(self) -> int | None:
+        """The axis of the flow: across an inlet, along the strongest force or the initial flow."""
+        for boundary in self.case.boundaries:
+            if boundary.face_flow is FaceFlow.GIVEN and any(
+                getattr(boundary, "velocity", None) or ()
+            ):
+                return "xyz".index(boundary.where[0][0])
+        if self.pushes:
+            return max(self.pushes, key=lambda each: each[0].largest)[0].axis
+        u = [abs(n) if isinstance(n, float | int) else 0 for n in self.case.fluids[0].initial.u]
+        return int(np.argmax(u)) if any(u) else None
 
 
 def initial_ranges(case: Case) -> tuple[InitialRange, ...]:
@@ -220,6 +235,17 @@ def reference_velocities(seen: Inspected) -> list[Finding]:
     return found
 
 
+def shapes(seen: Inspected) -> list[Finding]:
+    """The findings of the shapes of bodies."""
+    flow = Flow(seen.speed, seen.axis)
+    return [
+        found
+        for body in seen.case.bodies
+        if body.shape is not None
+        for found in body.shape.findings(seen.case, f"body.{body.label}.shape", flow)
+    ]
+
+
 CHECKS = (
     driven_speeds,
     verdicts,
@@ -227,4 +253,5 @@ CHECKS = (
     densities,
     pressure_heads,
     reference_velocities,
+    shapes,
 )

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.surfaces import write_ball
 
 from mpilbm.registry import make, names
 
@@ -30,6 +31,10 @@ SHAPES = {
         {"centre": [4, 5], "radius": 2, "tube": 0.7},
     ),
 }
+SHAPES["mesh"] = (
+    {"file": "ball.stl", "scale": 2, "at": [2.5, 2, 6]},
+    {"file": "ball.stl", "scale": 2, "at": [2.5, 2]},
+)
 for name in ("union", "difference"):
     SHAPES[name] = tuple(
         {"of": [{"name": each} | SHAPES[each][k] for each in ("sphere", "box")]} for k in (0, 1)
@@ -46,6 +51,7 @@ def resolved(tmp_path, name, dimensions):
     """A shape of SHAPES; those from files have read them."""
     (tmp_path / "two.csv").write_text("2.5, 2, 6, 2\n3.5, 4, 7, 1.2\n")
     (tmp_path / "flat.csv").write_text("2.5, 2, 2\n3.5, 4, 1.2\n")
+    write_ball(tmp_path / "ball.stl")
     shape = make("shapes", {"name": name, **SHAPES[name][3 - dimensions]})
     return shape.resolved(SimpleNamespace(directory=tmp_path, dimensions=dimensions))
 

@@ -251,7 +251,8 @@ def test_nothing_is_made_where_nobody_asks():
     ("keys", "message"),
     [
         ({"body": ["bal"]}, r"output.0.body: found 'bal'; allowed: block, ball"),
-        ({"velocity": [0.1, 0]}, "need velocity and length; give both or neither"),
+        ({"length": 3.0}, "length: has no meaning without velocity; give both, or remove length"),
+        ({"velocity": [0.1, 0.1]}, "length: missing, and the velocity has more than one component"),
         (REFERENCE | {"area": 2.0}, "area: has no meaning in 2D; give length"),
         (REFERENCE | {"velocity": [0.0, 0.0]}, "velocity: is zero"),
         (REFERENCE | {"lift": [0.0, 1.0]}, "lift: points along velocity"),
@@ -261,6 +262,25 @@ def test_nothing_is_made_where_nobody_asks():
 def test_invalid_settings_are_reported(keys, message):
     with pytest.raises(CaseError, match=message):
         parse_case(flow("D2Q9", output=[OUTPUT | keys]), "test.toml")
+
+
+def test_the_size_of_a_mask_must_be_given(tmp_path):
+    np.save(tmp_path / "solid.npy", np.eye(8, 9, dtype=np.uint8))
+    body = [{"label": "a", "mask": "solid.npy", "boundary": {"name": "bounce_back"}}]
+    tables = flow("D2Q9", body=body, output=[OUTPUT | {"velocity": [0.1, 0]}])
+    with pytest.raises(CaseError, match=r"output.0.length: missing, and body 'a' is a mask"):
+        parse_case(tables, tmp_path / "test.toml")
+
+
+@pytest.mark.parametrize(("lattice", "size"), [("D2Q9", 3.6), ("D3Q19", np.pi * 1.8**2)])
+def test_coefficients_use_the_projected_area_of_each_body(tmp_path, lattice, size):
+    D = int(lattice[1])
+    output = OUTPUT | {"velocity": [0.1, 0, 0][:D]}
+    case = parse_case(flow(lattice, output=[output]) | {"run": {"steps": 2}}, "test.toml")
+    run(case, Serial(), tmp_path)
+    for label, area in (("ball", size), ("block", 3.0 ** (D - 1))):
+        row = rows(tmp_path / f"forces_{label}.csv")[-1]
+        assert row["c_d"] == pytest.approx(2 * row["force_x"] / (0.01 * area), rel=1e-3)
 
 
 def test_bodies_stand_in_one_output():

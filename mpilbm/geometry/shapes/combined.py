@@ -6,8 +6,9 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from mpilbm.choice import Choice
-from mpilbm.geometry.shapes import Corners, Shape
+from mpilbm.geometry.shapes import Corners, Flow, Shape
 from mpilbm.registry import register
+from mpilbm.verdicts.findings import Finding
 
 
 class Combined(Shape):
@@ -33,6 +34,11 @@ class Combined(Shape):
         """The files of all parts."""
         return [file for part in self.of for file in part.files()]
 
+    @property
+    def roughness(self) -> float:
+        """That of the roughest part."""
+        return max(part.roughness for part in self.of)
+
     def resolved(self, case) -> Self:
         """The shape of the resolved parts."""
         return self.model_copy(update={"of": tuple(part.resolved(case) for part in self.of)})
@@ -40,6 +46,16 @@ class Combined(Shape):
     def problems(self, case) -> list[str]:
         """The errors of the parts."""
         return [f"of.{k}: {each}" for k, part in enumerate(self.of) for each in part.problems(case)]
+
+    def problems_in_cells(self, case) -> list[str]:
+        """Those of the parts."""
+        parts = enumerate(self.of)
+        return [f"of.{k}: {each}" for k, part in parts for each in part.problems_in_cells(case)]
+
+    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
+        """Those of the parts."""
+        parts = enumerate(self.of)
+        return [each for k, part in parts for each in part.findings(case, f"{where}.of.{k}", flow)]
 
 
 @register("shapes", "union")

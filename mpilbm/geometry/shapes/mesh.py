@@ -1,0 +1,206 @@
+"""The body whose surface a file of triangles describes."""
+
+from functools import lru_cache
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from mpilbm import quantity
+from mpilbm.geometry.shapes import Corners, Flow, Shape
+from mpilbm.geometry.surfaces import examine, findings, place, read, sizes
+from mpilbm.geometry.surfaces.surface import Surface
+from mpilbm.registry import register
+from mpilbm.units import LENGTH
+from mpilbm.verdicts.findings import Finding
+
+METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048}
+
+
+class Loaded(NamedTuple):
+    """A surface in the box, and a sentence on how it was repaired (or an empty one)."""
+
+    surface: Surface
+    repaired: str
+
+
+@register("shapes", "mesh")
+class Mesh(Shape):
+    """Body bounded by the triangles of an STL, OBJ or PLY file; needs `pip install 'mpilbm[mesh]'`.
+
+    The surface must be closed; the orientation of its triangles does not matter. A cell is solid if
+    a line from its centre crosses the surface an odd number of times, so overlapping parts cut
+    holes into each other and must be united before. Points and links are compared with the
+    triangles in double precision.
+
+    Give one of `scale`, `length` and `unit`. In 2D the body is the section of the surface by the
+    plane z = const through the anchor. A surface
+    that reaches through a periodic face continues at the opposite face.
+    """
+
+    file: str = Field(description="file.stl, .obj or .ply", examples=["car.stl"])
+    scale: float | None = Field(
+        None, gt=0, description="cells per length unit of the file", examples=[0.5]
+    )
+    length: Annotated[float | None, quantity.LENGTH] = Field(
+        None, gt=0, description="longest side of the bounding box in the file", examples=[200]
+    )
+    unit: Literal["m", "cm", "mm", "um", "in", "ft"] | None = Field(
+        None, description="unit of the file, with [units]"
+    )
+    rotate: Annotated[tuple[float, float, float], quantity.ANGLE] = Field(
+        (0.0, 0.0, 0.0), description="degrees about x, then y, then z", examples=[[0, 0, 90]]
+    )
+    at: Annotated[tuple[float, ...], quantity.LENGTH] = Field(
+        description="position of the anchor", examples=[[120, 64, 32]]
+    )
+    anchor: Literal["centre", "bottom", "origin"] = Field(
+        "centre",
+        description="point of the body at `at`: centre of the bounding box, centre of its lowest "
+        "side (z in 3D, y in 2D), or origin of the file",
+    )
+    invert: bool = Field(False, description="whether the fluid is inside the surface, as in a pipe")
+    repair: bool = Field(False, description="whether to close an open surface")
+
+    @property
+    def roughness(self) -> float:
+        """That of flat triangles on a surface of revolution, with 36 or more around the axis."""
+        return 0.1
+
+    def resolved(self, case) -> Self:
+        """The shape with the full path of its file and with `scale`; checks the surface."""
+        for problem in self.problems(case):
+            raise ValueError(problem)
+        path = (case.directory / self.file).absolute()
+        scale = self.scale or self.length
+        try:
+            if self.unit:
+                if case.units is None:
+                    raise ValueError(
+                        f"has unit = '{self.unit}', but the case has no [units]; add [units], or "
+                        "give scale or length in cells"
+                    )
+                scale = float(case.units.to_lattice(METRES[self.unit], LENGTH))
+            if self.length:
+                scale = self.length / _longest_side(path, _stamp(path), self.repair)
+            found = self.model_copy(
+                update={"file": str(path), "scale": scale, "length": None, "unit": None}
+            )
+            found._require_section()
+        except ValueError as error:
+            raise ValueError(f"'{self.file}' {error}") from None
+        return found
+
+    def _require_section(self) -> None:
+        """Raise ValueError in 2D if the plane of the case misses the surface."""
+        z = self.surface.corners[2]
+        if len(self.at) == 2 and not z.min() < 0 < z.max():
+            raise ValueError(
+                f"has no section with the plane of the case: relative to this plane it extends "
+                f"from z = {z.min():.4g} to {z.max():.4g} cells; choose another anchor"
+            )
+
+    @property
+    def loaded(self) -> Loaded:
+        """The surface in cell coordinates."""
+        path = Path(self.file)
+        placing = float(self.scale or 1), self.rotate, self.at, self.anchor
+        return _load(path, _stamp(path), self.repair, placing)
+
+    @property
+    def surface(self) -> Surface:
+        """The triangles in cell coordinates."""
+        return self.loaded.surface
+
+    def inside(self, x: Any, y: Any, z: Any = None) -> Any:
+        """An odd number of intersections on the line from the point towards -x."""
+        return self.surface.inside(x, y, 0.0 if z is None else z) ^ self.invert
+
+    def distance(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+        """Return q of the first intersection of each link with the surface.
+
+        Where a link touches the surface without crossing it, q follows from bisection.
+        """
+        missing = ((0, 3 - len(points)), (0, 0))
+        q = self.surface.first(np.pad(points, missing), np.pad(step, missing))
+        none = np.flatnonzero(np.isnan(q))
+        if none.size:
+            q[none] = super().distance(points[:, none], step[:, none])
+        return q
+
+    def bounds(self) -> Corners:
+        """The bounding box; infinite if the fluid is inside."""
+        if self.invert:
+            return (-inf,) * len(self.at), (inf,) * len(self.at)
+        return self._sides()
+
+    def _sides(self) -> Corners:
+        """The corners of the bounding box of the surface."""
+        D = len(self.at)
+        surface = self.surface
+        return (tuple(surface.lower.min(axis=1)[:D].tolist()),
+                tuple(surface.upper.max(axis=1)[:D].tolist()))  # fmt: skip
+
+    def frontal_area(self, axis: int, size: Any) -> float | None:
+        """See sizes.frontal_area; None if the fluid is inside."""
+        return None if self.invert else sizes.frontal_area(self.surface, axis, size)
+
+    def problems(self, case) -> list[str]:
+        """Errors: wrong number of entries, or not exactly one of scale, length and unit."""
+        problems = self.wrong_lengths(case, "at")
+        given = [key for key in ("scale", "length", "unit") if getattr(self, key) is not None]
+        if len(given) != 1:
+            problems.append(
+                f"has {' and '.join(given) or 'no size'}; give one of scale (cells per length unit "
+                "of the file), length (of the longest side) and unit (with [units])"
+            )
+        return problems
+
+    def problems_in_cells(self, case) -> list[str]:
+        """Sheets that fall between the cells."""
+        return findings.sheets(self._parts(case))
+
+    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
+        """Thin and overlapping parts, resolution, blockage and y+; see surfaces/findings.py."""
+        body = findings.Body(where, self._sides(), self.invert, self.loaded.repaired)
+        return findings.of_surface(case, body, self._parts(case), self.frontal_area, flow)
+
+    def _parts(self, case) -> examine.Parts:
+        return _examined(self, _stamp(Path(self.file)), tuple(case.domain.size))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Time of the last change and size of a file, for the caches; zeros if it is missing."""
+    if not path.is_file():
+        return 0, 0
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=4)
+def _triangles(path: Path, stamp: tuple[int, int], repair: bool) -> read.Triangles:
+    return read.read(path, repair)
+
+
+def _longest_side(path: Path, stamp: tuple[int, int], repair: bool) -> float:
+    """The longest side of the bounding box in the file; ValueError if it is 0."""
+    side = place.longest_side(_triangles(path, stamp, repair).vertices)
+    if not side:
+        raise ValueError("is a single point; allowed: a surface; export it again")
+    return side
+
+
+@lru_cache(maxsize=16)
+def _load(path: Path, stamp: tuple[int, int], repair: bool, placing: tuple) -> Loaded:
+    found = _triangles(path, stamp, repair)
+    vertices = place.placed(found.vertices, *placing)
+    corners = np.ascontiguousarray(vertices[found.faces].transpose(2, 1, 0))
+    return Loaded(Surface(corners), found.repaired)
+
+
+@lru_cache(maxsize=16)
+def _examined(shape: Mesh, stamp: tuple[int, int], size: tuple[int, ...]) -> examine.Parts:
+    return examine.examine(shape.surface, size, shape.invert)

@@ -1,0 +1,148 @@
+"""What `check` and the start of a run report about a surface in its box."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from mpilbm.geometry.shapes import Corners, Flow
+from mpilbm.geometry.surfaces.examine import THIN, Parts, Place
+from mpilbm.geometry.surfaces.sizes import y_plus
+from mpilbm.units import counted
+from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
+
+# share of sheets among the parts met by lines above which the body itself is a sheet
+MOSTLY = 0.1
+COARSE = 8  # cells across the smallest side
+BLOCKED = 0.05  # share of the cross-section above which results usually need a correction
+VISCOUS = 5  # y+ at the edge of the viscous sublayer
+
+Area = Callable[[int, tuple[int, ...]], float | None]
+
+
+@dataclass(frozen=True)
+class Body:
+    """A surface in the box.
+
+    where     key of the shape
+    sides     corners of the bounding box
+    inverted  whether the fluid is inside
+    repaired  a sentence on the repair of the surface, or an empty one
+    """
+
+    where: str
+    sides: Corners
+    inverted: bool
+    repaired: str
+
+    @property
+    def size(self) -> tuple[float, ...]:
+        """The lengths of the sides."""
+        return tuple(b - a for a, b in zip(*self.sides, strict=True))
+
+
+def sheets(parts: Parts) -> list[str]:
+    """A line if the body is mostly a sheet thinner than a cell."""
+    if parts.sheets.count <= MOSTLY * parts.pieces:
+        return []
+    return [
+        f"is a sheet: {_sheets(parts)}; allowed: bodies at least one cell thick; refine the box, "
+        "or give the sheet a thickness of two cells or more"
+    ]
+
+
+def _sheets(parts: Parts) -> str:
+    return (
+        f"at {counted(parts.sheets.count, 'place')} of {parts.pieces:,} that lines through the "
+        f"cell centres meet, it is thinner than one cell and between the centres, "
+        f"{_first(parts.sheets)}"
+    )
+
+
+def of_surface(case, body: Body, parts: Parts, area: Area, flow: Flow) -> list[Finding]:
+    """Return the findings about a surface; area: Shape.frontal_area."""
+    found = [*_quality(body, parts), *_resolution(body, parts)]
+    if not body.inverted and flow.axis is not None:
+        found += [*_blockage(case, body, area, flow.axis), *_first_cell(case, body, flow)]
+    return found
+
+
+def _quality(body: Body, parts: Parts) -> list[Finding]:
+    """The repair, and overlapping parts."""
+    found = [Finding(NOTE, body.where, body.repaired)] if body.repaired else []
+    if parts.mixed:
+        found.append(Finding(
+            NOTE, body.where,
+            "the triangles have no common orientation; solid cells do not depend on it, but "
+            "overlapping parts cannot be found; orient the normals to see them",
+        ))  # fmt: skip
+    if parts.doubled.count:
+        found.append(Finding(
+            SERIOUS, body.where,
+            f"parts of the surface overlap or intersect: {counted(parts.doubled.count, 'cell')} "
+            f"in an even number of parts, {_first(parts.doubled)}, are fluid; unite the parts in "
+            "the program that made the file",
+        ))  # fmt: skip
+    return found
+
+
+def _resolution(body: Body, parts: Parts) -> list[Finding]:
+    """Sheets, thin parts, and the cells along the smallest side."""
+    found = []
+    if parts.sheets.count:
+        found.append(Finding(
+            SERIOUS, body.where,
+            f"{_sheets(parts)}; the fluid passes there; refine the box or thicken these parts",
+        ))  # fmt: skip
+    thin = parts.thin.count - parts.sheets.count
+    if thin > 0:
+        found.append(Finding(
+            WARNING, body.where,
+            f"thinner than {THIN} cells at {counted(thin, 'place')} of {parts.pieces:,}, "
+            f"{_first(parts.thin)}; such parts are not resolved; refine the box",
+        ))  # fmt: skip
+    least = min(body.size)
+    found.append(Finding(
+        WARNING if least < COARSE else NOTE, body.where,
+        f"the sides of the bounding box are {' x '.join(f'{n:.4g}' for n in body.size)} cells"
+        + (f"; the smallest has fewer than {COARSE} cells; refine the box" * (least < COARSE)),
+    ))  # fmt: skip
+    return found
+
+
+def _blockage(case, body: Body, area: Area, axis: int) -> list[Finding]:
+    """The frontal area, relative to the cross-section of the box."""
+    size = case.domain.size
+    front = area(axis, size) or 0.0
+    share = front / prod(n for k, n in enumerate(size) if k != axis)
+    what = "frontal area" if case.dimensions == 3 else "frontal width"
+    unit = "cells^2" if case.dimensions == 3 else "cells"
+    return [Finding(
+        WARNING if share > BLOCKED else NOTE, body.where,
+        f"the {what} across {'xyz'[axis]} is {front:.5g} {unit}, {share:.2%} of the cross-section "
+        "of the box"
+        + (f"; above {BLOCKED:.0%} the sides of the box change the forces; enlarge the box, or "
+           "correct for the blockage" * (share > BLOCKED)),
+    )]  # fmt: skip
+
+
+def _first_cell(case, body: Body, flow: Flow) -> list[Finding]:
+    """y+ of the first cell from the friction of a flat plate."""
+    if not flow.speed or flow.axis is None or not body.size[flow.axis]:
+        return []
+    nu = min(fluid.viscosity for fluid in case.fluids)
+    length = body.size[flow.axis]
+    value = y_plus(flow.speed, length, nu)
+    coarse = value > VISCOUS
+    return [Finding(
+        WARNING if coarse else NOTE, body.where,
+        f"y+ of the first cell is about {float(f'{value:.2g}'):g}, as at a flat plate with the "
+        f"Reynolds number {flow.speed * length / nu:.3g}"
+        + (f"; above {VISCOUS} the viscous sublayer is not resolved, and friction and separation "
+           "are inaccurate; refine the box or lower the Reynolds number" * coarse),
+    )]  # fmt: skip
+
+
+def _first(place: Place) -> str:
+    """Text for the first of several places."""
+    at = ", ".join(f"{axis}={n:.4g}" for axis, n in zip("xyz", place.first, strict=False))
+    return f"the first at {at}"

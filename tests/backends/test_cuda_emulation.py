@@ -16,7 +16,7 @@ from support.row_ends import U
 from support.sampled_flows import FLOWS, KINDS, means, sampled, with_statistics
 from support.settings import OPTIONS, defined, tables
 from support.slabs import PRECISIONS, Cluster
-from support.walls import QUADRATIC, rocks
+from support.walls import CENTRAL, QUADRATIC, rocks
 
 from mpilbm import codegen
 from mpilbm.backends import cuda_launch
@@ -321,7 +321,8 @@ def test_faces_do_what_the_c_text_does(layout):
 
 
 @pytest.mark.parametrize(
-    ("wall", "layout"), [(QUADRATIC, "aa"), ({"name": "tamm_mott_smith"}, "indirect")]
+    ("wall", "layout"),
+    [(QUADRATIC, "aa"), (CENTRAL, "ab"), ({"name": "tamm_mott_smith"}, "indirect")],
 )
 def test_walls_do_what_the_c_text_does(wall, layout):
     """With a number for each link, and cells behind it."""
@@ -340,6 +341,8 @@ def test_walls_do_what_the_c_text_does(wall, layout):
 def test_forces_on_bodies_are_those_of_the_c_text(layout, boundary, split):
     """Bit for bit; the sizes of chunks vary, and bodies of one list alternate along the rows."""
     case = rotor(layout, boundary)
+    across = {"name": "box", "lower": [-1, 10.2], "upper": [1.4, 11.2]}  # at a periodic face
+    case["body"].append({"shape": across, "boundary": {"name": boundary}})
     if layout != "moments":  # whose sweep of large boxes needs a GPU
         case["domain"]["size"] = [300, 12]
         boxes = [([x, 5 + x % 7], [x + 2, 6 + x % 7]) for x in range(12, 288, 9)]

@@ -1,5 +1,7 @@
 """Bodies from files of triangles: cells, distances of links, ties, slabs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import trimesh
@@ -7,6 +9,7 @@ from support.surfaces import cells, links, mesh, write, write_ball
 
 from mpilbm.case.case import parse_case
 from mpilbm.geometry import build
+from mpilbm.geometry.periodic_images import ShapeInBox
 from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
 
@@ -174,7 +177,8 @@ def test_links_across_a_periodic_face_meet_the_surface_on_the_other_side(tmp_pat
     trimesh.creation.box((4, 4, 4)).export(tmp_path / "box.stl")
     box = mesh(tmp_path, (12, 12, 12), file="box.stl", scale=1, at=[9.75, 6, 6])
     points, step = np.array([[0.5], [6.5], [6.5]]), np.array([[-1.0], [0], [0]])
-    assert box.distance(points, step) == pytest.approx(0.75, abs=1e-12)
+    in_box = ShapeInBox(box, SimpleNamespace(size=(12, 12, 12), periodic=(True,) * 3))
+    assert in_box.distance(points, step) == pytest.approx(0.75, abs=1e-12)
 
 
 def tables(file, size=SIZE):

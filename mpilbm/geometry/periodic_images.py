@@ -5,14 +5,16 @@ periodic as the flow is. A shape itself has no periodic faces: only this module 
 
 A shape that is infinite along a periodic axis, or longer than LONGEST boxes, has no images along
 this axis. It fills the box as it is and ends at the faces, even where both ends do not match.
+Shapes made of others are made of the images of their parts: in a difference, a box that is larger
+than the domain still leaves the hole free.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from math import ceil, floor
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,19 @@ class Solid(Protocol):
         """Whether points are inside."""
 
     def distance(self, points: NDArray[Any], step: NDArray[Any]) -> Floats:
+        """The distance of the surface."""
+
+    def bounds(self) -> Corners:
+        """The corners of a box around it."""
+
+
+class MovedSolid(Protocol):
+    """A solid in the coordinates of the box."""
+
+    def inside(self, *points: Any) -> Any:
+        """Whether points are inside."""
+
+    def distance(self, points: Floats, step: Floats) -> Floats:
         """The distance of the surface."""
 
     def bounds(self) -> Corners:
@@ -66,6 +81,30 @@ class Image:
         return [x - s if s else x for x, s in zip(points, self.shift, strict=True)]
 
 
+@dataclass(frozen=True)
+class Cut:
+    """An image of a shape without the points of other shapes in the box."""
+
+    image: MovedSolid
+    others: "Sequence[ShapeInBox]"
+
+    def inside(self, *points: Any) -> Any:
+        """Whether points are in the image and in none of the others."""
+        return reduce(
+            lambda found, other: found & ~other.inside(*points),
+            self.others,
+            self.image.inside(*points),
+        )
+
+    def distance(self, points: Floats, step: Floats) -> Floats:
+        """The distance of the surface, see Shape.distance."""
+        return bisected(self.inside, points, step)
+
+    def bounds(self) -> Corners:
+        """The corners of a box around the image."""
+        return self.image.bounds()
+
+
 class ShapeInBox:
     """The points of the box that are in a shape or in one of its images.
 
@@ -73,13 +112,29 @@ class ShapeInBox:
     continues  for each axis, whether the shape has images along it
     """
 
-    def __init__(self, shape: Solid, domain: Any):
+    def __init__(self, images: Iterable[MovedSolid], continues: Iterable[bool], domain: Any):
+        self.images, self.continues = tuple(images), tuple(continues)
         self._size = np.array(domain.size, np.float64)[:, None]
         self._periodic = np.array(domain.periodic)[:, None]
+
+    @classmethod
+    def of(cls, shape: Solid, domain: Any) -> Self:
+        """A shape with its images."""
         sides = zip(*shape.bounds(), domain.size, domain.periodic, strict=True)
         shifts = [_shifts(*side) for side in sides]
-        self.continues = tuple(each is not None for each in shifts)
-        self.images = tuple(Image(shape, shift) for shift in product(*(s or (0,) for s in shifts)))
+        images = (Image(shape, shift) for shift in product(*(s or (0,) for s in shifts)))
+        return cls(images, (each is not None for each in shifts), domain)
+
+    @classmethod
+    def union(cls, parts: Sequence[Self], domain: Any) -> Self:
+        """The images of all parts."""
+        return cls((i for part in parts for i in part.images), _all_continue(parts), domain)
+
+    @classmethod
+    def difference(cls, first: Self, others: Sequence[Self], domain: Any) -> Self:
+        """The images of the first without all images of the others."""
+        images = (Cut(image, others) for image in first.images)
+        return cls(images, _all_continue([first, *others]), domain)
 
     def inside(self, *points: Any) -> Any:
         """Bool array: whether points of the box are solid; see Shape.inside."""
@@ -117,6 +172,11 @@ class ShapeInBox:
         """Whether points are solid that may lie beyond periodic faces."""
         sides = zip(points, self._size[:, 0], self._periodic[:, 0], strict=True)
         return self.inside(*(x % n if periodic else x for x, n, periodic in sides))
+
+
+def _all_continue(parts: "Sequence[ShapeInBox]") -> Iterable[bool]:
+    """For each axis, whether all parts have images along it."""
+    return (all(each) for each in zip(*(part.continues for part in parts), strict=True))
 
 
 def _within(bounds: Corners, points: Floats) -> NDArray[np.bool_]:

@@ -84,7 +84,7 @@ WRONG = [
     ("boundary.1.velocity", [0, 0], "boundary.1.velocity: found 2 components; allowed: 3"),
     ("boundary.1.velocity", [0, 2, 0], "boundary.1.velocity: found the speed 2; allowed: below"),
     ("boundary.1.velocity", ["a", 0, 0], "boundary.1.velocity.0: unknown name 'a'; allowed: x"),
-    ("boundary.1.speed", 1, "boundary.1.speed: unknown key; allowed: name, velocity, wett"),
+    ("boundary.1.speed", 1, "boundary.1.speed: unknown key; allowed: name, priority, "),
     ("boundary", {"name": "bounce_back"}, "boundary: found .*; allowed: a list"),
     ("body.0.mask", "rock.npy", "body.ball: has both of shape and mask; give exactly one"),
     ("body.0.shape.radius", -1, "body.ball.shape.radius: found -1; allowed: > 0"),

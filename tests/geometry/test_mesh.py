@@ -177,7 +177,7 @@ def test_links_across_a_periodic_face_meet_the_surface_on_the_other_side(tmp_pat
     trimesh.creation.box((4, 4, 4)).export(tmp_path / "box.stl")
     box = mesh(tmp_path, (12, 12, 12), file="box.stl", scale=1, at=[9.75, 6, 6])
     points, step = np.array([[0.5], [6.5], [6.5]]), np.array([[-1.0], [0], [0]])
-    in_box = ShapeInBox(box, SimpleNamespace(size=(12, 12, 12), periodic=(True,) * 3))
+    in_box = ShapeInBox.of(box, SimpleNamespace(size=(12, 12, 12), periodic=(True,) * 3))
     assert in_box.distance(points, step) == pytest.approx(0.75, abs=1e-12)
 
 

@@ -1,6 +1,7 @@
 """Shapes that continue across periodic faces: their cells, wall distances, and frames."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -155,3 +156,24 @@ def test_images_of_a_body_share_no_cells_with_it():
     build(case, slab, lambda *seen: overlaps.update(seen[-1]))
     solid = int(np.count_nonzero(build(case, slab).solid))
     assert overlaps == {(0, 1): solid}
+
+
+def test_a_difference_is_made_of_the_images_of_its_parts():
+    """A box larger than the domain, without a cylinder: a pipe."""
+    hole = {"name": "cylinder", "centre": [5, 5, 5], "radius": 4, "axis": "x"}
+    box = {"name": "box", "lower": [-2, -2, -2], "upper": [12, 12, 12]}
+    pipe = make("shapes", {"name": "difference", "of": [box, hole]})
+    domain = SimpleNamespace(size=(10, 10, 10), periodic=(True,) * 3)
+    x, y, z = np.meshgrid(*[np.arange(10) + 0.5] * 3, indexing="ij")
+    solid = pipe.in_box(domain).inside(x, y, z)
+    assert np.array_equal(solid, (y - 5) ** 2 + (z - 5) ** 2 > 16)
+    points, step = np.array([[5.5], [8.5], [5.0]]), np.array([[0.0], [1], [0]])
+    assert pipe.in_box(domain).distance(points, step) == pytest.approx(0.5, abs=1e-12)
+
+
+def test_a_union_with_an_infinite_shape_keeps_the_images_of_the_others():
+    ball = {"name": "sphere", "centre": [0, 5, 5], "radius": 2}
+    floor = {"name": "half_space", "point": [0, 0, 0.9], "normal": [0, 0, 1]}
+    both = make("shapes", {"name": "union", "of": [floor, ball]})
+    domain = SimpleNamespace(size=(10, 10, 10), periodic=(True, True, False))
+    assert both.in_box(domain).inside(*np.array([9.5, 5.5, 5.5]))

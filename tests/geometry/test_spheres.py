@@ -57,8 +57,8 @@ def test_a_packing_is_the_union_of_its_spheres(tmp_path, monkeypatch, lattice, p
                 if mine.per_link is None:
                     continue
                 q, wanted = mine.per_link.distance, theirs.per_link.distance
-                assert (q <= wanted + 1e-13).all()  # bisection may find a later surface
-                assert np.mean(np.abs(q - wanted) < 1e-13) > 0.97
+                assert (q <= wanted + 1e-13).all()  # a union leaves out spheres without the end
+                assert np.mean(np.abs(q - wanted) < 1e-13) > 0.95
 
 
 def spheres(folder, text: str, D: int = 3, **more):

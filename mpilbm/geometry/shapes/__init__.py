@@ -84,7 +84,7 @@ class Shape(Parameters):
 
     def in_box(self, domain: Any) -> ShapeInBox:
         """Return the shape with its images in a box, `case.domain`; see periodic_images.py."""
-        return ShapeInBox(self, domain)
+        return ShapeInBox.of(self, domain)
 
     def bounds(self) -> Corners:
         """Return the corners (x, y[, z]) of a box that contains the shape; may be infinite."""

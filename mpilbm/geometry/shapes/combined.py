@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from mpilbm.choice import Choice
+from mpilbm.geometry.periodic_images import ShapeInBox
 from mpilbm.geometry.shapes import Corners, Flow, Shape
 from mpilbm.registry import register
 from mpilbm.verdicts.findings import Finding
@@ -62,6 +63,10 @@ class Combined(Shape):
 class Union(Combined):
     """All points that are in any of the shapes `of`; one body, with one boundary."""
 
+    def in_box(self, domain: Any) -> ShapeInBox:
+        """The images of all parts."""
+        return ShapeInBox.union([part.in_box(domain) for part in self.of], domain)
+
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """In any of them."""
         result: Any = False
@@ -78,6 +83,11 @@ class Union(Combined):
 @register("shapes", "difference")
 class Difference(Combined):
     """All points in the first of the shapes `of` that are in none of the others."""
+
+    def in_box(self, domain: Any) -> ShapeInBox:
+        """The images of the first without those of the others."""
+        first, *others = (part.in_box(domain) for part in self.of)
+        return ShapeInBox.difference(first, others, domain)
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """In the first only."""

@@ -265,3 +265,26 @@ def test_pictures_are_in_si(tmp_path):
     assert names["kinetic_energy"] == "J per m"
     assert "kinetic_energy_J_per_m" not in curves
     assert "time_s" in curves
+
+
+def test_profiles_of_statistics_have_columns_and_attributes_in_si(tmp_path):
+    text = CASE + '[[output]]\nname = "statistics"\nevery = "0.4 ms"\naverage = ["x"]\n'
+    (tmp_path / "a.toml").write_text(text)
+    result = CliRunner().invoke(cli, ["run", str(tmp_path / "a.toml"), "--output", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    found = rows(tmp_path / "statistics_y_000000004.csv")
+    assert len(found) == 20
+    for si, lattice, unit in (
+        ("y (m)", "y (cells)", 1e-3),
+        ("rho (kg/m^3)", "rho", 1000),
+        ("u_x (m/s)", "u_x (cells/step)", 5),
+        ("<u_x' u_y'> (m^2/s^2)", "<u_x' u_y'> (cells^2/step^2)", 25),
+    ):
+        for row in found:
+            assert float(row[si]) == pytest.approx(unit * float(row[lattice]), rel=1e-12)
+    with h5py.File(tmp_path / "statistics_y_000000004.h5") as file:
+        units = {
+            name: (file[name].attrs["unit"], file[name].attrs["lattice unit"]) for name in file
+        }
+    assert units["u"] == ("m/s", pytest.approx(5))
+    assert units["y"] == ("m", 0.001)

@@ -20,6 +20,7 @@ def mean_velocity(folder, loss, *settings):
         "units.cell": "0.9 mm",
         "run.steps": "0.25 s",
         "fluid.viscosity": f"{VISCOSITY} m^2/s",
+        "initial.u": '["0.1 m/s", 0, 0]',
         "force.value": f'["{loss} Pa/m", 0, 0]',
         "body.wall.boundary.name": "interpolated",
     }

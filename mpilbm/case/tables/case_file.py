@@ -41,7 +41,8 @@ class CaseFile(Parameters):
         | Annotated[tuple[FluidTable, ...], Field(min_length=1), Tag("<array>")],
         Discriminator(_table_or_array),
     ] = Field(
-        description="viscosity; an array of tables describes several fluids",
+        description="viscosity; an array of tables describes several fluids; may be omitted if "
+        "units.fluid names one",
         examples=[{"viscosity": 0.01}],
     )
     collision: Annotated[Collision, Choice("collisions")] = default(
@@ -103,4 +104,6 @@ def schema() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _schema(_: frozenset) -> dict[str, Any]:
     """The cached schema: it takes 0.3 s, and each message about an unknown key needs it."""
-    return CaseFile.model_json_schema() | {"title": "mpilbm case"}
+    found = CaseFile.model_json_schema() | {"title": "mpilbm case"}
+    # [units] may name a fluid, which gives the viscosity
+    return found | {"required": [key for key in found["required"] if key != "fluid"]}

@@ -522,10 +522,6 @@ def test_findings(tmp_path):
 def test_messages_name_the_body(tmp_path):
     with pytest.raises(CaseError, match=r"box.toml: body.rock.shape: 'a.npy' is missing: there"):
         rock_case(tmp_path, shape=VOXELS)
-    np.save(tmp_path / "a.npy", GREY)
-    case = rock_case(tmp_path, shape={"name": "difference", "of": [VOXELS, VOXELS]})
-    with pytest.raises(CaseError, match=r"body.0.shape: body 'rock' "):
-        rock_lists(case)
 
 
 def test_overwrite_keeps_the_file_of_a_shape(tmp_path):

@@ -93,7 +93,9 @@ class Meshes(Validation):
         if not all(label in verdicts and verdicts[label].findings for label in labels):
             return []
         mesh, shape = (verdicts[label].findings[0].found for label in labels)
-        return [Finding("sphere: c_d of the mesh over that of the shape", mesh / shape, 0.995, 1.005)]
+        return [
+            Finding("sphere: c_d of the mesh over that of the shape", mesh / shape, 0.995, 1.005)
+        ]
 
 
 VALIDATION = Meshes()

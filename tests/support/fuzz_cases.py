@@ -27,7 +27,7 @@ def bases() -> list[dict]:
         size = [n if isinstance(n, int) else 8 for n in tables["domain"]["size"]]  # "4 cm"
         tables["domain"]["size"] = [min(n, 8 if axis == 0 else 6) for axis, n in enumerate(size)]
         for body in tables.get("body", ()):
-            if body.get("mask") == "rock.npy" or body["label"] in ("sphere", "wall"):
+            if body["label"] in ("rock", "sphere", "wall"):
                 body.pop("mask", None)
                 body["shape"] = {"name": "sphere", "centre": [4, 3, 3], "radius": 1.2}
         found.append(tables)

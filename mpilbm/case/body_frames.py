@@ -53,7 +53,7 @@ def _seam(lower: float, upper: float, n: int, periodic: bool) -> tuple[float, fl
     reaches = lower <= 0.5 or upper >= n - 0.5
     if not (periodic and reaches and upper - lower < n):
         return 0.0, 0.0
-    begin = (lower + upper - n) / 2
+    begin = lower / 2 + upper / 2 - n / 2  # the sum of large numbers may overflow
     moved = n * floor(begin / n)
     return begin - moved, float(moved)
 

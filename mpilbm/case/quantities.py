@@ -25,6 +25,7 @@ NO_UNITS = (
     ", but the case has no [units]; add [units] with cell = 0.001 (m), step = 1e-4 (s), "
     "density = 1000 (kg/m^3)"
 )
+INSTEAD = 1e-3  # of a wrong quantity, so that the other problems can be reported
 ADVICE = (
     "; choose [units] and the length or time such that it is a whole number, or give the number"
 )
@@ -37,6 +38,7 @@ def in_lattice_units(tables: dict) -> tuple[dict, list[str], list[Finding]]:
     if "units" in tables:
         found["units"] = reading.of(tables["units"], UnitsTable, "units")
         reading.units, found = _units(found)
+        reading.invalid_units = reading.units is None or bool(reading.problems)
     lattice, _ = selected(tables.get("lattice"), LATTICE, None)
     reading.cs2 = float(getattr(lattice, "cs2", 1 / 3))
     reading.coupled = "coupling" in tables
@@ -53,12 +55,14 @@ def units_of(tables: dict) -> Units | None:
         return None
 
 
-def _units(tables: dict) -> tuple[Units, dict]:
-    """The units of [units], and the tables with the viscosity of its fluid."""
+def _units(tables: dict) -> tuple[Units | None, dict]:
+    """The units of [units], None if they are invalid, and the tables with its fluid's viscosity."""
     try:
         table = UnitsTable.model_validate(tables["units"])
     except ValueError:  # reported with the other keys
-        return Units(1, 1, 1), tables
+        if isinstance(tables["units"], dict) and "fluid" in tables["units"]:
+            tables = {"fluid": {"viscosity": INSTEAD}} | tables
+        return None, tables
     units, fluid = table.checked(), tables.get("fluid", {})
     nu = table.kinematic_viscosity
     given = {"viscosity", "reynolds", "length", "velocity"}
@@ -72,6 +76,7 @@ class Reading:
 
     def __init__(self, units: Units | None, cs2: float):
         self.units, self.cs2, self.coupled = units, cs2, False
+        self.invalid_units = False  # then quantities are not converted
         self.problems: list[str] = []
         self.findings: list[Finding] = []
 
@@ -93,13 +98,17 @@ class Reading:
         whole = kind is int
         try:
             found = self._number(*given, quantity)
-            return self._whole(found, value, path) if whole else found
+            if found is not None:
+                return self._whole(found, value, path) if whole else found
         except UnitError as error:
             self.problems.append(f"{path}: found {shown(value)}{error}")
-            return 1 if whole else 1e-3  # so that the other problems can be reported
+        return 1 if whole else INSTEAD
 
-    def _number(self, number: float, unit: str, quantity: Quantity) -> float:
-        """A number with a unit as the number of a case; raises UnitError."""
+    def _number(self, number: float, unit: str, quantity: Quantity) -> float | None:
+        """A number with a unit as the number of a case; None if [units] is invalid.
+
+        Raises UnitError.
+        """
         examples = " or ".join(f'"{example}"' for example in quantity.examples)
         try:
             value, dimension = in_si(number, unit)
@@ -113,7 +122,9 @@ class Reading:
             )
         return self._converted(form, value)
 
-    def _converted(self, form: Form, value: float) -> float:
+    def _converted(self, form: Form, value: float) -> float | None:
+        if self.invalid_units and not form.absolute:
+            return None
         if self.units is None and not form.absolute:
             raise UnitError(NO_UNITS)
         if form.one_fluid and self.coupled:

@@ -12,6 +12,7 @@ from mpilbm.outputs.permeability_rows import FILE, DarcyFlow, PermeabilityWriter
 from mpilbm.quantity import in_si
 from mpilbm.registry import register
 from mpilbm.units import LENGTH
+from mpilbm.verdicts.findings import WARNING, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -65,6 +66,27 @@ class Permeability(Output):
             self.cell(case)
         except ValueError as error:
             found.append(f"voxel: {error}")
+        return found
+
+    def warnings(self, case: "Case") -> list[Finding]:
+        """Those of the base class, and a collision or walls for which k depends on viscosity."""
+        causes, fix = [], []
+        collision = case.fluids[0].collision
+        if not collision.keeps_walls:
+            causes.append(f"the collision '{collision.name}'")
+            fix.append('collision.name = "trt"')
+        for body in case.bodies:
+            surface = body.shape is not None and body.shape.has_surface
+            if surface and body.boundary.capabilities.wall_depends_on_viscosity:
+                causes.append(f"'{body.boundary.name}' at body '{body.label}'")
+                fix.append(f'body.{body.label}.boundary.name = "central_linear"')
+        found = super().warnings(case)
+        if causes:
+            found.append(Finding(
+                WARNING, "",
+                f"k depends on the viscosity with {' and '.join(causes)}, which moves the "
+                f"effective walls; set {' and '.join(fix)}",
+            ))  # fmt: skip
         return found
 
     def cell(self, case: "Case") -> float | None:

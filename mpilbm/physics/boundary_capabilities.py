@@ -102,6 +102,14 @@ class Capabilities:
         return self.link_value not in (None, LinkValue.MIRROR_AXES)
 
     @property
+    def wall_depends_on_viscosity(self) -> bool:
+        """Whether the effective position of a curved wall in creeping flow depends on viscosity.
+
+        With half-way walls and the central interpolation it does not, if the collision keeps it.
+        """
+        return self.uses_distance and self.link_value is not LinkValue.DISTANCE_CENTRAL
+
+    @property
     def behind(self) -> Behind:
         """The data that the boundary reads from cells away from the wall, see Behind."""
         return self.per_link.behind if self.per_link else Behind.NOTHING

@@ -229,3 +229,36 @@ def test_pint_is_imported_only_for_texts_with_units():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False", "True"]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"fluid": "honey"}, "units.fluid: found \"honey\"; allowed: 'water' or 'air'"),
+        ({"cell": "1 kg"}, 'units.cell: found "1 kg", of unit kg'),
+        ({"step": "1 ms"}, "units: has both of step and velocity"),
+        ({"temperature": "120 degC"}, "units: has water at temperature = 120 degC"),
+    ],
+)
+def test_a_mistake_in_units_is_the_only_problem_reported(change, problem):
+    tables = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": ["20 mm", "8 mm"], "periodic": [True, True]},
+        "units": {"cell": "0.5 mm", "velocity": "2 m/s", "fluid": "water"} | change,
+        "run": {"steps": "20 ms"},
+    }
+    with pytest.raises(CaseError) as found:
+        parse_case(tables)
+    assert len(found.value.problems) == 1
+    assert problem in str(found.value)
+
+
+def test_other_units_are_checked_although_those_of_the_case_are_wrong():
+    tables = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": ["20 mm", "8 kg"]},
+        "units": {"cell": "0.5 mm"},
+        "run": {"steps": 1},
+    }
+    with pytest.raises(CaseError, match=r'domain.size.1: found "8 kg", of unit kg'):
+        parse_case(tables)

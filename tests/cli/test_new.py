@@ -2,6 +2,7 @@
 
 import tomllib
 
+import numpy as np
 import pytest
 from support import ROOT
 from support.commands import call, refused
@@ -24,6 +25,8 @@ def test_a_template_is_the_case(name, tmp_path, monkeypatch):
     result = call("new", "mine", "--template", name)
     assert result.exit_code == 0, result.output
     assert (tmp_path / "mine.toml").read_text() == (ROOT / "cases" / f"{name}.toml").read_text()
+    for file in shipped_cases.missing((tmp_path / "mine.toml").read_text()):
+        np.save(tmp_path / file, np.eye(3)[None])
     assert load_case(tmp_path / "mine.toml").title
 
 
@@ -36,6 +39,7 @@ def test_files_that_a_case_reads_are_copied(tmp_path, monkeypatch):
     (folder / "solid.npy").write_bytes(b"1")
     (new / "solid.npy").write_bytes(b"2")
     body = '[[body]]\nmask = "solid.npy"\n[[body]]\nmask = "rock.h5:solid"\n'
+    body += '[[body]]\nshape = {name = "union", of = [{name = "voxels", file = "scan.raw"}]}\n'
     text = f'title = "T"\n[[boundary]]\nvelocity = "tables/u.csv"\n{body}'
     (folder / "own.toml").write_text(text)
     monkeypatch.setattr(shipped_cases, "FOLDER", folder)
@@ -43,7 +47,7 @@ def test_files_that_a_case_reads_are_copied(tmp_path, monkeypatch):
     monkeypatch.chdir(new)
     output = call("new", "mine", "--template", "own").output
     shipped_cases.titles.cache_clear()
-    assert "wrote mine.toml; the comment on top states how to make rock.h5; try" in output
+    assert "wrote mine.toml; the comment on top states how to make rock.h5, scan.raw; try" in output
     assert (new / "tables/u.csv").read_text() == "t,u\n0,0\n"
     assert (new / "solid.npy").read_bytes() == b"2"
 

@@ -7,6 +7,7 @@ from support.runs import run_case, summary
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
+from mpilbm.case.case_findings import of_case
 from mpilbm.case.driving import driving
 from mpilbm.errors import CaseError
 from mpilbm.outputs.permeability_rows import MILLIDARCY
@@ -245,3 +246,32 @@ def test_an_array_of_spheres_has_its_known_permeability(tmp_path, optimised, sol
     assert np.isnan([found["k_x"], found["k_y"]]).all()
     assert found["u_x"] == pytest.approx(0, abs=1e-12)
     assert 1 < found["tortuosity"] < 1.5
+
+
+BALL = {"label": "ball", "shape": {"name": "cylinder", "centre": [2, 2.5], "radius": 1.2}}
+VOXELS = {"label": "ball", "shape": {"name": "voxels", "file": "ball.npy"}}
+
+
+@pytest.mark.parametrize(
+    ("collision", "body", "boundary", "cause"),
+    [
+        ("trt", BALL, "bounce_back", ""),
+        ("trt", BALL, "central_linear", ""),
+        ("trt", VOXELS, "interpolated", ""),
+        ("trt", BALL, "interpolated", "'interpolated' at body 'ball', which"),
+        ("bgk", BALL, "bounce_back", "the collision 'bgk', which"),
+        ("bgk", BALL, "interpolated", "the collision 'bgk' and 'interpolated' at body 'ball', w"),
+    ],
+)
+def test_a_permeability_that_depends_on_the_viscosity_is_reported(
+    collision, body, boundary, cause, tmp_path
+):
+    np.save(tmp_path / "ball.npy", np.eye(HEIGHT, 4, dtype=bool))
+    bodies = [body | {"boundary": {"name": boundary}}]
+    case = parse_case(tables(collision={"name": collision}, body=bodies), tmp_path / "slit.toml")
+    found = [str(each) for each in of_case(case) if "k depends" in each.message]
+    assert len(found) == bool(cause)
+    for text in found:
+        assert text.startswith(f"output.0: k depends on the viscosity with {cause}")
+        assert ('collision.name = "trt"' in text) == (collision == "bgk")
+        assert ('boundary.name = "central_linear"' in text) == (boundary == "interpolated")

@@ -27,7 +27,7 @@ def bases() -> list[dict]:
         size = [n if isinstance(n, int) else 8 for n in tables["domain"]["size"]]  # "4 cm"
         tables["domain"]["size"] = [min(n, 8 if axis == 0 else 6) for axis, n in enumerate(size)]
         for body in tables.get("body", ()):
-            if body.get("mask") == "rock.npy" or body["label"] in ("sphere", "wall"):
+            if body["label"] in ("rock", "sphere", "wall"):
                 body.pop("mask", None)
                 body["shape"] = {"name": "sphere", "centre": [4, 3, 3], "radius": 1.2}
         found.append(tables)
@@ -165,15 +165,22 @@ class Maker:
         if kind == "object":
             return self.table(part, definitions, depth)
         if kind == "array":
-            count = self.random.randint(part.get("minItems", 0), 2) if depth < 4 else 2
-            wide = "number" in str(part["items"])[:200] or key == "size"
-            count = self.dimensions if wide or key in ("periodic", "velocity") else count
-            return [self.value(part["items"], definitions, key, depth) for _ in range(count)]
+            return self.array(part, definitions, key, depth)
         if kind == "string":
             return self.pick(values.UNITS) if "pattern" in part else self.string(key)
         if kind in ("integer", "number"):
             return self.number(key)
         return self.random.random() < 0.5 if kind == "boolean" else None
+
+    def array(self, part: dict, definitions: dict, key: str, depth: int) -> list:
+        """A list allowed by a part of the schema; lists of numbers have an entry per dimension."""
+        if "prefixItems" in part:
+            return [self.value(each, definitions, key, depth) for each in part["prefixItems"]]
+        least = part.get("minItems", 0)
+        count = self.random.randint(least, max(least, 2)) if depth < 4 else max(least, 2)
+        if "number" in str(part["items"])[:200] or key in ("size", "periodic", "velocity"):
+            count = self.dimensions
+        return [self.value(part["items"], definitions, key, depth) for _ in range(count)]
 
     # -------------------------------------------------------------------------------- mutation
 

@@ -50,10 +50,18 @@ def inputs(text: str) -> list[Path]:
 
 
 def missing(text: str) -> list[str]:
-    """The masks of a case that do not come with it; its comment states how to make them."""
-    bodies = tomllib.loads(text).get("body", [])
-    masks = [body["mask"].partition(":")[0] for body in bodies if "mask" in body]
-    return [name for name in masks if not (FOLDER / name).is_file()]
+    """The files of bodies that do not come with a case; its comment states how to make them."""
+    names = [name.partition(":")[0] for name in _files(tomllib.loads(text).get("body", []))]
+    return [name for name in dict.fromkeys(names) if not (FOLDER / name).is_file()]
+
+
+def _files(part: Any) -> Iterator[str]:
+    """The masks and files of bodies and of their shapes."""
+    for key, each in part.items() if isinstance(part, dict) else enumerate(part):
+        if isinstance(each, dict | list):
+            yield from _files(each)
+        elif key in ("mask", "file"):
+            yield each
 
 
 def _texts(part: Any) -> Iterator[str]:

@@ -119,8 +119,8 @@ VARIANTS: dict[int, dict[str, str | int]] = {
 def write(name: Path, dimensions: int = 2, case: str = shipped_cases.BUILT_IN) -> list[str]:
     """Write the named case to NAME.toml, and the files that it reads beside it.
 
-    `dimensions` are those of the built-in case. Returns a line for each file, and for each mask
-    that the user must provide. CommandError if a file exists or the name is not one of a case.
+    `dimensions` are those of the built-in case. Returns a line for each file; the first one names
+    the files that the user must provide. CommandError if a file exists or no case has this name.
     """
     if not name.name or not str(name).isprintable():
         raise CommandError(f"new {name}: is not a name for a file; try: mpilbm new cavity")

@@ -37,6 +37,7 @@ class Collision(Parameters):
     shear_rate: ClassVar[str | None] = None  # rate that a closure changes; None: no closures
     numbers: ClassVar[tuple[str, ...]] = ()  # fields that are arguments of the kernel
     second_order: ClassVar[bool] = False  # f* has no moments above the second order
+    keeps_walls: ClassVar[bool] = False  # no viscosity moves half-way walls in creeping flow
     needs_isotropy: ClassVar[int] = 4
     linear: ClassVar[bool] = True  # whether f* = f + F - R(d) with R of `relax`
     lattices: ClassVar[tuple[str, ...] | None] = None  # allowed lattices; None: all

@@ -23,6 +23,7 @@ class TRT(Collision):
 
     shear_rate = "omega_plus"
     numbers = ("magic",)
+    keeps_walls = True
 
     def rates(self, nu: float, lattice: Lattice) -> dict[str, float]:
         """omega_plus from the viscosity, omega_minus from the magic parameter."""

@@ -328,8 +328,8 @@ def test_a_volume_of_another_size_than_the_box_is_reported(part, tmp_path):
     (found,) = case.bodies[0].shape.findings(case, "body.rock.shape", Flow(0, None))
     assert found.line == (
         f"note: body.rock.shape{part}.file: the volume has 16 x 5 x 7 cells from (-1, 0, 0), "
-        "after crop, coarsen, refine, mirror and pad; the box has 12 x 5 x 7: cells outside the volume "
-        "are fluid, and cells of the volume outside the box are not used"
+        "after crop, coarsen, refine, mirror and pad; the box has 12 x 5 x 7: cells outside the "
+        "volume are fluid, and cells of the volume outside the box are not used"
     )
 
 

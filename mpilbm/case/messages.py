@@ -13,6 +13,7 @@ from mpilbm.case.tables.values import LABEL
 from mpilbm.registry import UnknownName
 from mpilbm.system.input_text import is_number
 from mpilbm.system.toml_text import shown
+from mpilbm.units import counted
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -88,6 +89,9 @@ def _sentence(item: "ErrorDetails", keys: tuple, tables: dict) -> str:
     limits = {key: _whole(value) for key, value in context.items()}
     if kind == "extra_forbidden":
         return _unknown_key(keys, tables)
+    if kind == "missing" and isinstance(keys[-1], int):
+        wanted = _schema_at(keys[:-1], tables).get("minItems", "more")
+        return f"missing entry: found {counted(len(found), 'entry')}; allowed: {wanted}"
     if kind == "missing":
         return f"missing; write {EXAMPLES.get(keys) or _example(keys, tables)}"
     if kind == "value_error":

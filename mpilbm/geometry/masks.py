@@ -17,7 +17,8 @@ from mpilbm.case.model import Case
 from mpilbm.errors import CaseError
 from mpilbm.geometry.volumes import hdf5, numpy_files
 from mpilbm.geometry.volumes.solid_planes import SolidPlanes
-from mpilbm.geometry.volumes.volume import Source, Volume, file_state
+from mpilbm.geometry.volumes.volume import Source, Volume
+from mpilbm.system.file_state import file_state
 from mpilbm.system.hdf5_input import require_intact
 
 

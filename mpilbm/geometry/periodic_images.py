@@ -97,8 +97,19 @@ class Cut:
         )
 
     def distance(self, points: Floats, step: Floats) -> Floats:
-        """The distance of the surface, see Shape.distance."""
-        return bisected(self.inside, points, step)
+        """The distance of the surface, see Shape.distance.
+
+        Of the surface of the image, if a link starts outside it, and those of the others in which
+        it starts, the last one on the link counts.
+        """
+        end, q = points + step, np.zeros(points.shape[1])
+        mine = np.flatnonzero(~self.image.inside(*points))
+        q[mine] = self.image.distance(points[:, mine], step[:, mine])
+        for other in self.others:
+            mine = np.flatnonzero(other.wrapped(*points))
+            back = other.distance(end[:, mine], -step[:, mine])
+            q[mine] = np.maximum(q[mine], 1 - back)
+        return q
 
     def bounds(self) -> Corners:
         """The corners of a box around the image."""
@@ -164,11 +175,11 @@ class ShapeInBox:
                 q[mine] = np.minimum(q[mine], found)
         crosses = np.flatnonzero(beyond.any(axis=0))
         before = (points + (q - JUST) * step)[:, crosses]
-        again = crosses[cut[crosses] | self._wrapped(*before)]  # solid also before the face
-        q[again] = bisected(self._wrapped, points[:, again], step[:, again])
+        again = crosses[cut[crosses] | self.wrapped(*before)]  # solid also before the face
+        q[again] = bisected(self.wrapped, points[:, again], step[:, again])
         return q
 
-    def _wrapped(self, *points: Any) -> Any:
+    def wrapped(self, *points: Any) -> Any:
         """Whether points are solid that may lie beyond periodic faces."""
         sides = zip(points, self._size[:, 0], self._periodic[:, 0], strict=True)
         return self.inside(*(x % n if periodic else x for x, n, periodic in sides))

@@ -52,6 +52,9 @@ WRONG = [
     ("collision.name", "bkg", "collision.name: 'bkg' is not one of the collisions: bgk.*'bgk'"),
     ("collision", {"name": "bgk", "omga": 1}, "collision.omga: unknown key; allowed: clos"),
     ("collision", {"name": "bgk", "equilibrium": {"name": "x"}}, "collision.equilibrium.name: 'x'"),
+    ("body", [{"label": "a", "boundary": {"name": "bounce_back"}, "shape": {
+        "name": "mesh", "file": "a.stl", "at": [1, 1], "scale": 1, "rotate": [90, 0]}}],
+     "body.a.shape.rotate.2: missing entry: found 2 entries; allowed: 3"),
     ("force", {"name": "guo"}, "force.value: missing; write value = "),
     (
         "boundary",

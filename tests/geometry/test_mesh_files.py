@@ -45,7 +45,15 @@ def test_problems_name_the_key_and_the_file(tmp_path):
     ("name", "content", "message"),
     [
         ("a.vtk", b"", "is not a surface; allowed: .stl, .obj, .ply"),
-        ("a.stl", BOX.export(file_type="stl")[:-60], "cannot be read as STL"),
+        (
+            "a.stl",
+            BOX.export(file_type="stl")[:-60],
+            "cannot be read as STL (it has 624 bytes, but "
+            "684 follow from the 12 triangles in its header: it is incomplete or damaged)",
+        ),
+        ("a.stl", b"\xff" * 84, "cannot be read as STL (it has 84 bytes, but 214,748,364,834 "),
+        ("a.stl", b"solid \xff\xfe" * 20, "cannot be read as STL (it is not text in UTF-8)"),
+        ("a.obj", b"\xff\xfe\x01" * 20, "cannot be read as OBJ (it is not text in UTF-8)"),
         ("a.stl", b"\0" * 84, "contains no triangles"),
         ("a.stl", b"", "contains no triangles"),
         ("a.ply", b"no ply", "cannot be read as PLY"),
@@ -144,3 +152,22 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     found = refused(tmp_path, file="ball.stl", **AT)
     assert "needs the package trimesh" in found
     assert "pip install 'mpilbm[mesh]'" in found
+
+
+def test_a_surface_of_wrong_units_is_refused(tmp_path):
+    write_ball(tmp_path / "a.stl")
+    found = refused(tmp_path, file="a.stl", scale=1e12, at=[10, 10, 10])
+    assert "extends to coordinates of 1e+12 cells; allowed: below 1e+09; compare the unit" in found
+
+
+def test_the_position_of_a_repaired_edge_is_reported(tmp_path):
+    write(tmp_path / "open.stl", BOX.vertices, BOX.faces[1:])
+    found = mesh(tmp_path, SIZE, file="open.stl", **AT, repair=True).loaded.repaired
+    assert found.startswith("closed 3 open edges, the first at [")
+    assert "] in coordinates of the file; vertices merged: 0" in found
+
+
+def test_the_file_is_kept(tmp_path):
+    """A run does not replace it."""
+    write_ball(tmp_path / "a.stl")
+    assert mesh(tmp_path, SIZE, file="a.stl", **AT).files() == [tmp_path / "a.stl"]

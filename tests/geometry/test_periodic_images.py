@@ -8,6 +8,7 @@ import pytest
 from support.slabs import PRECISIONS, Cluster, box
 
 from mpilbm.case.case import parse_case
+from mpilbm.geometry import periodic_images
 from mpilbm.geometry.build import build
 from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
@@ -169,6 +170,37 @@ def test_a_difference_is_made_of_the_images_of_its_parts():
     assert np.array_equal(solid, (y - 5) ** 2 + (z - 5) ** 2 > 16)
     points, step = np.array([[5.5], [8.5], [5.0]]), np.array([[0.0], [1], [0]])
     assert pipe.in_box(domain).distance(points, step) == pytest.approx(0.5, abs=1e-12)
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+def test_a_difference_uses_the_distances_of_its_parts(periodic, monkeypatch):
+    """The last surface on a link: that of the ball, or that of the bite through which it leaves."""
+    ball = {"name": "sphere", "centre": [1, 5, 5], "radius": 4}
+    bite = {"name": "sphere", "centre": [3.9, 5.2, 5.1], "radius": 2.6}
+    shape = make("shapes", {"name": "difference", "of": [ball, bite]})
+    domain = SimpleNamespace(size=(12, 11, 10), periodic=(periodic,) * 3)
+    inside = shape.in_box(domain).inside
+    centres = np.stack(np.meshgrid(*(np.arange(n) + 0.5 for n in domain.size), indexing="ij"))
+    solid = inside(*centres)
+    pairs = [
+        (start + 0.5, np.array(c))
+        for start in np.argwhere(~solid)
+        for c in product((-1, 0, 1), repeat=3)
+        if periodic or all(0 <= k < n for k, n in zip(start + c, domain.size, strict=True))
+        if solid[tuple((start + c) % domain.size)]
+    ]
+    points, step = (np.array(each, float).T for each in zip(*pairs, strict=True))
+    size = np.reshape(domain.size, (3, 1))
+    wanted = periodic_images.bisected(lambda *x: inside(*(np.stack(x) % size)), points, step)
+    bisect, bisections = periodic_images.bisected, []
+
+    def noted(inside, points, step):
+        bisections.append(points.shape[1])
+        return bisect(inside, points, step)
+
+    monkeypatch.setattr(periodic_images, "bisected", noted)
+    np.testing.assert_allclose(shape.in_box(domain).distance(points, step), wanted, atol=1e-12)
+    assert sum(bisections) <= (0.01 * points.shape[1] if periodic else 0)
 
 
 def test_a_union_with_an_infinite_shape_keeps_the_images_of_the_others():

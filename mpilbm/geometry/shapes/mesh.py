@@ -14,9 +14,11 @@ from mpilbm.geometry.shapes import Corners, Flow, Shape
 from mpilbm.geometry.surfaces import examine, findings, place, read, sizes
 from mpilbm.geometry.surfaces.surface import Surface
 from mpilbm.registry import register
+from mpilbm.system.file_state import file_state
 from mpilbm.units import LENGTH
 from mpilbm.verdicts.findings import Finding
 
+LARGEST = 1e9  # cells, with positions to 1e-7
 METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048}
 
 
@@ -70,6 +72,10 @@ class Mesh(Shape):
         """That of flat triangles on a surface of revolution, with 36 or more around the axis."""
         return 0.1
 
+    def files(self) -> list[Path]:
+        """The file of the surface."""
+        return [Path(self.file)]
+
     def resolved(self, case) -> Self:
         """The shape with the full path of its file and with `scale`; checks the surface."""
         for problem in self.problems(case):
@@ -85,14 +91,24 @@ class Mesh(Shape):
                     )
                 scale = float(case.units.to_lattice(METRES[self.unit], LENGTH))
             if self.length:
-                scale = self.length / _longest_side(path, _stamp(path), self.repair)
+                scale = self.length / _longest_side(path, file_state(path), self.repair)
             found = self.model_copy(
                 update={"file": str(path), "scale": scale, "length": None, "unit": None}
             )
+            found._require_size()
             found._require_section()
         except ValueError as error:
             raise ValueError(f"'{self.file}' {error}") from None
         return found
+
+    def _require_size(self) -> None:
+        """Raise ValueError for a surface too large for positions in double precision."""
+        largest = float(np.abs(self.surface.corners).max())
+        if not largest < LARGEST:
+            raise ValueError(
+                f"extends to coordinates of {largest:.3g} cells; allowed: below {LARGEST:g}; "
+                "compare the unit of the file with scale, length or unit, or change `at`"
+            )
 
     def _require_section(self) -> None:
         """Raise ValueError in 2D if the plane of the case misses the surface."""
@@ -108,7 +124,7 @@ class Mesh(Shape):
         """The surface in cell coordinates."""
         path = Path(self.file)
         placing = float(self.scale or 1), self.rotate, self.at, self.anchor
-        return _load(path, _stamp(path), self.repair, placing)
+        return _load(path, file_state(path), self.repair, placing)
 
     @property
     def surface(self) -> Surface:
@@ -169,38 +185,30 @@ class Mesh(Shape):
         return findings.of_surface(case, body, self._parts(case), self.frontal_area, flow)
 
     def _parts(self, case) -> examine.Parts:
-        return _examined(self, _stamp(Path(self.file)), tuple(case.domain.size))
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Time of the last change and size of a file, for the caches; zeros if it is missing."""
-    if not path.is_file():
-        return 0, 0
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size
+        return _examined(self, file_state(Path(self.file)), tuple(case.domain.size))
 
 
 @lru_cache(maxsize=4)
-def _triangles(path: Path, stamp: tuple[int, int], repair: bool) -> read.Triangles:
+def _triangles(path: Path, state: tuple[int, ...], repair: bool) -> read.Triangles:
     return read.read(path, repair)
 
 
-def _longest_side(path: Path, stamp: tuple[int, int], repair: bool) -> float:
+def _longest_side(path: Path, state: tuple[int, ...], repair: bool) -> float:
     """The longest side of the bounding box in the file; ValueError if it is 0."""
-    side = place.longest_side(_triangles(path, stamp, repair).vertices)
+    side = place.longest_side(_triangles(path, state, repair).vertices)
     if not side:
         raise ValueError("is a single point; allowed: a surface; export it again")
     return side
 
 
 @lru_cache(maxsize=16)
-def _load(path: Path, stamp: tuple[int, int], repair: bool, placing: tuple) -> Loaded:
-    found = _triangles(path, stamp, repair)
+def _load(path: Path, state: tuple[int, ...], repair: bool, placing: tuple) -> Loaded:
+    found = _triangles(path, state, repair)
     vertices = place.placed(found.vertices, *placing)
     corners = np.ascontiguousarray(vertices[found.faces].transpose(2, 1, 0))
     return Loaded(Surface(corners), found.repaired)
 
 
 @lru_cache(maxsize=16)
-def _examined(shape: Mesh, stamp: tuple[int, int], size: tuple[int, ...]) -> examine.Parts:
+def _examined(shape: Mesh, state: tuple[int, ...], size: tuple[int, ...]) -> examine.Parts:
     return examine.examine(shape.surface, size, shape.invert)

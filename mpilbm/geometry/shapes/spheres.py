@@ -1,5 +1,6 @@
 """Many spheres from a file; in 2D discs."""
 
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -33,15 +34,19 @@ class Spheres(Shape):
 
     _bins: SphereBins | None = PrivateAttr(None)
 
+    def files(self) -> list[Path]:
+        """The file of the spheres."""
+        return [Path(self.file)]
+
     def resolved(self, case: Any) -> Self:
         """The shape with the spheres of its file. Raises ValueError for an invalid file."""
-        path = case.directory / self.file
+        path = (case.directory / self.file).absolute()
         try:
             rows = read_spheres(path, case.dimensions).T * self.scale
         except ValueError as error:
             raise ValueError(f"'{self.file}' {error}") from None
         at = np.zeros(case.dimensions) if self.at is None else np.array(self.at)
-        found = self.model_copy(update={"file": str(path.absolute())})
+        found = self.model_copy(update={"file": str(path)})
         if at.size == case.dimensions:  # else `problems` reports it
             found._bins = SphereBins(rows[:-1] + at[:, None], rows[-1])
         return found

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm.errors import CaseError
-from mpilbm.geometry.shapes import Corners, Shape
+from mpilbm.geometry.shapes import Corners, Flow, Shape
 from mpilbm.geometry.volumes.formats import absolute, located, open_volume
 from mpilbm.geometry.volumes.placement import Placement
 from mpilbm.geometry.volumes.solid_planes import SolidPlanes
-from mpilbm.geometry.volumes.volume import Source, file_state
+from mpilbm.geometry.volumes.volume import Source
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
+from mpilbm.system.file_state import file_state
 from mpilbm.verdicts.findings import NOTE, Finding
 
 Order = Literal["xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xy", "yx"]
@@ -111,7 +112,7 @@ class Voxels(Shape):
         """A wrong number of entries."""
         return self.wrong_lengths(case, *self._vectors())
 
-    def warnings(self, case) -> list[Finding]:
+    def findings(self, case, where: str, flow: Flow) -> list[Finding]:
         """A note if the volume and the box differ in size or place."""
         lower, upper = self.bounds()
         box = case.domain.size
@@ -120,7 +121,7 @@ class Voxels(Shape):
         size, corner = (" x ".join(f"{n:.0f}" for n in each) for each in (self._size(), box))
         at = ", ".join(f"{a:g}" for a in lower)
         return [Finding(
-            NOTE, "file",
+            NOTE, f"{where}.file",
             f"the volume has {size} cells from ({at}), after crop, coarsen, refine, mirror and "
             f"pad; the box has {corner}: cells outside the volume are fluid, and cells of the "
             "volume outside the box are not used",

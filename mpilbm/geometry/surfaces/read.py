@@ -14,6 +14,7 @@ Ints = NDArray[np.int64]
 
 FORMATS = ".stl", ".obj", ".ply"
 LARGEST = 1e15  # coordinates in the file
+STL_HEADER, STL_TRIANGLE = 84, 50  # bytes of a binary STL file
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +43,10 @@ def read(path: Path, repair: bool) -> Triangles:
         return found
     if repair:
         return closed(found)
-    at = found.vertices[edges[0]].mean(axis=0)
     raise ValueError(
-        f"has {counted(len(edges), 'open edge')}, the first at [{', '.join(f'{x:.6g}' for x in at)}"
-        "] in coordinates of the file; allowed: a closed surface, in which every edge belongs to "
-        "two triangles (or another even number); close it in the program that made it, or set "
-        "repair = true"
+        f"has {_counted(edges, found.vertices)}; allowed: a closed surface, in which "
+        "every edge belongs to two triangles (or another even number); close it in the program "
+        "that made it, or set repair = true"
     )
 
 
@@ -63,7 +62,7 @@ def _loaded(path: Path) -> tuple[Floats, Ints]:
         vertices = np.array(mesh.vertices, np.float64).reshape(-1, 3)
         faces = np.array(mesh.faces, np.int64).reshape(-1, 3)
     except Exception as error:  # of many kinds, for files that are not what their name says
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = _reason(path, error)
         raise ValueError(
             f"cannot be read as {path.suffix[1:].upper()} ({reason}); write the file again"
         ) from None
@@ -81,6 +80,27 @@ def _loaded(path: Path) -> tuple[Floats, Ints]:
             "0); write the file again"
         )
     return vertices, faces
+
+
+def _reason(path: Path, error: Exception) -> str:
+    """Why trimesh cannot read a file.
+
+    trimesh takes a binary STL file of the wrong length for text. For text that is not UTF-8 it asks
+    for a package that finds the encoding.
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if not isinstance(error, ImportError | UnicodeError):
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    with path.open("rb") as file:
+        start = file.read(STL_HEADER)
+    if path.suffix.lower() != ".stl" or start.startswith(b"solid") or len(start) < STL_HEADER:
+        return "it is not text in UTF-8"
+    count, size = int.from_bytes(start[80:], "little"), path.stat().st_size
+    return (
+        f"it has {size:,} bytes, but {STL_HEADER + STL_TRIANGLE * count:,} follow from the "
+        f"{counted(count, 'triangle')} in its header: it is incomplete or damaged"
+    )
 
 
 def library() -> Any:
@@ -116,6 +136,12 @@ def open_edges(faces: Ints) -> Ints:
     return np.stack([odd // size, odd % size], 1)
 
 
+def _counted(edges: Ints, vertices: Floats) -> str:
+    """Text for the number of open edges and the middle of the first one."""
+    at = ", ".join(f"{x:.6g}" for x in vertices[edges[0]].mean(axis=0))
+    return f"{counted(len(edges), 'open edge')}, the first at [{at}] in coordinates of the file"
+
+
 def closed(surface: Triangles) -> Triangles:
     """Return the surface closed: by trimesh, then with a fan of triangles for each other hole.
 
@@ -125,7 +151,7 @@ def closed(surface: Triangles) -> Triangles:
     """
     trimesh = library()
     mesh = trimesh.Trimesh(surface.vertices, surface.faces, process=False)
-    before = len(open_edges(surface.faces))
+    before = _counted(open_edges(surface.faces), surface.vertices)
     mesh.merge_vertices()
     merged = len(surface.vertices) - len(mesh.vertices)
     count = len(mesh.faces)
@@ -140,7 +166,7 @@ def closed(surface: Triangles) -> Triangles:
         faces = np.concatenate([faces, np.column_stack([hole, apex])])
     fans = np.unique(groups).size
     sentence = (
-        f"closed {counted(before, 'open edge')}; vertices merged: {merged}, triangles added by "
+        f"closed {before}; vertices merged: {merged}, triangles added by "
         f"trimesh: {filled}, other holes filled with a fan of triangles: {fans}"
     )
     return Triangles(vertices, faces, sentence)

@@ -97,6 +97,7 @@ class Stream(Pages):
                 )
             self.following += 1
         if self.following == self.shape[0]:
+            self._checked(lambda: file.read(1))  # the checksum at the end of the stream
             self.close()
         return np.frombuffer(data, self.dtype).reshape(self.shape[1:])
 
@@ -158,12 +159,3 @@ def refuse_sizes(sizes: tuple[int, ...]) -> None:
     """ValueError unless there are two or three sizes above 0."""
     if len(sizes) not in (2, 3) or min(sizes) < 1:
         raise ValueError(f"has the size {list(sizes)}; allowed: two or three numbers above 0")
-
-
-def file_state(path: Path) -> tuple[int, ...]:
-    """Numbers that change with the content of a file; empty if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_size, found.st_mtime_ns, found.st_ino

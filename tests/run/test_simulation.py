@@ -478,6 +478,25 @@ def test_errors_of_a_dict():
         mpilbm.load_case(CAVITY, {"a..b": 1})
     with pytest.raises(mpilbm.MpilbmError, match=r"gone\.toml: there is no such file"):
         mpilbm.load_case("gone.toml")
+    with pytest.raises(mpilbm.CaseError, match="override 1: is not a text"):
+        mpilbm.load_case(CAVITY, {1: 2})
+    nested = CAVITY | {"force": CAVITY}
+    nested["force"] = (nested,)  # contains itself
+    with pytest.raises(mpilbm.CaseError, match="force: is nested deeper than 64"):
+        mpilbm.load_case(nested)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((7,), "found an object of type int as case; give the path"),
+        ((CAVITY, "run.steps=7"), "of type str as overrides; give a dict"),
+        ((CAVITY, None), "found None as overrides; give a dict"),
+    ],
+)
+def test_wrong_arguments_of_load_case(arguments, sentence):
+    with pytest.raises(mpilbm.UsageError, match=f"^load_case: .*{sentence}"):
+        mpilbm.load_case(*arguments)
 
 
 PUBLIC = """

@@ -12,9 +12,11 @@ from mpilbm.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import world
+from mpilbm.parallel.uncaught_errors import guard
 from mpilbm.physics import interface_length
 from mpilbm.run import cell_fields, single_files
-from mpilbm.run.calls import Calls, require_count
+from mpilbm.run.arguments import require_case_and_comm, require_count
+from mpilbm.run.calls import Calls
 from mpilbm.run.march import March
 from mpilbm.run.progress import say
 from mpilbm.run.set_field import Given, set_field
@@ -50,7 +52,8 @@ class Simulation:
     All ranks of `comm` create it, and all of them call each method, except where the method says
     otherwise; the properties may be read on any rank. Errors are MpilbmError with the text of the
     command line, raised on all ranks alike: CaseError for the case, UsageError for arguments,
-    NonFiniteError if the flow becomes unstable, FileSystemError.
+    NonFiniteError if the flow becomes unstable, FileSystemError. If the program ends with an error
+    on some ranks only, an excepthook aborts the others.
     """
 
     def __init__(
@@ -63,8 +66,10 @@ class Simulation:
         overwrite: bool = False,
         verbose: bool = False,
     ):
+        require_case_and_comm(case, comm)
         clock = Clock()
         self.comm: Communicator = world() if comm is None else comm
+        guard(self.comm)
         self.messages: list[str] = []
         self._verbose, self._running = verbose, False
         self._march: March | None = None
@@ -230,10 +235,11 @@ class Simulation:
 
         `value`: an array of the box as returned by `field`, the same on all ranks; with `local` an
         array of this slab; or a function, which is called with arrays x, y (and z in 3D) of the
-        cell centres 0.5, 1.5, … of this slab, all of the shape of a local field. It returns rho, or
-        the components of u: a tuple of arrays or numbers, or an array with a last axis. Values in
-        solid cells have no effect. The function must compute each cell from its coordinates alone,
-        so that the result does not depend on the number of ranks.
+        cell centres 0.5, 1.5, … of this slab, all of the shape of a local field, and with the step
+        if it has an argument t. It returns rho, or the components of u: a tuple of arrays or
+        numbers, or an array with a last axis. Values in solid cells have no effect. The function
+        must compute each cell from its coordinates alone, so that the result does not depend on the
+        number of ranks.
 
         The populations are set as at the start: in equilibrium at rho and u, or with the viscous
         stress if the case has `initial.non_equilibrium`. Of several fluids, rho is that of `fluid`,

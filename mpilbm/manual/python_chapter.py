@@ -130,8 +130,9 @@ case = mpilbm.load_case(
 | `force.value` | (nz, ny, nx, 3); also `"force.npy"`, `"force.h5:dataset"` | f(…) -> D components |
 | `initial.u`, `initial.rho` | (nz, ny, nx, 3), (nz, ny, nx) | f(…) |
 
-- In 2D the shapes have no nz, and 2 components, and functions have no z; t may be omitted. A list may have an array or a function (which
-  returns a number) for each component, as `velocity = [f, 0]`.
+- In 2D the shapes have no nz, and 2 components, and functions have no z; t may be omitted. A list
+  may have an array or a function (which returns a number) for each component, as
+  `velocity = [f, 0]`.
 - A function gets float64 arrays of one shape: coordinates in cells (cell centres are 0.5, 1.5, …),
   and t in steps as a number. Its values, like those of arrays, are in lattice units, also in a case
   with [units]. It returns a tuple of components, or an array whose last axis has them. A value must

@@ -1,5 +1,7 @@
 """Checks of the arguments that a Python program gives to a simulation."""
 
+from pathlib import Path
+
 import numpy as np
 
 from mpilbm.case.case import Case
@@ -26,3 +28,17 @@ def require_count(name: str, found: int | None, least: int) -> None:
         return
     if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
         raise UsageError(f"run: {name} = {found!r}; allowed: whole numbers >= {least}")
+
+
+def require_path(call: str, path: object) -> None:
+    """UsageError unless an argument is the path of a file or folder."""
+    if not isinstance(path, str | Path):
+        raise UsageError(f"{call}: found {shown_type(path)}; give the path of a file")
+
+
+def require_function(call: object) -> None:
+    """UsageError unless the argument `call` of a run is a function or None."""
+    if call is not None and not callable(call):
+        raise UsageError(
+            f"run: found {shown_type(call)} as call; give a function of the simulation"
+        )

@@ -105,9 +105,15 @@ def _new_values(context: Context, name: str, value: Given, local: bool) -> np.nd
 def _numbers(name: str, value: Any) -> np.ndarray:
     """An array of numbers as float64; UsageError."""
     try:
-        return np.asarray(value, np.float64)
-    except (TypeError, ValueError) as error:
+        found = np.asarray(value)
+    except ValueError as error:
         raise UsageError(f"set_field('{name}'): {error}; give an array or a function") from None
+    if found.dtype.kind not in "biuf":
+        raise UsageError(
+            f"set_field('{name}'): found values of type {found.dtype}; allowed: real numbers; give "
+            "an array or a function"
+        )
+    return found.astype(np.float64)
 
 
 def _called(context: Context, name: str, call: Callable[..., Any]) -> np.ndarray:

@@ -15,7 +15,7 @@ from mpilbm.parallel.ranks import world
 from mpilbm.parallel.uncaught_errors import guard
 from mpilbm.physics import interface_length
 from mpilbm.run import cell_fields, single_files
-from mpilbm.run.arguments import require_case_and_comm, require_count
+from mpilbm.run.arguments import require_case_and_comm, require_count, require_function
 from mpilbm.run.calls import Calls
 from mpilbm.run.march import March
 from mpilbm.run.progress import say
@@ -52,8 +52,8 @@ class Simulation:
     All ranks of `comm` create it, and all of them call each method, except where the method says
     otherwise; the properties may be read on any rank. Errors are MpilbmError with the text of the
     command line, raised on all ranks alike: CaseError for the case, UsageError for arguments,
-    NonFiniteError if the flow becomes unstable, FileSystemError. If the program ends with an error
-    on some ranks only, an excepthook aborts the others.
+    NonFiniteError if the flow becomes unstable, FileSystemError. An excepthook aborts the other
+    ranks if an error ends the program on some.
     """
 
     def __init__(
@@ -95,6 +95,8 @@ class Simulation:
         return keep
 
     def __enter__(self) -> Self:
+        if self._closed is not None:
+            raise UsageError(CLOSED)
         return self
 
     def __exit__(
@@ -178,12 +180,12 @@ class Simulation:
         checked every 1000 steps and at the end. The run ends earlier, with a `reason`, if the case
         has `run.steady` and the flow is steady. Several calls leave the same bits as a single one.
         """
-        context = self.context
         if self._running:
             raise UsageError("run: is called by the function of another run; return from it first")
         require_count("steps", steps, least=0)
         require_count("every", every, least=1)
-        last = context.case.run.steps if steps is None else self.step + steps
+        require_function(call)
+        last = self.context.case.run.steps if steps is None else self.step + steps
         self._running = True
         try:
             self.march.to(max(last, self.step), [Calls(self, every, call)] if call else [])

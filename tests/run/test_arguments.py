@@ -1,10 +1,12 @@
 """What a Python program may give as a case, and how mistakes are reported."""
 
+import h5py
 import numpy as np
 import pytest
 
 import mpilbm
 from mpilbm.case.case import parse_case
+from mpilbm.parallel.ranks import Serial
 
 WALLS = [
     {"name": "bounce_back", "where": ["x-", "x+", "y-"]},
@@ -72,3 +74,59 @@ def test_wrong_arguments_of_load_case(arguments, sentence):
 def test_wrong_arguments_of_a_simulation(arguments, sentence):
     with pytest.raises(mpilbm.UsageError, match=f"^Simulation: .*{sentence}"):
         mpilbm.Simulation(*arguments)
+
+
+def simulation(**more):
+    return mpilbm.Simulation(parse_case(CAVITY | more, "cavity.toml"), Serial())
+
+
+CALLS = {
+    "call": (lambda sim: sim.run(2, 1, 5), "run: found an object of type int as call; give a func"),
+    "save": (lambda sim: sim.save(None), "save: found None; give the path"),
+    "checkpoint": (lambda sim: sim.checkpoint(3), "checkpoint: found an object of type int; give"),
+    "field": (lambda sim: sim.field(3), "field: '3' is not a field of this flow; allowed: rho, u"),
+    "complex": (lambda sim: sim.set_field("rho", 1j), "values of type complex128; allowed: real"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_arguments_of_methods(name):
+    call, sentence = CALLS[name]
+    with simulation() as sim:
+        with pytest.raises(mpilbm.UsageError, match=sentence):
+            call(sim)
+        assert sim.step == 0
+    with pytest.raises(mpilbm.UsageError, match="is closed"), sim:
+        pass
+
+
+def test_a_restart_is_a_path():
+    with pytest.raises(mpilbm.UsageError, match="Simulation: restart: found an object of type int"):
+        mpilbm.Simulation(parse_case(CAVITY), Serial(), restart=5)
+
+
+def test_one_field_is_saved_by_its_name(tmp_path):
+    with simulation() as sim:
+        sim.save(tmp_path / "one.vtkhdf", "rho")
+    with h5py.File(tmp_path / "one.vtkhdf") as file:
+        assert "rho" in file["VTKHDF/CellData"]
+
+
+def test_coupled_fluids_start_from_arrays_and_functions():
+    """Whose densities are not known to the warnings of the coupling."""
+
+    def ripples(x, y):
+        return 0.3 + np.fmod(x, 1) / 9
+
+    oil = {"label": "oil", "viscosity": 0.1, "initial": {"rho": np.full((6, 5), 0.7)}}
+    water = {"label": "water", "viscosity": 0.1, "initial": {"rho": ripples}}
+    case = {
+        "lattice": {"name": "D2Q9"},
+        "domain": {"size": [5, 6], "periodic": [True, True]},
+        "fluid": [oil, water],
+        "coupling": {"name": "shan_chen", "G": [[0, 0.4], [0.4, 0]]},
+        "run": {"steps": 1},
+    }
+    with mpilbm.Simulation(mpilbm.load_case(case), Serial()) as sim:
+        np.testing.assert_allclose(sim.field("rho", fluid="oil"), 0.7, rtol=1e-6)
+        np.testing.assert_allclose(sim.field("rho", fluid="water"), 0.3 + 0.5 / 9, rtol=1e-6)

@@ -287,7 +287,7 @@ def test_the_state_of_coupled_fluids_is_set():
     ("name", "value", "sentence"),
     [
         ("u", np.zeros((9, 8, 2)), r"values of shape \(9, 8, 2\); allowed: \(8, 9, 2\), the cells"),
-        ("rho", "ball", "could not convert string to float.*give an array or a function"),
+        ("rho", "ball", "values of type <U4; allowed: real numbers; give an array"),
         ("rho", lambda x, y: x[0, :3], r"rho.*returns float64 values of shape \(3,\) for points"),
         ("rho", lambda x, y: x[9, 9], r"set_field\('rho'\): .*raised IndexError.*line \d+ of test"),
         ("u", lambda x, y: x, r"returns an array of shape \(8, 9\) for.*: a tuple \(u, v\)"),

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from mpilbm.case.body_frames import framed
 from mpilbm.case.checks import check
-from mpilbm.case.given.objects import plain
+from mpilbm.case.given.objects import plain, shown_type
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
@@ -22,7 +22,7 @@ from mpilbm.case.tables.run import UnreadRun
 from mpilbm.case.tables.values import MOST_STEPS
 from mpilbm.case.value_files import resolved
 from mpilbm.choice import as_json
-from mpilbm.errors import CaseError
+from mpilbm.errors import CaseError, UsageError
 from mpilbm.registry import plugin_errors
 from mpilbm.system import toml_text
 from mpilbm.system.input_text import NotATextFile, read_text
@@ -41,8 +41,9 @@ def load_case(
     `case` is the path of a file, or a dict with the same tables, in which NumPy numbers, tuples and
     paths are allowed; files that a dict names are relative to the current folder. `overrides` are
     texts `key.path=value` as after `--set`, or a dict {"key.path": value}. Raises CaseError with
-    all problems, one per line.
+    all problems, one per line, and UsageError for arguments of another type.
     """
+    _require_arguments(case, overrides)
     path = Path(IN_PYTHON) if isinstance(case, Mapping) else Path(case)
     tables = dict(case) if isinstance(case, Mapping) else _read(path)
     _refuse_depth(tables, path)
@@ -75,6 +76,20 @@ def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     return case
 
 
+def _require_arguments(case: object, overrides: object) -> None:
+    """UsageError for arguments of `load_case` of a wrong type."""
+    if not isinstance(case, str | Path | Mapping):
+        raise UsageError(
+            f"load_case: found {shown_type(case)} as case; give the path of a case file, or a dict "
+            "with its tables"
+        )
+    if isinstance(overrides, str) or not isinstance(overrides, Sequence | Mapping):
+        raise UsageError(
+            f"load_case: found {shown_type(overrides)} as overrides; give a dict "
+            '{"run.steps": 100}, or a list of texts ["run.steps=100"]'
+        )
+
+
 def _read(path: Path) -> dict:
     try:
         return tomllib.loads(read_text(path, "utf-8-sig"))
@@ -96,8 +111,8 @@ def _refuse_depth(tables: dict, path: str | Path) -> None:
         inner = [
             (key, each)
             for key, value in inner
-            if isinstance(value, dict | list)
-            for each in (value.values() if isinstance(value, dict) else value)
+            if isinstance(value, Mapping | list | tuple)
+            for each in (value.values() if isinstance(value, Mapping) else value)
         ]
     if inner:
         problem = f"is nested deeper than {DEPTH} tables or lists; remove the innermost"

@@ -17,6 +17,8 @@ def override(tables: dict, settings: Sequence[str] | Mapping[str, Any]) -> tuple
     lead = "override" if isinstance(settings, Mapping) else "--set"
     for setting in settings:
         try:
+            if not isinstance(setting, str):
+                raise ValueError("is not a text; write the key path as 'run.steps'")
             if isinstance(settings, Mapping):
                 path, value = setting, settings[setting]
             else:

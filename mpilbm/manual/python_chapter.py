@@ -44,8 +44,9 @@ Without MPI, and in a notebook, a simulation has one rank, with a GPU or `backen
 
 {notebook}
 
-With 20 cells per diameter the drag is 0.4 % above 5.58, the middle of the published values, and the
-lift 6 % below theirs. The cells of the notebook took 8 s on one core of an AMD EPYC (2026-11-23).
+With 20 cells per diameter both are within the published intervals. They depend on the distance from
+the inlet: with the centre at x = 2 D, half a cell nearer to it, drag and lift are 5.60 and 0.0100.
+The cells of the notebook took 7 s on one core of an AMD EPYC (2026-11-23).
 
 ## Files
 
@@ -73,13 +74,87 @@ box into slabs.
 - `field` returns the whole box on rank 0 and None elsewhere. With `local = True` each rank has its
   own planes, from `sim.planes[0]` to `sim.planes[1] - 1`.
 - `sums` and `forces` return the same numbers on all ranks, and print once with `if sim.rank == 0:`.
-- A mistake is an MpilbmError on all ranks. Another error on a single rank leaves the others
-  waiting; start with `mpirun -n 4 python -m mpi4py program.py`, which then ends all of them.
+- A mistake is an MpilbmError on all ranks. If another error ends the program on a single rank, the
+  first simulation has set `sys.excepthook` to print the error and abort the ranks that wait. An
+  excepthook of the program, an interactive session, and `sys.exit` on one rank are left alone:
+  start with `mpirun -n 4 python -m mpi4py program.py`, which aborts all ranks in any case.
 - `Simulation(case, MPI.COMM_SELF)` is a simulation of its own on each rank. They share
   nothing: select a GPU for each by `CUDA_VISIBLE_DEVICES`.
 
 Several simulations can exist at the same time. Each holds its memory until `close` or the end of
 its `with` block.
+
+## Arrays and functions in a case
+
+The tables of a dict, and overrides, may contain NumPy arrays and functions of x, y (z) and t:
+
+```python
+import numpy as np
+
+import mpilbm
+
+
+def inlet(x, y, t):
+    # a parabolic profile that starts slowly: the components of the velocity
+    return 0.1 * y * (32 - y) / 256 * (1 - np.exp(-t / 500)), 0 * y
+
+
+def ellipse(x, y):
+    # True inside the body
+    return ((x - 20) / 8) ** 2 + ((y - 16) / 5) ** 2 <= 1
+
+
+case = mpilbm.load_case(
+    {{
+        "lattice": {{"name": "D2Q9"}},
+        "domain": {{"size": [96, 32]}},
+        "fluid": {{"viscosity": 0.02}},
+        "force": {{"name": "guo", "value": np.zeros((32, 96, 2))}},
+        "initial": {{"rho": lambda x, y: 1 + 1e-4 * np.cos(2 * np.pi * x / 96)}},
+        "boundary": [
+            {{"name": "zou_he", "where": ["x-"], "velocity": inlet}},
+            {{"name": "regularized", "where": ["x+"], "rho": np.ones(32)}},
+            {{"name": "bounce_back", "where": ["y-", "y+"]}},
+        ],
+        "body": [{{"label": "egg", "shape": ellipse, "boundary": {{"name": "interpolated"}}}}],
+        "run": {{"steps": 1000}},
+    }}
+)
+```
+
+| key | array | function |
+|---|---|---|
+| `shape` or `mask` of a body | (nz, ny, nx), 0 is fluid | f(x, y, z) -> bool |
+| `velocity` of a boundary | cells of the face, (nz, ny, 3) at x- | f(…, t) -> D components |
+| `rho` of a boundary | the same without components | f(…) -> a number per point |
+| `force.value` | (nz, ny, nx, 3); also `"force.npy"`, `"force.h5:dataset"` | f(…) -> D components |
+| `initial.u`, `initial.rho` | (nz, ny, nx, 3), (nz, ny, nx) | f(…) |
+
+- In 2D the shapes have no nz, and 2 components, and functions have no z; t may be omitted. A list
+  may have an array or a function (which returns a number) for each component, as
+  `velocity = [f, 0]`.
+- A function gets float64 arrays of one shape: coordinates in cells (cell centres are 0.5, 1.5, …),
+  and t in steps as a number. Its values, like those of arrays, are in lattice units, also in a case
+  with [units]. It returns a tuple of components, or an array whose last axis has them. A value must
+  depend on its own point and t only, so that results do not depend on the number of ranks.
+- When the case is read, a function is called at a few points, to find errors in it. Then it is
+  called with symbols. If it consists of arithmetic, comparisons and functions of NumPy that
+  formulas have (also `numpy.where`, `clip`, `minimum`, `hypot`, powers), it becomes a formula:
+  kernels evaluate it, the checks of formulas apply, checkpoints contain it, and it costs no time on
+  the host. Variables outside the function keep the values that they have then.
+- Any other function (`if`, `numpy.interp`, `float(t)`) is evaluated on the host. With the argument
+  t this is done at each step, by all ranks for their own cells, and the values are copied to the
+  device; without t once. Such a force takes D numbers per cell on the device, like an array of
+  forces. Velocities of half-way walls are then those at the cells next to the wall, as for arrays.
+  Bodies take only functions that are formulas for their velocity, and coupled fluids for their
+  forces.
+- An array or function of forces excludes the fastest kernels of GPUs: two cells per thread, and the
+  sweep of `moments`.
+- The surface of a shape given as a function is found by bisection; an array has no surface between
+  cells, and `interpolated` is half-way bounce-back there.
+- Files of the run contain formulas, and references for the other objects. A restart warns if an
+  array has changed; it cannot compare functions that are no formulas. A case file with references
+  cannot be run from the command line.
 
 ## Setting fields
 
@@ -89,7 +164,8 @@ gradient. For coupled fluids `set_field("rho", …, fluid="oil")` sets the densi
 is the velocity of all of them; a coupling that does not report the density of each fluid, such as
 `free_energy`, refuses it.
 
-A function of the coordinates is called once for the slab of each rank:
+A function of the coordinates, and of the step if it has an argument t, is called once for the slab
+of each rank:
 
 ```python
 import numpy as np

@@ -179,6 +179,11 @@ def _code_and_text(error: BaseException) -> tuple[int, str]:
     return 1, "".join(traceback.format_exception(error)).rstrip()
 
 
+def all_failed(guard: "Comm") -> bool:
+    """Whether all ranks of a communicator call this within PATIENCE."""
+    return _marks_of_failed(guard, "") is not None
+
+
 def _marks_of_failed(guard: "Comm", text: str) -> list[int] | None:
     """Checksums of the texts of all ranks, or None if not all have failed within PATIENCE."""
     mine = np.array([zlib.crc32(text.encode())], np.uint32)

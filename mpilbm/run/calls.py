@@ -3,10 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from mpilbm.errors import UsageError
-
 
 class Calls:
     """Calls `call(sim)` at steps that are multiples of `every`."""
@@ -22,11 +18,3 @@ class Calls:
         """Call the function."""
         if step % self.every == 0:
             self.call(self.sim)
-
-
-def require_count(name: str, found: int | None, least: int) -> None:
-    """UsageError unless a number of steps is a whole number."""
-    if found is None:
-        return
-    if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
-        raise UsageError(f"run: {name} = {found!r}; allowed: whole numbers >= {least}")

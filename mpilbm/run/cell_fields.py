@@ -21,7 +21,7 @@ def field_name(context: Context, name: str, fluid: str | None, call: str) -> str
     wanted = name if fluid is None else f"{name}_{fluid}"
     if wanted in known:
         return wanted
-    near = get_close_matches(wanted, known, 1)
+    near = get_close_matches(str(wanted), known, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     what = f"'{name}'" if fluid is None else f"'{name}' of the fluid '{fluid}'"
     raise UsageError(f"{call}: {what} is not a field of this flow; allowed: {_list(known)}{hint}")

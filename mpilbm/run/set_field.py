@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.input_fields import stored
-from mpilbm.errors import UsageError
+from mpilbm.errors import CaseError, UsageError
+from mpilbm.formulas.given_functions import GivenFunction
 from mpilbm.outputs import Context
 from mpilbm.parallel.agree import together
 from mpilbm.physics.lattices import x_of
@@ -104,32 +105,30 @@ def _new_values(context: Context, name: str, value: Given, local: bool) -> np.nd
 def _numbers(name: str, value: Any) -> np.ndarray:
     """An array of numbers as float64; UsageError."""
     try:
-        return np.asarray(value, np.float64)
-    except (TypeError, ValueError) as error:
+        found = np.asarray(value)
+    except ValueError as error:
         raise UsageError(f"set_field('{name}'): {error}; give an array or a function") from None
+    if found.dtype.kind not in "biuf":
+        raise UsageError(
+            f"set_field('{name}'): found values of type {found.dtype}; allowed: real numbers; give "
+            "an array or a function"
+        )
+    return found.astype(np.float64)
 
 
-def _called(context: Context, name: str, function: Callable[..., Any]) -> np.ndarray:
-    """The values of a function of x, y (and z) in all cells of this slab; UsageError.
-
-    The function returns one array, or for u a sequence of components; numbers are broadcast.
-    """
+def _called(context: Context, name: str, call: Callable[..., Any]) -> np.ndarray:
+    """The values of a function of x, y (and z, and t) in all cells of this slab; UsageError."""
     size, slab = context.case.domain.size, context.slab
     axes = [np.arange(slab.begin, slab.end), *(np.arange(count) for count in size[-2::-1])]
     cells = [grid + 0.5 for grid in np.meshgrid(*axes, indexing="ij")]
-    values = function(*reversed(cells))  # x, y, z
-    if isinstance(values, np.ndarray) and name == "u":
-        return _numbers(name, values)
-    parts = [_numbers(name, part) for part in (values if name == "u" else (values,))]
+    places, t = cells[::-1], context.solver.steps  # x, y, z
     try:
-        parts = [np.broadcast_to(part, cells[0].shape) for part in parts]
-    except ValueError:
-        shapes = ", ".join(str(part.shape) for part in parts)
-        raise UsageError(
-            f"set_field('{name}'): the function returned arrays of shape {shapes}; allowed: "
-            f"numbers, or arrays of the shape of x, {cells[0].shape}"
-        ) from None
-    return np.stack(parts, axis=-1) if name == "u" else parts[0]
+        function = GivenFunction(call, len(size), f"set_field('{name}')")
+        if name != "u":
+            return function.scalar(places, t)
+        return np.stack(function.vector(places, t, len(size)), axis=-1)
+    except CaseError as error:
+        raise UsageError(error.problems) from error
 
 
 def _require(context: Context, values: dict[str, np.ndarray]) -> None:

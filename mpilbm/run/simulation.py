@@ -12,9 +12,11 @@ from mpilbm.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import world
+from mpilbm.parallel.uncaught_errors import guard
 from mpilbm.physics import interface_length
 from mpilbm.run import cell_fields, single_files
-from mpilbm.run.calls import Calls, require_count
+from mpilbm.run.arguments import require_case_and_comm, require_count, require_function
+from mpilbm.run.calls import Calls
 from mpilbm.run.march import March
 from mpilbm.run.progress import say
 from mpilbm.run.set_field import Given, set_field
@@ -50,7 +52,8 @@ class Simulation:
     All ranks of `comm` create it, and all of them call each method, except where the method says
     otherwise; the properties may be read on any rank. Errors are MpilbmError with the text of the
     command line, raised on all ranks alike: CaseError for the case, UsageError for arguments,
-    NonFiniteError if the flow becomes unstable, FileSystemError.
+    NonFiniteError if the flow becomes unstable, FileSystemError. An excepthook aborts the other
+    ranks if an error ends the program on some.
     """
 
     def __init__(
@@ -63,8 +66,10 @@ class Simulation:
         overwrite: bool = False,
         verbose: bool = False,
     ):
+        require_case_and_comm(case, comm)
         clock = Clock()
         self.comm: Communicator = world() if comm is None else comm
+        guard(self.comm)
         self.messages: list[str] = []
         self._verbose, self._running = verbose, False
         self._march: March | None = None
@@ -90,6 +95,8 @@ class Simulation:
         return keep
 
     def __enter__(self) -> Self:
+        if self._closed is not None:
+            raise UsageError(CLOSED)
         return self
 
     def __exit__(
@@ -173,12 +180,12 @@ class Simulation:
         checked every 1000 steps and at the end. The run ends earlier, with a `reason`, if the case
         has `run.steady` and the flow is steady. Several calls leave the same bits as a single one.
         """
-        context = self.context
         if self._running:
             raise UsageError("run: is called by the function of another run; return from it first")
         require_count("steps", steps, least=0)
         require_count("every", every, least=1)
-        last = context.case.run.steps if steps is None else self.step + steps
+        require_function(call)
+        last = self.context.case.run.steps if steps is None else self.step + steps
         self._running = True
         try:
             self.march.to(max(last, self.step), [Calls(self, every, call)] if call else [])
@@ -230,10 +237,11 @@ class Simulation:
 
         `value`: an array of the box as returned by `field`, the same on all ranks; with `local` an
         array of this slab; or a function, which is called with arrays x, y (and z in 3D) of the
-        cell centres 0.5, 1.5, … of this slab, all of the shape of a local field. It returns rho, or
-        the components of u: a tuple of arrays or numbers, or an array with a last axis. Values in
-        solid cells have no effect. The function must compute each cell from its coordinates alone,
-        so that the result does not depend on the number of ranks.
+        cell centres 0.5, 1.5, … of this slab, all of the shape of a local field, and with the step
+        if it has an argument t. It returns rho, or the components of u: a tuple of arrays or
+        numbers, or an array with a last axis. Values in solid cells have no effect. The function
+        must compute each cell from its coordinates alone, so that the result does not depend on the
+        number of ranks.
 
         The populations are set as at the start: in equilibrium at rho and u, or with the viscous
         stress if the case has `initial.non_equilibrium`. Of several fluids, rho is that of `fluid`,

@@ -7,12 +7,14 @@ from mpilbm.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.run.arguments import require_path
 from mpilbm.storage.planes import PlaneFiles
 
 
 def save(context: Context, path: Path | str, fields: Sequence[str]) -> None:
     """Write fields as a snapshot, and wait; collective. UsageError for unknown fields."""
-    output = Snapshot(every=1, fields=tuple(fields))
+    require_path("save", path)
+    output = Snapshot(every=1, fields=(fields,) if isinstance(fields, str) else tuple(fields))
     if problems := output.problems(context.case):
         raise UsageError([f"save: {problem}" for problem in problems])
     folder, name = _place(context, Path(path), "save")
@@ -21,6 +23,7 @@ def save(context: Context, path: Path | str, fields: Sequence[str]) -> None:
 
 def checkpoint(context: Context, path: Path | str) -> None:
     """Write the complete state, and read it back; collective. NonFiniteError."""
+    require_path("checkpoint", path)
     folder, name = _place(context, Path(path), "checkpoint")
     context.totals.check(context.solver.steps)
     Checkpoint(every=1).open(context).write_file(folder, name, context.solver.steps)

@@ -13,6 +13,7 @@ from mpilbm.outputs.restart import candidates, load
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.preflight.inspection import initial_ranges, inspect
+from mpilbm.run.arguments import require_path
 from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
 from mpilbm.storage.checkpoint_names import existing
@@ -57,6 +58,8 @@ def start(request: Request, stack: ExitStack) -> Started:
     Raises CaseError, CommandError or UsageError before anything is written.
     """
     case, comm, directory, restart, overwrite, clock, say = request
+    if restart is not None:
+        require_path("Simulation: restart", restart)
     folder = None
     if directory is not None:
         folder = stack.enter_context(claimed(directory, case, comm, restart, overwrite, say))

@@ -300,6 +300,29 @@ def test_types_of_numpy_and_paths_are_those_of_toml(tmp_path):
     assert parse_case(tomllib.loads(found.toml)).domain == found.domain
 
 
+UNITS = {"cell": 0.01, "step": 0.001, "density": 1000}
+
+
+def test_arrays_and_functions_are_those_of_a_box_in_metres():
+    """The size in cells follows from [units], which may be given by NumPy's numbers, too."""
+    more = {"units": UNITS | {"cell": np.float64(0.01)}, "inlet": {"velocity": numbers}}
+    tables = channel(force={"name": "guo", "value": np.ones((6, 9, 2))}, **more)
+    tables["domain"]["size"] = ("9 cm", "60 mm")
+    found = parse_case(tables)
+    assert found.domain.size == (9, 6)
+    assert found.fluids[0].force.value[0].planes(0, 6).shape == (6, 1, 9)
+    tables["domain"]["size"] = ["9 kg", "6 cm"]
+    with pytest.raises(CaseError, match=r'^test.toml: domain.size.0: found "9 kg", of unit'):
+        parse_case(tables, "test.toml")
+
+
+@pytest.mark.parametrize("value", [None, {1}, 1j, b"text", range(3), np.longdouble(1)])
+def test_values_of_other_types_are_named(value):
+    fix = "remove the key" if value is None else "allowed: numbers, texts, lists"
+    kind = "None" if value is None else f"an object of type {type(value).__name__}"
+    refused(rf"^test.toml: run.steps: found {kind}; {fix}", channel(run={"steps": value}))
+
+
 def test_a_restart_reports_changed_arrays_and_formulas():
     def of(array, function):
         force = {"name": "guo", "value": array}

@@ -185,9 +185,9 @@ def test_the_conversions_run(tmp_path):
 
 def test_the_case_of_arrays_and_functions():
     """Its formulas are those of the functions; all its values are allowed."""
-    section = chapter("extending").partition("## Arrays and functions of Python")[2]
+    section = chapter("python").partition("## Arrays and functions in a case")[2]
     found: dict = {}
-    exec(re.search(r"```py\n(.*?)```", section, re.S)[1], found)
+    exec(re.search(r"```python\n(.*?)```", section, re.S)[1], found)
     assert "exp" in found["case"].boundaries[0].velocity[0]
     assert found["case"].bodies[0].shape.inside(20.0, 16.0)
 

@@ -43,7 +43,7 @@ def test_the_notebook_runs_and_has_the_drag_that_it_shows(tmp_path):
         for output in cell.get("outputs", ())
         if output.output_type == "stream"
     ]
-    assert printed == ["drag 5.60, lift 0.0100\n"] * 2
+    assert printed == ["drag 5.59, lift 0.0108\n"] * 2
     assert list(tmp_path.iterdir()) == []
 
 

@@ -287,8 +287,11 @@ def test_the_state_of_coupled_fluids_is_set():
     ("name", "value", "sentence"),
     [
         ("u", np.zeros((9, 8, 2)), r"values of shape \(9, 8, 2\); allowed: \(8, 9, 2\), the cells"),
-        ("rho", "ball", "could not convert string to float.*give an array or a function"),
-        ("rho", lambda x, y: x[0, :3], r"arrays of shape \(3,\); allowed: numbers, or arrays"),
+        ("rho", "ball", "values of type <U4; allowed: real numbers; give an array"),
+        ("rho", lambda x, y: x[0, :3], r"rho.*returns float64 values of shape \(3,\) for points"),
+        ("rho", lambda x, y: x[9, 9], r"set_field\('rho'\): .*raised IndexError.*line \d+ of test"),
+        ("u", lambda x, y: x, r"returns an array of shape \(8, 9\) for.*: a tuple \(u, v\)"),
+        ("u", lambda x: x, r"takes 1 arguments; allowed: \(x, y\) or \(x, y, t\)"),
         ("rho", lambda x, y: np.inf, r"rho = inf in cell \(0, 0\) .*is not finite"),
         ("rho", lambda x, y: 1e7, r"rho = 1e\+07 in cell .* is outside the range of densities"),
         ("u", lambda x, y: (0.1 * (x > 3), 0.6 * (y > 2)), r"\|u\| = 0.6 in cell \(0, 2\).*sound"),
@@ -452,32 +455,6 @@ def test_all_arrays_are_freed(monkeypatch, tmp_path):
         assert sim.step == 15
     finally:
         gc.enable()
-
-
-# Cases
-
-
-def test_a_case_from_a_dict_with_numpy_numbers(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    tables = CAVITY | {
-        "domain": {"size": tuple(np.array([9, 8]))},
-        "fluid": {"viscosity": np.float64(0.05)},
-    }
-    case = mpilbm.load_case(tables, {"run.steps": np.int64(12), "boundary.1.velocity": (0.02, 0)})
-    assert (case.run.steps, case.domain.size, case.fluids[0].viscosity) == (12, (9, 8), 0.05)
-    assert case.boundaries[1].velocity == (0.02, 0)
-    assert case.directory.resolve() == tmp_path
-    assert mpilbm.load_case(tables, ["run.steps=13"]).run.steps == 13
-    assert tables["run"] == {"steps": 30}
-
-
-def test_errors_of_a_dict():
-    with pytest.raises(mpilbm.CaseError, match=r"^case: fluid\.viscosity: found -1; allowed: > 0"):
-        mpilbm.load_case(CAVITY, {"fluid.viscosity": -1})
-    with pytest.raises(mpilbm.CaseError, match=r"override a\.\.b: a part of the path is empty"):
-        mpilbm.load_case(CAVITY, {"a..b": 1})
-    with pytest.raises(mpilbm.MpilbmError, match=r"gone\.toml: there is no such file"):
-        mpilbm.load_case("gone.toml")
 
 
 PUBLIC = """

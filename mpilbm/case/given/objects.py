@@ -6,14 +6,16 @@ which `Case.given` holds it. An array's reference contains a digest of its value
 reports a changed array.
 """
 
+import datetime
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
+from mpilbm.case.quantities import in_lattice_units
 from mpilbm.errors import CaseError
 from mpilbm.formulas.given_functions import GivenFunction
 from mpilbm.formulas.tracing import NotAFormula
@@ -21,12 +23,18 @@ from mpilbm.formulas.tracing import NotAFormula
 FORMULAS = ("velocity", "rho", "rho_jump", "value", "u")  # keys whose values may be formulas
 SCALARS = ("rho", "rho_jump")
 SOLIDS = ("shape", "mask")
+SCALAR_TYPES = (str, bool, int, float, datetime.date, datetime.time)
 PLACES = "shape, mask and velocity of bodies, velocity and rho of boundaries, force and initial"
 
 
 def is_reference(text: object) -> bool:
     """Whether a text stands for an array or a function."""
     return isinstance(text, str) and text.startswith(("<array ", "<function ")) and text[-1] == ">"
+
+
+def shown_type(value: object) -> str:
+    """A value of a wrong type, for messages."""
+    return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
 def unknown(text: str) -> str:
@@ -52,9 +60,11 @@ def plain(tables: dict, path: Any) -> tuple[dict, dict[str, Given]]:
     """Return tables of TOML's types, and the objects by their references.
 
     NumPy's numbers, paths and tuples become numbers, texts and lists. Raises CaseError for an
-    object at a key that takes none, and for a function with an error.
+    object at a key that takes none, for a function with an error, and for values of other types.
     """
-    reader = _Reader(_size(tables), path)
+    box = {key: value for key, value in tables.items() if key in ("lattice", "domain", "units")}
+    box, wrong, _ = in_lattice_units(_Reader((), path).value(box, ()))
+    reader = _Reader(() if wrong else _size(box), path, wrong)
     return reader.value(tables, ()), reader.objects
 
 
@@ -62,15 +72,15 @@ def _size(tables: dict) -> tuple[int, ...]:
     """The size of the box; () if it is not valid, which is reported with the other keys."""
     domain = tables.get("domain")
     size = domain.get("size") if isinstance(domain, dict) else None
-    sides = list(size) if isinstance(size, list | tuple | np.ndarray) else []
-    return tuple(map(int, sides)) if all(isinstance(n, int | np.integer) for n in sides) else ()
+    sides = size if isinstance(size, list) else []
+    return tuple(sides) if all(isinstance(n, int) for n in sides) else ()
 
 
 class _Reader:
-    """Replaces objects in tables."""
+    """Replaces objects in tables. `wrong`: why the size of the box is not known."""
 
-    def __init__(self, size: tuple[int, ...], path: Any):
-        self.size, self.path = size, path
+    def __init__(self, size: tuple[int, ...], path: Any, wrong: Sequence[str] = ()):
+        self.size, self.path, self.wrong = size, path, wrong
         self.objects: dict[str, Given] = {}
 
     def value(self, value: Any, keys: tuple[str, ...]) -> Any:
@@ -80,13 +90,23 @@ class _Reader:
             return _solids(found) if keys[:1] == ("body",) else found
         if isinstance(value, list | tuple):
             return [self.value(each, (*keys, str(k))) for k, each in enumerate(value)]
-        if isinstance(value, PurePath):
-            return str(value)
-        if isinstance(value, np.generic):
-            return value.item()
         if isinstance(value, np.ndarray):
             return self._array(value, keys)
-        return self._function(value, keys) if callable(value) else value
+        if callable(value):
+            return self._function(value, keys)
+        return self._scalar(value, keys)
+
+    def _scalar(self, value: Any, keys: tuple[str, ...]) -> Any:
+        """A number, a text, a date or a time of TOML; CaseError for other types."""
+        if isinstance(value, PurePath):
+            return str(value)
+        plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, SCALAR_TYPES):
+            return plain
+        fix = "remove the key" if value is None else (
+            "allowed: numbers, texts, lists, tables, and at some keys arrays and functions"
+        )  # fmt: skip
+        raise CaseError(f"found {shown_type(value)}; {fix}", ".".join(keys), self.path)
 
     def _array(self, array: np.ndarray, keys: tuple[str, ...]) -> Any:
         scalar = keys[-1].isdigit() or keys[-1] in SCALARS
@@ -134,6 +154,8 @@ class _Reader:
         solid = keys[0] == "body" and keys[-1] in SOLIDS
         if not solid and not (physical and last in FORMULAS and keys[:2] != ("fluid", "velocity")):
             raise CaseError(f"found {what}; allowed for {PLACES}", ".".join(keys), self.path)
+        if self.wrong:
+            raise CaseError(list(self.wrong), path=self.path)
         if len(self.size) not in (2, 3):
             raise CaseError(f"found {what}; domain.size must be a list of 2 or 3 numbers",
                             ".".join(keys), self.path)  # fmt: skip

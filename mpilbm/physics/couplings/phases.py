@@ -3,7 +3,7 @@
 import numpy as np
 
 from mpilbm.formulas.parser import Formula
-from mpilbm.formulas.values import names_in
+from mpilbm.formulas.values import FieldValue, names_in
 from mpilbm.physics.couplings import fluid_names
 from mpilbm.system.toml_text import shown
 from mpilbm.units import tau_from_viscosity
@@ -46,10 +46,11 @@ def extremes(case) -> np.ndarray | None:
     """Return the initial densities, (2, fluids), at the extremes of the first fluid's density.
 
     Row 0 belongs to the cell with its lowest density, row 1 to the cell with its highest. None if a
-    file gives the densities, or if they are not positive. At most SAMPLES cells per side of the
-    box are evaluated.
+    file, an array or a function that is no formula gives a density, or if they are not positive. At
+    most SAMPLES cells per side of the box are evaluated.
     """
-    if any(fluid.initial.file for fluid in case.fluids):
+    initial = [fluid.initial for fluid in case.fluids]
+    if any(each.file or isinstance(each.rho, FieldValue) for each in initial):
         return None
     size = case.domain.size
     values: dict[str, float | np.ndarray] = {"t": 0.0}
@@ -57,10 +58,7 @@ def extremes(case) -> np.ndarray | None:
     for axis, (name, n) in enumerate(zip("xyz", size, strict=False)):
         cells = np.unique(np.linspace(0, n - 1, min(n, SAMPLES)).astype(int)) + 0.5
         values[name] = cells.reshape([-1 if a == axis else 1 for a in range(len(size))])
-    formulas = [
-        Formula(str(fluid.initial.rho), names_in(len(size))).evaluate(**values)
-        for fluid in case.fluids
-    ]
+    formulas = [Formula(str(each.rho), names_in(len(size))).evaluate(**values) for each in initial]
     rho = np.stack([each.ravel() for each in np.broadcast_arrays(*formulas)])
     found = rho[:, [rho[0].argmin(), rho[0].argmax()]].T
     return found if np.isfinite(found).all() and found.min() > 0 else None

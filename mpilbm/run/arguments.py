@@ -1,0 +1,44 @@
+"""Checks of the arguments that a Python program gives to a simulation."""
+
+from pathlib import Path
+
+import numpy as np
+
+from mpilbm.case.case import Case
+from mpilbm.case.given.objects import shown_type
+from mpilbm.errors import UsageError
+
+
+def require_case_and_comm(case: object, comm: object) -> None:
+    """UsageError for a case that is not checked yet, and for no communicator."""
+    if not isinstance(case, Case):
+        raise UsageError(
+            f"Simulation: found {shown_type(case)} as case; give the result of mpilbm.load_case(…)"
+        )
+    if comm is not None and not hasattr(comm, "allgather"):
+        raise UsageError(
+            f"Simulation: found {shown_type(comm)} as comm; give a communicator of mpi4py, or name "
+            "the other arguments, as in directory="
+        )
+
+
+def require_count(name: str, found: int | None, least: int) -> None:
+    """UsageError unless a number of steps is a whole number."""
+    if found is None:
+        return
+    if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
+        raise UsageError(f"run: {name} = {found!r}; allowed: whole numbers >= {least}")
+
+
+def require_path(call: str, path: object) -> None:
+    """UsageError unless an argument is the path of a file or folder."""
+    if not isinstance(path, str | Path):
+        raise UsageError(f"{call}: found {shown_type(path)}; give the path of a file")
+
+
+def require_function(call: object) -> None:
+    """UsageError unless the argument `call` of a run is a function or None."""
+    if call is not None and not callable(call):
+        raise UsageError(
+            f"run: found {shown_type(call)} as call; give a function of the simulation"
+        )

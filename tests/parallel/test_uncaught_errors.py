@@ -1,0 +1,56 @@
+"""An error that a Python program does not catch ends all ranks."""
+
+import pytest
+from support.mpirun import python, with_mpirun
+
+from mpilbm.parallel import uncaught_errors
+from mpilbm.parallel.ranks import Serial
+
+PROGRAM = """
+import sys
+from mpi4py import MPI
+from mpilbm.parallel.uncaught_errors import guard
+
+comm = MPI.COMM_WORLD
+for known in (comm, comm, comm.Dup(), comm.Split(comm.rank > 0)):
+    guard(known)
+{body}
+print("the end")
+"""
+
+
+@with_mpirun
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ("if comm.rank == 1: 1 / 0\ncomm.Barrier()", 1, "ZeroDivisionError"),
+        ("if comm.rank == 2: raise KeyboardInterrupt\ncomm.Barrier()", 1, "KeyboardInterrupt"),
+        ("comm.Barrier()", 0, ""),
+    ],
+)
+def test_an_error_of_one_rank_ends_all(body, code, words, tmp_path):
+    found, output, errors, seconds = python(PROGRAM.format(body=body), 3, tmp_path)
+    assert (found, output.count("the end")) == (code, 0 if code else 3)
+    assert words in errors
+    assert "Abort" in errors + output or not code
+    assert seconds < 20
+
+
+@with_mpirun
+def test_an_error_of_all_ranks_needs_no_abort(tmp_path):
+    code, output, errors, _ = python(PROGRAM.format(body="1 / 0"), 3, tmp_path)
+    assert code == 1
+    assert errors.count("ZeroDivisionError: ") == 3
+    assert "Abort" not in errors + output
+
+
+@with_mpirun
+def test_the_excepthook_of_a_program_is_kept(tmp_path):
+    own = "sys.excepthook = own = print\nguard(comm)\nassert sys.excepthook is own"
+    code, output, errors, _ = python(PROGRAM.format(body=own), 2, tmp_path)
+    assert (code, output.count("the end")) == (0, 2), errors
+
+
+def test_one_rank_has_no_hook(monkeypatch):
+    monkeypatch.setattr("sys.excepthook", None)
+    uncaught_errors.guard(Serial())

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import trimesh
 from support import ROOT
 
 from mpilbm.case.case import load_case
@@ -17,10 +18,11 @@ ROCKS = ("porous.toml", "rock.toml")
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
-    """A copy of cases/ with the rock that porous.toml needs."""
+    """A copy of cases/ with the rock that two of them need."""
     folder = tmp_path_factory.mktemp("cases")
     for name in CASES:
         shutil.copy(ROOT / "cases" / name, folder)
+    shutil.copy(ROOT / "cases" / "ahmed.stl", folder)
     make_rock(folder / "rock.npy")
     return folder
 
@@ -95,3 +97,19 @@ def test_reference_is_a_table_from_wall_to_wall(path):
     assert coordinate == sorted(coordinate)
     assert (coordinate[0], coordinate[-1]) == (0, 1)
     assert all(len(row) == len(header) and all(map(float, row[1:])) for row in rows[1:-1])
+
+
+def test_the_surface_of_the_ahmed_body_is_that_of_the_tool(tmp_path):
+    """Closed, with the volume of the body: 0.1108 m^3."""
+    make = [sys.executable, str(ROOT / "tools" / "make_ahmed")]
+    subprocess.run([*make, str(tmp_path / "a.stl")], check=True, capture_output=True, timeout=60)
+    assert (tmp_path / "a.stl").read_bytes() == (ROOT / "cases" / "ahmed.stl").read_bytes()
+    surface = trimesh.load(tmp_path / "a.stl")
+    assert surface.is_watertight
+    assert surface.is_winding_consistent
+    assert surface.extents == pytest.approx([1044, 389, 288])
+    assert surface.volume / 1e9 == pytest.approx(0.1108, abs=1e-4)
+    done = subprocess.run([*make, str(tmp_path / "b.stl"), "--slant", "60"], capture_output=True,
+                          text=True, timeout=60)  # fmt: skip
+    assert done.returncode == 2
+    assert "--slant 60.0 must lie between 0 and 40" in done.stderr

@@ -1,14 +1,10 @@
 """Drag of the Ahmed body with a slant of 25 degrees, from a surface mesh."""
 
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import ClassVar
 
-from validations import CASES, Finding, Validation, Variant, Verdict, changed, tables
+from validations import Finding, Validation, Variant, Verdict, changed, tables
 
-MAKE = Path(__file__).parents[1] / "make_ahmed"
 MEASURED = 0.285  # Ahmed, Ramm & Faltin 1984, fig. 10, at 60 m/s; on stilts, above a fixed board
 CLEARANCE = 50 / 1044  # height above the road over the length
 SIZES = (64, 128, 192)  # cells along the body
@@ -32,7 +28,6 @@ class Ahmed(Validation):
     def variants(self, full):
         """By cells along the body."""
         cells = self.settings["cells"]
-        subprocess.run([sys.executable, str(MAKE), str(CASES / "ahmed.stl")], check=True)
         sizes = [cells] if cells else SIZES if full else [COARSE]
         return {f"{n} cells": self._variant(n) for n in sizes}
 

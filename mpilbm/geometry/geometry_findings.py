@@ -69,7 +69,7 @@ def lost_bodies(case, parts: Parts) -> list[Finding]:
             "box",
         )
         for k, body in enumerate(case.bodies)
-        if not cells[k]
+        if not cells[k] and not (body.shape and body.shape.cuts)  # open sheets have none
     ]  # fmt: skip
 
 

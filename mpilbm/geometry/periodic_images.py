@@ -30,6 +30,13 @@ BISECTIONS = 52  # halvings of a step, down to rounding errors
 class Solid(Protocol):
     """The methods of a shape that are used here, see geometry/shapes."""
 
+    @property
+    def cuts(self) -> bool:
+        """Whether it has sheets."""
+
+    def first(self, points: Floats, step: Floats) -> Floats:
+        """Where links meet a sheet."""
+
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
         """Whether points are inside."""
 
@@ -67,6 +74,10 @@ class Image:
     def distance(self, points: Floats, step: Floats) -> Floats:
         """The distance of the surface of the image, see Shape.distance."""
         return self.shape.distance(np.stack(self._in_shape(points)), step)
+
+    def first(self, points: Floats, step: Floats) -> Floats:
+        """Where links meet a sheet of the image, see Shape.first."""
+        return self.shape.first(np.stack(self._in_shape(points)), step)
 
     def bounds(self) -> Corners:
         """The corners of a box around the image."""
@@ -121,10 +132,18 @@ class ShapeInBox:
 
     images     those that reach into the box
     continues  for each axis, whether the shape has images along it
+    sheets     the images that cut links between fluid cells, see Shape.cuts
     """
 
-    def __init__(self, images: Iterable[MovedSolid], continues: Iterable[bool], domain: Any):
+    def __init__(
+        self,
+        images: Iterable[MovedSolid],
+        continues: Iterable[bool],
+        domain: Any,
+        sheets: Iterable[Image] = (),
+    ):
         self.images, self.continues = tuple(images), tuple(continues)
+        self.sheets = tuple(sheets)
         self._size = np.array(domain.size, np.float64)[:, None]
         self._periodic = np.array(domain.periodic)[:, None]
 
@@ -133,13 +152,16 @@ class ShapeInBox:
         """A shape with its images."""
         sides = zip(*shape.bounds(), domain.size, domain.periodic, strict=True)
         shifts = [_shifts(*side) for side in sides]
-        images = (Image(shape, shift) for shift in product(*(s or (0,) for s in shifts)))
-        return cls(images, (each is not None for each in shifts), domain)
+        images = [Image(shape, shift) for shift in product(*(s or (0,) for s in shifts))]
+        continues = (each is not None for each in shifts)
+        return cls(images, continues, domain, images if shape.cuts else ())
 
     @classmethod
     def union(cls, parts: Sequence[Self], domain: Any) -> Self:
         """The images of all parts."""
-        return cls((i for part in parts for i in part.images), _all_continue(parts), domain)
+        images = (image for part in parts for image in part.images)
+        sheets = (image for part in parts for image in part.sheets)
+        return cls(images, _all_continue(parts), domain, sheets)
 
     @classmethod
     def difference(cls, first: Self, others: Sequence[Self], domain: Any) -> Self:
@@ -160,8 +182,30 @@ class ShapeInBox:
         """Return q, (n,), 0 <= q <= 1, such that points + q * step lies on the surface.
 
         points, step: (D, n). The points are not solid, the points + step are, after they are moved
-        into the box along periodic axes. Of several images the nearest counts.
+        into the box along periodic axes; or a sheet lies between them. Of several images the
+        nearest counts.
         """
+        q = self._of_solids(points, step)
+        return np.fmin(q, self.first(points, step)) if self.sheets else q
+
+    def first(self, points: Floats, step: Floats) -> Floats:
+        """Return q, (n,), of the first sheet between points and points + step; nan without one.
+
+        A link through a periodic face is also looked for at the opposite face.
+        """
+        size = np.broadcast_to(self._size, points.shape)
+        moved = np.where(self._periodic, np.floor((points + step) / size) * size, 0)
+        found = np.full(points.shape[1], np.nan)
+        for axes in product((False, True), repeat=len(points)):
+            there = moved * np.array(axes)[:, None]
+            mine = np.flatnonzero((moved[list(axes)] != 0).all(axis=0))
+            for image in self.sheets if mine.size else ():
+                q = image.first((points - there)[:, mine], step[:, mine])
+                found[mine] = np.fmin(found[mine], q)
+        return found
+
+    def _of_solids(self, points: Floats, step: Floats) -> Floats:
+        """As `distance`, without sheets."""
         end, q = points + step, np.ones(points.shape[1])
         ends = self._periodic[:, 0] & ~np.array(self.continues)
         beyond = self._periodic & ((end < 0) | (end >= self._size))

@@ -39,6 +39,16 @@ class Indirect(Layout):
                              f"allowed: {', '.join(allowed)}")  # fmt: skip
         return value
 
+    def problems(self, case) -> list[str]:
+        """Also: sheets between fluid cells."""
+        found = super().problems(case)
+        if any(body.shape and body.shape.cuts for body in case.bodies):
+            found.append(
+                "name: 'indirect' has no links between fluid cells that sheets (thin = true) cut; "
+                f"allowed: {', '.join(n for n in names('layouts') if n != self.name)}; choose one"
+            )
+        return found
+
     @property
     def buffers(self) -> int:  # type: ignore[override]  # other layouts: a class variable
         """As in the layout `streaming`."""

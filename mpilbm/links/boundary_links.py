@@ -45,7 +45,9 @@ def _entries(
     links, blocked = ownership.supplied[mine], ownership.blocked(cells)
     data, per_link = None, boundary.capabilities.per_link
     if per_link:
-        found = links_of(case, slab, fluid, cells, ownership.owner[mine], links, blocked)
+        found = links_of(
+            case, slab, fluid, ownership.owners, cells, ownership.owner[mine], links, blocked
+        )
         data = link_data(case, slab, per_link, owners, found, case.layout.listed)
         fallbacks |= data.fallbacks
     each = EntryList(
@@ -54,6 +56,7 @@ def _entries(
         cells=cells,
         member=member,
         links=links,
+        cut=ownership.cut[mine],
         blocked=blocked,
         meeting=ownership.meeting[mine],
         given=GivenValues(np.empty(0), row, varying, places),

@@ -9,7 +9,8 @@ of y leads back to x. In any layout the two links share two places:
 
 Two threads must not read and write these places at the same time. If the outgoing population
 returns unchanged, one entry handles both ends of the link by exchanging the two values. Links that
-leave the box along planes, and links to bodies, do not share their places. Links that leave along x
+leave the box along planes, and links to solid cells, do not share their places. Links that a sheet
+cuts do, in the same way, and are staged. Links that leave along x
 do not share them either if the step itself applies walls at rest at the ends of rows (see
 row_ends.py).
 """
@@ -43,6 +44,8 @@ def split_by_writes(case, slab, lists: Sequence[EntryList]) -> list[EntryList]:
     direct = [k for k, each in enumerate(lists) if _can_be_direct(each)]
     for k in sorted(direct, key=lambda k: not lists[k].boundary.reflects):
         waiting, exchanged, other_ends = _shared(case, slab, lists[k], known)
+        cut = lists[k].links & lists[k].cut
+        waiting, exchanged = waiting | cut, exchanged.without(cut)
         alone = lists[k].links.without(waiting | exchanged | other_ends)
         staged[k] = lists[k].with_links(waiting)
         found.append(lists[k].with_links(alone, Writes.DIRECT))

@@ -81,6 +81,7 @@ class EntryList:
                one entry for each owner of its links, in the order of the case file
     member     int32 (n,), the index in `owners` of each entry's owner
     links      the links that the entries supply
+    cut        the links that come from a fluid cell, through a sheet
     blocked    the links of the cells along which nothing streams in
     meeting    bool (n,), see Ownership.meeting
     given      the given numbers
@@ -97,6 +98,7 @@ class EntryList:
     cells: Ints
     member: NDArray[np.int32]
     links: LinkSet
+    cut: LinkSet
     blocked: LinkSet
     meeting: Flags
     given: GivenValues
@@ -138,6 +140,7 @@ class EntryList:
             cells=self.cells[mine],
             member=self.member[mine],
             links=self.links[mine],
+            cut=self.cut[mine],
             blocked=self.blocked[mine],
             meeting=self.meeting[mine],
             given=self.given.only(mine),

@@ -75,6 +75,12 @@ class LinkSet:
         bits[cells] |= links.bits
         return LinkSet(bits)
 
+    def with_all_of(self, cells: NDArray[Any], links: "LinkSet") -> "LinkSet":
+        """A copy in which some cells have other links; each cell must occur once."""
+        bits = self.bits.copy()
+        bits[cells] = links.bits
+        return LinkSet(bits)
+
     def united(self, first: NDArray[Any]) -> "LinkSet":
         """The union over each group of consecutive cells; first: index where each group begins."""
         return LinkSet(np.bitwise_or.reduceat(self.bits, first)) if first.size else self[:0]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.links.cut_links import with_cut_links
 from mpilbm.links.link_set import LinkBytes, LinkSet, joined
 from mpilbm.links.owners import NOBODY, Ownership, Why, beyond, face_owners, owners_of
 from mpilbm.parallel.slabs import Slab
@@ -58,7 +59,9 @@ def owned_links(case, slab: Slab, ids: NDArray[Any]) -> Ownership:
         np.add(each.cells, block[0] * size, out=cells[begin:end])
     owner = np.concatenate([each.owner for each in found])
     missing = joined([each.missing for each in found])
-    return Ownership(finder.owners, cells, owner, missing, case.lattice.Q)
+    cut = LinkSet.empty(cells.size)
+    ownership = Ownership(finder.owners, cells, owner, missing, cut, case.lattice.Q)
+    return with_cut_links(case, slab, ids, ownership)
 
 
 class _Finder:

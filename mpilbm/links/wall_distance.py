@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.links.cut_links import crossed, has_sheets
 from mpilbm.links.link_set import LinkSet
 from mpilbm.links.owners import Owner
 from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
@@ -37,7 +38,7 @@ class Links:
                     for boundaries that set the whole cell
     blocked_behind  bool (n,), the same along -c_i
     along           function of k that returns the cells x + k c_i, int64 (n,), and whether these
-                    are fluid, bool (n,); a cell that is not fluid is replaced by x
+                    are fluid and not behind a sheet, bool (n,); other cells are replaced by x
     """
 
     at: Ints
@@ -93,9 +94,14 @@ class LinkData:
 
 
 def links_of(
-    case, slab, fluid: FluidPlane, cells: Ints, owner: Any, links: LinkSet, blocked: LinkSet
-) -> Links:
-    """Return the links of entries; owner: places of their owners; blocked: Ownership.blocked."""
+    case, slab, fluid: FluidPlane, owners: tuple[Owner, ...], cells: Ints, owner: Any,
+    links: LinkSet, blocked: LinkSet,
+) -> Links:  # fmt: skip
+    """Return the links of entries.
+
+    owners: all owners of the case; owner: places of those of the entries; blocked:
+    Ownership.blocked.
+    """
     lattice = case.lattice
     entry, i = links.unpack()
     plane, row, k = np.unravel_index(cells[entry], (slab.planes, *slab.shape[1:]))
@@ -112,6 +118,8 @@ def links_of(
         number = np.where(inside, row, 0) * slab.shape[2] + np.where(inside, x, 0) // lattice.volume
         found = np.zeros(len(there), bool)
         found[inside] = fluid_at(fluid, planes[inside], number[inside])
+        if any(has_sheets(case, each) for each in owners):
+            found &= ~crossed(case, owners, at.T + 0.5, k * c.T.astype(float))
         there = planes * slab.shape[1] * slab.shape[2] + number
         return np.where(found, there, cells[entry]), found
 

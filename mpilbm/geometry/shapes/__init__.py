@@ -47,6 +47,11 @@ class Shape(Parameters):
         """Whether the shape has a surface between cells; otherwise all walls are half-way."""
         return True
 
+    @property
+    def cuts(self) -> bool:
+        """Whether the shape has sheets, which cut the links between fluid cells; see `first`."""
+        return False
+
     def files(self) -> list[Path]:
         """The files that the shape reads."""
         return []
@@ -81,6 +86,14 @@ class Shape(Parameters):
         bisection, which finds one of the surfaces if there are several.
         """
         return bisected(self.inside, points, step)
+
+    def first(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+        """Return q, (n,), 0 <= q <= 1, of the first sheet at points + q * step; nan without one.
+
+        points, step: (D, n). It is called if `cuts`. A link and its reverse must give the same
+        answer, also where an end lies on a sheet.
+        """
+        return np.full(points.shape[1], np.nan)
 
     def in_box(self, domain: Any) -> ShapeInBox:
         """Return the shape with its images in a box, `case.domain`; see periodic_images.py."""

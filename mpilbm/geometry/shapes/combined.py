@@ -31,6 +31,11 @@ class Combined(Shape):
         """Whether all parts have one: with voxels among them, all walls are half-way."""
         return all(part.has_surface for part in self.of)
 
+    @property
+    def cuts(self) -> bool:
+        """Whether a part has sheets."""
+        return any(part.cuts for part in self.of)
+
     def files(self) -> list[Path]:
         """The files of all parts."""
         return [file for part in self.of for file in part.files()]
@@ -83,6 +88,20 @@ class Union(Combined):
 @register("shapes", "difference")
 class Difference(Combined):
     """All points in the first of the shapes `of` that are in none of the others."""
+
+    @property
+    def cuts(self) -> bool:
+        """Sheets in a difference are refused."""
+        return False
+
+    def problems(self, case) -> list[str]:
+        """Also those of sheets, which cannot be cut."""
+        return super().problems(case) + [
+            f"of.{k}: has sheets (thin = true), which a difference cannot cut; remove thin, or "
+            "make the sheet a body of its own"
+            for k, part in enumerate(self.of)
+            if part.cuts
+        ]
 
     def in_box(self, domain: Any) -> ShapeInBox:
         """The images of the first without those of the others."""

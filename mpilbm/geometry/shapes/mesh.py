@@ -23,10 +23,11 @@ METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.30
 
 
 class Loaded(NamedTuple):
-    """A surface in the box, and a sentence on how it was repaired (or an empty one)."""
+    """A surface in the box, a sentence on how it was repaired (or an empty one), and if closed."""
 
     surface: Surface
     repaired: str
+    closed: bool
 
 
 @register("shapes", "mesh")
@@ -39,8 +40,13 @@ class Mesh(Shape):
     triangles in double precision.
 
     Give one of `scale`, `length` and `unit`. In 2D the body is the section of the surface by the
-    plane z = const through the anchor. A surface
-    that reaches through a periodic face continues at the opposite face.
+    plane z = const through the anchor. A surface that reaches through a periodic face continues at
+    the opposite face.
+
+    With `thin` the surface is a wall also where it lies between two fluid cells: a link that
+    crosses it is a link to the body, on both sides. So sheets thinner than a cell stop the flow,
+    and the surface may be open, such as a plate of a single layer of triangles; then no cell is
+    solid. Not for the layout `indirect`, coupled fluids, and surfaces that reach a free-slip face.
     """
 
     file: str = Field(description="file.stl, .obj or .ply", examples=["car.stl"])
@@ -66,6 +72,9 @@ class Mesh(Shape):
     )
     invert: bool = Field(False, description="whether the fluid is inside the surface, as in a pipe")
     repair: bool = Field(False, description="whether to close an open surface")
+    thin: bool = Field(
+        False, description="whether the surface is a wall between fluid cells, too, for thin sheets"
+    )
 
     @property
     def roughness(self) -> float:
@@ -75,6 +84,11 @@ class Mesh(Shape):
     def files(self) -> list[Path]:
         """The file of the surface."""
         return [Path(self.file)]
+
+    @property
+    def cuts(self) -> bool:
+        """With `thin`."""
+        return self.thin
 
     def resolved(self, case) -> Self:
         """The shape with the full path of its file and with `scale`; checks the surface."""
@@ -91,12 +105,15 @@ class Mesh(Shape):
                     )
                 scale = float(case.units.to_lattice(METRES[self.unit], LENGTH))
             if self.length:
-                scale = self.length / _longest_side(path, file_state(path), self.repair)
+                scale = self.length / _longest_side(path, file_state(path), self.repair, self.thin)
             found = self.model_copy(
                 update={"file": str(path), "scale": scale, "length": None, "unit": None}
             )
             found._require_size()
             found._require_section()
+            if self.invert and not found.loaded.closed:
+                raise ValueError("is open, so that it has no outside to invert; remove invert, or "
+                                 "set repair = true")  # fmt: skip
         except ValueError as error:
             raise ValueError(f"'{self.file}' {error}") from None
         return found
@@ -124,7 +141,7 @@ class Mesh(Shape):
         """The surface in cell coordinates."""
         path = Path(self.file)
         placing = float(self.scale or 1), self.rotate, self.at, self.anchor
-        return _load(path, file_state(path), self.repair, placing)
+        return _load(path, file_state(path), self.repair, self.thin, placing)
 
     @property
     def surface(self) -> Surface:
@@ -132,7 +149,12 @@ class Mesh(Shape):
         return self.loaded.surface
 
     def inside(self, x: Any, y: Any, z: Any = None) -> Any:
-        """An odd number of intersections on the line from the point towards -x."""
+        """An odd number of intersections on the line from the point towards -x.
+
+        False for an open surface.
+        """
+        if not self.loaded.closed:
+            return np.zeros(np.broadcast_shapes(*(np.shape(a) for a in (x, y, z))), bool)
         return self.surface.inside(x, y, 0.0 if z is None else z) ^ self.invert
 
     def distance(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
@@ -146,6 +168,11 @@ class Mesh(Shape):
         if none.size:
             q[none] = super().distance(points[:, none], step[:, none])
         return q
+
+    def first(self, points: NDArray[Any], step: NDArray[Any]) -> NDArray[np.float64]:
+        """Return q of the first intersection of each link with the surface; nan without one."""
+        missing = ((0, 3 - len(points)), (0, 0))
+        return self.surface.crossing(np.pad(points, missing), np.pad(step, missing))
 
     def bounds(self) -> Corners:
         """The bounding box; infinite if the fluid is inside."""
@@ -176,37 +203,40 @@ class Mesh(Shape):
         return problems
 
     def problems_in_cells(self, case) -> list[str]:
-        """Sheets that fall between the cells."""
+        """Sheets that fall between the cells, or what `thin` does not allow."""
+        if self.thin:
+            return findings.refused(case, self._sides())
         return findings.sheets(self._parts(case))
 
     def findings(self, case, where: str, flow: Flow) -> list[Finding]:
         """Thin and overlapping parts, resolution, blockage and y+; see surfaces/findings.py."""
         body = findings.Body(where, self._sides(), self.invert, self.loaded.repaired)
-        return findings.of_surface(case, body, self._parts(case), self.frontal_area, flow)
+        parts = None if self.thin else self._parts(case)
+        return findings.of_surface(case, body, parts, self.frontal_area, flow)
 
     def _parts(self, case) -> examine.Parts:
         return _examined(self, file_state(Path(self.file)), tuple(case.domain.size))
 
 
 @lru_cache(maxsize=4)
-def _triangles(path: Path, state: tuple[int, ...], repair: bool) -> read.Triangles:
-    return read.read(path, repair)
+def _triangles(path: Path, state: tuple[int, ...], repair: bool, thin: bool) -> read.Triangles:
+    return read.read(path, repair, thin)
 
 
-def _longest_side(path: Path, state: tuple[int, ...], repair: bool) -> float:
+def _longest_side(path: Path, state: tuple[int, ...], repair: bool, thin: bool) -> float:
     """The longest side of the bounding box in the file; ValueError if it is 0."""
-    side = place.longest_side(_triangles(path, state, repair).vertices)
+    side = place.longest_side(_triangles(path, state, repair, thin).vertices)
     if not side:
         raise ValueError("is a single point; allowed: a surface; export it again")
     return side
 
 
 @lru_cache(maxsize=16)
-def _load(path: Path, state: tuple[int, ...], repair: bool, placing: tuple) -> Loaded:
-    found = _triangles(path, state, repair)
+def _load(path: Path, state: tuple[int, ...], repair: bool, thin: bool, placing: tuple) -> Loaded:
+    found = _triangles(path, state, repair, thin)
     vertices = place.placed(found.vertices, *placing)
     corners = np.ascontiguousarray(vertices[found.faces].transpose(2, 1, 0))
-    return Loaded(Surface(corners), found.repaired)
+    return Loaded(Surface(corners), found.repaired, found.closed)
 
 
 @lru_cache(maxsize=16)

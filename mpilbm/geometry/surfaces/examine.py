@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.geometry.surfaces import lines
 from mpilbm.geometry.surfaces.lines import Floats, Hits
 from mpilbm.geometry.surfaces.surface import FAR, Surface
 
@@ -61,7 +62,7 @@ def examine(surface: Surface, size: Sequence[int], inverted: bool) -> Parts:
         found, line = surface.hits(points, step, (-FAR, FAR))
         start = np.empty_like(points)
         start[:, line] = points  # of each line of `found`
-        normal = _normals(surface, found)
+        normal = lines.normals(surface.corners, found.triangle)
         middle, thickness, empty = _pieces(found, start, normal, axis, size[axis], inverted)
         pieces += thickness.size
         thin = _more(thin, middle[:, thickness < THIN], len(size))
@@ -82,14 +83,6 @@ def _lines(surface: Surface, size: Sequence[int], axis: int) -> Floats:
         for k in range(3)
     ]
     return np.stack([each.reshape(-1) for each in np.meshgrid(*sides, indexing="ij")])
-
-
-def _normals(surface: Surface, found: Hits) -> Floats:
-    """The unit normals (3, n) of the triangles at the hits; 0 for triangles without area."""
-    a, b, c = (surface.corners[:, k, found.triangle] for k in range(3))
-    normal = np.cross(b - a, c - a, axis=0)
-    length = np.sqrt((normal * normal).sum(axis=0))
-    return normal / np.where(length > 0, length, 1)
 
 
 def _pieces(

@@ -14,6 +14,7 @@ from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding
 MOSTLY = 0.1
 COARSE = 8  # cells across the smallest side
 BLOCKED = 0.05  # share of the cross-section above which results usually need a correction
+BESIDE = 0.5  # cells from a free-slip face to a sheet
 VISCOUS = 5  # y+ at the edge of the viscous sublayer
 
 Area = Callable[[int, tuple[int, ...]], float | None]
@@ -46,8 +47,30 @@ def sheets(parts: Parts) -> list[str]:
         return []
     return [
         f"is a sheet: {_sheets(parts)}; allowed: bodies at least one cell thick; refine the box, "
-        "or give the sheet a thickness of two cells or more"
+        "give the sheet a thickness of two cells or more, or set thin = true, which makes its "
+        "surface a wall between fluid cells"
     ]
+
+
+def refused(case, sides: Corners) -> list[str]:
+    """A line for each reason why a surface with `thin` cannot be used; sides: its corners."""
+    found = []
+    if case.coupling:
+        found.append(
+            "has thin = true with coupled fluids, whose forces act through the sheet; allowed: a "
+            "single fluid; remove thin and thicken the sheet to two cells or more"
+        )
+    for face in (f for each in case.boundaries if each.mirrors for f in each.where):
+        axis = "xyz".index(face[0])
+        low, high = sides[0][axis], sides[1][axis]
+        beyond = low < BESIDE if face[1] == "-" else high > case.domain.size[axis] - BESIDE
+        if beyond:
+            found.append(
+                f"has thin = true and reaches from {'xyz'[axis]} = {low:.4g} to {high:.4g}, to the "
+                f"free-slip face '{face}', whose mirrored links would pass it; allowed: {BESIDE} "
+                "cells or more from the face; move it, or simulate both halves of the flow"
+            )
+    return found
 
 
 def _sheets(parts: Parts) -> str:
@@ -58,17 +81,19 @@ def _sheets(parts: Parts) -> str:
     )
 
 
-def of_surface(case, body: Body, parts: Parts, area: Area, flow: Flow) -> list[Finding]:
-    """Return the findings about a surface; area: Shape.frontal_area."""
-    found = [*_quality(body, parts), *_resolution(body, parts)]
+def of_surface(case, body: Body, parts: Parts | None, area: Area, flow: Flow) -> list[Finding]:
+    """Return the findings about a surface; area: Shape.frontal_area; parts: None with `thin`."""
+    found = [Finding(NOTE, body.where, body.repaired)] if body.repaired else []
+    found += [*_quality(body, parts), *_thin(body, parts)] if parts else []
+    found.append(_sides(body, coarse=parts is not None and min(body.size) < COARSE))
     if not body.inverted and flow.axis is not None:
         found += [*_blockage(case, body, area, flow.axis), *_first_cell(case, body, flow)]
     return found
 
 
 def _quality(body: Body, parts: Parts) -> list[Finding]:
-    """The repair, and overlapping parts."""
-    found = [Finding(NOTE, body.where, body.repaired)] if body.repaired else []
+    """The orientation, and overlapping parts."""
+    found = []
     if parts.mixed:
         found.append(Finding(
             NOTE, body.where,
@@ -85,13 +110,14 @@ def _quality(body: Body, parts: Parts) -> list[Finding]:
     return found
 
 
-def _resolution(body: Body, parts: Parts) -> list[Finding]:
-    """Sheets, thin parts, and the cells along the smallest side."""
+def _thin(body: Body, parts: Parts) -> list[Finding]:
+    """Sheets and thin parts."""
     found = []
     if parts.sheets.count:
         found.append(Finding(
             SERIOUS, body.where,
-            f"{_sheets(parts)}; the fluid passes there; refine the box or thicken these parts",
+            f"{_sheets(parts)}; the fluid passes there; set thin = true, refine the box, or "
+            "thicken these parts",
         ))  # fmt: skip
     thin = parts.thin.count - parts.sheets.count
     if thin > 0:
@@ -100,13 +126,16 @@ def _resolution(body: Body, parts: Parts) -> list[Finding]:
             f"thinner than {THIN} cells at {counted(thin, 'place')} of {parts.pieces:,}, "
             f"{_first(parts.thin)}; such parts are not resolved; refine the box",
         ))  # fmt: skip
-    least = min(body.size)
-    found.append(Finding(
-        WARNING if least < COARSE else NOTE, body.where,
-        f"the sides of the bounding box are {' x '.join(f'{n:.4g}' for n in body.size)} cells"
-        + (f"; the smallest has fewer than {COARSE} cells; refine the box" * (least < COARSE)),
-    ))  # fmt: skip
     return found
+
+
+def _sides(body: Body, coarse: bool) -> Finding:
+    """The cells along the sides; coarse: whether there are too few along the smallest."""
+    return Finding(
+        WARNING if coarse else NOTE, body.where,
+        f"the sides of the bounding box are {' x '.join(f'{n:.4g}' for n in body.size)} cells"
+        + (f"; the smallest has fewer than {COARSE} cells; refine the box" * coarse),
+    )  # fmt: skip
 
 
 def _blockage(case, body: Body, area: Area, axis: int) -> list[Finding]:

@@ -168,3 +168,11 @@ def projected(corners: Any, step: Floats) -> tuple[Floats, int]:
     others = [k for k in range(3) if k != axis]
     sheared = [corners[k] - step[k] / step[axis] * s if step[k] else corners[k] for k in others]
     return np.stack([*sheared, s]), axis
+
+
+def normals(corners: Floats, triangle: Ints) -> Floats:
+    """Return the unit normals (3, n) of triangles; 0 for those without area. corners: (3, 3, m)."""
+    a, b, c = (corners[:, k, triangle] for k in range(3))
+    normal = np.cross(b - a, c - a, axis=0)
+    length = np.sqrt((normal * normal).sum(axis=0))
+    return normal / np.where(length > 0, length, 1)

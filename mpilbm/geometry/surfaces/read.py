@@ -1,6 +1,6 @@
 """Reads a triangulated surface from a file, checks it, and closes it if asked to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +19,25 @@ STL_HEADER, STL_TRIANGLE = 84, 50  # bytes of a binary STL file
 
 @dataclass(frozen=True, eq=False)
 class Triangles:
-    """A closed surface in the units of its file.
+    """A surface in the units of its file.
 
     vertices  float64 (m, 3)
     faces     int64 (n, 3), indices of the corners of each triangle
     repaired  a sentence on what was changed; empty if nothing was
+    closed    whether every edge belongs to an even number of triangles
     """
 
     vertices: Floats
     faces: Ints
     repaired: str = ""
+    closed: bool = True
 
 
-def read(path: Path, repair: bool) -> Triangles:
+def read(path: Path, repair: bool, thin: bool = False) -> Triangles:
     """Return the surface of a file, with equal vertices merged.
 
-    repair: close an open surface. Raises ValueError, whose text follows the name of the file, if
-    the file is not a surface, or if it is open and `repair` is not set.
+    repair: close an open surface; thin: leave it open. Raises ValueError, whose text follows the
+    name of the file, if the file is not a surface, or if it is open and neither is set.
     """
     found = _merged(*_loaded(path))
     edges = open_edges(found.faces)
@@ -43,10 +45,12 @@ def read(path: Path, repair: bool) -> Triangles:
         return found
     if repair:
         return closed(found)
+    if thin:
+        return replace(found, closed=False)
     raise ValueError(
         f"has {_counted(edges, found.vertices)}; allowed: a closed surface, in which "
         "every edge belongs to two triangles (or another even number); close it in the program "
-        "that made it, or set repair = true"
+        "that made it, set repair = true, or thin = true if it is a sheet"
     )
 
 

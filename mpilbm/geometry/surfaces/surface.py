@@ -1,5 +1,6 @@
-"""A closed surface in cell coordinates: which points are inside it, and where links meet it."""
+"""A surface in cell coordinates: which points are inside it, and where links meet it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ ROWS = 2**20  # comparisons of a position with cell centres at a time
 class Surface:
     """Triangles in cell coordinates.
 
-    corners: float64 (3, 3, n), the coordinates x, y, z of the three corners of each triangle. Every
-    edge belongs to an even number of triangles. In 2D the points lie in the plane z = 0.
+    corners: float64 (3, 3, n), the coordinates x, y, z of the three corners of each triangle. In 2D
+    the points lie in the plane z = 0. `inside` needs a closed surface: every edge belongs to an
+    even number of triangles.
     """
 
     def __init__(self, corners: Floats):
@@ -89,14 +91,16 @@ class Surface:
 
         points, step: (3, n).
         """
-        result = np.full(points.shape[1], np.nan)
-        if not points.size:
-            return result
-        directions, group = _directions(step)
-        for k, direction in enumerate(directions):
-            mine = np.flatnonzero(group == k)
-            result[mine] = self._first(points[:, mine], direction)
-        return result
+        return _by_direction(self._first, points, step)
+
+    def crossing(self, points: Floats, step: Floats) -> Floats:
+        """As `first`, with a rule for ends on the surface that is the same for a link's reverse.
+
+        A point on a triangle counts as if it were on the side to which the first component of the
+        triangle's normal that is not 0 points, if this is positive, otherwise on the other side.
+        For closed surfaces this agrees with `inside`.
+        """
+        return _by_direction(self._crossing, points, step)
 
     def _first(self, points: Floats, step: Floats) -> Floats:
         """As `first`, for links with the same step (3,)."""
@@ -112,6 +116,47 @@ class Surface:
             met = exists & (found.line[k] == line) & (t <= 1 + CLOSE)
             result[met] = np.clip(t[met], 0, 1)
         return result
+
+    def _crossing(self, points: Floats, step: Floats) -> Floats:
+        """As `crossing`, for links with the same step (3,)."""
+        found, line = self.hits(points, step, (0, 1))
+        axis = int(np.abs(step).argmax())
+        up = step if step[axis] > 0 else -step
+        lower = points[axis] + min(step[axis], 0)
+        rises = self._sides(found.triangle) @ up  # to the positive side of the triangle
+        k = lines.ranks(found, line, lower - CLOSE * up[axis])
+        result = np.full(lower.size, np.nan)
+        left = np.arange(lower.size)
+        while left.size:
+            left = left[k[left] < found.line.size]
+            at = k[left]
+            t = (found.s[at] - lower[left]) / up[axis]
+            here = (found.line[at] == line[left]) & (t <= 1 + CLOSE)
+            left, at, t = left[here], at[here], t[here]
+            counts = np.where(t <= CLOSE, rises[at] < 0, (t < 1 - CLOSE) | (rises[at] > 0))
+            mine, t = left[counts], np.clip(t[counts], 0, 1)
+            result[mine] = np.fmin(result[mine], t if step[axis] > 0 else 1 - t)
+            k[left] += 1
+        return result
+
+    def _sides(self, triangle: Ints) -> Floats:
+        """The normals (n, 3) of triangles, whose first component that is not 0 is positive."""
+        normal = lines.normals(self.corners, triangle).T
+        normal[np.abs(normal) < CLOSE] = 0
+        first = np.take_along_axis(normal, (normal != 0).argmax(axis=1)[:, None], 1)
+        return normal * np.where(first < 0, -1, 1)
+
+
+def _by_direction(of: Callable[[Floats, Floats], Floats], points: Floats, step: Floats) -> Floats:
+    """Return of(points, step) of links, one step (3,) after another; points, step: (3, n)."""
+    result = np.full(points.shape[1], np.nan)
+    if not points.size:
+        return result
+    directions, group = _directions(step)
+    for k, direction in enumerate(directions):
+        mine = np.flatnonzero(group == k)
+        result[mine] = of(points[:, mine], direction)
+    return result
 
 
 def _counted_below(x: Floats, row: Ints, s: Floats) -> Ints:

@@ -1,0 +1,143 @@
+"""Finds cut links: links between two fluid cells that cross a sheet thinner than a cell.
+
+A cut link is missing on both sides, and the body of the sheet owns it. Both sides find it from the
+same numbers, so a slab needs no other slab.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilbm.links.link_set import LinkSet, joined
+from mpilbm.links.owners import Owner, Ownership, Why
+from mpilbm.parallel.slabs import Slab
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Entries = tuple[Ints, Ints, LinkSet]  # cells, places of the owners, links
+
+CELLS = 2**20  # that are examined at a time
+REACH = 1.001  # the length of a link along an axis, and rounding errors
+
+
+def with_cut_links(case, slab: Slab, ids: NDArray[Any], ownership: Ownership) -> Ownership:
+    """Return the ownership with the links that sheets cut.
+
+    ids: see missing_links.owned_links. If several bodies cut a link, the last one owns it.
+    """
+    sheets = [owner for owner in reversed(ownership.owners) if has_sheets(case, owner)]
+    found = [
+        each
+        for block in (slab.blocks(CELLS) if sheets else ())
+        for each in _of_block(case, slab, ids, sheets, block)
+    ]
+    return _merged(ownership, found) if found else ownership
+
+
+def has_sheets(case, owner: Owner) -> bool:
+    """Whether an owner is a body that cuts links."""
+    shape = None if owner.body is None else case.bodies[owner.body].shape
+    return shape is not None and shape.cuts
+
+
+def crossed(case, owners: tuple[Owner, ...], points: Any, step: Any) -> Flags:
+    """Bool (n,): whether a sheet lies between points and points + step, (D, n) each."""
+    found = np.zeros(points.shape[1], bool)
+    for owner in owners:
+        if has_sheets(case, owner):
+            sheet = case.bodies[owner.body].shape.in_box(case.domain)
+            found |= ~np.isnan(sheet.first(points, step))
+    return found
+
+
+def _of_block(
+    case, slab: Slab, ids: NDArray[Any], sheets: list[Owner], block: tuple[int, int]
+) -> list[Entries]:
+    """The entries of each body in the planes begin..end of a slab."""
+    begin, end = block
+    first, found = begin * ids[0].size, []
+    taken = LinkSet.empty((end - begin) * ids[0].size)
+    for owner in sheets:
+        shape = case.bodies[owner.body].shape.in_box(case.domain)
+        cells = _beside(case, slab, ids, shape.bounds(), block)
+        links = _cut(case, slab, ids, shape, cells).without(taken[cells - first])
+        mine = np.flatnonzero(links.any())
+        taken = taken.with_more(cells[mine] - first, links[mine])
+        found.append((cells[mine], np.full(mine.size, owner.place), links[mine]))
+    return found
+
+
+def _beside(case, slab: Slab, ids: NDArray[Any], bounds: Any, block: tuple[int, int]) -> Ints:
+    """The fluid cells of a block that are at most one cell outside the bounds of a shape."""
+    begin, end = block
+    cells = begin * ids[0].size + np.flatnonzero(ids[begin + 1 : end + 1] == 0)
+    near = np.ones(cells.size, bool)
+    sides = zip(_places(case, slab, cells), *bounds, strict=True)
+    for at, low, high, n, periodic in (
+        (*side, *of) for side, of in zip(sides, _axes(case), strict=True)
+    ):
+        shifts = (-n, 0, n) if periodic else (0,)
+        centres = [at + 0.5 + k for k in shifts]
+        near &= np.any([(c > low - REACH) & (c < high + REACH) for c in centres], axis=0)
+    return cells[near]
+
+
+def _axes(case) -> Any:
+    return zip(case.domain.size, case.domain.periodic, strict=True)
+
+
+def _places(case, slab: Slab, cells: Ints) -> Ints:
+    """The coordinates of cells, int64 (D, n)."""
+    plane, row, k = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
+    x = case.lattice.x(plane + slab.begin, row, k)
+    return np.stack(
+        [x, row, plane + slab.begin] if case.dimensions == 3 else [x, plane + slab.begin]
+    )
+
+
+def _cut(case, slab: Slab, ids: NDArray[Any], shape: Any, cells: Ints) -> LinkSet:
+    """The links of fluid cells that come from a fluid cell and cross a sheet of the shape."""
+    lattice, at, found = case.lattice, _places(case, slab, cells), {}
+    size, periodic = (np.array(each)[:, None] for each in zip(*_axes(case), strict=True))
+    for i in range(1, lattice.Q):
+        step = -np.array(lattice.c[i])[:, None]
+        there = at + step
+        inside = np.flatnonzero((((there >= 0) & (there < size)) | periodic).all(axis=0))
+        wrapped = (there % size)[:, inside]
+        plane = there[-1, inside] - slab.begin + 1
+        row = wrapped[1] if lattice.D == 3 else 0
+        open_ends = inside[ids[plane, row, wrapped[0] // lattice.volume] == 0]
+        q = shape.first(at[:, open_ends] + 0.5, np.repeat(step, open_ends.size, 1).astype(float))
+        found[i] = open_ends[~np.isnan(q)]
+    return LinkSet.collect(cells.size, found)
+
+
+def _merged(ownership: Ownership, found: list[Entries]) -> Ownership:
+    """The ownership with further entries; they take links from joined faces."""
+    cells, places = (np.concatenate([each[k] for each in found]) for k in (0, 1))
+    cut = joined([each[2] for each in found])
+    at = np.concatenate([ownership.cells, cells])
+    owner = np.concatenate([ownership.owner, places])
+    none = LinkSet.empty(ownership.cells.size)
+    missing, cut = joined([_left(ownership, cells, cut), cut]), joined([none, cut])
+    key = at * len(ownership.owners) + owner
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.append(True, np.diff(key[order]) > 0)[: key.size])
+    missing, cut = (each[order].united(first) for each in (missing, cut))
+    mine = np.flatnonzero(missing.any())
+    at, owner = at[order][first][mine], owner[order][first][mine].astype(np.int32)
+    return replace(ownership, cells=at, owner=owner, missing=missing[mine], cut=cut[mine])
+
+
+def _left(ownership: Ownership, cells: Ints, cut: LinkSet) -> LinkSet:
+    """The missing links of the entries, of joined faces without those that are cut."""
+    links = ownership.missing
+    joint = ownership.owned_by(lambda owner: owner.why is Why.OPPOSITE_FACE)
+    order = np.argsort(cells, kind="stable")
+    known, first = np.unique(cells[order], return_index=True)
+    united = cut[order].united(first)
+    mine = np.flatnonzero(joint & np.isin(ownership.cells, known))
+    rest = links[mine].without(united[np.searchsorted(known, ownership.cells[mine])])
+    return links.with_all_of(mine, rest)

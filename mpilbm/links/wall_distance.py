@@ -12,6 +12,8 @@ from mpilbm.links.link_set import LinkSet
 from mpilbm.links.owners import Owner
 from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
 
+LINKS = 2**16  # number of links whose distances are computed at a time
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -209,7 +211,9 @@ def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
         if shape is None or not shape.has_surface or not mine.size:
             continue
         shape = shape.in_box(case.domain)
-        q[mine] = shape.distance(links.at[mine].T + 0.5, -links.c[mine].T)
+        for begin in range(0, mine.size, LINKS):
+            some = mine[begin : begin + LINKS]
+            q[some] = shape.distance(links.at[some].T + 0.5, -links.c[some].T)
         turned = np.flatnonzero(_crossed(case, links)[mine].any(axis=1))
         q[mine[turned]] = _off_mirrors(case, shape, links, mine[turned])
     return q

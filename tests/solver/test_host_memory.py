@@ -13,7 +13,7 @@ from mpilbm.errors import CaseError
 from mpilbm.geometry import build, cell_counts, diagnose, isolated_fluid, narrow_channels, solids
 from mpilbm.halo.local import LocalWorld
 from mpilbm.layouts import grid
-from mpilbm.links import missing_links
+from mpilbm.links import missing_links, wall_distance
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
@@ -41,6 +41,7 @@ def small_blocks(monkeypatch):
         monkeypatch.setattr(module, "CELLS", 2**12)
     monkeypatch.setattr(memory_plan, "CELLS", 2**12)
     monkeypatch.setattr(solids, "POINTS", 2**12)
+    monkeypatch.setattr(wall_distance, "LINKS", 2**12)
     monkeypatch.setattr(grid, "PACKED", 2**12)
 
 

@@ -181,7 +181,7 @@ def test_forces_do_not_move_what_is_held():
     [
         ({"iterate": -1}, "initial.iterate: found -1; allowed: >= 0"),
         ({"iterate": 5}, "initial.iterate: found 5; the layout 'moments' cannot keep"),
-        ({"file": "a.vtkhdf", "rho": 1.0}, "initial: has file and rho; a snapshot contains both"),
+        ({"file": "a.vtkhdf", "rho": 1.0}, "initial: has file and rho; a file gives both"),
     ],
 )
 def test_what_is_refused(initial, sentence):

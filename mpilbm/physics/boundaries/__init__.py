@@ -128,14 +128,14 @@ class Boundary(Parameters):
         """The properties that determine the kernel text.
 
         Boundaries of equal structure share a kernel and a boundary list. The result contains all
-        fields except `where`, `wetting`, `priority`, velocity and rho; the face, if the boundary
-        needs the normal; and the form of each formula of x, y and z. A subclass adds which of its
-        values are given, if the text depends on that.
+        fields except `where`, `wetting`, `priority`, velocity, rotation and rho; the face, if the
+        boundary needs the normal; and the form of each formula of x, y and z. A subclass adds which
+        of its values are given, if the text depends on that.
         """
         found: dict = {"face": "".join(self.where[:1])} if self.declares.normal else {}
         forms = {value.name: value.structure() for value in self.given() if value.coordinates}
         found |= {"formulas": forms} if forms else {}
-        given = {"where", "wetting", "priority", "velocity", "rho"}
+        given = {"where", "wetting", "priority", "velocity", "rotation", "rho"}
         return self.model_dump(exclude=given) | found
 
     def values(self) -> dict[str, float | str]:

@@ -1,20 +1,40 @@
 """Base class of no-slip walls, at rest or moving."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mpilbm import quantity
 from mpilbm.formulas.values import Vector
 from mpilbm.physics.boundaries import VELOCITY, Boundary, by_axis
+from mpilbm.physics.rotation import Rotation
 
 
 class Wall(Boundary):
-    """A no-slip wall, at rest or moving with `velocity`; rho_0 = 1."""
+    """A no-slip wall, at rest, moving with `velocity`, or in `rotation`; rho_0 = 1."""
 
     velocity: Annotated[Vector | None, quantity.VELOCITY] = Field(
         None, description=f"{VELOCITY}; none: at rest", examples=[[0.1, 0]]
     )
+    rotation: Rotation | None = Field(
+        None,
+        description="rigid rotation, in place of velocity",
+        examples=[{"centre": [32, 32], "rate": 0.001}],
+    )
+
+    @model_validator(mode="after")
+    def _rotated(self) -> Self:
+        """The velocity of the rotation."""
+        if self.rotation is not None:
+            if self.velocity is not None:
+                raise ValueError("has both velocity and rotation; give one of them")
+            object.__setattr__(self, "velocity", self.rotation.velocity())
+        return self
+
+    def problems(self, case) -> list[str]:
+        """As in the base class; a rotation with a wrong number of entries."""
+        wrong = self.rotation.problem(case.dimensions) if self.rotation else ""
+        return [f"rotation.{wrong}"] if wrong else super().problems(case)
 
     def structure(self):
         """As in the base class, and whether the wall moves."""

@@ -126,10 +126,11 @@ def slice_figure(plt: Any, snapshot: View, draw_slice: Callable) -> "Figure":
     image, label, extend = draw_slice(snapshot, axes, slices)
     for axis, (across, up, normal), (width, height) in zip(axes, planes, shapes, strict=True):
         cell, unit = snapshot.cell, snapshot.label("cells", "m")
+        metres = snapshot.label("", " m")
         axis.set(xlim=(0, width * cell), ylim=(0, height * cell), aspect="equal", facecolor=SOLID)
         axis.set(xlabel=f"{AXES[across]} ({unit})", ylabel=f"{AXES[up]} ({unit})")
         if not two:
-            axis.set_title(f"{AXES[normal]} = {snapshot.size[normal] / 2 * cell:g}")
+            axis.set_title(f"{AXES[normal]} = {snapshot.size[normal] / 2 * cell:g}{metres}")
     figure.colorbar(image, ax=axes, label=label, extend=extend, shrink=0.9, pad=0.02, panchor=False)
     figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)
     return figure
@@ -175,7 +176,7 @@ def _draw_speed(snapshot: View, axes: "list[Axes]", slices: list[Slice]) -> tupl
         height, width = speed.shape
         extent = _extent(snapshot, speed)
         image = axis.imshow(speed, origin="lower", extent=extent, vmin=0, vmax=top, cmap="viridis")
-        moving = max(abs(across).max(), abs(up).max()) > 1e-6 * top
+        moving = max(abs(across).max(), abs(up).max()) > 1e-3 * top
         if min(speed.shape) >= 8 and moving:
             x, y = ((np.arange(n) + 0.5) * snapshot.cell for n in (width, height))
             lines = axis.streamplot(

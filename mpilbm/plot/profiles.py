@@ -54,11 +54,13 @@ def profile_figure(plt: Any, snapshot: View) -> "Figure":
             marker = "o" if len(position) == 1 else None
             panel.plot(position, u[:, k], marker=marker, color=COLOURS[k], label=f"u_{AXES[k]}")
         middles = [n / 2 * snapshot.cell for n in snapshot.size]
-        others = [f"{AXES[k]} = {middles[k]:g}" for k in range(count) if k != axis]
+        metres = snapshot.label("", " m")
+        others = [f"{AXES[k]} = {middles[k]:g}{metres}" for k in range(count) if k != axis]
         length, speed = snapshot.label("cells", "m"), snapshot.label("cells per step", "m/s")
         panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} ({length})")
         panel.set(ylabel=f"velocity ({speed})" if axis == 0 else None)
         panel.set_xlim(0, 2 * middles[axis])
+        panel.locator_params(axis="x", nbins=5)  # numbers in metres are long
         panel.grid(alpha=0.25)
     axes.flat[0].legend()
     figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)

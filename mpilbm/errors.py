@@ -50,6 +50,14 @@ class CommandError(MpilbmError):
     exit_code = 2
 
 
+class FunctionError(RuntimeError):
+    """A function of a Python program that fails during the steps, on this rank alone.
+
+    It is no MpilbmError, since the other ranks do not raise it: a program that continued on one
+    rank would leave them waiting.
+    """
+
+
 class UsageError(MpilbmError):
     """A call of the Python interface is wrong: an unknown field, an array of another shape."""
 

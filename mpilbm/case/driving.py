@@ -51,7 +51,8 @@ def _number(value: Any, key: str) -> float:
     """A number of the case; NotDriven for a formula or a file."""
     if isinstance(value, int | float):
         return float(value)
-    raise NotDriven(f"{key} is {value!r}; allowed: a number, constant in space and time")
+    found = f"is {value!r}" if isinstance(value, str) else "has values of cells, points or times"
+    raise NotDriven(f"{key} {found}; allowed: a number, constant in space and time")
 
 
 def _owned(case: Case) -> list[tuple[str, Boundary]]:

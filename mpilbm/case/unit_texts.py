@@ -11,6 +11,7 @@ from mpilbm.units import Dimension
 BASES = ("[length]", "[time]", "[mass]", "[temperature]")
 SYMBOLS = ("m", "s", "kg", "K")  # of the bases
 LONGEST = 80  # characters
+FREQUENCY = r"\b[a-zA-Zµμ]*(?:Hz|hertz)\b"  # pint takes 1 Hz for 1 rad/s
 # A number and anything that begins as a unit: no valid formula has this form.
 LIKE_A_QUANTITY = rf"\s*({NUMBER})(?:\s+|(?![eE]))((?:1\s*/\s*)?[A-Za-zµμΩ°].*?)\s*"
 
@@ -34,6 +35,8 @@ def in_si(number: float, unit: str) -> tuple[float, Dimension]:
     """
     if len(unit) > LONGEST or not re.fullmatch(UNIT, unit):
         raise UnitError(f"'{unit[:LONGEST]}' is not a unit")
+    if re.search(FREQUENCY, unit):
+        raise UnitError(f"'{unit}' is a frequency; an angular velocity is in rad/s or rpm")
     try:
         found = _registry().Quantity(number, _registry().parse_units(unit)).to_base_units()
     except Exception:  # pint raises errors of many classes
@@ -47,6 +50,8 @@ def in_si(number: float, unit: str) -> tuple[float, Dimension]:
     powers = dict(found.dimensionality)
     if not set(powers) <= set(BASES):
         raise UnitError(f"'{unit}' is not a unit of length, time, mass and temperature")
+    if any(power != int(power) for power in powers.values()):
+        raise UnitError(f"'{unit}' has powers of the base units that are no whole numbers")
     dimension = tuple(int(powers.get(base, 0)) for base in BASES)
     return float(found.magnitude), dimension if dimension[3] else dimension[:3]
 

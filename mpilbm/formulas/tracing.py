@@ -126,6 +126,8 @@ def _power(base: Any, exponent: Any) -> "Symbol":
     number = float(_text(exponent).strip("()"))
     if number.is_integer() and abs(number) <= EXPONENT:
         return Symbol(f"({_text(base)})**{int(number)}")
+    if number.is_integer():
+        raise NotAFormula(f"formulas have no power {number:g}")
     if number == 0.5:
         return Symbol(f"sqrt({_text(base)})")
     return Symbol(f"exp({_text(exponent)} * log({_text(base)}))")
@@ -136,8 +138,15 @@ def _clipped(value: Any, low: Any = None, high: Any = None) -> Any:
     return value if high is None else _call("min")(value, high)
 
 
+def _added(a: Any, b: Any) -> Any:
+    """The sum; as in NumPy the sum of two conditions is a condition."""
+    if all(isinstance(v, bool | np.bool_) or (isinstance(v, Symbol) and v.truth) for v in (a, b)):
+        return _UFUNCS["logical_or"](a, b)
+    return _infix("+")(a, b)
+
+
 _UFUNCS: dict[str, Callable] = {
-    "add": _infix("+"),
+    "add": _added,
     "subtract": _infix("-"),
     "multiply": _infix("*"),
     "divide": _infix("/"),

@@ -218,13 +218,19 @@ def bodies_problems(case) -> list[str]:
             )
         if body.shape is None:
             continue
-        lower, upper = body.shape.in_box(case.domain).bounds()
-        if any(b <= 0 or a >= n for a, b, n in zip(lower, upper, case.domain.size, strict=True)):
+        lower, upper = body.shape.bounds()
+        sides = zip(*body.shape.in_box(case.domain).bounds(), *_box(case), strict=True)
+        if any((b <= 0 or a >= n) and not periodic for a, b, n, periodic in sides):
             problems.append(
                 f"body.{index}.shape: body '{body.label}' from {list(lower)} to {list(upper)} lies "
                 f"outside the box, 0 to {list(case.domain.size)}; move it or remove it"
             )
     return problems
+
+
+def _box(case) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """The size of the box, and which directions are periodic."""
+    return case.domain.size, case.domain.periodic
 
 
 def _fluid_cells(solid: NDArray[Any]) -> NDArray[np.int64]:

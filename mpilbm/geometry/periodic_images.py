@@ -229,6 +229,19 @@ class ShapeInBox:
         return self.inside(*(x % n if periodic else x for x, n, periodic in sides))
 
 
+def counted(bounds: Corners, domain: Any) -> Corners:
+    """The corners of the part of a shape that counts once in the box.
+
+    Along a periodic axis this is the whole shape if it is not longer than the box: it continues at
+    the opposite face. Otherwise it is the part in the box.
+    """
+    sides = [
+        (a, b) if periodic and b - a <= n else (min(max(a, 0.0), n), min(max(b, 0.0), n))
+        for a, b, n, periodic in zip(*bounds, domain.size, domain.periodic, strict=True)
+    ]
+    return tuple(float(a) for a, _ in sides), tuple(float(b) for _, b in sides)
+
+
 def _all_continue(parts: "Sequence[ShapeInBox]") -> Iterable[bool]:
     """For each axis, whether all parts have images along it."""
     return (all(each) for each in zip(*(part.continues for part in parts), strict=True))

@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Entries = tuple[Ints, Ints, LinkSet]  # cells, places of the owners, links
 
-CELLS = 2**20  # that are examined at a time
+CELLS = 2**16  # that are examined at a time
 REACH = 1.001  # the length of a link along an axis, and rounding errors
 
 

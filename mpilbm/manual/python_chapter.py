@@ -28,12 +28,13 @@ messages.
 
 ```python
 import mpilbm
+import numpy as np
 
 case = mpilbm.load_case("case.toml", {{"run.steps": 1000}})  # or a dict with the same tables
 with mpilbm.Simulation(case) as sim:
     sim.run(500, every=100, call=lambda sim: print(sim.step, sim.sums()["kinetic_energy"]))
-    u = sim.field("u")  # (nz, ny, nx, 3), in 2D (ny, nx, 2)
-    sim.set_field("u", 0.9 * u)
+    u = sim.field("u")  # (nz, ny, nx, 3), in 2D (ny, nx, 2); on rank 0
+    sim.set_field("u", lambda x, y: (0.01 * np.sin(y), 0 * x))  # or an array
     sim.run()  # up to run.steps
     sim.save("snapshot.vtkhdf")
     sim.checkpoint("state.h5")
@@ -74,10 +75,12 @@ box into slabs.
 - `field` returns the whole box on rank 0 and None elsewhere. With `local = True` each rank has its
   own planes, from `sim.planes[0]` to `sim.planes[1] - 1`.
 - `sums` and `forces` return the same numbers on all ranks, and print once with `if sim.rank == 0:`.
-- A mistake is an MpilbmError on all ranks. If another error ends the program on a single rank, the
-  first simulation has set `sys.excepthook` to print the error and abort the ranks that wait. An
-  excepthook of the program, an interactive session, and `sys.exit` on one rank are left alone:
-  start with `mpirun -n 4 python -m mpi4py program.py`, which aborts all ranks in any case.
+- A mistake is an MpilbmError on all ranks. A function of the program that fails during the steps
+  raises a FunctionError on the ranks whose cells it concerns. If this or another error ends the
+  program on a single rank, the first simulation has set `sys.excepthook` to print the error and
+  abort the ranks that wait. An excepthook of the program, an interactive session, and `sys.exit`
+  on one rank are left alone: start with `mpirun -n 4 python -m mpi4py program.py`, which aborts all
+  ranks in any case.
 - `Simulation(case, MPI.COMM_SELF)` is a simulation of its own on each rank. They share
   nothing: select a GPU for each by `CUDA_VISIBLE_DEVICES`.
 

@@ -19,7 +19,7 @@ from mpilbm.units import FORCE, TIME, TORQUE, counted
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
-ROW_BYTES = 256
+ROW_BYTES = 512
 
 
 @register("outputs", "body_forces")
@@ -224,7 +224,7 @@ class BodyForcesWriter:
         if given or not self.output.velocity:
             return given or 0.0
         axis = int(np.abs(self.output.velocity).argmax())
-        found = shape.frontal_area(axis, self.case.domain.size)
+        found = shape.frontal_area(axis, self.case.domain)
         if not found:
             label, key = self.case.bodies[number].label, "length" if self.D == 2 else "area"
             raise CaseError(

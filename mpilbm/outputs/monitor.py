@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
 NAME = "monitor.csv"
-ROW_BYTES = 256
+ROW_BYTES = 512
 
 
 @register("outputs", "monitor")

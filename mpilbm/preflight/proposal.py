@@ -45,7 +45,8 @@ def proposal_lines(
     if case.coupling:
         return [Line("none", "", "for one fluid only: coupled fluids have more numbers to keep")]
     if not speed:
-        return [Line("none", "", "the case gives no speed; give one, such as fluid.velocity")]
+        text = "the case gives no speed; give initial.u or the velocity of a boundary"
+        return [Line("none", "", text)]
     found = present(case, units, speed) or propose(case, units, speed)
     if found is None:
         finest = units.cell / REFINEMENTS[-1]
@@ -114,7 +115,8 @@ def _costs(case: Case, found: Proposal, ranks: int, gpu_memory: float | None) ->
     if bandwidth is None:
         return [*lines, Line("steps", f"{found.steps:,}")]
     seconds = found.steps * traffic / bandwidth / ranks
-    note = f"{found.steps:,} steps; at least: memory traffic at {bandwidth / 1e9:.3g} GB/s per rank"
+    least = "about" if case.bodies else "at least"  # solid cells may need no traffic
+    note = f"{found.steps:,} steps; {least}: memory traffic at {bandwidth / 1e9:.3g} GB/s per rank"
     return [*lines, Line("run time", duration(seconds), note)]
 
 

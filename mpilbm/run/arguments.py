@@ -22,6 +22,14 @@ def require_case_and_comm(case: object, comm: object) -> None:
         )
 
 
+def require_directory(directory: object) -> None:
+    """UsageError unless the output folder is a path or None."""
+    if directory is not None and not isinstance(directory, str | Path):
+        raise UsageError(
+            f"Simulation: found {shown_type(directory)} as directory; give the path of a folder"
+        )
+
+
 def require_count(name: str, found: int | None, least: int) -> None:
     """UsageError unless a number of steps is a whole number."""
     if found is None:
@@ -34,6 +42,13 @@ def require_path(call: str, path: object) -> None:
     """UsageError unless an argument is the path of a file or folder."""
     if not isinstance(path, str | Path):
         raise UsageError(f"{call}: found {shown_type(path)}; give the path of a file")
+
+
+def require_names(call: str, names: object) -> None:
+    """UsageError unless an argument is a text or a sequence of texts."""
+    each = [names] if isinstance(names, str) else names
+    if not isinstance(each, list | tuple) or not all(isinstance(name, str) for name in each):
+        raise UsageError(f'{call}: found {shown_type(names)} as fields; give names: ["rho", "u"]')
 
 
 def require_function(call: object) -> None:

@@ -56,6 +56,8 @@ def set_field(context: Context, name: str, value: Given, local: bool) -> None:
         allowed = ", ".join((*densities, "u"))
         raise UsageError(f"set_field: '{name}' cannot be set; allowed: {allowed}")
     new = together(comm, _new_values, context, name, value, local)
+    solid = solver.solid(0, context.slab.planes)  # where values have no effect
+    new = np.where(solid[..., None] if name == "u" else solid, 0 if name == "u" else 1, new)
     fields = solver.fields((*densities, "u"), 0, context.slab.planes)
     values = {key: field.astype(np.float64) for key, field in fields.items()} | {name: new}
     together(comm, _require, context, values)

@@ -15,7 +15,12 @@ from mpilbm.parallel.ranks import world
 from mpilbm.parallel.uncaught_errors import guard
 from mpilbm.physics import interface_length
 from mpilbm.run import cell_fields, single_files
-from mpilbm.run.arguments import require_case_and_comm, require_count, require_function
+from mpilbm.run.arguments import (
+    require_case_and_comm,
+    require_count,
+    require_directory,
+    require_function,
+)
 from mpilbm.run.calls import Calls
 from mpilbm.run.march import March
 from mpilbm.run.progress import say
@@ -67,6 +72,7 @@ class Simulation:
         verbose: bool = False,
     ):
         require_case_and_comm(case, comm)
+        require_directory(directory)
         clock = Clock()
         self.comm: Communicator = world() if comm is None else comm
         guard(self.comm)

@@ -7,13 +7,14 @@ from mpilbm.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.run.arguments import require_path
+from mpilbm.run.arguments import require_names, require_path
 from mpilbm.storage.planes import PlaneFiles
 
 
 def save(context: Context, path: Path | str, fields: Sequence[str]) -> None:
     """Write fields as a snapshot, and wait; collective. UsageError for unknown fields."""
     require_path("save", path)
+    require_names("save", fields)
     output = Snapshot(every=1, fields=(fields,) if isinstance(fields, str) else tuple(fields))
     if problems := output.problems(context.case):
         raise UsageError([f"save: {problem}" for problem in problems])

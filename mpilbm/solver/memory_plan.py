@@ -222,6 +222,7 @@ def host_bytes(case: Case, slab: Slab, entries: int, links: int = 0) -> dict[str
     solid cells     the id of each cell
     boundary lists  what the host keeps of the entries
     preparation     arrays that exist only until the lists are on the device
+    forces          forces that are given for each cell, and their copies for later steps
     """
     plane = slab.shape[1] * slab.shape[2]
     cells, kind = (slab.planes + 2) * plane, 1 if len(case.bodies) < 255 else 2
@@ -230,7 +231,19 @@ def host_bytes(case: Case, slab: Slab, entries: int, links: int = 0) -> dict[str
         "solid cells": kind * cells,
         "boundary lists": HOST_ENTRY_BYTES * entries,
         "preparation": preparation + HOST_LINK_BYTES * links + BLOCK_CELL_BYTES * max(CELLS, plane),
+        "forces": _force_copies(case) * case.dimensions * cells * case_itemsize(case),
     }
+
+
+def case_itemsize(case: Case) -> int:
+    """Bytes of a number of the arithmetic."""
+    return np.dtype(case.precision.compute).itemsize
+
+
+def _force_copies(case: Case) -> int:
+    """Arrays of a force in each cell that the host holds; see solver/timed_values.py."""
+    fields = [value.field for value in case.force_on(0) if value.field]
+    return 1 + 2 * any(field.timed for field in fields) if fields else 0
 
 
 def require_host(

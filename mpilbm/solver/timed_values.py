@@ -9,6 +9,7 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, Event, Launch, Stream
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import Kernel
+from mpilbm.errors import CaseError, FunctionError
 from mpilbm.solver.graph_replay import MARKS_AHEAD, STEPS_AHEAD
 
 BUFFER_BYTES = 2**26
@@ -56,6 +57,8 @@ class ForceNumbers:
 class TimedArray:
     """A 1-D device array that is set to `values(t)` in the order of a stream, asynchronously.
 
+    `update` raises FunctionError if a function of a program fails.
+
     ```
     host      | values 0 | … | values 1 | …     | values n (copy 0 is done)
     stream               | copy 0 | lists, step … | copy 1 | lists, step …
@@ -83,7 +86,10 @@ class TimedArray:
         copied, host = self._buffers[k]
         if copied is not None:
             copied.synchronize()
-        host[:] = np.reshape(self._values(t), -1)
+        try:
+            host[:] = np.reshape(self._values(t), -1)
+        except CaseError as error:  # of a function of a program, on this rank
+            raise FunctionError("; ".join(error.problems)) from error
         self._device.copy(target, host, self._stream)
         self._buffers[k] = self._stream.record(), host
         self._count += 1

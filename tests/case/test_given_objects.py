@@ -25,6 +25,7 @@ ONE_TO_ONE = [  # of x and t
     lambda x, t: (1 - x / 9) ** (1 / 7) + x**1.5 + 2.0**x + np.float64(3) * x + np.int64(2) / x,
     lambda x, t: np.where(~(x > 3), 1.0, 2.0) + np.zeros_like(x) + 3 * np.ones_like(x),
     lambda x, t: np.negative(x) + (+x) + np.reciprocal(x) + np.log(x) * np.tan(t) + np.cos(x),
+    lambda x, t: 2.0 * ((x > 2) + (x > 4)) + ((x > 3) + 1),  # a sum of conditions is `or`
     lambda x, t: np.where(x, 1, 2) * (x != 3) + np.logical_not(x > 2) + np.sinh(x / 9),
 ]
 
@@ -46,8 +47,9 @@ REASONS = {
     "mod": (lambda x, t: x % 2, "no numpy.remainder"),
     "shape": (lambda x, t: np.zeros(x.shape), "AttributeError"),
     "array": (lambda x, t: x * np.array([1.0, 2.0]), "type ndarray"),
-    "long": (lambda x, t: sum(x**k * 0.123456789 for k in range(40)), "characters"),
+    "long": (lambda x, t: sum(x ** (k % 9) * 0.123456789 for k in range(40)), "characters"),
     "inf": (lambda x, t: x * np.inf, "contains inf"),
+    "power": (lambda x, t: (1 - x) ** 18, "no power 18"),
 }
 
 

@@ -1,5 +1,7 @@
 """What is reported about surfaces: thin and overlapping parts, resolution, blockage, y+."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import trimesh
@@ -125,15 +127,26 @@ def test_y_plus_of_a_flat_plate():
 def test_projected_areas(tmp_path):
     write_ball(tmp_path / "ball.stl", 5)
     ball = mesh(tmp_path, SIZE, file="ball.stl", scale=8.2, at=[16.1, 16.2, 16.3])
+    closed = SimpleNamespace(size=SIZE, periodic=(False,) * 3)
     for axis in range(3):
-        assert ball.frontal_area(axis, SIZE) == pytest.approx(np.pi * 8.2**2, rel=1e-3)
-    assert ball.frontal_area(0, (40, 16.2, 32)) == pytest.approx(np.pi * 8.2**2 / 2, rel=1e-3)
+        assert ball.frontal_area(axis, closed) == pytest.approx(np.pi * 8.2**2, rel=1e-3)
+    half = SimpleNamespace(size=(40, 16.2, 32), periodic=(False,) * 3)
+    assert ball.frontal_area(0, half) == pytest.approx(np.pi * 8.2**2 / 2, rel=1e-3)
+    half = SimpleNamespace(
+        size=(40, 17, 32), periodic=(True,) * 3
+    )  # the other half is at the opposite face
+    assert ball.frontal_area(0, half) == pytest.approx(np.pi * 8.2**2, rel=1e-3)
     flat = mesh(tmp_path, SIZE[:2], file="ball.stl", scale=8.2, at=[16.1, 16.2])
-    assert flat.frontal_area(1, SIZE[:2]) == pytest.approx(2 * 8.2, rel=1e-3)
+    plane = SimpleNamespace(size=SIZE[:2], periodic=(False,) * 2)
+    assert flat.frontal_area(1, plane) == pytest.approx(2 * 8.2, rel=1e-3)
     sphere = make("shapes", {"name": "sphere", "centre": [16, 16, 16], "radius": 8.2})
-    assert sphere.frontal_area(0, SIZE) == pytest.approx(np.pi * 8.2**2, rel=1e-3)
+    assert sphere.frontal_area(0, closed) == pytest.approx(np.pi * 8.2**2, rel=1e-3)
+    corner = sphere.model_copy(update={"centre": (16, 0, 32)})
+    assert corner.frontal_area(0, closed) == pytest.approx(np.pi * 8.2**2 / 4, rel=2e-3)
+    joined = SimpleNamespace(size=SIZE, periodic=(False, True, True))
+    assert corner.frontal_area(0, joined) == pytest.approx(np.pi * 8.2**2, rel=1e-3)
     wall = make("shapes", {"name": "half_space", "point": [8, 0, 0], "normal": [1, 0, 0]})
-    assert wall.frontal_area(0, SIZE) == pytest.approx(32 * 32)
+    assert wall.frontal_area(0, joined) == pytest.approx(32 * 32)
 
 
 def tables(file, **keys):

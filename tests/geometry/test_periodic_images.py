@@ -209,3 +209,20 @@ def test_a_union_with_an_infinite_shape_keeps_the_images_of_the_others():
     both = make("shapes", {"name": "union", "of": [floor, ball]})
     domain = SimpleNamespace(size=(10, 10, 10), periodic=(True, True, False))
     assert both.in_box(domain).inside(*np.array([9.5, 5.5, 5.5]))
+
+
+def test_a_function_is_evaluated_in_the_box_only():
+    """A wall below y = 3 of a periodic box ends at its lower face, half-way along the links."""
+    seen = []
+
+    def floor(x, y):
+        seen.append((y.min(), y.max()))
+        return y < 3
+
+    tables = box("D2Q9", [12, 12], body=[{"label": "f", "shape": floor,
+                                          "boundary": {"name": "interpolated"}}])  # fmt: skip
+    case = parse_case(tables, "a.toml")
+    shape = case.bodies[0].shape.in_box(case.domain)
+    q = shape.distance(np.array([[4.5, 4.5], [11.5, 3.5]]), np.array([[0.0, 0], [1, -1]]))
+    assert q == pytest.approx([0.5, 0.5], abs=1e-12)
+    assert all(low >= 0 and high < 12 for low, high in seen)

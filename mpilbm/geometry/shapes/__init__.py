@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilbm.geometry import periodic_images
 from mpilbm.geometry.periodic_images import Corners, ShapeInBox, bisected
 from mpilbm.registry import Parameters
 from mpilbm.units import counted
@@ -103,20 +104,20 @@ class Shape(Parameters):
         """Return the corners (x, y[, z]) of a box that contains the shape; may be infinite."""
         raise NotImplementedError
 
-    def frontal_area(self, axis: int, size: Sequence[int]) -> float | None:
+    def frontal_area(self, axis: int, domain: Any) -> float | None:
         """Return the area of the projection along an axis in cells^2, in 2D its length in cells.
 
-        Only the part in a box of `size` cells counts. None if a shape has no such area. Computed
-        from ALONG points on each of ACROSS lines; for a smooth outline the relative error is about
-        5e-4.
+        Only the part in the box `case.domain` counts; a shape that reaches through a periodic face
+        counts as a whole. None if a shape has no such area. Computed from ALONG points on each of
+        ACROSS lines; for a smooth outline the relative error is about 5e-4.
         """
-        low, high = (np.clip(corner, 0, size) for corner in self.bounds())
-        counts = [ALONG if k == axis else ACROSS[len(size)] for k in range(len(size))]
+        low, high = periodic_images.counted(self.bounds(), domain)
+        D = len(low)
+        counts = [ALONG if k == axis else ACROSS[D] for k in range(D)]
         points = [
             a + (np.arange(n) + 0.5) * (b - a) / n
             for a, b, n in zip(low, high, counts, strict=True)
         ]
-        D = len(size)
         grid = list(np.meshgrid(*points[::-1], indexing="ij", sparse=True))[::-1]  # rows along x
         slow = max(k for k in range(D) if k != axis)
         shape = [1 if k == slow else counts[k] for k in range(D)][::-1]

@@ -1,5 +1,6 @@
 """A shape that a function of a Python program defines."""
 
+from math import inf
 from typing import Any, Self
 
 from pydantic import Field, PrivateAttr
@@ -44,5 +45,5 @@ class Function(Shape):
         return self._given.truth((x, y) if z is None else (x, y, z))
 
     def bounds(self) -> Corners:
-        """The box."""
-        return (0.0,) * len(self._size), tuple(map(float, self._size))
+        """Infinite: a function has no images, and is evaluated in the box only."""
+        return (-inf,) * len(self._size), (inf,) * len(self._size)

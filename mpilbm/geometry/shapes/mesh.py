@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mpilbm import quantity
+from mpilbm.geometry.periodic_images import counted
 from mpilbm.geometry.shapes import Corners, Flow, Shape
 from mpilbm.geometry.surfaces import examine, findings, place, read, sizes
 from mpilbm.geometry.surfaces.surface import Surface
@@ -187,9 +188,11 @@ class Mesh(Shape):
         return (tuple(surface.lower.min(axis=1)[:D].tolist()),
                 tuple(surface.upper.max(axis=1)[:D].tolist()))  # fmt: skip
 
-    def frontal_area(self, axis: int, size: Any) -> float | None:
+    def frontal_area(self, axis: int, domain: Any) -> float | None:
         """See sizes.frontal_area; None if the fluid is inside."""
-        return None if self.invert else sizes.frontal_area(self.surface, axis, size)
+        if self.invert:
+            return None
+        return sizes.frontal_area(self.surface, axis, *counted(self._sides(), domain))
 
     def problems(self, case) -> list[str]:
         """Errors: wrong number of entries, or not exactly one of scale, length and unit."""
@@ -218,7 +221,7 @@ class Mesh(Shape):
         return _examined(self, file_state(Path(self.file)), tuple(case.domain.size))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def _triangles(path: Path, state: tuple[int, ...], repair: bool, thin: bool) -> read.Triangles:
     return read.read(path, repair, thin)
 
@@ -231,7 +234,7 @@ def _longest_side(path: Path, state: tuple[int, ...], repair: bool, thin: bool) 
     return side
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def _load(path: Path, state: tuple[int, ...], repair: bool, thin: bool, placing: tuple) -> Loaded:
     found = _triangles(path, state, repair, thin)
     vertices = place.placed(found.vertices, *placing)

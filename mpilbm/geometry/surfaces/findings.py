@@ -141,7 +141,7 @@ def _sides(body: Body, coarse: bool) -> Finding:
 def _blockage(case, body: Body, area: Area, axis: int) -> list[Finding]:
     """The frontal area, relative to the cross-section of the box."""
     size = case.domain.size
-    front = area(axis, size) or 0.0
+    front = area(axis, case.domain) or 0.0
     share = front / prod(n for k, n in enumerate(size) if k != axis)
     what = "frontal area" if case.dimensions == 3 else "frontal width"
     unit = "cells^2" if case.dimensions == 3 else "cells"

@@ -12,19 +12,22 @@ SAMPLES = {2: 2**14, 3: 2**18}  # lines across a projection, by dimension
 TURBULENT = 5e5  # Reynolds number of transition at a flat plate
 
 
-def frontal_area(surface: Surface, axis: int, size: Sequence[int]) -> float:
+def frontal_area(
+    surface: Surface, axis: int, lower: Sequence[float], upper: Sequence[float]
+) -> float:
     """Return the area of the projection along an axis, in cells^2; in 2D its length, in cells.
 
-    It is the share of about SAMPLES lines on a regular grid over the bounding box, cut at the box
-    of `size` cells, that meet the surface. For a smooth outline the relative error is about 1e-4.
+    It is the share of about SAMPLES lines on a regular grid between the corners `lower` and `upper`
+    that meet the surface. For a smooth outline the relative error is about 1e-4.
     """
-    across = [k for k in range(len(size)) if k != axis]
-    low = np.clip(surface.lower.min(axis=1)[across], 0, np.array(size)[across])
-    extent = np.clip(surface.upper.max(axis=1)[across], 0, np.array(size)[across]) - low
+    D = len(lower)
+    across = [k for k in range(D) if k != axis]
+    low = np.array(lower)[across]
+    extent = np.array(upper)[across] - low
     if (extent <= 0).any():
         return 0.0
-    spacing = float(np.prod(extent) / SAMPLES[len(size)]) ** (1 / len(across))
-    counts = np.ceil(extent / spacing).clip(1, SAMPLES[len(size)]).astype(int)
+    spacing = float(np.prod(extent) / SAMPLES[D]) ** (1 / len(across))
+    counts = np.ceil(extent / spacing).clip(1, SAMPLES[D]).astype(int)
     # in units of the spacing, in which the lines have the coordinates 0.5, 1.5, …
     triangles = [
         (surface.corners[k] - start) * (n / side)

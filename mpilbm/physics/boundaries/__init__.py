@@ -225,11 +225,11 @@ class Boundary(Parameters):
         if self.lattices and case.lattice.name not in self.lattices:
             found.append(f"{self.name} is not defined on {case.lattice.name}; "
                          f"allowed: {', '.join(self.lattices)}")  # fmt: skip
-        if self.priority and (self.mirrors or not self.where):
-            why = (
-                f"the links of {self.name} at edges belong to the other face, if that is no mirror"
-            )
-            why = why if self.mirrors else "it orders the faces of the box, and names none in where"
+        if self.priority and (self.mirrors or self.joins_faces or not self.where):
+            why = f"the links of {self.name} at edges belong to the other face"
+            why += ", if that is no mirror" * self.mirrors
+            if not self.where:
+                why = "it orders the faces of the box, and names none in where"
             found.append(f"priority: found {self.priority}; {why}; remove it")
         if self.wetting is not None and case.coupling is None:
             found.append("wetting: needs coupled fluids; add [coupling] or remove it")

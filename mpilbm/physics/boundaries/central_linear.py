@@ -23,7 +23,7 @@ class CentralLinear(Wall):
     the velocity and second order for curved walls. With `trt` at a fixed `magic` number the steady
     flow at low Reynolds numbers does not depend on the viscosity, in contrast to `interpolated`:
     use it for permeabilities. It does not conserve the mass exactly. q = 1/2 (half-way wall) for
-    masks, for faces of the box, and where x - c_j is not a fluid cell. All lattices.
+    masks and voxels, for faces of the box, and where x - c_j is not a fluid cell. All lattices.
     [Ginzburg, Verhaeghe & d'Humieres 2008, Commun. Comput. Phys. 3, 427]
     """
 

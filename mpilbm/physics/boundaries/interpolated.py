@@ -75,8 +75,9 @@ class Interpolated(Wall):
             return []
         sentence = (
             "the effective position of the wall depends on the viscosity: in an array of spheres "
-            "17 cells across the drag changed by 1 % up to tau = 1 and by 4 % up to tau = 2 (here "
-            f"{tau:.3g}); for permeabilities use central_linear or bounce_back, with trt"
+            "18 cells across the drag changed by 1 % up to tau = 1 and by 4 % up to tau = 2 (here "
+            f"{tau:.3g}; mpilbm manual boundaries); for permeabilities use central_linear or "
+            "bounce_back, with trt"
         )
         return [Finding(NOTE, "", sentence)]
 

@@ -15,8 +15,9 @@ class Body(Parameters):
 
     A shape that reaches through a periodic face continues at the opposite face. There, formulas of
     its `velocity` and the torque on it refer to the coordinates in which the shape is given, as if
-    the body were in one piece: its centre may lie on a face or outside the box. A shape that is
-    infinite along a periodic axis, or longer than four boxes, is not repeated along this axis.
+    the body were in one piece: its centre may lie on a face or outside the box. This requires a
+    body shorter than the box along this axis. A shape that is infinite along a periodic axis, or
+    longer than four boxes, is not repeated along this axis.
     """
 
     label: Label = Field(

@@ -116,7 +116,7 @@ def resampled(
 
 def in_lattice(field: Values, index: Any) -> np.ndarray:
     """Values of a field of a snapshot in lattice units, float64; with [units] it is in SI."""
-    return field[index].astype(np.float64) / field.attribute(LATTICE_UNIT, 1.0)
+    return field[index].astype(np.float64) / (field.attribute(LATTICE_UNIT) or 1.0)
 
 
 class SnapshotField:

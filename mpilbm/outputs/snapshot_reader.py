@@ -93,8 +93,8 @@ def _view(path: Path, file: "h5py.File") -> View:
     if mask is not None:
         require_cells(mask, "solid", case["domain"]["size"])
     title = one_line(title or path.parent.name, MOST_TITLE)
-    unit, units = u.attribute(LATTICE_UNIT, 0.0), units_of(case)
-    if units is None or not unit:  # a file in lattice units
+    unit, units = u.attribute(LATTICE_UNIT), units_of(case)
+    if units is None or unit is None:  # a file in lattice units
         return View(path=path, step=int(step), title=title, case=case, u=u, mask=mask)
     return View(
         path=path, step=int(step), title=title, case=case, u=u, mask=mask, cell=units.cell,

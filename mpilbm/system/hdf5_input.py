@@ -53,10 +53,12 @@ class Values:
         with _as_hdf5():
             return self._dataset[index]
 
-    def attribute(self, name: str, default: float) -> float:
-        """An attribute that is one positive number; `default` without it."""
+    def attribute(self, name: str) -> float | None:
+        """An attribute that is one positive number; None without it."""
         with _as_hdf5():
-            value = self._dataset.attrs.get(name, default)
+            value = self._dataset.attrs.get(name)
+        if value is None:
+            return None
         if not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
             raise Hdf5InputError(
                 f"has no positive number in the attribute '{name}' of '{self._dataset.name}'; "

@@ -300,7 +300,7 @@ def test_profiles_of_statistics_have_columns_and_attributes_in_si(tmp_path):
 def test_a_lattice_velocity_of_one_metre_per_second_is_si(tmp_path):
     from mpilbm.outputs.snapshot_reader import view
 
-    text = CASE.replace("step = 2e-4", "step = 1e-3").replace("500 mm^2/s", "0.05")
+    text = CASE.replace("step = 2e-4", "step = 1e-3").replace("500 mm^2/s", "50 mm^2/s")
     (tmp_path / "a.toml").write_text(text.replace("25 cm/s", "5 cm/s"))
     done = CliRunner().invoke(cli, ["run", str(tmp_path / "a.toml"), "--output", str(tmp_path)])
     assert done.exit_code == 0, done.output

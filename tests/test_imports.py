@@ -20,10 +20,10 @@ HEAVY = {"h5py", "mpi4py", "cupy", "cupyx", "sympy", "matplotlib"}
 ALLOWED = {
     "cupy": ("backends.cuda", "halo.nccl", "halo.ipc_memory"),
     "cupyx": ("backends.cuda",),
-    "h5py": ("outputs", "storage", "system.hdf5_input"),
+    "h5py": ("outputs", "results", "storage", "system.hdf5_input"),
     "mpi4py": ("halo", "outputs", "parallel", "run"),
     "sympy": ("codegen", "formulas"),
-    "matplotlib": ("plot",),
+    "matplotlib": ("drawing", "plot"),
 }
 MOST = {"": 10}  # modules directly in a folder; "" is the package itself
 MOST_OTHERS = 16

@@ -25,9 +25,12 @@ LAYERS = (  # (folders and top-level modules, what they are)
     ("geometry", "bodies to solid cells to links; shapes; diagnosis"),
     ("solver", "one slab: state, passes, the time step"),
     ("storage", "result files: run folder, HDF5, CSV, background writing"),
+    ("drawing", "figures from arrays"),
     ("outputs", "the outputs of a run, a file each"),
+    ("results", "reads the files of a run"),
     ("plot preflight run", "pictures; check, info and list; the run"),
-    ("bench", "speed, scaling, reports"),
+    ("bench comparison", "speed and scaling; a case with other precisions and models"),
+    ("report", "pages in HTML"),
     ("manual plugin", "the manual; the public names for plug-ins"),
     ("cli __main__", "the command line"),
 )

@@ -65,9 +65,13 @@ class Checkpoint(Output):
         "cache", description="verify the page cache of the operating system, or the disk (slower)"
     )
 
-    at_start: ClassVar[bool] = False
     files: ClassVar[tuple[str, ...]] = ("checkpoint_<step>.h5",)
     several: ClassVar[bool] = False
+
+    @property
+    def at_start(self) -> bool:
+        """Never: the case describes the initial state."""
+        return False
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """The checkpoints that are kept, and the new one before the oldest is removed."""

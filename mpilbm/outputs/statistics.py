@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.statistics_writer import Sampling, StatisticsWriter
+from mpilbm.outputs.averages.statistics_writer import Sampling, StatisticsWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import STEPS
 from mpilbm.registry import register

@@ -15,7 +15,6 @@ import numpy as np
 
 from mpilbm.errors import CommandError
 from mpilbm.outputs.monitor import si_columns
-from mpilbm.outputs.snapshot_reader import View, view
 from mpilbm.plot.profiles import (
     COLOURS,
     Comparison,
@@ -23,6 +22,7 @@ from mpilbm.plot.profiles import (
     half_way,
     profile_figure,
 )
+from mpilbm.results.snapshot import View, view
 from mpilbm.storage.directory import make_folder
 from mpilbm.storage.files import whole
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from mpilbm.case.case import Case, parse_case
 from mpilbm.errors import CommandError
-from mpilbm.outputs.snapshot_reader import View
+from mpilbm.results.snapshot import View
 from mpilbm.system.input_text import NotATextFile, read_text
 from mpilbm.units import reynolds as reynolds_number
 

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from typing import Protocol
 
 from mpilbm.outputs import Context
-from mpilbm.outputs.summary import Summary
-from mpilbm.outputs.writers import Writers
+from mpilbm.outputs.core.summary import Summary
+from mpilbm.outputs.core.writers import Writers
 from mpilbm.parallel.agree import on_root
 from mpilbm.run.start import Started
 from mpilbm.run.steady import Watch

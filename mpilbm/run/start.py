@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mpilbm.errors import UsageError
 from mpilbm.geometry import diagnose, geometry_findings
 from mpilbm.outputs import Context
-from mpilbm.outputs.restart import candidates, load
+from mpilbm.outputs.core.restart import candidates, load
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.preflight.inspection import initial_ranges, inspect

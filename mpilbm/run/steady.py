@@ -7,7 +7,7 @@ import numpy as np
 
 from mpilbm.case.tables.run import VELOCITY
 from mpilbm.errors import NonFiniteError
-from mpilbm.outputs import Context, next_due
+from mpilbm.outputs import Context, next_multiple
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.last_good import LastGood
 from mpilbm.units import counted
@@ -50,7 +50,7 @@ class Watch:
 
     def next_due(self, step: int, last: int) -> int:
         """The next step at which the flow is checked."""
-        return min(next_due(step, every, last) for every in self.periods)
+        return min(next_multiple(step, every, last) for every in self.periods)
 
     def verdict(self, step: int, last: int) -> str:
         """Why the run may end at this step, "" if it continues; collective.

@@ -13,7 +13,7 @@ from mpilbm.case.velocity_bounds import require_forces
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.tracing import NotAFormula, formulas_of
-from mpilbm.outputs.restart import changes
+from mpilbm.outputs.core.restart import changes
 
 X = np.linspace(0.5, 6.5, 13)
 ONE_TO_ONE = [  # of x and t

@@ -249,9 +249,9 @@ def test_a_snapshot_in_si_is_an_initial_file_in_lattice_units(tmp_path):
 
 def test_pictures_are_in_si(tmp_path):
     pytest.importorskip("matplotlib")
-    from mpilbm.outputs.snapshot_reader import view
     from mpilbm.plot import pictures
     from mpilbm.plot.profiles import centre_line
+    from mpilbm.results.snapshot import view
 
     (tmp_path / "a.toml").write_text(CASE)
     CliRunner().invoke(cli, ["run", str(tmp_path / "a.toml"), "--output", str(tmp_path)])
@@ -298,7 +298,7 @@ def test_profiles_of_statistics_have_columns_and_attributes_in_si(tmp_path):
 
 
 def test_a_lattice_velocity_of_one_metre_per_second_is_si(tmp_path):
-    from mpilbm.outputs.snapshot_reader import view
+    from mpilbm.results.snapshot import view
 
     text = CASE.replace("step = 2e-4", "step = 1e-3").replace("500 mm^2/s", "50 mm^2/s")
     (tmp_path / "a.toml").write_text(text.replace("25 cm/s", "5 cm/s"))

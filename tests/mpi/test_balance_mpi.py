@@ -8,7 +8,7 @@ from support.mpi_runs import run_on_rank_0, run_on_ranks
 from support.plane_costs import tables, typed
 
 from mpilbm.geometry import plane_costs
-from mpilbm.outputs.restart import opened
+from mpilbm.outputs.core.restart import opened
 from mpilbm.parallel.ranks import world
 from mpilbm.run.run import run
 from mpilbm.run.setup import build_solver

@@ -10,11 +10,11 @@ import pytest
 from support.outputs_cases import BODY, TWO, flip_bit, make_case, make_context
 
 from mpilbm.errors import CaseError, FileSystemError, NonFiniteError
-from mpilbm.outputs import restart
 from mpilbm.outputs.checkpoint import Checkpoint
+from mpilbm.outputs.core import restart
+from mpilbm.outputs.core.writers import Writers
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.outputs.writers import Writers
 from mpilbm.run.steady import ChangeOfVelocity
 from mpilbm.storage import file_system, planes
 from mpilbm.storage.checkpoint_names import existing

@@ -11,8 +11,9 @@ import pytest
 from support.outputs_cases import BODY, TWO, damage, flip_bit, make_case, make_context
 
 from mpilbm.errors import CaseError, CommandError, FileSystemError, NonFiniteError
-from mpilbm.outputs import Output, next_due, restart
+from mpilbm.outputs import Output, next_multiple
 from mpilbm.outputs.checkpoint import Checkpoint
+from mpilbm.outputs.core import restart
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.partial_file import PartialFile
@@ -41,7 +42,7 @@ def load(paths, context, said=None):
 def test_an_output_is_due_at_multiples_at_the_start_and_at_the_end(first, last, times):
     steps, step = [0] if first == 0 else [], first
     while step < last:
-        step = next_due(step, 3, last)
+        step = next_multiple(step, 3, last)
         steps.append(step)
     assert Output(every=3).times(first, last) == len(steps) == times
     assert Checkpoint(every=3).times(first, last) == times - (first == 0)

@@ -12,9 +12,9 @@ from support.outputs_cases import BODY, TWO, FakeSolver, make_case, make_context
 
 from mpilbm.errors import CaseError, CommandError, FileSystemError
 from mpilbm.outputs.checkpoint import Checkpoint
+from mpilbm.outputs.core.totals import add_planes
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.outputs.totals import add_planes
 from mpilbm.registry import names
 from mpilbm.storage import directory, files, lock, planes
 

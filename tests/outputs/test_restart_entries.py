@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mpilbm.errors import CaseError
-from mpilbm.outputs import restart
+from mpilbm.outputs.core import restart
 
 RANKS, NAMES = 12, 2
 PER_RANK = [3, 0, 7, 1, 4, 4, 0, 0, 2, 5, 6, 1]

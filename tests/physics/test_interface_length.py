@@ -7,7 +7,7 @@ from support.free_energy import WIDTH, binary
 from support.slabs import PRECISIONS, Cluster
 
 from mpilbm.case.case import parse_case
-from mpilbm.outputs.totals import add_planes
+from mpilbm.outputs.core.totals import add_planes
 from mpilbm.parallel.ranks import world
 from mpilbm.physics import interface_length
 from mpilbm.run.run import run

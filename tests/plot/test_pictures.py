@@ -123,8 +123,8 @@ def test_the_last_step_is_drawn(square):
 
 @pytest.mark.parametrize(("across", "up", "normal"), [(0, 1, 2), (0, 2, 1), (1, 2, 0)])
 def test_vorticity_of_a_rigid_rotation_is_twice_its_rate(tmp_path, across, up, normal):
-    from mpilbm.outputs.snapshot_reader import view
     from mpilbm.plot.pictures import _slice, last_snapshot
+    from mpilbm.results.snapshot import view
 
     z, y, x = np.meshgrid(*(np.arange(n) + 0.5 for n in (10, 9, 13)), indexing="ij")
     rate = np.array([0.01, 0.02, 0.03])

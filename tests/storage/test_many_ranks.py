@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.threads import on_ranks
 
-from mpilbm.outputs.restart import opened, read_planes, require_intact
+from mpilbm.outputs.core.restart import opened, read_planes, require_intact
 from mpilbm.parallel.slabs import split
 from mpilbm.storage.places import dataset
 from mpilbm.storage.planes import PlaneFiles

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpilbm.outputs.snapshot_reader import view
 from mpilbm.registry import find, names
+from mpilbm.results.snapshot import view
 
 CASES = Path(__file__).parents[2] / "cases"
 REFERENCE = CASES / "reference"

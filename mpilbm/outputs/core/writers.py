@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from mpilbm.errors import FileSystemError, MpilbmError, NonFiniteError
-from mpilbm.outputs import Context, Output, Writer, next_due
+from mpilbm.outputs import Context, Output, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 
 
@@ -56,15 +56,14 @@ class Writers:
 
     def next_due(self, step: int, last: int) -> int:
         """The next step at which an output is due."""
-        return min([last, *(next_due(step, output.every, last) for output, _ in self.open)])
+        return min([last, *(output.next_due(step, last) for output, _ in self.open)])
 
     def write(self, step: int, last: int) -> None:
         """Write the outputs that are due at this step; at step 0 and at the last step all are."""
         self.context.background.settle()
         self.context.last_step = last
         for output, writer in self.open:
-            due = step % output.every == 0 or step == last
-            if due and (step > 0 or output.at_start):
+            if output.due(step, last):
                 self._write(writer, step)
 
     def _write(self, writer: Writer, step: int) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mpilbm.outputs import Context
-from mpilbm.outputs.profile_files import Head, describe, write_table
-from mpilbm.outputs.restart import opened, read_planes
+from mpilbm.outputs.averages.profile_files import Head, describe, write_table
+from mpilbm.outputs.core.restart import opened, read_planes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.flow_statistics import Moments

@@ -1,0 +1,1 @@
+"""Pages in HTML about a run and about measurements of speed."""

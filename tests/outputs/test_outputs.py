@@ -15,7 +15,7 @@ from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core.totals import add_planes
 from mpilbm.outputs.monitor import Monitor
 from mpilbm.outputs.snapshot import Snapshot
-from mpilbm.registry import names
+from mpilbm.registry import find, names
 from mpilbm.storage import directory, files, lock, planes
 
 # ------------------------------------------------------------------------------------- snapshot
@@ -75,12 +75,17 @@ def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
         make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["vortcity"]}])
 
 
+REQUIRED = {"probe": {"points": [[1, 1, 1]]}}  # keys without a default
+
+
 @pytest.mark.parametrize("name", names("outputs"))
 def test_no_two_outputs_write_the_same_files(name):
-    one = {"name": name, "every": 5}
+    one = {"name": name, "every": 5} | REQUIRED.get(name, {})
+    if "label" in find("outputs", name).model_fields:
+        one["label"] = "a"
     more = {"body": BODY, "force": {"name": "guo", "value": [1e-6, 0, 0]}}
     make_case(outputs=[one], **more)
-    with pytest.raises(CaseError, match=r"keep one|remove one"):
+    with pytest.raises(CaseError, match=r"keep one|remove one|choose another one"):
         make_case(outputs=[one, one | {"every": 10}], **more)
 
 

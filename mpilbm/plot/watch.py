@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TAIL_BYTES = 4 << 20  # of a CSV file; curves of longer ones begin later
 MONITORED = ("kinetic_energy", "max_speed", "mass", "enstrophy")
-MOST_CURVES, HEIGHT, NARROW = 12, 6, 90
+MOST_CURVES, HEIGHT, HEAD, NARROW = 12, 6, 5, 90  # HEAD: lines besides the curves
 PERIOD = 1.0  # seconds
 STEP_IN_NAME = re.compile(r"_([0-9]{9,})\.")
 
@@ -171,17 +171,20 @@ def _numbers(row: str) -> list[float]:
         return []
 
 
-def picture(state: State, width: int, plain: bool) -> "RenderableType":
-    """The state as text of this width, the curves in one or two columns."""
+def picture(state: State, width: int, plain: bool, height: int | None = None) -> "RenderableType":
+    """The state as text of this width, the curves in one or two columns; the first that fit."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     columns = 1 if width < NARROW else 2
     each = width // columns - 1
+    most = MOST_CURVES
+    if height is not None:
+        most = min(most, max(1, (height - HEAD) // (HEIGHT + 2)) * columns)
     grid = Table.grid(padding=(0, 1))
     cells = []
-    for one in state.curves[:MOST_CURVES]:
+    for one in state.curves[:most]:
         drawn = curve(one.steps, one.values, each, HEIGHT, one.logarithmic, plain)
         last = f"{one.title} = {one.values[-1]:.5g}"
         text = Text(no_wrap=True, overflow="crop")
@@ -192,7 +195,7 @@ def picture(state: State, width: int, plain: bool) -> "RenderableType":
         grid.add_row(*cells[k : k + columns])
     head = Text(state.title + "\n", style="bold")
     head.append(state.line() + "\n")
-    more = len(state.curves) - MOST_CURVES
+    more = len(state.curves) - most
     end = [Text(f"and {more} more curves")] if more > 0 else []
     return Group(head, grid, *end)
 
@@ -211,11 +214,15 @@ def watch(folder: Path, once: bool) -> None:
     if once or not console.is_terminal:
         console.print(picture(state, console.width, plain))
         return
-    with Live(picture(state, console.width, plain), console=console, auto_refresh=False) as live:
+
+    def present() -> "RenderableType":
+        return picture(state, console.width, plain, console.height)
+
+    with Live(present(), console=console, auto_refresh=False) as live:
         try:
             while state.status == "running":
                 time.sleep(PERIOD)
                 state = look(folder)
-                live.update(picture(state, console.width, plain), refresh=True)
+                live.update(present(), refresh=True)
         except KeyboardInterrupt:
             return

@@ -18,9 +18,10 @@ class HigherMomentsOutput(HostSampled):
 
         variance = <q'^2>, skewness = <q'^3> / <q'^2>^(3/2), flatness = <q'^4> / <q'^2>^2
 
-    A normal distribution has the skewness 0 and the flatness 3, a sine 0 and 1.5. The host computes
-    them from copies of rho and u in one thread; without x or y in `average` it needs 200 bytes per
-    cell in 3D. In lattice units; with [units] datasets have the attributes unit and lattice unit.
+    A normal distribution has the skewness 0 and the flatness 3, a sine 0 and 1.5. Threads of the
+    host compute them from copies of rho and u; without x or y in `average` the host needs 200 bytes
+    per cell in 3D. In lattice units; with [units] datasets have the attributes unit and lattice
+    unit.
     [Pébay 2008, Sandia report SAND2008-6212]
     """
 

@@ -29,7 +29,7 @@ class LineSpectraOutput(HostSampled):
 
     The spectrum is the energy of a mode: its sum is the variance. Divide it by the distance of wave
     numbers, 2 pi / n, for a density. Lines along the last direction (z, in 2D y) are distributed
-    over the ranks and are refused. The host computes the spectra in one thread.
+    over the ranks and are refused. Threads of the host compute the spectra from copies.
     """
 
     lines: tuple[str, ...] | None = Field(

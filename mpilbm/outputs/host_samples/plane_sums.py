@@ -81,11 +81,15 @@ class HigherMoments:
         axes = tuple(1 + k for k, all in enumerate(self.along) if all)
         fluid = np.ones(plane.shape[1:]) if solid is None else (~solid).astype(float)
         n = fluid[None].sum(axis=axes, keepdims=True)
-        mean = (plane * fluid).sum(axis=axes, keepdims=True) / np.maximum(n, 1)
-        d = (plane - mean) * fluid
+        mean = (plane if solid is None else plane * fluid).sum(axis=axes, keepdims=True)
+        mean = mean / np.maximum(n, 1)
+        d = plane - mean
+        low = high = plane
+        if solid is not None:
+            d *= fluid
+            low, high = np.where(solid, np.inf, plane), np.where(solid, -np.inf, plane)
         square = d * d
         powers = [part.sum(axis=axes, keepdims=True) for part in (square, square * d, square**2)]
-        low, high = np.where(fluid, plane, np.inf), np.where(fluid, plane, -np.inf)
         ends = (low.min(axis=axes, keepdims=True), high.max(axis=axes, keepdims=True))
         found = [mean, *powers, *(np.where(n > 0, end, 0) for end in ends)]
         numbers = np.concatenate([n, *found]).reshape(-1)

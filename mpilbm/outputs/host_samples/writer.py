@@ -51,11 +51,11 @@ class HostSamples:
 
     ```
     bulk stream   | steps | copy 1 | steps | copy 2 | steps …
-    thread                         | add 1 |        | add 2 | …
+    threads                        | add 1 |        | add 2 | …
     ```
 
-    One thread adds the copies in their order. If it is slower than the steps, they wait when the
-    memory of `Context.copies` is full.
+    Each thread adds the copies of the same planes in their order. If threads are slower than the
+    steps, the steps wait when the memory of `Context.copies` is full.
     """
 
     def __init__(self, plan: Plan, context: Context):
@@ -64,7 +64,8 @@ class HostSamples:
         self.samples = 0
         self.first: int | None = None  # step of the first sample
         self.state = np.zeros((context.slab.planes, self.values))
-        self._thread = ThreadPoolExecutor(1, "mpilbm-samples")
+        threads = context.background.threads
+        self._threads = [ThreadPoolExecutor(1, "mpilbm-samples") for _ in range(threads)]
         self._work: list[Future] = []
         if context.checkpoint:
             together(self.comm, self._restore, context.checkpoint)
@@ -117,18 +118,19 @@ class HostSamples:
             self._write_file(step)
 
     def _sample(self) -> None:
-        """Enqueue copies of the planes of this rank, and their addition in the thread."""
+        """Enqueue copies of the planes of this rank, and their addition in threads."""
         context = self.context
         context.solver.prepare(FIELDS)
         copies = context.copies.fields(FIELDS)
-        for begin, end in copies.blocks(context.slab.planes):
+        for k, (begin, end) in enumerate(copies.blocks(context.slab.planes)):
+            thread = self._threads[k % len(self._threads)]  # the same one in each sample
             piece = copies.start(begin, end)
-            self._work.append(self._thread.submit(self._add, piece, begin, end))
+            self._work.append(thread.submit(self._add, piece, begin, end))
         self.samples += 1
         self._work = [each for each in self._work if not each.done() or each.exception()]
 
     def _add(self, piece: AbstractContextManager, begin: int, end: int) -> None:
-        """Add some planes of a sample, in the thread."""
+        """Add some planes of a sample, in a thread."""
         with piece as fields:
             for k in range(begin, end):
                 rho, u = fields["rho"][k - begin], fields["u"][k - begin]
@@ -139,7 +141,7 @@ class HostSamples:
                 self.plan.sums.add(self.state[k], plane, solid if solid.any() else None)
 
     def _settle(self) -> None:
-        """Wait until all samples are added; raises the error of the thread."""
+        """Wait until all samples are added; raises the error of a thread."""
         work, self._work = self._work, []
         for each in work:
             each.result()
@@ -181,7 +183,8 @@ class HostSamples:
 
     def close(self) -> None:
         """Discard samples that are not added yet; waits for nothing."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        for thread in self._threads:
+            thread.shutdown(wait=False, cancel_futures=True)
 
 
 class KeptPlanes:

@@ -1,7 +1,7 @@
 """Lattice Boltzmann flow solver for GPUs and CPUs: `mpirun -n N mpilbm run case.toml`.
 
-In Python: `load_case` reads a case, and a `Simulation` runs it. The names are imported at their
-first use, so that `import mpilbm` is fast.
+In Python: `load_case` reads a case, a `Simulation` runs it, and `open_run` reads the results. The
+names are imported at their first use, so that `import mpilbm` is fast.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         NonFiniteError,
         UsageError,
     )
+    from mpilbm.results.run import Run, open_run
     from mpilbm.run.simulation import Simulation
 
 __version__ = "0.1.0"
@@ -28,9 +29,11 @@ __all__ = [
     "FunctionError",
     "MpilbmError",
     "NonFiniteError",
+    "Run",
     "Simulation",
     "UsageError",
     "load_case",
+    "open_run",
 ]
 
 
@@ -46,6 +49,10 @@ def __getattr__(name: str) -> Any:
         from mpilbm.case import case
 
         return getattr(case, name)
+    if name in ("Run", "open_run"):
+        from mpilbm.results import run
+
+        return getattr(run, name)
     from mpilbm import errors
 
     return getattr(errors, name)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpilbm.codegen.program import Program
+from mpilbm.codegen.program import POINTS, Program
 from mpilbm.layouts.formats import Formats
 from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.physics.boundaries import one_face_each
@@ -78,7 +78,8 @@ def _coupled_structure(case) -> dict:
 
 def _options(case) -> list[bool]:
     """Which of the kernels of `_optional` a case has."""
-    return [case.sampled, case.run.compares_velocity, "flux" in case.kernel_roles]
+    roles = case.kernel_roles
+    return [case.sampled, case.run.compares_velocity, "flux" in roles, POINTS in roles]
 
 
 def averaged(case) -> bool:
@@ -203,12 +204,14 @@ def _build_coupled(case) -> Program:
 
 def _optional(case, diagnostics: "Diagnostics") -> list:
     """The diagnostic kernels that only some cases need: they take seconds to compile."""
+    from mpilbm.codegen.points.kernels import PointKernels
     from mpilbm.codegen.statistics import Samples
 
     parities = range(case.layout.parities)
-    changes, fluxes = _options(case)[1:]
+    changes, fluxes, points = _options(case)[1:]
     found = [diagnostics.change(parity) for parity in parities if changes]
     found += [diagnostics.flux(parity) for parity in parities if fluxes]
+    found += PointKernels(diagnostics).all() if points else []
     return found + (Samples(diagnostics).all() if case.sampled else [])
 
 

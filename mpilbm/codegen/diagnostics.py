@@ -36,6 +36,15 @@ class Diagnostics:
         """The kernels that are the same in all steps."""
         return [self.vorticity(), self.q_criterion(), self.enstrophy(), plane_sums()]
 
+    @property
+    def output_count(self) -> int:
+        """The number of fields of a coupling; a single fluid has none."""
+        return 0
+
+    def output_value(self, kernel, k: int, parity: int):
+        """Field k of a coupling in the cell of a kernel; ValueError for a single fluid."""
+        raise ValueError(f"kernel {kernel.name}: a single fluid has no field of a coupling")
+
     def macroscopic(self, kernel, parity: int):
         """density, rho, u and momentum of the outgoing populations of the previous step."""
         f = self.fluid.outgoing(kernel, parity)

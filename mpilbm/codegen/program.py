@@ -9,6 +9,7 @@ from mpilbm.links.body_links import CHUNK
 
 OF = "_of_{}"  # suffix of the names of kernels and arrays of one of several coupled fluids
 
+POINTS = "point_fields"  # role of the kernel of rho and u at listed cells
 FORCE = "body_force"  # the array with the force in each cell
 
 Phase = Literal["boundary", "collide", "copy", "other"]

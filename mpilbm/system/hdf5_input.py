@@ -40,6 +40,7 @@ class Values:
 
     def __init__(self, dataset: "h5py.Dataset"):
         self._dataset = dataset
+        self.name: str = str(dataset.name).rpartition("/")[2]
         self.shape: tuple[int, ...] = dataset.shape
         self.dtype: np.dtype = dataset.dtype
         self.chunks: tuple[int, ...] | None = dataset.chunks
@@ -65,6 +66,12 @@ class Values:
                 "write the file again"
             )
         return float(value)
+
+    def text(self, name: str) -> str:
+        """An attribute that is a text; "" without it."""
+        with _as_hdf5():
+            value = self._dataset.attrs.get(name)
+        return value if isinstance(value, str) else ""
 
     def require_stored(self) -> None:
         """Refuse a shape with more values than the file can contain."""
@@ -159,6 +166,17 @@ def dataset_names(file: Hdf5File, most: int = 10) -> list[str]:
     with _as_hdf5():
         file.visititems(visit)
     return found
+
+
+def group_datasets(file: Hdf5File, group: str) -> list[str]:
+    """The names of the datasets directly in a group; [] without this group."""
+    import h5py
+
+    with _as_hdf5():
+        found = _find(file, group)
+        if not isinstance(found, h5py.Group):
+            return []
+        return [str(name) for name in found if isinstance(_find(found, name), h5py.Dataset)]
 
 
 def attribute(file: Hdf5File, group: str, name: str, kind: type[Attribute]) -> Attribute:

@@ -92,7 +92,9 @@ class CoupledCell:
         grid = self.kernels.grid
         slot = self.kernels.names.index(name)
         value = self.kernel.read(name + end, "field", "real", grid, slot, offset)
-        self.kernel.loads[value] = f"field[{grid.address(slot, offset)}]"  # not scaled
+        self.kernel.loads[value] = (
+            f"field[{grid.address(slot, offset, self.kernel.cell)}]"  # not scaled
+        )
         return value
 
     def collided(self, k: int, F, u=None) -> list:

@@ -216,7 +216,16 @@ class CoupledDiagnostics(Diagnostics):
         kernel.optional = True
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
-        return self._stored(kernel, [self.coupling.output(self._cell(kernel, parity))[k]])
+        return self._stored(kernel, [self.output_value(kernel, k, parity)])
+
+    @property
+    def output_count(self) -> int:
+        """The number of the coupling's own outputs."""
+        return len(self.coupling.outputs(self.kernels.case))
+
+    def output_value(self, kernel, k: int, parity: int):
+        """Field k of the coupling's own outputs in the cell of a kernel."""
+        return self.coupling.output(self._cell(kernel, parity))[k]
 
 
 FLUID = "flags[cell] & 1"

@@ -34,6 +34,7 @@ class Summary:
             "version": __version__,
             "title": case.title,
             "case": str(case.path),
+            "case_text": case.toml,
             "lattice": case.lattice.name,
             "size": list(case.domain.size),
             "precision": {"compute": case.precision.compute, "storage": case.precision.storage},

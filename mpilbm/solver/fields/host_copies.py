@@ -3,13 +3,14 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, Event
 
 
 class HostCopies:
-    """Copies of device arrays of `count` doubles, in the order of the bulk stream.
+    """Copies of device arrays of `count` numbers, in the order of the bulk stream.
 
     ```
     bulk stream   | steps | sums 1 | copy 1 | steps | sums 2 | copy 2 | steps …
@@ -20,14 +21,14 @@ class HostCopies:
     been read yet has a buffer in pinned host memory.
     """
 
-    def __init__(self, device: Device, count: int):
-        self._device, self._count = device, count
+    def __init__(self, device: Device, count: int, kind: DTypeLike = "float64"):
+        self._device, self._count, self._kind = device, count, kind
         self._stream = device.stream("bulk")
         self._free: list[np.ndarray] = []
 
     def start(self, array: Array) -> "HostCopy":
         """Enqueue a copy of this array, which may be overwritten by work that is enqueued later."""
-        buffer = self._free.pop() if self._free else self._device.pinned(self._count, "float64")
+        buffer = self._free.pop() if self._free else self._device.pinned(self._count, self._kind)
         self._device.copy(buffer, array, self._stream)
         return HostCopy(self._stream.record(), buffer, self._free.append)
 

@@ -1,0 +1,1 @@
+"""The kernels that compute fields at listed cells."""

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 from support.host_samples import datasets, flow, samples
 
+from mpilbm.backends.cpu import Cpu, Stream
 from mpilbm.errors import CaseError
 from mpilbm.outputs.host_samples.plane_sums import HigherMoments
 from mpilbm.parallel.ranks import Serial
 from mpilbm.run.run import run
+from mpilbm.solver.fields import sources
+from mpilbm.solver.fields.sources import SlabCopies
+from mpilbm.storage.background import Background
 
 BALL = {
     "label": "ball",
@@ -144,3 +148,41 @@ def test_units_are_attributes(tmp_path):
 def test_what_is_refused(lattice, output, sentence):
     with pytest.raises(CaseError, match=sentence):
         flow([output], lattice, "esopull")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_few_blocks_of_memory_delay_but_do_not_change(tmp_path, monkeypatch, threads):
+    """A slow device with two blocks, which snapshots and checkpoints use at the same time."""
+    outputs = [higher("xz"), higher("y", label="y"), {"name": "checkpoint", "every": 2}]
+    run(flow(outputs), Serial(), tmp_path / "plain")
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(Background, "threads", threads)
+    opened, made = Cpu.open, SlabCopies.__init__
+
+    def slow(backend, *args, **more):
+        device = opened(backend, *args, **more)
+        device.unified, device.new_stream = False, Stream
+        return device
+
+    def few(copies, *args, **more):
+        made(copies, *args, **more)
+        for pool in (copies.staging.on_device, copies.staging.on_host):
+            pool.most = 2
+        copies.staging.ahead = 1
+
+    monkeypatch.setattr(Cpu, "open", slow)
+    monkeypatch.setattr(SlabCopies, "__init__", few)
+    run(flow(outputs), Serial(), tmp_path / "few")
+    for name in ("higher_moments_m", "higher_moments_y", "checkpoint"):
+        file = f"{name}_000000008.h5"
+        assert (tmp_path / "plain" / file).read_bytes() == (tmp_path / "few" / file).read_bytes()
+
+
+def test_an_error_of_a_thread_ends_the_run(tmp_path, monkeypatch):
+    def fail(sums, one, other):
+        raise MemoryError("in a thread")
+
+    monkeypatch.setattr(HigherMoments, "merge", fail)
+    with pytest.raises(BaseException, match="in a thread"):
+        run(flow([higher("xz")]), Serial(), tmp_path)
+    assert not list(tmp_path.glob("higher_moments*"))

@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+from support.host_samples import by_vtk
 
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import Serial
@@ -28,22 +29,6 @@ def flow(D, averages, **more):
         }
         | more
     )
-
-
-def by_vtk(path):
-    """Extent, spacing and arrays (nz, ny, nx, …) as VTK reads them."""
-    reader = pytest.importorskip("vtkmodules.vtkIOHDF").vtkHDFReader()
-    to_numpy = pytest.importorskip("vtkmodules.util.numpy_support").vtk_to_numpy
-    reader.SetFileName(str(path))
-    reader.Update()
-    image = reader.GetOutput()
-    shape = [n - 1 for n in image.GetDimensions()][::-1]
-    data = image.GetCellData()
-    arrays = [data.GetArray(k) for k in range(data.GetNumberOfArrays())]
-    found = {each.GetName(): to_numpy(each) for each in arrays}
-    return image.GetSpacing(), {
-        name: each.reshape(*shape, *each.shape[1:]) for name, each in found.items()
-    }
 
 
 @pytest.mark.parametrize(("D", "average"), [(3, a) for a in ("", "x", "yz", "xyz")] + [

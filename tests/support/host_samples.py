@@ -2,6 +2,7 @@
 
 import h5py
 import numpy as np
+import pytest
 
 from mpilbm.case.case import parse_case
 
@@ -41,3 +42,19 @@ def samples(folder, D, steps):
             found.append(np.concatenate([rho[..., None], u], axis=-1))
             solid = cells["solid"][()] != 0 if "solid" in cells else np.zeros(rho.shape, bool)
     return np.stack(found), solid
+
+
+def by_vtk(path):
+    """Extent, spacing and arrays (nz, ny, nx, …) as VTK reads them."""
+    reader = pytest.importorskip("vtkmodules.vtkIOHDF").vtkHDFReader()
+    to_numpy = pytest.importorskip("vtkmodules.util.numpy_support").vtk_to_numpy
+    reader.SetFileName(str(path))
+    reader.Update()
+    image = reader.GetOutput()
+    shape = [n - 1 for n in image.GetDimensions()][::-1]
+    data = image.GetCellData()
+    arrays = [data.GetArray(k) for k in range(data.GetNumberOfArrays())]
+    found = {each.GetName(): to_numpy(each) for each in arrays}
+    return image.GetSpacing(), {
+        name: each.reshape(*shape, *each.shape[1:]) for name, each in found.items()
+    }

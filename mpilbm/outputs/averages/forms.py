@@ -1,6 +1,7 @@
 """The HDF5 files of a profile: plain datasets, or VTKHDF for ParaView and PyVista."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -10,12 +11,16 @@ from mpilbm.outputs.snapshot import describe_image, place
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.mean_fields import components
 from mpilbm.storage.places import dataset
-from mpilbm.units import LATTICE_UNIT, field_unit
+from mpilbm.units import LATTICE_UNIT, Units, field_unit
 
 if TYPE_CHECKING:
     import h5py
 
     from mpilbm.storage.planes import OwnFile
+
+
+FieldsOf = Callable[[int], dict[str, tuple[int, ...]]]  # of D: fields and their components
+UnitOf = Callable[[Units | None, str], tuple[float, str]]  # see units.field_unit
 
 
 class Target(NamedTuple):
@@ -52,7 +57,7 @@ class Plain:
 
 
 class Image:
-    """VTKHDF ImageData with cell data rho, u and reynolds_stress_xx, …; with [units] in SI.
+    """VTKHDF ImageData with cell data such as rho, u, reynolds_stress_xx; with [units] in SI.
 
     An averaged direction has one cell, which is as long as the box. A vector has three components,
     also in 2D. Each component of the stress is an array of its own.
@@ -60,23 +65,22 @@ class Image:
 
     suffix = "vtkhdf"
 
+    def __init__(self, fields: FieldsOf = components, unit: UnitOf = field_unit):
+        self._fields, self._unit = fields, unit
+
     def targets(self, head: Head) -> dict[str, Target]:
         """See Form."""
         case, shape = head.case, self._local_shape(head)
-
-        def scalar(name: str, k: int | None = None) -> Target:
-            unit, _ = field_unit(case.units, name)
-            return Target(name, lambda data: (data if k is None else data[..., k]).reshape(
-                shape) * unit)  # fmt: skip
-
-        def vector(data: np.ndarray) -> np.ndarray:
-            missing = 3 - data.shape[-1]
-            data = data.reshape(*shape, data.shape[-1]) * field_unit(case.units, "u")[0]
-            return np.pad(data, ((0, 0), (0, 0), (0, 0), (0, missing)))
-
-        found = {place("rho"): scalar("rho"), place("u"): Target("u", vector)}
-        for k, pair in enumerate(head.pairs):
-            found[place(f"reynolds_stress_{pair}")] = scalar("reynolds_stress", k)
+        found = {}
+        for name, parts in self._fields(case.dimensions).items():
+            unit, _ = self._unit(case.units, name)
+            if name == "reynolds_stress":
+                for k, pair in enumerate(head.pairs):
+                    made = partial(_component, shape=shape, unit=unit, k=k)
+                    found[place(f"{name}_{pair}")] = Target(name, made)
+            else:
+                made = partial(_vector if parts else _scalar, shape=shape, unit=unit)
+                found[place(name)] = Target(name, made)
         return found
 
     def _local_shape(self, head: Head) -> tuple[int, int, int]:
@@ -95,15 +99,33 @@ class Image:
         image, whole = file["VTKHDF"], [*case.domain.size, 1][:3]
         image.attrs["WholeExtent"] = np.ravel([(0, n) for n in cells])
         image.attrs["Spacing"] = image.attrs["Spacing"] * np.divide(whole, cells)
+        parts = self._fields(case.dimensions)
         for path, (field, _) in self.targets(head).items():
-            vector = (3,) if field == "u" else ()
+            vector = (3,) if parts[field] and field != "reynolds_stress" else ()
             made = dataset(file, path, (*cells[::-1], *vector), np.float64)
-            unit, text = field_unit(case.units, field)
+            unit, text = self._unit(case.units, field)
             if text:
                 made.attrs["unit"], made.attrs[LATTICE_UNIT] = text, unit
         origin = file["mpilbm"]
         origin.attrs["average"], origin.attrs["samples"] = list(head.average), head.samples
         origin.attrs["first_step"] = head.first
+
+
+def _scalar(data: np.ndarray, shape: tuple[int, int, int], unit: float) -> np.ndarray:
+    """A scalar in planes (n, rows, nx), times its unit."""
+    return data.reshape(shape) * unit
+
+
+def _component(data: np.ndarray, shape: tuple[int, int, int], unit: float, k: int) -> np.ndarray:
+    """Component k of a field in planes, times its unit."""
+    return data[..., k].reshape(shape) * unit
+
+
+def _vector(data: np.ndarray, shape: tuple[int, int, int], unit: float) -> np.ndarray:
+    """A vector in planes (n, rows, nx, 3), times its unit."""
+    missing = 3 - data.shape[-1]
+    data = data.reshape(*shape, data.shape[-1]) * unit
+    return np.pad(data, ((0, 0), (0, 0), (0, 0), (0, missing)))
 
 
 FORMS: dict[str, tuple[Form, ...]] = {

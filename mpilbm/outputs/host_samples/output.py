@@ -3,18 +3,19 @@
 from abc import abstractmethod
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm import __version__
 from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs.averages.profile_files import Head
 from mpilbm.outputs.host_samples.plane_sums import PlaneSums
 from mpilbm.outputs.host_samples.writer import HostSamples, Plan
 from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import STEPS
-from mpilbm.units import DENSITY, LATTICE_UNIT, LENGTH, VELOCITY, counted
+from mpilbm.units import DENSITY, LATTICE_UNIT, LENGTH, VELOCITY, Units, counted
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
 if TYPE_CHECKING:
@@ -129,8 +130,21 @@ class HostSampled(Scheduled):
             samples_at=self.sampled,
             writes_at=lambda step: bool(self.write) and step % (self.write or 1) == 0,
             describe=partial(self._describe, case),
+            head=partial(self._head, case),
+            **self.forms(case),
         )
         return HostSamples(plan, context)
+
+    def forms(self, case: "Case") -> dict[str, Any]:
+        """`image` and `plain` of a Plan."""
+        return {}
+
+    def _head(self, case: "Case", step: int, first: int, samples: int) -> Head:
+        """The description of a profile."""
+        axes = self.axes(case.dimensions)
+        return Head(
+            case=case, axes=axes, average=self.average, step=step, first=first, samples=samples
+        )
 
     def _describe(self, case: "Case", file: "h5py.File", step: int) -> None:
         """Coordinates, units and attributes, on rank 0."""
@@ -140,25 +154,22 @@ class HostSampled(Scheduled):
         for name, values in lengths.items():
             file[name] = values
         for name in (*datasets, *lengths) if units else ():
-            unit, text = _unit(name, name in lengths)
-            assert units is not None
-            file[name].attrs["unit"] = text
-            file[name].attrs[LATTICE_UNIT] = units.unit(unit)
+            unit, text = unit_of(units, name)
+            file[name].attrs["unit"], file[name].attrs[LATTICE_UNIT] = text, unit
         file.attrs["average"] = list(self.average)
         file.attrs["directions"] = list(self.axes(case.dimensions)[::-1])
         file.attrs["units"] = "lattice: cells, steps"
         file.attrs["case"], file.attrs["version"] = case.toml, __version__
 
 
-def _unit(name: str, length: bool) -> tuple[tuple[int, ...], str]:
-    """The dimension of a dataset, and its SI unit."""
-    if length:
-        return LENGTH, "m"
-    if name.endswith(("skewness", "flatness")):
-        return (0, 0, 0), "1"
+def unit_of(units: Units | None, name: str) -> tuple[float, str]:
+    """The SI value of the lattice unit of a dataset, and its SI unit; (1, "") without one."""
+    if units is None or name.endswith(("skewness", "flatness")):
+        return 1.0, ""
+    if name in AXES:
+        return units.unit(LENGTH), "m"
     rho = "rho" in name.split("_")
-    dimension, text = (DENSITY, "kg/m^3") if rho else (VELOCITY, "m/s")
+    unit = units.unit(DENSITY if rho else VELOCITY)
     if name.startswith(("spectrum", "correlation")) or name.endswith("variance"):
-        squares = {"kg/m^3": "kg^2/m^6", "m/s": "m^2/s^2"}
-        return tuple(2 * power for power in dimension), squares[text]
-    return dimension, text
+        return unit**2, "kg^2/m^6" if rho else "m^2/s^2"
+    return unit, "kg/m^3" if rho else "m/s"

@@ -35,6 +35,14 @@ class PlaneSums(Protocol):
         """The datasets for one plane, or for planes together."""
 
 
+def moment_components(D: int) -> dict[str, tuple[int, ...]]:
+    """The datasets of HigherMoments, and their shape at a place."""
+    found: dict[str, tuple[int, ...]] = {"rho": (), "u": (D,)}
+    for name in ("variance", "skewness", "flatness", "min", "max"):
+        found |= {f"rho_{name}": (), f"u_{name}": (D,)}
+    return found
+
+
 @dataclass(frozen=True)
 class HigherMoments:
     """Central moments up to the fourth, and extrema, of rho and u at each place of a plane.
@@ -71,10 +79,7 @@ class HigherMoments:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """See PlaneSums; averaged directions are left out."""
         size = tuple(n for n, all in zip(self._places, self.along, strict=True) if not all)
-        found: dict[str, tuple[int, ...]] = {"rho": size, "u": (*size, self.D)}
-        for name in ("variance", "skewness", "flatness", "min", "max"):
-            found |= {f"rho_{name}": size, f"u_{name}": (*size, self.D)}
-        return found
+        return {name: (*size, *parts) for name, parts in moment_components(self.D).items()}
 
     def add(self, sums: np.ndarray, plane: np.ndarray, solid: np.ndarray | None) -> None:
         """See PlaneSums."""

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.outputs import Context
+from mpilbm.outputs.averages.forms import Image, Target, put, store
+from mpilbm.outputs.averages.profile_files import Head
 from mpilbm.outputs.core.restart import opened, read_planes
 from mpilbm.outputs.host_samples.plane_sums import Fields, PlaneSums, with_planes
 from mpilbm.parallel.agree import together
 from mpilbm.physics.lattices import AXES
+from mpilbm.storage.partial_file import Describe
 from mpilbm.storage.places import dataset
-from mpilbm.storage.planes import OwnFile, PlaneFile
+from mpilbm.storage.planes import PlaneFile
 
 if TYPE_CHECKING:
     import h5py
@@ -35,6 +38,8 @@ class Plan:
     samples_at    whether a step is sampled
     writes_at     whether a file is written at a step, besides the last one
     describe      adds coordinates, units and attributes to a file; arguments: file, step
+    head          the description of a profile; arguments: step, steps of the first sample, samples
+    image, plain  the VTKHDF file that is written, and whether plain HDF5 is written
     """
 
     stem: str
@@ -44,6 +49,9 @@ class Plan:
     samples_at: Callable[[int], bool]
     writes_at: Callable[[int], bool]
     describe: Callable[["h5py.File", int], None]
+    head: Callable[[int, int, int], Head]
+    image: Image | None = None
+    plain: bool = True
 
 
 class HostSamples:
@@ -150,17 +158,29 @@ class HostSamples:
         together(self.comm, self._settle)
         context, plan = self.context, self.plan
         fields = self._merged() if plan.over_planes else with_planes(plan.sums.results, self.state)
-        name, describe = f"{plan.stem}_{step:09d}.h5", partial(self._describe, step)
-        if context.files.in_threads:
-            job = context.background.begin(partial(context.files.create_own, name, describe))
-            if not plan.over_planes:
-                job.add(nullcontext(fields), partial(store, job.file))
-            elif self.comm.rank == 0:
-                job.add(nullcontext(fields), partial(put, job.file))
-            job.end([job.file.flush])
-        else:
-            with context.files.create(name, describe) as file:
-                write_and_wait(file, fields, plan.over_planes)
+        for suffix, describe, targets in self._forms(step):
+            name = f"{plan.stem}_{step:09d}.{suffix}"
+            if context.files.in_threads:
+                job = context.background.begin(partial(context.files.create_own, name, describe))
+                if not plan.over_planes:
+                    job.add(nullcontext(fields), partial(store, job.file, targets, 0))
+                elif self.comm.rank == 0:
+                    job.add(nullcontext(fields), partial(put, job.file, targets))
+                job.end([job.file.flush])
+            else:
+                with context.files.create(name, describe) as file:
+                    write_and_wait(file, targets, fields, plan.over_planes)
+
+    def _forms(self, step: int) -> Iterator[tuple[str, Describe, dict[str, Target]]]:
+        """The suffix, description and datasets of each kind of file."""
+        plan = self.plan
+        if plan.plain:
+            targets = {name: Target(name, np.asarray) for name in plan.sums.shapes}
+            yield "h5", partial(self._describe, step), targets
+        if plan.image:
+            assert self.first is not None, "files follow samples"
+            head = plan.head(step, self.first, self.samples)
+            yield "vtkhdf", partial(plan.image.describe, head=head), plan.image.targets(head)
 
     def _merged(self) -> Fields:
         """The datasets of all planes together, merged plane by plane and rank by rank."""
@@ -203,25 +223,15 @@ class KeptPlanes:
         yield {"sums": self._state[begin:end]}
 
 
-def store(file: OwnFile, fields: Fields) -> None:
-    """Write datasets of local planes; in any thread."""
-    for name, data in fields.items():
-        file.store(name, 0, np.ascontiguousarray(data))
-
-
-def put(file: OwnFile, fields: Fields) -> None:
-    """Write datasets that have no planes, on rank 0; in any thread."""
-    for name, data in fields.items():
-        file.file.put(name, data)
-
-
-def write_and_wait(file: PlaneFile, fields: Fields, over_planes: bool) -> None:
+def write_and_wait(
+    file: PlaneFile, targets: dict[str, Target], fields: Fields, over_planes: bool
+) -> None:
     """Write all datasets together with the other ranks; collective."""
-    for name, data in fields.items():
+    for path, (name, made) in targets.items():
         if over_planes:
-            file.put(name, data)
+            file.put(path, made(fields[name]).reshape(file.places[path].shape))
         else:
-            file.write(name, partial(_planes_of, data))
+            file.write(path, partial(_planes_of, made(fields[name])))
     file.commit()
 
 

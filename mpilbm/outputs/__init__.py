@@ -26,7 +26,7 @@ from mpilbm.quantity import STEPS
 from mpilbm.registry import Parameters
 from mpilbm.storage.background import Background
 from mpilbm.storage.clock import Clock
-from mpilbm.storage.csv_log import Rows
+from mpilbm.storage.csv_log import Synced
 from mpilbm.storage.planes import PlaneFiles
 from mpilbm.system import terminal
 from mpilbm.units import counted
@@ -96,11 +96,10 @@ class Context:
     last_step     the last step of the run as far as it is known, None before the first step
     checkpoint    the file from which the run continues, None if it starts from step 0
     kept          data that outputs add to each checkpoint
-    rows          the open CSV files of this rank; a checkpoint syncs them to the disk
+    rows          the open tables of this rank; a checkpoint syncs them to the disk
     files         creates HDF5 files made of planes
     background    writes files while the time steps continue
     copies        copies of the state and of fields, which these files contain
-    samples       rows whose numbers the device computes behind the steps
     totals        sums over the box
     say           gets lines for the user on all ranks; rank 0 shows or keeps them
     """
@@ -116,10 +115,14 @@ class Context:
     checkpoint: Path | None = None
     last_step: int | None = None
     kept: list[Kept] = field(default_factory=list)
-    rows: list[Rows] = field(default_factory=list)
-    samples: Samples = field(default_factory=Samples)
+    rows: list[Synced] = field(default_factory=list)
     keeps_files: bool = True
     say: Callable[[str], None] = terminal.print_line
+
+    @cached_property
+    def samples(self) -> Samples:
+        """Rows whose numbers the device computes behind the steps."""
+        return Samples(self.comm)
 
     @cached_property
     def files(self) -> PlaneFiles:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mpilbm.errors import UsageError
 from mpilbm.outputs import Context
-from mpilbm.outputs.snapshot import SOLID, at_nodes
+from mpilbm.outputs.images.values import SOLID, at_nodes
 from mpilbm.parallel.communicator import MessagePassing
 from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.planes import blocks

@@ -4,11 +4,24 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from time import monotonic
+from typing import Protocol
 
 from mpilbm.errors import FileSystemError
 from mpilbm.storage.files import sync, system_errors, whole
 from mpilbm.system import terminal
 from mpilbm.system.input_text import is_number
+
+# Rows are passed to the system at once, so that other programs see them. They are written to the
+# disk after this time and with each checkpoint; it limits what a power failure can take.
+SYNC_SECONDS = 30.0
+
+
+class Synced(Protocol):
+    """An open file with rows, which a checkpoint writes to the disk."""
+
+    def sync(self) -> None:
+        """Write all rows to the disk and wait for it."""
 
 
 def lines(content: bytes) -> list[str]:
@@ -59,6 +72,7 @@ class Rows:
             file.writelines(f"{row}\n" for row in [self.header, *rows])
         # unbuffered: if the disk is full, closing the file does not try to write again
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
+        self._synced = monotonic()
 
     def _to_keep(self, last: int) -> list[str]:
         """The rows up to the step of the restart; a file with other columns is renamed."""
@@ -82,11 +96,14 @@ class Rows:
         with system_errors(self.path):
             while rest:
                 rest = rest[self.file.write(rest) :]
+        if monotonic() - self._synced >= SYNC_SECONDS:
+            self.sync()
 
     def sync(self) -> None:
         """Write all rows to the disk and wait for it."""
         with system_errors(self.path):
             sync(self.path)
+        self._synced = monotonic()
 
     def close(self) -> None:
         """Close the file."""

@@ -49,17 +49,18 @@ class PartialFile:
         """
         import h5py
 
-        self._require_room(METADATA_BYTES)
+        self.require_room(METADATA_BYTES)
         with system_errors(self.path):
             fresh(self.partial).close()  # HDF5 would follow a link
             with h5py.File(self.partial, "w", locking="best-effort") as file:
                 describe(file)
                 places = find_places(file)
             status = os.stat(self.partial)
-        self._require_room(status.st_size - status.st_blocks * 512)
+        self.require_room(status.st_size - status.st_blocks * 512)
         return places
 
-    def _require_room(self, needed: int) -> None:
+    def require_room(self, needed: int) -> None:
+        """Raise OSError if the disk has not so many free bytes."""
         if shutil.disk_usage(self.path.parent).free < needed:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 

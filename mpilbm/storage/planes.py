@@ -188,11 +188,15 @@ class RootFile(PlaneFile):
                 if data is None or failure is not None:
                     continue  # after an error the other ranks still complete their sends
                 try:
-                    self.file.store(name, slab.begin + begin, data.view(dtype))
+                    self._store(name, slab.begin + begin, data.view(dtype))
                 except OSError as error:
                     failure = error
         if failure is not None:
             raise failure
+
+    def _store(self, name: str, plane: int, data: np.ndarray) -> None:
+        """Write whole planes of the box from `plane` on; on rank 0."""
+        self.file.store(name, plane, data)
 
     def _collect(self, owner: int, data: np.ndarray | None, size: int) -> np.ndarray | None:
         """The bytes of a block of the rank `owner` on rank 0; None on the others."""

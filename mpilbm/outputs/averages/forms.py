@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from mpilbm.outputs.averages.profile_files import Head, describe
-from mpilbm.outputs.snapshot import describe_image, place
+from mpilbm.outputs.images.description import describe_image, file_shape, place
+from mpilbm.outputs.images.part import whole
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.mean_fields import components
 from mpilbm.storage.places import dataset
@@ -93,16 +94,14 @@ class Image:
     def describe(self, file: "h5py.File", head: Head) -> None:
         """See Form."""
         case = head.case
-        describe_image(file, case, head.step, {})
-        cells = [head.sizes.get(axis, 1) for axis in AXES[: case.dimensions]]
-        cells += [1] * (3 - len(cells))
-        image, whole = file["VTKHDF"], [*case.domain.size, 1][:3]
-        image.attrs["WholeExtent"] = np.ravel([(0, n) for n in cells])
-        image.attrs["Spacing"] = image.attrs["Spacing"] * np.divide(whole, cells)
+        axes, size = AXES[: case.dimensions], case.domain.size
+        averaged = [1 if axis in head.axes else n for axis, n in zip(axes, size, strict=True)]
+        part = whole(case, averaged)
+        describe_image(file, case, head.step, {}, part)
         parts = self._fields(case.dimensions)
         for path, (field, _) in self.targets(head).items():
             vector = (3,) if parts[field] and field != "reynolds_stress" else ()
-            made = dataset(file, path, (*cells[::-1], *vector), np.float64)
+            made = dataset(file, path, (*file_shape(case, part), *vector), np.float64)
             unit, text = self._unit(case.units, field)
             if text:
                 made.attrs["unit"], made.attrs[LATTICE_UNIT] = text, unit

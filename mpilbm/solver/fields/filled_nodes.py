@@ -9,7 +9,9 @@ if TYPE_CHECKING:
 
 
 class FilledNodes:
-    """As storage.staggered_fill.filled, for listed nodes: the stored cells that they need, and their values.
+    """Listed nodes: the stored cells that they need, and their values.
+
+    The values are those of storage/staggered_fill.py, which explains them.
 
     nodes   int (n, 3): plane, row and x; plane 0 is plane `first` of the box
     size    rows and stored cells of a row

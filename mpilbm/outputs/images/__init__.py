@@ -1,0 +1,1 @@
+"""Fields of the box, or of a part of it, as VTKHDF ImageData."""

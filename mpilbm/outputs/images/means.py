@@ -1,0 +1,66 @@
+"""Means over blocks of cells, the same for any number of ranks.
+
+A block has cells of one or more planes. The cells of a plane are added first, then the planes in
+their order, in double precision; so the ranks and threads that computed the planes do not matter.
+"""
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+import numpy as np
+
+Sums = dict[str, np.ndarray]  # name -> sums over the cells of a plane (rows, x[, components])
+FLUID = "fluid cells"  # the number of them in a block
+
+
+def plane_sums(fields: Sums, solid: np.ndarray, stride: Sequence[int]) -> Sums:
+    """Sums over the fluid cells of each block of one plane; arrays (rows, nx[, k])."""
+    fluid = ~solid
+    found = {FLUID: _blocks(fluid.astype(np.float64), stride)}
+    for name, values in fields.items():
+        extra = (1,) * (values.ndim - 2)
+        found[name] = _blocks(values * fluid.reshape(*fluid.shape, *extra), stride)
+    return found
+
+
+def _blocks(values: np.ndarray, stride: Sequence[int]) -> np.ndarray:
+    rows, nx, *rest = values.shape
+    split = values.reshape(rows // stride[0], stride[0], nx // stride[1], stride[1], *rest)
+    return split.sum(axis=(1, 3), dtype=np.float64)
+
+
+def means_of(planes: Sequence[Sums], rest: Callable[[str], float]) -> tuple[Sums, np.ndarray]:
+    """The means over fluid cells, and True where there is none; there the value is rest(name)."""
+    total = dict(planes[0])
+    for plane in planes[1:]:
+        total = {name: total[name] + plane[name] for name in total}
+    count = total.pop(FLUID)
+    empty, found = count == 0, {}
+    for name, values in total.items():
+        shape = (*count.shape, *(1,) * (values.ndim - 2))
+        mean = values / np.maximum(count, 1).reshape(shape)
+        found[name] = np.where(empty.reshape(shape), rest(name), mean)
+    return found, empty
+
+
+class Collector:
+    """Collects the sums of planes, in any order and any thread, until blocks are complete.
+
+    `planes` is the number of planes of a block. `complete(block, sums)` is called with those of a
+    block in the order of its planes.
+    """
+
+    def __init__(self, planes: int, complete: Callable[[int, list[Sums]], None]):
+        self.planes, self.complete = planes, complete
+        self._lock, self._parts = Lock(), dict[int, dict[int, Sums]]()
+
+    def give(self, plane: int, sums: Sums) -> None:
+        """Add the sums of a plane; planes are counted from the first one of the part."""
+        block = plane // self.planes
+        with self._lock:
+            parts = self._parts.setdefault(block, {})
+            parts[plane] = sums
+            if len(parts) < self.planes:
+                return
+            del self._parts[block]
+        self.complete(block, [parts[k] for k in sorted(parts)])

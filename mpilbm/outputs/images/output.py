@@ -1,0 +1,205 @@
+"""Base of the outputs that write fields of the box, or of a part of it, as VTKHDF ImageData."""
+
+from difflib import get_close_matches
+from math import prod
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, create_model
+
+from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs.images.part import Part
+from mpilbm.outputs.images.values import is_sparse
+from mpilbm.outputs.images.writer import COMPONENTS, ImageWriter, Style
+from mpilbm.quantity import LENGTH
+from mpilbm.solver.fields.point_fields import point_bytes, point_roles
+from mpilbm.units import counted
+
+if TYPE_CHECKING:
+    from mpilbm.case.case import Case
+
+MOST_FILES_NOTED = 10_000
+
+
+class ImageOutput(Scheduled):
+    """Base of the outputs whose files contain fields of a part of the box.
+
+    A subclass implements `part`.
+    """
+
+    fields: tuple[str, ...] = Field(
+        ("rho", "u"),
+        description="rho, u, vorticity, q_criterion, and fields of the coupling",
+        examples=[["rho", "u", "vorticity"]],
+    )
+    type: Literal["float16", "float32"] | None = Field(
+        None,
+        description="type of the numbers in the file; without it: precision.compute. float16 has "
+        "11 significant bits and no numbers above 65504",
+        examples=["float32"],
+    )
+    compression: Literal["gzip"] | None = Field(
+        None,
+        description="compress the file; the time steps wait while rank 0 writes it",
+        examples=["gzip"],
+    )
+    background: bool = Field(
+        True, description="continue the time steps while the file is written, if possible"
+    )
+
+    def part(self, case: "Case") -> Part:
+        """The cells in the file."""
+        raise NotImplementedError
+
+    def stem(self, case: "Case") -> str:
+        """The first part of the file names."""
+        return f"{self.name}_{self.label_in(case)}"
+
+    def part_problems(self, case: "Case") -> list[str]:
+        """Why there is no part; else `part` can be called."""
+        return []
+
+    def problems(self, case: "Case") -> list[str]:
+        """Unknown fields, and a part that is not in the box."""
+        return [
+            *super().problems(case), *field_problems(self.fields, case), *self.part_problems(case)
+        ]  # fmt: skip
+
+    def kernels(self, case: "Case") -> tuple[str, ...]:
+        """Those of its fields; one kernel computes rho and u."""
+        if is_sparse(case, self.part(case)):
+            return point_roles(case, self.fields)
+        own = list(case.coupling.outputs(case)) if case.coupling else []
+        names = {"rho": "fields", "u": "fields"}
+        names |= {name: f"output_{k}" for k, name in enumerate(own)}
+        return tuple(names.get(name, name) for name in self.fields)
+
+    def disk_bytes(self, case: "Case", times: int) -> int:
+        """All files; none is removed. Compressed files are smaller."""
+        values = sum(COMPONENTS.get(name, 1) for name in dict.fromkeys(self.fields))
+        itemsize = np.dtype(self.type or case.precision.compute).itemsize
+        return times * prod(self.part(case).shape) * (values * itemsize + bool(case.bodies))
+
+    def device_bytes(self, case: "Case", planes: int) -> int:
+        """The lists of cells and their fields, if they are computed one by one."""
+        part = self.part(case)
+        if not is_sparse(case, part):
+            return 0
+        cells = part.rows.count * part.x.count * prod(part.stride)
+        return point_bytes(case, self.fields, cells * min(planes, part.planes.count))
+
+    def stages(self, case: "Case") -> bool:
+        """Always: threads write copies."""
+        return True
+
+    def style(self) -> Style:
+        """How the fields are written."""
+        return Style(
+            fields=tuple(dict.fromkeys(self.fields)), kind=self.type,
+            compress=self.compression is not None, background=self.background,
+        )  # fmt: skip
+
+    def open(self, context: Context) -> ImageWriter:
+        """The writer of a run."""
+        return ImageWriter(context, self.part(context.case), self.stem(context.case), self.style())
+
+
+def field_problems(names: tuple[str, ...], case: "Case") -> list[str]:
+    """Names that are not fields of a flow, or none."""
+    own = case.coupling.outputs(case) if case.coupling else ()
+    fields = (*COMPONENTS, *own)
+    choice, lines = f"choose from {', '.join(fields)}", []
+    for name in names:
+        if name not in fields:
+            near = get_close_matches(name, fields, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            lines.append(f"fields: '{name}' is not a field; {choice}{hint}")
+    return lines if names else [f"fields: found none; {choice}"]
+
+
+Stride = int | tuple[int, ...]
+
+
+class Strided(ImageOutput):
+    """Base of image outputs that may write means over blocks of cells."""
+
+    stride: Annotated[Stride, Field(union_mode="left_to_right")] = Field(
+        1,
+        description="write means over the fluid cells of blocks of so many cells along each axis, "
+        "or a number for each axis; cells at the end that do not fill a block are left out",
+        examples=[2],
+    )
+
+    def strides(self, case: "Case") -> tuple[int, ...]:
+        """The stride along each axis."""
+        given = self.stride
+        return (given,) * case.dimensions if isinstance(given, int) else given
+
+    def stride_problems(self, case: "Case") -> list[str]:
+        """Strides that are not positive, or not one for each axis."""
+        found = self.strides(case)
+        if len(found) != case.dimensions or min(found) < 1:
+            return [f"stride: found {self.stride}; allowed: a positive number of cells, or "
+                    f"{case.dimensions} of them"]  # fmt: skip
+        return []
+
+
+def box_problems(
+    case: "Case", low: Any, high: Any, stride: tuple[int, ...], key: str = ""
+) -> list[str]:
+    """Why positions from `low` to `high` are not a part of the box with at least one block."""
+    D, size, found = case.dimensions, case.domain.size, []
+    for name, point in ((f"{key}from", low), (f"{key}to", high)):
+        if len(point) != D:
+            found.append(f"{name}: found {counted(len(point), 'coordinate')}; allowed: {D}")
+        elif not all(0 <= x <= n for x, n in zip(point, size, strict=True)):
+            found.append(
+                f"{name}: found {_shown(point)}; allowed: positions in the box, from 0 to "
+                f"{_shown(size)}"
+            )
+    if found:
+        return found
+    for k, (a, b, n) in enumerate(zip(low, high, size, strict=True)):
+        if a > b or a == n:
+            return [
+                f"{key}from: found {_shown(low)} and {key}to = {_shown(high)}; allowed: from < to "
+                f"along {'xyz'[k]}, below the size {n}"
+            ]
+    return _stride_fits(case, low, high, stride)
+
+
+def _stride_fits(case: "Case", low: Any, high: Any, stride: tuple[int, ...]) -> list[str]:
+    for k, (a, b, s) in enumerate(zip(low, high, stride, strict=True)):
+        cells = max(1, int(np.ceil(b)) - int(np.floor(a)))
+        if s > cells:
+            return [f"stride: found {s} along {'xyz'[k]}; allowed: {cells} at most, the cells of "
+                    "the part"]  # fmt: skip
+    return []
+
+
+def _shown(point: Any) -> str:
+    return f"[{', '.join(f'{x:g}' for x in point)}]"
+
+
+if TYPE_CHECKING:
+    BetweenPoints = ImageOutput
+    StridedBetweenPoints = Strided
+else:  # `from` is a keyword of Python
+    ENDS = {
+        name: (
+            Annotated[tuple[float, ...], LENGTH],
+            Field(description=f"position of the {end}; cell k is between k and k + 1",
+                  examples=[example]),
+        )
+        for name, end, example in (("from", "first end", [0, 8.5]), ("to", "other end", [64, 8.5]))
+    }  # fmt: skip
+    BetweenPoints = create_model("BetweenPoints", __base__=ImageOutput, __module__=__name__, **ENDS)
+    StridedBetweenPoints = create_model(
+        "StridedBetweenPoints", __base__=Strided, __module__=__name__, **ENDS
+    )
+
+
+def ends_of(output: ImageOutput) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The positions `from` and `to`."""
+    values = output.model_dump(include={"from", "to"})
+    return values["from"], values["to"]

@@ -1,0 +1,267 @@
+"""Writes fields of a part of the box, a file for each step, while the time steps continue."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mpilbm.outputs import Context
+from mpilbm.outputs.images.description import (
+    Kinds,
+    describe_image,
+    file_shape,
+    place,
+)
+from mpilbm.outputs.images.means import Collector, Sums, means_of, plane_sums
+from mpilbm.outputs.images.part import Part
+from mpilbm.outputs.images.series import SeriesFile
+from mpilbm.outputs.images.values import SOLID, Fields, SingleCells, WholePlanes, values_of
+from mpilbm.parallel.agree import on_root, together
+from mpilbm.storage.background import Job
+from mpilbm.storage.compressed import CompressedFile
+from mpilbm.storage.planes import OwnFile, PlaneFile, PlaneFiles
+from mpilbm.units import field_unit
+
+if TYPE_CHECKING:
+    import h5py
+
+# Components in the file: a vector has three there, also in two dimensions.
+COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
+Store = Callable[[str, int, np.ndarray], None]  # (field, first block of this rank, values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """How fields are written: their names, the type of their numbers, and when."""
+
+    fields: tuple[str, ...]
+    kind: str | None = None
+    compress: bool = False
+    background: bool = True
+
+
+class ImageWriter:
+    """One file for each step; in two dimensions nz = 1.
+
+    If the case has bodies, a field `solid` is added, which is 1 in their cells.
+    """
+
+    def __init__(self, context: Context, part: Part, stem: str, style: Style):
+        self.context, self.part, self.stem, self.style = context, part, stem, style
+        self.fields = list(style.fields)
+        self.names = self.fields + [SOLID] * bool(context.case.bodies)
+        self.values = values_of(context, part, self.fields)
+        self.slabs = part.slabs(context.slabs)
+        self.slab = self.slabs[context.comm.rank]
+        self.means = part.stride != (1, 1, 1)
+        self.files = PlaneFiles(context.directory, context.comm, self.slabs)
+        self.series: SeriesFile | None = None
+
+    def write(self, step: int) -> None:
+        """Write the fields of this step; collective."""
+        if self.series is None:
+            self.series = on_root(self.context.comm, self._open_series, step) or SeriesFile.none()
+        self.values.prepare()
+        name = f"{self.stem}_{step:09d}.vtkhdf"
+        if self.files.in_threads and not self.style.compress:
+            create = partial(self.files.create_own, name, partial(self._describe, step))
+            self._write_in_threads(create, partial(self._publish, step))
+        else:
+            self.write_file(self.files, name, step)
+            on_root(self.context.comm, self.series.add, step)
+
+    def _open_series(self, step: int) -> SeriesFile | None:
+        return SeriesFile(self.context.directory, self.stem, self.context.case.units, step)
+
+    def _publish(self, step: int, file: OwnFile) -> None:
+        """Rename a file and add it to the series; on rank 0, in any thread."""
+        file.publish()
+        assert self.series is not None
+        self.series.add(step)
+
+    def write_file(self, files: PlaneFiles, name: str, step: int) -> None:
+        """Write the fields of this step to a file of that name, and wait; collective."""
+        self.values.prepare()
+        describe = partial(self._describe, step)
+        with self._created(PlaneFiles(files.directory, files.comm, self.slabs), name,
+                           describe) as file:  # fmt: skip
+            found = self._all() if self._at_once else None
+            for each in self.names:
+                file.write(place(each), partial(self._block, each, found))
+            file.commit()
+
+    def _created(
+        self, files: PlaneFiles, name: str, describe: Callable[["h5py.File"], None]
+    ) -> PlaneFile:
+        if not self.style.compress:
+            return files.create(name, describe)
+        case = self.context.case
+        shape = file_shape(case, self.part)
+        shapes = {
+            place(each): ((*shape, *components), np.dtype(kind))
+            for each, (components, kind) in self._kinds().items()
+        }
+        return CompressedFile(files.directory / name, files.comm, self.slabs, describe, shapes)
+
+    def _describe(self, step: int, file: "h5py.File") -> None:
+        case, kinds = self.context.case, self._kinds()
+        describe_image(file, case, step, kinds, self.part, self.style.compress)
+
+    def _kinds(self) -> Kinds:
+        """The components and the type of each field in the file."""
+        case, found = self.context.case, Kinds()
+        for name in self.names:
+            curl_2d = name == "vorticity" and case.dimensions == 2  # along z only
+            scalar = COMPONENTS.get(name, 1) == 1 or curl_2d
+            kind = "uint8" if name == SOLID else self.style.kind or case.precision.compute
+            found[name] = () if scalar else (COMPONENTS[name],), kind
+        return found
+
+    # ------------------------------------------------------------------------------- in threads
+
+    def _write_in_threads(
+        self, create: Callable[[], OwnFile], publish: Callable[[OwnFile], None]
+    ) -> None:
+        """Threads write the planes of this rank, while the time steps continue."""
+        job = self.context.background.begin(create, publish)
+        self._start(job, lambda name, block, data: job.file.store(place(name), block, data))
+        job.end([job.file.flush])
+        if not self.style.background:
+            self.context.background.settle(0)
+
+    def _start(self, job: Job, store: Store) -> None:
+        """Give the values of all blocks of this rank to threads, which store them."""
+        begin, end = self.part.own_planes(self.context.slab)
+        collector = self._collector(store)
+        for plane, sums in self._from_others() if self.means else ():
+            job.add(nullcontext(sums), partial(collector.give, plane))
+        take = partial(self._sum, collector) if self.means else partial(self._copy, store)
+        for first, after in self.values.blocks(begin + self._skip, end):
+            job.add(self.values.start(first, after), partial(take, first, after))
+
+    def _copy(self, store: Store, begin: int, end: int, arrays: Fields) -> None:
+        """Store the fields of local planes."""
+        values = self.values.values(arrays, begin, end)
+        block = self.context.slab.begin + begin - self.part.planes.begin - self.slab.begin
+        for name in self.fields:
+            store(name, block, self._shaped(name, values[name]))
+        if SOLID in self.names:
+            store(SOLID, block, self.values.solid(begin, end).astype(np.uint8))
+
+    # ---------------------------------------------------------------------------- means of blocks
+
+    def _sum(self, collector: Collector, begin: int, end: int, arrays: Fields) -> None:
+        """Give the sums over local planes to the collector."""
+        for plane, sums in self._sums(begin, end, arrays):
+            collector.give(plane, sums)
+
+    def _sums(self, begin: int, end: int, arrays: Fields) -> list[tuple[int, Sums]]:
+        """The sums over local planes, with the numbers of these planes in the part."""
+        values, solid = self.values.values(arrays, begin, end), self.values.solid(begin, end)
+        first = self.context.slab.begin + begin - self.part.planes.begin
+        return [
+            (first + k, plane_sums({name: values[name][k] for name in self.fields}, solid[k],
+                                   self.part.stride[1:]))
+            for k in range(end - begin)
+        ]  # fmt: skip
+
+    def _collector(self, store: Store) -> Collector:
+        def complete(block: int, planes: list[Sums]) -> None:
+            found, empty = means_of(planes, lambda name: float(name == "rho"))
+            for name in self.fields:
+                kind = self.context.case.precision.compute
+                data = found[name].astype(kind)[None]
+                store(name, block - self.slab.begin, self._shaped(name, data))
+            if SOLID in self.names:
+                store(SOLID, block - self.slab.begin, empty[None].astype(np.uint8))
+
+        return Collector(self.part.planes.stride, complete)
+
+    @property
+    def _given_away(self) -> int:
+        """Local planes in a block whose first plane another rank has."""
+        begin, end = self.part.own_planes(self.context.slab)
+        stride = self.part.planes.stride
+        passed = self.context.slab.begin + begin - self.part.planes.begin
+        return min(-passed % stride, end - begin)
+
+    def _from_others(self) -> list[tuple[int, Sums]]:
+        """Sums of planes on other ranks that belong to blocks of this rank; collective.
+
+        The ranks wait for these planes only if a block has planes of several ranks.
+        """
+        comm, stride = self.context.comm, self.part.planes.stride
+        if all((slab.begin - self.part.planes.begin) % stride == 0
+               or not self.part.planes.begin < slab.begin < self.part.planes.end
+               for slab in self.context.slabs):  # fmt: skip
+            return []
+        begin, _ = self.part.own_planes(self.context.slab)
+        found = together(comm, self._sums_now, begin, begin + self._given_away)
+        mine = range(self.slab.begin * stride, self.slab.end * stride)
+        return [each for part in comm.allgather(found) for each in part if each[0] in mine]
+
+    def _sums_now(self, begin: int, end: int) -> list[tuple[int, Sums]]:
+        found = []
+        for first, after in self.values.blocks(begin, end):
+            with self.values.start(first, after) as arrays:
+                found += self._sums(first, after, arrays)
+        return found
+
+    # -------------------------------------------------------------------------------- all at once
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether all values of a rank are computed before its file is written, in `write_file`."""
+        return self.means or isinstance(self.values, SingleCells)
+
+    def _all(self) -> Fields:
+        """All values of this rank; collective."""
+        found: Fields = {}
+        rows, x = self.part.rows.count, self.part.x.count
+        for name, (components, kind) in self._kinds().items():
+            found[name] = np.empty((self.slab.planes, rows, x, *components), kind)
+
+        def store(name: str, block: int, data: np.ndarray) -> None:
+            found[name][block : block + len(data)] = data
+
+        collector = self._collector(store)
+        for plane, sums in self._from_others() if self.means else ():
+            collector.give(plane, sums)
+        begin, end = self.part.own_planes(self.context.slab)
+        for first, after in self.values.blocks(begin + self._skip, end):
+            with self.values.start(first, after) as arrays:
+                if self.means:
+                    self._sum(collector, first, after, arrays)
+                else:
+                    self._copy(store, first, after, arrays)
+        return found
+
+    @property
+    def _skip(self) -> int:
+        return self._given_away if self.means else 0
+
+    def _block(self, name: str, found: Fields | None, begin: int, end: int) -> np.ndarray:
+        """A field of blocks of this rank for the file, after `prepare`."""
+        if found is not None:
+            return found[name][begin:end]
+        first = self.part.planes.begin + self.slab.begin - self.context.slab.begin
+        first, after = first + begin, first + end
+        if name == SOLID:
+            return self.values.solid(first, after).astype(np.uint8)
+        assert isinstance(self.values, WholePlanes)
+        arrays = self.context.solver.fields((name,), first, after)
+        return self._shaped(name, self.values.field(name, arrays, first, after))
+
+    def _shaped(self, name: str, data: np.ndarray) -> np.ndarray:
+        """Blocks (n, rows, nx) of a scalar or (n, rows, nx, 3) of a vector for the file, in SI."""
+        unit, _ = field_unit(self.context.case.units, name)
+        data = data if unit == 1 else data * data.dtype.type(unit)
+        if data.ndim == 4 and data.shape[3] == 2:
+            data = np.pad(data, ((0, 0), (0, 0), (0, 0), (0, 1)))
+        return data if self.style.kind is None else data.astype(self.style.kind)
+
+    def close(self) -> None:
+        """Nothing to do: `Context.background` closes files that are still being written."""

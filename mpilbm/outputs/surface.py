@@ -21,6 +21,8 @@ from mpilbm.storage.planes import PlaneFile
 from mpilbm.units import PRESSURE
 
 if TYPE_CHECKING:
+    import h5py
+
     from mpilbm.case.case import Case
 
 FIELDS = {"pressure": 1, "shear": 3, "shear_magnitude": 1, "y_plus": 1, "force": 3}  # components
@@ -160,7 +162,8 @@ class SurfaceWriter:
     def _of_body(self, number: int, mine: np.ndarray, cells: LinkedCells) -> OfBody:
         domain, places = self.case.domain, cells.place[mine] + 0.5
         shape = self.case.bodies[number].shape
-        if self.output.on_mesh(self.case, number) and isinstance(shape, Mesh):
+        mesh = shape if self.output.on_mesh(self.case, number) else None
+        if isinstance(mesh, Mesh):
             found = facets.of_mesh(shape, domain)
         else:
             row, face = np.nonzero(cells.faces[mine])
@@ -169,6 +172,7 @@ class SurfaceWriter:
                   zip(domain.size, domain.periodic, strict=False)]  # fmt: skip
         images = np.array(list(product(*shifts)), float)
         pairs = Pairs.find(places, cells.area[mine], found, images)
+        pairs = pairs if mesh else pairs.smoothed(cells.area[mine])
         return OfBody(number, mine, pairs, nearest_facets(places, pairs, images))
 
     def write(self, step: int) -> None:
@@ -193,7 +197,7 @@ class SurfaceWriter:
         fill = [] if parts is None else [partial(self._fill, job.file, parts)]
         job.end(fill, [job.file.flush])
 
-    def _describe(self, step: int, file) -> None:
+    def _describe(self, step: int, file: "h5py.File") -> None:
         shapes = {path: (each.shape, each.dtype) for path, each in self.datasets.items()}
         count = len(self.datasets["CellData/body"])
         for name in dict.fromkeys(self.output.fields):
@@ -216,7 +220,7 @@ class SurfaceWriter:
         """All fields on the facets of a body."""
         D, pairs, case = self.case.dimensions, of.pairs, self.case
         force, pressures = known.sums[:, :D], known.sums[:, -2 * D : -D]
-        cs2, n = float(case.lattice.cs2), pairs.facets.normal
+        cs2, n = float(case.lattice.cs2), pairs.normal
         gauge = pairs.mean(known.gauge)
         traction = pairs.traction(force - pressures)
         shear = traction - (traction * n).sum(axis=1)[:, None] * n

@@ -14,10 +14,12 @@ with r the part of x_i - x_j along the facet; cells farther than DEPTH from its 
 
 so a constant pressure is exact, as is the shear along a plane wall; and the sum of force_j A_j is
 the force on the body up to rounding. A cell without facets in reach belongs to the nearest one.
+For faces of cells, n_j is the direction of sum_i K_ij a_i instead, which is close to the normal of
+the body.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +39,7 @@ class Pairs:
     distance     float64 (m,), of the cell from the plane of the facet
     cells        the number of cells
     facets       the facets
+    normal       float64 (f, D), n_j
     """
 
     cell: Ints
@@ -46,6 +49,7 @@ class Pairs:
     distance: Floats
     cells: int
     facets: Facets
+    normal: Floats
 
     @classmethod
     def find(cls, cells: Floats, area: Floats, facets: Facets, images: Floats) -> "Pairs":
@@ -54,23 +58,43 @@ class Pairs:
         images: (m, D), the vectors by which the images are moved, 0 included.
         """
         centres, normals = facets.centres, facets.normal
-        found = [[np.zeros(0, np.int64)] * 2 + [np.zeros(0)] * 3]
+        found: list[tuple[np.ndarray, ...]] = []
         for shift in images:
             for i, j in _near(cells + shift, centres):
                 apart = cells[i] + shift - centres[j]
                 depth = (apart * normals[j]).sum(axis=1)
-                tangential = (apart**2).sum(axis=1) - depth**2
+                beside = (apart**2).sum(axis=1) - depth**2
                 facing = (area[i] * normals[j]).sum(axis=1)
-                good = (tangential < REACH**2) & (np.abs(depth) < DEPTH) & (facing > 0)
-                kernel = (1 - tangential[good] / REACH**2) ** 2
-                found.append([i[good], j[good], kernel, kernel * facing[good], depth[good]])
-        i, j, kernel, weight, depth = (np.concatenate(each) for each in zip(*found, strict=True))
-        order = np.lexsort((depth, i, j))
-        return cls(*(each[order] for each in (i, j, kernel, weight, depth)), len(cells), facets)
+                good = (beside < REACH**2) & (np.abs(depth) < DEPTH) & (facing > 0)
+                kernel = (1 - beside[good] / REACH**2) ** 2
+                found.append((i[good], j[good], kernel, kernel * facing[good], depth[good]))
+        parts = zip(*found, strict=True) if found else [[np.zeros(0)]] * 5
+        cell, facet, kernel, weight, depth = (np.concatenate(each) for each in parts)
+        order = np.lexsort((depth, cell, facet))
+        return cls(
+            cell=cell[order].astype(np.int64),
+            facet=facet[order].astype(np.int64),
+            kernel=kernel[order],
+            weight=weight[order],
+            distance=depth[order],
+            cells=len(cells),
+            facets=facets,
+            normal=normals,
+        )
+
+    def smoothed(self, area: Floats) -> "Pairs":
+        """The pairs with n_j along the mean of the areas a_i (n, D) of the cells."""
+        mean = np.stack([self.to_facets(self.kernel * a[self.cell]) for a in area.T], 1)
+        size = np.sqrt((mean**2).sum(axis=1))
+        normal = np.where(
+            size[:, None] > 0, mean / np.where(size > 0, size, 1)[:, None], self.normal
+        )
+        facing = (area[self.cell] * normal[self.facet]).sum(axis=1)
+        return replace(self, normal=normal, weight=self.kernel * np.maximum(facing, 0))
 
     def to_facets(self, values: Floats) -> Floats:
         """The sum over the cells of each facet of values (m,)."""
-        return np.bincount(self.facet, values, len(self.facets.areas))
+        return np.bincount(self.facet, values, len(self.normal)).astype(float)
 
     def mean(self, values: Floats) -> Floats:
         """The mean of values of cells (n,) on facets, nan where no cell is in reach."""

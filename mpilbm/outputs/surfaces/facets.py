@@ -5,6 +5,7 @@ LONGEST cells, so that each one has a few cells next to it.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ def of_cells(centres: Floats, axis: Ints, side: Ints) -> Facets:
                   normal)  # fmt: skip
 
 
-def of_mesh(shape: Mesh, domain) -> Facets:
+def of_mesh(shape: Mesh, domain: Any) -> Facets:
     """The triangles of a mesh in the box, in 2D the lines of its section.
 
     Surfaces that bound no solid cells (thin sheets) have a facet on each side.
@@ -115,7 +116,7 @@ def _section(triangles: Floats) -> Floats:
     return np.stack(ends, 1)
 
 
-def _divided(corners: Floats, domain) -> Floats:
+def _divided(corners: Floats, domain: Any) -> Floats:
     """Facets near the box, halved along each side until no side is longer than LONGEST."""
     done = [corners[:0]]
     size, periodic = np.array(domain.size, float), np.array(domain.periodic[: len(domain.size)])

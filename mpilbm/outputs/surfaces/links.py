@@ -1,11 +1,12 @@
 """The cells of a slab that have links to measured bodies."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mpilbm.links.entry_list import EntryList
 from mpilbm.outputs.surfaces.facets import Floats, Ints
+from mpilbm.parallel.slabs import Slab
 
 
 class LinkedCells(NamedTuple):
@@ -23,7 +24,7 @@ class LinkedCells(NamedTuple):
     faces: np.ndarray
 
 
-def linked_cells(case, slab, lists: tuple[EntryList, ...]) -> LinkedCells:
+def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedCells:
     """The cells of measured lists of a slab."""
     lattice, D = case.lattice, case.dimensions
     area = 2 * np.array(lattice.w, float)[:, None] * np.array(lattice.c) / float(lattice.cs2)
@@ -41,7 +42,7 @@ def linked_cells(case, slab, lists: tuple[EntryList, ...]) -> LinkedCells:
     return LinkedCells(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
-def _along_axes(lattice) -> list[int]:
+def _along_axes(lattice: Any) -> list[int]:
     """Numbers of the directions +x, -x, +y, …; none on a staggered lattice."""
     if lattice.staggered:
         return [0] * (2 * lattice.D)

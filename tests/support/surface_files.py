@@ -1,5 +1,7 @@
 """Cases with the output `surface`, and what its files contain."""
 
+from itertools import pairwise
+
 import h5py
 import numpy as np
 
@@ -40,7 +42,7 @@ def read(directory, step: int, label: str = "wall") -> dict[str, np.ndarray]:
         kind = group["Polygons" if group["Polygons/NumberOfCells"][0] else "Lines"]
         offsets, ids = kind["Offsets"][()], kind["Connectivity"][()]
         points = group["Points"][()]
-    facets = [points[ids[a:b]] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    facets = [points[ids[a:b]] for a, b in pairwise(offsets)]
     found["centre"] = np.array([each.mean(axis=0) for each in facets])
     found["area"] = np.array([_area(each) for each in facets])
     return found

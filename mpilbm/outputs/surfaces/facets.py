@@ -118,9 +118,11 @@ def _section(triangles: Floats) -> Floats:
 
 def _divided(corners: Floats, domain: Any) -> Floats:
     """Facets near the box, halved along each side until no side is longer than LONGEST."""
+    if not len(corners):
+        return corners
     done = [corners[:0]]
     size, periodic = np.array(domain.size, float), np.array(domain.periodic[: len(domain.size)])
-    lower, upper = corners.min(axis=(0, 1), initial=0), corners.max(axis=(0, 1), initial=0)
+    lower, upper = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
     clipped = ~periodic | (upper - lower >= size)  # else the body is in one piece across the face
     margin = np.where(periodic, 0, MARGIN)
     while len(corners):

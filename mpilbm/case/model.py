@@ -118,6 +118,11 @@ class Case(Parameters):
         return any(output.splits for output in self.outputs)
 
     @property
+    def by_cell(self) -> bool:
+        """Whether an output needs the forces on bodies of each cell next to them."""
+        return any(output.by_cell for output in self.outputs)
+
+    @property
     def sampled(self) -> bool:
         """Whether an output adds samples of the flow, which takes kernels of their own."""
         return any(output.samples_flow for output in self.outputs)

@@ -209,6 +209,11 @@ class Output(Parameters):
         """Whether it needs the pressure and viscous parts of these forces."""
         return False
 
+    @property
+    def by_cell(self) -> bool:
+        """Whether it needs these parts for each cell next to a body; with `splits`."""
+        return False
+
     def problems(self, case: "Case") -> list[str]:
         """Errors of this output in this case, a sentence each."""
         return []

@@ -102,7 +102,8 @@ class BodyForces(Output):
             found.append("there is no [[body]]; add one or remove this output")
         for number in self.bodies(case):
             body = case.bodies[number]
-            if sum(number in other.bodies(case) for other in case.outputs) > 1:
+            same = (other for other in case.outputs if isinstance(other, BodyForces))
+            if sum(number in other.bodies(case) for other in same) > 1:
                 found.append(f"body: '{body.label}' is in two of these outputs; keep one")
         return found
 

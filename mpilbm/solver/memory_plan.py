@@ -178,6 +178,7 @@ def body_bytes(case: Case, slab: Slab, links: BodyLinks) -> np.ndarray:
         measured = each.writes is Writes.MEASURED
         numbers = 1 + case.split + case.framed  # places in chunks, stresses and frames
         an_entry = NUMBER_BYTES * numbers if measured else split * case.split
+        an_entry += (2 * NUMBER_BYTES + column) * (measured and case.by_cell)
         an_entry += NUMBER_BYTES * bool(each.boundary.state(case.lattice))
         plane = each.cells // (slab.shape[1] * slab.shape[2])
         found += an_entry * np.bincount(plane, minlength=slab.planes)

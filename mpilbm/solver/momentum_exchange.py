@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry.build import Geometry
 from mpilbm.links.body_links import BodyLinks, Selected
+from mpilbm.links.entry_list import EntryList
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
 from mpilbm.solver.fields.host_copies import HostCopies, HostCopy
@@ -16,6 +18,17 @@ from mpilbm.solver.memory_plan import body_bytes, force_columns, stress_values
 from mpilbm.solver.populations import Populations
 
 Floats = NDArray[np.float64]
+
+
+class ByCell(NamedTuple):
+    """What the links of each measured entry give to its body, in the order of `measured`.
+
+    sums    float64 (n, columns), as in `MomentumExchange.start`
+    gauge   float64 (n,), rho - 1 of its cell in the middle of the step
+    """
+
+    sums: Floats
+    gauge: Floats
 
 
 class MomentumExchange:
@@ -56,7 +69,8 @@ class MomentumExchange:
         links = BodyLinks.find(case, fluid.slab, geometry.lists)
         device.require(int(body_bytes(case, fluid.slab, links).sum()), "the forces on bodies")
         self.groups, self._ranges = links.chunks.group, links.chunks.ranges
-        self.columns = force_columns(case)
+        self.columns, self._first = force_columns(case), links.first_measured
+        self.measured: tuple[EntryList, ...] = tuple(each.entries for each in links.measured)
         self.lists = BoundaryLists(
             fluid, replace(geometry, lists=links.lists), chained=case.split, staged=True
         )
@@ -84,7 +98,8 @@ class MomentumExchange:
         if case.split and links.measured:
             cells = np.concatenate([each.entries.cells for each in links.measured])
             once = np.unique(np.concatenate([each.entries.cells for each in links.staged]))
-            arrays["stress_cell"] = device.upload(np.searchsorted(once, cells).astype(np.int32))
+            self._stress_rows = np.searchsorted(once, cells).astype(np.int32)
+            arrays["stress_cell"] = device.upload(self._stress_rows)
             arrays["stress"] = device.allocate(once.size * stress_values(case), "float64")
             arrays["first_measured"] = links.first_measured
         return arrays
@@ -117,20 +132,64 @@ class MomentumExchange:
         k = fluid.steps % max(fluid.layout.parities, fluid.layout.buffers)
         if k not in self._launches or fluid.context.forces.timed:
             self._launches[k] = self._bound(k % fluid.layout.parities)
-        self.lists.update()
-        for launch, begin, end in (*self._states, *self._launches[k]):
-            launch(self.lists.stream, begin, end)
+        self._enqueue(self._launches[k])
         return partial(self._shaped, self._copies.start(self._sums))
+
+    def _enqueue(self, launches: list[Launched]) -> None:
+        self.lists.update()
+        for launch, begin, end in (*self._states, *launches):
+            launch(self.lists.stream, begin, end)
 
     def _bound(self, parity: int) -> list[Launched]:
         """The kernels for steps of this parity, bound to the current populations."""
         bind, arrays = self.fluid.bind, self._arrays | self.fluid.current()
+        found = self._measuring(parity, self._ranges, arrays)
+        add = bind("force_sums", sum=self._sums, columns=self.columns, **arrays)
+        return [*found, (add, 0, self._sums.size)]
+
+    def _measuring(
+        self, parity: int, ranges: tuple[tuple[int, int], ...], arrays: Arrays
+    ) -> list[Launched]:
+        """The kernels that add the entries of each chunk; `ranges`: see Chunks."""
+        bind = self.fluid.bind
         found = self.lists.supplying(bind, parity, **arrays)
         if self.fluid.case.split:
             found.append(self.lists.over_cells(bind, f"stress_{parity}", **arrays))
-        found += self.lists.measuring(bind, parity, self._ranges, **arrays)
-        add = bind("force_sums", sum=self._sums, columns=self.columns, **arrays)
-        return [*found, (add, 0, self._sums.size)]
+        return found + self.lists.measuring(bind, parity, ranges, **arrays)
+
+    @cached_property
+    def _single(self) -> tuple[Arrays, tuple[tuple[int, int], ...]]:
+        """The arrays and ranges of chunks of one entry each, in the order of `measured`."""
+        device, ends = self.fluid.device, np.cumsum([0, *(m.cells.size for m in self.measured)])
+        arrays: Arrays = {
+            "chunk_first": device.upload(np.arange(ends[-1] + 1, dtype=np.int32)),
+            "chunk_entry": device.upload(
+                np.arange(ends[-1], dtype=np.int32) + np.int32(self._first)
+            ),
+            "chunk_sums": device.allocate(int(ends[-1]) * self.columns, "float64"),
+        }
+        return arrays, tuple(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+
+    @cached_property
+    def _cell_copies(self) -> tuple[HostCopies, HostCopies]:
+        sizes = self._single[0]["chunk_sums"].size, self._arrays["stress"].size
+        return HostCopies(self.fluid.device, sizes[0]), HostCopies(self.fluid.device, sizes[1])
+
+    def start_by_cell(self) -> Callable[[], ByCell]:
+        """As `start` for each cell next to a body; requires `case.split` and `case.by_cell`."""
+        if not self.measured:
+            return partial(ByCell, np.zeros((0, self.columns)), np.zeros(0))
+        single, ranges = self._single
+        arrays = self._arrays | self.fluid.current() | single
+        parity = self.fluid.steps % self.fluid.layout.parities
+        self._enqueue(self._measuring(parity, ranges, arrays))
+        sums, stress = self._cell_copies
+        found = sums.start(single["chunk_sums"]), stress.start(self._arrays["stress"])
+        return partial(self._by_cell, *found)
+
+    def _by_cell(self, sums: HostCopy, stress: HostCopy) -> ByCell:
+        rho = stress.read().reshape(-1, stress_values(self.fluid.case))[:, 0]
+        return ByCell(self._shaped(sums), rho[self._stress_rows])
 
     def _shaped(self, copy: HostCopy) -> Floats:
         return self.fluid.lattice.volume * copy.read().reshape(-1, self.columns)

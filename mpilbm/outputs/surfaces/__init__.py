@@ -1,0 +1,1 @@
+"""The surfaces of bodies, and the values on them, for the output `surface`."""

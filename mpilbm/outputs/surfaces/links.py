@@ -1,0 +1,51 @@
+"""The cells of a slab that have links to measured bodies."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mpilbm.links.entry_list import EntryList
+from mpilbm.outputs.surfaces.facets import Floats, Ints
+from mpilbm.parallel.slabs import Slab
+
+
+class LinkedCells(NamedTuple):
+    """n cells of a body each, in the order of MomentumExchange.measured.
+
+    body   int64 (n,), the number of the body
+    place  int64 (n, D), the cell in the box
+    area   float64 (n, D), the sum of 2 w_i c_i / cs2 over its links, into the fluid
+    faces  bool (n, 2 D), whether links along +x, -x, +y, … come from the body
+    """
+
+    body: Ints
+    place: Ints
+    area: Floats
+    faces: np.ndarray
+
+
+def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedCells:
+    """The cells of measured lists of a slab."""
+    lattice, D = case.lattice, case.dimensions
+    area = 2 * np.array(lattice.w, float)[:, None] * np.array(lattice.c) / float(lattice.cs2)
+    found = [LinkedCells(np.zeros(0, np.int64), np.zeros((0, D), np.int64), np.zeros((0, D)),
+                         np.zeros((0, 2 * D), bool))]  # fmt: skip
+    for each in lists:
+        flags = (each.links & (each.blocked | each.cut)).moving().flags()[:, : lattice.Q]
+        plane, row, k = np.unravel_index(each.cells, (slab.planes, *slab.shape[1:]))
+        plane = plane + slab.begin
+        x = lattice.x(plane, row, k)
+        place = np.stack([x, row, plane] if D == 3 else [x, plane], 1)
+        body = np.array([-1 if owner.body is None else owner.body for owner in each.owners])
+        areas = lattice.volume * (flags @ area)
+        found.append(LinkedCells(body[each.member], place, areas, flags[:, _along_axes(lattice)]))
+    return LinkedCells(*(np.concatenate(part) for part in zip(*found, strict=True)))
+
+
+def _along_axes(lattice: Any) -> list[int]:
+    """Numbers of the directions +x, -x, +y, …; none on a staggered lattice."""
+    if lattice.staggered:
+        return [0] * (2 * lattice.D)
+    c = [tuple(int(v) for v in each) for each in lattice.c]
+    unit = np.eye(lattice.D, dtype=int)
+    return [c.index(tuple(int(s * v) for v in axis)) for axis in unit for s in (1, -1)]

@@ -315,8 +315,8 @@ class Scheduled(Output):
         same = [other for other in case.outputs if type(other) is type(self) and other is not self]
         if self.several and any(other.label_in(case) == self.label_in(case) for other in same):
             found.append(
-                f"label: two outputs '{self.name}' have the label '{self.label_in(case)}', and so "
-                "the same file names; choose another one"
+                f"label: two outputs '{self.name}' have the label '{self.label or ''}', and so the "
+                "same file names; choose another one, or keep one of them"
             )
         return found
 

@@ -10,9 +10,11 @@ from pydantic import Field
 from mpilbm.case.input_fields import load_numbers
 from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs.images.description import in_si
+from mpilbm.outputs.images.writer import COMPONENTS
 from mpilbm.outputs.points.positions import Interpolation, shown
 from mpilbm.outputs.points.series import Series
-from mpilbm.outputs.snapshot import COMPONENTS, Snapshot, in_si
+from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import LENGTH

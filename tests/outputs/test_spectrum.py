@@ -70,7 +70,13 @@ def test_the_energy_is_that_of_the_cells_and_of_the_tool():
 
 
 def test_the_table_of_a_run_has_the_taylor_green_flow(tmp_path):
-    case = make_case((8, 8, 6), [SPECTRUM], initial=TAYLOR_GREEN, run={"steps": 3}, **DOUBLE)
+    case = make_case(
+        (8, 8, 6),
+        [SPECTRUM],
+        initial=TAYLOR_GREEN | {"non_equilibrium": True},
+        run={"steps": 3},
+        **DOUBLE,
+    )
     run_case(case, tmp_path)
     rows = read(tmp_path / "spectrum_0.h5")
     k = 2 * np.pi / 8

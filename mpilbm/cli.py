@@ -253,6 +253,16 @@ def plot(directory, output, reference, reynolds):
 
 
 @cli.command()
+@click.argument("directory", type=FILE)
+@click.option("--once", is_flag=True, help="Print the present state and end.")
+def watch(directory, once):
+    """Show the progress and the curves of a run in the terminal, every second."""
+    from mpilbm.plot.watch import watch
+
+    watch(directory, once)
+
+
+@cli.command()
 @click.argument("topic", required=False)
 @click.option("--html", type=FILE, metavar="DIR",
               help="Write all chapters to this folder as pages with a search.")  # fmt: skip

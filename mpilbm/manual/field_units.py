@@ -17,6 +17,7 @@ UNITS = {
     "Spheres.scale": "cells per length unit of the file",
     "Voxels.solid": "",
     "Voxels.size": "voxels",
+    "Strided.stride": "cells",
     "Voxels.crop": "voxels",
     "Voxels.coarsen": "1",
     "Voxels.refine": "1",

@@ -5,6 +5,7 @@ output, add a module with a class that derives from `Output` and is registered.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +35,6 @@ from mpilbm.verdicts.findings import NOTE, Finding
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
     from mpilbm.solver.fields.sources import SlabCopies
-    from mpilbm.solver.fields.staging import Copies
     from mpilbm.solver.solver import Solver
 
 
@@ -50,6 +50,16 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Close its files."""
+
+
+class PlaneCopies(Protocol):
+    """Values of planes on their way to a file, see staging.Copies."""
+
+    def blocks(self, planes: int) -> list[tuple[int, int]]:
+        """Ranges (begin, end) of planes that are copied at a time."""
+
+    def start(self, begin: int, end: int) -> AbstractContextManager[dict[str, np.ndarray]]:
+        """The values of these planes by name; entered once, in any thread."""
 
 
 class Kept(Protocol):
@@ -70,7 +80,7 @@ class Kept(Protocol):
     def read(self, begin: int, end: int) -> np.ndarray:
         """The numbers of local planes, float64 (end - begin, values)."""
 
-    def copies(self) -> "Copies":
+    def copies(self) -> PlaneCopies:
         """Copies of these numbers, named "sums", on their way to files; see Context.copies."""
 
 
@@ -315,8 +325,8 @@ class Scheduled(Output):
         same = [other for other in case.outputs if type(other) is type(self) and other is not self]
         if self.several and any(other.label_in(case) == self.label_in(case) for other in same):
             found.append(
-                f"label: two outputs '{self.name}' have the label '{self.label_in(case)}', and so "
-                "the same file names; choose another one"
+                f"label: two outputs '{self.name}' have the label '{self.label or ''}', and so the "
+                "same file names; choose another one, or keep one of them"
             )
         return found
 

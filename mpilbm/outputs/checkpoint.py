@@ -26,7 +26,7 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm import __version__
-from mpilbm.outputs import Context, Kept, Output, number_of_cells
+from mpilbm.outputs import Context, Kept, Output, PlaneCopies, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
 from mpilbm.storage.background import Job
@@ -149,7 +149,9 @@ class CheckpointWriter:
     def _write_in_threads(self, job: Job, of_slab: "SlabCopies", small: Small) -> None:
         """Threads write the planes of this rank, and read them back; rank 0 the small arrays."""
         groups, kept = self.context.solver.state_groups, self.context.kept
-        sources = {f"{group_name(group.label)}/f": of_slab.state(group.label) for group in groups}
+        sources: dict[str, PlaneCopies] = {
+            f"{group_name(group.label)}/f": of_slab.state(group.label) for group in groups
+        }
         sources |= {f"{output.label}/sums": output.copies() for output in kept}
         for name, copies in sources.items():
             for begin, end in copies.blocks(self.context.slab.planes):

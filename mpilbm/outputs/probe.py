@@ -10,11 +10,10 @@ from pydantic import Field
 from mpilbm.case.input_fields import load_numbers
 from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.images.description import in_si
-from mpilbm.outputs.images.writer import COMPONENTS
 from mpilbm.outputs.points.positions import Interpolation, shown
 from mpilbm.outputs.points.series import Series
-from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import LENGTH
@@ -81,7 +80,7 @@ class Probe(Scheduled):
 
     def problems(self, case: "Case") -> list[str]:
         """Unknown fields, and points that are missing, outside the box, or too many."""
-        found = super().problems(case) + Snapshot(every=1, fields=self.fields).problems(case)
+        found = super().problems(case) + field_problems(self.fields, case)
         if (self.points is None) == (self.file is None):
             return [*found, "points: give either points or file, with the positions"]
         key = "points" if self.file is None else "file"

@@ -1,6 +1,6 @@
 """Means and Reynolds stresses over time and homogeneous directions, as profiles."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -28,6 +28,8 @@ class RunningStatistics(Output):
     and the directions of `average`. `<axes>` are the other directions, "all" if there is none; with
     at most one of them the profile is also written as .csv. In lattice units; with [units] columns
     in SI follow in the .csv, and each dataset of the .h5 has the attributes unit and lattice unit.
+    With format = "vtkhdf" or "both" ParaView and PyVista open `statistics_<axes>_<step>.vtkhdf`;
+    with [units] it is in SI.
 
         u = <u>, reynolds_stress = <u_a' u_b'> = <u_a u_b> - <u_a><u_b>: xx, xy, (xz,) yy, (yz, zz)
     """
@@ -47,10 +49,14 @@ class RunningStatistics(Output):
         description="steps between files; without it: one file at the end",
         examples=[100000],
     )
+    format: Literal["h5", "vtkhdf", "both"] = Field(
+        "h5", description="plain HDF5, VTKHDF for ParaView and PyVista, or both"
+    )
 
     samples_flow: ClassVar[bool] = True
     files: ClassVar[tuple[str, ...]] = (
         "statistics_<axes>_<step>.h5",
+        "statistics_<axes>_<step>.vtkhdf",
         "statistics_<axes>_<step>.csv",
     )
 
@@ -111,7 +117,10 @@ class RunningStatistics(Output):
         D = case.dimensions
         cells = [n for axis, n in zip(AXES, case.domain.size, strict=False) if axis in self.axes(D)]
         files = max(1, times * self.every // self.write) if self.write else 1
-        return files * 8 * numbers(D)[0] * int(np.prod(cells, dtype=np.int64))
+        a_place = 8 * numbers(D)[0] * int(np.prod(cells, dtype=np.int64))
+        image = a_place + (3 - D) * 8 * int(np.prod(cells, dtype=np.int64))
+        sizes = {"h5": a_place, "vtkhdf": image, "both": a_place + image}
+        return files * sizes[self.format]
 
     def device_bytes(self, case: "Case", planes: int) -> int:
         """The sums."""
@@ -151,5 +160,6 @@ class RunningStatistics(Output):
             every=self.every,
             start=self.start,
             write=self.write,
+            format=self.format,
         )
         return StatisticsWriter(sampling, context)

@@ -39,6 +39,7 @@ class March:
         outputs = self.context.case.outputs if self.folder is not None else ()
         self.writers = stack.enter_context(Writers(self.context, outputs))
         self.watch = Watch(self.context)
+        stack.callback(self.watch.close)
         self._started = False
 
     def to(self, last: int, visitors: Sequence[Visitor] = ()) -> None:

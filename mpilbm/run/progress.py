@@ -37,7 +37,7 @@ class Progress:
     def __init__(self, comm: Communicator, first: int, last: int, cells: int, clock: Clock):
         self.first, self.last, self.cells, self.clock = first, last, cells, clock
         self.prints = comm.rank == 0
-        self.step = first
+        self.step, self.note = first, ""
         self.shown = time.monotonic()
         self.live: Live | None = None
 
@@ -46,9 +46,9 @@ class Progress:
             self.live = _live_line()
         return self
 
-    def update(self, step: int) -> None:
-        """The run has reached this step."""
-        self.step = step
+    def update(self, step: int, note: str = "") -> None:
+        """The run has reached this step; `note` is shown after the times."""
+        self.step, self.note = step, note
         pause = LIVE_SECONDS if self.live else PLAIN_SECONDS
         if self.prints and time.monotonic() - self.shown >= pause:
             self._show()
@@ -67,7 +67,10 @@ class Progress:
             print(self.line(), flush=True)
 
     def line(self) -> str:
-        """`step 1200/20000 (6 %)  0.042 GLUPS  3 min left`."""
+        """`step 1200/20000 (6 %)  0.042 GLUPS  3 min left`, and the note."""
+        return "  ".join(filter(None, (self._times(), self.note)))
+
+    def _times(self) -> str:
         done, todo, seconds = self.step - self.first, self.last - self.step, self.clock.stepping
         text = f"step {self.step}/{self.last} ({100 * self.step // max(self.last, 1)} %)"
         if not done or not seconds:

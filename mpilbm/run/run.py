@@ -42,7 +42,8 @@ def run(
             comm, context.first_step, last, number_of_cells(case), context.clock
         ) as progress:
             march.to(last, [Supervision(march, signals, progress)])
-    end = f"step {simulation.step}: {simulation.reason or 'done'}"
+        unfinished = march.watch.unfinished
+    end = f"step {simulation.step}: {simulation.reason or 'done'}{unfinished}"
     printed(comm)(f"{end}; the files are in {directory}")
     return "done"
 
@@ -67,7 +68,7 @@ class Supervision:
 
     def visit(self, step: int, last: int) -> None:
         """Raise StoppedEarly on all ranks after writing a checkpoint, if the run has to end."""
-        self.progress.update(step)
+        self.progress.update(step, self.march.watch.residual)
         if step != self.stopping.next_step:
             return
         context, writers = self.march.context, self.march.writers

@@ -8,9 +8,12 @@ import numpy as np
 from mpilbm.case.tables.run import VELOCITY
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import Context, next_multiple
+from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.last_good import LastGood
-from mpilbm.units import counted
+from mpilbm.storage.csv_log import Rows
+from mpilbm.storage.own_files import STEADY
+from mpilbm.units import TIME, counted
 
 if TYPE_CHECKING:
     from mpilbm.case.tables.run import Steady as Settings
@@ -36,6 +39,7 @@ class Watch:
         self.steady: Steady | None = None
         if settings:
             self.steady = Steady(settings, change_of(context))
+        self._log = ResidualLog(context) if settings and context.keeps_files else None
         self.periods = [CHECK_EVERY] + ([self.steady.every] if self.steady else [])
         self.last_good, self.warned = LastGood(context), False
 
@@ -65,10 +69,32 @@ class Watch:
         reason = ""
         if self.steady and step % self.steady.every == 0:
             reason = self.steady.reached()
+            if self._log and self.steady.residual is not None:
+                self._log.add(step, self.steady.residual)
         if reason:  # this is the last step
             self.totals.check(step)
         self._warn(step)
         return reason
+
+    @property
+    def residual(self) -> str:
+        """The last residual and its tolerance, for the user; "" before the first one."""
+        steady = self.steady
+        if steady is None or steady.residual is None:
+            return ""
+        return f"residual{steady.change.what} {steady.residual:.3g} (steady < {steady.tolerance:g})"
+
+    @property
+    def unfinished(self) -> str:
+        """At the end of a run: why it did not end as steady; "" if it did or need not."""
+        if self.steady is None or self.steady.is_reached:
+            return ""
+        return f", but not steady: {self.residual or 'the flow was not compared twice'}"
+
+    def close(self) -> None:
+        """Close the file of the residuals."""
+        if self._log:
+            self._log.close()
 
     def forget(self) -> None:
         """Check the flow again at the next step that is due, because the state was replaced."""
@@ -148,16 +174,56 @@ def change_of(context: Context) -> Change:
     return ChangeOfNumber(name, output.watched(context), comm)
 
 
+class ResidualLog:
+    """The file `steady.csv`, written by rank 0: step, time, residual; with [units] time_s."""
+
+    def __init__(self, context: Context):
+        self.context = context
+        self.rows: Rows | None = None  # on rank 0
+        on_root(context.comm, self._open)
+
+    def _open(self) -> None:
+        header = ["step", "time", "residual", *(["time_s"] if self.context.case.units else [])]
+        self.rows = Rows(self.context.directory / STEADY, header, self.context.first_step)
+        self.context.rows.append(self.rows)
+
+    def add(self, step: int, residual: float) -> None:
+        """Write a row; collective."""
+        on_root(self.context.comm, self._add, step, residual)
+
+    def _add(self, step: int, residual: float) -> None:
+        units = self.context.case.units
+        if self.rows is not None:
+            in_si = [units.to_si(step, TIME)] if units else []
+            self.rows.add(step, [step, residual, *in_si])
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.rows is not None:
+            self.rows.close()
+            self.rows = None
+
+
 class Steady:
-    """Ends the run when a change is below the tolerance of the case's `run.steady`."""
+    """Ends the run when a change is below the tolerance of the case's `run.steady`.
+
+    `residual`: the last relative change, None before the first comparison.
+    """
+
+    residual: float | None = None
 
     def __init__(self, settings: "Settings", change: Change):
         self.every, self.tolerance, self.change = settings.every, settings.tolerance, change
 
+    @property
+    def is_reached(self) -> bool:
+        """Whether the last relative change is below the tolerance; not a number is not."""
+        return self.residual is not None and self.residual < self.tolerance
+
     def reached(self) -> str:
         """Why the run may end, or "" if the flow still changes."""
-        ratio = self.change()
-        if ratio is None or not ratio < self.tolerance:  # not a number is not steady
+        ratio = self.residual = self.change()
+        if not self.is_reached:
             return ""
         steps, what = counted(self.every, "step"), self.change.what
         return f"steady: relative change{what} {ratio:.3g} < {self.tolerance:.3g} in {steps}"

@@ -24,6 +24,11 @@ class Holder(NamedTuple):
         return f"process {self.pid} on {self.host}"
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether the process is one of another host."""
+        return self.host != socket.gethostname()
+
+    @property
     def alive(self) -> bool:
         """Whether the process runs; False for processes of other hosts, where this is unknown."""
         if self.host != socket.gethostname():
@@ -102,6 +107,15 @@ class FolderLock:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def holder_of(directory: Path) -> Holder | None:
+    """The process that the lock file of a folder names; None without a lock file."""
+    try:
+        with open(directory / LOCK, errors="replace") as file:
+            return _holder(file.read(MOST_LOCK).strip("\0"))
+    except OSError:
+        return None
 
 
 def _open(path: Path) -> IO[str]:

@@ -18,6 +18,7 @@ from mpilbm.storage.file_system import PROBE
 from mpilbm.storage.files import PARTIAL
 
 SUMMARY = "summary.json"
+STEADY = "steady.csv"  # the residuals of run.steady
 REPLACED, DELETED = "mpilbm.replaced", "mpilbm.deleted"
 # Regular expressions for the variable parts of names in Output.files.
 PARTS = {
@@ -30,7 +31,7 @@ PARTS = {
 
 def owned(directory: Path) -> list[Path]:
     """The files in a folder that mpilbm wrote, by their complete names; no links to folders."""
-    names = [SUMMARY]
+    names = [SUMMARY, STEADY]
     for name in registry.names("outputs"):
         names += registry.find("outputs", name).files
     pattern = re.compile("|".join(map(_expression, names)))

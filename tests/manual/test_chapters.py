@@ -23,6 +23,7 @@ output = [
     {name = "monitor", every = 20},
     {name = "body_forces", every = 20, velocity = [0.03, 0, 0], area = 28.27, split = true},
     {name = "statistics", every = 10, start = 100, average = ["x", "z"]},
+    {name = "higher_moments", every = 100, average = ["x", "z"], label = "xz"},
     {name = "checkpoint", every = 400},
 ]
 [lattice]

@@ -11,9 +11,9 @@ from support.slabs import Cluster, box
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.codegen.program import POINTS
+from mpilbm.outputs.images.staggered_fill import filled
 from mpilbm.solver.fields.point_fields import PointFields, PointSource
 from mpilbm.solver.fields.staging import Staging
-from mpilbm.storage.staggered_fill import filled
 
 NVCC = shutil.which("nvcc")
 BALL = {"label": "ball", "shape": {"name": "sphere", "centre": [3, 2.5, 5], "radius": 1.6},

@@ -23,7 +23,7 @@ from mpilbm.storage import planes
 from mpilbm.storage.background import GUESSED_BYTES_PER_SECOND, MOST_FILES
 from mpilbm.storage.checkpoint_names import existing
 
-SNAPSHOTS = [{"name": "snapshot", "every": 5}]
+SNAPSHOTS = [{"name": "snapshot", "every": 5, "begin": 0}]
 BOTH = [*SNAPSHOTS, {"name": "checkpoint", "every": 10}]
 
 
@@ -132,7 +132,7 @@ def test_a_fault_in_a_thread_is_raised_as_it_is(tmp_path, monkeypatch):
     context = make_context(tmp_path)
     writer = Snapshot(every=1).open(context)
     writer.write(1)
-    monkeypatch.setattr(type(writer), "_store", shaped)
+    monkeypatch.setattr(type(writer), "_copy", shaped)
     writer.write(2)
     with pytest.raises(ZeroDivisionError):
         context.background.settle(0)
@@ -152,7 +152,7 @@ def test_before_a_checkpoint_the_snapshots_are_whole(tmp_path, monkeypatch, gate
     signal_at(monkeypatch, 7)
     with pytest.raises(StoppedEarly):
         run_case(flow(1000, SNAPSHOTS), tmp_path)
-    ends = [name for name in order if name.startswith(("snapshot", "checkpoint"))]
+    ends = [name for name in order if name.startswith(("snapshot_", "checkpoint"))]
     assert ends[-1].startswith("checkpoint")
     assert len(ends) == len(files(tmp_path)) + 1
 

@@ -285,7 +285,9 @@ def test_a_link_is_not_followed(folder, monkeypatch, late):
     else:
         link()
     outputs = ", ".join(f"{{name='{name}', every=5}}" for name in ("monitor", "checkpoint"))
-    result = call(*sets(f"output=[{outputs}, {{name='snapshot', every=5, background=false}}]"))
+    result = call(
+        *sets(f"output=[{outputs}, {{name='snapshot', every=5, begin=0, background=false}}]")
+    )
     assert result.exit_code == 0, result.output
     assert Path("mine").read_text() == "mine"
     assert set(LINKS) <= contents().keys()

@@ -1,5 +1,6 @@
 """The sums of the output `statistics` during a run, and the profiles computed from them."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -9,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from mpilbm.outputs import Context
-from mpilbm.outputs.averages.profile_files import Head, describe, write_table
+from mpilbm.outputs.averages.forms import FORMS, Target, put, store
+from mpilbm.outputs.averages.profile_files import Head, write_table
 from mpilbm.outputs.core.restart import opened, read_planes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.flow_statistics import Moments
-from mpilbm.solver.fields.mean_fields import components
 from mpilbm.solver.fields.staging import Copies
 from mpilbm.storage.planes import OwnFile, PlaneFile
 from mpilbm.system import terminal
@@ -30,6 +31,7 @@ class Sampling:
     along           whether x and the rows of a plane are averaged
     every, start    steps between samples, and the first step that may be one
     write           steps between files; None: only at the end
+    format          the kinds of files, see forms.FORMS
     """
 
     average: tuple[str, ...]
@@ -38,6 +40,7 @@ class Sampling:
     every: int
     start: int
     write: int | None
+    format: str
 
     @property
     def label(self) -> str:
@@ -117,47 +120,57 @@ class StatisticsWriter:
             case=context.case, axes=self.axes, average=self.sampling.average, step=step,
             first=first, samples=self.sums.samples,
         )  # fmt: skip
-        fields, place = self._fields(), (f"{name}.h5", partial(describe, head=head))
-        if context.files.in_threads:
-            self._write_in_threads(partial(context.files.create_own, *place), fields)
-        else:
-            with context.files.create(*place) as file:
-                self._write_and_wait(file, fields)
+        fields = self._fields()
+        for form in FORMS[self.sampling.format]:
+            targets, place = form.targets(head), f"{name}.{form.suffix}"
+            create = partial(form.describe, head=head)
+            if context.files.in_threads:
+                make = partial(context.files.create_own, place, create)
+                self._write_in_threads(make, targets, fields)
+            else:
+                with context.files.create(place, create) as file:
+                    self._write_and_wait(file, targets, fields)
         if len(self.axes) <= 1:
             assert fields is not None, "sums of cells have at least two axes"
             table = fields if self.over_planes else self._gathered(fields)
             on_root(self.comm, write_table, context.directory / f"{name}.csv", head, table)
 
-    def _write_in_threads(self, create: "partial[OwnFile]", fields: Fields | None) -> None:
+    def _write_in_threads(
+        self, create: "partial[OwnFile]", targets: dict[str, Target], fields: Fields | None
+    ) -> None:
         """Threads write the planes of this rank, while the time steps continue."""
         context = self.context
         means = context.copies.means(self.sums) if fields is None else None
         job = context.background.begin(create)
         if means:
             for begin, end in means.blocks(context.slab.planes):
-                job.add(means.start(begin, end), partial(store, job.file, begin))
+                job.add(means.start(begin, end), partial(store, job.file, targets, begin))
         elif not self.over_planes:
-            job.add(nullcontext(fields), partial(store, job.file, 0))
+            job.add(nullcontext(fields), partial(store, job.file, targets, 0))
         elif self.comm.rank == 0:
-            job.add(nullcontext(fields), partial(put, job.file))
+            job.add(nullcontext(fields), partial(put, job.file, targets))
         job.end([job.file.flush])
 
-    def _write_and_wait(self, file: PlaneFile, fields: Fields | None) -> None:
-        for name in components(self.D):
+    def _write_and_wait(
+        self, file: PlaneFile, targets: dict[str, Target], fields: Fields | None
+    ) -> None:
+        for path, (name, made) in targets.items():
             if fields is None:
-                file.write(name, partial(self._means, name))
+                file.write(path, partial(self._means, name, made))
             elif self.over_planes:
-                file.put(name, fields[name])
+                file.put(path, made(fields[name]).reshape(file.places[path].shape))
             else:
-                file.write(name, partial(planes_of, fields[name]))
+                file.write(path, partial(planes_of, made(fields[name])))
         file.commit()
 
-    def _means(self, name: str, begin: int, end: int) -> np.ndarray:
-        """A field of local planes from sums of cells."""
+    def _means(
+        self, name: str, made: Callable[[np.ndarray], np.ndarray], begin: int, end: int
+    ) -> np.ndarray:
+        """A dataset of local planes, made from a field of sums of cells."""
         found, means = [], self.context.copies.means(self.sums)
         for first, last in means.blocks(end - begin):
             with means.start(begin + first, begin + last) as fields:
-                found.append(fields[name].copy())
+                found.append(made(fields[name]).copy())
         return np.concatenate(found)
 
     def _fields(self) -> Fields | None:
@@ -190,18 +203,6 @@ class StatisticsWriter:
 
     def close(self) -> None:
         """Nothing is open between two samples."""
-
-
-def store(file: OwnFile, begin: int, fields: Fields) -> None:
-    """Write fields of local planes; in any thread."""
-    for name, data in fields.items():
-        file.store(name, begin, data)
-
-
-def put(file: OwnFile, fields: Fields) -> None:
-    """Write fields that have no planes, on rank 0; in any thread."""
-    for name, data in fields.items():
-        file.file.put(name, data)
 
 
 def planes_of(data: np.ndarray, begin: int, end: int) -> np.ndarray:

@@ -28,6 +28,7 @@ class Summary:
         case, self.comm = context.case, context.comm
         self.directory, self.clock, self.solver = context.directory, context.clock, context.solver
         self.first = self.step = context.first_step
+        self.last = max(self.first, case.run.steps)
         self.reason, self.done = "", False
         self.cells = number_of_cells(case)
         self.content = {
@@ -78,6 +79,7 @@ class Summary:
         glups = self.cells * steps / clock.stepping / 1e9 if clock.stepping else 0.0
         return {
             "first_step": self.first,
+            "last_step": self.last,
             "steps": self.step,
             "wall_seconds": round(clock.wall, 3),
             "stepping_seconds": round(clock.stepping, 3),

@@ -1,6 +1,5 @@
 """Base of the outputs that write fields of the box, or of a part of it, as VTKHDF ImageData."""
 
-from difflib import get_close_matches
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -8,17 +7,16 @@ import numpy as np
 from pydantic import Field, create_model
 
 from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.images.part import Part
 from mpilbm.outputs.images.values import is_sparse
-from mpilbm.outputs.images.writer import COMPONENTS, ImageWriter, Style
+from mpilbm.outputs.images.writer import ImageWriter, Style
 from mpilbm.quantity import LENGTH
 from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 from mpilbm.units import counted
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
-
-MOST_FILES_NOTED = 10_000
 
 
 class ImageOutput(Scheduled):
@@ -102,19 +100,6 @@ class ImageOutput(Scheduled):
     def open(self, context: Context) -> ImageWriter:
         """The writer of a run."""
         return ImageWriter(context, self.part(context.case), self.stem(context.case), self.style())
-
-
-def field_problems(names: tuple[str, ...], case: "Case") -> list[str]:
-    """Names that are not fields of a flow, or none."""
-    own = case.coupling.outputs(case) if case.coupling else ()
-    fields = (*COMPONENTS, *own)
-    choice, lines = f"choose from {', '.join(fields)}", []
-    for name in names:
-        if name not in fields:
-            near = get_close_matches(name, fields, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            lines.append(f"fields: '{name}' is not a field; {choice}{hint}")
-    return lines if names else [f"fields: found none; {choice}"]
 
 
 Stride = int | tuple[int, ...]

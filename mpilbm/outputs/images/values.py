@@ -8,9 +8,9 @@ import numpy as np
 
 from mpilbm.outputs import Context
 from mpilbm.outputs.images.part import Part
+from mpilbm.outputs.images.staggered_fill import filled
 from mpilbm.solver.fields.point_fields import PointSource
 from mpilbm.solver.fields.staging import Copies
-from mpilbm.storage.staggered_fill import filled
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case

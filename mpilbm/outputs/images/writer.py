@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpilbm.outputs import Context
+from mpilbm.outputs.core.fields import COMPONENTS
 from mpilbm.outputs.images.description import (
     Kinds,
     describe_image,
@@ -28,8 +29,6 @@ from mpilbm.units import field_unit
 if TYPE_CHECKING:
     import h5py
 
-# Components in the file: a vector has three there, also in two dimensions.
-COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
 Store = Callable[[str, int, np.ndarray], None]  # (field, first block of this rank, values)
 
 

@@ -54,8 +54,9 @@ class PointFields:
     nodes   int (n, 3): plane, row and x of nodes of the box; planes count from the slab's first
 
     In solid nodes rho = 1 and the other fields are 0. A node that a staggered lattice does not
-    store has the mean of its neighbours, see storage/staggered_fill.py. The device computes only
-    the cells that are needed; the vorticity and the Q criterion in the planes that contain them.
+    store has the mean of its neighbours, see outputs/images/staggered_fill.py. The device computes
+    only the cells that are needed; the vorticity and the Q criterion in the planes that contain
+    them.
 
     All ranks create it, also those without nodes, and call `prepare` at the same steps.
     """

@@ -1,0 +1,228 @@
+"""`mpilbm watch`: the progress and the curves of a run in a terminal, read from its files."""
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mpilbm.errors import CommandError
+from mpilbm.outputs.points.series import read
+from mpilbm.plot.curves import curve
+from mpilbm.printable import one_line
+from mpilbm.storage.csv_log import lines
+from mpilbm.storage.lock import holder_of
+from mpilbm.storage.own_files import STEADY, SUMMARY
+from mpilbm.system import terminal
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+TAIL_BYTES = 4 << 20  # of a CSV file; curves of longer ones begin later
+MONITORED = ("kinetic_energy", "max_speed", "mass", "enstrophy")
+MOST_CURVES, HEIGHT, HEAD, NARROW = 12, 6, 5, 90  # HEAD: lines besides the curves
+PERIOD = 1.0  # seconds
+STEP_IN_NAME = re.compile(r"_([0-9]{9,})\.")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A quantity over the steps."""
+
+    title: str
+    steps: list[float]
+    values: list[float]
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """A run as its files describe it; `status` is "running", "killed" or that of summary.json."""
+
+    title: str
+    status: str
+    reason: str
+    step: int
+    last: int
+    rate: float  # steps per second; 0 if it is not known
+    curves: tuple[Curve, ...]
+
+    def line(self) -> str:
+        """`running: step 1200/20000 (6 %)  35 steps/s  9 min left`."""
+        of = f"/{self.last} ({100 * self.step // self.last} %)" if self.last else ""
+        parts = [f"{self.status}: step {self.step}{of}"]
+        if self.rate:
+            parts.append(f"{self.rate:.3g} steps/s")
+            if self.status == "running" and self.last > self.step:
+                parts.append(f"{duration((self.last - self.step) / self.rate)} left")
+        return "  ".join(parts) + (f"\n{one_line(self.reason)}" if self.reason else "")
+
+
+def duration(seconds: float) -> str:
+    """`90 s`, `5 min` or `2.1 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def look(folder: Path) -> State:
+    """The state of the run in an output folder; CommandError if it has none."""
+    path = folder / SUMMARY
+    try:
+        summary: dict[str, Any] = json.loads(path.read_text())
+        started = path.stat().st_mtime
+    except FileNotFoundError:
+        raise CommandError(
+            f"{folder} contains no {SUMMARY}; name the output folder of a run, such as case.out"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path} cannot be read: {error}") from None
+    curves = tuple(curves_of(folder))
+    first, steps = int(summary.get("first_step") or 0), [int(summary.get("steps") or 0)]
+    steps += [int(each.steps[-1]) for each in curves if each.steps]
+    names = (STEP_IN_NAME.search(file.name) for file in folder.iterdir())
+    steps += [int(found[1]) for found in names if found and int(found[1]) >= first]
+    status, step = str(summary.get("status")), max(steps)
+    if status == "running":
+        newest = max((file.stat().st_mtime for file in written(folder)), default=started)
+        seconds = newest - started
+        holder = holder_of(folder)
+        status = "running" if holder and (holder.alive or holder.elsewhere) else "killed"
+    else:
+        seconds = float(summary.get("wall_seconds") or 0)
+    rate = (step - first) / seconds if seconds > 0 else 0.0
+    return State(
+        one_line(str(summary.get("title"))), status, str(summary.get("reason") or ""), step,
+        int(summary.get("last_step") or 0), rate, curves,
+    )  # fmt: skip
+
+
+def written(folder: Path) -> list[Path]:
+    """The files that the run has written since its start, without those that other runs left."""
+    return [file for file in folder.iterdir() if file.is_file() and file.name != SUMMARY]
+
+
+def curves_of(folder: Path) -> Iterator[Curve]:
+    """The curves of the residual, the monitor, the forces and the probes of a run."""
+    for path in (folder / STEADY, folder / "monitor.csv", *sorted(folder.glob("forces_*.csv")),
+                 *sorted(folder.glob("probe_*.csv"))):  # fmt: skip
+        header, rows = table(path)
+        if not len(rows):
+            continue
+        for name in chosen(path.name, header):
+            values = rows[:, header.index(name)].tolist()
+            title = f"{path.stem}: {name}"
+            yield Curve(title, rows[:, 0].tolist(), values, path.name == STEADY)
+    for path in sorted(folder.glob("probe_*.h5")):
+        yield from probe_curves(path)
+
+
+def probe_curves(path: Path) -> Iterator[Curve]:
+    """The first component of each field at the first point of a table."""
+    try:
+        rows = read(path)
+    except (OSError, RuntimeError, KeyError):  # not complete yet, or another file
+        return
+    steps = rows["step"].tolist()
+    for name, values in rows.items():
+        if name not in ("step", "time") and steps and values.ndim > 1 and values[0].size:
+            first = values.reshape(len(steps), -1)[:, 0].tolist()
+            axis = " x" if values.ndim == 3 else ""
+            yield Curve(f"{path.stem}: {name}{axis}, point 0", steps, first)
+
+
+def chosen(file: str, header: list[str]) -> list[str]:
+    """The columns of a file that are drawn."""
+    if file == STEADY:
+        return ["residual"]
+    if file == "monitor.csv":
+        return [name for name in MONITORED if name in header]
+    names = header[2:]
+    if file.startswith("forces_"):
+        coefficients = [name for name in names if name in ("c_d", "c_l")]
+        return coefficients or [name for name in names if name.startswith("force_")][:2]
+    return names[:2]
+
+
+def table(path: Path) -> tuple[list[str], np.ndarray]:
+    """The columns of a CSV file, and its last complete rows; ([], no rows) if it is none."""
+    try:
+        with open(path, "rb") as file:
+            header = file.readline().decode(errors="replace").rstrip("\n").split(",")
+            begin = file.tell()
+            start = max(begin, file.seek(0, 2) - TAIL_BYTES)
+            file.seek(start)
+            text = lines(file.read())[start > begin :]  # the first line is cut
+    except OSError:
+        return [], np.zeros((0, 0))
+    rows = [row for row in map(_numbers, text) if len(row) == len(header)]
+    return header, np.array(rows).reshape(len(rows), len(header))
+
+
+def _numbers(row: str) -> list[float]:
+    try:
+        return [float(value) for value in row.split(",")]
+    except ValueError:
+        return []
+
+
+def picture(state: State, width: int, plain: bool, height: int | None = None) -> "RenderableType":
+    """The state as text of this width, the curves in one or two columns; the first that fit."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = 1 if width < NARROW else 2
+    each = width // columns - 1
+    most = MOST_CURVES
+    if height is not None:
+        most = min(most, max(1, (height - HEAD) // (HEIGHT + 2)) * columns)
+    grid = Table.grid(padding=(0, 1))
+    cells = []
+    for one in state.curves[:most]:
+        drawn = curve(one.steps, one.values, each, HEIGHT, one.logarithmic, plain)
+        last = f"{one.title} = {one.values[-1]:.5g}"
+        text = Text(no_wrap=True, overflow="crop")
+        text.append(last[:each] + "\n", style="bold")
+        text.append("\n".join(line[:each] for line in drawn) + "\n", style="cyan")
+        cells.append(text)
+    for k in range(0, len(cells), columns):
+        grid.add_row(*cells[k : k + columns])
+    head = Text(state.title + "\n", style="bold")
+    head.append(state.line() + "\n")
+    more = len(state.curves) - most
+    end = [Text(f"and {more} more curves")] if more > 0 else []
+    return Group(head, grid, *end)
+
+
+def watch(folder: Path, once: bool) -> None:
+    """Show the run in a folder every second until it ends; with `once`, or in a file, once.
+
+    Ctrl-C ends it. Raises CommandError if the folder has no run.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(highlight=False, file=terminal.unfiltered() if sys.stdout.isatty() else None)
+    plain = "utf" not in (sys.stdout.encoding or "").lower()
+    state = look(folder)
+    if once or not console.is_terminal:
+        console.print(picture(state, console.width, plain))
+        return
+
+    def present() -> "RenderableType":
+        return picture(state, console.width, plain, console.height)
+
+    with Live(present(), console=console, auto_refresh=False) as live:
+        try:
+            while state.status == "running":
+                time.sleep(PERIOD)
+                state = look(folder)
+                live.update(present(), refresh=True)
+        except KeyboardInterrupt:
+            return

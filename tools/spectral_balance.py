@@ -6,6 +6,8 @@ from functools import partial
 
 import numpy as np
 
+from mpilbm.outputs.spectra.shells import shell
+
 ROWS = 4  # or planes, processed at a time by each core
 
 
@@ -106,11 +108,6 @@ def velocity(box, along, axis, rows, waves):
 def density(box, along, rows, waves):
     """The contribution to rho div u."""
     return box.weighed((waves * along[:, rows].conj()).imag)
-
-
-def shell(longest, periods):
-    """The number of the shell of waves with so many periods per cell."""
-    return np.rint(longest * np.sqrt(sum(each**2 for each in periods))).astype(np.int64)
 
 
 def in_shells(box, longest, rows, waves):

@@ -39,5 +39,8 @@ class MessagePassing(Communicator, Protocol):
     def Recv(self, data: Any, source: int) -> None:  # noqa: N802
         """Receive an array from rank `source`."""
 
+    def alltoall(self, values: list) -> list:
+        """Send values[i] to rank i; the values that all ranks sent to this rank."""
+
     def Split(self, color: int = 0, key: int = 0) -> Any:  # noqa: N802
         """A communicator of the ranks with the same colour."""

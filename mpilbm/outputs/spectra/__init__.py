@@ -1,0 +1,1 @@
+"""Spectra of a periodic box, computed by the ranks together."""

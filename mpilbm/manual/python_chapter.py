@@ -8,12 +8,15 @@ The example is the notebook `cases/cylinder.ipynb` with its outputs.
 import base64
 import inspect
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import mpilbm
 from mpilbm import Simulation
 from mpilbm.manual.pages import FOLDER
+from mpilbm.results.run import Run, Series
+from mpilbm.results.tables import Table
 
 FILE = FOLDER / "python.md"
 PICTURE = FOLDER / "pictures" / "cylinder-notebook.png"
@@ -23,6 +26,7 @@ TEXT = """\
 # Python
 
 `mpilbm.load_case` reads a case, and `mpilbm.Simulation` runs it in a Python program or a notebook.
+`mpilbm.open_run` reads what a run has written.
 The command `mpilbm run` uses the same class, so both have the same results and the same error
 messages.
 
@@ -176,6 +180,24 @@ import numpy as np
 sim.set_field("u", lambda x, y, z: (0.05 * np.sin(2 * np.pi * z / 64), 0, 0))
 ```
 
+## Reading results
+
+```python
+import mpilbm
+import numpy as np
+
+run = mpilbm.open_run("cavity.out")  # also while the run continues
+u = run.field("u")  # of the last snapshot: (nz, ny, nx, 3), in 2D (ny, nx, 2)
+row = run.field("u", step=1000, region=np.s_[16])  # only this part is read
+energy = run.table("monitor")["kinetic_energy"]
+x, y = run.snapshots.centres()
+```
+
+Fields, coordinates and times are in SI if the case has [units]. `run.series` names the outputs with
+a file for each step, such as "plane_wake"; `run.part("plane_wake")` has the same methods as
+`run.snapshots`. Nothing in the folder is changed, and no GPU and no MPI is needed. The chapter
+"Outputs" shows how xarray opens a run.
+
 ## Reference
 
 {reference}"""
@@ -226,11 +248,11 @@ def _cells() -> list[str]:
 
 def _reference() -> list[str]:
     """Headings, signatures and docstrings of the public names."""
-    parts = _described("load_case", mpilbm.load_case) + _described("Simulation", Simulation)
-    for name, member in vars(Simulation).items():
-        if name.startswith("_") or name in INTERNAL:
-            continue
-        parts += _described(f"sim.{name}", member)
+    parts = _described("load_case", mpilbm.load_case)
+    parts += _class("Simulation", Simulation, "sim")
+    parts += _described("open_run", mpilbm.open_run)
+    parts += _class("Run", Run, "run") + _class("Series", Series, "part")
+    parts += _class("Table", Table, "table")
     errors = [name for name in mpilbm.__all__ if name.endswith("Error")]
     parts += ["### Errors", "All are exceptions in `mpilbm`, and derived from `MpilbmError`."]
     lines = [f"| `{name}` | {_first_line(getattr(mpilbm, name))} |" for name in errors]
@@ -241,10 +263,19 @@ def _reference() -> list[str]:
 INTERNAL = ("context", "march")
 
 
+def _class(name: str, cls: type, instance: str) -> list[str]:
+    """A class and its public members."""
+    parts = _described(name, cls)
+    for key, member in vars(cls).items():
+        if not key.startswith("_") and key not in INTERNAL:
+            parts += _described(f"{instance}.{key}", member)
+    return parts
+
+
 def _described(name: str, thing: Any) -> list[str]:
     """Heading, signature and docstring of a function, a class or a property."""
     text = inspect.getdoc(thing) or ""
-    if isinstance(thing, property):
+    if isinstance(thing, property | cached_property):
         return [f"### {name}", text]
     signature = inspect.signature(thing)
     plain = [

@@ -58,8 +58,9 @@ The cells of the notebook took 7 s on one core of an AMD EPYC (2026-11-23).
 Without `directory` a simulation writes only what `save` and `checkpoint` are called for: the
 `[[output]]` tables of the case have no effect, except that `body_forces` names the bodies of
 `forces`. With `directory` it writes the outputs of the case and `summary.json`, bit for bit those
-of `mpilbm run`, however the steps are divided into calls of `run`: each output is written at step 0
-when the first `run` starts, at the multiples of its `every`, and at `run.steps`. The folder is
+of `mpilbm run`, however the steps are divided into calls of `run`: outputs are written at the
+multiples of their `every` and at `run.steps`; those that are written at step 0, when the first
+`run` starts. The folder is
 locked until the end, and the files of an earlier run are protected. `run.walltime`, the time limit
 of a job and signals are those of the command; in a program Ctrl-C raises `KeyboardInterrupt` as
 usual.

@@ -242,11 +242,18 @@ def new(name, template, dimensions, list_cases):
               "may be repeated.")  # fmt: skip
 @click.option("--reynolds", type=PositiveNumber(),
               help="Column of the reference.  [default: Reynolds number of the case]")  # fmt: skip
-def plot(directory, output, reference, reynolds):
-    """Draw the last snapshot and the monitor as PNG files."""
-    from mpilbm.plot.pictures import draw
+@click.option("--step", type=click.IntRange(0), help="Step of the snapshot.  [default: the last]")
+@click.option("--field", metavar="NAME", help="Draw this field only, e.g. rho or phi.")
+@click.option("--plane", metavar="AXIS=POSITION",
+              help="Draw this plane, e.g. x=32 (cells).  [default: the middle planes]")  # fmt: skip
+@click.option("--format", "kind", type=click.Choice(["png", "svg", "pdf"]), default="png",
+              show_default=True, help="Format of the files.")  # fmt: skip
+def plot(directory, output, reference, reynolds, step, field, plane, kind):
+    """Draw the results of a run: fields of a snapshot, forces, tables over time."""
+    from mpilbm.plot.pictures import Choice, draw
 
-    files, sentences = draw(directory, output, reference, reynolds)
+    choice = Choice(step=step, field=field, plane=plane, format=kind)
+    files, sentences = draw(directory, output, reference, reynolds, choice)
     for line in sentences:
         click.echo(one_line(line))
     report_files(files)

@@ -18,6 +18,7 @@ UNITS = {
     "Voxels.solid": "",
     "Voxels.size": "voxels",
     "Strided.stride": "cells",
+    "Picture.range": "of the field",
     "Voxels.crop": "voxels",
     "Voxels.coarsen": "1",
     "Voxels.refine": "1",

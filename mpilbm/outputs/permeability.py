@@ -8,7 +8,7 @@ from pydantic import Field
 from mpilbm.case.driving import NotDriven, driving
 from mpilbm.case.tables.values import Scale
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.permeability_rows import FILE, DarcyFlow, PermeabilityWriter
+from mpilbm.outputs.core.permeability_rows import FILE, DarcyFlow, PermeabilityWriter
 from mpilbm.quantity import in_si
 from mpilbm.registry import register
 from mpilbm.units import LENGTH

@@ -6,7 +6,8 @@ Solid cells are grey.
 """
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,26 +16,37 @@ import numpy as np
 
 from mpilbm.errors import CommandError
 from mpilbm.outputs.monitor import si_columns
+from mpilbm.plot.cuts import cuts_of
 from mpilbm.plot.profiles import (
     COLOURS,
     Comparison,
     comparison_figure,
-    half_way,
     profile_figure,
 )
-from mpilbm.results.snapshot import View, view
+from mpilbm.plot.slices import draw_speed, draw_vorticity, field_figure, fluid_fields, slice_figure
+from mpilbm.plot.time_series import (
+    forces_figure,
+    permeability_figure,
+    probe_figure,
+    residual_figure,
+)
+from mpilbm.results.run import Run, open_run
+from mpilbm.results.snapshot import view
 from mpilbm.storage.directory import make_folder
 from mpilbm.storage.files import whole
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# velocity along both axes of a plane, speed, and vorticity normal to it; masked in solids
-Slice = list[np.ma.MaskedArray]
 
-AXES = "xyz"
-SOLID = "0.65"
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What to draw: a step (None: the last), a field (None: all), a plane (None: the middle)."""
+
+    step: int | None = None
+    field: str | None = None
+    plane: str | None = None
+    format: str = "png"
 
 
 def draw(
@@ -42,31 +54,83 @@ def draw(
     target: Path | str | None = None,
     references: Sequence[Path | str] = (),
     reynolds: float | None = None,
+    choice: Choice | None = None,
 ) -> tuple[list[Path], list[str]]:
-    """Plot the results in an output folder; writes PNG files to `target`, by default the folder.
+    """Plot the results in an output folder; writes files to `target`, by default the folder.
 
-    Returns the files, and for each reference a line with the largest deviation from it. Raises
-    CommandError if the folder contains no snapshot or a file cannot be read or written.
+    Returns the files, and lines of text: the largest deviation from each reference, and the means
+    of forces. Raises CommandError if the folder contains nothing to draw or a file cannot be read
+    or written.
     """
-    plt = pyplot()
+    plt, choice = pyplot(), choice or Choice()
     directory = Path(directory)
-    newest = last_snapshot(directory)
     target = Path(target or directory)
+    run = open_run(directory)
+    figures, sentences = _of_snapshot(plt, run, references, reynolds, choice)
+    if choice.field is None:
+        more, lines = _of_tables(plt, run)
+        figures, sentences = figures | more, sentences + lines
+    if not figures:
+        last_snapshot(directory)  # reports what is missing
     make_folder(target)
-    with view(newest) as snapshot:
+    files = [
+        _save(plt, figure, target / f"{name}.{choice.format}", choice.format)
+        for name, figure in figures.items()
+    ]
+    return files, sentences
+
+
+def _of_snapshot(
+    plt: Any,
+    run: Run,
+    references: Sequence[Path | str],
+    reynolds: float | None,
+    choice: Choice,
+) -> "tuple[dict[str, Figure], list[str]]":
+    """Figures of one snapshot by name."""
+    if choice.step is None and not len(run.steps) and not (references or choice.field):
+        return {}, []
+    path = (
+        last_snapshot(run.directory)
+        if choice.step is None
+        else run.snapshots.file(choice.step).path
+    )
+    with view(path) as snapshot:
+        cuts = cuts_of(snapshot, choice.plane)
+        if choice.field is not None:
+            return {choice.field: field_figure(plt, snapshot, cuts, choice.field)}, []
         comparisons = [Comparison.read(path, snapshot, reynolds) for path in references]
         figures = {
-            "speed": slice_figure(plt, snapshot, _draw_speed),
-            "vorticity": slice_figure(plt, snapshot, _draw_vorticity),
+            "speed": slice_figure(plt, snapshot, draw_speed, cuts),
+            "vorticity": slice_figure(plt, snapshot, draw_vorticity, cuts),
             "profiles": profile_figure(plt, snapshot),
         }
+        for name in fluid_fields(snapshot):
+            figures[name] = field_figure(plt, snapshot, cuts, name)
         if comparisons:
             figures["comparison"] = comparison_figure(plt, snapshot, comparisons)
-        curves = read_monitor(directory / "monitor.csv")
-        if curves:
-            figures["monitor"] = monitor_figure(plt, curves, snapshot.title)
-    files = [_save(plt, figure, target / f"{name}.png") for name, figure in figures.items()]
-    return files, [comparison.sentence() for comparison in comparisons]
+    return figures, [comparison.sentence() for comparison in comparisons]
+
+
+def _of_tables(plt: Any, run: Run) -> "tuple[dict[str, Figure], list[str]]":
+    """Figures of the tables of a run by name."""
+    figures: dict[str, Any] = {}
+    sentences: list[str] = []
+    for name in run.tables:
+        if name == "monitor":
+            curves = read_monitor(run.directory / "monitor.csv")
+            figures[name] = monitor_figure(plt, curves, run.title) if curves else None
+        elif name.startswith("forces_"):
+            found = forces_figure(plt, run, name.removeprefix("forces_"))
+            figures[name], lines = found or (None, [])
+            sentences += lines
+        elif name == "permeability":
+            figures[name] = permeability_figure(plt, run)
+        elif name == "steady":
+            figures[name] = residual_figure(plt, run)
+        elif name.startswith("probe_"):
+            figures[name] = probe_figure(plt, run, name)
+    return {name: figure for name, figure in figures.items() if figure is not None}, sentences
 
 
 def pyplot() -> Any:
@@ -93,7 +157,7 @@ def last_snapshot(directory: Path) -> Path:
     """The snapshot of the latest step in an output folder."""
     if not isdir(directory):
         raise CommandError(f"{directory}: no such folder; name the output folder of a run")
-    files = directory.glob("snapshot_*.vtkhdf")
+    files = directory.glob("snapshot_[0-9]*.vtkhdf")
     last = max(files, key=lambda file: (len(file.name), file.name), default=None)
     if last is None:
         raise CommandError(
@@ -103,110 +167,14 @@ def last_snapshot(directory: Path) -> Path:
     return last
 
 
-def _save(plt: Any, figure: "Figure", path: Path) -> Path:
+def _save(plt: Any, figure: "Figure", path: Path, kind: str) -> Path:
     try:
         with whole(path, "wb") as file:
-            figure.savefig(file, format="png")
+            figure.savefig(file, format=kind)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}; choose a folder with --output") from error
     plt.close(figure)
     return path
-
-
-# ---------------------------------------------------------------------------------------- slices
-
-
-def slice_figure(plt: Any, snapshot: View, draw_slice: Callable) -> "Figure":
-    """A figure of the plane in 2D, of the three middle planes in 3D, with one colour bar."""
-    two = snapshot.dimensions == 2
-    planes = [(0, 1, 2)] if two else [(0, 1, 2), (0, 2, 1), (1, 2, 0)]
-    shapes = [(snapshot.size[across], snapshot.size[up]) for across, up, _ in planes]
-    figure, axes = _panels(plt, shapes)
-    slices = [_slice(snapshot, *axes_of_plane) for axes_of_plane in planes]
-    image, label, extend = draw_slice(snapshot, axes, slices)
-    for axis, (across, up, normal), (width, height) in zip(axes, planes, shapes, strict=True):
-        cell, unit = snapshot.cell, snapshot.label("cells", "m")
-        metres = snapshot.label("", " m")
-        axis.set(xlim=(0, width * cell), ylim=(0, height * cell), aspect="equal", facecolor=SOLID)
-        axis.set(xlabel=f"{AXES[across]} ({unit})", ylabel=f"{AXES[up]} ({unit})")
-        if not two:
-            axis.set_title(f"{AXES[normal]} = {snapshot.size[normal] / 2 * cell:g}{metres}")
-    figure.colorbar(image, ax=axes, label=label, extend=extend, shrink=0.9, pad=0.02, panchor=False)
-    figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)
-    return figure
-
-
-def _panels(plt: Any, shapes: list[tuple[int, int]]) -> "tuple[Figure, list[Axes]]":
-    """Panels in a row, or in a column if they are wide, with the proportions of `shapes`."""
-    widths, heights = [w for w, _ in shapes], [h for _, h in shapes]
-    column = max(w / h for w, h in shapes) > 2
-    if column:
-        inch = 7 / max(widths)
-        size = (8.5, min(max(sum(heights) * inch + 1 + 0.6 * len(shapes), 2.8), 12))
-        ratios: dict[str, Any] = {"nrows": len(shapes), "height_ratios": heights}
-    else:
-        inch = min((5 if len(shapes) == 1 else 12) / sum(widths), 8 / max(heights))
-        size = (max(sum(widths) * inch, 2.5) + 1.6, max(max(heights) * inch, 2) + 1)
-        ratios = {"ncols": len(shapes), "width_ratios": widths}
-    figure, axes = plt.subplots(figsize=size, squeeze=False, **ratios)
-    return figure, list(axes.flat)
-
-
-def _slice(snapshot: View, across: int, up: int, normal: int) -> Slice:
-    """The middle plane normal to an axis, with rows along `up` and columns along `across`."""
-    across_plane = 2 - normal
-    index = (slice(None),) * across_plane + (half_way(snapshot.u.shape[across_plane]),)
-    u = snapshot.u[index].mean(axis=across_plane)
-    solid = snapshot.solid(index).any(axis=across_plane)
-    sign = -1 if normal == 1 else 1  # (x, z, y) is left-handed
-    vorticity = sign * (_slope(u[..., up], 1) - _slope(u[..., across], 0)) / snapshot.cell
-    fields = u[..., across], u[..., up], np.linalg.norm(u, axis=-1), vorticity
-    return [np.ma.masked_array(field, solid) for field in fields]
-
-
-def _slope(field: np.ndarray, axis: int) -> np.ndarray:
-    """Central differences; zero if there is only one cell."""
-    return np.gradient(field, axis=axis) if field.shape[axis] > 1 else np.zeros_like(field)
-
-
-def _draw_speed(snapshot: View, axes: "list[Axes]", slices: list[Slice]) -> tuple[Any, str, str]:
-    """Draw speed and streamlines; returns the image, its label, and the ends of the colour bar."""
-    top = max(float(speed.max() or 0) for _, _, speed, _ in slices) or 1.0
-    for axis, (across, up, speed, _) in zip(axes, slices, strict=True):
-        height, width = speed.shape
-        extent = _extent(snapshot, speed)
-        image = axis.imshow(speed, origin="lower", extent=extent, vmin=0, vmax=top, cmap="viridis")
-        moving = max(abs(across).max(), abs(up).max()) > 1e-3 * top
-        if min(speed.shape) >= 8 and moving:
-            x, y = ((np.arange(n) + 0.5) * snapshot.cell for n in (width, height))
-            lines = axis.streamplot(
-                x, y, across, up, color="white", linewidth=0.6, arrowsize=0.7, density=1.1
-            )
-            lines.lines.set_alpha(0.7)
-    unit = snapshot.label("cells per step", "m/s")
-    return image, f"speed |u| ({unit})", "neither"
-
-
-def _extent(snapshot: View, field: np.ndarray) -> tuple[float, float, float, float]:
-    """The sides of a slice, for imshow."""
-    height, width = field.shape
-    return 0, width * snapshot.cell, 0, height * snapshot.cell
-
-
-def _draw_vorticity(
-    snapshot: View, axes: "list[Axes]", slices: list[Slice]
-) -> tuple[Any, str, str]:
-    """Draw vorticity, with a colour scale to the 98th percentile; returns as _draw_speed."""
-    sizes = np.concatenate([abs(vorticity.compressed()) for *_, vorticity in slices])
-    top = float(np.percentile(sizes, 98)) if sizes.size else 0.0
-    top = top or float(sizes.max(initial=0)) or 1.0
-    for axis, (*_, vorticity) in zip(axes, slices, strict=True):
-        extent = _extent(snapshot, vorticity)
-        image = axis.imshow(
-            vorticity, origin="lower", extent=extent, vmin=-top, vmax=top, cmap="RdBu_r"
-        )
-    unit = snapshot.label("per step", "1/s")
-    return image, f"vorticity normal to the plane ({unit})", "both"
 
 
 # --------------------------------------------------------------------------------------- monitor

@@ -15,6 +15,7 @@ import numpy as np
 
 from mpilbm.case.case import Case, parse_case
 from mpilbm.errors import CommandError
+from mpilbm.printable import one_line
 from mpilbm.results.snapshot import View
 from mpilbm.system.input_text import NotATextFile, read_text
 from mpilbm.units import reynolds as reynolds_number
@@ -105,6 +106,11 @@ class Comparison:
             velocity=u[:, component] / snapshot.velocity / lid,
         )  # fmt: skip
 
+    @property
+    def cited(self) -> str:
+        """The name of the reference: its line "# CITE: …", or the name of the file."""
+        return cited(self.path)
+
     def deviation(self) -> tuple[float, float]:
         """Largest |computed - reference| over the points between the walls, and where it is."""
         inside = (self.points[:, 0] > 0) & (self.points[:, 0] < 1)
@@ -120,6 +126,14 @@ class Comparison:
             f"{self.path.name} (Re = {self.reynolds:.4g}) is {apart:.4f}, "
             f"at {AXES[self.axis]} = {at:g}"
         )
+
+
+def cited(path: Path) -> str:
+    """The authors and the year of a reference file: its line "# CITE: …", or its name."""
+    for line in read_text(path).splitlines():
+        if line.startswith("# CITE:"):
+            return one_line(line.removeprefix("# CITE:").strip(), 60)
+    return path.stem
 
 
 def lid_speed(case: Case, path: Path) -> float:
@@ -200,7 +214,7 @@ def comparison_figure(plt: Any, snapshot: View, comparisons: list[Comparison]) -
         turn = (lambda a, b: (b, a)) if upright else (lambda a, b: (a, b))
         line = turn(one.position, one.velocity)
         panel.plot(*line, color=COLOURS[0], label="mpilbm", linewidth=1.6)
-        panel.plot(*turn(*one.points.T), "o", mfc="none", mec="black", ms=5, label="reference")
+        panel.plot(*turn(*one.points.T), "o", mfc="none", mec="black", ms=5, label=one.cited)
         labels = turn(f"{AXES[one.axis]} / L", f"{COMPONENTS[one.component]} / U")
         panel.set(xlabel=labels[0], ylabel=labels[1])
         panel.set_title(f"Re = {one.reynolds:.4g}, largest deviation {one.deviation()[0]:.4f}")

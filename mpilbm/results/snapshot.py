@@ -13,7 +13,16 @@ from mpilbm.case.quantities import units_of
 from mpilbm.case.tables.values import MOST_TITLE
 from mpilbm.errors import CommandError
 from mpilbm.printable import one_line
-from mpilbm.system.hdf5_input import attribute, dataset_names, opened, require_intact, values
+from mpilbm.results.images import CELL_DATA
+from mpilbm.system.hdf5_input import (
+    Values,
+    attribute,
+    dataset_names,
+    group_datasets,
+    opened,
+    require_intact,
+    values,
+)
 from mpilbm.units import LATTICE_UNIT, TIME
 
 if TYPE_CHECKING:
@@ -35,6 +44,7 @@ class View:
     case: dict[str, Any]
     u: "h5py.Dataset"
     mask: "h5py.Dataset | None"
+    file: "h5py.File"
     cell: float = 1.0
     velocity: float = 1.0
     in_si: bool = False
@@ -58,6 +68,27 @@ class View:
     def dimensions(self) -> int:
         """2 or 3."""
         return len(self.size)
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields in the file."""
+        return [name for name in group_datasets(self.file, CELL_DATA) if name != "solid"]
+
+    def field(self, name: str) -> Values:
+        """A field by its name; CommandError if the file does not have it."""
+        found = values(self.file, f"{CELL_DATA}/{name}")
+        if found is None:
+            raise CommandError(
+                f"{self.path}: has no field '{name}'; allowed: {', '.join(self.fields)}"
+            )
+        size = self.u.shape[:3]
+        if found.shape[:3] != size or found.ndim > 4:
+            raise CommandError(
+                f"{self.path}: '{name}' has shape {found.shape}, 'u' {self.u.shape}; write the "
+                "file again"
+            )
+        found.require_stored()
+        return found
 
     def solid(self, index: Any) -> np.ndarray:
         """Mask of solid cells; without one in the file, cells at rest if the case has a body."""
@@ -95,8 +126,8 @@ def _view(path: Path, file: "h5py.File") -> View:
     title = one_line(title or path.parent.name, MOST_TITLE)
     unit, units = u.attribute(LATTICE_UNIT), units_of(case)
     if units is None or unit is None:  # a file in lattice units
-        return View(path=path, step=int(step), title=title, case=case, u=u, mask=mask)
+        return View(path=path, step=int(step), title=title, case=case, u=u, mask=mask, file=file)
     return View(
-        path=path, step=int(step), title=title, case=case, u=u, mask=mask, cell=units.cell,
-        velocity=unit, in_si=True, seconds=units.to_si(int(step), TIME),
+        path=path, step=int(step), title=title, case=case, u=u, mask=mask, file=file,
+        cell=units.cell, velocity=unit, in_si=True, seconds=units.to_si(int(step), TIME),
     )  # fmt: skip

@@ -82,12 +82,14 @@ def _hdf5(path: Path) -> Table:
         steps = values(file, STEP, "iu")
         if steps is None or steps.ndim != 1:
             raise Hdf5InputError(f"has no dataset '{STEP}' with a number for each row")
+        steps.require_stored()
+        count = int((steps[:] >= 0).sum())  # rows that are not written have the step -1
         for name in group_datasets(file, "/"):
             found = values(file, name)
             if found is None or not found.ndim or found.shape[0] < steps.shape[0]:
                 continue  # coordinates and the like, which do not change over time
             found.require_stored()
-            columns[name] = found[: steps.shape[0]]
+            columns[name] = found[:count]
             if text := found.text("unit"):
                 units[name] = text
     return Table(path, columns, units)

@@ -123,7 +123,9 @@ def test_the_last_step_is_drawn(square):
 
 @pytest.mark.parametrize(("across", "up", "normal"), [(0, 1, 2), (0, 2, 1), (1, 2, 0)])
 def test_vorticity_of_a_rigid_rotation_is_twice_its_rate(tmp_path, across, up, normal):
-    from mpilbm.plot.pictures import _slice, last_snapshot
+    from mpilbm.plot.cuts import cuts_of
+    from mpilbm.plot.pictures import last_snapshot
+    from mpilbm.plot.slices import slice_of
     from mpilbm.results.snapshot import view
 
     z, y, x = np.meshgrid(*(np.arange(n) + 0.5 for n in (10, 9, 13)), indexing="ij")
@@ -131,7 +133,9 @@ def test_vorticity_of_a_rigid_rotation_is_twice_its_rate(tmp_path, across, up, n
     u = np.cross(rate, np.stack([x, y, z], axis=-1))
     write_snapshot(tmp_path, CHANNEL.split("[[body]]")[0] + "[run]\nsteps = 1\n", u)
     with view(last_snapshot(tmp_path)) as snapshot:
-        *_, vorticity = _slice(snapshot, across, up, normal)
+        cut = next(each for each in cuts_of(snapshot) if each.normal == normal)
+        *_, vorticity = slice_of(snapshot, cut)
+    assert (cut.across, cut.up) == (across, up)
     assert np.allclose(vorticity, 2 * rate[normal])
 
 

@@ -1,0 +1,72 @@
+"""Films made from pictures: MP4 with imageio-ffmpeg, else GIF with Pillow."""
+
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpilbm.storage.files import partial_of, whole
+
+PER_SECOND = 12  # pictures
+MISSING = (
+    "film: requires imageio-ffmpeg (MP4) or Pillow (GIF); neither is installed; pip install "
+    "'mpilbm[film]'"
+)
+
+
+def ending() -> str | None:
+    """The kind of film that can be made here: ".mp4", ".gif" or None."""
+    if find_spec("imageio_ffmpeg") and find_spec("PIL"):
+        return ".mp4"
+    return ".gif" if find_spec("PIL") else None
+
+
+def write_film(path: Path, pictures: Sequence[Path]) -> None:
+    """Write a film of PNG files; `path` ends with .mp4 or .gif. OSError if that fails."""
+    if path.suffix == ".gif":
+        _write_gif(path, pictures)
+    else:
+        _write_mp4(path, pictures)
+
+
+def _frames(pictures: Sequence[Path]) -> Iterator[np.ndarray]:
+    """The pictures (rows, columns, 3), all with the even size of the first one."""
+    from PIL import Image
+
+    size: tuple[int, int] | None = None
+    for path in pictures:
+        with Image.open(path) as image:
+            pixels = image.convert("RGB")
+        size = size or (pixels.width // 2 * 2, pixels.height // 2 * 2)
+        yield np.asarray(pixels.crop((0, 0, *size)))
+
+
+def _write_mp4(path: Path, pictures: Sequence[Path]) -> None:
+    import imageio_ffmpeg
+
+    partial = partial_of(path)
+    frames = _frames(pictures)
+    first = next(frames)
+    writer: Any = imageio_ffmpeg.write_frames(
+        str(partial), (first.shape[1], first.shape[0]), fps=PER_SECOND, codec="libx264",
+        macro_block_size=2, output_params=["-f", "mp4", "-crf", "20"],
+    )  # fmt: skip
+    writer.send(None)
+    try:
+        writer.send(np.ascontiguousarray(first))
+        for frame in frames:
+            writer.send(np.ascontiguousarray(frame))
+    finally:
+        writer.close()
+    partial.replace(path)
+
+
+def _write_gif(path: Path, pictures: Sequence[Path]) -> None:
+    from PIL import Image
+
+    first, *rest = (Image.fromarray(frame) for frame in _frames(pictures))
+    with whole(path, "wb") as file:
+        first.save(file, "GIF", save_all=True, append_images=rest, loop=0,
+                   duration=1000 // PER_SECOND)  # fmt: skip

@@ -1,0 +1,149 @@
+"""Fields in planes of a snapshot: speed with streamlines, vorticity, and any scalar."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mpilbm.plot.cuts import AXES, Cut
+from mpilbm.results.snapshot import View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# velocity along both axes of a plane, speed, and vorticity normal to it; masked in solids
+Slice = list[np.ma.MaskedArray]
+
+SOLID = "0.65"
+# of fields without [units]
+FIELD_UNITS = {"rho": "rho_0", "u": "cells per step", "vorticity": "per step",
+               "q": "per step^2", "pressure": "rho_0 cells^2/step^2"}  # fmt: skip
+
+
+def slice_figure(plt: Any, snapshot: View, draw_slice: Callable, cuts: list[Cut]) -> "Figure":
+    """A figure with a panel for each plane and one colour bar."""
+    shapes = [(snapshot.size[cut.across], snapshot.size[cut.up]) for cut in cuts]
+    figure, axes = _panels(plt, shapes)
+    slices = [slice_of(snapshot, cut) for cut in cuts]
+    image, label, extend = draw_slice(snapshot, axes, slices)
+    _finish(snapshot, figure, axes, cuts)
+    figure.colorbar(image, ax=axes, label=label, extend=extend, shrink=0.9, pad=0.02, panchor=False)
+    return figure
+
+
+def _finish(snapshot: View, figure: "Figure", axes: "list[Axes]", cuts: list[Cut]) -> None:
+    """Limits, names and units of the axes, and the titles."""
+    cell, unit = snapshot.cell, snapshot.label("cells", "m")
+    metres = snapshot.label("", " m")
+    for axis, cut in zip(axes, cuts, strict=True):
+        width, height = snapshot.size[cut.across], snapshot.size[cut.up]
+        axis.set(xlim=(0, width * cell), ylim=(0, height * cell), aspect="equal", facecolor=SOLID)
+        axis.set(xlabel=f"{AXES[cut.across]} ({unit})", ylabel=f"{AXES[cut.up]} ({unit})")
+        axis.locator_params(nbins=6)
+        if snapshot.dimensions == 3:
+            axis.set_title(f"{AXES[cut.normal]} = {cut.position * cell:g}{metres}")
+    figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)
+
+
+def fluid_fields(snapshot: View) -> list[str]:
+    """The fields that show where the fluids are: those of coupled fluids and phases."""
+    if "coupling" not in snapshot.case:
+        return []
+    own = [name for name in snapshot.fields if name == "phi" or name.startswith("rho_")]
+    return own or [name for name in snapshot.fields if name == "rho"]
+
+
+def field_figure(plt: Any, snapshot: View, cuts: list[Cut], name: str) -> "Figure":
+    """A scalar, or the size of a vector; an order parameter with its interface phi = 0."""
+    stored = snapshot.field(name)
+    vector = stored.ndim == 4
+    shapes = [(snapshot.size[cut.across], snapshot.size[cut.up]) for cut in cuts]
+    figure, axes = _panels(plt, shapes)
+    planes = [np.ma.masked_array(cut.mean(stored, vector), cut.solid(snapshot)) for cut in cuts]
+    low = min(float(plane.min() if plane.count() else 0) for plane in planes)
+    high = max(float(plane.max() if plane.count() else 0) for plane in planes)
+    colours: dict[str, Any] = {"cmap": "viridis", "vmin": low, "vmax": high}
+    if low < 0 < high:
+        top = max(-low, high)
+        colours = {"cmap": "RdBu_r", "vmin": -top, "vmax": top}
+    level = 0.0 if low < 0 < high else (low + high) / 2
+    for axis, plane in zip(axes, planes, strict=True):
+        extent = _extent(snapshot, plane)
+        image = axis.imshow(plane, origin="lower", extent=extent, **colours)
+        if "coupling" in snapshot.case and min(plane.shape) > 1 and high > low:
+            axis.contour(plane, levels=[level], extent=extent, colors="black", linewidths=0.7)
+    _finish(snapshot, figure, axes, cuts)
+    unit = stored.text("unit") or FIELD_UNITS.get(name.partition("_")[0], "1")
+    label = f"|{name}|" if vector else name
+    figure.colorbar(image, ax=axes, label=f"{label} ({unit})", shrink=0.9, pad=0.02, panchor=False)
+    return figure
+
+
+def _panels(plt: Any, shapes: list[tuple[int, int]]) -> "tuple[Figure, list[Axes]]":
+    """Panels in a row, or in a column if they are wide, with the proportions of `shapes`."""
+    widths, heights = [w for w, _ in shapes], [h for _, h in shapes]
+    column = max(w / h for w, h in shapes) > 2
+    if column:
+        inch = 7 / max(widths)
+        size = (8.5, min(max(sum(heights) * inch + 1 + 0.6 * len(shapes), 2.8), 12))
+        ratios: dict[str, Any] = {"nrows": len(shapes), "height_ratios": heights}
+    else:
+        inch = min((5 if len(shapes) == 1 else 12) / sum(widths), 8 / max(heights))
+        size = (max(sum(widths) * inch, 2.5) + 1.6, max(max(heights) * inch, 2) + 1)
+        ratios = {"ncols": len(shapes), "width_ratios": widths}
+    figure, axes = plt.subplots(figsize=size, squeeze=False, **ratios)
+    return figure, list(axes.flat)
+
+
+def slice_of(snapshot: View, cut: Cut) -> Slice:
+    """Velocity, speed and vorticity in a plane, with rows along `up` and columns along `across`."""
+    u, solid = cut.mean(snapshot.u), cut.solid(snapshot)
+    across, up = cut.across, cut.up
+    sign = -1 if cut.normal == 1 else 1  # (x, z, y) is left-handed
+    vorticity = sign * (_slope(u[..., up], 1) - _slope(u[..., across], 0)) / snapshot.cell
+    fields = u[..., across], u[..., up], np.linalg.norm(u, axis=-1), vorticity
+    return [np.ma.masked_array(field, solid) for field in fields]
+
+
+def _slope(field: np.ndarray, axis: int) -> np.ndarray:
+    """Central differences; zero if there is only one cell."""
+    return np.gradient(field, axis=axis) if field.shape[axis] > 1 else np.zeros_like(field)
+
+
+def draw_speed(snapshot: View, axes: "list[Axes]", slices: list[Slice]) -> tuple[Any, str, str]:
+    """Draw speed and streamlines; returns the image, its label, and the ends of the colour bar."""
+    top = max(float(speed.max() or 0) for _, _, speed, _ in slices) or 1.0
+    for axis, (across, up, speed, _) in zip(axes, slices, strict=True):
+        height, width = speed.shape
+        extent = _extent(snapshot, speed)
+        image = axis.imshow(speed, origin="lower", extent=extent, vmin=0, vmax=top, cmap="viridis")
+        moving = max(abs(across).max(), abs(up).max()) > 1e-3 * top
+        if min(speed.shape) >= 8 and moving:
+            x, y = ((np.arange(n) + 0.5) * snapshot.cell for n in (width, height))
+            lines = axis.streamplot(
+                x, y, across, up, color="white", linewidth=0.6, arrowsize=0.7, density=1.1
+            )
+            lines.lines.set_alpha(0.7)
+    unit = snapshot.label("cells per step", "m/s")
+    return image, f"speed |u| ({unit})", "neither"
+
+
+def _extent(snapshot: View, field: np.ndarray) -> tuple[float, float, float, float]:
+    """The sides of a slice, for imshow."""
+    height, width = field.shape
+    return 0, width * snapshot.cell, 0, height * snapshot.cell
+
+
+def draw_vorticity(snapshot: View, axes: "list[Axes]", slices: list[Slice]) -> tuple[Any, str, str]:
+    """Draw vorticity, with a colour scale to the 98th percentile; returns as draw_speed."""
+    sizes = np.concatenate([abs(vorticity.compressed()) for *_, vorticity in slices])
+    top = float(np.percentile(sizes, 98)) if sizes.size else 0.0
+    top = top or float(sizes.max(initial=0)) or 1.0
+    for axis, (*_, vorticity) in zip(axes, slices, strict=True):
+        extent = _extent(snapshot, vorticity)
+        image = axis.imshow(
+            vorticity, origin="lower", extent=extent, vmin=-top, vmax=top, cmap="RdBu_r"
+        )
+    unit = snapshot.label("per step", "1/s")
+    return image, f"vorticity normal to the plane ({unit})", "both"

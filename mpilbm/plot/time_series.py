@@ -1,0 +1,232 @@
+"""Curves over time: forces with mean, rms and Strouhal number, permeability, residual, probes."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mpilbm.plot.profiles import COLOURS
+from mpilbm.plot.slices import FIELD_UNITS
+from mpilbm.results.run import Run
+from mpilbm.results.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mpilbm.case.case import Case
+    from mpilbm.outputs.body_forces import BodyForces
+
+LEAST_PERIODS = 3  # in the window, for a frequency
+OSCILLATES = 1e-3  # rms relative to the largest absolute value
+MOST_CURVES = 8
+
+
+@dataclass(frozen=True)
+class Oscillation:
+    """The frequency of the largest peak in the spectrum of a signal, and its resolution 1 / T."""
+
+    frequency: float
+    resolution: float
+
+
+def last_half(time: np.ndarray) -> slice:
+    """The rows in the last half of the time."""
+    return slice(int(np.searchsorted(time, (time[0] + time[-1]) / 2)), None)
+
+
+def oscillation(time: np.ndarray, values: np.ndarray) -> Oscillation | None:
+    """The dominant frequency of a signal at equal intervals; None if it does not oscillate.
+
+    The peak of the spectrum of values with a Hann window, refined by a parabola through the
+    logarithms of three points. A peak with less than LEAST_PERIODS periods is no oscillation.
+    """
+    count = len(values)
+    if count < 8:
+        return None
+    steps = np.diff(time)
+    mean = values.mean()
+    if values.std() < OSCILLATES * np.abs(values).max() or steps.max() > 1.5 * steps.min():
+        return None
+    spectrum = np.abs(np.fft.rfft((values - mean) * np.hanning(count)))
+    peak = int(spectrum[1:].argmax()) + 1
+    if not LEAST_PERIODS <= peak < len(spectrum) - 1:
+        return None
+    a, b, c = np.log(np.maximum(spectrum[peak - 1 : peak + 2], 1e-300))
+    shift = 0.5 * (a - c) / (a - 2 * b + c) if a - 2 * b + c else 0.0
+    span = float(steps.mean()) * count
+    return Oscillation(float(peak + shift) / span, 1 / span)
+
+
+def forces_figure(plt: Any, run: Run, label: str) -> "tuple[Figure, list[str]] | None":
+    """c_d and c_l, or the force, over time, and a line of text for each; None without rows."""
+    table = run.table(f"forces_{label}")
+    if table.rows < 2:
+        return None
+    names = [name for name in ("c_d", "c_l") if name in table]
+    names = names or [name for name in table if name.startswith("force_") and "(" in name]
+    time, unit = _time(run, table)
+    half = last_half(time)
+    figure, axes = plt.subplots(len(names), 1, figsize=(7, 2.2 * len(names) + 0.7),
+                                sharex=True, squeeze=False)  # fmt: skip
+    scale, sentences = _strouhal_scale(run, label), []
+    for axis, name, colour in zip(axes.flat, names, COLOURS, strict=False):
+        values = table[name]
+        axis.plot(time, values, color=colour, linewidth=1.2)
+        mean, rms = values[half].mean(), values[half].std()
+        axis.axhline(mean, color="0.3", linewidth=0.8, linestyle="--")
+        axis.axvspan(time[half][0], time[-1], color="0.5", alpha=0.08)
+        text = f"mean {mean:.5g}, rms {rms:.3g}"
+        # sound waves dominate the spectrum of the drag
+        found = oscillation(time[half], values[half]) if _across(run, label, name) else None
+        if found is not None:
+            text += ", " + _frequency(found, scale, unit)
+        axis.set(ylabel=_plain(name))
+        axis.set_title(f"last half: {text}", fontsize=9)
+        axis.grid(alpha=0.25)
+        _zoom(axis, values[half])
+        sentences.append(f"{label}: {_plain(name)}: {text} (last half of the rows)")
+    axes.flat[-1].set_xlabel(f"time ({unit})")
+    figure.suptitle(f"{run.title}: {label}", fontsize=10)
+    return figure, sentences
+
+
+def _across(run: Run, label: str, name: str) -> bool:
+    """Whether a column is a lift, or a force across the flow."""
+    output = _forces_of(run.case, label)
+    if output is None or output.velocity is None:
+        return True
+    along = "xyz"[int(np.abs(output.velocity).argmax())]
+    return name != "c_d" and not name.startswith(f"force_{along}")
+
+
+def _frequency(found: Oscillation, scale: float | None, unit: str) -> str:
+    if scale is None:
+        return f"frequency {found.frequency:.4g} ± {found.resolution:.2g} per {_single(unit)}"
+    return f"Strouhal number {found.frequency * scale:.4g} ± {found.resolution * scale:.2g}"
+
+
+def _single(unit: str) -> str:
+    return "step" if unit == "steps" else unit
+
+
+def _zoom(axis: Any, values: np.ndarray) -> None:
+    """Show the range of the last half, and not only a large transient at the beginning."""
+    low, high = float(values.min()), float(values.max())
+    margin = max(high - low, 0.05 * max(abs(low), abs(high), 1e-300))
+    bottom, top = axis.get_ylim()
+    axis.set_ylim(max(bottom, low - margin), min(top, high + margin))
+
+
+def _plain(name: str) -> str:
+    """The name of a column with its unit, as a label of an axis."""
+    return name.replace("_", " ") if "(" in name else name
+
+
+def _strouhal_scale(run: Run, label: str) -> float | None:
+    """L / U, so that St = f L / U, in the unit of time of the figure; None if unknown.
+
+    L: `length` of the output, in 2D also the width of the body across the flow.
+    """
+    case = run.case
+    output = _forces_of(case, label)
+    if output is None or output.velocity is None:
+        return None
+    speed = sqrt(sum(v * v for v in output.velocity))
+    axis = int(np.abs(output.velocity).argmax())
+    shape = next(body.shape for body in case.bodies if body.label == label)
+    length = output.length
+    if length is None and case.dimensions == 2 and shape is not None:
+        length = shape.frontal_area(axis, case.domain)
+    elif length is None and shape is not None:
+        low, high = (np.array(bound, float) for bound in shape.bounds())
+        sides = np.delete(high - low, axis)
+        length = float(sides.min()) if np.isfinite(sides).any() else None
+    if not length or not speed:
+        return None
+    return length / speed * (case.units.step if case.units else 1.0)
+
+
+def _forces_of(case: "Case", label: str) -> "BodyForces | None":
+    for output in case.outputs:
+        if output.name == "body_forces" and label in (case.bodies[k].label
+                                                      for k in output.bodies(case)):  # fmt: skip
+            return output
+    return None
+
+
+def _time(run: Run, table: Table) -> tuple[np.ndarray, str]:
+    """The times of the rows, in s if the run is in SI, else in steps."""
+    if "time_s" in table:
+        return table["time_s"], "s"
+    if run.units is not None:
+        return table["step"] * run.units.step, "s"
+    return table["step"].astype(float), "steps"
+
+
+def permeability_figure(plt: Any, run: Run) -> "Figure | None":
+    """The permeability along each driven axis over time, with the unit that the file has."""
+    table = run.table("permeability")
+    if table.rows < 2:
+        return None
+    unit = next((u for u in ("mD", "m^2") if any(f"({u})" in name for name in table)), None)
+    names = [name for name in table if name.startswith("k_") and (unit is None or unit in name)]
+    names = [name for name in names if np.isfinite(table[name]).any()][:MOST_CURVES]
+    if not names:
+        return None
+    time, label = _time(run, table)
+    figure, axis = plt.subplots(figsize=(6, 3.4))
+    for name, colour in zip(names, COLOURS, strict=False):
+        last = table[name][np.isfinite(table[name])][-1]
+        axis.plot(time, table[name], color=colour, label=f"{name.split(' ')[0]}, last: {last:.5g}")
+    axis.set(xlabel=f"time ({label})", ylabel=f"permeability ({unit or 'cells^2'})")
+    axis.grid(alpha=0.25)
+    axis.legend()
+    figure.suptitle(run.title, fontsize=10)
+    return figure
+
+
+def residual_figure(plt: Any, run: Run) -> "Figure | None":
+    """The relative change that run.steady compares, over time, with its tolerance."""
+    table = run.table("steady")
+    name = next((each for each in table if each not in ("step", "time", "time_s")), None)
+    if table.rows < 2 or name is None:
+        return None
+    time, label = _time(run, table)
+    figure, axis = plt.subplots(figsize=(6, 3.4))
+    axis.semilogy(time, table[name], color=COLOURS[0], marker=".", linewidth=1.2)
+    if run.case.run.steady is not None:
+        axis.axhline(run.case.run.steady.tolerance, color=COLOURS[1], linestyle="--",
+                     label=f"tolerance {run.case.run.steady.tolerance:g}")  # fmt: skip
+        axis.legend()
+    axis.set(xlabel=f"time ({label})", ylabel="relative change (1)")
+    axis.grid(alpha=0.25)
+    figure.suptitle(run.title, fontsize=10)
+    return figure
+
+
+def probe_figure(plt: Any, run: Run, name: str) -> "Figure | None":
+    """The fields of a probe over time, a panel for each, at most MOST_CURVES points."""
+    table = run.table(name)
+    fields = [key for key in table if key not in ("step", "time", "time_s")]
+    if table.rows < 2 or not fields:
+        return None
+    if table.path.suffix == ".csv":
+        return None  # its columns are named by the points; `watch` shows them
+    time, label = _time(run, table)
+    figure, axes = plt.subplots(len(fields), 1, figsize=(7, 2.2 * len(fields) + 0.7),
+                                sharex=True, squeeze=False)  # fmt: skip
+    for axis, field in zip(axes.flat, fields, strict=True):
+        values = table[field].reshape(table.rows, -1)[:, :MOST_CURVES]
+        parts = table[field].shape[2:] or (1,)
+        for column in range(values.shape[1]):
+            point, part = divmod(column, parts[0])
+            text = f"point {point}" + f", {'xyz'[part]}" * (parts[0] > 1)
+            axis.plot(time, values[:, column], linewidth=1.1, color=f"C{column}", label=text)
+        unit = table.units.get(field) or FIELD_UNITS.get(field.partition("_")[0], "1")
+        axis.set(ylabel=f"{field} ({unit})")
+        axis.grid(alpha=0.25)
+        axis.legend(fontsize=8, ncols=2)
+    axes.flat[-1].set_xlabel(f"time ({label})")
+    figure.suptitle(f"{run.title}: {name}", fontsize=10)
+    return figure

@@ -1,0 +1,88 @@
+"""Pictures of planes during a run, and films of them."""
+
+import numpy as np
+import pytest
+from support import image_cases
+
+from mpilbm import CaseError, Simulation
+from mpilbm.case.case import parse_case
+from mpilbm.drawing.plane import Style, figure_of
+
+Image = pytest.importorskip("PIL.Image")
+
+PLANE = {"name": "picture", "every": 10, "field": "u", "normal": "x", "position": 6.5,
+         "label": "cut", "begin": 0}  # fmt: skip
+
+
+def pixels(path):
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def test_pictures_are_drawn_behind_the_steps_and_become_a_film(tmp_path):
+    outputs = [PLANE | {"film": True, "range": [0, 0.02]}, {"name": "picture", "every": 20}]
+    image_cases.run(tmp_path, given=image_cases.tables(outputs=outputs))
+    steps = sorted(path.name for path in tmp_path.glob("picture_cut_*.png"))
+    assert steps == [f"picture_cut_{step:09d}.png" for step in (0, 10, 20)]
+    assert (tmp_path / "picture_1_000000020.png").exists()
+    films = list(tmp_path.glob("picture_cut.*"))
+    assert [film.suffix in (".mp4", ".gif") for film in films] == [True]
+    assert films[0].stat().st_size > 1000
+    shapes = {pixels(tmp_path / name).shape for name in steps}
+    assert len(shapes) == 1
+    assert not np.array_equal(*(pixels(tmp_path / name) for name in steps[:2]))
+
+
+def test_a_continued_run_makes_the_film_of_all_pictures(tmp_path):
+    outputs = [PLANE | {"film": True}, {"name": "checkpoint", "every": 10}]
+    given = image_cases.tables(outputs=outputs)
+    image_cases.run(tmp_path / "whole", given=given)
+    image_cases.run(tmp_path / "cut", given=given | {"run": {"steps": 10}})
+    (checkpoint,) = (tmp_path / "cut").glob("checkpoint_*")
+    image_cases.run(tmp_path / "cut", given=given, restart=checkpoint)
+    one, other = ({path.name: path.stat().st_size for path in (tmp_path / name).glob("picture*")}
+                  for name in ("whole", "cut"))  # fmt: skip
+    assert one == other
+
+
+def test_the_picture_has_the_values_names_and_units_of_the_plane():
+    values = np.arange(12.0).reshape(3, 4)
+    solid = np.zeros((3, 4), bool)
+    solid[0, 0] = True
+    style = Style(title="t", axes=("x (m)", "y (m)"), label="rho (kg/m^3)", extent=(0, 4, 0, 3))
+    axis, bar = figure_of(values, solid, style).axes
+    image = axis.images[0]
+    assert np.array_equal(image.get_array().filled(-1), np.where(solid, -1, values))
+    assert image.get_clim() == (1, 11)
+    assert image.get_cmap().name == "viridis"
+    assert (axis.get_xlabel(), axis.get_ylabel(), bar.get_ylabel()) == (
+        "x (m)", "y (m)", "rho (kg/m^3)",
+    )  # fmt: skip
+    image = figure_of(values - 3, ~(values >= 0), style).axes[0].images[0]
+    assert image.get_clim()[0] == -image.get_clim()[1]  # white is 0
+    assert image.get_cmap().name == "RdBu_r"
+
+
+def test_a_uniform_field_and_two_dimensions(tmp_path):
+    given = {
+        "lattice": {"name": "D2Q9"}, "domain": {"size": [8, 6], "periodic": [True, True]},
+        "fluid": {"viscosity": 0.1}, "run": {"steps": 4}, "backend": {"name": "cpu"},
+        "output": [{"name": "picture", "every": 2, "field": field, "label": field}
+                   for field in ("rho", "u", "vorticity")],
+    }  # fmt: skip
+    with Simulation(parse_case(given, "flat.toml"), directory=tmp_path) as sim:
+        sim.run()
+    assert len(list(tmp_path.glob("picture_*.png"))) == 6
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (PLANE | {"position": 25}, r"position: found 25; allowed: 0 to 20"),
+        (PLANE | {"field": "speed"}, r"field: 'speed' is not a field"),
+        (PLANE | {"range": [1, 0]}, r"range: found \[1.0, 0.0\]; allowed: the lower value first"),
+    ],
+)
+def test_wrong_pictures_are_refused(output, message):
+    with pytest.raises(CaseError, match=message):
+        parse_case(image_cases.tables(outputs=[output]), "parts.toml")

@@ -1,0 +1,103 @@
+"""Curves over time, and options of `mpilbm plot`."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from support.image_cases import run as run_parts
+from support.image_cases import tables
+
+from mpilbm import Simulation, open_run
+from mpilbm.case.case import parse_case
+from mpilbm.cli import cli
+from mpilbm.plot.pictures import pyplot
+from mpilbm.plot.time_series import forces_figure, last_half, oscillation
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.mark.parametrize(("frequency", "span"), [(0.01, 2000.0), (0.0137, 1500.0)])
+def test_the_frequency_of_a_sine_is_found_between_the_lines_of_the_spectrum(frequency, span):
+    time = np.arange(0, span, 5.0)
+    values = 3 + 0.2 * np.sin(2 * np.pi * frequency * time)
+    found = oscillation(time, values)
+    assert found.frequency == pytest.approx(frequency, rel=0.01)
+    assert found.resolution == pytest.approx(1 / span)
+
+
+def test_what_does_not_oscillate_has_no_frequency():
+    time = np.arange(100.0)
+    assert oscillation(time, np.full(100, 2.0)) is None
+    assert oscillation(time, time) is None  # less than three periods
+    assert oscillation(time[:5], np.sin(time[:5])) is None
+    assert last_half(time) == slice(50, None)
+
+
+CYLINDER = {
+    "lattice": {"name": "D2Q9"}, "domain": {"size": [24, 12], "periodic": [True, True]},
+    "fluid": {"viscosity": 0.1}, "run": {"steps": 60, "steady": {"every": 20, "tolerance": 1e-9}},
+    "initial": {"u": [0.05, 0]}, "backend": {"name": "cpu"},
+    "body": [{"label": "rod", "shape": {"name": "cylinder", "centre": [8, 6], "radius": 2},
+              "boundary": {"name": "bounce_back"}}],
+    "output": [{"name": "body_forces", "every": 5, "velocity": [0.05, 0]},
+               {"name": "snapshot", "every": 30}, {"name": "monitor", "every": 10},
+               {"name": "probe", "every": 10, "points": [[14, 6]]}],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cylinder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cylinder") / "rod.out"
+    with Simulation(parse_case(CYLINDER, "rod.toml"), directory=folder) as sim:
+        sim.run()
+    return folder
+
+
+def plot(*arguments):
+    return CliRunner().invoke(cli, ["plot", *map(str, arguments)])
+
+
+def test_all_that_a_run_has_is_drawn_with_names_and_units(cylinder, tmp_path):
+    result = plot(cylinder, "--output", tmp_path, "--format", "svg")
+    assert result.exit_code == 0, result.output
+    drawn = {path.stem for path in tmp_path.glob("*.svg")}
+    assert drawn == {"speed", "vorticity", "profiles", "monitor", "forces_rod", "probe_3", "steady"}
+    assert "rod: c_d: mean" in result.output
+    figure, _ = forces_figure(pyplot(), open_run(cylinder), "rod")
+    drag = open_run(cylinder).table("forces_rod")["c_d"]
+    assert f"mean {drag[len(drag) // 2 :].mean():.5g}, rms" in figure.axes[0].get_title()
+    for axis in figure.axes:
+        assert axis.get_ylabel() in ("c_d", "c_l")
+    assert figure.axes[-1].get_xlabel() == "time (steps)"
+
+
+def test_a_step_a_field_and_a_plane_are_chosen(tmp_path):
+    outputs = [{"name": "snapshot", "every": 10}]
+    fields = run_parts(tmp_path / "run", given=tables(outputs=outputs))
+    result = plot(tmp_path / "run", "--field", "u", "--plane", "x=6.5", "--step", 20)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "run" / "u.png").stat().st_size > 5000
+    assert not (tmp_path / "run" / "speed.png").exists()
+    assert np.isfinite(fields["u"]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--step", 7], r"has no 'snapshot' of step 7; allowed: 30, 60"),
+        (["--field", "phi"], r"has no field 'phi'; allowed: rho, u"),
+        (["--plane", "x=3"], r"no meaning in two dimensions"),
+        (["--format", "bmp"], r"'bmp' is not one of"),
+    ],
+)
+def test_wrong_choices(cylinder, options, message):
+    result = plot(cylinder, *options)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+@pytest.mark.parametrize("plane", ["x=21", "w=3", "x", "x=3 kg", "=", "y=nan"])
+def test_wrong_planes(tmp_path, plane):
+    run_parts(tmp_path / "run", given=tables(outputs=[{"name": "snapshot", "every": 20}]))
+    result = plot(tmp_path / "run", "--plane", plane)
+    assert result.exit_code == 2
+    assert "allowed: an axis and a position in cells, x=0 to 20" in result.output

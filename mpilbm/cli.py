@@ -132,8 +132,11 @@ def bench(case, overrides, tune, startup, file, weak, strong, **options):
     "--output", type=FILE, help="Folder for the page and the pictures.  [default: DIRECTORY]"
 )
 def report(directory, output):
-    """Write a report from the JSON files of bench --weak and --strong."""
-    from mpilbm.bench.scaling_report import report
+    """Write a page about a run, or about files of bench --weak and --strong.
+
+    DIRECTORY is the output folder of a run, or a folder with these JSON files.
+    """
+    from mpilbm.report.reports import report
 
     report_files(report(directory, output))
 

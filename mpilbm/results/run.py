@@ -106,16 +106,17 @@ class Series:
 class Run:
     """The results of a run; made by `open_run`.
 
-    `directory`: the folder; `summary`: the content of summary.json, {} while there is none. Files
-    that the run writes later are seen by a new `open_run`.
+    `directory`: the folder; `paths`: its files that mpilbm has written; `summary`: the content of
+    summary.json, {} while there is none. Files that the run writes later are seen by a new
+    `open_run`.
     """
 
     def __init__(self, directory: Path, verify: bool = False):
         self.directory, self.verify = directory, verify
         if not directory.is_dir():
             raise CommandError(f"{directory}: no such folder; name the output folder of a run")
-        self._paths = [path for path in owned(directory) if path.suffix != ".partial"]
-        if not self._paths:
+        self.paths = [path for path in owned(directory) if path.suffix != ".partial"]
+        if not self.paths:
             raise CommandError(f"{directory}: contains no results; name the output folder of a run")
 
     @cached_property
@@ -184,7 +185,7 @@ class Run:
     def _stepped(self) -> dict[str, dict[int, Path]]:
         """Files with a step in their names: name -> step -> file."""
         found: dict[str, dict[int, Path]] = {}
-        for path in self._paths:
+        for path in self.paths:
             if match := STEPPED.fullmatch(path.name):
                 key = match["name"] + path.suffix
                 found.setdefault(key, {})[int(match["step"])] = path
@@ -244,7 +245,7 @@ class Run:
 
     @cached_property
     def _table_files(self) -> dict[str, Path]:
-        found = [path for path in self._paths if path.suffix in (".csv", ".h5")]
+        found = [path for path in self.paths if path.suffix in (".csv", ".h5")]
         return {path.stem: path for path in found if not STEPPED.fullmatch(path.name)
                 and not re.search("_[0-9]{9,}$", path.stem)}  # fmt: skip
 

@@ -1,5 +1,7 @@
 """Lines, planes, boxes, and snapshots of parts of the box."""
 
+import json
+
 import numpy as np
 import pytest
 from support import image_cases
@@ -39,6 +41,17 @@ def test_a_continued_run_has_the_same_files_and_series(tmp_path):
         assert (tmp_path / "cut" / name).read_text() == (tmp_path / "whole" / name).read_text()
     for path in (tmp_path / "whole").glob("*.vtkhdf"):
         assert path.stat().st_size == (tmp_path / "cut" / path.name).stat().st_size
+
+
+def test_a_restart_removes_later_files_from_the_series(tmp_path):
+    plane = {"name": "plane", "every": 5, "normal": "z", "position": 5, "label": "z"}
+    outputs = [plane, {"name": "checkpoint", "every": 10}]
+    image_cases.run(tmp_path, given=image_cases.tables(outputs=outputs))
+    outputs[0] = plane | {"every": 20}
+    given = image_cases.tables(outputs=outputs) | {"run": {"steps": 40}}
+    image_cases.run(tmp_path, given=given, restart=tmp_path / "checkpoint_000000010.h5")
+    series = json.loads((tmp_path / "plane_z.vtkhdf.series").read_text())
+    assert [each["time"] for each in series["files"]] == [5, 10, 20, 40]
 
 
 def test_two_dimensions_and_si(tmp_path):

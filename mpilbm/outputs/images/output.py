@@ -14,6 +14,7 @@ from mpilbm.outputs.images.writer import ImageWriter, Style
 from mpilbm.quantity import LENGTH
 from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 from mpilbm.units import counted
+from mpilbm.verdicts.findings import WARNING, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -62,6 +63,18 @@ class ImageOutput(Scheduled):
         return [
             *super().problems(case), *field_problems(self.fields, case), *self.part_problems(case)
         ]  # fmt: skip
+
+    def warnings(self, case: "Case") -> list[Finding]:
+        """Findings: float16 loses the differences of densities."""
+        found = super().warnings(case)
+        if self.type == "float16" and "rho" in self.fields:
+            found.append(Finding(
+                WARNING, "type",
+                'found "float16" with rho: densities near rho_0 are stored in steps of '
+                "rho_0 / 2000, in which most differences of pressure are lost; use "
+                '"float32", or fields without rho',
+            ))  # fmt: skip
+        return found
 
     def kernels(self, case: "Case") -> tuple[str, ...]:
         """Those of its fields; one kernel computes rho and u."""

@@ -12,7 +12,7 @@ from mpilbm.units import TIME, Units
 class SeriesFile:
     """The file `<stem>.vtkhdf.series` in the output folder: names and times as JSON.
 
-    After a restart it keeps the files up to the step `first`. [Format: ParaView, file series]
+    After a restart it keeps the files up to its step `first`. [Format: ParaView, file series]
     """
 
     def __init__(self, directory: Path, stem: str, units: Units | None, first: int):
@@ -20,7 +20,7 @@ class SeriesFile:
         name = re.compile(re.escape(stem) + r"_([0-9]{9,18})\.vtkhdf")
         found = (name.fullmatch(path.name) for path in directory.iterdir())
         steps = (int(match[1]) for match in found if match)
-        self._steps = {step for step in steps if step < first}
+        self._steps = {step for step in steps if step <= first}
 
     @classmethod
     def none(cls) -> Self:

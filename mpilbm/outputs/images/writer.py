@@ -62,7 +62,7 @@ class ImageWriter:
     def write(self, step: int) -> None:
         """Write the fields of this step; collective."""
         if self.series is None:
-            self.series = on_root(self.context.comm, self._open_series, step) or SeriesFile.none()
+            self.series = on_root(self.context.comm, self._open_series) or SeriesFile.none()
         self.values.prepare()
         name = f"{self.stem}_{step:09d}.vtkhdf"
         if self.files.in_threads and not self.style.compress:
@@ -72,8 +72,9 @@ class ImageWriter:
             self.write_file(self.files, name, step)
             on_root(self.context.comm, self.series.add, step)
 
-    def _open_series(self, step: int) -> SeriesFile | None:
-        return SeriesFile(self.context.directory, self.stem, self.context.case.units, step)
+    def _open_series(self) -> SeriesFile | None:
+        context = self.context
+        return SeriesFile(context.directory, self.stem, context.case.units, context.first_step)
 
     def _publish(self, step: int, file: OwnFile) -> None:
         """Rename a file and add it to the series; on rank 0, in any thread."""

@@ -1,0 +1,245 @@
+"""One page in HTML about a run: what was run, its findings, results, files, and how to go on."""
+
+import base64
+import re
+import shlex
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from mpilbm import __version__
+from mpilbm.errors import CommandError, MpilbmError
+from mpilbm.results.run import Run, open_run
+from mpilbm.storage.directory import make_folder
+from mpilbm.storage.files import whole
+from mpilbm.units import counted, in_words
+
+if TYPE_CHECKING:
+    from mpilbm.case.case import Case
+
+PAGE = "report.html"
+Rows = list[tuple[str, str, str]]  # (quantity, value, verdict)
+GROUP = re.compile(r"_[0-9]{9,}(?=\.)")  # the step in a file name
+
+
+def report(directory: Path, output: Path | None = None) -> list[Path]:
+    """Write the page to `output`, by default the folder of the run; returns its path.
+
+    Raises CommandError if the folder contains no results, or is not writable.
+    """
+    run = open_run(directory)
+    target = output or directory
+    page = render(run)
+    try:
+        make_folder(target)
+        with whole(target / PAGE) as file:
+            file.write(page)
+    except OSError as error:
+        raise CommandError(f"{target}: {error.strerror}; choose a folder with --output") from error
+    return [target / PAGE]
+
+
+def render(run: Run) -> str:
+    """The page as text."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise CommandError(
+            "report requires Jinja2, which is not installed; pip install 'mpilbm[plot]'"
+        ) from error
+    loader = PackageLoader("mpilbm.report")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    return environment.get_template("run.html").render(content(run))
+
+
+def content(run: Run) -> dict[str, Any]:
+    """The values of the template."""
+    summary = run.summary
+    case, problem = _case(run)
+    pictures, sentences, missing = _pictures(run)
+    status = str(summary.get("status", "no summary: the run was stopped before its first step"))
+    return {
+        "title": run.title,
+        "status": _status(status),
+        "good": status in ("done", "running"),
+        "reason": summary.get("reason") or problem,
+        "tables": [(name, rows) for name, rows in _tables(run, case) if rows],
+        "findings": _findings(summary),
+        "sentences": sentences,
+        "pictures": pictures,
+        "no_pictures": missing,
+        "files": _files(run),
+        "commands": _commands(run, case),
+        "case_text": summary.get("case_text", ""),
+        "version": summary.get("version", __version__),
+        "date": date.today().isoformat(),
+    }
+
+
+def _status(status: str) -> str:
+    return f"{status}: or ended without notice" if status == "running" else status
+
+
+def _case(run: Run) -> "tuple[Case | None, str]":
+    """The case, or why it cannot be read, such as a file that is no longer there."""
+    try:
+        return run.case, ""
+    except MpilbmError as error:
+        return None, f"the case cannot be read again: {str(error).splitlines()[0]}"
+
+
+def _findings(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+    found = summary.get("findings")
+    rows = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    texts = ([str(each.get(key, "")) for key in ("severity", "where", "message")] for each in rows)
+    return [(severity, where, message) for severity, where, message in texts]
+
+
+def _tables(run: Run, case: "Case | None") -> list[tuple[str, Rows]]:
+    summary = run.summary
+    return [
+        ("Run", _run_rows(summary)),
+        ("Speed", _speed_rows(summary)),
+        *(_flow_rows(run, case) if case is not None else []),
+    ]
+
+
+def _run_rows(summary: dict[str, Any]) -> Rows:
+    """The facts of the run."""
+    size, halo = summary.get("size"), summary.get("halo")
+    facts = {
+        "case file": summary.get("case"),
+        "lattice": summary.get("lattice"),
+        "cells": " x ".join(map(str, size)) if isinstance(size, list) else None,
+        "steps": _steps(summary),
+        "ranks": summary.get("ranks"),
+        "device": summary.get("device"),
+        "layout": _because(summary.get("layout"), summary.get("layout_why")),
+        "halo": _because(halo.get("name"), halo.get("why")) if isinstance(halo, dict) else None,
+        "precision": _precision(summary.get("precision")),
+    }
+    return [(name, str(value), "") for name, value in facts.items() if value is not None]
+
+
+def _precision(found: Any) -> str | None:
+    if not isinstance(found, dict):
+        return None
+    return f"computes in {found.get('compute')}, stores {found.get('storage')}"
+
+
+def _because(what: Any, why: Any) -> str | None:
+    return None if what is None else f"{what}: {why}" if why else str(what)
+
+
+def _steps(summary: dict[str, Any]) -> str | None:
+    if "steps" not in summary:
+        return None
+    text, first = f"{summary['steps']:,}", summary.get("first_step", 0)
+    if summary.get("last_step", summary["steps"]) != summary["steps"]:
+        text += f" of {summary['last_step']:,}"
+    return text + (f", continued from {first:,}" if first else "")
+
+
+def _speed_rows(summary: dict[str, Any]) -> Rows:
+    """Time and speed, compared with the bandwidth of a copy where it was measured."""
+    rows: Rows = []
+    for key, name, form in (
+        ("wall_seconds", "time of the run", "{:.4g} s"),
+        ("stepping_seconds", "time of the steps", "{:.4g} s"),
+        ("glups", "speed", "{:.4g} GLUPS (10^9 cells per second)"),
+        ("output_share", "share of outputs", "{:.1%}"),
+        ("copy_bandwidth", "bandwidth of a copy", "{:.4g} bytes/s"),
+        ("copy_share", "bytes of the steps, relative to a copy", "{:.1%}"),
+        ("halo_hidden", "halo exchange behind the computation", "{:.0%}"),
+    ):
+        value = summary.get(key)
+        if isinstance(value, int | float):
+            rows.append((name, form.format(value), ""))
+    return rows
+
+
+def _flow_rows(run: Run, case: "Case") -> list[tuple[str, Rows]]:
+    """Derived numbers of each fluid, and the units."""
+    from mpilbm.preflight.plan import fluid_lines, unit_lines
+
+    speed, key = _largest_speed(run)
+    found = [
+        (f"Fluid {fluid.label}".strip(), fluid_lines(case, fluid, speed, key))
+        for fluid in case.fluids
+    ]
+    if case.units:
+        found.append(("Units", unit_lines(case, case.units, speed)))
+    return [(name, [(line.what, line.value, line.verdict) for line in lines])
+            for name, lines in found]  # fmt: skip
+
+
+def _largest_speed(run: Run) -> tuple[float, str]:
+    """The largest speed of the run in lattice units, and where it is from."""
+    if "monitor" in run.tables:
+        table = run.table("monitor")
+        if "max_speed" in table and table.rows:
+            return float(table["max_speed"].max()), "monitor.csv"
+    if len(run.steps):
+        u = run.field("u", lattice_units=True) if "u" in run.fields else None
+        if u is not None:
+            return float((u.astype(float) ** 2).sum(axis=-1).max() ** 0.5), "the last snapshot"
+    return 0.0, ""
+
+
+def _pictures(run: Run) -> tuple[list[tuple[str, str]], list[str], str]:
+    """Pictures as data of the page, lines of text, and why there are no pictures."""
+    from mpilbm.plot.pictures import draw
+
+    with TemporaryDirectory() as folder:
+        try:
+            files, sentences = draw(run.directory, Path(folder))
+        except CommandError as error:
+            return [], [], f"No pictures: {error}"
+        return [(path.stem.replace("_", " "), _inline(path)) for path in files], sentences, ""
+
+
+def _inline(path: Path) -> str:
+    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+
+
+def _files(run: Run) -> list[tuple[str, int, str, str]]:
+    """For each output its files: how many, their size, and the first and last step."""
+    groups: dict[str, list[Path]] = {}
+    for path in run.paths:
+        groups.setdefault(GROUP.sub("_<step>", path.name), []).append(path)
+    rows = []
+    for name, paths in sorted(groups.items()):
+        found = [re.search("[0-9]{9,}", path.name) for path in paths if "<step>" in name]
+        steps = sorted(int(match[0]) for match in found if match)
+        size = in_words(sum(path.stat().st_size for path in paths if path.exists()))
+        text = "" if not steps else f"{steps[0]:,}" + f" to {steps[-1]:,}" * (len(steps) > 1)
+        rows.append((name, len(paths), size, text))
+    return rows
+
+
+def _commands(run: Run, case: "Case | None") -> list[tuple[str, str]]:
+    """What can be done next, and the command for it."""
+    folder, summary = shlex.quote(str(run.directory)), run.summary
+    file = shlex.quote(str(summary.get("case", "case.toml")))
+    found = []
+    if run.checkpoints:
+        last = int(re.findall("[0-9]+", run.checkpoints[-1].stem)[-1])
+        steps = max(2 * int(summary.get("steps", last)), last + 1)
+        ranks = summary.get("ranks", 1)
+        found.append((
+            f"Continue from step {last:,} (on any number of ranks):",
+            f"mpirun -n {ranks} mpilbm run {file} --output {folder} --restart auto "
+            f"--set run.steps={steps}",
+        ))  # fmt: skip
+    else:
+        found.append((
+            "The run has no checkpoint, so it can only be repeated; add [[output]] with "
+            'name = "checkpoint" to the case:',
+            f"mpilbm run {file} --output {folder} --overwrite",
+        ))  # fmt: skip
+    found.append(("Draw the pictures as files:", f"mpilbm plot {folder}"))
+    number = counted(len(run.steps), "snapshot")
+    found.append((f"Read the results in Python ({number}):",
+                  f"import mpilbm\nrun = mpilbm.open_run({str(run.directory)!r})"))  # fmt: skip
+    return found

@@ -1,0 +1,157 @@
+"""The page of a run: its content, and how a browser shows it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+from click.testing import CliRunner
+
+from mpilbm import Simulation
+from mpilbm.case.case import parse_case
+from mpilbm.cli import cli
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+CASE = {
+    "title": "<script>alert(1)</script> & co", "lattice": {"name": "D2Q9"},
+    "domain": {"size": [24, 12], "periodic": [True, True]}, "fluid": {"viscosity": 0.1},
+    "run": {"steps": 40}, "initial": {"u": [0.05, 0]}, "backend": {"name": "cpu"},
+    "body": [{"label": "rod", "shape": {"name": "cylinder", "centre": [8, 6], "radius": 2},
+              "boundary": {"name": "bounce_back"}}],
+    "output": [{"name": "body_forces", "every": 5, "velocity": [0.05, 0]},
+               {"name": "snapshot", "every": 20}, {"name": "monitor", "every": 10},
+               {"name": "checkpoint", "every": 20}],
+}  # fmt: skip
+
+
+class Elements(HTMLParser):
+    """All elements with their attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def of(self, tag):
+        return [attrs for name, attrs in self.found if name == tag]
+
+
+def run(folder, **more):
+    with Simulation(parse_case(CASE | more, "rod.toml"), directory=folder) as sim:
+        sim.run()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page") / "rod.out"
+    run(folder)
+    (folder / "notes.txt").write_text("mine")
+    result = CliRunner().invoke(cli, ["report", str(folder)])
+    assert result.exit_code == 0, result.output
+    return folder / "report.html"
+
+
+def test_the_page_needs_nothing_else_and_says_what_was_run(page):
+    text = page.read_text()
+    elements = Elements(text)
+    assert elements.of("html")[0]["lang"] == "en"
+    assert not elements.of("script")
+    assert not elements.of("link")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; co" in text
+    images = elements.of("img")
+    assert len(images) == 5
+    assert all(image["src"].startswith("data:image/png;base64,") for image in images)
+    assert all(image["alt"] for image in images)
+    assert not re.search(r"(src|href)=\"https?:", text)
+    for words in ("24 x 12", "D2Q9", "Mach", "monitor.csv", "snapshot_&lt;step&gt;.vtkhdf",
+                  "--restart auto --set run.steps=80", "rod: c_d: mean", ">done<"):  # fmt: skip
+        assert words in text, words
+    assert all(attrs.get("scope") in ("row", "col") for attrs in elements.of("th"))
+
+
+def test_runs_without_snapshots_summary_or_end_have_a_page(tmp_path):
+    outputs = [each for each in CASE["output"] if each["name"] == "monitor"]
+    run(tmp_path / "bare", output=[])
+    run(tmp_path / "killed", output=outputs)
+    summary = tmp_path / "killed" / "summary.json"
+    summary.write_text(json.dumps(json.loads(summary.read_text()) | {"status": "running"}))
+    run(tmp_path / "lost", output=outputs)
+    (tmp_path / "lost" / "summary.json").unlink()
+    for name, words in (("bare", "No pictures"), ("killed", "ended without notice"),
+                        ("lost", "no summary")):  # fmt: skip
+        result = CliRunner().invoke(cli, ["report", str(tmp_path / name)])
+        assert result.exit_code == 0, result.output
+        assert words in (tmp_path / name / "report.html").read_text()
+
+
+def test_folders_without_results_are_refused(tmp_path):
+    result = CliRunner().invoke(cli, ["report", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+    assert CliRunner().invoke(cli, ["report", str(tmp_path / "none")]).exit_code == 2
+
+
+# ------------------------------------------------------------------------------------- a browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--hide-scrollbars", "--enable-logging=stderr", "--virtual-time-budget=5000",
+)  # fmt: skip
+MEASURE = """
+<script>
+window.addEventListener("load", () => {
+  const broken = [...document.images].filter(image => !image.complete || !image.naturalWidth);
+  const style = getComputedStyle(document.body);
+  document.documentElement.dataset.found = JSON.stringify({
+    width: document.documentElement.scrollWidth, window: window.innerWidth, broken: broken.length,
+    images: document.images.length, back: style.backgroundColor, text: style.color});
+});
+</script></body>
+"""
+
+
+@pytest.mark.skipif(
+    CHROMIUM is None and not os.environ.get("MPILBM_EXPECT_CHROMIUM"), reason="needs Chromium"
+)
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [500, 1400])
+def test_a_browser_shows_the_page(page, tmp_path, width, dark):
+    """A window of Chromium is at least 500 pixels wide; a frame in it has 400."""
+    shown = tmp_path / "shown.html"
+    shown.write_text(page.read_text().replace("</body>", MEASURE))
+    frame = tmp_path / "frame.html"
+    inner = 400 if width == 500 else width - 20
+    frame.write_text(
+        f'<!DOCTYPE html><body style="margin:0"><iframe id="f" src="shown.html" '
+        f'style="width:{inner}px;height:900px;border:0"></iframe><script>'
+        'window.addEventListener("load", () => setTimeout(() => {const f = document.getElementById'
+        '("f"); document.body.dataset.found = f.contentDocument.documentElement.dataset.found;}, '
+        "500));</script></body>"
+    )
+    scheme = ["--blink-settings=preferredColorScheme=0"] if dark else []
+    done = subprocess.run(
+        [CHROMIUM, *FLAGS, *scheme, "--allow-file-access-from-files", f"--window-size={width},1000",
+         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{frame}"],
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "CONSOLE" not in done.stderr, done.stderr
+    match = re.search(r"data-found=\"([^\"]*)\"", done.stdout)
+    found = json.loads(match[1].replace("&quot;", '"'))
+    assert found["window"] == inner
+    assert found["width"] <= inner
+    assert (found["images"], found["broken"]) == (5, 0)
+    brightness = sum(map(int, re.findall(r"\d+", found["back"])[:3]))
+    assert brightness < 200 if dark else brightness > 700
+    letters = sum(map(int, re.findall(r"\d+", found["text"])[:3]))
+    assert abs(letters - brightness) > 400

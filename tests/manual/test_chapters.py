@@ -25,6 +25,10 @@ output = [
     {name = "statistics", every = 10, start = 100, average = ["x", "z"]},
     {name = "higher_moments", every = 100, average = ["x", "z"], label = "xz"},
     {name = "checkpoint", every = 400},
+    {name = "probe", label = "wake", every = 10, points = [[30, 8.5, 8.5], [40, 8.5, 8.5]]},
+    {name = "plane", label = "wake", normal = "z", position = 8.5, every = 100},
+    {name = "line", label = "axis", from = [20, 8.5, 8.5], to = [48, 8.5, 8.5], every = 100},
+    {name = "box", label = "near", from = [4, 2, 2], to = [28, 14, 14], stride = 2, every = 200},
 ]
 [lattice]
 name = "D3Q19"

@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from functools import cached_property
+from os.path import isdir  # False for a name that is too long
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,11 +114,14 @@ class Run:
 
     def __init__(self, directory: Path, verify: bool = False):
         self.directory, self.verify = directory, verify
-        if not directory.is_dir():
+        if not isdir(directory):
             raise CommandError(f"{directory}: no such folder; name the output folder of a run")
         self.paths = [path for path in owned(directory) if path.suffix != ".partial"]
         if not self.paths:
-            raise CommandError(f"{directory}: contains no results; name the output folder of a run")
+            raise CommandError(
+                f"{directory}: contains no results, such as summary.json; name the output folder of "
+                "a run"
+            )
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -249,7 +249,8 @@ def test_a_snapshot_in_si_is_an_initial_file_in_lattice_units(tmp_path):
 
 def test_pictures_are_in_si(tmp_path):
     pytest.importorskip("matplotlib")
-    from mpilbm.plot import pictures
+    from mpilbm.plot import pictures, slices
+    from mpilbm.plot.cuts import cuts_of
     from mpilbm.plot.profiles import centre_line
     from mpilbm.results.snapshot import view
 
@@ -259,7 +260,7 @@ def test_pictures_are_in_si(tmp_path):
     with view(tmp_path / "snapshot_000000004.vtkhdf") as snapshot:
         assert snapshot.time == "step 4, 0.0008 s"
         assert snapshot.size == [24, 20]
-        figure = pictures.slice_figure(plt, snapshot, pictures._draw_speed)
+        figure = slices.slice_figure(plt, snapshot, slices.draw_speed, cuts_of(snapshot))
         position, u = centre_line(snapshot, 1)
         raw = snapshot.u[()]
     axis, bar = figure.axes

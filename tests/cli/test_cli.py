@@ -185,7 +185,7 @@ def test_several_problems_are_reported_at_once(case):
         (("check", "cavity.toml", "--gpu-memory", "inf"), ("--gpu-memory", "not a finite number")),
         (("run", "cavity.toml", "--restart", ""), ("--restart", "no such file", "--restart auto")),
         (("plot", "nowhere.out"), ("nowhere.out", "folder of a run")),
-        (("plot", "."), ("snapshot_*.vtkhdf", "[[output]]")),
+        (("plot", "."), ("contains no results", "output folder")),
         (("--plugin", "nowhere.py", "list"), ("nowhere.py", "FILE.py")),
         (("--plugin", "cavity.toml", "list"), ("cavity.toml", "FILE.py")),
         (("check", "cavity.toml", "--ranks", "0"), ("--ranks", "x>=1")),

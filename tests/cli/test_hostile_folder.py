@@ -29,6 +29,7 @@ VERBS = {
     "check": ["check", "box.toml", *SMALL],
     "run": ["run", "box.toml", *SMALL, "--overwrite"],
     "plot": ["plot", "box.out"],
+    "watch": ["watch", "box.out", "--once"],
     "list": ["list", "lattices"],
     "source": ["source", "box.toml"],
     "schema": ["schema"],

@@ -227,7 +227,7 @@ def test_an_array_of_more_numbers_than_values_says_so(slurm):
     assert len(called) == 1
 
 
-LONG = CASE.replace("steps = 10", "steps = 40000").replace("every = 5", "every = 40000")
+LONG = CASE.replace("steps = 10", "steps = 40000").replace("every = 5", "every = 40000\nbegin = 0")
 
 
 def test_a_chain_goes_on_until_all_steps_are_done(slurm):

@@ -156,7 +156,7 @@ def wave_box(n: int, steps: int, amplitude: float, pull: float = 0.0) -> dict:
         precision={"compute": "float64", "storage": "float64"},
         boundary=[{"name": "bounce_back", "where": ["y-", "y+"]}],
         run={"steps": every * FRAMES},
-        output=[{"name": "snapshot", "every": every, "fields": ["phi"]}],
+        output=[{"name": "snapshot", "every": every, "begin": 0, "fields": ["phi"]}],
     )
 
 
@@ -200,7 +200,14 @@ def shan_chen_wave(n: int, steps: int, amplitude: float) -> dict:
         MODELS["shan_chen"].nu,
         domain={"periodic": [True, False]},
         boundary=[{"name": "bounce_back", "where": ["y-", "y+"]}],
-        output=[{"name": "snapshot", "every": every, "fields": ["u", "rho_oil", "rho_water"]}],
+        output=[
+            {
+                "name": "snapshot",
+                "every": every,
+                "begin": 0,
+                "fields": ["u", "rho_oil", "rho_water"],
+            }
+        ],
     )
 
 

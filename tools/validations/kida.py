@@ -68,7 +68,7 @@ class Kida(Validation):
         apart = round(self.settings["spectra"] * PARTS)  # energies from one transform to the next
         balance = {"name": "energy_balance", "every": every, "apart": apart}
         at = every * round(self.settings["spectrum_at"] * PARTS)
-        waves = {"name": "spectrum", "every": at}
+        waves = {"name": "kida_spectrum", "every": at}
         return tables(
             "kida",
             domain={"size": [n] * 3},
@@ -99,7 +99,7 @@ class Kida(Validation):
         ])  # fmt: skip
         verdict.curves[f"kinetic energy, {label}"] = time, energy / SPEED**2
         verdict.curves[f"enstrophy, {label}"] = time, enstrophy * unit
-        path = run.directory / "spectrum.csv"
+        path = run.directory / "kida_spectrum.csv"
         if path.exists():
             k, E = np.loadtxt(path, delimiter=",", skiprows=1, unpack=True)
             dk = 2 * np.pi / n
@@ -143,12 +143,12 @@ def passing(context, step):
     path.unlink()
 
 
-@register("outputs", "spectrum")
+@register("outputs", "kida_spectrum")
 class Spectrum(Output):
-    """E(k) at step `every` in spectrum.csv, from a snapshot of u that is removed."""
+    """E(k) at step `every` in kida_spectrum.csv, from a snapshot of u that is removed."""
 
     at_start: ClassVar[bool] = False
-    files: ClassVar[tuple[str, ...]] = ("spectrum.csv",)
+    files: ClassVar[tuple[str, ...]] = ("kida_spectrum.csv",)
 
     def disk_bytes(self, case, times):
         """One snapshot."""
@@ -176,7 +176,7 @@ class SpectrumWriter:
         with passing(self.context, step) as fields:
             found = spectrum(fields["u"], self.context.case.shape[::-1])
         rows = np.stack(found, axis=1)
-        path = self.context.directory / "spectrum.csv"
+        path = self.context.directory / "kida_spectrum.csv"
         np.savetxt(path, rows, delimiter=",", header="k,E", comments="")
 
     def close(self):

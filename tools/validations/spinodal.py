@@ -54,7 +54,12 @@ class Spinodal(Validation):
             fluid=fluids,
             run={"steps": steps},
             output=[
-                {"name": "snapshot", "every": steps // FRAMES, "fields": ["rho_oil", "rho_water"]},
+                {
+                    "name": "snapshot",
+                    "every": steps // FRAMES,
+                    "begin": 0,
+                    "fields": ["rho_oil", "rho_water"],
+                },
                 {"name": "monitor", "every": steps // FRAMES},
             ],
         )

@@ -65,11 +65,13 @@ def _loaded(path: Path) -> tuple[Floats, Ints]:
         mesh = trimesh.load_mesh(path, process=False)
         vertices = np.array(mesh.vertices, np.float64).reshape(-1, 3)
         faces = np.array(mesh.faces, np.int64).reshape(-1, 3)
+        reason = "" if faces.size else _not_text(path)
     except Exception as error:  # of many kinds, for files that are not what their name says
         reason = _reason(path, error)
+    if reason:
         raise ValueError(
             f"cannot be read as {path.suffix[1:].upper()} ({reason}); write the file again"
-        ) from None
+        )
     if not faces.size:
         raise ValueError("contains no triangles; allowed: a surface of triangles; export it again "
                          "with its faces")  # fmt: skip
@@ -89,20 +91,33 @@ def _loaded(path: Path) -> tuple[Floats, Ints]:
 def _reason(path: Path, error: Exception) -> str:
     """Why trimesh cannot read a file.
 
-    trimesh takes a binary STL file of the wrong length for text. For text that is not UTF-8 it asks
-    for a package that finds the encoding.
+    For text that is not UTF-8 it asks for a package that finds the encoding.
     """
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if not isinstance(error, ImportError | UnicodeError):
         return f"{type(error).__name__}: {error}".splitlines()[0]
-    with path.open("rb") as file:
-        start = file.read(STL_HEADER)
-    if path.suffix.lower() != ".stl" or start.startswith(b"solid") or len(start) < STL_HEADER:
+    return _not_text(path) or "it is not text in UTF-8"
+
+
+def _not_text(path: Path) -> str:
+    """Why a file without triangles is not a text file, "" if it is one or need not be one.
+
+    trimesh takes a binary STL file of the wrong length for text; if a package that guesses
+    encodings is installed, it reads any bytes as a text without triangles.
+    """
+    kind = path.suffix.lower()
+    content = path.read_bytes() if kind in (".stl", ".obj") else b""
+    try:
+        content.decode("utf-8")
+        return ""
+    except UnicodeDecodeError:
+        pass
+    if kind != ".stl" or content.startswith(b"solid") or len(content) < STL_HEADER:
         return "it is not text in UTF-8"
-    count, size = int.from_bytes(start[80:], "little"), path.stat().st_size
+    count = int.from_bytes(content[80:STL_HEADER], "little")
     return (
-        f"it has {size:,} bytes, but {STL_HEADER + STL_TRIANGLE * count:,} follow from the "
+        f"it has {len(content):,} bytes, but {STL_HEADER + STL_TRIANGLE * count:,} follow from the "
         f"{counted(count, 'triangle')} in its header: it is incomplete or damaged"
     )
 

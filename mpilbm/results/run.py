@@ -119,8 +119,8 @@ class Run:
         self.paths = [path for path in owned(directory) if path.suffix != ".partial"]
         if not self.paths:
             raise CommandError(
-                f"{directory}: contains no results, such as summary.json; name the output folder of "
-                "a run"
+                f"{directory}: contains no results, such as summary.json; name the output folder "
+                "of a run"
             )
 
     @cached_property

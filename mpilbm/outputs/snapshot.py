@@ -9,6 +9,7 @@ from mpilbm.outputs.images.output import Strided, box_problems
 from mpilbm.outputs.images.part import Part, of_box
 from mpilbm.quantity import LENGTH, STEPS
 from mpilbm.registry import register
+from mpilbm.verdicts.findings import Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -63,6 +64,20 @@ class Snapshot(Strided):
     def times(self, first: int, last: int) -> int:
         """How often it is written in a run from step `first` to `last`."""
         return int(last > first) if self.last_only else super().times(first, last)
+
+    @property
+    def _last(self) -> bool:
+        """Whether only the last step is written."""
+        return self.last_only or "every" not in self.model_fields_set
+
+    def how_often(self, last: int) -> str:
+        """How often it is written in a run of `last` steps, in words."""
+        return "the last step" if self._last else super().how_often(last)
+
+    def warnings(self, case: "Case") -> list[Finding]:
+        """Findings; without `every` it is no surprise that one step is written."""
+        found = super().warnings(case)
+        return [each for each in found if not (self._last and each.where == "every")]
 
     def label_in(self, case: "Case") -> str:
         """The label, or ""."""

@@ -15,7 +15,8 @@ from typing import Any
 import mpilbm
 from mpilbm import Simulation
 from mpilbm.manual.pages import FOLDER
-from mpilbm.results.run import Run, Series
+from mpilbm.results.run import Run
+from mpilbm.results.series import Series
 from mpilbm.results.tables import Table
 
 FILE = FOLDER / "python.md"

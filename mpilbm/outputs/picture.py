@@ -8,8 +8,9 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.drawing.plane import Style, png
-from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import field_problems
+from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.images.part import Part, cell_of, of_box
 from mpilbm.outputs.images.values import SOLID, at_nodes
 from mpilbm.outputs.pictures import film

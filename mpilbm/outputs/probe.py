@@ -9,8 +9,9 @@ from pydantic import Field
 
 from mpilbm.case.input_fields import load_numbers
 from mpilbm.errors import CaseError
-from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import COMPONENTS, field_problems
+from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.images.description import in_si
 from mpilbm.outputs.points.positions import Interpolation, shown
 from mpilbm.outputs.points.series import Series

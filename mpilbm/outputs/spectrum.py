@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from mpilbm.errors import CaseError
-from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs import Context
+from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.images.description import in_si
 from mpilbm.outputs.points.series import Series
 from mpilbm.outputs.spectra import distributed

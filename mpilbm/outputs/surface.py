@@ -9,7 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from mpilbm.geometry.shapes.mesh import Mesh
-from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs import Context
+from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.surfaces import facets, polydata
 from mpilbm.outputs.surfaces.averages import Pairs, nearest_facets
 from mpilbm.outputs.surfaces.facets import Floats

@@ -22,7 +22,7 @@ from mpilbm.system.hdf5_input import (
 from mpilbm.units import LATTICE_UNIT
 
 IMAGE, MESH = "ImageData", "PolyData"
-CELL_DATA = "VTKHDF/CellData"
+CELL_DATA, SOLID = "VTKHDF/CellData", "solid"
 Region = slice | int | tuple[slice | int, ...] | None
 
 

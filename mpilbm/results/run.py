@@ -3,7 +3,6 @@
 import json
 import re
 import tomllib
-from collections.abc import Sequence
 from functools import cached_property
 from os.path import isdir  # False for a name that is too long
 from pathlib import Path
@@ -12,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.errors import CommandError
-from mpilbm.results.images import FieldFile, Head, Region
+from mpilbm.results.images import SOLID, Region
+from mpilbm.results.series import Series
 from mpilbm.results.tables import Table, read_table
 from mpilbm.storage.own_files import SUMMARY, owned
-from mpilbm.units import TIME
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
     from mpilbm.units import Units
 
-SNAPSHOT, SOLID = "snapshot", "solid"
+SNAPSHOT = "snapshot"
 STEPPED = re.compile(r"(?P<name>.+)_(?P<step>[0-9]{9,18})\.(vtkhdf|h5)")
 
 
@@ -36,72 +35,6 @@ def open_run(directory: Path | str, verify: bool = False) -> "Run":
     CommandError if the folder contains no results.
     """
     return Run(Path(directory), verify)
-
-
-class Series:
-    """Files with the same fields at several steps: all snapshots, or those of a part of the box.
-
-    `steps`: the steps, ascending; `times`: in seconds if the case has [units], else the steps.
-    `name`: the first part of the file names.
-    """
-
-    def __init__(self, run: "Run", name: str, files: dict[int, Path]):
-        self.run, self.name, self.files = run, name, dict(sorted(files.items()))
-        self.steps = np.array(list(self.files), np.int64)
-
-    @property
-    def times(self) -> np.ndarray:
-        """The times of the steps."""
-        units = self.run.units
-        return self.steps.astype(float) if units is None else units.to_si(self.steps, TIME)
-
-    def file(self, step: int | None = None) -> FieldFile:
-        """The file of a step, by default the last one."""
-        if not self.files:
-            raise CommandError(
-                f"{self.run.directory}: holds no {self.name}_*.vtkhdf; add an [[output]] with "
-                f"name = '{self.name.partition('_')[0]}' to the case and run it"
-            )
-        key = int(self.steps[-1]) if step is None else step
-        if key not in self.files:
-            raise CommandError(
-                f"{self.run.directory}: has no '{self.name}' of step {key}; allowed: "
-                f"{_shortened(self.steps)}"
-            )
-        return FieldFile(self.files[key], self.run.dimensions, self.run.verify)
-
-    @cached_property
-    def head(self) -> Head:
-        """The fields of the last file, and its place in the box."""
-        return self.file().head()
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The names of the fields, without `solid`."""
-        return tuple(name for name in self.head.fields if name != SOLID)
-
-    def field(
-        self,
-        name: str,
-        step: int | None = None,
-        region: Region = None,
-        lattice_units: bool = False,
-    ) -> np.ndarray:
-        """A field as a new array, (nz, ny, nx) or in 2D (ny, nx), components along a last axis.
-
-        `step`: by default the last one. `region`: slices and numbers in this order of axes, such as
-        np.s_[16, :, ::2]; only this part is read. Values are in SI if the case has [units], unless
-        `lattice_units` is set.
-        """
-        return self.file(step).field(name, region, lattice_units)
-
-    def centres(self) -> tuple[np.ndarray, ...]:
-        """The coordinates of cell centres along x, y (and z), in m if the case has [units]."""
-        head = self.head
-        sizes = head.shape[::-1][: self.run.dimensions]
-        return tuple(
-            head.origin[k] + (np.arange(n) + 0.5) * head.spacing[k] for k, n in enumerate(sizes)
-        )
 
 
 class Run:
@@ -298,9 +231,3 @@ def _datasets(path: Path) -> dict[str, np.ndarray]:
             return {name: each[()] for name, each in found.items() if each is not None}
     except ValueError as error:
         raise CommandError(f"{path}: {error}") from None
-
-
-def _shortened(steps: Sequence[int] | np.ndarray) -> str:
-    """Some of the steps in words."""
-    texts = [str(step) for step in steps]
-    return ", ".join(texts if len(texts) <= 8 else [*texts[:4], "…", *texts[-2:]])

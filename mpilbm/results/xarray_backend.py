@@ -11,7 +11,8 @@ from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
 from mpilbm.errors import CommandError
-from mpilbm.results.run import SNAPSHOT, Series, open_run
+from mpilbm.results.run import SNAPSHOT, open_run
+from mpilbm.results.series import Series
 from mpilbm.storage.own_files import SUMMARY
 
 CELLS = ("z", "y", "x")

@@ -9,8 +9,9 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm import __version__
-from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs import Context
 from mpilbm.outputs.averages.profile_files import Head
+from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.host_samples.plane_sums import PlaneSums
 from mpilbm.outputs.host_samples.writer import HostSamples, Plan
 from mpilbm.physics.lattices import AXES

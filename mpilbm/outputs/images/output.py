@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, create_model
 
-from mpilbm.outputs import Context, Scheduled
+from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import COMPONENTS, field_problems
+from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.images.part import Part
 from mpilbm.outputs.images.values import is_sparse
 from mpilbm.outputs.images.writer import ImageWriter, Style

@@ -108,7 +108,7 @@ def _variable(series: Series, name: str) -> xr.Variable:
 
 
 def _coordinates(series: Series) -> dict[str, xr.Variable]:
-    length, time = ("m", "s") if series.run.in_si else ("cells", "steps")
+    length, time = ("m", "s") if series.run.units is not None else ("cells", "steps")
     found = {
         axis: xr.Variable(axis, centres, {"units": length})
         for axis, centres in zip("xyz", series.centres(), strict=False)

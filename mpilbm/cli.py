@@ -251,11 +251,16 @@ def new(name, template, dimensions, list_cases):
               help="Draw this plane, e.g. x=32 (cells).  [default: the middle planes]")  # fmt: skip
 @click.option("--format", "kind", type=click.Choice(["png", "svg", "pdf"]), default="png",
               show_default=True, help="Format of the files.")  # fmt: skip
-def plot(directory, output, reference, reynolds, step, field, plane, kind):
+@click.option("--film", is_flag=True, help="Make a film of all snapshots, of u or of --field.")
+def plot(directory, output, reference, reynolds, step, field, plane, kind, film):
     """Draw the results of a run: fields of a snapshot, forces, tables over time."""
+    from mpilbm.plot.film import draw_film
     from mpilbm.plot.pictures import Choice, draw
 
     choice = Choice(step=step, field=field, plane=plane, format=kind)
+    if film:
+        report_files([draw_film(directory, output, choice)])
+        return
     files, sentences = draw(directory, output, reference, reynolds, choice)
     for line in sentences:
         click.echo(one_line(line))

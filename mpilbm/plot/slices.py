@@ -54,15 +54,37 @@ def fluid_fields(snapshot: View) -> list[str]:
     return own or [name for name in snapshot.fields if name == "rho"]
 
 
-def field_figure(plt: Any, snapshot: View, cuts: list[Cut], name: str) -> "Figure":
-    """A scalar, or the size of a vector; an order parameter with its interface phi = 0."""
+def planes_of(snapshot: View, cuts: list[Cut], name: str) -> list[np.ma.MaskedArray]:
+    """A scalar, or the size of a vector, in planes; solid cells are masked."""
+    stored = snapshot.field(name)
+    return [
+        np.ma.masked_array(cut.mean(stored, stored.ndim == 4), cut.solid(snapshot)) for cut in cuts
+    ]
+
+
+def limits_of(planes: list[np.ma.MaskedArray]) -> tuple[float, float]:
+    """The smallest and the largest value in planes; 0 if all is solid."""
+    low = min(float(plane.min() if plane.count() else 0) for plane in planes)
+    return low, max(float(plane.max() if plane.count() else 0) for plane in planes)
+
+
+def field_figure(
+    plt: Any,
+    snapshot: View,
+    cuts: list[Cut],
+    name: str,
+    limits: tuple[float, float] | None = None,
+) -> "Figure":
+    """A scalar, or the size of a vector; an order parameter with its interface phi = 0.
+
+    `limits`: the values at the ends of the colours, by default those of the planes.
+    """
     stored = snapshot.field(name)
     vector = stored.ndim == 4
     shapes = [(snapshot.size[cut.across], snapshot.size[cut.up]) for cut in cuts]
     figure, axes = _panels(plt, shapes)
-    planes = [np.ma.masked_array(cut.mean(stored, vector), cut.solid(snapshot)) for cut in cuts]
-    low = min(float(plane.min() if plane.count() else 0) for plane in planes)
-    high = max(float(plane.max() if plane.count() else 0) for plane in planes)
+    planes = planes_of(snapshot, cuts, name)
+    low, high = limits or limits_of(planes)
     colours: dict[str, Any] = {"cmap": "viridis", "vmin": low, "vmax": high}
     if low < 0 < high:
         top = max(-low, high)

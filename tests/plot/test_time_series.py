@@ -80,6 +80,18 @@ def test_a_step_a_field_and_a_plane_are_chosen(tmp_path):
     assert np.isfinite(fields["u"]).all()
 
 
+def test_a_film_of_all_snapshots(cylinder, tmp_path):
+    pytest.importorskip("PIL")
+    result = plot(cylinder, "--film", "--field", "rho", "--output", tmp_path)
+    assert result.exit_code == 0, result.output
+    (made,) = tmp_path.iterdir()
+    assert made.name in ("rho.mp4", "rho.gif")
+    assert made.stat().st_size > 1000
+    result = plot(cylinder, "--film", "--field", "phi")
+    assert result.exit_code == 2
+    assert "allowed: rho, u" in result.output
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

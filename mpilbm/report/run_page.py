@@ -8,6 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mpilbm import __version__
 from mpilbm.errors import CommandError, MpilbmError
 from mpilbm.results.run import Run, open_run
@@ -132,12 +134,18 @@ def _because(what: Any, why: Any) -> str | None:
     return None if what is None else f"{what}: {why}" if why else str(what)
 
 
+def _number(summary: dict[str, Any], key: str) -> int | None:
+    """A whole number in the summary, None if it is missing or damaged."""
+    value = summary.get(key)
+    return value if isinstance(value, int) else None
+
+
 def _steps(summary: dict[str, Any]) -> str | None:
-    if "steps" not in summary:
+    steps, last = _number(summary, "steps"), _number(summary, "last_step")
+    if steps is None:
         return None
-    text, first = f"{summary['steps']:,}", summary.get("first_step", 0)
-    if summary.get("last_step", summary["steps"]) != summary["steps"]:
-        text += f" of {summary['last_step']:,}"
+    first = _number(summary, "first_step")
+    text = f"{steps:,}" + (f" of {last:,}" if last is not None and last != steps else "")
     return text + (f", continued from {first:,}" if first else "")
 
 
@@ -178,12 +186,14 @@ def _largest_speed(run: Run) -> tuple[float, str]:
     """The largest speed of the run in lattice units, and where it is from."""
     if "monitor" in run.tables:
         table = run.table("monitor")
-        if "max_speed" in table and table.rows:
-            return float(table["max_speed"].max()), "monitor.csv"
-    if len(run.steps):
-        u = run.field("u", lattice_units=True) if "u" in run.fields else None
-        if u is not None:
-            return float((u.astype(float) ** 2).sum(axis=-1).max() ** 0.5), "the last snapshot"
+        speeds = table["max_speed"] if "max_speed" in table else np.empty(0)
+        if np.isfinite(speeds).any():
+            return float(speeds[np.isfinite(speeds)].max()), "monitor.csv"
+    if len(run.steps) and "u" in run.fields:
+        planes = range(run.size[-1])
+        each = (run.field("u", region=plane, lattice_units=True).astype(float) for plane in planes)
+        speed = max(float((u**2).sum(axis=-1).max()) for u in each) ** 0.5
+        return (speed, "the last snapshot") if np.isfinite(speed) else (0.0, "")
     return 0.0, ""
 
 
@@ -212,10 +222,18 @@ def _files(run: Run) -> list[tuple[str, int, str, str]]:
     for name, paths in sorted(groups.items()):
         found = [re.search("[0-9]{9,}", path.name) for path in paths if "<step>" in name]
         steps = sorted(int(match[0]) for match in found if match)
-        size = in_words(sum(path.stat().st_size for path in paths if path.exists()))
+        size = in_words(sum(map(_size, paths)))
         text = "" if not steps else f"{steps[0]:,}" + f" to {steps[-1]:,}" * (len(steps) > 1)
         rows.append((name, len(paths), size, text))
     return rows
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 if a run that is still active has removed it."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _commands(run: Run, case: "Case | None") -> list[tuple[str, str]]:
@@ -224,14 +242,7 @@ def _commands(run: Run, case: "Case | None") -> list[tuple[str, str]]:
     file = shlex.quote(str(summary.get("case", "case.toml")))
     found = []
     if run.checkpoints:
-        last = int(re.findall("[0-9]+", run.checkpoints[-1].stem)[-1])
-        steps = max(2 * int(summary.get("steps", last)), last + 1)
-        ranks = summary.get("ranks", 1)
-        found.append((
-            f"Continue from step {last:,} (on any number of ranks):",
-            f"mpirun -n {ranks} mpilbm run {file} --output {folder} --restart auto "
-            f"--set run.steps={steps}",
-        ))  # fmt: skip
+        found.append(_continued(run, f"mpilbm run {file} --output {folder} --restart auto"))
     else:
         found.append((
             "The run has no checkpoint, so it can only be repeated; add [[output]] with "
@@ -243,3 +254,19 @@ def _commands(run: Run, case: "Case | None") -> list[tuple[str, str]]:
     found.append((f"Read the results in Python ({number}):",
                   f"import mpilbm\nrun = mpilbm.open_run({str(run.directory)!r})"))  # fmt: skip
     return found
+
+
+def _continued(run: Run, command: str) -> tuple[str, str]:
+    """How to continue from the last checkpoint: to the end of the run, or beyond it."""
+    summary, ranks = run.summary, _number(run.summary, "ranks") or 1
+    last = int(re.findall("[0-9]+", run.checkpoints[-1].stem)[-1])
+    text = f"Continue from step {last:,} (on any number of ranks):"
+    if summary.get("status") == "unstable":
+        text = (
+            "The flow became unstable: change what the reason above names, then continue from step "
+            f"{last:,}:"
+        )
+    steps, target = _number(summary, "steps"), _number(summary, "last_step")
+    if steps is not None and steps == target:  # the run is complete
+        command += f" --set run.steps={2 * steps}"
+    return text, f"mpirun -n {ranks} {command}"

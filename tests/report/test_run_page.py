@@ -92,6 +92,43 @@ def test_runs_without_snapshots_summary_or_end_have_a_page(tmp_path):
         assert words in (tmp_path / name / "report.html").read_text()
 
 
+@pytest.mark.parametrize(
+    ("changed", "command"),
+    [
+        ({"status": "interrupted", "steps": 20}, "--restart auto</pre>"),
+        ({"status": "done"}, "--restart auto --set run.steps=80</pre>"),
+        ({"status": "unstable", "steps": 20}, "The flow became unstable"),
+        ({"steps": None}, "--restart auto</pre>"),
+        ({"steps": "many", "last_step": "x", "ranks": [], "findings": 3}, "mpirun -n 1 mpilbm"),
+    ],
+)
+def test_the_command_ends_where_the_case_ends_and_damage_is_no_error(page, changed, command):
+    summary = page.parent / "summary.json"
+    before = summary.read_text()
+    try:
+        summary.write_text(json.dumps(json.loads(before) | changed))
+        result = CliRunner().invoke(cli, ["report", str(page.parent)])
+        assert result.exit_code == 0, result.output
+        assert command in page.read_text()
+    finally:
+        summary.write_text(before)
+        CliRunner().invoke(cli, ["report", str(page.parent)])
+
+
+def test_speeds_that_are_not_finite_are_left_out(tmp_path):
+    run(tmp_path / "nan", output=[each for each in CASE["output"] if each["name"] == "monitor"])
+    monitor = tmp_path / "nan" / "monitor.csv"
+    rows = monitor.read_text().splitlines()
+    columns = rows[0].split(",")
+    last = rows[-1].split(",")
+    last[columns.index("max_speed")] = "nan"
+    monitor.write_text("\n".join([*rows[:-1], ",".join(last)]) + "\n")
+    result = CliRunner().invoke(cli, ["report", str(tmp_path / "nan")])
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "nan" / "report.html").read_text()
+    assert ">nan" not in text.partition("Results")[0]
+
+
 def test_folders_without_results_are_refused(tmp_path):
     result = CliRunner().invoke(cli, ["report", str(tmp_path)])
     assert result.exit_code == 2

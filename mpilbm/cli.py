@@ -150,17 +150,18 @@ def precision(case, overrides, compare, steps, tolerance, file):
 
 @cli.command()
 @click.argument("directory", type=FILE)
-@click.option(
-    "--output", type=FILE, help="Folder for the page and the pictures.  [default: DIRECTORY]"
-)
-def report(directory, output):
+@click.option("--output", type=FILE, help="Folder for the page.  [default: DIRECTORY]")
+@click.option("--network", metavar="B/s,s",
+              help="Bandwidth and latency of a node's network, e.g. 50GB/s,2us: extends the model "
+              "of measurements on one node to 1024 ranks.")  # fmt: skip
+def report(directory, output, network):
     """Write a page about a run, or about files of bench --weak and --strong.
 
     DIRECTORY is the output folder of a run, or a folder with these JSON files.
     """
     from mpilbm.report.reports import report
 
-    report_files(report(directory, output))
+    report_files(report(directory, output, network))
 
 
 @cli.command()

@@ -14,6 +14,7 @@ import pytest
 
 from mpilbm import registry
 from mpilbm.backends import compiler
+from mpilbm.storage import planes
 
 pytest_plugins = ["support.quick", "support.reporting"]
 pytest.register_assert_rewrite("support")
@@ -35,6 +36,12 @@ def pytest_configure(config):
 def optimised(monkeypatch):
     """The flags of the package, for flows of many steps."""
     monkeypatch.setattr(compiler, "FLAGS", FLAGS)
+
+
+@pytest.fixture(autouse=True)
+def _writes_by_the_system(monkeypatch):
+    """By os.pwrite, which tests replace, also where the temporary folder is in memory (tmpfs)."""
+    monkeypatch.setattr(planes, "threads_write", lambda _: "in_turns")
 
 
 @pytest.fixture

@@ -43,12 +43,15 @@ def takes_parts(file_system: str, one_node: bool) -> bool:
     return file_system in PARALLEL or (one_node and file_system in ON_ONE_NODE)
 
 
-def at_once(directory: Path) -> bool:
-    """Whether threads of a process may write to one file in this folder at the same time.
+def threads_write(directory: Path) -> str:
+    """How threads of a process write to one file in this folder in the shortest time.
 
-    Local file systems lock the file during a write.
+    at_once   a parallel file system lets them write at the same time
+    mapped    tmpfs: they reserve memory one after another, and copy to it at the same time
+    in_turns  other local file systems lock the file during a write
     """
-    return kind(directory) in PARALLEL
+    found = kind(directory)
+    return "at_once" if found in PARALLEL else "mapped" if found == "tmpfs" else "in_turns"
 
 
 def kind(directory: Path | str, mounts: Path = MOUNTS) -> str:

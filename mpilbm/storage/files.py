@@ -1,11 +1,14 @@
 """Files in the user's folders: created without following a link, and complete or absent."""
 
 import errno
+import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
 
 PARTIAL = ".partial"
 
@@ -56,6 +59,30 @@ def sync(path: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+def write(number: int, offset: int, view: memoryview) -> None:
+    """Write all bytes to a place in an open file."""
+    done = 0
+    while done < len(view):
+        done += os.pwrite(number, view[done:], offset + done)
+
+
+def reserve(number: int, offset: int, view: memoryview) -> None:
+    """Allocate the place of these bytes in an open file; OSError if there is no room."""
+    if view:
+        os.posix_fallocate(number, offset, len(view))
+
+
+def write_mapped(number: int, offset: int, view: memoryview) -> None:
+    """Copy all bytes to a reserved part of a file in memory. Threads may do it at the same time."""
+    if not view:
+        return
+    start = offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+    with mmap.mmap(number, offset - start + len(view), offset=start) as mapped:
+        target = np.frombuffer(mapped, np.uint8)
+        target[offset - start :] = view  # releases the lock of the interpreter, unlike mapped[:]
+        del target  # which would keep the map open
 
 
 @contextmanager

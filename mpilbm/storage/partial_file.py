@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mpilbm.errors import FileSystemError
-from mpilbm.storage.files import fresh, partial_of, sync, system_errors
+from mpilbm.storage.files import (
+    fresh,
+    partial_of,
+    reserve,
+    sync,
+    system_errors,
+    write,
+    write_mapped,
+)
 from mpilbm.storage.places import Place, find_places
 from mpilbm.storage.seal import Seal
 from mpilbm.system.file_digest import DamagedFileError, Extent, compare, opened, verify
@@ -32,12 +40,13 @@ Describe = Callable[["h5py.File"], None]  # creates groups, attributes and datas
 class PartialFile:
     """A file of `planes` planes, named `path.partial` until `publish` renames it to `path`.
 
-    `at_once`: the file system lets threads of a process write to one file at the same time. Others
-    let one thread write and the next ones wait, busily; here they sleep instead.
+    `threads_write`: see file_system.threads_write. Where threads take turns in a call of the
+    system, they would wait busily; here they sleep instead.
     """
 
-    def __init__(self, path: Path, planes: int, at_once: bool = False):
+    def __init__(self, path: Path, planes: int, threads_write: str = "in_turns"):
         self.path, self.partial, self.planes = path, partial_of(path), planes
+        at_once, self._mapped = threads_write == "at_once", threads_write == "mapped"
         self._turn: AbstractContextManager = nullcontext() if at_once else Lock()
         self.places: dict[str, Place] = {}
         self.digest = Seal({}, planes)
@@ -89,12 +98,13 @@ class PartialFile:
         return flat.view(np.uint8).data
 
     def _write_at(self, offset: int, view: memoryview) -> None:
-        with system_errors(self.path), self._turn:
-            number = os.open(self.partial, os.O_WRONLY)
+        with system_errors(self.path):
+            number = os.open(self.partial, os.O_RDWR)
             try:
-                done = 0
-                while done < len(view):
-                    done += os.pwrite(number, view[done:], offset + done)
+                with self._turn:
+                    (reserve if self._mapped else write)(number, offset, view)
+                if self._mapped:
+                    write_mapped(number, offset, view)
             finally:
                 os.close(number)
 

@@ -25,7 +25,7 @@ from mpilbm.errors import MpilbmError
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator, MessagePassing
 from mpilbm.parallel.slabs import Slab
-from mpilbm.storage.file_system import at_once, best_writer
+from mpilbm.storage.file_system import best_writer, threads_write
 from mpilbm.storage.files import system_errors
 from mpilbm.storage.partial_file import Describe, PartialFile
 from mpilbm.storage.places import Place, open_parallel
@@ -77,11 +77,11 @@ class PlaneFiles:
         return self._open(OwnFile, name, describe)
 
     def _open(self, of: "type[File]", name: str, describe: Describe) -> "File":
-        return of(self.directory / name, self.comm, self.slabs, describe, self._at_once)
+        return of(self.directory / name, self.comm, self.slabs, describe, self._threads_write)
 
     @cached_property
-    def _at_once(self) -> bool:
-        return at_once(self.directory)
+    def _threads_write(self) -> str:
+        return threads_write(self.directory)
 
 
 class PlaneFile:
@@ -93,10 +93,10 @@ class PlaneFile:
         comm: Communicator,
         slabs: Sequence[Slab],
         describe: Describe,
-        at_once: bool = False,
+        threads_write: str = "in_turns",
     ):
         self.path, self.comm, self.slabs, self.slab = path, comm, slabs, slabs[comm.rank]
-        self.file, self._sealed = PartialFile(path, self.slab.shape[0], at_once), False
+        self.file, self._sealed = PartialFile(path, self.slab.shape[0], threads_write), False
         try:
             self.file.use(on_root(comm, self.file.create, describe))
         except BaseException:

@@ -42,6 +42,7 @@ every = 5
 RUN = """
 import errno, os, signal, sys
 from mpilbm.solver.solver import Solver
+from mpilbm.storage import planes
 original, pwrite = Solver.step, os.pwrite
 full = False
 
@@ -57,6 +58,7 @@ def write(number, data, offset):
     return pwrite(number, data, offset)
 
 Solver.step, os.pwrite = step, write
+planes.threads_write = lambda _: "in_turns"
 sys.argv[1:] = ["run", "case.toml", "--output", "out", *{arguments}]
 from mpilbm.cli import main
 main()

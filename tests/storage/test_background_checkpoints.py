@@ -113,6 +113,7 @@ def test_the_disk_is_read_after_its_pages_have_left_memory(tmp_path, monkeypatch
 KILLED = """
 import os, random, signal, sys, time
 from support.runs import OUTPUTS, flow, run_case
+from mpilbm.storage import planes
 pwrite = os.pwrite
 
 def slowly(number, data, offset):
@@ -120,6 +121,7 @@ def slowly(number, data, offset):
     return pwrite(number, data, offset)
 
 os.pwrite = slowly
+planes.threads_write = lambda _: "in_turns"
 run_case(flow(4000, OUTPUTS), {folder!r}, restart="auto")
 """
 

@@ -9,6 +9,7 @@ from support.threads import on_ranks
 
 from mpilbm.outputs.core.restart import opened, read_planes, require_intact
 from mpilbm.parallel.slabs import split
+from mpilbm.storage import planes
 from mpilbm.storage.places import dataset
 from mpilbm.storage.planes import PlaneFiles
 
@@ -71,6 +72,7 @@ def found(tmp_path_factory):
     """The results of FEW and of MANY ranks, which write the same file."""
     with pytest.MonkeyPatch.context() as patch:
         transfers = Transfers(patch)
+        patch.setattr(planes, "threads_write", lambda _: "in_turns")
         return {
             ranks: write_and_read(ranks, tmp_path_factory.mktemp(f"ranks{ranks}"), transfers)
             for ranks in (FEW, MANY)

@@ -1,8 +1,13 @@
 """Dissipation and transfer of the output spectrum, its CSV, and the enstrophy of the monitor."""
 
+import re
+import tracemalloc
+from types import SimpleNamespace
+
 import h5py
 import numpy as np
 import pytest
+from support.commands import call
 from support.outputs_cases import BODY, make_case
 from support.runs import run_case
 from support.spectra import convective_transfer, solenoidal
@@ -10,12 +15,12 @@ from support.spectra import convective_transfer, solenoidal
 import mpilbm
 from mpilbm.errors import CaseError, FileSystemError
 from mpilbm.outputs.points.series import read
-from mpilbm.outputs.spectra import distributed
+from mpilbm.outputs.spectra import distributed, velocity
 from mpilbm.outputs.spectra.shells import Shells
 from mpilbm.outputs.spectra.transfer import with_transfer
 from mpilbm.parallel.ranks import Serial
-from mpilbm.preflight.rank_memory import on_host
 from mpilbm.results.tables import read_table
+from mpilbm.units import in_words
 
 SPECTRUM = {"name": "spectrum", "every": 2, "begin": 0}
 DOUBLE = {"precision": {"storage": "float64", "compute": "float64"}}
@@ -173,12 +178,39 @@ def test_wrong_keys_are_refused(bad):
         make_case((6, 6, 6), [SPECTRUM | bad])
 
 
+def peak_bytes(case, compute):
+    """The largest memory of the host during the transforms of a random velocity."""
+    planes, rows, nx = case.shape
+    u = np.random.default_rng(3).standard_normal((planes, rows, nx, 3)).astype(np.float32)
+    solver = SimpleNamespace(prepare=len, fields=lambda names, b, e: {"u": u[b:e].copy()})
+    context = SimpleNamespace(case=case, slab=SimpleNamespace(planes=planes), solver=solver)
+    tracemalloc.start()
+    shells = Shells(case.shape)
+    compute(Serial(), shells, velocity.velocity_waves(context, shells))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
 def test_the_memory_of_the_transforms_is_counted():
-    size = (64, 64, 64)
-    plain, more = (make_case(size, [SPECTRUM | {"transfer": on}]) for on in (False, True))
-    monitor = make_case(size, [{"name": "monitor", "every": 2, "spectral": True}])
-    assert on_host(plain)
-    waves = 16 * 3 * 64 * 64 * 33
-    found = [case.outputs[0].host_bytes(case, 64) for case in (plain, more, monitor)]
-    assert waves < found[0] == found[2] < found[1]
-    assert found[1] - found[0] > waves
+    case = make_case((64, 60, 65))
+    for compute in (distributed.spectra, with_transfer):
+        counted = velocity.host_bytes(case, case.shape[0], compute is with_transfer)
+        assert counted / 4 < peak_bytes(case, compute) <= counted
+
+
+@pytest.mark.parametrize(("backend", "line"), [("cpu", "writing outputs"), ("cuda", "outputs")])
+def test_check_reports_the_memory_of_the_transforms(tmp_path, backend, line):
+    case = tmp_path / "box.toml"
+    case.write_text("""
+lattice = {name = "D3Q19"}
+domain = {size = [64, 64, 64], periodic = [true, true, true]}
+fluid = {viscosity = 0.1}
+run = {steps = 10}
+output = [{name = "spectrum", every = 5}, {name = "monitor", every = 5, spectral = true}]
+""")
+    output = call("check", case, "--gpu-memory", "80", "--set", f"backend.name={backend}").output
+    found = re.search(rf"{line} +([0-9.]+ MB) +(per rank|of main memory per rank)", output)
+    assert found, output
+    box = make_case((64, 64, 64), [SPECTRUM])
+    assert found[1] == in_words(box.outputs[0].host_bytes(box, 64))

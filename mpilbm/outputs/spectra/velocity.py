@@ -39,9 +39,9 @@ def box_problems(case: "Case") -> list[str]:
 
 
 def host_bytes(case: "Case", planes: int, transfer: bool = False) -> int:
-    """Bytes of the host during a transform: waves, a block of columns, and a block of planes.
+    """Bytes of the host during a transform: waves, and a block of columns or of planes.
 
-    An upper bound; `transfer`: see transfer.with_transfer.
+    An upper bound, checked with tracemalloc; `transfer`: see transfer.with_transfer.
     """
     D, (all_planes, rows, nx) = case.dimensions, case.shape
     columns = rows * (nx // 2 + 1)
@@ -49,7 +49,8 @@ def host_bytes(case: "Case", planes: int, transfer: bool = False) -> int:
     waves = 16 * arrays * planes * columns
     in_columns = 16 * 4 * arrays * all_planes * min(COLUMNS, columns)
     plane = 8 * rows * nx * 2 * arrays
-    return waves + in_columns + 3 * max(BLOCK_BYTES, plane)
+    in_planes = 3 * min(planes * plane, max(BLOCK_BYTES, plane))
+    return waves + max(in_columns, in_planes)
 
 
 def require_host(context: "Context", transfer: bool = False) -> None:

@@ -237,10 +237,7 @@ class Output(Parameters):
         return 0
 
     def host_bytes(self, case: "Case", planes: int) -> int:
-        """Bytes that it needs on the host while it is written, on a rank with `planes` planes.
-
-        Outputs are written one after another, so that only the largest number counts.
-        """
+        """Bytes of its own memory on the host on a rank with `planes` planes."""
         return 0
 
     def stages(self, case: "Case") -> bool:

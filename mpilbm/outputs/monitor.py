@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.outputs.spectra import distributed, velocity
-from mpilbm.outputs.spectra.shells import Shells
+from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics import interface_length
 from mpilbm.registry import register
@@ -32,7 +32,7 @@ class Monitor(Output):
 
     `enstrophy` uses central differences, which damp short waves. With `spectral = true` the column
     `enstrophy_spectral` follows: the same sum of omega.omega / 2 with exact derivatives, by a
-    Fourier transform on the host, for which the steps wait; see the output `spectrum`.
+    Fourier transform on the host; see the output `spectrum`.
     """
 
     spectral: bool = Field(
@@ -50,6 +50,10 @@ class Monitor(Output):
         """Boxes in which the flow is not a sum of waves, with `spectral`."""
         found = velocity.box_problems(case) if self.spectral else []
         return [f"spectral: {problem}" for problem in found]
+
+    def stages(self, case: "Case") -> bool:
+        """Whether the host gets copies of u."""
+        return self.spectral
 
     def host_bytes(self, case: "Case", planes: int) -> int:
         """The transforms."""
@@ -92,11 +96,10 @@ class MonitorWriter:
 
     def __init__(self, context: Context, spectral: bool = False):
         self.context = context
-        self.shells = Shells(context.case.shape) if spectral else None
+        self.velocity = VelocityWaves(context) if spectral else None
         names = context.solver.sum_names
         self.columns = [n for n in interface_length.columns(names) if n != "nonfinite"]
         if spectral:
-            velocity.require_host(context)
             self.columns.insert(self.columns.index("enstrophy") + 1, SPECTRAL)
         D, units = context.case.dimensions, context.case.units
         self.in_si = si_columns(self.columns, D) if units else {}
@@ -112,20 +115,22 @@ class MonitorWriter:
 
     def write(self, step: int) -> None:
         """Enqueue the sums of this step; the row is written when they are known. Collective."""
+        if self.velocity:
+            self.velocity.start()
         sums, reading = self.context.totals.start(step), self.context.clock.reading()
-        spectral = self._spectral()
 
         def complete() -> None:
-            on_root(self.context.comm, self._write, step, sums() | spectral, reading.seconds)
+            totals = sums() | self._spectral()
+            on_root(self.context.comm, self._write, step, totals, reading.seconds)
 
         self.context.samples.add(complete)
 
     def _spectral(self) -> dict[str, float]:
         """The sum over the cells of omega.omega / 2 with exact derivatives, on rank 0."""
-        if self.shells is None:
+        if self.velocity is None:
             return {}
-        waves = velocity.velocity_waves(self.context, self.shells)
-        found = distributed.spectra(self.context.comm, self.shells, waves)
+        waves = self.velocity.take()
+        found = distributed.spectra(self.context.comm, self.velocity.shells, waves)
         cells = number_of_cells(self.context.case)
         return {} if found is None else {SPECTRAL: float(found[2].sum()) * cells}
 
@@ -148,6 +153,8 @@ class MonitorWriter:
 
     def close(self) -> None:
         """Close the file."""
+        if self.velocity:
+            self.velocity.close()
         if self.rows is not None:
             self.rows.close()
             self.rows = None

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from mpilbm.errors import CaseError
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.images.description import in_si
@@ -13,6 +12,7 @@ from mpilbm.outputs.points.series import Series
 from mpilbm.outputs.spectra import distributed, velocity
 from mpilbm.outputs.spectra.shells import Shells
 from mpilbm.outputs.spectra.transfer import with_transfer
+from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
@@ -60,7 +60,8 @@ class Spectrum(Scheduled):
     The table can be read during the run. The .h5 has `k` (shells,), `step` and `time` (rows,), the
     spectra (rows, shells), and the totals (rows,); rows that are not written yet have the step -1.
     The .csv has a row for each step and k, without totals. In SI with [units], else in lattice
-    units. The transform is in double precision on the host; the steps wait for it.
+    units. The transform is in double precision on the host, from copies of u: along x and y in a
+    thread while the steps continue, along z when the next row is due or at the end.
     """
 
     transfer: bool = Field(False, description="also the transfer of energy between shells")
@@ -92,6 +93,10 @@ class Spectrum(Scheduled):
         if self.format == "csv":
             return 512 + CSV_BYTES * shells * times
         return (1 << 16) + 8 * ((times + 1) * (4 * shells + 5))
+
+    def stages(self, case: "Case") -> bool:
+        """Always: the host gets copies of u."""
+        return True
 
     def host_bytes(self, case: "Case", planes: int) -> int:
         """The transforms."""
@@ -126,10 +131,9 @@ class SpectrumWriter:
 
     def __init__(self, output: Spectrum, context: Context):
         self.output, self.context, self.case = output, context, context.case
-        if "u" not in context.solver.field_names:
-            raise CaseError("this flow has no velocity 'u'", "output.name", self.case.path)
-        self.shells, self.columns = Shells(self.case.shape), output.columns(self.case)
-        velocity.require_host(context, output.transfer)
+        self.velocity = VelocityWaves(context, output.transfer)
+        self.columns = output.columns(self.case)
+        self.shells = self.velocity.shells
         self.table: Series | Rows | None = None  # on rank 0
         on_root(context.comm, self._open)
 
@@ -175,11 +179,15 @@ class SpectrumWriter:
         return self.case.units.unit(dimension) if self.case.units else 1.0
 
     def write(self, step: int) -> None:
-        """Compute and write the row of this step; waits for the device. Collective."""
-        waves = velocity.velocity_waves(self.context, self.shells)
+        """Enqueue copies of u; the row is written when its waves are known. Collective."""
+        self.velocity.start()
         compute = with_transfer if self.output.transfer else distributed.spectra
-        found = compute(self.context.comm, self.shells, waves)
-        on_root(self.context.comm, self._write, step, found)
+
+        def complete() -> None:
+            found = compute(self.context.comm, self.shells, self.velocity.take())
+            on_root(self.context.comm, self._write, step, found)
+
+        self.context.samples.add(complete)
 
     def _write(self, step: int, found: np.ndarray) -> None:
         units, table = self.case.units, self.table
@@ -205,6 +213,7 @@ class SpectrumWriter:
 
     def close(self) -> None:
         """Close the file."""
+        self.velocity.close()
         if self.table is not None:
             self.table.close()
             self.table = None

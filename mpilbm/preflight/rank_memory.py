@@ -48,14 +48,9 @@ def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
 
 def _of_outputs(case: Case, planes: int) -> list[Line]:
     """The main memory of outputs on a GPU; on CPU cores it is a part of the memory of a rank."""
-    count = 0 if on_host(case) else written_bytes(case, planes)
-    what = "of main memory per rank at most, while outputs are written"
+    count = 0 if on_host(case) else sum(each.host_bytes(case, planes) for each in case.outputs)
+    what = "of main memory per rank at most, for outputs"
     return [Line("outputs", in_words(count), what)] if count else []
-
-
-def written_bytes(case: Case, planes: int) -> int:
-    """Bytes on the host while an output is written, on a rank with `planes` planes."""
-    return max((output.host_bytes(case, planes) for output in case.outputs), default=0)
 
 
 def on_host(case: Case) -> bool:
@@ -112,10 +107,10 @@ def memory(
         need |= {"wall cells": walls} if case.coupling else {}
         need |= {"forces on bodies": forces} if case.weighed else {}
     for output in case.outputs:
-        if count := output.device_bytes(case, slab.planes):
+        count = output.device_bytes(case, slab.planes)
+        count += output.host_bytes(case, slab.planes) if on_host(case) else 0
+        if count:
             need[output.name] = need.get(output.name, 0) + count
-    if on_host(case) and (count := written_bytes(case, slab.planes)):
-        need["writing outputs"] = count
     if any(output.stages(case) for output in case.outputs):
         need["copies for files"] = least_bytes(case, largest_plane(case))
     return need

@@ -1,5 +1,7 @@
 """The transform of the velocity of a run: in which boxes it exists, its memory, its first part."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +55,70 @@ def host_bytes(case: "Case", planes: int, transfer: bool = False) -> int:
     return waves + max(in_columns, in_planes)
 
 
+class VelocityWaves:
+    """The transforms along x and y of each component of u, computed while the steps continue.
+
+    ```
+    bulk stream  | steps | copy of u | steps …
+    a thread             | along x and y |
+    all ranks                            | from the next sample on: along z, shells |
+    ```
+
+    The waves of one step exist at a time: `start` completes the samples before it.
+    """
+
+    def __init__(self, context: "Context", transfer: bool = False):
+        """CaseError unless there is a velocity, and memory on the host; collective."""
+        self.context, self.shells = context, Shells(context.case.shape)
+        if "u" not in context.solver.field_names:
+            raise CaseError("this flow has no velocity 'u'", "output.name", context.case.path)
+        require_host(context, transfer)
+        self._thread = ThreadPoolExecutor(1, "mpilbm-waves")
+        self._work: list[Future] = []
+        self._waves: list[Waves] | None = None
+
+    def start(self) -> None:
+        """Enqueue copies of u at this step, and their transforms in a thread; collective."""
+        context, planes = self.context, self.context.slab.planes
+        if self._waves is not None:
+            context.samples.settle()
+        context.solver.prepare(("u",))
+        copies = context.copies.fields(("u",))
+        shape = planes, self.shells.columns
+        self._waves = [np.empty(shape, np.complex128) for _ in range(context.case.dimensions)]
+        for begin, end in copies.blocks(planes):
+            piece = copies.start(begin, end)
+            self._work.append(self._thread.submit(self._transform, piece, self._waves, begin, end))
+
+    def _transform(
+        self, piece: AbstractContextManager, waves: list[Waves], begin: int, end: int
+    ) -> None:
+        """Transform some planes, a few at a time, in the thread."""
+        _, rows, nx = self.context.case.shape
+        with piece as fields:
+            for first, last in blocks(end - begin, 8 * rows * nx):
+                u = fields["u"][first:last].reshape(last - first, rows, nx, -1)
+                for axis, each in enumerate(waves):
+                    values = u[..., axis].astype(np.float64)
+                    each[begin + first : begin + last] = self.shells.in_planes(values)
+
+    def take(self) -> list[Waves]:
+        """The waves (planes, columns) of each component, once for each `start`; collective."""
+        waves, self._waves = self._waves, None
+        assert waves is not None, "follows start"
+        together(self.context.comm, self._finish)
+        return waves
+
+    def _finish(self) -> None:
+        work, self._work = self._work, []
+        for each in work:
+            each.result()
+
+    def close(self) -> None:
+        """End the thread; waits for no work."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
 def require_host(context: "Context", transfer: bool = False) -> None:
     """CaseError unless the memory of the host suffices; collective."""
     case, ranks = context.case, local_rank(context.comm)[1]
@@ -67,19 +133,3 @@ def require_host(context: "Context", transfer: bool = False) -> None:
             )  # fmt: skip
 
     together(context.comm, check)
-
-
-def velocity_waves(context: "Context", shells: Shells) -> list[Waves]:
-    """The transforms along x and y of each component of u in the planes of this rank.
-
-    Waits for the device; collective.
-    """
-    solver, planes, D = context.solver, context.slab.planes, context.case.dimensions
-    solver.prepare(("u",))
-    waves = [np.empty((planes, shells.columns), np.complex128) for _ in range(D)]
-    _, rows, nx = context.case.shape
-    for begin, end in blocks(planes, 8 * D * rows * nx):
-        u = solver.fields(("u",), begin, end)["u"]
-        for axis in range(D):
-            waves[axis][begin:end] = shells.in_planes(u[..., axis].astype(np.float64))
-    return waves

@@ -77,8 +77,9 @@ class Spectrum(Scheduled):
         """No dissipation, because the viscosity is not that of the case everywhere."""
         found = super().warnings(case)
         if viscosity(case) is None:
-            why = "coupled fluids" if case.coupling else "with a closure the viscosity of the case"
-            why += " have several viscosities" if case.coupling else " is not that of the cells"
+            several = len(case.fluids) > 1
+            why = "coupled fluids" if several else "with a closure the viscosity of the case"
+            why += " have several viscosities" if several else " is not that of the cells"
             sentence = f"the table has no column 'dissipation': {why}"
             found.append(Finding(NOTE, "name", sentence))
         return found

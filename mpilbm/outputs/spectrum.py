@@ -60,8 +60,8 @@ class Spectrum(Scheduled):
     The table can be read during the run. The .h5 has `k` (shells,), `step` and `time` (rows,), the
     spectra (rows, shells), and the totals (rows,); rows that are not written yet have the step -1.
     The .csv has a row for each step and k, without totals. In SI with [units], else in lattice
-    units. The transform is in double precision on the host, from copies of u: along x and y in a
-    thread while the steps continue, along z when the next row is due or at the end.
+    units. The transform is in double precision on the host, from copies of u: along x and y in
+    threads while the steps continue, along z when the next row is due or at the end.
     """
 
     transfer: bool = Field(False, description="also the transfer of energy between shells")

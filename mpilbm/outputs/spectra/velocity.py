@@ -12,6 +12,7 @@ from mpilbm.outputs.spectra.distributed import COLUMNS
 from mpilbm.outputs.spectra.shells import Shells, Waves
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.ranks import local_rank
+from mpilbm.storage.background import THREADS
 from mpilbm.storage.planes import BLOCK_BYTES, blocks
 from mpilbm.units import in_words
 
@@ -50,8 +51,9 @@ def host_bytes(case: "Case", planes: int, transfer: bool = False) -> int:
     arrays = 2 * D if transfer else D
     waves = 16 * arrays * planes * columns
     in_columns = 16 * 4 * arrays * all_planes * min(COLUMNS, columns)
-    plane = 8 * rows * nx * 2 * arrays
-    in_planes = 3 * min(planes * plane, max(BLOCK_BYTES, plane))
+    product = 8 * rows * nx * 2 * arrays  # of a plane, for the transfer
+    component = 8 * rows * nx * min(planes, THREADS[1])  # of a plane in each thread
+    in_planes = 3 * max(min(planes * product, BLOCK_BYTES), product, component)
     return waves + max(in_columns, in_planes)
 
 
@@ -60,7 +62,7 @@ class VelocityWaves:
 
     ```
     bulk stream  | steps | copy of u | steps …
-    a thread             | along x and y |
+    threads              | along x and y |
     all ranks                            | from the next sample on: along z, shells |
     ```
 
@@ -73,12 +75,12 @@ class VelocityWaves:
         if "u" not in context.solver.field_names:
             raise CaseError("this flow has no velocity 'u'", "output.name", context.case.path)
         require_host(context, transfer)
-        self._thread = ThreadPoolExecutor(1, "mpilbm-waves")
+        self._threads = ThreadPoolExecutor(context.background.threads, "mpilbm-waves")
         self._work: list[Future] = []
         self._waves: list[Waves] | None = None
 
     def start(self) -> None:
-        """Enqueue copies of u at this step, and their transforms in a thread; collective."""
+        """Enqueue copies of u at this step, and their transforms in threads; collective."""
         context, planes = self.context, self.context.slab.planes
         if self._waves is not None:
             context.samples.settle()
@@ -88,15 +90,16 @@ class VelocityWaves:
         self._waves = [np.empty(shape, np.complex128) for _ in range(context.case.dimensions)]
         for begin, end in copies.blocks(planes):
             piece = copies.start(begin, end)
-            self._work.append(self._thread.submit(self._transform, piece, self._waves, begin, end))
+            work = self._threads.submit(self._transform, piece, self._waves, begin, end)
+            self._work.append(work)
 
     def _transform(
         self, piece: AbstractContextManager, waves: list[Waves], begin: int, end: int
     ) -> None:
-        """Transform some planes, a few at a time, in the thread."""
+        """Transform some planes, a few at a time, in a thread."""
         _, rows, nx = self.context.case.shape
         with piece as fields:
-            for first, last in blocks(end - begin, 8 * rows * nx):
+            for first, last in blocks(end - begin, 8 * rows * nx * THREADS[1]):
                 u = fields["u"][first:last].reshape(last - first, rows, nx, -1)
                 for axis, each in enumerate(waves):
                     values = u[..., axis].astype(np.float64)
@@ -115,8 +118,8 @@ class VelocityWaves:
             each.result()
 
     def close(self) -> None:
-        """End the thread; waits for no work."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """End the threads; waits for no work."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def require_host(context: "Context", transfer: bool = False) -> None:

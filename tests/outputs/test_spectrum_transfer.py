@@ -122,6 +122,9 @@ def test_the_csv_has_the_numbers_of_the_h5(tmp_path, size):
     assert table["step"].tolist() == np.repeat([0, 2, 3], len(k)).tolist()
     assert np.array_equal(table["time (s)"], np.repeat(rows["time"], len(k)))
     assert np.array_equal(table["k (1/m)"], np.tile(k, 3))
+    columns = read_table(tmp_path / "spectrum_0.h5")
+    assert "k" not in columns  # it has a value for each shell, not for each row
+    assert np.array_equal(columns["energy"], rows["energy"])
     for name, unit in (("energy", "m^3/s^2"), ("enstrophy", "m/s^2"), ("dissipation", "m^3/s^3"),
                        ("transfer", "m^3/s^3")):  # fmt: skip
         assert np.array_equal(table[f"{name} ({unit})"], rows[name].ravel()), name

@@ -216,6 +216,13 @@ def test_the_memory_of_the_transforms_is_counted(tmp_path):
         assert counted / 5 < peak_bytes(context, compute) <= counted
 
 
+def test_too_little_memory_is_an_error(tmp_path, monkeypatch):
+    case = make_case((8, 8, 8), [SPECTRUM], run={"steps": 1})
+    monkeypatch.setattr(velocity.memory, "least", lambda: (10_000, 10_000))
+    with pytest.raises(CaseError, match=r"main memory per rank, but 10 kB are free; use more"):
+        velocity.VelocityWaves(make_context(tmp_path, case))
+
+
 @pytest.mark.parametrize(("backend", "line"), [("cpu", "spectrum"), ("cuda", "outputs")])
 def test_check_reports_the_memory_of_the_transforms(tmp_path, backend, line):
     case = tmp_path / "box.toml"

@@ -3,7 +3,11 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from pydantic import Field
+
 from mpilbm.outputs import Context, Output, number_of_cells
+from mpilbm.outputs.spectra import distributed, velocity
+from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics import interface_length
 from mpilbm.registry import register
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "monitor.csv"
 ROW_BYTES = 512
+SPECTRAL = "enstrophy_spectral"
 
 
 @register("outputs", "monitor")
@@ -24,7 +29,15 @@ class Monitor(Output):
     In lattice units; with [units] the time and these quantities in SI follow. For coupled fluids
     also the mass of each and the length of their interfaces, in 3D the area (see
     physics/interface_length.py).
+
+    `enstrophy` uses central differences, which damp short waves. With `spectral = true` the column
+    `enstrophy_spectral` follows: the same sum of omega.omega / 2 with exact derivatives, by a
+    Fourier transform on the host; see the output `spectrum`.
     """
+
+    spectral: bool = Field(
+        False, description="also the enstrophy with exact derivatives, in a periodic box"
+    )
 
     files: ClassVar[tuple[str, ...]] = (NAME,)
     several: ClassVar[bool] = False
@@ -33,13 +46,26 @@ class Monitor(Output):
         """That of the enstrophy, and that of the fields, which reports the cell of a NaN."""
         return ("enstrophy", "fields")
 
+    def problems(self, case: "Case") -> list[str]:
+        """Boxes in which the flow is not a sum of waves, with `spectral`."""
+        found = velocity.box_problems(case) if self.spectral else []
+        return [f"spectral: {problem}" for problem in found]
+
+    def stages(self, case: "Case") -> bool:
+        """Whether the host gets copies of u."""
+        return self.spectral
+
+    def host_bytes(self, case: "Case", planes: int) -> int:
+        """The transforms."""
+        return velocity.host_bytes(case, planes) if self.spectral else 0
+
     def disk_bytes(self, case: "Case", times: int) -> int:
         """A row each time."""
         return times * ROW_BYTES * len(case.fluids)
 
     def open(self, context: Context) -> "MonitorWriter":
         """Creates the file; after a restart keeps its rows up to the first step."""
-        return MonitorWriter(context)
+        return MonitorWriter(context, self.spectral)
 
 
 # SI unit and dimension of the sums over a box in 3D; in 2D most are per metre
@@ -68,10 +94,13 @@ def si_columns(columns: Iterable[str], D: int) -> dict[str, tuple[str, Dimension
 class MonitorWriter:
     """Rank 0 writes the file; all ranks compute the sums."""
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, spectral: bool = False):
         self.context = context
+        self.velocity = VelocityWaves(context) if spectral else None
         names = context.solver.sum_names
         self.columns = [n for n in interface_length.columns(names) if n != "nonfinite"]
+        if spectral:
+            self.columns.insert(self.columns.index("enstrophy") + 1, SPECTRAL)
         D, units = context.case.dimensions, context.case.units
         self.in_si = si_columns(self.columns, D) if units else {}
         self.rows: Rows | None = None  # on rank 0
@@ -86,12 +115,24 @@ class MonitorWriter:
 
     def write(self, step: int) -> None:
         """Enqueue the sums of this step; the row is written when they are known. Collective."""
+        if self.velocity:
+            self.velocity.start()
         sums, reading = self.context.totals.start(step), self.context.clock.reading()
 
         def complete() -> None:
-            on_root(self.context.comm, self._write, step, sums(), reading.seconds)
+            totals = sums() | self._spectral()
+            on_root(self.context.comm, self._write, step, totals, reading.seconds)
 
         self.context.samples.add(complete)
+
+    def _spectral(self) -> dict[str, float]:
+        """The sum over the cells of omega.omega / 2 with exact derivatives, on rank 0."""
+        if self.velocity is None:
+            return {}
+        waves = self.velocity.take()
+        found = distributed.spectra(self.context.comm, self.velocity.shells, waves)
+        cells = number_of_cells(self.context.case)
+        return {} if found is None else {SPECTRAL: float(found[2].sum()) * cells}
 
     def _write(self, step: int, totals: dict[str, float], stepping: float) -> None:
         values = [totals[name] for name in self.columns]
@@ -112,6 +153,8 @@ class MonitorWriter:
 
     def close(self) -> None:
         """Close the file."""
+        if self.velocity:
+            self.velocity.close()
         if self.rows is not None:
             self.rows.close()
             self.rows = None

@@ -1,20 +1,23 @@
 """The spectra of kinetic energy and enstrophy over time, as one table of a run."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from mpilbm.errors import CaseError
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.images.description import in_si
 from mpilbm.outputs.points.series import Series
-from mpilbm.outputs.spectra import distributed
+from mpilbm.outputs.spectra import distributed, velocity
 from mpilbm.outputs.spectra.shells import Shells
+from mpilbm.outputs.spectra.transfer import with_transfer
+from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
-from mpilbm.storage.planes import blocks
+from mpilbm.storage.csv_log import Rows
 from mpilbm.units import TIME, Dimension
+from mpilbm.verdicts.findings import NOTE, Finding
 
 if TYPE_CHECKING:
     import h5py
@@ -25,46 +28,60 @@ if TYPE_CHECKING:
 COLUMNS: dict[str, tuple[Dimension, str, str]] = {
     "energy": ((3, -2, 0), "m^3/s^2", "cells^3/step^2"),
     "enstrophy": ((1, -2, 0), "m/s^2", "cells/step^2"),
+    "dissipation": ((3, -3, 0), "m^3/s^3", "cells^3/step^3"),
+    "transfer": ((3, -3, 0), "m^3/s^3", "cells^3/step^3"),
     "total_energy": ((2, -2, 0), "m^2/s^2", "cells^2/step^2"),
     "total_enstrophy": ((0, -2, 0), "1/s^2", "1/step^2"),
+    "total_dissipation": ((2, -3, 0), "m^2/s^3", "cells^2/step^3"),
 }
 WAVE_NUMBER: Dimension = (-1, 0, 0)
+VISCOSITY: Dimension = (2, -1, 0)
+CSV_BYTES = 160  # of a row
 
 
 @register("outputs", "spectrum")
 class Spectrum(Scheduled):
-    """Spectra of a periodic box over time, as `spectrum_<label>.h5`, readable during the run.
+    """Spectra of a periodic box over time, as `spectrum_<label>.h5` or `.csv`.
 
         energy(k) = sum |u(k')|^2 / (2 dk),    enstrophy(k) = sum |k' x u(k')|^2 / (2 dk)
+        dissipation(k) = 2 nu sum |k'|^2 |u(k')|^2 / (2 dk)
+        transfer(k) = sum Re(conj(v(k')).(v x omega)(k')) / dk
 
     over the shell |k - |k'|| < dk/2, where u(k') is the Fourier transform of u divided by the
     number of cells, and dk = 2 pi / (longest side). k = 0 is the mean flow. Sums over all waves are
-    `total_energy` = <u.u> / 2 and `total_enstrophy` = <omega.omega> / 2 with exact derivatives, so
-    that 2 nu total_enstrophy is the dissipation of a flow without divergence. The file has `k`
-    (shells,), `step` and `time` (rows,), `energy` and `enstrophy` (rows, shells), and the totals
-    (rows,); rows that are not written yet have the step -1. In SI with [units], else in lattice
-    units. The transform is in double precision on the host; the steps wait for it.
+    `total_energy` = <u.u> / 2, `total_enstrophy` = <omega.omega> / 2 with exact derivatives, and
+    `total_dissipation`, which is 2 nu total_enstrophy for a flow without divergence. nu is the
+    viscosity of the case; the dissipation is left out for coupled fluids and with a closure, which
+    has another viscosity in each cell. With `transfer`, transfer(k) is the rate at which the
+    nonlinear term adds energy to the shell: v is the part of u without divergence of the waves with
+    less than 1/3 period per cell along each axis (2/3 rule), omega = curl v, and the sum over all
+    shells is 0 up to rounding.
+
+    The table can be read during the run. The .h5 has `k` (shells,), `step` and `time` (rows,), the
+    spectra (rows, shells), and the totals (rows,); rows that are not written yet have the step -1.
+    The .csv has a row for each step and k, without totals. In SI with [units], else in lattice
+    units. The transform is in double precision on the host, from copies of u: along x and y in
+    threads while the steps continue, along z when the next row is due or at the end.
     """
 
-    files: ClassVar[tuple[str, ...]] = ("spectrum_<label>.h5",)
+    transfer: bool = Field(False, description="also the transfer of energy between shells")
+    format: Literal["h5", "csv"] = Field("h5", description="format of the table")
+
+    files: ClassVar[tuple[str, ...]] = ("spectrum_<label>.h5", "spectrum_<label>.csv")
 
     def problems(self, case: "Case") -> list[str]:
         """Boxes in which the flow is not a sum of waves at all nodes."""
-        found, domain = super().problems(case), case.domain
-        if not all(domain.periodic):
-            found.append(
-                f"requires a box that is periodic in all directions, found "
-                f"domain.periodic = {str(list(domain.periodic)).lower()}"
-            )
-        if case.bodies:
-            found.append("requires a box without bodies; remove the output or the bodies")
-        if case.lattice.staggered:
-            found.append(
-                "requires a lattice that stores all nodes: interpolated ones would weaken short "
-                "waves; choose D3Q19 or D3Q27"
-            )
-        if min(domain.size) < 2:
-            found.append(f"requires at least 2 cells along each axis, found {list(domain.size)}")
+        return super().problems(case) + velocity.box_problems(case)
+
+    def warnings(self, case: "Case") -> list[Finding]:
+        """No dissipation, because the viscosity is not that of the case everywhere."""
+        found = super().warnings(case)
+        if viscosity(case) is None:
+            several = len(case.fluids) > 1
+            why = "coupled fluids" if several else "with a closure the viscosity of the case"
+            why += " have several viscosities" if several else " is not that of the cells"
+            sentence = f"the table has no column 'dissipation': {why}"
+            found.append(Finding(NOTE, "name", sentence))
         return found
 
     def kernels(self, case: "Case") -> tuple[str, ...]:
@@ -73,18 +90,41 @@ class Spectrum(Scheduled):
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """A row each time."""
-        return (1 << 16) + 8 * ((times + 1) * (2 * Shells(case.shape).count + 4))
+        shells = Shells(case.shape).count
+        if self.format == "csv":
+            return 512 + CSV_BYTES * shells * times
+        return (1 << 16) + 8 * ((times + 1) * (4 * shells + 5))
 
-    def device_bytes(self, case: "Case", planes: int) -> int:
-        """The transforms, which are in the memory of the host: none on a GPU."""
-        if case.backend.name == "cuda":
-            return 0
-        _, rows, nx = case.shape
-        return case.dimensions * 16 * planes * rows * (nx // 2 + 1)
+    def stages(self, case: "Case") -> bool:
+        """Always: the host gets copies of u."""
+        return True
+
+    def host_bytes(self, case: "Case", planes: int) -> int:
+        """The transforms."""
+        return velocity.host_bytes(case, planes, self.transfer)
+
+    def columns(self, case: "Case") -> list[str]:
+        """The columns of the table besides step and time."""
+        left_out = [] if self.transfer else ["transfer"]
+        if viscosity(case) is None:
+            left_out += ["dissipation", "total_dissipation"]
+        totals = self.format == "h5"
+        return [name for name in COLUMNS if name not in left_out and (totals or not total(name))]
 
     def open(self, context: Context) -> "SpectrumWriter":
         """Creates the file; after a restart keeps its rows up to the first step. Collective."""
         return SpectrumWriter(self, context)
+
+
+def viscosity(case: "Case") -> float | None:
+    """The viscosity that all cells have, in lattice units; None if they differ."""
+    (fluid, *others) = case.fluids
+    return None if others or fluid.collision.closure is not None else fluid.viscosity
+
+
+def total(name: str) -> bool:
+    """Whether a column is a sum over all shells."""
+    return name.startswith("total")
 
 
 class SpectrumWriter:
@@ -92,20 +132,30 @@ class SpectrumWriter:
 
     def __init__(self, output: Spectrum, context: Context):
         self.output, self.context, self.case = output, context, context.case
-        if "u" not in context.solver.field_names:
-            raise CaseError("this flow has no velocity 'u'", "output.name", self.case.path)
-        self.shells = Shells(self.case.shape)
-        self.table: Series | None = None  # on rank 0
+        self.velocity = VelocityWaves(context, output.transfer)
+        self.columns = output.columns(self.case)
+        self.shells = self.velocity.shells
+        self.table: Series | Rows | None = None  # on rank 0
         on_root(context.comm, self._open)
 
     def _open(self) -> None:
-        shape = (self.shells.count,)
-        shapes = {name: () if name.startswith("total") else shape for name in COLUMNS}
-        first = self.context.first_step
-        rows = self.output.times(first, max(first, self.case.run.steps))
-        path = self.context.directory / f"spectrum_{self.output.label_in(self.case)}.h5"
-        self.table = Series(path, shapes, first, rows, self._describe)
+        name = f"spectrum_{self.output.label_in(self.case)}.{self.output.format}"
+        path, first = self.context.directory / name, self.context.first_step
+        if self.output.format == "csv":
+            self.table = Rows(path, self._header(), first, self.shells.count)
+        else:
+            shape = (self.shells.count,)
+            shapes = {name: () if total(name) else shape for name in self.columns}
+            rows = self.output.times(first, max(first, self.case.run.steps))
+            self.table = Series(path, shapes, first, rows, self._describe)
         self.context.rows.append(self.table)
+
+    def _header(self) -> list[str]:
+        """The columns of the .csv."""
+        si = self.case.units is not None
+        named = [f"{name} ({COLUMNS[name][1 if si else 2]})" for name in self.columns]
+        return ["step", "time (s)" if si else "time (steps)", "k (1/m)" if si else "k (1/cell)",
+                *named]  # fmt: skip
 
     def _describe(self, file: "h5py.File") -> None:
         """The wave numbers and attributes."""
@@ -113,9 +163,13 @@ class SpectrumWriter:
         file["k"] = self.shells.k * self._unit(WAVE_NUMBER)
         file["k"].attrs["unit"] = "1/m" if units else "1/cell"
         file["time"].attrs["unit"] = "s" if units else "steps"
-        for name, (_, si, lattice) in COLUMNS.items():
+        for name in self.columns:
+            _, si, lattice = COLUMNS[name]
             file[name].attrs["unit"] = si if units else lattice
         file.attrs["dk"] = self.shells.dk * self._unit(WAVE_NUMBER)
+        nu = viscosity(self.case)
+        if nu is not None:
+            file.attrs["viscosity"] = nu * self._unit(VISCOSITY)
         file.attrs["case"], file.attrs["units"] = self.case.toml, "SI" if units else "lattice"
         for key, value in in_si(self.case, 0).items():
             if key != "time (s)":
@@ -126,37 +180,41 @@ class SpectrumWriter:
         return self.case.units.unit(dimension) if self.case.units else 1.0
 
     def write(self, step: int) -> None:
-        """Compute and write the row of this step; waits for the device. Collective."""
-        found = distributed.spectra(self.context.comm, self.shells, self._waves())
-        on_root(self.context.comm, self._write, step, found)
+        """Enqueue copies of u; the row is written when its waves are known. Collective."""
+        self.velocity.start()
+        compute = with_transfer if self.output.transfer else distributed.spectra
 
-    def _waves(self) -> list[np.ndarray]:
-        """The transforms of each component in the planes of this rank."""
-        solver, planes, D = self.context.solver, self.context.slab.planes, self.case.dimensions
-        solver.prepare(("u",))
-        waves = [np.empty((planes, self.shells.columns), np.complex128) for _ in range(D)]
-        _, rows, nx = self.case.shape
-        for begin, end in blocks(planes, 8 * D * rows * nx):
-            u = solver.fields(("u",), begin, end)["u"]
-            for axis in range(D):
-                values = u[..., axis].astype(np.float64)
-                waves[axis][begin:end] = self.shells.in_planes(values)
-        return waves
+        def complete() -> None:
+            found = compute(self.context.comm, self.shells, self.velocity.take())
+            on_root(self.context.comm, self._write, step, found)
+
+        self.context.samples.add(complete)
 
     def _write(self, step: int, found: np.ndarray) -> None:
-        dk, units = self.shells.dk, self.case.units
-        energy, enstrophy = found
-        values = {
-            "energy": energy / dk, "enstrophy": enstrophy / dk,
-            "total_energy": energy.sum(), "total_enstrophy": enstrophy.sum(),
-        }  # fmt: skip
-        row = {name: value * self._unit(COLUMNS[name][0]) for name, value in values.items()}
-        if self.table is not None:
-            time = units.to_si(step, TIME) if units else float(step)
-            self.table.add(step, {"time": time, **row})
+        units, table = self.case.units, self.table
+        time = units.to_si(step, TIME) if units else float(step)
+        values = self._values(found)
+        if isinstance(table, Series):
+            table.add(step, {"time": time, **values})
+        elif table is not None:
+            k = self.shells.k * self._unit(WAVE_NUMBER)
+            table.add_all(step, np.stack([np.full_like(k, time), k, *values.values()], axis=1))
+
+    def _values(self, found: np.ndarray) -> dict[str, np.ndarray]:
+        """The columns in their units, from the sums of Shells.spectra or with_transfer."""
+        energy, gradient, enstrophy, *transfer = found
+        sums = {"energy": energy, "enstrophy": enstrophy}
+        if (nu := viscosity(self.case)) is not None:
+            sums["dissipation"] = 2 * nu * gradient
+        if transfer:
+            sums["transfer"] = transfer[0]
+        values = {name: each / self.shells.dk for name, each in sums.items()}
+        values |= {f"total_{name}": each.sum() for name, each in sums.items()}
+        return {name: values[name] * self._unit(COLUMNS[name][0]) for name in self.columns}
 
     def close(self) -> None:
         """Close the file."""
+        self.velocity.close()
         if self.table is not None:
             self.table.close()
             self.table = None

@@ -35,7 +35,7 @@ def rank_lines(
     sends, messages = halo
     messages_line = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
     lines = [Line("slabs", f"{len(slabs)}", across), *arrays, messages_line, total]
-    return [*lines, _at_start(case, slabs, survey)]
+    return [*lines, _at_start(case, slabs, survey), *_of_outputs(case, max(planes))]
 
 
 def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
@@ -44,6 +44,18 @@ def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
     needs = (host_bytes(case, slab, n) for slab, n in zip(slabs, entries, strict=True))
     most = max(sum(each.values()) for each in needs)
     return Line("start-up", in_words(most), "of main memory per rank at most, for the geometry")
+
+
+def _of_outputs(case: Case, planes: int) -> list[Line]:
+    """The main memory of outputs on a GPU; on CPU cores it is a part of the memory of a rank."""
+    count = 0 if on_host(case) else sum(each.host_bytes(case, planes) for each in case.outputs)
+    what = "of main memory per rank at most, for outputs"
+    return [Line("outputs", in_words(count), what)] if count else []
+
+
+def on_host(case: Case) -> bool:
+    """Whether the populations are in the memory of the host."""
+    return case.backend.name == "cpu"
 
 
 def sent_in_a_step(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> tuple[int, int]:
@@ -95,7 +107,9 @@ def memory(
         need |= {"wall cells": walls} if case.coupling else {}
         need |= {"forces on bodies": forces} if case.weighed else {}
     for output in case.outputs:
-        if count := output.device_bytes(case, slab.planes):
+        count = output.device_bytes(case, slab.planes)
+        count += output.host_bytes(case, slab.planes) if on_host(case) else 0
+        if count:
             need[output.name] = need.get(output.name, 0) + count
     if any(output.stages(case) for output in case.outputs):
         need["copies for files"] = least_bytes(case, largest_plane(case))

@@ -86,7 +86,7 @@ def _hdf5(path: Path) -> Table:
         count = int((steps[:] >= 0).sum())  # rows that are not written have the step -1
         for name in group_datasets(file, "/"):
             found = values(file, name)
-            if found is None or not found.ndim or found.shape[0] < steps.shape[0]:
+            if found is None or not found.ndim or found.shape[0] != steps.shape[0]:
                 continue  # coordinates and the like, which do not change over time
             found.require_stored()
             columns[name] = found[:count]

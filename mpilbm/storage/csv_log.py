@@ -34,38 +34,44 @@ def lines(content: bytes) -> list[str]:
     return complete.decode(errors="backslashreplace").split("\n") if complete else []
 
 
-def up_to(last: int, rows: list[str], columns: int, path: Path) -> list[str]:
-    """The rows up to the step `last`; FileSystemError for a row that `Rows` cannot have written."""
+def up_to(last: int, rows: list[str], columns: int, path: Path, each: int = 1) -> list[str]:
+    """The rows up to the step `last`; FileSystemError for a row that `Rows` cannot have written.
+
+    `each`: the rows of a step. A last step with fewer rows is omitted.
+    """
     kept: list[str] = []
     previous: int | None = None
     for number, row in enumerate(rows, 2):
-        if previous == last:
+        complete = len(kept) % each == 0
+        if previous == last and complete:
             break  # the rows that follow are not needed, and a power failure may have damaged them
         values = row.split(",")
         step = int(values[0]) if re.fullmatch("[0-9]{1,18}", values[0]) else None
-        grows = step is not None and (previous is None or step > previous)
-        if step is None or not grows or len(values) != columns or not all(map(is_number, values)):
+        grows = previous is None or (step is not None and step > previous)
+        follows = step is not None and (grows if complete else step == previous)
+        if not follows or len(values) != columns or not all(map(is_number, values)):
             above = "a step" if previous is None else f"a step above {previous}"
+            above = above if complete else f"the step {previous}"
             raise FileSystemError(
                 f"{path}: line {number} is damaged: found {row[:80]!r}, allowed: {columns} "
                 f"numbers, the first {above}; correct or remove it, or move the "
                 "file elsewhere"
             )
-        if step > last:
+        if step is None or step > last:
             break
         previous = step
         kept.append(row)
-    return kept
+    return kept[: len(kept) // each * each]
 
 
 class Rows:
-    """An open CSV file, on one rank. Numbers are written with all digits.
+    """An open CSV file, on one rank, with `each` rows a step. Numbers are written with all digits.
 
     `last` is the last row that a restart keeps, "" if there is none.
     """
 
-    def __init__(self, path: Path, header: list[str], first_step: int):
-        self.path, self.header = path, ",".join(header)
+    def __init__(self, path: Path, header: list[str], first_step: int, each: int = 1):
+        self.path, self.header, self.each = path, ",".join(header), each
         rows = self._to_keep(first_step) if first_step else []
         self.last = rows[-1] if rows else ""
         with whole(path) as file:
@@ -87,12 +93,16 @@ class Rows:
                 f"{name} starts again, with other columns; its previous rows: {aside}"
             )
             return []
-        return up_to(last, rows, self.header.count(",") + 1, self.path)
+        return up_to(last, rows, self.header.count(",") + 1, self.path, self.each)
 
     def add(self, step: int, values: Iterable[float]) -> None:
         """Write the row of a step; OSError with the name of the file if that fails."""
-        row = [str(step), *(repr(float(value)) for value in values)]
-        rest = (",".join(row) + "\n").encode()
+        self.add_all(step, [values])
+
+    def add_all(self, step: int, rows: Iterable[Iterable[float]]) -> None:
+        """Write the rows of a step; OSError with the name of the file if that fails."""
+        numbers = ([str(step), *(repr(float(value)) for value in row)] for row in rows)
+        rest = "".join(",".join(row) + "\n" for row in numbers).encode()
         with system_errors(self.path):
             while rest:
                 rest = rest[self.file.write(rest) :]

@@ -23,7 +23,7 @@ TAYLOR_GREEN = {"u": ["0.03*sin(2*pi*x/nx)*cos(2*pi*y/ny)", "-0.03*cos(2*pi*x/nx
 
 
 def spectra(u):
-    """Energy and enstrophy in shells of u (nz, ny, nx, D)."""
+    """Energy, squared gradient and enstrophy in shells of u (nz, ny, nx, D)."""
     shells = Shells(u.shape[:3])
     waves = [shells.in_planes(u[..., axis]) for axis in range(u.shape[3])]
     return shells, distributed.spectra(Serial(), shells, waves)
@@ -37,7 +37,7 @@ def test_a_wave_is_in_its_shell_with_its_energy_and_enstrophy(size, monkeypatch)
     u = np.zeros((*size, 3 if size[1] > 1 else 2))
     u[..., 1] = 0.3 + 0.5 * np.sin(4 * np.pi * x / nx)
     u[..., 0] = 0.2 * np.cos(2 * np.pi * z / nz)
-    shells, (energy, enstrophy) = spectra(u)
+    shells, (energy, _, enstrophy) = spectra(u)
     k_x, k_z = 4 * np.pi / nx, 2 * np.pi / nz
     expected = np.zeros((2, shells.count))
     expected[0, 0] = 0.3**2 / 2
@@ -50,7 +50,7 @@ def test_a_wave_is_in_its_shell_with_its_energy_and_enstrophy(size, monkeypatch)
 def test_divergence_has_energy_and_no_enstrophy():
     u = np.zeros((4, 6, 8, 3))
     u[..., 0] = np.sin(2 * np.pi * np.arange(8) / 8)
-    _, (energy, enstrophy) = spectra(u)
+    _, (energy, _, enstrophy) = spectra(u)
     assert energy.sum() == pytest.approx(0.25)
     assert abs(enstrophy).max() < 1e-16
 
@@ -62,7 +62,7 @@ def test_the_energy_is_that_of_the_cells_and_of_the_tool():
     finally:
         sys.path.pop(0)
     u = np.random.default_rng(1).random((7, 6, 5, 3))
-    shells, (energy, _) = spectra(u)
+    shells, (energy, _, _) = spectra(u)
     assert energy.sum() == pytest.approx((u**2).sum(axis=3).mean() / 2, rel=1e-14)
     k, E = spectral_balance.spectrum(u, (5, 6, 7))
     assert np.allclose(shells.k, k, rtol=1e-15)

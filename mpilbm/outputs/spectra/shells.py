@@ -1,10 +1,12 @@
-"""Energy and enstrophy of a velocity in shells of wave numbers.
+"""Energy, its changes and enstrophy of a velocity in shells of wave numbers.
 
 A shell contains the waves with |k - |k'|| < dk/2, where dk = 2 pi / (longest side) radians per cell
 and k is a multiple of dk.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,8 @@ def shell(longest: int, periods: Sequence[Real]) -> NDArray[np.int64]:
 class Shells:
     """The waves of a real field in a box of `shape` (nz, ny, nx); one of conjugate waves is stored.
 
-    The waves of a plane along y and x form `columns` columns along z.
+    The waves of a plane along y and x form `columns` columns along z. In 2D, `shape` is (ny, 1, nx)
+    and the axis along which columns lie is y.
     """
 
     def __init__(self, shape: tuple[int, int, int]):
@@ -46,28 +49,57 @@ class Shells:
         """The transform of planes (n, ny, nx) along x and y: (n, columns)."""
         return np.fft.rfftn(values, axes=(1, 2)).reshape(len(values), -1)
 
+    def cells(self, waves: Waves) -> Real:
+        """Planes (n, ny, nx) from their transform along x and y, (n, columns)."""
+        _, ny, nx = self.shape
+        return np.fft.irfftn(waves.reshape(len(waves), ny, -1), (ny, nx), axes=(1, 2))
+
+    def wave_numbers(self, D: int, begin: int, end: int) -> list[Real]:
+        """k along each of the D axes of the columns begin..end, in radians per cell."""
+        x, y, z = self._periods(begin, end)
+        return [2 * np.pi * each for each in ((x, y, z) if D == 3 else (x, z))]
+
+    def resolved(self, begin: int, end: int) -> NDArray[np.bool_]:
+        """The waves of columns begin..end with less than 1/3 period per cell along each axis."""
+        nz, ny, nx = self.shape
+        x, y, z = (
+            3 * np.rint(np.abs(each) * n) < n
+            for each, n in zip(self._periods(begin, end), (nx, ny, nz), strict=True)
+        )
+        return x & y & z
+
     def spectra(self, waves: Sequence[Waves], begin: int, end: int) -> Real:
-        """Energy and enstrophy of columns begin..end in each shell, (2, count).
+        """Energy, squared gradient and enstrophy of columns begin..end in each shell, (3, count).
 
-        `waves`: of each component of u, (nz, end - begin), transformed along x and y. With their
-        transforms u(k) along z, and a = k.u(k),
+        `waves`: of each component of u, (nz, end - begin), transformed along all axes. With
+        a = k.u(k),
 
-            energy = sum |u(k)|^2 / 2,    enstrophy = sum (k^2 |u(k)|^2 - |a|^2) / 2
+            energy = sum |u(k)|^2 / 2,    gradient = sum k^2 |u(k)|^2 / 2,
+            enstrophy = sum (k^2 |u(k)|^2 - |a|^2) / 2
         """
-        columns, D = slice(begin, end), len(waves)
-        z = self.z[:, None]
-        periods = self.x[columns][None], self.y[columns][None], z
-        # in 2D the rows of the box are its planes
-        axes = periods if D == 3 else (periods[0], periods[2])
-        u = [np.fft.fft(each, axis=0) for each in waves]
-        squares = sum(square(each) for each in u)
-        along = sum(2 * np.pi * k * each for k, each in zip(axes, u, strict=True))
-        curl = (2 * np.pi) ** 2 * sum(k**2 for k in axes) * squares - square(along)
-        numbers = shell(self.longest, periods).ravel()
-        weights = self.weights[columns] / 2
-        return np.stack([
-            np.bincount(numbers, (each * weights).ravel(), self.count) for each in (squares, curl)
-        ])  # fmt: skip
+        k = self.wave_numbers(len(waves), begin, end)
+        squares = added(square(each) for each in waves)
+        along = added(component * each for component, each in zip(k, waves, strict=True))
+        gradient = added(component**2 for component in k) * squares
+        values = squares, gradient, gradient - square(along)
+        return np.stack([self.summed(each / 2, begin, end) for each in values])
+
+    def summed(self, values: Real, begin: int, end: int) -> Real:
+        """The sums over each shell, (count,), of values (nz, end - begin) of waves; conjugate ones
+        included, divided by the squared number of cells."""
+        numbers = shell(self.longest, self._periods(begin, end)).ravel()
+        weighted = (values * self.weights[begin:end]).ravel()
+        return np.bincount(numbers, weighted, self.count).astype(np.float64, copy=False)
+
+    def _periods(self, begin: int, end: int) -> tuple[Real, Real, Real]:
+        """Periods per cell along x, y, z of the waves of columns begin..end."""
+        columns = slice(begin, end)
+        return self.x[columns][None], self.y[columns][None], self.z[:, None]
+
+
+def added(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """The sum of arrays, in their order."""
+    return reduce(np.add, parts)
 
 
 def square(waves: Waves) -> Real:

@@ -42,7 +42,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class State:
-    """A run as its files describe it; `status` is "running", "killed" or that of summary.json."""
+    """A run as its files describe it.
+
+    `status` is "running", "killed" or that of summary.json. `host`: another host, whose process
+    holds the folder; whether it still runs is not known here.
+    """
 
     title: str
     status: str
@@ -51,11 +55,13 @@ class State:
     last: int
     rate: float  # steps per second; 0 if it is not known
     curves: tuple[Curve, ...]
+    host: str = ""
 
     def line(self) -> str:
         """`running: step 1200/20000 (6 %)  35 steps/s  9 min left`."""
         of = f"/{self.last} ({100 * self.step // self.last} %)" if self.last else ""
-        parts = [f"{self.status}: step {self.step}{of}"]
+        where = f" on {one_line(self.host)}, if it has not been killed" if self.host else ""
+        parts = [f"{self.status}{where}: step {self.step}{of}"]
         if self.rate:
             parts.append(f"{self.rate:.3g} steps/s")
             if self.status == "running" and self.last > self.step:
@@ -87,18 +93,19 @@ def look(folder: Path) -> State:
     steps += [int(each.steps[-1]) for each in curves if each.steps]
     names = (STEP_IN_NAME.search(file.name) for file in folder.iterdir())
     steps += [int(found[1]) for found in names if found and int(found[1]) >= first]
-    status, step = str(summary.get("status")), max(steps)
+    status, step, host = str(summary.get("status")), max(steps), ""
     if status == "running":
         newest = max((file.stat().st_mtime for file in written(folder)), default=started)
         seconds = newest - started
         holder = holder_of(folder)
         status = "running" if holder and (holder.alive or holder.elsewhere) else "killed"
+        host = holder.host if holder and holder.elsewhere else ""
     else:
         seconds = float(summary.get("wall_seconds") or 0)
     rate = (step - first) / seconds if seconds > 0 else 0.0
     return State(
         one_line(str(summary.get("title"))), status, str(summary.get("reason") or ""), step,
-        int(summary.get("last_step") or 0), rate, curves,
+        int(summary.get("last_step") or 0), rate, curves, host,
     )  # fmt: skip
 
 

@@ -13,12 +13,12 @@ from mpilbm import __version__
 from mpilbm.errors import CommandError, MpilbmError
 from mpilbm.report.html import data_of_picture, render, write
 from mpilbm.results.run import Run, open_run
+from mpilbm.storage.own_files import REPORT
 from mpilbm.units import counted, in_words
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
-PAGE = "report.html"
 Rows = list[tuple[str, str, str]]  # (quantity, value, verdict)
 GROUP = re.compile(r"_[0-9]{9,}(?=\.)")  # the step in a file name
 
@@ -30,7 +30,7 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
     """
     run = open_run(directory)
     target = output or directory
-    return [write(target, PAGE, render("run.html", content(run)))]
+    return [write(target, REPORT, render("run.html", content(run)))]
 
 
 def content(run: Run) -> dict[str, Any]:

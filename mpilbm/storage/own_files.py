@@ -19,6 +19,7 @@ from mpilbm.storage.files import PARTIAL
 
 SUMMARY = "summary.json"
 STEADY = "steady.csv"  # the residuals of run.steady
+REPORT = "report.html"  # the page of the run
 REPLACED, DELETED = "mpilbm.replaced", "mpilbm.deleted"
 # Regular expressions for the variable parts of names in Output.files.
 PARTS = {
@@ -31,7 +32,7 @@ PARTS = {
 
 def owned(directory: Path) -> list[Path]:
     """The files in a folder that mpilbm wrote, by their complete names; no links to folders."""
-    names = [SUMMARY, STEADY]
+    names = [SUMMARY, STEADY, REPORT]
     for name in registry.names("outputs"):
         names += registry.find("outputs", name).files
     pattern = re.compile("|".join(map(_expression, names)))

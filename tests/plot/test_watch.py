@@ -62,6 +62,13 @@ def test_running_and_killed_runs_are_distinguished(folder):
     lock.close()
 
 
+def test_a_run_of_another_host_may_have_been_killed(folder):
+    summary = folder / "summary.json"
+    summary.write_text(json.dumps(json.loads(summary.read_text()) | {"status": "running"}))
+    (folder / "mpilbm.lock").write_text(json.dumps({"pid": 1, "host": "node17"}))
+    assert look(folder).line().startswith("running on node17, if it has not been killed: step ")
+
+
 def test_half_written_rows_and_damaged_files_are_omitted(folder):
     path = folder / "monitor.csv"
     count = len(table(path)[1])

@@ -11,7 +11,7 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight.message_sizes import halo_bytes
 from mpilbm.preflight.report import Line
 from mpilbm.solver.fields.sources import least_bytes
-from mpilbm.solver.memory_plan import bytes_needed, host_bytes
+from mpilbm.solver.memory.plan import bytes_needed, host_bytes
 from mpilbm.units import counted, in_words
 
 
@@ -85,7 +85,7 @@ def memory(
 ) -> dict[str, int]:
     """Bytes of a rank's arrays by content.
 
-    `more` is memory_plan.more_bytes of all planes of the box; without it the arrays of boundaries
+    `more` is memory.plan.more_bytes of all planes of the box; without it the arrays of boundaries
     are left out.
     """
     need = bytes_needed(case, slab, around(slab, survey, case.ghost))

@@ -18,7 +18,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
 from mpilbm.run.run import run
-from mpilbm.solver import memory_plan
+from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.solver import Solver
 
 BODIES = {

@@ -236,6 +236,10 @@ class Output(Parameters):
         """Bytes of its own device memory on a rank with `planes` planes."""
         return 0
 
+    def host_bytes(self, case: "Case", planes: int) -> int:
+        """Bytes of its own main memory on a rank with `planes` planes, except small ones."""
+        return 0
+
     def stages(self, case: "Case") -> bool:
         """Whether it needs the memory of `Context.copies`, which all outputs share."""
         return False

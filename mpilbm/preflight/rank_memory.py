@@ -30,12 +30,24 @@ def rank_lines(
     spread = spread if len(set(planes)) == 1 else f"{min(planes)} to {spread}"
     needs = [memory(case, slab, survey, more) for slab in slabs]
     need = max(needs, key=lambda each: sum(each.values()))
+    outputs = max(main_memory(case, slab) for slab in slabs)
+    on_cpu = gpu_memory is None and case.backend.device_kind() == "cpu"
+    if outputs and on_cpu:
+        need["means on the host"] = outputs
     across = f"{spread} across {'xyz'[case.dimensions - 1]}"
     *arrays, total = memory_lines(case, len(slabs), need, gpu_memory, problems)
     sends, messages = halo
     messages_line = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
     lines = [Line("slabs", f"{len(slabs)}", across), *arrays, messages_line, total]
+    if outputs and not on_cpu:
+        text = "of main memory per rank at most, for outputs"
+        lines.append(Line("means on the host", in_words(outputs), text))
     return [*lines, _at_start(case, slabs, survey)]
+
+
+def main_memory(case: Case, slab: Slab) -> int:
+    """Bytes of main memory that the outputs of a rank need, see Output.host_bytes."""
+    return sum(output.host_bytes(case, slab.planes) for output in case.outputs)
 
 
 def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mpilbm.backends import Device
-from mpilbm.backends.memory import least
+from mpilbm.backends import Device, memory
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE
 from mpilbm.errors import CaseError
@@ -17,7 +16,6 @@ from mpilbm.links.body_links import BodyLinks
 from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solver.memory.lists import body_bytes, list_bytes, wall_bytes
-from mpilbm.units import counted, in_words
 
 BLOCK_BYTES = 2**27  # of the velocity of a block
 LEAST_PLANES = 4  # of a block
@@ -146,16 +144,8 @@ def require_host(
     needed = host_bytes(case, slab, entries, links)
     count = needed["preparation"] if lists else sum(needed.values())
     count += slab_bytes(case, slab, lists, fluid) if device.unified else 0
-    free, total = least()
-    if count > free // ranks:
-        shared = f", shared by {counted(ranks, 'rank')}" if ranks > 1 else ""
-        what = "a slab" if device.unified else "the geometry of a slab"
-        raise CaseError(
-            f"{what} needs {in_words(count)} of main memory, but this machine has {in_words(free)} "
-            f"of {in_words(total)} free{shared}; choose a smaller domain.size or use more machines",
-            "domain.size",
-            case.path,
-        )
+    what = "a slab" if device.unified else "the geometry of a slab"
+    memory.require(count, ranks, what, case.path)
 
 
 def slab_bytes(

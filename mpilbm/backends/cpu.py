@@ -206,6 +206,10 @@ class CpuDevice(Device):
         self._streams["bulk"].flush()
         np.copyto(target, source)
 
+    def submit(self, work: Callable[[], object], stream: Stream) -> None:
+        """Call `work` when the stream is flushed."""
+        stream.submit(work)
+
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
         """The kernels of a program by name; raises MpilbmError if they do not compile or load.
 

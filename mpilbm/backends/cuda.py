@@ -188,6 +188,11 @@ class CudaDevice(Device):
         addresses = (_address(target), _address(source))
         runtime.memcpyAsync(*addresses, target.nbytes, runtime.memcpyDefault, queue)
 
+    def submit(self, work: Callable[[], object], stream: CudaStream) -> None:
+        """Call `work` now: it enqueues kernels of CuPy in the stream."""
+        with stream.cupy:
+            work()
+
     @property
     def kernel_options(self) -> tuple[str, ...]:
         """The compiler's options for kernels of a program."""

@@ -16,10 +16,11 @@ from mpilbm.outputs.images.description import (
     file_shape,
     place,
 )
-from mpilbm.outputs.images.means import Collector, Sums, means_of, plane_sums
+from mpilbm.outputs.images.device_part import values_of
+from mpilbm.outputs.images.means import Collector, Group, Sums, means_of
 from mpilbm.outputs.images.part import Part
 from mpilbm.outputs.images.series import SeriesFile
-from mpilbm.outputs.images.values import SOLID, Fields, SingleCells, WholePlanes, values_of
+from mpilbm.outputs.images.values import SOLID, Fields, SingleCells, WholePlanes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.storage.background import Job
 from mpilbm.storage.compressed import CompressedFile
@@ -136,8 +137,8 @@ class ImageWriter:
         """Give the values of all blocks of this rank to threads, which store them."""
         begin, end = self.part.own_planes(self.context.slab)
         collector = self._collector(store)
-        for plane, sums in self._from_others() if self.means else ():
-            job.add(nullcontext(sums), partial(collector.give, plane))
+        for group in self._from_others() if self.means else ():
+            job.add(nullcontext(group), collector.give)
         take = partial(self._sum, collector) if self.means else partial(self._copy, store)
         for first, after in self.values.blocks(begin + self._skip, end):
             job.add(self.values.start(first, after), partial(take, first, after))
@@ -155,18 +156,8 @@ class ImageWriter:
 
     def _sum(self, collector: Collector, begin: int, end: int, arrays: Fields) -> None:
         """Give the sums over local planes to the collector."""
-        for plane, sums in self._sums(begin, end, arrays):
-            collector.give(plane, sums)
-
-    def _sums(self, begin: int, end: int, arrays: Fields) -> list[tuple[int, Sums]]:
-        """The sums over local planes, with the numbers of these planes in the part."""
-        values, solid = self.values.values(arrays, begin, end), self.values.solid(begin, end)
-        first = self.context.slab.begin + begin - self.part.planes.begin
-        return [
-            (first + k, plane_sums({name: values[name][k] for name in self.fields}, solid[k],
-                                   self.part.stride[1:]))
-            for k in range(end - begin)
-        ]  # fmt: skip
+        for group in self.values.groups(arrays, begin, end):
+            collector.give(group)
 
     def _collector(self, store: Store) -> Collector:
         def complete(block: int, planes: list[Sums]) -> None:
@@ -188,7 +179,7 @@ class ImageWriter:
         passed = self.context.slab.begin + begin - self.part.planes.begin
         return min(-passed % stride, end - begin)
 
-    def _from_others(self) -> list[tuple[int, Sums]]:
+    def _from_others(self) -> list[Group]:
         """Sums of planes on other ranks that belong to blocks of this rank; collective.
 
         The ranks wait for these planes only if a block has planes of several ranks.
@@ -201,13 +192,13 @@ class ImageWriter:
         begin, _ = self.part.own_planes(self.context.slab)
         found = together(comm, self._sums_now, begin, begin + self._given_away)
         mine = range(self.slab.begin * stride, self.slab.end * stride)
-        return [each for part in comm.allgather(found) for each in part if each[0] in mine]
+        return [each for part in comm.allgather(found) for each in part if each.plane in mine]
 
-    def _sums_now(self, begin: int, end: int) -> list[tuple[int, Sums]]:
+    def _sums_now(self, begin: int, end: int) -> list[Group]:
         found = []
         for first, after in self.values.blocks(begin, end):
             with self.values.start(first, after) as arrays:
-                found += self._sums(first, after, arrays)
+                found += self.values.groups(arrays, first, after)
         return found
 
     # -------------------------------------------------------------------------------- all at once
@@ -228,8 +219,8 @@ class ImageWriter:
             found[name][block : block + len(data)] = data
 
         collector = self._collector(store)
-        for plane, sums in self._from_others() if self.means else ():
-            collector.give(plane, sums)
+        for group in self._from_others() if self.means else ():
+            collector.give(group)
         begin, end = self.part.own_planes(self.context.slab)
         for first, after in self.values.blocks(begin + self._skip, end):
             with self.values.start(first, after) as arrays:

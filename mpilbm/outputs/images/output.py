@@ -42,7 +42,7 @@ class ImageOutput(Scheduled):
     )
     compression: Literal["gzip"] | None = Field(
         None,
-        description="compress the file; the time steps wait while rank 0 writes it",
+        description="compress each plane of a field",
         examples=["gzip"],
     )
     background: bool = Field(

@@ -23,7 +23,7 @@ from mpilbm.outputs.images.series import SeriesFile
 from mpilbm.outputs.images.values import SOLID, Fields, SingleCells, WholePlanes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.storage.background import Job
-from mpilbm.storage.compressed import CompressedFile
+from mpilbm.storage.compressed import CompressedFile, CompressedParts, Shapes
 from mpilbm.storage.planes import OwnFile, PlaneFile, PlaneFiles
 from mpilbm.units import field_unit
 
@@ -66,8 +66,8 @@ class ImageWriter:
             self.series = on_root(self.context.comm, self._open_series) or SeriesFile.none()
         self.values.prepare()
         name = f"{self.stem}_{step:09d}.vtkhdf"
-        if self.files.in_threads and not self.style.compress:
-            create = partial(self.files.create_own, name, partial(self._describe, step))
+        if self.files.in_threads:
+            create = partial(self._create_own, name, partial(self._describe, step))
             self._write_in_threads(create, partial(self._publish, step))
         else:
             self.write_file(self.files, name, step)
@@ -99,13 +99,24 @@ class ImageWriter:
     ) -> PlaneFile:
         if not self.style.compress:
             return files.create(name, describe)
-        case = self.context.case
-        shape = file_shape(case, self.part)
-        shapes = {
+        path = files.directory / name
+        return CompressedFile(path, files.comm, self.slabs, describe, self._shapes())
+
+    def _create_own(self, name: str, describe: Callable[["h5py.File"], None]) -> OwnFile:
+        """A file that threads write."""
+        files = self.files
+        if not self.style.compress:
+            return files.create_own(name, describe)
+        path = files.directory / name
+        return CompressedParts(path, files.comm, self.slabs, describe, self._shapes())
+
+    def _shapes(self) -> Shapes:
+        """The shape and type of each dataset."""
+        shape = file_shape(self.context.case, self.part)
+        return {
             place(each): ((*shape, *components), np.dtype(kind))
             for each, (components, kind) in self._kinds().items()
         }
-        return CompressedFile(files.directory / name, files.comm, self.slabs, describe, shapes)
 
     def _describe(self, step: int, file: "h5py.File") -> None:
         case, kinds = self.context.case, self._kinds()

@@ -237,7 +237,7 @@ class Output(Parameters):
         return 0
 
     def host_bytes(self, case: "Case", planes: int) -> int:
-        """Bytes of its own main memory on a rank with `planes` planes, except small ones."""
+        """Bytes of its own memory on the host on a rank with `planes` planes."""
         return 0
 
     def stages(self, case: "Case") -> bool:

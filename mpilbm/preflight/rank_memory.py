@@ -28,26 +28,31 @@ def rank_lines(
     planes = [slab.planes for slab in slabs]
     spread = counted(max(planes), "plane")
     spread = spread if len(set(planes)) == 1 else f"{min(planes)} to {spread}"
-    needs = [memory(case, slab, survey, more) for slab in slabs]
+    on_host = _on_host(case, gpu_memory)
+    needs = [memory(case, slab, survey, more, on_host) for slab in slabs]
     need = max(needs, key=lambda each: sum(each.values()))
-    outputs = max(main_memory(case, slab) for slab in slabs)
-    on_cpu = gpu_memory is None and case.backend.device_kind() == "cpu"
-    if outputs and on_cpu:
-        need["means on the host"] = outputs
     across = f"{spread} across {'xyz'[case.dimensions - 1]}"
     *arrays, total = memory_lines(case, len(slabs), need, gpu_memory, problems)
     sends, messages = halo
     messages_line = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
     lines = [Line("slabs", f"{len(slabs)}", across), *arrays, messages_line, total]
-    if outputs and not on_cpu:
-        text = "of main memory per rank at most, for outputs"
-        lines.append(Line("means on the host", in_words(outputs), text))
-    return [*lines, _at_start(case, slabs, survey)]
+    beside = [] if on_host else _of_outputs(case, max(planes))
+    return [*lines, _at_start(case, slabs, survey), *beside]
 
 
-def main_memory(case: Case, slab: Slab) -> int:
-    """Bytes of main memory that the outputs of a rank need, see Output.host_bytes."""
-    return sum(output.host_bytes(case, slab.planes) for output in case.outputs)
+def _on_host(case: Case, gpu_memory: float | None) -> bool:
+    """Whether the populations are in the memory of the host."""
+    name = case.backend.name
+    return name == "cpu" or (
+        name == "auto" and gpu_memory is None and case.backend.device_kind() == "cpu"
+    )
+
+
+def _of_outputs(case: Case, planes: int) -> list[Line]:
+    """The main memory of outputs on a GPU; on CPU cores it is a part of the memory of a rank."""
+    count = sum(output.host_bytes(case, planes) for output in case.outputs)
+    what = "of main memory per rank at most, for outputs"
+    return [Line("outputs", in_words(count), what)] if count else []
 
 
 def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
@@ -93,9 +98,13 @@ def memory_lines(
 
 
 def memory(
-    case: Case, slab: Slab, survey: Survey, more: np.ndarray | None = None
+    case: Case,
+    slab: Slab,
+    survey: Survey,
+    more: np.ndarray | None = None,
+    on_host: bool = False,
 ) -> dict[str, int]:
-    """Bytes of a rank's arrays by content.
+    """Bytes of a rank's arrays by content; `on_host`: its device uses the memory of the host.
 
     `more` is memory.plan.more_bytes of all planes of the box; without it the arrays of boundaries
     are left out.
@@ -107,7 +116,9 @@ def memory(
         need |= {"wall cells": walls} if case.coupling else {}
         need |= {"forces on bodies": forces} if case.weighed else {}
     for output in case.outputs:
-        if count := output.device_bytes(case, slab.planes):
+        count = output.device_bytes(case, slab.planes)
+        count += output.host_bytes(case, slab.planes) if on_host else 0
+        if count:
             need[output.name] = need.get(output.name, 0) + count
     if any(output.stages(case) for output in case.outputs):
         need["copies for files"] = least_bytes(case, largest_plane(case))

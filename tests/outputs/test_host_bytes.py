@@ -45,18 +45,27 @@ def test_the_planned_bytes_are_those_of_a_file_or_a_checkpoint(output, average):
     assert planned <= 1.2 * measured
 
 
-@pytest.mark.parametrize("gpu_memory", [None, 80])
-def test_check_reports_them(gpu_memory):
+def test_check_reports_them():
+    def lines(backend, gpu_memory):
+        case = flow([MOMENTS, SPECTRA, ROWS], domain=BOX, backend={"name": backend})
+        found = {each.what: each.value for each in plan(case, 2, gpu_memory).sections["ranks"]}
+        return case.outputs, found
+
+    (snapshots, *sampled), on_cpu = lines("cpu", None)
     case = flow([MOMENTS, SPECTRA, ROWS], domain=BOX)
-    needed = [output.host_bytes(case, 40) for output in case.outputs]
-    assert needed[0] == 0  # of the snapshots
-    assert min(needed[1:]) > 0
-    lines = {line.what: line for line in plan(case, 2, gpu_memory).sections["ranks"]}
-    assert lines["means on the host"].value == in_words(sum(needed))
-    without = {
-        line.what: line for line in plan(flow([], domain=BOX), 2, gpu_memory).sections["ranks"]
-    }
-    assert "means on the host" not in without
+    assert snapshots.host_bytes(case, 40) == 0
+    needed = {output.name: output.host_bytes(case, 40) for output in sampled}
+    assert min(needed.values()) > 0
+    for output in sampled:  # the sums of `statistics` are on the device
+        total = needed[output.name] + output.device_bytes(case, 40)
+        assert on_cpu[output.name] == in_words(total)
+    assert "outputs" not in on_cpu
+    for backend in ("cuda", "auto"):
+        _, on_gpu = lines(backend, 80)
+        assert on_gpu["outputs"] == in_words(sum(needed.values()))
+        assert "higher_moments" not in on_gpu
+    few = plan(flow([], domain=BOX), 2).sections["ranks"]
+    assert "outputs" not in {line.what for line in few}
 
 
 def test_a_run_refuses_what_the_machine_does_not_have(tmp_path, monkeypatch):

@@ -59,8 +59,11 @@ def test_coupled_fluids_in_two_dimensions(tmp_path, monkeypatch):
 
 
 def test_check_counts_the_scratch_memory():
-    case = parse_case(image_cases.tables(outputs=[BOX | {"stride": 2, "fields": ["u"]}]), "x.toml")
+    outputs, gpu = [BOX | {"stride": 2, "fields": ["u"]}], {"name": "cuda"}
+    on_cpu = parse_case(image_cases.tables(outputs=outputs), "x.toml")
+    case = parse_case(image_cases.tables(outputs=outputs, backend=gpu), "x.toml")
     (output,) = case.outputs
+    assert output.device_bytes(on_cpu, 14) == 0
     part = output.part(case)
     planes, blocks = case.shape[0], part.rows.count * part.x.count
     fields = planes * 20 * 12 * 4 * 4  # rho and u of whole planes
@@ -68,5 +71,5 @@ def test_check_counts_the_scratch_memory():
     mask = 12 * 16 * 8
     assert output.device_bytes(case, planes) == fields + sums + mask
     assert scratch_bytes(case, part, ("u",), 2) < output.device_bytes(case, planes)
-    whole = parse_case(image_cases.tables(outputs=[{"name": "snapshot"}]), "x.toml")
+    whole = parse_case(image_cases.tables(outputs=[{"name": "snapshot"}], backend=gpu), "x.toml")
     assert whole.outputs[0].device_bytes(whole, planes) == 0

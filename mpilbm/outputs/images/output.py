@@ -98,7 +98,8 @@ class ImageOutput(Scheduled):
         """Lists of cells and their fields, or scratch memory of a device that is no CPU."""
         part, names = self.part(case), tuple(dict.fromkeys(self.fields))
         if not is_sparse(case, part):
-            return scratch_bytes(case, part, names, planes) if reduces(case, part) else 0
+            own_memory = case.backend.name != "cpu" and reduces(case, part)
+            return scratch_bytes(case, part, names, planes) if own_memory else 0
         cells = part.rows.count * part.x.count * prod(part.stride)
         return point_bytes(case, self.fields, cells * min(planes, part.planes.count))
 

@@ -121,6 +121,10 @@ class Device:
         """Copy a slice in the order of a stream, by default of the bulk stream."""
         raise NotImplementedError
 
+    def submit(self, work: Callable[[], object], stream: Any) -> None:
+        """Compute with arrays of the device in the order of a stream: `work()` does so."""
+        raise NotImplementedError
+
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
         """The kernels of a program by name; raises MpilbmError if they do not compile.
 

@@ -3,7 +3,6 @@
 import ctypes
 import socket
 import time
-from collections import deque
 from collections.abc import Callable, Collection
 from functools import cached_property, partial
 from typing import Any
@@ -15,6 +14,7 @@ from pydantic import Field, field_validator
 from mpilbm.backends import Backend, Device, check_copy, memory
 from mpilbm.backends import compiler as compilers
 from mpilbm.backends.interfaces import Array, CompiledKernel, Resources, changed, checked
+from mpilbm.backends.streams.cpu import Stream
 from mpilbm.backends.units import Library
 from mpilbm.backends.workers import LEAST_ACCESSES, LEAST_BYTES, Workers, shares, start
 from mpilbm.codegen.program import Kernel, Program
@@ -57,70 +57,6 @@ class Cpu(Backend):
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CpuDevice":
         """The cores of this process; `local_ranks` ranks share the memory."""
         return CpuDevice(compilers.find(self.compiler), local_ranks, self.threads)
-
-
-class Event:
-    """A point in the queue of a stream."""
-
-    def __init__(self, stream: "Stream"):
-        self._stream = stream
-        self._time: float | None = None
-
-    def _reach(self) -> None:
-        self._time = time.perf_counter()
-
-    def synchronize(self) -> None:
-        """Run the work enqueued before this point."""
-        while self._time is None:
-            self._stream.run_next()
-
-    @property
-    def done(self) -> bool:
-        """Whether the work enqueued before this point has run."""
-        return self._time is not None
-
-    def seconds_since(self, earlier: "Event") -> float:
-        """Seconds from another event to this one."""
-        self.synchronize()
-        assert self._time is not None
-        assert earlier._time is not None
-        return self._time - earlier._time
-
-
-class Stream:
-    """A queue whose work runs when it is flushed or when an event in it is awaited.
-
-    So a time step, which is written for the streams of a GPU, also overlaps communication with
-    computing on a CPU: `flush` of the bulk stream computes while MPI transfers the edge planes.
-    """
-
-    def __init__(self) -> None:
-        self._queue: deque[Callable[[], object]] = deque()
-
-    def submit(self, work: Callable[[], object]) -> None:
-        """Enqueue work."""
-        self._queue.append(work)
-
-    def run_next(self) -> None:
-        """Run the oldest work in the queue."""
-        self._queue.popleft()()
-
-    def record(self, timed: bool = False) -> Event:
-        """An event after all work enqueued so far."""
-        event = Event(self)
-        self._queue.append(event._reach)
-        return event
-
-    def wait(self, event: Any) -> None:
-        """Work enqueued from now on runs after that event."""
-        self._queue.append(event.synchronize)
-
-    def flush(self) -> None:
-        """Run all enqueued work."""
-        while self._queue:
-            self.run_next()
-
-    synchronize = flush
 
 
 class CpuKernel:
@@ -269,6 +205,10 @@ class CpuDevice(Device):
             return
         self._streams["bulk"].flush()
         np.copyto(target, source)
+
+    def submit(self, work: Callable[[], object], stream: Stream) -> None:
+        """Call `work` when the stream is flushed."""
+        stream.submit(work)
 
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
         """The kernels of a program by name; raises MpilbmError if they do not compile or load.

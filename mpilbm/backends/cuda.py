@@ -14,6 +14,7 @@ from mpilbm.backends.cuda_graph import CudaGraph
 from mpilbm.backends.cuda_launch import CudaKernel, most_rows
 from mpilbm.backends.cuda_sweep import LEAST_CAPABILITY, SweepKernel
 from mpilbm.backends.interfaces import Array, CompiledKernel
+from mpilbm.backends.streams.cuda import CudaStream
 from mpilbm.backends.waiting import Waiting
 from mpilbm.codegen.program import Program
 from mpilbm.errors import CaseError, MpilbmError
@@ -81,52 +82,6 @@ def load_cupy(found: nvidia.Driver) -> Any:
             where="backend.name",
         ) from error
     return cupy
-
-
-class CudaEvent:
-    """A point in a stream."""
-
-    def __init__(self, cupy: Any, stream: "CudaStream", timed: bool):
-        self._cupy, self._wait = cupy, stream.wait_for
-        self.cupy = cupy.cuda.Event(disable_timing=not timed)
-        self.cupy.record(stream.cupy)
-
-    def synchronize(self) -> None:
-        """Wait on the host until the device has reached this point."""
-        self._wait(self.cupy)
-
-    @property
-    def done(self) -> bool:
-        """Whether the device has reached this point."""
-        return self.cupy.done
-
-    def seconds_since(self, earlier: "CudaEvent") -> float:
-        """Seconds on the device from another event to this one; both recorded with `timed`."""
-        self.synchronize()
-        return self._cupy.cuda.get_elapsed_time(earlier.cupy, self.cupy) / 1000
-
-
-class CudaStream:
-    """A CUDA stream that does not wait for the default stream."""
-
-    def __init__(self, cupy: Any, priority: int, waiting: Waiting):
-        self._cupy, self.wait_for = cupy, waiting
-        self.cupy = cupy.cuda.Stream(non_blocking=True, priority=priority)
-
-    def record(self, timed: bool = False) -> CudaEvent:
-        """An event after all work enqueued so far."""
-        return CudaEvent(self._cupy, self, timed)
-
-    def wait(self, event: Any) -> None:
-        """Work enqueued from now on runs after that event."""
-        self.cupy.wait_event(event.cupy)
-
-    def flush(self) -> None:
-        """Do nothing: a GPU starts enqueued work without a flush."""
-
-    def synchronize(self) -> None:
-        """Wait on the host until all enqueued work is done."""
-        self.wait_for(self.cupy)
 
 
 class CudaDevice(Device):
@@ -232,6 +187,11 @@ class CudaDevice(Device):
         queue = (stream or self._streams["bulk"]).cupy.ptr
         addresses = (_address(target), _address(source))
         runtime.memcpyAsync(*addresses, target.nbytes, runtime.memcpyDefault, queue)
+
+    def submit(self, work: Callable[[], object], stream: CudaStream) -> None:
+        """Call `work` now: it enqueues kernels of CuPy in the stream."""
+        with stream.cupy:
+            work()
 
     @property
     def kernel_options(self) -> tuple[str, ...]:

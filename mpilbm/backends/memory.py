@@ -3,10 +3,26 @@
 import os
 from pathlib import Path
 
+from mpilbm.errors import CaseError
+from mpilbm.units import counted, in_words
+
 
 def least() -> tuple[int, int]:
     """(available, total) of the machine or of its job, whichever has less available."""
     return min([of_machine(), *of_groups()])
+
+
+def require(count: int, ranks: int, what: str, path: Path | str | None = None) -> None:
+    """CaseError unless `count` bytes for `what` fit the free memory, which `ranks` ranks share."""
+    free, total = least()
+    if count > free // ranks:
+        shared = f", shared by {counted(ranks, 'rank')}" if ranks > 1 else ""
+        raise CaseError(
+            f"{what} needs {in_words(count)} of main memory, but this machine has {in_words(free)} "
+            f"of {in_words(total)} free{shared}; choose a smaller domain.size or use more machines",
+            "domain.size",
+            path,
+        )
 
 
 def of_machine() -> tuple[int, int]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.backends import Device, cpu
+from mpilbm.backends import Device
+from mpilbm.backends.streams.cpu import Stream
 from mpilbm.errors import CaseError
 from mpilbm.halo import Exchange, Exchanger, Halo
 from mpilbm.halo.plan import Plan, Transfer
@@ -95,9 +96,9 @@ class Host:
     kind, identity = "cpu", ""
 
     def __init__(self) -> None:
-        self._stream = cpu.Stream()
+        self._stream = Stream()
 
-    def stream(self, priority: str) -> cpu.Stream:
+    def stream(self, priority: str) -> Stream:
         """The only stream."""
         return self._stream
 

@@ -22,7 +22,7 @@ from mpilbm.parallel.communicator import Communicator
 from mpilbm.registry import UnknownName, find, names
 from mpilbm.run.progress import say
 from mpilbm.run.setup import open_device
-from mpilbm.solver import memory_plan
+from mpilbm.solver.memory import plan as memory_plan
 
 if TYPE_CHECKING:
     from mpilbm.backends import Device

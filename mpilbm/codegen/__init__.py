@@ -217,7 +217,8 @@ def _optional(case, diagnostics: "Diagnostics") -> list:
 
 def _list_kernels(case, kernels, parity: int) -> list:
     """The kernels over boundary lists, for steps of this parity."""
-    from mpilbm.codegen import boundary_kernels, forces
+    from mpilbm.codegen import boundary_kernels
+    from mpilbm.codegen.bodies import cell_values, forces
 
     lowest = 0 if any(boundary.capabilities.whole_cell for boundary in boundaries(case)) else 1
     found: list[KernelText] = []
@@ -241,8 +242,8 @@ def _list_kernels(case, kernels, parity: int) -> list:
         asked = case.split, case.framed
         found.append(forces.force_kernel(kernels, boundary, name, parity, walls, *asked))
     if case.weighed and parity == 0:
-        found += [forces.sums_kernel(), forces.state_kernel()]
-    return found + ([forces.stress_kernel(kernels, parity, lowest)] if case.split else [])
+        found += [forces.sums_kernel(), cell_values.state_kernel()]
+    return found + ([cell_values.stress_kernel(kernels, parity, lowest)] if case.split else [])
 
 
 def definitions(

@@ -12,7 +12,7 @@ from mpilbm.errors import CaseError, MpilbmError, NonFiniteError
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.simulation import Simulation
-from mpilbm.solver import memory_plan
+from mpilbm.solver.memory import plan as memory_plan
 
 SECONDS = 10.0  # of the case itself, without a given number of steps
 LEAST_STEPS, REPEATS = 100, 3

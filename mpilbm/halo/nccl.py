@@ -9,8 +9,8 @@ from typing import Any, NoReturn, TypeVar
 
 from mpilbm import backends
 from mpilbm.backends import Device
-from mpilbm.backends.cuda import CudaStream
 from mpilbm.backends.interfaces import Event
+from mpilbm.backends.streams.cuda import CudaStream
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
 from mpilbm.halo.plan import Message, Plan, incoming, outgoing

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Output
+from mpilbm.outputs.core.totals import over_bodies
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import AREA, LENGTH, VELOCITY
@@ -248,9 +249,7 @@ class BodyForcesWriter:
         self.context.samples.add(complete)
 
     def _write(self, step: int, parts: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        totals = np.zeros((len(self.case.weighed), parts[0][1].shape[1]))
-        for bodies, sums in parts:  # one plane after another, on any number of ranks
-            np.add.at(totals, bodies, sums)
+        totals = over_bodies(self.case, parts)
         for number, file in self.files.items():
             file.add(step, self._row(step + 0.5, number, totals[self.case.weighed.index(number)]))
 

@@ -1,12 +1,15 @@
 """Variance, skewness, flatness and extrema of rho and u."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from mpilbm.outputs.averages.forms import Image
+from mpilbm.outputs.averages.profile_files import Head
+from mpilbm.outputs.averages.sample_writer import SampleFile
 from mpilbm.outputs.host_samples.output import HostSampled, unit_of
-from mpilbm.outputs.host_samples.plane_sums import HigherMoments, moment_components
+from mpilbm.outputs.host_samples.plane_sums import HigherMoments, PlaneSums, moment_components
 from mpilbm.registry import register
 
 if TYPE_CHECKING:
@@ -42,10 +45,12 @@ class HigherMomentsOutput(HostSampled):
         _, rows, nx = case.shape
         return HigherMoments(rows, nx, case.dimensions, self.along(case))
 
-    def forms(self, case: "Case") -> dict[str, Any]:
-        """See HostSampled."""
-        image = Image(moment_components, unit_of) if self.format != "h5" else None
-        return {"image": image, "plain": self.format != "vtkhdf"}
+    def kinds(self, sums: PlaneSums, head: Head) -> list[SampleFile]:
+        """Plain HDF5, VTKHDF, or both."""
+        image = Image(moment_components, unit_of)
+        vtk = SampleFile("vtkhdf", partial(image.describe, head=head), image.targets(head))
+        plain = super().kinds(sums, head)
+        return {"h5": plain, "vtkhdf": [vtk], "both": [*plain, vtk]}[self.format]
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """As HostSampled; an image has vectors of three components."""

@@ -88,8 +88,9 @@ class LineSpectraOutput(HostSampled):
             found.append("lines through bodies have no spectrum; remove the bodies or this output")
         return found
 
-    def _describe(self, case: "Case", file: "h5py.File", step: int) -> None:
-        super()._describe(case, file, step)
+    def describe(self, case: "Case", file: "h5py.File") -> None:
+        """Also distances and wavenumbers."""
+        super().describe(case, file)
         for axis in self.directions(case):
             n = case.domain.size[AXES.index(axis)]
             modes = np.arange(n // 2 + 1)

@@ -1,12 +1,16 @@
 """Means and Reynolds stresses over time and homogeneous directions, as profiles."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm.outputs import Context, Output
-from mpilbm.outputs.averages.statistics_writer import Sampling, StatisticsWriter
+from mpilbm.outputs.averages.device_sums import DeviceSums
+from mpilbm.outputs.averages.forms import FORMS
+from mpilbm.outputs.averages.profile_files import Head, write_table
+from mpilbm.outputs.averages.sample_writer import Plan, SampleFile, SampleWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import STEPS
 from mpilbm.registry import register
@@ -127,6 +131,18 @@ class RunningStatistics(Output):
         value = np.dtype(case.precision.compute).itemsize
         return bytes_needed(case.dimensions, planes, self.places(case), value)
 
+    def host_bytes(self, case: "Case", planes: int) -> int:
+        """Moments and their fields: of all planes together, or of lines in the planes of a rank."""
+        places = self.places(case)
+        if self._over_planes(case):
+            planes = 1
+        elif places.of_cells:
+            return 0  # the device computes them in the memory of Context.copies
+        return 2 * 8 * planes * places.count * (1 + sum(numbers(case.dimensions)))
+
+    def _over_planes(self, case: "Case") -> bool:
+        return AXES[case.dimensions - 1] in self.average
+
     def stages(self, case: "Case") -> bool:
         """Whether the device computes means and stresses, which it does for those of cells."""
         return self.places(case).of_cells
@@ -151,15 +167,31 @@ class RunningStatistics(Output):
         """Whether x and the rows of a plane are averaged; in 2D a plane has only one row."""
         return "x" in self.average, case.dimensions == 2 or "y" in self.average
 
-    def open(self, context: Context) -> StatisticsWriter:
+    def open(self, context: Context) -> SampleWriter:
         """Continues with the sums of the checkpoint, if the run starts from one."""
-        sampling = Sampling(
-            average=self.average,
-            axes=self.axes(context.case.dimensions),
-            along=self.along(context.case),
-            every=self.every,
-            start=self.start,
-            write=self.write,
-            format=self.format,
+        label = self.axes(context.case.dimensions) or "all"
+        plan = Plan(
+            stem=f"{self.name}_{label}",
+            label=f"{self.name}.{label}",
+            begin=self.start,
+            over_planes=self._over_planes(context.case),
+            samples_at=lambda step: step % self.every == 0 and step >= self.start,
+            writes_at=lambda step: bool(self.write) and step % (self.write or 1) == 0,
+            head=partial(self._head, context.case),
+            files=self._files,
+            table=write_table if label == "all" or len(label) == 1 else None,
         )
-        return StatisticsWriter(sampling, context)
+        return SampleWriter(plan, DeviceSums(context, self.along(context.case)), context)
+
+    def _head(self, case: "Case", step: int, first: int, samples: int) -> Head:
+        """The description of a profile."""
+        axes = self.axes(case.dimensions)
+        return Head(
+            case=case, axes=axes, average=self.average, step=step, first=first, samples=samples
+        )
+
+    def _files(self, head: Head) -> list[SampleFile]:
+        return [
+            SampleFile(form.suffix, partial(form.describe, head=head), form.targets(head))
+            for form in FORMS[self.format]
+        ]

@@ -18,7 +18,7 @@ from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.registry import make
-from mpilbm.solver.memory_plan import bytes_needed
+from mpilbm.solver.memory.plan import bytes_needed
 from mpilbm.units import counted
 
 SAMPLES = 8  # planes, evenly spaced, of which solid cells and links are counted

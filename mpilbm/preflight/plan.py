@@ -22,7 +22,7 @@ from mpilbm.preflight.rank_memory import memory_lines, rank_lines, sent_in_a_ste
 from mpilbm.preflight.report import Line, Report
 from mpilbm.preflight.slab_thickness import thin_slabs
 from mpilbm.registry import plugin_errors
-from mpilbm.solver.memory_plan import bytes_needed, limits, more_bytes
+from mpilbm.solver.memory.plan import bytes_needed, limits, more_bytes
 from mpilbm.units import (
     LENGTH,
     PRESSURE,
@@ -119,7 +119,7 @@ def _slabs(case: Case, ranks: int) -> tuple[Slab, ...]:
 class Cells:
     """The results of the inspection of all cells of the box.
 
-    `parts`: see diagnose.find; `more_bytes`: see memory_plan.more_bytes.
+    `parts`: see diagnose.find; `more_bytes`: see memory.plan.more_bytes.
     """
 
     survey: build.Survey

@@ -19,7 +19,7 @@ from mpilbm.case.model import Case
 from mpilbm.errors import MpilbmError
 from mpilbm.geometry import plane_costs
 from mpilbm.preflight.report import Line
-from mpilbm.solver.memory_plan import bytes_needed
+from mpilbm.solver.memory.plan import bytes_needed
 from mpilbm.units import TIME, VELOCITY, VISCOSITY, Units, in_words, mach
 from mpilbm.verdicts.stability import stability
 

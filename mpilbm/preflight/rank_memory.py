@@ -11,7 +11,7 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight.message_sizes import halo_bytes
 from mpilbm.preflight.report import Line
 from mpilbm.solver.fields.sources import least_bytes
-from mpilbm.solver.memory_plan import bytes_needed, host_bytes
+from mpilbm.solver.memory.plan import bytes_needed, host_bytes
 from mpilbm.units import counted, in_words
 
 
@@ -28,14 +28,31 @@ def rank_lines(
     planes = [slab.planes for slab in slabs]
     spread = counted(max(planes), "plane")
     spread = spread if len(set(planes)) == 1 else f"{min(planes)} to {spread}"
-    needs = [memory(case, slab, survey, more) for slab in slabs]
+    on_host = _on_host(case, gpu_memory)
+    needs = [memory(case, slab, survey, more, on_host) for slab in slabs]
     need = max(needs, key=lambda each: sum(each.values()))
     across = f"{spread} across {'xyz'[case.dimensions - 1]}"
     *arrays, total = memory_lines(case, len(slabs), need, gpu_memory, problems)
     sends, messages = halo
     messages_line = Line("halo", in_words(sends), f"sent per step, messages: {messages}")
     lines = [Line("slabs", f"{len(slabs)}", across), *arrays, messages_line, total]
-    return [*lines, _at_start(case, slabs, survey), *_of_outputs(case, max(planes))]
+    beside = [] if on_host else _of_outputs(case, max(planes))
+    return [*lines, _at_start(case, slabs, survey), *beside]
+
+
+def _on_host(case: Case, gpu_memory: float | None) -> bool:
+    """Whether the populations are in the memory of the host."""
+    name = case.backend.name
+    return name == "cpu" or (
+        name == "auto" and gpu_memory is None and case.backend.device_kind() == "cpu"
+    )
+
+
+def _of_outputs(case: Case, planes: int) -> list[Line]:
+    """The main memory of outputs on a GPU; on CPU cores it is a part of the memory of a rank."""
+    count = sum(output.host_bytes(case, planes) for output in case.outputs)
+    what = "of main memory per rank at most, for outputs"
+    return [Line("outputs", in_words(count), what)] if count else []
 
 
 def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
@@ -44,18 +61,6 @@ def _at_start(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> Line:
     needs = (host_bytes(case, slab, n) for slab, n in zip(slabs, entries, strict=True))
     most = max(sum(each.values()) for each in needs)
     return Line("start-up", in_words(most), "of main memory per rank at most, for the geometry")
-
-
-def _of_outputs(case: Case, planes: int) -> list[Line]:
-    """The main memory of outputs on a GPU; on CPU cores it is a part of the memory of a rank."""
-    count = 0 if on_host(case) else sum(each.host_bytes(case, planes) for each in case.outputs)
-    what = "of main memory per rank at most, for outputs"
-    return [Line("outputs", in_words(count), what)] if count else []
-
-
-def on_host(case: Case) -> bool:
-    """Whether the populations are in the memory of the host."""
-    return case.backend.name == "cpu"
 
 
 def sent_in_a_step(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> tuple[int, int]:
@@ -93,11 +98,15 @@ def memory_lines(
 
 
 def memory(
-    case: Case, slab: Slab, survey: Survey, more: np.ndarray | None = None
+    case: Case,
+    slab: Slab,
+    survey: Survey,
+    more: np.ndarray | None = None,
+    on_host: bool = False,
 ) -> dict[str, int]:
-    """Bytes of a rank's arrays by content.
+    """Bytes of a rank's arrays by content; `on_host`: its device uses the memory of the host.
 
-    `more` is memory_plan.more_bytes of all planes of the box; without it the arrays of boundaries
+    `more` is memory.plan.more_bytes of all planes of the box; without it the arrays of boundaries
     are left out.
     """
     need = bytes_needed(case, slab, around(slab, survey, case.ghost))
@@ -108,7 +117,7 @@ def memory(
         need |= {"forces on bodies": forces} if case.weighed else {}
     for output in case.outputs:
         count = output.device_bytes(case, slab.planes)
-        count += output.host_bytes(case, slab.planes) if on_host(case) else 0
+        count += output.host_bytes(case, slab.planes) if on_host else 0
         if count:
             need[output.name] = need.get(output.name, 0) + count
     if any(output.stages(case) for output in case.outputs):

@@ -41,6 +41,48 @@ class Head:
     shape: tuple[int, ...]
 
 
+class CellFields:
+    """The fields of cells in an open file."""
+
+    def __init__(self, path: Path, file: Hdf5File):
+        self.path, self.file = path, file
+
+    @property
+    def names(self) -> list[str]:
+        """All fields, also `solid`."""
+        return group_datasets(self.file, CELL_DATA)
+
+    def find(self, name: str) -> Values | None:
+        """The values of a field, None if the file does not have it."""
+        return values(self.file, f"{CELL_DATA}/{name}")
+
+    def dataset(self, name: str) -> Values:
+        """The values of a field; CommandError if the file does not have it."""
+        found = self.find(name)
+        if found is None:
+            known = ", ".join(each for each in self.names if each != SOLID) or "none"
+            raise CommandError(f"{self.path}: has no field '{name}'; allowed: {known}")
+        return found
+
+
+@contextmanager
+def cell_fields(path: Path, verify: bool) -> Iterator[CellFields]:
+    """The fields of a file while it is open; `verify`: see FieldFile. ValueError if it has none."""
+    if verify:
+        require_intact(path)
+    with opened(path) as file:
+        yield CellFields(path, file)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Convert a ValueError to a CommandError with the name of the file."""
+    try:
+        yield
+    except ValueError as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
 class FieldFile:
     """A file of the fields of one step.
 
@@ -53,20 +95,15 @@ class FieldFile:
         self.path, self.dimensions, self.verify = path, dimensions, verify
 
     @contextmanager
-    def _open(self) -> Iterator[Hdf5File]:
-        try:
-            if self.verify:
-                require_intact(self.path)
-            with opened(self.path) as file:
-                yield file
-        except ValueError as error:
-            raise CommandError(f"{self.path}: {error}") from None
+    def _open(self) -> Iterator[CellFields]:
+        with naming(self.path), cell_fields(self.path, self.verify) as cells:
+            yield cells
 
     def head(self) -> Head:
         """The description of the file."""
-        with self._open() as file:
+        with self._open() as cells:
+            file, names = cells.file, tuple(cells.names)
             kind = attribute(file, "VTKHDF", "Type", bytes).decode(errors="replace")
-            names = tuple(group_datasets(file, CELL_DATA))
             if kind != IMAGE:
                 return Head(kind, names, (), (), ())
             origin, spacing = (
@@ -78,24 +115,17 @@ class FieldFile:
 
     def field(self, name: str, region: Region = None, lattice_units: bool = False) -> np.ndarray:
         """A field, or the part of it in `region`, as a new array; see Series.field."""
-        with self._open() as file:
-            found = self._dataset(file, name)
+        with self._open() as cells:
+            found = cells.dataset(name)
             data = self._read(found, region)
             unit = found.attribute(LATTICE_UNIT) if lattice_units else None
         return data if unit is None else data / data.dtype.type(unit)
 
     def description(self, name: str) -> tuple[tuple[int, ...], np.dtype, str]:
         """The shape and type of the array that `field` returns, and its unit in SI, or ""."""
-        with self._open() as file:
-            found = self._dataset(file, name)
+        with self._open() as cells:
+            found = cells.dataset(name)
             return self._shape(found), found.dtype, found.text("unit")
-
-    def _dataset(self, file: Hdf5File, name: str) -> Values:
-        found = values(file, f"{CELL_DATA}/{name}")
-        if found is None:
-            known = ", ".join(group_datasets(file, CELL_DATA)) or "none"
-            raise Hdf5InputError(f"has no field '{name}'; its fields are: {known}")
-        return found
 
     def _flat(self, found: Values) -> bool:
         """Whether the first axis is that of z in two dimensions, which is left out."""

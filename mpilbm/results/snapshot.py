@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,38 +13,31 @@ from mpilbm.case.quantities import units_of
 from mpilbm.case.tables.values import MOST_TITLE
 from mpilbm.errors import CommandError
 from mpilbm.printable import one_line
-from mpilbm.results.images import CELL_DATA
+from mpilbm.results.images import SOLID, CellFields, cell_fields, naming
 from mpilbm.system.hdf5_input import (
     Values,
     attribute,
     dataset_names,
-    group_datasets,
-    opened,
-    require_intact,
-    values,
 )
 from mpilbm.units import LATTICE_UNIT, TIME
-
-if TYPE_CHECKING:
-    import h5py
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
     """The velocity u (nz, ny, nx, 3) of one step and the mask of solids (nz, ny, nx), or None.
 
-    Both are HDF5 datasets. `case` holds the tables of the case file in lattice units. `cell` is the
-    side of a cell in m, `velocity` the lattice unit of u in m/s, and `seconds` the time, if the
-    fields are in SI (`in_si`, with [units]); else cell = velocity = 1.
+    Both are read where they are indexed. `case` holds the tables of the case file in lattice units.
+    `cell` is the side of a cell in m, `velocity` the lattice unit of u in m/s, and `seconds` the
+    time, if the fields are in SI (`in_si`, with [units]); else cell = velocity = 1.
     """
 
     path: Path
     step: int
     title: str
     case: dict[str, Any]
-    u: "h5py.Dataset"
-    mask: "h5py.Dataset | None"
-    file: "h5py.File"
+    u: Values
+    mask: Values | None
+    cells: CellFields
     cell: float = 1.0
     velocity: float = 1.0
     in_si: bool = False
@@ -72,22 +65,19 @@ class View:
     @property
     def fields(self) -> list[str]:
         """The names of the fields in the file."""
-        return [name for name in group_datasets(self.file, CELL_DATA) if name != "solid"]
+        return [name for name in self.cells.names if name != SOLID]
 
     def field(self, name: str) -> Values:
-        """A field by its name; CommandError if the file does not have it."""
-        found = values(self.file, f"{CELL_DATA}/{name}")
-        if found is None:
-            raise CommandError(
-                f"{self.path}: has no field '{name}'; allowed: {', '.join(self.fields)}"
-            )
+        """A field by its name; CommandError if the file does not have it, or not all of it."""
+        with naming(self.path):
+            found = self.cells.dataset(name)
+            found.require_stored()
         size = self.u.shape[:3]
         if found.shape[:3] != size or found.ndim > 4:
             raise CommandError(
                 f"{self.path}: '{name}' has shape {found.shape}, 'u' {self.u.shape}; write the "
                 "file again"
             )
-        found.require_stored()
         return found
 
     def solid(self, index: Any) -> np.ndarray:
@@ -102,19 +92,17 @@ class View:
 def view(path: Path) -> Iterator[View]:
     """Open a snapshot; CommandError if the file is not a snapshot or has no velocity."""
     with ExitStack() as stack:
-        try:
-            require_intact(path)
-            found = _view(path, stack.enter_context(opened(path)))
-        except ValueError as error:
-            raise CommandError(f"{path}: {error}") from None
+        with naming(path):
+            found = _view(stack.enter_context(cell_fields(path, verify=True)))
         yield found
 
 
-def _view(path: Path, file: "h5py.File") -> View:
+def _view(cells: CellFields) -> View:
+    path, file = cells.path, cells.file
     case = snapshot_case(file)
     title = attribute(file, "mpilbm", "title", str)
     step = attribute(file, "mpilbm", "step", np.int64)
-    u, mask = (values(file, f"VTKHDF/CellData/{name}") for name in ("u", "solid"))
+    u, mask = cells.find("u"), cells.find(SOLID)
     if u is None:
         raise ValueError(
             f'has {", ".join(dataset_names(file)) or "no dataset"} but no velocity; add "u" to '
@@ -126,8 +114,8 @@ def _view(path: Path, file: "h5py.File") -> View:
     title = one_line(title or path.parent.name, MOST_TITLE)
     unit, units = u.attribute(LATTICE_UNIT), units_of(case)
     if units is None or unit is None:  # a file in lattice units
-        return View(path=path, step=int(step), title=title, case=case, u=u, mask=mask, file=file)
+        return View(path=path, step=int(step), title=title, case=case, u=u, mask=mask, cells=cells)
     return View(
-        path=path, step=int(step), title=title, case=case, u=u, mask=mask, file=file,
+        path=path, step=int(step), title=title, case=case, u=u, mask=mask, cells=cells,
         cell=units.cell, velocity=unit, in_si=True, seconds=units.to_si(int(step), TIME),
     )  # fmt: skip

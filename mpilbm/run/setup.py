@@ -15,7 +15,7 @@ from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.preflight import layout_choice
 from mpilbm.run.progress import Say, printed
-from mpilbm.solver import memory_plan
+from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.solver import Solver
 
 if TYPE_CHECKING:

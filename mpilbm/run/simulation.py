@@ -13,8 +13,7 @@ from mpilbm.outputs import Context
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import world
 from mpilbm.parallel.uncaught_errors import guard
-from mpilbm.physics import interface_length
-from mpilbm.run import cell_fields, single_files
+from mpilbm.run import box_sums, cell_fields, single_files
 from mpilbm.run.arguments import (
     require_case_and_comm,
     require_count,
@@ -267,10 +266,7 @@ class Simulation:
         fluids also their masses and the length of interfaces. Raises NonFiniteError if a value is
         not finite.
         """
-        context = self.context
-        found = context.comm.bcast(context.totals.start(self.step)())
-        names = interface_length.columns(context.solver.sum_names)
-        return {name: found[name] for name in names if name != "nonfinite"}
+        return box_sums.flow_sums(self.context)
 
     def forces(self) -> dict[str, np.ndarray]:
         """The force on each body during the next time step, {label: (D,)}, on all ranks.
@@ -278,17 +274,7 @@ class Simulation:
         In units of rho_0 cells^4/steps^2, in 2D per cell of depth. Requires an output
         `body_forces`, which names the bodies.
         """
-        context = self.context
-        exchanged, case = context.solver.exchanged, context.case
-        if exchanged is None:
-            raise UsageError(
-                'forces: the case weighs no body; add [[output]] with name = "body_forces"'
-            )
-        totals = np.zeros((len(case.weighed), exchanged.columns))
-        for bodies, sums in context.comm.allgather((exchanged.groups[:, 1], exchanged.start()())):
-            np.add.at(totals, bodies, sums)  # in the order of planes, on any number of ranks
-        labels = [case.bodies[number].label for number in case.weighed]
-        return dict(zip(labels, totals[:, : case.dimensions], strict=True))
+        return box_sums.body_forces(self.context)
 
     def save(self, path: Path | str, fields: Sequence[str] = ("rho", "u")) -> None:
         """Write fields of the present step as a snapshot for ParaView; replaces the file.

@@ -16,9 +16,9 @@ from mpilbm.halo import Exchanger
 from mpilbm.links.box_walls import BoxWalls
 from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
-from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.fields.force_field import ForceField
+from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.timed_values import ForceNumbers
 
 

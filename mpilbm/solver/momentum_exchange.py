@@ -14,7 +14,7 @@ from mpilbm.links.entry_list import EntryList
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
 from mpilbm.solver.fields.host_copies import HostCopies, HostCopy
-from mpilbm.solver.memory_plan import body_bytes, force_columns, stress_values
+from mpilbm.solver.memory.lists import body_bytes, force_columns, stress_values
 from mpilbm.solver.populations import Populations
 
 Floats = NDArray[np.float64]

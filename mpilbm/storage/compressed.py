@@ -1,25 +1,30 @@
-"""HDF5 files whose datasets are compressed plane by plane with gzip, written by rank 0.
+"""HDF5 files whose datasets are compressed plane by plane with gzip.
 
 The sizes of compressed planes are not known before, so that ranks cannot write them to known
-places. Rank 0 receives the planes as in RootFile and compresses them in threads.
+places. Where threads may write files, those of each rank compress its planes into a file of its
+own, and rank 0 copies the chunks of these files. Elsewhere rank 0 receives the planes as in
+RootFile and compresses them, while the other ranks wait. Both give the same bytes.
 """
 
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
-from mpilbm.storage.files import system_errors
+from mpilbm.storage.files import fresh, partial_of, system_errors
 from mpilbm.storage.partial_file import Describe
 from mpilbm.storage.places import Place
-from mpilbm.storage.planes import RootFile
+from mpilbm.storage.planes import OwnFile, RootFile
 
 if TYPE_CHECKING:
     import h5py
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 LEVEL = 4  # of 9; higher ones take longer and gain little for floating-point numbers
 NOWHERE = -1  # the offset of a dataset in chunks
 
+Chunk = tuple[str, int, int, int]  # dataset, plane of the box, place in the file, bytes
 Shapes = dict[str, tuple[tuple[int, ...], np.dtype]]
 
 
@@ -35,6 +41,112 @@ def compressed(plane: np.ndarray) -> bytes:
     values = np.ascontiguousarray(plane)
     shuffled = values.reshape(-1).view(np.uint8).reshape(-1, values.itemsize).T
     return zlib.compress(shuffled.tobytes(), LEVEL)
+
+
+def offset(place: Place, planes: int, plane: int) -> tuple[int, ...]:
+    """The first element of a plane in a dataset of so many planes."""
+    axis = next(k for k, n in enumerate(place.shape) if n == planes)
+    return (*(0,) * axis, plane, *(0,) * (len(place.shape) - axis - 1))
+
+
+def places_of(shapes: Shapes) -> dict[str, Place]:
+    """The places of datasets in chunks."""
+    return {name: Place(NOWHERE, shape, kind.str) for name, (shape, kind) in shapes.items()}
+
+
+class CompressedParts(OwnFile):
+    """Threads of each rank compress its planes; `shapes` and `describe` as in CompressedFile.
+
+    `<name>.<rank>.partial` has the chunks of a rank until rank 0 has copied them.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        comm: Communicator,
+        slabs: Sequence[Slab],
+        describe: Describe,
+        shapes: Shapes,
+    ):
+        self._turn = Lock()
+        self._output: IO[bytes] | None = None
+        self._chunks: list[Chunk] = []
+        self._of_ranks: list[list[Chunk]] = []  # on rank 0, after `gather`
+        super().__init__(path, comm, slabs, describe)
+        self.file.places |= places_of(shapes)
+        try:
+            together(comm, self._open)
+        except BaseException:
+            self.discard()
+            raise
+
+    def _part(self, rank: int) -> Path:
+        return partial_of(self.path.with_name(f"{self.path.name}.{rank}"))
+
+    def _open(self) -> None:
+        with system_errors(self.path):
+            self._output = fresh(self._part(self.comm.rank))
+
+    def store(self, name: str, begin: int, data: np.ndarray) -> None:
+        """Compress and write local planes from `begin` on; in any thread."""
+        place = self.places[name]
+        values = np.ascontiguousarray(data, place.dtype)
+        planes = values.reshape(-1, self.plane_bytes(name) // values.itemsize)
+        for plane, chunk in enumerate(map(compressed, planes), self.slab.begin + begin):
+            with self._turn, system_errors(self.path):
+                assert self._output is not None
+                self._chunks.append((name, plane, self._output.tell(), len(chunk)))
+                self._output.write(chunk)
+
+    def flush(self, leave_cache: bool = False) -> None:
+        """Close the part of this rank."""
+        with system_errors(self.path):
+            if self._output is not None:
+                self._output.close()
+
+    def gather(self) -> None:
+        """Collect the places of all chunks on rank 0; collective."""
+        super().gather()
+        self._of_ranks = self.comm.gather(self._chunks) or []
+
+    def publish(self, verify: bool = False, before: Callable[[], None] | None = None) -> None:
+        """Copy the chunks of all ranks, in the order of the planes, and rename the file.
+
+        On rank 0, in any thread, after `gather`.
+        """
+        self._copy_chunks()
+        for rank in range(self.comm.size):
+            self._part(rank).unlink(missing_ok=True)
+        super().publish(verify, before)
+
+    def _copy_chunks(self) -> None:
+        import h5py
+
+        order = {name: number for number, name in enumerate(self.places)}
+        chunks = sorted(
+            (order[name], plane, name, rank, start, size)
+            for rank, part in enumerate(self._of_ranks)
+            for name, plane, start, size in part
+        )
+        with ExitStack() as stack:
+            stack.enter_context(system_errors(self.path))
+            file = stack.enter_context(h5py.File(self.file.partial, "r+", locking="best-effort"))
+            parts = [
+                stack.enter_context(open(self._part(rank), "rb")) for rank in range(self.comm.size)
+            ]
+            for _, plane, name, rank, start, size in chunks:
+                parts[rank].seek(start)
+                place = offset(self.places[name], self.slab.shape[0], plane)
+                self.file.require_room(size)  # HDF5 can crash on a full disk
+                file[name].id.write_direct_chunk(place, parts[rank].read(size))
+
+    def discard(self) -> None:
+        """As in PlaneFile; also the part of this rank."""
+        with self._turn:
+            if self._output is not None:
+                self._output.close()
+                self._part(self.comm.rank).unlink(missing_ok=True)
+        super().discard()
 
 
 class CompressedFile(RootFile):
@@ -52,21 +164,17 @@ class CompressedFile(RootFile):
         shapes: Shapes,
     ):
         super().__init__(path, comm, slabs, describe)
-        self.file.places |= {
-            name: Place(NOWHERE, shape, kind.str) for name, (shape, kind) in shapes.items()
-        }
+        self.file.places |= places_of(shapes)
 
     def _store(self, name: str, plane: int, data: np.ndarray) -> None:
         """Compress and write planes from `plane` on."""
-        place = self.places[name]
-        axis = next(k for k, n in enumerate(place.shape) if n == self.slab.shape[0])
         planes = data.reshape(-1, self.plane_bytes(name) // data.itemsize)
         for k, chunk in enumerate(self._pool.map(compressed, planes)):
             # HDF5 can crash on a full disk
             self.file.require_room(len(chunk))
-            offset = (*(0,) * axis, plane + k, *(0,) * (len(place.shape) - axis - 1))
+            place = offset(self.places[name], self.slab.shape[0], plane + k)
             with system_errors(self.path):
-                self._hdf5[name].id.write_direct_chunk(offset, chunk)
+                self._hdf5[name].id.write_direct_chunk(place, chunk)
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:

@@ -39,9 +39,13 @@ def owned(directory: Path) -> list[Path]:
     return sorted(
         path
         for path in directory.iterdir()
-        if not path.is_dir()
-        and (path.name == PROBE or pattern.fullmatch(path.name.removesuffix(PARTIAL)))
+        if not path.is_dir() and (path.name == PROBE or pattern.fullmatch(_complete(path.name)))
     )
+
+
+def _complete(name: str) -> str:
+    """The name of a file without that of a rank, if it is a part, and without PARTIAL."""
+    return re.sub(rf"(\.[0-9]+)?{re.escape(PARTIAL)}$", "", name)
 
 
 def _expression(name: str) -> str:

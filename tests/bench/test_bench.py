@@ -18,7 +18,7 @@ from mpilbm.bench.measure import SECONDS, measure, worth_timing
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
-from mpilbm.solver import memory_plan
+from mpilbm.solver.memory import plan as memory_plan
 
 SMALL = ("--size", "12", "--steps", "2")
 

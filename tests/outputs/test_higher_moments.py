@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from support.host_samples import by_vtk, datasets, flow, samples
 
-from mpilbm.backends.cpu import Cpu, Stream
+from mpilbm.backends.cpu import Cpu
+from mpilbm.backends.streams.cpu import Stream
 from mpilbm.errors import CaseError
 from mpilbm.outputs.host_samples.plane_sums import HigherMoments
 from mpilbm.parallel.ranks import Serial

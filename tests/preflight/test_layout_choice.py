@@ -14,7 +14,7 @@ from mpilbm.parallel.slabs import split
 from mpilbm.preflight import layout_choice
 from mpilbm.preflight.plan import plan
 from mpilbm.run.run import run
-from mpilbm.solver.memory_plan import bytes_needed
+from mpilbm.solver.memory.plan import bytes_needed
 from mpilbm.system import file_digest
 from mpilbm.system.file_digest import Extent, trailer
 

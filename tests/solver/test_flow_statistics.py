@@ -220,7 +220,7 @@ def test_statistics_without_saved_sums_are_reported(tmp_path, capsys):
     assert "holds no sums" not in capsys.readouterr().err
     run(flow("D3Q19", [checkpoints], steps=4), Serial(), tmp_path, overwrite=True)
     run(flow("D3Q19", [checkpoints, statistics("xy")]), Serial(), tmp_path, restart="auto")
-    expected = "holds no sums for statistics.z: its samples begin after step 4, not at start = 1"
+    expected = "holds no sums for statistics.z: its samples begin after step 4, not at step 1"
     assert expected in capsys.readouterr().err
 
 

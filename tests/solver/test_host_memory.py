@@ -7,6 +7,7 @@ import pytest
 from support.slabs import box
 
 from mpilbm import codegen
+from mpilbm.backends import memory
 from mpilbm.bench.boxes import rock
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
@@ -18,7 +19,7 @@ from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
 from mpilbm.registry import make
 from mpilbm.run.run import run
-from mpilbm.solver import memory_plan
+from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.solver import Solver
 
 BODIES = {
@@ -76,7 +77,7 @@ def test_the_host_allocates_no_more_than_planned(body, layout, small_blocks, tmp
 
 
 def test_a_slab_that_does_not_fit_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory_plan, "least", lambda: (2**20, 2**21))
+    monkeypatch.setattr(memory, "least", lambda: (2**20, 2**21))
     case = parse_case(box("D2Q9", [64, 64]), "test.toml")
     with pytest.raises(CaseError, match=r"a slab needs 50\.5 MB of main memory"):
         run(case, Serial(), tmp_path / "out")
@@ -97,10 +98,10 @@ def test_arrays_of_a_device_count_if_it_uses_the_main_memory(unified, monkeypatc
         needed = host["preparation"] if lists else sum(host.values())
         arrays = sum(memory_plan.bytes_needed(case, slab, shape.around).values())
         arrays += memory_plan.list_bytes(case, slab, lists).sum() if lists else 0
-        monkeypatch.setattr(memory_plan, "least", lambda n=needed: (n, 2**40))
+        monkeypatch.setattr(memory, "least", lambda n=needed: (n, 2**40))
         given = device, case, slab, 1, lists, shape.around
         if unified:
             with pytest.raises(CaseError, match="a slab needs"):
                 memory_plan.require_host(*given)
-            monkeypatch.setattr(memory_plan, "least", lambda n=needed + arrays: (n, 2**40))
+            monkeypatch.setattr(memory, "least", lambda n=needed + arrays: (n, 2**40))
         memory_plan.require_host(*given)

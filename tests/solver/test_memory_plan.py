@@ -15,7 +15,7 @@ from mpilbm.preflight.plan import plan
 from mpilbm.registry import names
 from mpilbm.run.run import run
 from mpilbm.solver.boundary_lists import BoundaryLists
-from mpilbm.solver.memory_plan import (
+from mpilbm.solver.memory.plan import (
     bytes_needed,
     limits,
     list_bytes,

@@ -10,6 +10,7 @@ from support.sampled_flows import FLOWS, KINDS, sampled
 from support.slabs import Cluster, box
 
 from mpilbm.backends import cpu, waiting
+from mpilbm.backends.streams.cpu import Stream
 from mpilbm.case.case import parse_case
 from mpilbm.parallel.ranks import Serial
 from mpilbm.preflight.plan import plan
@@ -20,7 +21,7 @@ from mpilbm.units import in_words
 NAMES = ("vorticity", "u", "rho", "q_criterion")
 
 
-class Slow(cpu.Stream):
+class Slow(Stream):
     """Works only when somebody waits for it, as a device that is far behind."""
 
     def flush(self):
@@ -38,7 +39,7 @@ def own_memory(stream):
     return opened
 
 
-DEVICES = {"unified": None, "at once": own_memory(cpu.Stream), "later": own_memory(Slow)}
+DEVICES = {"unified": None, "at once": own_memory(Stream), "later": own_memory(Slow)}
 
 
 def solver_of(tmp_path, monkeypatch, layout="ab", device=None):

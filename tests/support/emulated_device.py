@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from mpilbm.backends import compiler, cpu, cuda
+from mpilbm.backends.streams import cpu as streams
 from mpilbm.system import cache
 from support import TESTS
 
@@ -87,7 +88,7 @@ def compiled(text: str, flags, *objects: bytes) -> bytes:
         return target.read_bytes()
 
 
-class Stream(cpu.Stream):
+class Stream(streams.Stream):
     """A queue that receives the launches within `with stream.cupy`."""
 
     def __init__(self, device: "EmulatedDevice"):

@@ -14,6 +14,7 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.physics import interface_length
 
 if TYPE_CHECKING:
+    from mpilbm.case.case import Case
     from mpilbm.solver.solver import Solver
 
 
@@ -145,3 +146,15 @@ def add_planes(names: Sequence[str], planes: np.ndarray) -> dict[str, float]:
         name: float(largest[k] if interface_length.is_maximum(name) else totals[k])
         for k, name in enumerate(names)
     })  # fmt: skip
+
+
+def over_bodies(case: "Case", parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Sums of each body that is weighed, (bodies, columns), from those of its planes on each rank.
+
+    `parts`: of each rank the bodies of its groups and their sums, see MomentumExchange. They are
+    added one plane after another, so that the result does not depend on the number of ranks.
+    """
+    totals = np.zeros((len(case.weighed), parts[0][1].shape[1]))
+    for bodies, sums in parts:
+        np.add.at(totals, bodies, sums)
+    return totals

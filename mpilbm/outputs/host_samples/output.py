@@ -3,19 +3,25 @@
 from abc import abstractmethod
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from mpilbm import __version__
+from mpilbm.backends import memory
 from mpilbm.outputs import Context
+from mpilbm.outputs.averages.forms import Target
 from mpilbm.outputs.averages.profile_files import Head
+from mpilbm.outputs.averages.sample_writer import Plan, SampleFile, SampleWriter
 from mpilbm.outputs.core.scheduled import Scheduled
+from mpilbm.outputs.host_samples.host_sums import HostSums
 from mpilbm.outputs.host_samples.plane_sums import PlaneSums
-from mpilbm.outputs.host_samples.writer import HostSamples, Plan
+from mpilbm.parallel.agree import together
+from mpilbm.parallel.ranks import local_rank
 from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import STEPS
+from mpilbm.storage.places import dataset
 from mpilbm.units import DENSITY, LATTICE_UNIT, LENGTH, VELOCITY, Units, counted
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding
 
@@ -109,8 +115,14 @@ class HostSampled(Scheduled):
         return files * 8 * planes * sum(map(prod, self.sums(case).shapes.values()))
 
     def kept_bytes(self, case: "Case") -> int:
-        """The numbers of all planes, which also are in the memory of the host."""
+        """The numbers of all planes."""
         return 8 * case.shape[0] * self.sums(case).values
+
+    def host_bytes(self, case: "Case", planes: int) -> int:
+        """The numbers of its planes, and their copy for a checkpoint or the arrays of a file."""
+        sums = self.sums(case)
+        of_file = sum(map(prod, sums.shapes.values())) * (not self.over_planes(case))
+        return 8 * planes * (sums.values + max(sums.values, of_file))
 
     def kernels(self, case: "Case") -> tuple[str, ...]:
         """That of rho and u."""
@@ -120,25 +132,28 @@ class HostSampled(Scheduled):
         """Always: the host gets copies of rho and u."""
         return True
 
-    def open(self, context: Context) -> HostSamples:
+    def open(self, context: Context) -> SampleWriter:
         """Continues with the numbers of the checkpoint, if the run starts from one."""
-        case, name = context.case, f"{self.name}_{self.label_in(context.case)}"
+        case, label, sums = context.case, self.label_in(context.case), self.sums(context.case)
+        needed, sharing = self.host_bytes(case, context.slab.planes), local_rank(context.comm)[1]
+        what = f"the output '{self.name}'"
+        together(context.comm, memory.require, needed, sharing, what, case.path)
         plan = Plan(
-            stem=name,
-            label=f"{self.name}.{self.label_in(case)}",
-            sums=self.sums(case),
+            stem=f"{self.name}_{label}",
+            label=f"{self.name}.{label}",
+            begin=self.begin or 0,
             over_planes=self.over_planes(case),
             samples_at=self.sampled,
             writes_at=lambda step: bool(self.write) and step % (self.write or 1) == 0,
-            describe=partial(self._describe, case),
             head=partial(self._head, case),
-            **self.forms(case),
+            files=partial(self.kinds, sums),
         )
-        return HostSamples(plan, context)
+        return SampleWriter(plan, HostSums(context, sums), context)
 
-    def forms(self, case: "Case") -> dict[str, Any]:
-        """`image` and `plain` of a Plan."""
-        return {}
+    def kinds(self, sums: PlaneSums, head: Head) -> list[SampleFile]:
+        """The kinds of files, see Plan: plain HDF5."""
+        targets = {name: Target(name, np.asarray) for name in sums.shapes}
+        return [SampleFile("h5", partial(self._describe, sums, head), targets)]
 
     def _head(self, case: "Case", step: int, first: int, samples: int) -> Head:
         """The description of a profile."""
@@ -147,8 +162,18 @@ class HostSampled(Scheduled):
             case=case, axes=axes, average=self.average, step=step, first=first, samples=samples
         )
 
-    def _describe(self, case: "Case", file: "h5py.File", step: int) -> None:
-        """Coordinates, units and attributes, on rank 0."""
+    def _describe(self, sums: PlaneSums, head: Head, file: "h5py.File") -> None:
+        """Datasets, coordinates, units and attributes, on rank 0."""
+        case = head.case
+        planes = () if self.over_planes(case) else (case.shape[0],)
+        for name, shape in sums.shapes.items():
+            dataset(file, name, (*planes, *shape), np.float64)
+        self.describe(case, file)
+        file.attrs["samples"], file.attrs["step"] = head.samples, head.step
+        file.attrs["first_step"] = head.first
+
+    def describe(self, case: "Case", file: "h5py.File") -> None:
+        """Coordinates, units and attributes of the datasets of a file."""
         datasets, sizes = list(file), dict(zip(AXES, case.domain.size, strict=False))
         lengths = {axis: np.arange(sizes[axis]) + 0.5 for axis in self.axes(case.dimensions)}
         units = case.units

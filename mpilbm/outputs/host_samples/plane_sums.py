@@ -236,5 +236,10 @@ class LineSpectra:
 
 def with_planes(results: Callable[[np.ndarray], Fields], state: np.ndarray) -> Fields:
     """The datasets of planes (planes, …) from their numbers (planes, values)."""
-    found = [results(sums) for sums in state]
-    return {name: np.stack([each[name] for each in found]) for name in found[0]}
+    found: Fields = {}
+    for plane, sums in enumerate(state):
+        for name, data in results(sums).items():
+            if name not in found:
+                found[name] = np.empty((len(state), *data.shape))
+            found[name][plane] = data
+    return found

@@ -4,13 +4,32 @@ A block has cells of one or more planes. The cells of a plane are added first, t
 their order, in double precision; so the ranks and threads that computed the planes do not matter.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Sums = dict[str, np.ndarray]  # name -> sums over the cells of a plane (rows, x[, components])
 FLUID = "fluid cells"  # the number of them in a block
+
+
+class Group(NamedTuple):
+    """Sums over `planes` planes from `plane` on, counted from the first one of the part."""
+
+    plane: int
+    planes: int
+    sums: Sums
+
+
+def slices(values: Any, stride: Sequence[int]) -> Iterator[Any]:
+    """The cells of planes (n, rows, nx, …) that have the same place in their block.
+
+    In the order in which they are added. Arrays are added faster than along short axes.
+    """
+    for i in range(stride[0]):
+        for j in range(stride[1]):
+            yield values[:, i :: stride[0], j :: stride[1]]
 
 
 def plane_sums(fields: Sums, solid: np.ndarray, stride: Sequence[int]) -> Sums:
@@ -28,13 +47,12 @@ def plane_sums(fields: Sums, solid: np.ndarray, stride: Sequence[int]) -> Sums:
 
 
 def _blocks(values: np.ndarray, stride: Sequence[int]) -> np.ndarray:
-    """Sums over blocks of a plane; NumPy adds whole arrays faster than short axes."""
-    rows, columns = (range(n) for n in stride)
-    parts = (values[i :: stride[0], j :: stride[1]] for i in rows for j in columns)
+    """Sums over blocks of a plane."""
+    parts = slices(values[None], stride)
     total = next(parts).astype(np.float64)
     for part in parts:
         total += part
-    return total
+    return total[0]
 
 
 def means_of(planes: Sequence[Sums], rest: Callable[[str], float]) -> tuple[Sums, np.ndarray]:
@@ -60,15 +78,15 @@ class Collector:
 
     def __init__(self, planes: int, complete: Callable[[int, list[Sums]], None]):
         self.planes, self.complete = planes, complete
-        self._lock, self._parts = Lock(), dict[int, dict[int, Sums]]()
+        self._lock, self._parts = Lock(), dict[int, dict[int, Group]]()
 
-    def give(self, plane: int, sums: Sums) -> None:
-        """Add the sums of a plane; planes are counted from the first one of the part."""
-        block = plane // self.planes
+    def give(self, group: Group) -> None:
+        """Add the sums of a plane, or those of a whole block."""
+        block = group.plane // self.planes
         with self._lock:
             parts = self._parts.setdefault(block, {})
-            parts[plane] = sums
-            if len(parts) < self.planes:
+            parts[group.plane] = group
+            if sum(each.planes for each in parts.values()) < self.planes:
                 return
             del self._parts[block]
-        self.complete(block, [parts[k] for k in sorted(parts)])
+        self.complete(block, [parts[k].sums for k in sorted(parts)])

@@ -9,11 +9,13 @@ from pydantic import Field, create_model
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import COMPONENTS, field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
+from mpilbm.outputs.images.device_part import reduces, scratch_bytes, sum_sizes
 from mpilbm.outputs.images.part import Part
 from mpilbm.outputs.images.values import is_sparse
 from mpilbm.outputs.images.writer import ImageWriter, Style
 from mpilbm.quantity import LENGTH
 from mpilbm.solver.fields.point_fields import point_bytes, point_roles
+from mpilbm.solver.fields.staging import Staging
 from mpilbm.units import counted
 from mpilbm.verdicts.findings import WARNING, Finding
 
@@ -40,7 +42,7 @@ class ImageOutput(Scheduled):
     )
     compression: Literal["gzip"] | None = Field(
         None,
-        description="compress the file; the time steps wait while rank 0 writes it",
+        description="compress each plane of a field",
         examples=["gzip"],
     )
     background: bool = Field(
@@ -93,12 +95,20 @@ class ImageOutput(Scheduled):
         return times * prod(self.part(case).shape) * (values * itemsize + bool(case.bodies))
 
     def device_bytes(self, case: "Case", planes: int) -> int:
-        """The lists of cells and their fields, if they are computed one by one."""
-        part = self.part(case)
+        """Lists of cells and their fields, or scratch memory of a device that is no CPU."""
+        part, names = self.part(case), tuple(dict.fromkeys(self.fields))
         if not is_sparse(case, part):
-            return 0
+            own_memory = case.backend.name != "cpu" and reduces(case, part)
+            return scratch_bytes(case, part, names, planes) if own_memory else 0
         cells = part.rows.count * part.x.count * prod(part.stride)
         return point_bytes(case, self.fields, cells * min(planes, part.planes.count))
+
+    def staged_bytes(self, case: "Case") -> int:
+        """The sums of a plane of blocks, which have double precision."""
+        part = self.part(case)
+        if part.stride == (1, 1, 1):
+            return 0
+        return Staging.bytes_of(sum_sizes(case, part, tuple(dict.fromkeys(self.fields))))
 
     def stages(self, case: "Case") -> bool:
         """Always: threads write copies."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpilbm.outputs import Context
+from mpilbm.outputs.images.means import Group, plane_sums
 from mpilbm.outputs.images.part import Part
 from mpilbm.outputs.images.staggered_fill import filled
 from mpilbm.solver.fields.point_fields import PointSource
@@ -75,6 +76,10 @@ class WholePlanes:
         """One of these fields."""
         return at_nodes(self.context, name, arrays, begin, end)[self.cut]
 
+    def groups(self, arrays: Fields, begin: int, end: int) -> list[Group]:
+        """The sums over blocks of these planes."""
+        return _groups(self, arrays, begin, end)
+
     def solid(self, begin: int, end: int) -> np.ndarray:
         """True in solid cells of the part, (n, rows, nx)."""
         return at_nodes(self.context, SOLID, {}, begin, end)[self.cut]
@@ -124,12 +129,21 @@ class SingleCells:
             for name in self.names
         }
 
+    def groups(self, arrays: Fields, begin: int, end: int) -> list[Group]:
+        """As in WholePlanes."""
+        return _groups(self, arrays, begin, end)
+
     def solid(self, begin: int, end: int) -> np.ndarray:
         """As in WholePlanes."""
         return self._solid[begin - self.begin : end - self.begin]
 
 
-def values_of(context: Context, part: Part, names: Sequence[str]) -> WholePlanes | SingleCells:
-    """The way to compute the fields of a part that costs less."""
-    kind = SingleCells if is_sparse(context.case, part) else WholePlanes
-    return kind(context, part, names)
+def _groups(of: WholePlanes | SingleCells, arrays: Fields, begin: int, end: int) -> list[Group]:
+    """The sums over blocks of each plane."""
+    values, solid = of.values(arrays, begin, end), of.solid(begin, end)
+    first = of.context.slab.begin + begin - of.part.planes.begin
+    return [
+        Group(first + k, 1, plane_sums({name: values[name][k] for name in of.names}, solid[k],
+                                       of.part.stride[1:]))
+        for k in range(end - begin)
+    ]  # fmt: skip

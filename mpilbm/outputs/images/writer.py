@@ -16,13 +16,14 @@ from mpilbm.outputs.images.description import (
     file_shape,
     place,
 )
-from mpilbm.outputs.images.means import Collector, Sums, means_of, plane_sums
+from mpilbm.outputs.images.device_part import values_of
+from mpilbm.outputs.images.means import Collector, Group, Sums, means_of
 from mpilbm.outputs.images.part import Part
 from mpilbm.outputs.images.series import SeriesFile
-from mpilbm.outputs.images.values import SOLID, Fields, SingleCells, WholePlanes, values_of
+from mpilbm.outputs.images.values import SOLID, Fields, SingleCells, WholePlanes
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.storage.background import Job
-from mpilbm.storage.compressed import CompressedFile
+from mpilbm.storage.compressed import CompressedFile, CompressedParts, Shapes
 from mpilbm.storage.planes import OwnFile, PlaneFile, PlaneFiles
 from mpilbm.units import field_unit
 
@@ -65,8 +66,8 @@ class ImageWriter:
             self.series = on_root(self.context.comm, self._open_series) or SeriesFile.none()
         self.values.prepare()
         name = f"{self.stem}_{step:09d}.vtkhdf"
-        if self.files.in_threads and not self.style.compress:
-            create = partial(self.files.create_own, name, partial(self._describe, step))
+        if self.files.in_threads:
+            create = partial(self._create_own, name, partial(self._describe, step))
             self._write_in_threads(create, partial(self._publish, step))
         else:
             self.write_file(self.files, name, step)
@@ -98,13 +99,24 @@ class ImageWriter:
     ) -> PlaneFile:
         if not self.style.compress:
             return files.create(name, describe)
-        case = self.context.case
-        shape = file_shape(case, self.part)
-        shapes = {
+        path = files.directory / name
+        return CompressedFile(path, files.comm, self.slabs, describe, self._shapes())
+
+    def _create_own(self, name: str, describe: Callable[["h5py.File"], None]) -> OwnFile:
+        """A file that threads write."""
+        files = self.files
+        if not self.style.compress:
+            return files.create_own(name, describe)
+        path = files.directory / name
+        return CompressedParts(path, files.comm, self.slabs, describe, self._shapes())
+
+    def _shapes(self) -> Shapes:
+        """The shape and type of each dataset."""
+        shape = file_shape(self.context.case, self.part)
+        return {
             place(each): ((*shape, *components), np.dtype(kind))
             for each, (components, kind) in self._kinds().items()
         }
-        return CompressedFile(files.directory / name, files.comm, self.slabs, describe, shapes)
 
     def _describe(self, step: int, file: "h5py.File") -> None:
         case, kinds = self.context.case, self._kinds()
@@ -136,8 +148,8 @@ class ImageWriter:
         """Give the values of all blocks of this rank to threads, which store them."""
         begin, end = self.part.own_planes(self.context.slab)
         collector = self._collector(store)
-        for plane, sums in self._from_others() if self.means else ():
-            job.add(nullcontext(sums), partial(collector.give, plane))
+        for group in self._from_others() if self.means else ():
+            job.add(nullcontext(group), collector.give)
         take = partial(self._sum, collector) if self.means else partial(self._copy, store)
         for first, after in self.values.blocks(begin + self._skip, end):
             job.add(self.values.start(first, after), partial(take, first, after))
@@ -155,18 +167,8 @@ class ImageWriter:
 
     def _sum(self, collector: Collector, begin: int, end: int, arrays: Fields) -> None:
         """Give the sums over local planes to the collector."""
-        for plane, sums in self._sums(begin, end, arrays):
-            collector.give(plane, sums)
-
-    def _sums(self, begin: int, end: int, arrays: Fields) -> list[tuple[int, Sums]]:
-        """The sums over local planes, with the numbers of these planes in the part."""
-        values, solid = self.values.values(arrays, begin, end), self.values.solid(begin, end)
-        first = self.context.slab.begin + begin - self.part.planes.begin
-        return [
-            (first + k, plane_sums({name: values[name][k] for name in self.fields}, solid[k],
-                                   self.part.stride[1:]))
-            for k in range(end - begin)
-        ]  # fmt: skip
+        for group in self.values.groups(arrays, begin, end):
+            collector.give(group)
 
     def _collector(self, store: Store) -> Collector:
         def complete(block: int, planes: list[Sums]) -> None:
@@ -188,7 +190,7 @@ class ImageWriter:
         passed = self.context.slab.begin + begin - self.part.planes.begin
         return min(-passed % stride, end - begin)
 
-    def _from_others(self) -> list[tuple[int, Sums]]:
+    def _from_others(self) -> list[Group]:
         """Sums of planes on other ranks that belong to blocks of this rank; collective.
 
         The ranks wait for these planes only if a block has planes of several ranks.
@@ -201,13 +203,13 @@ class ImageWriter:
         begin, _ = self.part.own_planes(self.context.slab)
         found = together(comm, self._sums_now, begin, begin + self._given_away)
         mine = range(self.slab.begin * stride, self.slab.end * stride)
-        return [each for part in comm.allgather(found) for each in part if each[0] in mine]
+        return [each for part in comm.allgather(found) for each in part if each.plane in mine]
 
-    def _sums_now(self, begin: int, end: int) -> list[tuple[int, Sums]]:
+    def _sums_now(self, begin: int, end: int) -> list[Group]:
         found = []
         for first, after in self.values.blocks(begin, end):
             with self.values.start(first, after) as arrays:
-                found += self._sums(first, after, arrays)
+                found += self.values.groups(arrays, first, after)
         return found
 
     # -------------------------------------------------------------------------------- all at once
@@ -228,8 +230,8 @@ class ImageWriter:
             found[name][block : block + len(data)] = data
 
         collector = self._collector(store)
-        for plane, sums in self._from_others() if self.means else ():
-            collector.give(plane, sums)
+        for group in self._from_others() if self.means else ():
+            collector.give(group)
         begin, end = self.part.own_planes(self.context.slab)
         for first, after in self.values.blocks(begin + self._skip, end):
             with self.values.start(first, after) as arrays:

@@ -14,7 +14,7 @@ from mpilbm.physics.lattices import AXES
 from mpilbm.solver.fields.host_copies import HostCopy
 from mpilbm.solver.fields.plane_sums import PlaneSums
 from mpilbm.solver.fields.velocity_blocks import VelocityBlocks
-from mpilbm.solver.memory_plan import velocity_bytes
+from mpilbm.solver.memory.plan import velocity_bytes
 from mpilbm.solver.state import FlowState, StateLaunch
 
 DERIVED = {"vorticity", "q_criterion"}  # fields that need the velocity of neighbour cells

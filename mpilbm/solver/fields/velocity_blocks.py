@@ -5,9 +5,9 @@ from typing import Any
 
 from mpilbm.backends.interfaces import Array
 from mpilbm.halo import Exchange
-from mpilbm.solver import memory_plan
 from mpilbm.solver.exchange_plan import exchange_plan
 from mpilbm.solver.fields.plane_sums import PlaneSums
+from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.state import FlowState, StateLaunch
 
 

@@ -1,0 +1,1 @@
+"""The streams of a device and the events in them."""

@@ -1,0 +1,1 @@
+"""The memory that a slab needs, computed before anything is allocated."""

@@ -23,7 +23,7 @@ from mpilbm.solver.fields.staging import Copies, Sizes, Staging
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
-SCRATCH_BYTES = 16 << 20  # of the fields of whole planes that are computed at a time
+SCRATCH_BYTES = 64 << 20  # of the fields of whole planes that are computed at a time
 
 
 def scratch_planes(case: "Case", names: Sequence[str], planes: int) -> int:

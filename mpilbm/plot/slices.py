@@ -21,10 +21,16 @@ FIELD_UNITS = {"rho": "rho_0", "u": "cells per step", "vorticity": "per step",
                "q": "per step^2", "pressure": "rho_0 cells^2/step^2"}  # fmt: skip
 
 
-def slice_figure(plt: Any, snapshot: View, draw_slice: Callable, cuts: list[Cut]) -> "Figure":
+def slice_figure(
+    plt: Any,
+    snapshot: View,
+    draw_slice: Callable,
+    cuts: list[Cut],
+    across: int | None = None,
+) -> "Figure":
     """A figure with a panel for each plane and one colour bar."""
     shapes = [(snapshot.size[cut.across], snapshot.size[cut.up]) for cut in cuts]
-    figure, axes = _panels(plt, shapes)
+    figure, axes = _panels(plt, shapes, across)
     slices = [slice_of(snapshot, cut) for cut in cuts]
     image, label, extend = draw_slice(snapshot, axes, slices)
     _finish(snapshot, figure, axes, cuts)
@@ -74,6 +80,7 @@ def field_figure(
     cuts: list[Cut],
     name: str,
     limits: tuple[float, float] | None = None,
+    across: int | None = None,
 ) -> "Figure":
     """A scalar, or the size of a vector; an order parameter with its interface phi = 0.
 
@@ -82,7 +89,7 @@ def field_figure(
     stored = snapshot.field(name)
     vector = stored.ndim == 4
     shapes = [(snapshot.size[cut.across], snapshot.size[cut.up]) for cut in cuts]
-    figure, axes = _panels(plt, shapes)
+    figure, axes = _panels(plt, shapes, across)
     planes = planes_of(snapshot, cuts, name)
     low, high = limits or limits_of(planes)
     colours: dict[str, Any] = {"cmap": "viridis", "vmin": low, "vmax": high}
@@ -102,13 +109,19 @@ def field_figure(
     return figure
 
 
-def _panels(plt: Any, shapes: list[tuple[int, int]]) -> "tuple[Figure, list[Axes]]":
-    """Panels in a row, or in a column if they are wide, with the proportions of `shapes`."""
+def _panels(
+    plt: Any, shapes: list[tuple[int, int]], across: int | None
+) -> "tuple[Figure, list[Axes]]":
+    """Panels in a row, or in a column if they are wide, with the proportions of `shapes`.
+
+    With `across` = 1 in a column of the width of one panel.
+    """
     widths, heights = [w for w, _ in shapes], [h for _, h in shapes]
-    column = max(w / h for w, h in shapes) > 2
+    column = across == 1 or max(w / h for w, h in shapes) > 2
     if column:
-        inch = 7 / max(widths)
-        size = (8.5, min(max(sum(heights) * inch + 1 + 0.6 * len(shapes), 2.8), 12))
+        side, least = (3.3, 2.0) if across == 1 else (7.0, 2.8)
+        inch = min(side / max(widths), 4 / max(heights)) if across == 1 else side / max(widths)
+        size = (side + 1.5, min(max(sum(heights) * inch + 1 + 0.6 * len(shapes), least), 12))
         ratios: dict[str, Any] = {"nrows": len(shapes), "height_ratios": heights}
     else:
         inch = min((5 if len(shapes) == 1 else 12) / sum(widths), 8 / max(heights))

@@ -43,7 +43,7 @@ def read_profile(path: Path, axis: str) -> Profile:
     try:
         with opened(path) as file:
             found = {name: values(file, name) for name in (axis, "u", "reynolds_stress")}
-            numbers = [int(attribute(file, "/", name, np.integer))
+            numbers = [int(attribute(file, "/", name, np.int64))
                        for name in ("first_step", "step", "samples")]  # fmt: skip
             data = {}
             for name, each in found.items():
@@ -58,7 +58,9 @@ def read_profile(path: Path, axis: str) -> Profile:
     pairs = [a + b for k, a in enumerate(names) for b in names[k:]]
     n = len(position)
     if u.shape != (n, len(names)) or stress.shape != (n, len(pairs)):
-        raise CommandError(f"{path}: its datasets u and reynolds_stress are no profiles along {axis}")
+        raise CommandError(
+            f"{path}: its datasets u and reynolds_stress are no profiles along {axis}"
+        )
     return Profile(
         path=path, axis=AXES.index(axis), position=position, u=u,
         stress=dict(zip(pairs, stress.T, strict=True)),

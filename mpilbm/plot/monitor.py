@@ -11,6 +11,7 @@ from mpilbm.outputs.monitor import si_columns
 from mpilbm.plot.panels import COLOURS, panels
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -41,28 +42,56 @@ def in_si(curves: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[st
     return kept, {n: column.removeprefix(f"{n}_").replace("_", " ") for n, column in known.items()}
 
 
+PANEL = 3.3, 2.3  # inches
+
+
 def monitor_figure(
     plt: Any, curves: dict[str, np.ndarray], title: str, across: int | None = None
 ) -> "Figure":
     """A panel for each quantity over the steps; components share one, mass as relative change."""
     curves, units = in_si(curves)
-    time, xlabel = ("time_s", "t (s)") if units else ("step", "step")
+    groups = _groups(curves)
+    figure, axes = panels(plt, len(groups), across or (3 if len(groups) > 4 else 2), PANEL)
+    for axis, (label, names) in zip(axes, groups.items(), strict=True):
+        _draw(axis, label, names, curves, units)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def monitor_figures(plt: Any, curves: dict[str, np.ndarray]) -> "dict[str, Figure]":
+    """The panels of monitor_figure as figures of their own, by name."""
+    curves, units = in_si(curves)
+    found = {}
+    for label, names in _groups(curves).items():
+        figure, (axis,) = panels(plt, 1, 1, (PANEL[0] + 1, PANEL[1]))
+        _draw(axis, label, names, curves, units)
+        found[f"monitor_{label}"] = figure
+    return found
+
+
+def _groups(curves: dict[str, np.ndarray]) -> dict[str, list[str]]:
+    """The columns of each panel: those of a vector together."""
     groups: dict[str, list[str]] = {}
     for name in curves:
         if name not in ("step", "time", "time_s"):
-            groups.setdefault(name.removesuffix(name[-2:]) if name[-2:] in ("_x", "_y", "_z")
-                              else name, []).append(name)  # fmt: skip
-    figure, axes = panels(plt, len(groups), across or (3 if len(groups) > 4 else 2), (3.3, 2.3))
-    for axis, (label, names) in zip(axes, groups.items(), strict=True):
-        for name, colour in zip(names, COLOURS, strict=False):
-            values = curves[name]
-            if label.split(".")[-1] == "mass" and values[0]:
-                label, values = "relative change of mass", values / values[0] - 1
-            unit = f" ({units[name]})" if name in units and "change" not in label else ""
-            axis.plot(curves[time], values, color=colour, linewidth=1.4, label=name[-1])
-        axis.set(title=label.replace("_", " ") + unit, xlabel=xlabel)
-        axis.grid(alpha=0.25)
-        if len(names) > 1:
-            axis.legend()
-    figure.suptitle(title, fontsize=10)
-    return figure
+            label = name.removesuffix(name[-2:]) if name[-2:] in ("_x", "_y", "_z") else name
+            groups.setdefault(label, []).append(name)
+    return groups
+
+
+def _draw(
+    axis: "Axes", label: str, names: list[str], curves: dict[str, np.ndarray], units: dict[str, str]
+) -> None:
+    """A panel."""
+    time, xlabel = ("time_s", "t (s)") if units else ("step", "step")
+    for name, colour in zip(names, COLOURS, strict=False):
+        values = curves[name]
+        if label.split(".")[-1] == "mass" and values[0]:
+            label, values = "relative change of mass", values / values[0] - 1
+        unit = f" ({units[name]})" if name in units and "change" not in label else ""
+        axis.plot(curves[time], values, color=colour, linewidth=1.4, label=name[-1])
+    axis.set(title=label.replace("_", " ") + unit, xlabel=xlabel)
+    axis.locator_params(axis="x", nbins=6)
+    axis.grid(alpha=0.25)
+    if len(names) > 1:
+        axis.legend()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpilbm.errors import CommandError
 from mpilbm.plot.cuts import cuts_of
-from mpilbm.plot.monitor import monitor_figure, read_monitor
+from mpilbm.plot.monitor import monitor_figure, monitor_figures, read_monitor
 from mpilbm.plot.profiles import Comparison, comparison_figure, profile_figure
 from mpilbm.plot.slices import draw_speed, draw_vorticity, field_figure, fluid_fields, slice_figure
 from mpilbm.plot.statistics_profiles import of_statistics
@@ -132,7 +132,10 @@ def _of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figur
     for name in run.tables:
         if name == "monitor":
             curves = read_monitor(run.directory / "monitor.csv")
-            figures[name] = monitor_figure(plt, curves, run.title, across) if curves else None
+            if across == 1:
+                figures |= monitor_figures(plt, curves)
+            else:
+                figures[name] = monitor_figure(plt, curves, run.title, across) if curves else None
         elif name.startswith("forces_"):
             found = forces_figure(plt, run, name.removeprefix("forces_"))
             figures[name], lines = found or (None, [])

@@ -34,8 +34,16 @@ def slice_figure(
     slices = [slice_of(snapshot, cut) for cut in cuts]
     image, label, extend = draw_slice(snapshot, axes, slices)
     _finish(snapshot, figure, axes, cuts)
-    figure.colorbar(image, ax=axes, label=label, extend=extend, shrink=0.9, pad=0.02, panchor=False)
+    _colour_bar(figure, image, axes, across, label=label, extend=extend)
     return figure
+
+
+def _colour_bar(
+    figure: "Figure", image: Any, axes: "list[Axes]", across: int | None, **options: Any
+) -> None:
+    """At the right of the panels, or below panels in a narrow column."""
+    place: dict[str, Any] = {"location": "bottom", "aspect": 30} if across == 1 else {}
+    figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02, panchor=False, **place, **options)
 
 
 def _finish(snapshot: View, figure: "Figure", axes: "list[Axes]", cuts: list[Cut]) -> None:
@@ -105,7 +113,7 @@ def field_figure(
     _finish(snapshot, figure, axes, cuts)
     unit = stored.text("unit") or FIELD_UNITS.get(name.partition("_")[0], "1")
     label = f"|{name}|" if vector else name
-    figure.colorbar(image, ax=axes, label=f"{label} ({unit})", shrink=0.9, pad=0.02, panchor=False)
+    _colour_bar(figure, image, axes, across, label=f"{label} ({unit})")
     return figure
 
 
@@ -119,9 +127,10 @@ def _panels(
     widths, heights = [w for w, _ in shapes], [h for _, h in shapes]
     column = across == 1 or max(w / h for w, h in shapes) > 2
     if column:
-        side, least = (3.3, 2.0) if across == 1 else (7.0, 2.8)
+        side = 3.6 if across == 1 else 7.0
         inch = min(side / max(widths), 4 / max(heights)) if across == 1 else side / max(widths)
-        size = (side + 1.5, min(max(sum(heights) * inch + 1 + 0.6 * len(shapes), least), 12))
+        more = 1.0 + (0.8 if across == 1 else 0) + 0.6 * len(shapes)
+        size = (side + (1 if across == 1 else 1.5), min(max(sum(heights) * inch + more, 2.8), 14))
         ratios: dict[str, Any] = {"nrows": len(shapes), "height_ratios": heights}
     else:
         inch = min((5 if len(shapes) == 1 else 12) / sum(widths), 8 / max(heights))

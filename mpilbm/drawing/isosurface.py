@@ -4,6 +4,7 @@ A graphics library that cannot draw may end its process. In a child process that
 """
 
 import json
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.errors import CommandError, MpilbmError
+from mpilbm.printable import one_line
 from mpilbm.system import processes
 
 SIZE = 1000, 800  # pixels
@@ -61,10 +63,19 @@ def png(
         except (OSError, MpilbmError) as error:
             raise DrawingFailed(str(error)) from None
         if done.returncode or not (place / PICTURE).exists():
-            lines = [line for line in done.stderr.splitlines() if line.strip()]
-            reason = lines[-1].strip() if lines else f"the process ended with {done.returncode}"
-            raise DrawingFailed(reason)
+            raise DrawingFailed(_reason(done))
         return (place / PICTURE).read_bytes()
+
+
+def _reason(done: subprocess.CompletedProcess) -> str:
+    """Why no picture was made: the signal, and the last line that names an error, or the last."""
+    end = f"ended with exit code {done.returncode}"
+    if done.returncode < 0:
+        end = f"was ended by signal {-done.returncode}"
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    named = [line for line in lines if re.search(r"error\b|\bwarn", line, re.IGNORECASE)] or lines
+    last = f" ({one_line(named[-1].strip(), 160)})" if named else ""
+    return f"the process that draws {end}{last}"
 
 
 def require_drawing(use: str) -> None:

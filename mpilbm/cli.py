@@ -29,7 +29,7 @@ set_option = click.option(
 @click.pass_context
 def cli(context, plugin, debug):
     """Lattice Boltzmann flows on GPUs and CPUs: mpirun -n N mpilbm run case.toml."""
-    if launched_rank() and context.invoked_subcommand not in ("run", "bench", "info"):
+    if launched_rank() and context.invoked_subcommand not in ("run", "bench", "precision", "info"):
         context.exit(0)  # under mpirun one process executes the other commands
     if context.invoked_subcommand != "run":  # the results of a run are its files
         context.call_on_close(terminal.require_written)
@@ -127,18 +127,41 @@ def bench(case, overrides, tune, startup, file, weak, strong, **options):
 
 
 @cli.command()
+@case_argument
+@set_option
+@click.option("--compare", metavar="NAME,…", default="precision", show_default=True,
+              help="What to vary, one at a time: precision, layout, collision.")  # fmt: skip
+@click.option("--steps", type=click.IntRange(1),
+              help="Steps of each variant.  [default: those of 10 s, at least 100]")  # fmt: skip
+@click.option("--tolerance", type=PositiveNumber(), default=1e-3, show_default=True,
+              help="Largest deviation from float64 of a recommended variant.")  # fmt: skip
+@click.option("--json", "file", type=FILE, metavar="FILE", help="Write all results to this file.")
+def precision(case, overrides, compare, steps, tolerance, file):
+    """Compare number formats, layouts or collisions with float64, in a shortened CASE.
+
+    Reports the speed, the memory and the deviations of each, and recommends one.
+    """
+    from mpilbm.comparison import table
+    from mpilbm.parallel.ranks import abort_on_error
+
+    with abort_on_error() as comm:
+        table.precision(comm, case, overrides, compare, steps, tolerance, file)
+
+
+@cli.command()
 @click.argument("directory", type=FILE)
-@click.option(
-    "--output", type=FILE, help="Folder for the page and the pictures.  [default: DIRECTORY]"
-)
-def report(directory, output):
+@click.option("--output", type=FILE, help="Folder for the page.  [default: DIRECTORY]")
+@click.option("--network", metavar="B/s,s",
+              help="Bandwidth and latency of a node's network, e.g. 50GB/s,2us: extends the model "
+              "of measurements on one node to 1024 ranks.")  # fmt: skip
+def report(directory, output, network):
     """Write a page about a run, or about files of bench --weak and --strong.
 
     DIRECTORY is the output folder of a run, or a folder with these JSON files.
     """
     from mpilbm.report.reports import report
 
-    report_files(report(directory, output))
+    report_files(report(directory, output, network))
 
 
 @cli.command()
@@ -159,23 +182,11 @@ def info(probe, file):
             f"--json {file}: requires a measurement; use mpirun -n 2 mpilbm info --probe"
         )
     if together:
-        probe_ranks(file)
+        from mpilbm.bench import pingpong_report
+
+        pingpong_report.probe("mpilbm info --probe", file)
     elif not launched_rank():
         show(collect(probe))
-
-
-def probe_ranks(file):
-    """Show the facts of one rank, then measure messages between ranks; collective."""
-    from mpilbm.bench.pingpong_report import report
-    from mpilbm.bench.table import require_place
-    from mpilbm.parallel.agree import on_root
-    from mpilbm.parallel.ranks import abort_on_error
-    from mpilbm.preflight.machine import collect, show
-
-    with abort_on_error() as comm:
-        require_place(file)
-        on_root(comm, lambda: show(collect(probe=True)))
-        report(comm, "mpilbm info --probe", file)
 
 
 @cli.command("list")
@@ -224,17 +235,12 @@ def new(name, template, dimensions, list_cases):
     """Write NAME.toml, a case to start from, and the files that it reads."""
     from mpilbm.case.new import shipped_cases
     from mpilbm.case.new.template import write
-    from mpilbm.errors import CommandError
 
     if list_cases:
         for line in shipped_cases.listing():
             click.echo(one_line(line))
         return
-    if name is None:
-        raise CommandError("new: the name of the new case is missing; try: mpilbm new cavity")
-    if dimensions and template != shipped_cases.BUILT_IN:
-        raise CommandError(f"--dimensions {dimensions}: applies to the template cavity; remove it")
-    report_files(write(name, int(dimensions or 2), template))
+    report_files(write(name, dimensions and int(dimensions), template))
 
 
 @cli.command()

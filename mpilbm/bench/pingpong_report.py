@@ -7,9 +7,19 @@ from typing import Any
 import click
 
 from mpilbm.bench.exchange_time import Route, pingpong
-from mpilbm.bench.table import facts, markdown, write_json
+from mpilbm.bench.table import facts, markdown, require_place, write_json
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import MessagePassing
+from mpilbm.parallel.ranks import abort_on_error
+from mpilbm.preflight.machine import collect, show
+
+
+def probe(command: str, file: Path | None) -> None:
+    """Show the facts of one rank, then measure messages between the ranks of the launcher."""
+    with abort_on_error() as comm:
+        require_place(file)
+        on_root(comm, lambda: show(collect(probe=True)))
+        report(comm, command, file)
 
 
 def report(comm: MessagePassing, command: str, file: Path | None) -> None:

@@ -110,7 +110,7 @@ def sixteen_bits(case: Case) -> list[Finding]:
     speed = max((speed for _, speed, _ in given_speeds(case)), default=0) or USUAL_SPEED
     length = min(case.domain.size)
     instead = "mixed" if "mixed" in case.layout.storages else "float32"
-    fix = f'use storage = "{instead}", or measure the error with tools/precision_table'
+    fix = f'use storage = "{instead}", or measure the error with mpilbm precision'
     for fluid in case.fluids:
         force = norm(fluid.force.value) if fluid.force else 0
         if 0 < force < speed / lost:

@@ -17,7 +17,7 @@ kernel, and of boundary lists. Today all planes run the same kernels, and a ghos
 like any other. Within a node the link is not the bottleneck: on two H200 with 512³ cells each,
 the exchange of moments adds 6 µs to a step of 2.0 ms in 16 bits (periodic; efficiency 98 %), and
 nothing to a step of 3.2 ms in float32 (a cavity; 100 %).
-[tools/measured/scaling/scaling.md, `halo` = `direct`] Through host memory it would be the
+[tools/measured/scaling/scaling.html, halo `direct`] Through host memory it would be the
 bottleneck: at the 5.6 GB/s that `staged` reached there, the 21 MB of a slab with two neighbours
 take 3.8 ms in float32. The chapter many-gpus of the manual states what the model predicts for
 networks.

@@ -1,6 +1,5 @@
 """One page in HTML about a run: what was run, its findings, results, files, and how to go on."""
 
-import base64
 import re
 import shlex
 from datetime import date
@@ -12,9 +11,8 @@ import numpy as np
 
 from mpilbm import __version__
 from mpilbm.errors import CommandError, MpilbmError
+from mpilbm.report.html import data_of_picture, render, write
 from mpilbm.results.run import Run, open_run
-from mpilbm.storage.directory import make_folder
-from mpilbm.storage.files import whole
 from mpilbm.units import counted, in_words
 
 if TYPE_CHECKING:
@@ -32,27 +30,7 @@ def report(directory: Path, output: Path | None = None) -> list[Path]:
     """
     run = open_run(directory)
     target = output or directory
-    page = render(run)
-    try:
-        make_folder(target)
-        with whole(target / PAGE) as file:
-            file.write(page)
-    except OSError as error:
-        raise CommandError(f"{target}: {error.strerror}; choose a folder with --output") from error
-    return [target / PAGE]
-
-
-def render(run: Run) -> str:
-    """The page as text."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise CommandError(
-            "report requires Jinja2, which is not installed; pip install 'mpilbm[plot]'"
-        ) from error
-    loader = PackageLoader("mpilbm.report")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("run.html").render(content(run))
+    return [write(target, PAGE, render("run.html", content(run)))]
 
 
 def content(run: Run) -> dict[str, Any]:
@@ -206,11 +184,14 @@ def _pictures(run: Run) -> tuple[list[tuple[str, str]], list[str], str]:
             files, sentences = draw(run.directory, Path(folder), choice=Choice(across=1))
         except CommandError as error:
             return [], [], f"No pictures: {error}"
-        return [(path.stem.replace("_", " "), _inline(path)) for path in files], sentences, ""
-
-
-def _inline(path: Path) -> str:
-    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+        return (
+            [
+                (path.stem.replace("_", " "), data_of_picture(path.read_bytes(), "image/png"))
+                for path in files
+            ],
+            sentences,
+            "",
+        )
 
 
 def _files(run: Run) -> list[tuple[str, int, str, str]]:

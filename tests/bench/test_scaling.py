@@ -1,4 +1,4 @@
-"""`mpilbm bench --weak`, `--strong` and `mpilbm report`: figures, the model, the page."""
+"""`mpilbm bench --weak`, `--strong` and the model of a step."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 from support.commands import call, refused
 
-from mpilbm.bench import exchange_time, scaling_model, scaling_report
+from mpilbm.bench import exchange_time
 from mpilbm.bench.scaling import Scaling
-from mpilbm.bench.scaling_model import Model
 from mpilbm.bench.variants import Series, tomllib
 from mpilbm.case.case import parse_case
+from mpilbm.preflight.step_model import Model
 
 SMALL = ("--lattice", "D2Q9", "--steps", "2", "--backend", "cpu")
 
@@ -134,107 +134,6 @@ def test_strong_scaling_ends_with_the_planes():
     assert model.efficiency(1) == 1 > model.efficiency(8) > model.efficiency(64)
 
 
-def row(ranks, seconds, efficiency, **more):
-    """A cavity of 192^3 in float32, as `mpilbm bench --strong 192` reports it."""
-    face = 5 * 192**2 * 4
-    sent = [face * ((n > 0) + (n < ranks - 1)) for n in range(ranks)]
-    lines = {"latency": 1e-5, "bandwidth": 1.8e9, "points": []}
-    case = "[domain]\nperiodic = [false, false, false]"
-    glups = 192**3 / seconds / 1e9
-    names = {"lattice": "D3Q19", "collision": "mrt", "layout": "ab", "precision": "single"}
-    return names | {
-        "scaling": "strong", "setting": "cavity", "size": [192] * 3, "ranks": ranks, "nodes": 1,
-        "time": "2026-01-01T00:00:00", "device": "a card on a host", "fluid_cells": 192**3,
-        "cells": 192**3, "glups": glups, "spread": [glups, glups], "bytes_per_update": 152,
-        "copy_bandwidth": 7e10 * ranks, "efficiency": efficiency, "against": "alone",
-        "alone": {"glups": [glups]}, "overhead": 1e-5, "case": case,
-        "halo": {"name": "direct", "bytes": sent, "hidden": 0.9},
-        "link": lines if ranks > 1 else None,
-    } | more  # fmt: skip
-
-
-def test_required_throughput_is_that_of_table_1():
-    """Obrecht et al. 2013: kernel ms, MB and GB/s on 2, 3, 4 and 6 GPUs."""
-    one, printed = 18.29e-3, {2: (9.14, 1.47, 0.16), 3: (6.10, 2.95, 0.48),
-                              4: (4.57, 4.42, 0.97), 6: (3.05, 7.37, 2.42)}  # fmt: skip
-    rows = [row(1, one, 1.0), *(row(n, one / n / 0.9, 0.9) for n in printed)]
-    (found,) = scaling_report.series(rows)
-    table = [line.split("|")[1:-1] for line in scaling_report._throughput(found)[2:-2]]
-    for cells, (n, numbers) in zip(table, printed.items(), strict=True):
-        assert int(cells[0]) == n
-        assert [float(cells[k]) for k in (1, 2, 3)] == pytest.approx(numbers, rel=0.01, abs=0.006)
-        assert float(cells[6]) == pytest.approx(float(cells[4]) / 1.8, rel=0.01)
-
-
-def test_the_model_knows_that_two_ranks_between_walls_have_one_neighbour_each():
-    face = 5 * 192**2 * 4
-    for ranks in (2, 3):
-        model = scaling_model.model("strong", [row(ranks, 0.01, 0.9)])
-        assert model.face_bytes == 2 * face
-        assert (model.planes, model.plane_cells, model.copy) == (192, 192**2, 7e10)
-
-
-def test_a_layout_of_all_cells_updates_solid_ones_too():
-    half = {"fluid_cells": 192**3 // 2}
-    dense, sparse = (
-        scaling_model.model("strong", [row(2, 0.01, 0.9, layout=layout, **half)])
-        for layout in ("ab", "indirect")
-    )
-    assert dense.plane_cells == 2 * sparse.plane_cells
-    assert dense.plane_fluid == sparse.plane_fluid == sparse.plane_cells
-
-
-# ---------------------------------------------------------------------------------- page
-
-
-def test_runs_that_differ_in_ranks_alone_are_one_series():
-    other = row(2, 0.01, 0.9)
-    other["halo"] = other["halo"] | {"name": "staged"}
-    rows = [row(4, 0.005, 0.9), row(2, 0.01, 0.9), row(1, 0.018, 1.0), other]
-    rows.append(row(2, 0.01, 0.9, layout="aa"))
-    found = {each.name: [r["ranks"] for r in each.rows] for each in scaling_report.series(rows)}
-    assert sorted(found.values()) == [[1, 2], [1, 2, 4], [2]]
-    (whole,) = (name for name, ranks in found.items() if ranks == [1, 2, 4])
-    assert whole == "D3Q19 mrt ab single cavity, 192^3 in all, a card, halo direct"
-
-
-def file_of(path, *rows):
-    known = {"date": "2026-01-01", "mpilbm": "0.1.0", "mpi": "MPI 1", "command": "mpilbm bench"}
-    path.write_text(json.dumps(known | {"scaling": rows[0]["scaling"], "rows": list(rows)}))
-
-
-def test_the_page_shows_what_was_measured(measured):
-    folder = Path("figures")
-    folder.mkdir()
-    split = {"edge": 1e-5, "exchange": 2e-6, "bulk": 3e-3, "host": 4e-5}
-    file_of(folder / "one.json", row(1, 0.018, 1.0))
-    file_of(folder / "two.json", row(2, 0.01, 0.9, split=split), {"problem": "not defined"})
-    (folder / "weak.json").write_text(measured.read_text())
-    (folder / "other.json").write_text('{"rows": []}')
-    result = call("report", folder, "--output", "page")
-    assert result.exit_code == 0, result.output
-    names = {"scaling.md", "scaling_weak.png", "scaling_strong.png", "scaling_split.png"}
-    assert {path.name for path in Path("page").iterdir()} == names
-    assert all(f"wrote page/{name}" in result.output for name in names)
-    page = Path("page/scaling.md").read_text()
-    assert page.count("\n## ") == 3
-    assert "| 2 | 1 | 0.7078 |" in page
-    assert "| 2 | 10000 | 10 | 3000 | 2 | 40 |" in page
-    assert "one.json" in page
-    assert "other.json" not in page
-    assert "The box has 192 planes" in page
-
-
-def test_what_is_not_known_is_a_dash(measured):
-    lonely = row(2, 0.01, None, against=None, link=None, overhead=None)
-    lonely["halo"]["hidden"] = None
-    file_of(Path("lonely.json"), lonely)
-    assert call("report", ".").exit_code == 0
-    assert (
-        "| 2 | 1 | 0.7078 | 0.7078–0.7078 | – | – | – | – | – |" in Path("scaling.md").read_text()
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -245,6 +144,9 @@ def test_what_is_not_known_is_a_dash(measured):
         (("bench", "--weak", ""), ("--weak", "''", "128x64x32")),
         (("bench", "--weak", "8", "--json", "no/file.json"), ("--json no/file.json",)),
         (("bench", "--weak", "8", "--startup"), ("leave out --startup",)),
+        (("report", ".", "--network", "50"), ("--network", "'50'", "50GB/s,2us")),
+        (("report", ".", "--network", "0GB/s,2us"), ("--network", "'0GB/s,2us'")),
+        (("report", ".", "--network", "1GB/s,2"), ("--network", "'1GB/s,2'")),
         (("report", "nowhere"), ("nowhere", "no such folder")),
         (("report", "."), ("holds no measured", "bench --weak")),
         (("report", "broken"), ("half.json", "cannot be read as JSON")),

@@ -36,6 +36,7 @@ VERBS = {
     "info": ["info", "--probe"],
     "manual": ["manual"],
     "bench": ["bench", *MODEL, *WEAK, "--json", "figures/weak.json"],
+    "precision": ["precision", "box.toml", *SMALL],
     "report": ["report", "figures"],
 }
 STARTUP = ["bench", *MODEL, "--startup"]

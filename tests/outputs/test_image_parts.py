@@ -101,6 +101,19 @@ def test_vtk_reads_parts(tmp_path):
         assert np.allclose(values, u, rtol=1e-3, atol=1e-7)
 
 
+def test_pyvista_opens_a_run_as_a_time_series(tmp_path):
+    pyvista = pytest.importorskip("pyvista")
+    fields = image_cases.run(tmp_path)
+    path = tmp_path / "snapshot.vtkhdf.series"
+    times = [each["time"] for each in json.loads(path.read_text())["files"]]
+    reader = pyvista.get_reader(path)
+    assert list(reader.time_values) == times
+    assert len(times) > 1
+    reader.set_active_time_value(times[-1])
+    u = reader.read().cell_data["u"]
+    assert np.allclose(u, fields["u"].reshape(-1, 3), rtol=1e-3, atol=1e-7)
+
+
 PLANE = {"name": "plane", "every": 5, "normal": "z", "position": 5}
 LINE = {"name": "line", "every": 5, "from": [0, 4, 5], "to": [20, 4, 5]}
 BOX = {"name": "box", "every": 5, "from": [2, 3, 4], "to": [17, 9, 13]}

@@ -255,4 +255,4 @@ def test_a_series_measures_and_reports(folder):
     for ranks in (1, 2):
         file = folder / f"scaling_weak/weak_16x12_{ranks}ranks_{job.number}.json"
         assert json.loads(file.read_text())["ranks"] == ranks
-    assert "\n## " in (folder / "scaling_weak/scaling.md").read_text()
+    assert "<details>" in (folder / "scaling_weak/scaling.html").read_text()

@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 from support.user_runs import CASE, assert_reported
 
-from mpilbm.bench import scaling_report
 from mpilbm.cli import cli
 from mpilbm.system.input_text import MOST, NotATextFile, read_text
 
@@ -87,17 +86,6 @@ def test_of_many_problems_the_first_are_reported(folder):
     lines = result.output.splitlines()
     assert (result.exit_code, len(lines)) == (2, 51)
     assert lines[-1] == "mpilbm: error: box.toml: 950 more problems; correct these first"
-
-
-def test_texts_of_a_report_are_no_html_and_stay_in_their_cell():
-    row = {
-        **dict.fromkeys(scaling_report.NAMES, "bgk"),
-        **{"scaling": "strong", "size": [4, 4], "ranks": 1, "device": "<b>a</b>|b\nc\x1b"},
-        **{"file": "<i>", "nodes": 1, "date": "|", "mpilbm": 1, "mpi": "\n", "command": "`<b>`"},
-    }
-    assert scaling_report._key(row)[1].endswith(r"in all, &lt;b&gt;a&lt;/b&gt;\|b\nc\x1b")
-    line = scaling_report.lines([], [row], [])[-1]
-    assert line == r"| &lt;i&gt; | 1 | 1 | \| | 1 | \n | `&lt;b&gt;` |"
 
 
 @pytest.mark.timeout(20)

@@ -311,8 +311,8 @@ def test_a_series_measures_each_number_of_ranks_and_reports(slurm, kind):
         assert what.startswith(f"mpilbm bench --{kind} 16x12")
         file = slurm[0] / f"figures/{kind}_16x12_{ranks}ranks_17.json"
         assert json.loads(file.read_text())["ranks"] == ranks
-    page = (slurm[0] / "figures/scaling.md").read_text()
-    assert page.count("\n## ") == 1
+    page = (slurm[0] / "figures/scaling.html").read_text()
+    assert page.count("<details>") == 1
 
 
 def test_a_series_takes_as_many_nodes_as_its_ranks_need(slurm):

@@ -116,17 +116,24 @@ VARIANTS: dict[int, dict[str, str | int]] = {
 }
 
 
-def write(name: Path, dimensions: int = 2, case: str = shipped_cases.BUILT_IN) -> list[str]:
+def write(
+    name: Path | None, dimensions: int | None = None, case: str = shipped_cases.BUILT_IN
+) -> list[str]:
     """Write the named case to NAME.toml, and the files that it reads beside it.
 
-    `dimensions` are those of the built-in case. Returns a line for each file; the first one names
-    the files that the user must provide. CommandError if a file exists or no case has this name.
+    `dimensions` are those of the built-in case, 2 by default. Returns a line for each file; the
+    first one names the files that the user must provide. CommandError if a file exists or no case
+    has this name.
     """
+    if name is None:
+        raise CommandError("new: the name of the new case is missing; try: mpilbm new cavity")
+    if dimensions and case != shipped_cases.BUILT_IN:
+        raise CommandError(f"--dimensions {dimensions}: applies to the template cavity; remove it")
     if not name.name or not str(name).isprintable():
         raise CommandError(f"new {name}: is not a name for a file; try: mpilbm new cavity")
     path = name if name.suffix == ".toml" else name.with_name(name.name + ".toml")
     if case == shipped_cases.BUILT_IN:
-        text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions])
+        text = TEXT.format(name=path.stem, file=path, **VARIANTS[dimensions or 2])
         files = {}
     else:
         text = shipped_cases.text(case)

@@ -1,0 +1,38 @@
+"""Pages in HTML: templates, pictures as text, and writing."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from mpilbm.errors import CommandError
+from mpilbm.storage.directory import make_folder
+from mpilbm.storage.files import whole
+
+
+def render(template: str, content: dict[str, Any]) -> str:
+    """A page as text; all values are escaped. CommandError without Jinja2."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise CommandError(
+            "report requires Jinja2, which is not installed; pip install 'mpilbm[plot]'"
+        ) from error
+    loader = PackageLoader("mpilbm.report")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    return environment.get_template(template).render(content)
+
+
+def write(folder: Path, name: str, page: str) -> Path:
+    """Write a page to a folder; returns its path. CommandError if it is not writable."""
+    try:
+        make_folder(folder)
+        with whole(folder / name) as file:
+            file.write(page)
+    except OSError as error:
+        raise CommandError(f"{folder}: {error.strerror}; choose a folder with --output") from error
+    return folder / name
+
+
+def data_of_picture(data: bytes, kind: str) -> str:
+    """A picture as the address of an image, so that the page needs no other file."""
+    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"

@@ -47,7 +47,7 @@ def of_statistics(
         figures[f"statistics_{axis}"] = wall_figure(
             plt, run.title, profile, wall, known, run.units, across
         )
-        sentences.append(_of_wall(wall, run.units))
+        sentences.append(", ".join(_of_wall(wall, run.units)))
         sentences += [line for one in known for line in one.sentences(wall)]
         compared = True
     if known and not compared:
@@ -59,11 +59,11 @@ def of_statistics(
     return figures, sentences
 
 
-def _of_wall(wall: WallProfile, units: Units | None) -> str:
-    """u_tau, its source and Re_tau in words."""
+def _of_wall(wall: WallProfile, units: Units | None) -> tuple[str, str]:
+    """u_tau with its source, and Re_tau, in words."""
     value = units.to_si(wall.u_tau, VELOCITY) if units else wall.u_tau
-    unit = "m/s" if units else "cells per step"
-    return f"u_tau = {value:.4g} {unit} {wall.source}, Re_tau = {wall.re_tau:.4g}"
+    unit = "m/s" if units else "cells/step"
+    return f"u_tau = {value:.4g} {unit} {wall.source}", f"Re_tau = {wall.re_tau:.4g}"
 
 
 def wall_figure(
@@ -105,7 +105,8 @@ def wall_figure(
     for axis in (left, right):
         axis.grid(alpha=0.25)
         axis.legend(fontsize=8)
-    figure.suptitle(f"{title}\n{_of_wall(wall, units)}\n{profile.window}", fontsize=9)
+    size, number = _of_wall(wall, units)
+    figure.suptitle(f"{title}\n{size}\n{number}; {profile.window}", fontsize=9)
     return figure
 
 

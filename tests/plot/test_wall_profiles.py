@@ -91,7 +91,7 @@ def test_the_plot_is_compared_with_a_cited_reference(laminar, tmp_path):
     own.write_text("# CITE: Somebody 2001\nyplus,Uplus,uu\n3.5,3.5,0\n4.5,3,\n")
     done = plot(laminar.directory, "--reference", own, "--output", tmp_path)
     assert done.exit_code == 0, done.output
-    assert "u_tau = 0.007746 cells per step from the driving force" in done.output
+    assert "u_tau = 0.007746 cells/step from the driving force" in done.output
     assert "U+: largest deviation from own.csv is" in done.output
     assert (tmp_path / "statistics_y.png").stat().st_size > 10_000
     done = plot(laminar.directory, "--reference", DNS, "--output", tmp_path)

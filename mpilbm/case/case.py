@@ -50,7 +50,8 @@ def load_case(
     tables, problems = override(tables, overrides)
     if problems:
         raise CaseError(problems)
-    return parse_case(tables, path)
+    texts = () if isinstance(overrides, Mapping) else tuple(overrides)
+    return parse_case(tables, path).model_copy(update={"settings": texts})
 
 
 @plugin_errors()

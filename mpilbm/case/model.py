@@ -46,6 +46,7 @@ class Case(Parameters):
     """All that a run needs; lattice, coupling, layout, … are objects of registered classes.
 
     `path` is the file of the case, `toml` its text including the overrides of the command line.
+    `settings` are those overrides, as texts `key.path=value`.
     `rounded` has the findings on lengths and times that are no whole number of cells or steps.
     `given` holds the arrays and functions of a Python program by the references in the tables.
     `frames` holds the frame of each body, see body_frames.py.
@@ -67,6 +68,7 @@ class Case(Parameters):
     outputs: tuple[Any, ...]
     path: Path
     toml: str
+    settings: tuple[str, ...] = ()
     rounded: tuple[Finding, ...] = ()
     given: dict[str, Any] = {}
     frames: tuple[tuple[tuple[float, float], ...], ...] = ()

@@ -19,6 +19,8 @@ UNITS = {
     "Voxels.size": "voxels",
     "Strided.stride": "cells",
     "Picture.range": "of the field",
+    "Isosurface.value": "of the field",
+    "Isosurface.stride": "cells",
     "Voxels.crop": "voxels",
     "Voxels.coarsen": "1",
     "Voxels.refine": "1",

@@ -1,42 +1,43 @@
-"""Pictures of a plane during the run, and a film of them."""
+"""Pictures of a plane or a surface during the run, and a film of them."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
+from math import ceil, prod
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
-from mpilbm.drawing.plane import Style, png
+from mpilbm.drawing.isosurface import MISSING
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.fields import field_problems
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.images.part import Part, cell_of, of_box
-from mpilbm.outputs.images.values import SOLID, at_nodes
 from mpilbm.outputs.pictures import film
-from mpilbm.parallel.agree import on_root
+from mpilbm.outputs.pictures.plane import PlaneDrawing
+from mpilbm.outputs.pictures.surface import MOST, Isosurface, SurfaceDrawing
+from mpilbm.outputs.pictures.writer import Drawing, PictureWriter
 from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
-from mpilbm.solver.fields.point_fields import PointFields, point_bytes, point_roles
-from mpilbm.storage.files import whole
-from mpilbm.units import TIME, field_unit
+from mpilbm.solver.fields.point_fields import point_bytes, point_roles
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
 BYTES = 200_000  # of a picture, about
-UNITS = {"rho": "rho_0", "u": "cells/step", "vorticity": "1/step", "q_criterion": "1/step^2"}
 
 
 @register("outputs", "picture")
 class Picture(Scheduled):
-    """A picture of a field in a plane as `picture_<label>_<step>.png`, drawn during the run.
+    """A picture of a field in a plane or on a surface as `picture_<label>_<step>.png`.
 
     Of u the speed |u| is shown, of the vorticity its component normal to the plane, other fields as
-    they are. The plane is normal to `normal` at `position`; in 2D it is the box. The values of the
-    plane are computed behind the time steps, collected on rank 0, and drawn there in a thread by
-    Matplotlib (extra `plot`). Solid cells are grey. phi has a line at 0.
+    they are. The plane is normal to `normal` at `position`; in 2D it is the box. The values are
+    computed behind the time steps, collected on rank 0, and drawn there in a thread by Matplotlib
+    (extra `plot`). Solid cells are grey. phi has a line at 0.
+
+    With `surface`, in 3D, the picture shows the surface on which a field has a value, coloured by
+    `field`, and the bodies. PyVista draws it without a display (extra `volume`). If a drawing fails
+    during the run, the run continues with a warning.
 
     With `film` all pictures in the folder with this label become `picture_<label>.mp4` when the run
     ends or stops (12 per second; extra `film`; without imageio-ffmpeg a GIF). Give a `range`, so
@@ -59,6 +60,11 @@ class Picture(Scheduled):
         None,
         description="values at the ends of the colours; without it: those of each picture",
         examples=[[0, 0.1]],
+    )
+    surface: Isosurface | None = Field(
+        None,
+        description="an isosurface in place of the plane",
+        examples=[{"field": "q_criterion", "value": 1e-5}],
     )
     film: bool = Field(False, description="also make a film of the pictures")
 
@@ -86,6 +92,28 @@ class Picture(Scheduled):
             found.append("requires matplotlib, which is not installed; pip install 'mpilbm[plot]'")
         elif self.film and film.ending() is None:
             found.append(film.MISSING)
+        return found + (self._surface_problems(self.surface, case) if self.surface else [])
+
+    def _surface_problems(self, surface: Isosurface, case: "Case") -> list[str]:
+        """A surface in 2D, next to a plane, of an unknown field or of too many cells."""
+        found = [line.replace("fields:", "surface.field:")
+                 for line in field_problems((surface.field,), case)]  # fmt: skip
+        plane = self.model_fields_set & {"normal", "position"}
+        if case.dimensions == 2:
+            found.append("surface: in two dimensions the picture shows the box; remove surface")
+        elif plane:
+            found.append(f"{' and '.join(sorted(plane))}: the picture shows a surface, not a "
+                         "plane; give either of them")  # fmt: skip
+        points = surface.points(case)
+        if min(points) < 2:
+            found.append(f"surface.stride: found {surface.stride}; allowed: at most "
+                         f"{(min(case.domain.size) - 1)}, two values along each axis")  # fmt: skip
+        elif prod(points) > MOST:
+            least = ceil((prod(case.domain.size) / MOST) ** (1 / 3))
+            found.append(f"surface: of {prod(points):,} cells; allowed: at most {MOST:,}, which "
+                         f"one process keeps; choose surface.stride = {least} or more")  # fmt: skip
+        if not find_spec("pyvista"):
+            found.append(f"surface: {MISSING}")
         return found
 
     def part(self, case: "Case") -> Part:
@@ -99,15 +127,24 @@ class Picture(Scheduled):
             low[axis], high[axis] = cell, cell + 1
         return of_box(case, low, high, (1,) * len(size))
 
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        """The fields whose values it needs."""
+        return (self.surface.field, self.field) if self.surface else (self.field,)
+
     def kernels(self, case: "Case") -> tuple[str, ...]:
         """Those of the values at listed cells."""
-        return point_roles(case, (self.field,))
+        return point_roles(case, self._fields)
 
     def device_bytes(self, case: "Case", planes: int) -> int:
         """The list of cells and their values."""
-        part = self.part(case)
-        cells = min(planes, part.planes.count) * part.rows.count * part.x.count
-        return point_bytes(case, (self.field,), cells)
+        if self.surface:
+            nx, ny, _ = self.surface.points(case)
+            cells = nx * ny * (planes // self.surface.stride + 1)
+        else:
+            part = self.part(case)
+            cells = min(planes, part.planes.count) * part.rows.count * part.x.count
+        return point_bytes(case, self._fields, cells)
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """The pictures, and a film of about the same size."""
@@ -115,111 +152,11 @@ class Picture(Scheduled):
 
     def open(self, context: Context) -> "PictureWriter":
         """The writer of a run."""
-        return PictureWriter(self, context)
-
-
-class PictureWriter:
-    """Each rank computes the values of its cells; a thread of rank 0 draws."""
-
-    def __init__(self, output: Picture, context: Context):
-        self.output, self.context = output, context
-        self.stem = f"picture_{output.label_in(context.case)}"
-        self.part = output.part(context.case)
-        begin, end = self.part.own_planes(context.slab)
-        axes = [np.arange(begin, end)]
-        axes += [np.arange(each.begin, each.end) for each in (self.part.rows, self.part.x)]
-        nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-        self.points = PointFields(context.solver.diagnostics, (output.field,), nodes)
-        cut = (slice(None), self.part.rows.cells, self.part.x.cells)
-        own = [at_nodes(context, SOLID, {}, k, k + 1)[cut].reshape(-1) for k in range(begin, end)]
-        solid = np.concatenate([*own, np.empty(0, bool)])
-        parts = context.comm.gather(solid)
-        self.solid = None if parts is None else self._flat(np.concatenate(parts))
-        self._pool: ThreadPoolExecutor | None = None
-        self._drawn: Future[None] | None = None
-
-    def _flat(self, values: np.ndarray) -> np.ndarray:
-        """Values of the plane as (rows, columns[, components]) of the picture."""
-        shaped = values.reshape(*self.part.shape, *values.shape[1:])
-        axis = next(k for k, n in enumerate(self._normal) if n)
-        return shaped.squeeze(axis)
-
-    @property
-    def _normal(self) -> tuple[bool, bool, bool]:
-        """Which of z, y, x is normal to the plane; in 2D the one row between y and x."""
-        if self.context.case.dimensions == 2:
-            return False, True, False
-        return tuple(axis == self.output.normal for axis in "zyx")  # type: ignore[return-value]
-
-    def write(self, step: int) -> None:
-        """Enqueue the values of this step; the picture is drawn when they are known. Collective."""
-        self.points.prepare()
-        values = self.points.start()
-
-        def complete() -> None:
-            parts = self.context.comm.gather(values()[self.output.field])
-            on_root(self.context.comm, self._draw, step, parts)
-
-        self.context.samples.add(complete)
-
-    def _draw(self, step: int, parts: list[np.ndarray]) -> None:
-        """Have a thread draw; waits for the previous picture, whose error it raises."""
-        self._finish_drawing()
-        self._pool = self._pool or ThreadPoolExecutor(1, "mpilbm-picture")
-        values = self._scalar(self._flat(np.concatenate(parts)))
-        self._drawn = self._pool.submit(self._save, step, values)
-
-    def _finish_drawing(self) -> None:
-        drawn, self._drawn = self._drawn, None
-        if drawn is not None:
-            drawn.result()
-
-    def _scalar(self, values: np.ndarray) -> np.ndarray:
-        unit, _ = field_unit(self.context.case.units, self.output.field)
-        if values.ndim == 3 and self.output.field == "vorticity":
-            values = values[..., AXES.index(self.output.normal)]
-        elif values.ndim == 3:
-            values = np.linalg.norm(values.astype(float), axis=-1)
-        return values * unit
-
-    def _save(self, step: int, values: np.ndarray) -> None:
-        assert self.solid is not None
-        path = self.context.directory / f"{self.stem}_{step:09d}.png"
-        content = png(values, self.solid, self._style(step))
-        with whole(path, "wb") as file:
-            file.write(content)
-
-    def _style(self, step: int) -> Style:
-        case, name = self.context.case, self.output.field
-        units = case.units
-        cell, length = (units.cell, "m") if units else (1.0, "cells")
-        time = f"{units.to_si(step, TIME):.4g} s" if units else f"step {step}"
-        flat = case.dimensions == 2
-        kept = [axis for axis in "xyz" if axis != self.output.normal]
-        sizes = [case.domain.size[AXES.index(axis)] * cell for axis in kept]
-        unit = field_unit(units, name)[1] or UNITS.get("rho" if name.startswith("rho") else name)
-        shown = {"u": "|u|", "vorticity": "vorticity" + f"_{self.output.normal}" * (not flat)}
-        return Style(
-            title=f"{case.title or self.stem}, {time}",
-            axes=(f"{kept[0]} ({length})", f"{kept[1]} ({length})"),
-            label=f"{shown.get(name, name)} ({unit or '1'})",
-            extent=(0, sizes[0], 0, sizes[1]), limits=self.output.range,
-            contour=0.0 if name == "phi" else None,
-        )  # fmt: skip
-
-    def close(self) -> None:
-        """Complete the last picture, and make the film; on rank 0."""
-        if self._pool is None:
-            return
-        self._finish_drawing()
-        self._pool.shutdown()
-        self._pool = None
-        kind = film.ending() if self.output.film else None
-        pictures = sorted(self.context.directory.glob(f"{self.stem}_[0-9]*.png"))
-        if kind and pictures:
-            path = self.context.directory / f"{self.stem}{kind}"
-            try:
-                film.write_film(path, pictures)
-            except (OSError, RuntimeError) as error:
-                reason = str(error).strip().partition("\n")[0]
-                self.context.say(f"warning: {path.name} could not be made: {reason}")
+        case, stem = context.case, f"picture_{self.label_in(context.case)}"
+        shown = case, stem, self.field, self.range
+        drawing: Drawing = (
+            SurfaceDrawing(*shown, self.surface)
+            if self.surface
+            else PlaneDrawing(*shown, self.normal, self.part(case))
+        )
+        return PictureWriter(drawing, context, stem, self.film)

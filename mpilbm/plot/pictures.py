@@ -1,35 +1,29 @@
-"""Plots of a run: slices of speed and vorticity, profiles along centre lines, monitor curves.
+"""Plots of a run: slices of a snapshot, profiles, statistics, and curves over time.
 
 Plots are in lattice units: lengths in cells, times in steps; with [units] in SI. Slices are in the
 middle of the box: the plane of the middle cell, or the mean of the two planes next to the middle.
 Solid cells are grey.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mpilbm.errors import CommandError
-from mpilbm.outputs.monitor import si_columns
 from mpilbm.plot.cuts import cuts_of
-from mpilbm.plot.profiles import (
-    COLOURS,
-    Comparison,
-    comparison_figure,
-    profile_figure,
-)
+from mpilbm.plot.monitor import monitor_figure, monitor_figures, read_monitor
+from mpilbm.plot.profiles import Comparison, comparison_figure, profile_figure
 from mpilbm.plot.slices import draw_speed, draw_vorticity, field_figure, fluid_fields, slice_figure
+from mpilbm.plot.statistics_profiles import of_statistics
 from mpilbm.plot.time_series import (
     forces_figure,
     permeability_figure,
     probe_figure,
     residual_figure,
 )
+from mpilbm.plot.wall_profiles import is_wall_reference
 from mpilbm.results.run import Run, open_run
 from mpilbm.results.snapshot import view
 from mpilbm.storage.directory import make_folder
@@ -39,14 +33,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+NARROW = 4.8  # inches; text of 9 points is readable on a screen of 400 pixels
+
+
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What to draw: a step (None: the last), a field (None: all), a plane (None: the middle)."""
+    """What to draw: a step (None: the last), a field (None: all), a plane (None: the middle).
+
+    `across`: the largest number of panels in a row; None: depends on the figure. With 1 no figure
+    is wider than NARROW.
+    """
 
     step: int | None = None
     field: str | None = None
     plane: str | None = None
     format: str = "png"
+    across: int | None = None
 
 
 def draw(
@@ -66,13 +68,22 @@ def draw(
     directory = Path(directory)
     target = Path(target or directory)
     run = open_run(directory)
-    figures, sentences = _of_snapshot(plt, run, references, reynolds, choice)
+    walls = [Path(path) for path in references if is_wall_reference(Path(path))]
+    others = [path for path in references if Path(path) not in walls]
+    if choice.field is not None and walls:
+        raise CommandError("--field draws one field only; remove it, or --reference")
+    figures, sentences = _of_snapshot(plt, run, others, reynolds, choice)
     if choice.field is None:
-        more, lines = _of_tables(plt, run)
-        figures, sentences = figures | more, sentences + lines
+        for more, lines in (of_statistics(plt, run, walls, choice.across),
+                            _of_tables(plt, run, choice.across)):  # fmt: skip
+            figures, sentences = figures | more, sentences + lines
     if not figures:
         last_snapshot(directory)  # reports what is missing
     make_folder(target)
+    if choice.across == 1:
+        for figure in figures.values():
+            width, height = figure.get_size_inches()
+            figure.set_size_inches(min(width, NARROW), height)
     files = [
         _save(plt, figure, target / f"{name}.{choice.format}", choice.format)
         for name, figure in figures.items()
@@ -98,28 +109,33 @@ def _of_snapshot(
     with view(path) as snapshot:
         cuts = cuts_of(snapshot, choice.plane)
         if choice.field is not None:
-            return {choice.field: field_figure(plt, snapshot, cuts, choice.field)}, []
+            return {
+                choice.field: field_figure(plt, snapshot, cuts, choice.field, across=choice.across)
+            }, []
         comparisons = [Comparison.read(path, snapshot, reynolds) for path in references]
         figures = {
-            "speed": slice_figure(plt, snapshot, draw_speed, cuts),
-            "vorticity": slice_figure(plt, snapshot, draw_vorticity, cuts),
-            "profiles": profile_figure(plt, snapshot),
+            "speed": slice_figure(plt, snapshot, draw_speed, cuts, choice.across),
+            "vorticity": slice_figure(plt, snapshot, draw_vorticity, cuts, choice.across),
+            "profiles": profile_figure(plt, snapshot, choice.across),
         }
         for name in fluid_fields(snapshot):
-            figures[name] = field_figure(plt, snapshot, cuts, name)
+            figures[name] = field_figure(plt, snapshot, cuts, name, across=choice.across)
         if comparisons:
-            figures["comparison"] = comparison_figure(plt, snapshot, comparisons)
+            figures["comparison"] = comparison_figure(plt, snapshot, comparisons, choice.across)
     return figures, [comparison.sentence() for comparison in comparisons]
 
 
-def _of_tables(plt: Any, run: Run) -> "tuple[dict[str, Figure], list[str]]":
+def _of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figure], list[str]]":
     """Figures of the tables of a run by name."""
     figures: dict[str, Any] = {}
     sentences: list[str] = []
     for name in run.tables:
         if name == "monitor":
             curves = read_monitor(run.directory / "monitor.csv")
-            figures[name] = monitor_figure(plt, curves, run.title) if curves else None
+            if across == 1:
+                figures |= monitor_figures(plt, curves)
+            else:
+                figures[name] = monitor_figure(plt, curves, run.title, across) if curves else None
         elif name.startswith("forces_"):
             found = forces_figure(plt, run, name.removeprefix("forces_"))
             figures[name], lines = found or (None, [])
@@ -175,63 +191,3 @@ def _save(plt: Any, figure: "Figure", path: Path, kind: str) -> Path:
         raise CommandError(f"{path}: {error.strerror}; choose a folder with --output") from error
     plt.close(figure)
     return path
-
-
-# --------------------------------------------------------------------------------------- monitor
-
-
-def read_monitor(path: Path) -> dict[str, np.ndarray]:
-    """Columns of monitor.csv by name; {} if the file does not exist or has fewer than two rows."""
-    if not path.exists():
-        return {}
-    with path.open(newline="") as file:
-        rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
-    if len(rows) < 3:
-        return {}
-    try:
-        table = np.array([[float(cell or "nan") for cell in row] for row in rows[1:]])
-    except ValueError as error:
-        raise CommandError(
-            f"{path}: is not a monitor table: {error}; run the case again"
-        ) from error
-    return dict(zip(rows[0], table.T, strict=True))
-
-
-def _in_si(curves: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Curves in SI where the file has them, and their units by name; {} without [units]."""
-    if "time_s" not in curves:
-        return curves, {}
-    columns = si_columns(curves, 3 if "momentum_z" in curves else 2)
-    known = {name: column for name, (column, _) in columns.items() if column in curves}
-    kept = {n: curves[known.get(n, n)] for n in curves if n not in known.values()}
-    return kept, {n: column.removeprefix(f"{n}_").replace("_", " ") for n, column in known.items()}
-
-
-def monitor_figure(plt: Any, curves: dict[str, np.ndarray], title: str) -> "Figure":
-    """A panel for each quantity over the steps; components share one, mass as relative change."""
-    curves, units = _in_si(curves)
-    time, xlabel = ("time_s", "t (s)") if units else ("step", "step")
-    panels: dict[str, list[str]] = {}
-    for name in curves:
-        if name not in ("step", "time", "time_s"):
-            panels.setdefault(name.removesuffix(name[-2:]) if name[-2:] in ("_x", "_y", "_z")
-                              else name, []).append(name)  # fmt: skip
-    across = 3 if len(panels) > 4 else 2
-    down = -(-len(panels) // across)
-    size = (3.3 * across, 2.3 * down + 0.4)
-    figure, axes = plt.subplots(down, across, figsize=size, squeeze=False)
-    for axis, (label, names) in zip(axes.flat, panels.items(), strict=False):
-        for name, colour in zip(names, COLOURS, strict=False):
-            values = curves[name]
-            if label.split(".")[-1] == "mass" and values[0]:
-                label, values = "relative change of mass", values / values[0] - 1
-            unit = f" ({units[name]})" if name in units and "change" not in label else ""
-            axis.plot(curves[time], values, color=colour, linewidth=1.4, label=name[-1])
-        axis.set(title=label.replace("_", " ") + unit, xlabel=xlabel)
-        axis.grid(alpha=0.25)
-        if len(names) > 1:
-            axis.legend()
-    for axis in list(axes.flat)[len(panels) :]:
-        axis.remove()
-    figure.suptitle(title, fontsize=10)
-    return figure

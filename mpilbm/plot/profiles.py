@@ -5,7 +5,6 @@ A reference is a CSV file (comment lines begin with #). The first column is a co
 `u`, `v`, `w` or, one for each Reynolds number, `u_Re100`, `u_Re400`, … . Empty entries are ignored.
 """
 
-import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +14,15 @@ import numpy as np
 
 from mpilbm.case.case import Case, parse_case
 from mpilbm.errors import CommandError
-from mpilbm.printable import one_line
+from mpilbm.plot.panels import COLOURS, panels
+from mpilbm.plot.references import cited, interpolate, read_reference
 from mpilbm.results.snapshot import View
-from mpilbm.system.input_text import NotATextFile, read_text
 from mpilbm.units import reynolds as reynolds_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AXES, COMPONENTS = "xyz", "uvw"
-COLOURS = ("#1f5a96", "#c8553d", "#3b8f5a", "#8a6fb0")
 
 
 def half_way(n: int) -> slice:
@@ -45,11 +43,11 @@ def centre_line(snapshot: View, axis: int) -> tuple[np.ndarray, np.ndarray]:
     return (np.arange(len(u)) + 0.5) * snapshot.cell, u
 
 
-def profile_figure(plt: Any, snapshot: View) -> "Figure":
+def profile_figure(plt: Any, snapshot: View, across: int | None = None) -> "Figure":
     """All velocity components along each centre line; with [units] in SI."""
     count = snapshot.dimensions
-    figure, axes = plt.subplots(1, count, figsize=(3.6 * count, 3.2), squeeze=False)
-    for axis, panel in enumerate(axes.flat):
+    figure, axes = panels(plt, count, across or count, (3.6, 3.2))
+    for axis, panel in enumerate(axes):
         position, u = centre_line(snapshot, axis)
         for k in range(count):
             marker = "o" if len(position) == 1 else None
@@ -59,11 +57,11 @@ def profile_figure(plt: Any, snapshot: View) -> "Figure":
         others = [f"{AXES[k]} = {middles[k]:g}{metres}" for k in range(count) if k != axis]
         length, speed = snapshot.label("cells", "m"), snapshot.label("cells per step", "m/s")
         panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} ({length})")
-        panel.set(ylabel=f"velocity ({speed})" if axis == 0 else None)
+        panel.set(ylabel=f"velocity ({speed})")
         panel.set_xlim(0, 2 * middles[axis])
         panel.locator_params(axis="x", nbins=5)  # numbers in metres are long
         panel.grid(alpha=0.25)
-    axes.flat[0].legend()
+    axes[0].legend()
     figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)
     return figure
 
@@ -128,14 +126,6 @@ class Comparison:
         )
 
 
-def cited(path: Path) -> str:
-    """The authors and the year of a reference file: its line "# CITE: …", or its name."""
-    for line in read_text(path).splitlines():
-        if line.startswith("# CITE:"):
-            return one_line(line.removeprefix("# CITE:").strip(), 60)
-    return path.stem
-
-
 def lid_speed(case: Case, path: Path) -> float:
     """The largest speed of a boundary of the case."""
     boundaries = [*case.boundaries, *(body.boundary for body in case.bodies)]
@@ -158,28 +148,6 @@ def walls(case: Case, axis: int) -> tuple[float, float]:
     return low, case.domain.size[axis] - high
 
 
-def read_reference(path: Path) -> tuple[list[str], np.ndarray]:
-    """Column names and numbers (points, columns) of a reference file; empty entries become nan."""
-    try:
-        lines = read_text(path).splitlines()
-        lines = [line for line in lines if line.strip() and not line.startswith("#")]
-        names, *rows = csv.reader(lines)
-        table = np.array([[float(entry or "nan") for entry in row] for row in rows])
-    except (NotATextFile, OSError, ValueError) as error:
-        raise CommandError(
-            f"{path}: cannot be read as a reference ({error}); allowed: a line of column names, "
-            "then lines of as many numbers, as in cases/reference"
-        ) from error
-    if not rows:
-        raise CommandError(f"{path}: has column names but no points below them")
-    if names[0] not in tuple(AXES):
-        raise CommandError(
-            f"{path}: the columns are {','.join(names)}; a reference has a coordinate x, y or z, "
-            "then u, v, w or u_Re<number>, …"
-        )
-    return names, table
-
-
 def pick_column(path: Path, names: list[str], reynolds: float) -> tuple[int, int]:
     """(column, velocity component) for this Reynolds number; `u`, `v`, `w` without one fit all."""
     found = [re.fullmatch(r"([uvw])(?:_Re([0-9.]+))?", name) for name in names]
@@ -192,24 +160,12 @@ def pick_column(path: Path, names: list[str], reynolds: float) -> tuple[int, int
     )
 
 
-def interpolate(x: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Cubic Lagrange interpolation through the four nearest points, with an error of O(h^4)."""
-    order = min(4, len(x))
-    first = np.clip(np.searchsorted(x, at) - order // 2, 0, len(x) - order)
-    near = first[:, None] + np.arange(order)
-    result = np.zeros(len(at))
-    for k in range(order):
-        others = np.delete(near, k, axis=1)
-        apart = x[near[:, [k]]] - x[others]
-        result += values[near[:, k]] * ((at[:, None] - x[others]) / apart).prod(axis=1)
-    return result
-
-
-def comparison_figure(plt: Any, snapshot: View, comparisons: list[Comparison]) -> "Figure":
+def comparison_figure(
+    plt: Any, snapshot: View, comparisons: list[Comparison], across: int | None = None
+) -> "Figure":
     """Computed lines and reference points; profiles along y or z have a vertical axis."""
-    count = len(comparisons)
-    figure, axes = plt.subplots(1, count, figsize=(4.2 * count, 4.2), squeeze=False)
-    for panel, one in zip(axes.flat, comparisons, strict=True):
+    figure, axes = panels(plt, len(comparisons), across or len(comparisons), (4.2, 4.2))
+    for panel, one in zip(axes, comparisons, strict=True):
         upright = one.axis > 0
         turn = (lambda a, b: (b, a)) if upright else (lambda a, b: (a, b))
         line = turn(one.position, one.velocity)

@@ -21,15 +21,29 @@ FIELD_UNITS = {"rho": "rho_0", "u": "cells per step", "vorticity": "per step",
                "q": "per step^2", "pressure": "rho_0 cells^2/step^2"}  # fmt: skip
 
 
-def slice_figure(plt: Any, snapshot: View, draw_slice: Callable, cuts: list[Cut]) -> "Figure":
+def slice_figure(
+    plt: Any,
+    snapshot: View,
+    draw_slice: Callable,
+    cuts: list[Cut],
+    across: int | None = None,
+) -> "Figure":
     """A figure with a panel for each plane and one colour bar."""
     shapes = [(snapshot.size[cut.across], snapshot.size[cut.up]) for cut in cuts]
-    figure, axes = _panels(plt, shapes)
+    figure, axes = _panels(plt, shapes, across)
     slices = [slice_of(snapshot, cut) for cut in cuts]
     image, label, extend = draw_slice(snapshot, axes, slices)
     _finish(snapshot, figure, axes, cuts)
-    figure.colorbar(image, ax=axes, label=label, extend=extend, shrink=0.9, pad=0.02, panchor=False)
+    _colour_bar(figure, image, axes, across, label=label, extend=extend)
     return figure
+
+
+def _colour_bar(
+    figure: "Figure", image: Any, axes: "list[Axes]", across: int | None, **options: Any
+) -> None:
+    """At the right of the panels, or below panels in a narrow column."""
+    place: dict[str, Any] = {"location": "bottom", "aspect": 30} if across == 1 else {}
+    figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02, panchor=False, **place, **options)
 
 
 def _finish(snapshot: View, figure: "Figure", axes: "list[Axes]", cuts: list[Cut]) -> None:
@@ -74,6 +88,7 @@ def field_figure(
     cuts: list[Cut],
     name: str,
     limits: tuple[float, float] | None = None,
+    across: int | None = None,
 ) -> "Figure":
     """A scalar, or the size of a vector; an order parameter with its interface phi = 0.
 
@@ -82,7 +97,7 @@ def field_figure(
     stored = snapshot.field(name)
     vector = stored.ndim == 4
     shapes = [(snapshot.size[cut.across], snapshot.size[cut.up]) for cut in cuts]
-    figure, axes = _panels(plt, shapes)
+    figure, axes = _panels(plt, shapes, across)
     planes = planes_of(snapshot, cuts, name)
     low, high = limits or limits_of(planes)
     colours: dict[str, Any] = {"cmap": "viridis", "vmin": low, "vmax": high}
@@ -98,17 +113,24 @@ def field_figure(
     _finish(snapshot, figure, axes, cuts)
     unit = stored.text("unit") or FIELD_UNITS.get(name.partition("_")[0], "1")
     label = f"|{name}|" if vector else name
-    figure.colorbar(image, ax=axes, label=f"{label} ({unit})", shrink=0.9, pad=0.02, panchor=False)
+    _colour_bar(figure, image, axes, across, label=f"{label} ({unit})")
     return figure
 
 
-def _panels(plt: Any, shapes: list[tuple[int, int]]) -> "tuple[Figure, list[Axes]]":
-    """Panels in a row, or in a column if they are wide, with the proportions of `shapes`."""
+def _panels(
+    plt: Any, shapes: list[tuple[int, int]], across: int | None
+) -> "tuple[Figure, list[Axes]]":
+    """Panels in a row, or in a column if they are wide, with the proportions of `shapes`.
+
+    With `across` = 1 in a column of the width of one panel.
+    """
     widths, heights = [w for w, _ in shapes], [h for _, h in shapes]
-    column = max(w / h for w, h in shapes) > 2
+    column = across == 1 or max(w / h for w, h in shapes) > 2
     if column:
-        inch = 7 / max(widths)
-        size = (8.5, min(max(sum(heights) * inch + 1 + 0.6 * len(shapes), 2.8), 12))
+        side = 3.6 if across == 1 else 7.0
+        inch = min(side / max(widths), 4 / max(heights)) if across == 1 else side / max(widths)
+        more = 1.0 + (0.8 if across == 1 else 0) + 0.6 * len(shapes)
+        size = (side + (1 if across == 1 else 1.5), min(max(sum(heights) * inch + more, 2.8), 14))
         ratios: dict[str, Any] = {"nrows": len(shapes), "height_ratios": heights}
     else:
         inch = min((5 if len(shapes) == 1 else 12) / sum(widths), 8 / max(heights))

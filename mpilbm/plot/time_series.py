@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpilbm.plot.profiles import COLOURS
+from mpilbm.plot.panels import COLOURS, plain_logarithms
 from mpilbm.plot.slices import FIELD_UNITS
 from mpilbm.results.run import Run
 from mpilbm.results.tables import Table
@@ -199,6 +199,7 @@ def residual_figure(plt: Any, run: Run) -> "Figure | None":
         axis.axhline(run.case.run.steady.tolerance, color=COLOURS[1], linestyle="--",
                      label=f"tolerance {run.case.run.steady.tolerance:g}")  # fmt: skip
         axis.legend()
+    plain_logarithms(axis.yaxis)
     axis.set(xlabel=f"time ({label})", ylabel="relative change (1)")
     axis.grid(alpha=0.25)
     figure.suptitle(run.title, fontsize=10)

@@ -11,8 +11,10 @@ from mpilbm import codegen
 from mpilbm.case import case_findings
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.velocity_bounds import largest_speed, require_forces
+from mpilbm.case.wall_units import forced_channel
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.geometry.masks import require_masks
+from mpilbm.geometry.surfaces.findings import VISCOUS
 from mpilbm.links.planes_read import require_planes
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight import inspection, layout_choice
@@ -180,10 +182,25 @@ def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str) -> list[Line]:
     lines = [Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step"), judged["tau"]]
     for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
         lines.append(Line(name, f"{float(rate):.6g}", fluid.collision.name))
+    lines += wall_lines(case)
     if not speed:
         return [*lines, Line("speed", "none is given", "Mach and Reynolds number unknown")]
     lines.append(Line("speed", f"{speed:.4g}", f"cells per step, the largest given: {key}"))
     return [*lines, judged["Mach"], _reynolds_line(case, fluid, speed), judged["grid Reynolds"]]
+
+
+def wall_lines(case: Case) -> list[Line]:
+    """u_tau, Re_tau and y+ of the first cell of a channel that a constant force drives."""
+    channel = forced_channel(case)
+    if channel is None:
+        return []
+    coarse = channel.first_y_plus > VISCOUS
+    note = f"above {VISCOUS}: the viscous sublayer is not resolved" if coarse else ""
+    return [
+        Line("u_tau", f"{channel.u_tau:.4g}", "cells per step, from the driving force"),
+        Line("Re_tau", f"{channel.re_tau:.4g}", f"u_tau h / nu, h = {channel.h:g} cells"),
+        Line("y+ of the first cell", f"{channel.first_y_plus:.3g}", note, "fair" if coarse else ""),
+    ]
 
 
 def _reynolds_line(case: Case, fluid: Fluid, speed: float) -> Line:

@@ -177,11 +177,11 @@ def _largest_speed(run: Run) -> tuple[float, str]:
 
 def _pictures(run: Run) -> tuple[list[tuple[str, str]], list[str], str]:
     """Pictures as data of the page, lines of text, and why there are no pictures."""
-    from mpilbm.plot.pictures import draw
+    from mpilbm.plot.pictures import Choice, draw
 
     with TemporaryDirectory() as folder:
         try:
-            files, sentences = draw(run.directory, Path(folder))
+            files, sentences = draw(run.directory, Path(folder), choice=Choice(across=1))
         except CommandError as error:
             return [], [], f"No pictures: {error}"
         return (
@@ -221,20 +221,28 @@ def _commands(run: Run, case: "Case | None") -> list[tuple[str, str]]:
     """What can be done next, and the command for it."""
     folder, summary = shlex.quote(str(run.directory)), run.summary
     file = shlex.quote(str(summary.get("case", "case.toml")))
+    command = f"mpilbm run {file}{_settings(summary)} --output {folder}"
     found = []
     if run.checkpoints:
-        found.append(_continued(run, f"mpilbm run {file} --output {folder} --restart auto"))
+        found.append(_continued(run, f"{command} --restart auto"))
     else:
         found.append((
             "The run has no checkpoint, so it can only be repeated; add [[output]] with "
             'name = "checkpoint" to the case:',
-            f"mpilbm run {file} --output {folder} --overwrite",
+            f"{command} --overwrite",
         ))  # fmt: skip
     found.append(("Draw the pictures as files:", f"mpilbm plot {folder}"))
     number = counted(len(run.steps), "snapshot")
     found.append((f"Read the results in Python ({number}):",
                   f"import mpilbm\nrun = mpilbm.open_run({str(run.directory)!r})"))  # fmt: skip
     return found
+
+
+def _settings(summary: dict[str, Any]) -> str:
+    """The keys of the case that --set replaced, as arguments."""
+    found = summary.get("settings")
+    texts = [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+    return "".join(f" --set {shlex.quote(text)}" for text in texts)
 
 
 def _continued(run: Run, command: str) -> tuple[str, str]:

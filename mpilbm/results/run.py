@@ -13,6 +13,7 @@ import numpy as np
 from mpilbm.errors import CommandError
 from mpilbm.results.images import SOLID, Region
 from mpilbm.results.series import Series
+from mpilbm.results.statistics import AXES, Profile, read_profile
 from mpilbm.results.tables import Table, read_table
 from mpilbm.storage.own_files import SUMMARY, owned
 
@@ -205,15 +206,27 @@ class Run:
         """The checkpoints, ascending."""
         return list(dict(sorted(self._stepped.get("checkpoint.h5", {}).items())).values())
 
+    @cached_property
+    def _statistics_files(self) -> dict[str, Path]:
+        """The newest file of each output `statistics` by its axes."""
+        return {
+            key.removeprefix("statistics_").removesuffix(".h5"): files[max(files)]
+            for key, files in self._stepped.items()
+            if key.startswith("statistics_") and key.endswith(".h5")
+        }
+
     def statistics(self) -> dict[str, dict[str, np.ndarray]]:
         """The newest file of each output `statistics`: its axes -> the name of a mean -> values."""
-        found = {}
-        for key, files in self._stepped.items():
-            if key.startswith("statistics_") and key.endswith(".h5"):
-                found[key.removeprefix("statistics_").removesuffix(".h5")] = _datasets(
-                    files[max(files)]
-                )
-        return found
+        return {axes: _datasets(path) for axes, path in self._statistics_files.items()}
+
+    @property
+    def profiles(self) -> dict[str, Profile]:
+        """The profiles of outputs `statistics` along one axis: "y" -> the newest profile."""
+        return {
+            axis: read_profile(path, axis)
+            for axis, path in sorted(self._statistics_files.items())
+            if axis in tuple(AXES)
+        }
 
     def __repr__(self) -> str:
         return f"<Run {self.directory}: {len(self.steps)} snapshots; {', '.join(self.tables)}>"

@@ -249,7 +249,7 @@ def test_a_snapshot_in_si_is_an_initial_file_in_lattice_units(tmp_path):
 
 def test_pictures_are_in_si(tmp_path):
     pytest.importorskip("matplotlib")
-    from mpilbm.plot import pictures, slices
+    from mpilbm.plot import monitor, pictures, slices
     from mpilbm.plot.cuts import cuts_of
     from mpilbm.plot.profiles import centre_line
     from mpilbm.results.snapshot import view
@@ -269,7 +269,7 @@ def test_pictures_are_in_si(tmp_path):
     assert bar.get_ylabel() == "speed |u| (m/s)"
     assert position[0] == pytest.approx(0.5e-3)
     assert np.nanmax(u) == np.nanmax(np.where(np.isnan(u), np.nan, raw[0, :, 11:13].mean(axis=1)))
-    curves, names = pictures._in_si(pictures.read_monitor(tmp_path / "monitor.csv"))
+    curves, names = monitor.in_si(monitor.read_monitor(tmp_path / "monitor.csv"))
     assert names["kinetic_energy"] == "J per m"
     assert "kinetic_energy_J_per_m" not in curves
     assert "time_s" in curves

@@ -1,7 +1,10 @@
 """The page of a run: its content, and how a browser shows it."""
 
+import base64
+import html
 import json
 import re
+import struct
 from html.parser import HTMLParser
 
 import pytest
@@ -11,6 +14,7 @@ from support.browser import require_readable, with_browser
 from mpilbm import Simulation
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
+from mpilbm.system import toml_text
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -25,6 +29,9 @@ CASE = {
                {"name": "snapshot", "every": 20}, {"name": "monitor", "every": 10},
                {"name": "checkpoint", "every": 20}],
 }  # fmt: skip
+
+
+PICTURES = 4 + 6  # those of the snapshot and of the forces, and the panels of the monitor
 
 
 class Elements(HTMLParser):
@@ -65,7 +72,7 @@ def test_the_page_needs_nothing_else_and_says_what_was_run(page):
     assert not elements.of("link")
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; co" in text
     images = elements.of("img")
-    assert len(images) == 5
+    assert len(images) == PICTURES
     assert all(image["src"].startswith("data:image/png;base64,") for image in images)
     assert all(image["alt"] for image in images)
     assert not re.search(r"(src|href)=\"https?:", text)
@@ -113,6 +120,41 @@ def test_the_command_ends_where_the_case_ends_and_damage_is_no_error(page, chang
         CliRunner().invoke(cli, ["report", str(page.parent)])
 
 
+def test_the_command_repeats_the_settings_of_the_run(tmp_path):
+    """The folder with a space and the keys of --set are arguments of the command."""
+    case, folder = tmp_path / "flow.toml", tmp_path / "my flow"
+    tables = {key: value for key, value in CASE.items() if key != "title"}
+    case.write_text(toml_text.dumps(tables))
+    settings = ["run.steps=20", "initial.u=[0.02, 0]"]
+    chosen = [word for text in settings for word in ("--set", text)]
+    for command in (["run", str(case), *chosen, "--output", str(folder)], ["report", str(folder)]):
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == 0, result.output
+    text = html.unescape((folder / "report.html").read_text())
+    wanted = (f"mpilbm run {case} --set run.steps=20 --set 'initial.u=[0.02, 0]' --output "
+              f"'{folder}' --restart auto --set run.steps=40")  # fmt: skip
+    assert wanted in text
+
+
+def test_a_channel_has_y_plus_on_the_page_and_narrow_pictures(tmp_path):
+    """Text of 9 points in pictures of at most 4.8 inches is readable on 400 pixels."""
+    changed = {
+        "body": [], "domain": {"size": [24, 12], "periodic": [True, False]},
+        "force": {"name": "guo", "value": [1e-5, 0]},
+        "boundary": [{"name": "bounce_back", "where": ["y-", "y+"]}],
+        "output": [*CASE["output"][1:3], {"name": "statistics", "every": 10, "average": ["x"]}],
+    }  # fmt: skip
+    run(tmp_path / "channel", **changed)
+    result = CliRunner().invoke(cli, ["report", str(tmp_path / "channel")])
+    assert result.exit_code == 0, result.output
+    text = html.unescape((tmp_path / "channel" / "report.html").read_text())
+    assert "y+ of the first cell" in text
+    assert "statistics y" in text
+    for image in Elements(text).of("img"):
+        content = base64.b64decode(image["src"].partition(",")[2])
+        assert struct.unpack(">I", content[16:20])[0] <= 4.8 * 150 + 1
+
+
 def test_speeds_that_are_not_finite_are_left_out(tmp_path):
     run(tmp_path / "nan", output=[each for each in CASE["output"] if each["name"] == "monitor"])
     monitor = tmp_path / "nan" / "monitor.csv"
@@ -141,4 +183,4 @@ def test_folders_without_results_are_refused(tmp_path):
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [500, 1400])
 def test_a_browser_shows_the_page(page, tmp_path, width, dark):
-    require_readable(page, tmp_path, width, dark, images=5)
+    require_readable(page, tmp_path, width, dark, images=PICTURES)

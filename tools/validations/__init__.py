@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from mpilbm.plot.references import cited
 from mpilbm.registry import find, names
 from mpilbm.results.snapshot import view
 
@@ -110,7 +111,11 @@ class Validation:
         """Findings that need several runs."""
         return []
 
+    # names and units of the axes (x, y) by the beginning of the title of a panel
+    axes: ClassVar[dict[str, tuple[str, str]]] = {}
+    theory: ClassVar[str] = "exact"  # the source of curves whose label ends with ", exact"
     logarithmic: ClassVar[tuple[str, ...]] = ()  # beginnings of titles of panels with such axes
+    logarithmic_y: ClassVar[tuple[str, ...]] = ()  # the same for y only; values above 0 are shown
 
     def lines(self, verdicts: dict[str, Verdict]) -> dict[str, dict[str, Curve]]:
         """Curves through several runs: by panel, then by label."""
@@ -119,6 +124,24 @@ class Validation:
     def reference(self) -> dict[str, Curve]:
         """Published curves by panel."""
         return {}
+
+    def source(self, panel: str) -> str:
+        """Authors and year of the published curve in a panel."""
+        return "published"
+
+    def published(self, panel: str) -> dict[str, Curve]:
+        """Published curves in a panel by their source; as a dashed line if that begins with ~."""
+        known = self.reference()
+        return {self.source(panel): known[panel]} if panel in known else {}
+
+    def bands(self, panel: str) -> dict[str, tuple[float, float]]:
+        """Published intervals of y in a panel by their source."""
+        return {}
+
+    def axes_of(self, panel: str) -> tuple[str, str]:
+        """Names and units of the axes of a panel."""
+        found = [key for key in self.axes if panel.startswith(key)]
+        return self.axes[max(found, key=len)]
 
 
 def tables(name: str, **changes) -> dict:
@@ -140,6 +163,11 @@ def read_table(name: str) -> np.ndarray:
     lines = (REFERENCE / name).read_text().splitlines()
     rows = [line for line in lines if not line.startswith("#")]
     return np.genfromtxt(rows, delimiter=",", names=True)
+
+
+def cite(name: str) -> str:
+    """Authors and year of a file of cases/reference."""
+    return cited(REFERENCE / name)
 
 
 def collisions(lattice: str) -> list[str]:

@@ -24,6 +24,7 @@ class Ahmed(Validation):
     """
 
     settings: ClassVar[dict] = {"cells": None, "lengths": None}
+    axes: ClassVar[dict] = {"c_d": ("t U / length (1)", "c_d (1)")}
 
     def variants(self, full):
         """By cells along the body."""
@@ -57,6 +58,10 @@ class Ahmed(Validation):
              Finding("c_l", c_l)],
             {"c_d": (time[time > 1], rows["c_d"][time > 1])},
         )  # fmt: skip
+
+    def bands(self, panel):
+        """The measured drag."""
+        return {"Ahmed, Ramm & Faltin 1984, measured": (MEASURED, MEASURED)}
 
     def together(self, verdicts):
         """c_d must decrease from each grid to the next."""

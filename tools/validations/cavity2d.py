@@ -1,9 +1,12 @@
 """Lid-driven square cavity against Ghia, Ghia & Shin (1982) and Botella & Peyret (1998)."""
 
+from typing import ClassVar
+
 import numpy as np
 
-from mpilbm.plot.profiles import Comparison, interpolate, read_reference
-from validations import REFERENCE, Finding, Validation, Variant, Verdict, collisions, tables
+from mpilbm.plot.profiles import Comparison
+from mpilbm.plot.references import interpolate, read_reference
+from validations import REFERENCE, Finding, Validation, Variant, Verdict, cite, collisions, tables
 
 GHIA = {
     "u": "cavity2d_ghia1982_table1_u_vertical.csv",
@@ -25,6 +28,8 @@ class Cavity2D(Validation):
     At Re = 1000 the reference is the spectral solution of Botella & Peyret, Comput. Fluids 27, 421;
     Ghia's points are up to 0.02 off it near the right wall.
     """
+
+    axes: ClassVar[dict] = {"u": ("y / L (1)", "u / U (1)"), "v": ("x / L (1)", "v / U (1)")}
 
     def variants(self, full):
         """Every collision at every Reynolds number; on a GPU on twice the cells a side."""
@@ -57,6 +62,11 @@ class Cavity2D(Validation):
                 verdict.findings.append(Finding(f"{name}, largest", apart[kept].max(), 0, 0.01))
                 verdict.curves[f"{name}, Re {reynolds}"] = found.position, found.velocity
         return verdict
+
+    def source(self, panel):
+        """Botella & Peyret at Re = 1000, otherwise Ghia et al."""
+        files = SPECTRAL if panel.endswith("Re 1000") else GHIA
+        return cite(files[panel[0]])
 
     def reference(self):
         """The points of both tables; at Re = 1000 also Ghia's."""

@@ -1,12 +1,16 @@
 """Lid-driven cube at Re = 1000 against Albensoeder & Kuhlmann (2005)."""
 
-from mpilbm.plot.profiles import Comparison, read_reference
+from typing import ClassVar
+
+from mpilbm.plot.profiles import Comparison
+from mpilbm.plot.references import read_reference
 from validations import (
     REFERENCE,
     Finding,
     Validation,
     Variant,
     Verdict,
+    cite,
     collisions,
     quick_logarithms,
     tables,
@@ -24,6 +28,8 @@ class Cavity3D(Validation):
 
     201^3 cells in full, as Januszewski & Kostur 2014, figure 12; else 48^3, within 0.03.
     """
+
+    axes: ClassVar[dict] = {"u": ("z / L (1)", "u / U (1)"), "w": ("x / L (1)", "w / U (1)")}
 
     def variants(self, full):
         """Every collision of D3Q19, those of D3Q27 alone on it; until steady."""
@@ -58,6 +64,10 @@ class Cavity3D(Validation):
                 verdict.findings.append(Finding(f"{name}, largest", apart, 0, allowed))
                 verdict.curves[name] = found.position, found.velocity
         return verdict
+
+    def source(self, panel):
+        """Albensoeder & Kuhlmann."""
+        return cite(COLUMNS[panel[0]])
 
     def reference(self):
         """The points of tables 5 and 6."""

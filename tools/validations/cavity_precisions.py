@@ -31,7 +31,11 @@ class CavityPrecisions(Validation):
     """
 
     settings: ClassVar[dict] = {"size": None, "reynolds": None, "lengths": None}
-    logarithmic = ("",)
+    logarithmic_y = ("",)
+    axes: ClassVar[dict] = {
+        "|mean": ("t U / L (1)", "|mean rho - 1| (rho_0)"),
+        "loss": ("t U / L (1)", "largest |u - u mirrored| / U (1)"),
+    }
 
     def variants(self, full):
         """The six precisions."""

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mpilbm.plot.profiles import Comparison, interpolate
+from mpilbm.plot.profiles import Comparison
+from mpilbm.plot.references import interpolate
 from validations import Finding, Validation, Variant, Verdict, cavity3d, tables
 
 SPEED = 0.24  # Mach 0.42
@@ -20,6 +21,8 @@ class CavityZouHe(Validation):
     over 200 steps, or after 60 lengths of lid travel: on 16^3 cells, where walls in the cells let
     the mass grow by 8e-6 a step, that is first. In quick: Re = 100 on 16^3 and 48^3.
     """
+
+    axes = cavity3d.Cavity3D.axes
 
     def variants(self, full):
         """Each collision at Re = 100, by cells a side, and at Re = 1000."""
@@ -73,6 +76,10 @@ class CavityZouHe(Validation):
                 apart = np.abs(interpolate(*verdict.curves[panel], at) - values).max()
                 found.append(Finding(f"{name}, {panel}: 16 from {n}", apart, 0, COARSE[name]))
         return found
+
+    def source(self, panel):
+        """Albensoeder & Kuhlmann."""
+        return cavity3d.VALIDATION.source(panel)
 
     def reference(self):
         """Albensoeder & Kuhlmann's points."""

@@ -2,14 +2,16 @@
 
 import time
 import tomllib
+from typing import ClassVar
 
 import numpy as np
 
 from mpilbm.outputs import Output, number_of_cells
 from mpilbm.registry import register
 from mpilbm.run.progress import say
-from validations import Finding, Finished, Validation, Variant, Verdict, read_table, tables
+from validations import Finding, Finished, Validation, Variant, Verdict, cite, read_table, tables
 
+TABLE = "channel_retau180_mkm1999.csv"
 SPEED = 0.00577  # u_tau of the case in cases/
 DEVELOP, SAMPLE = 10, 15  # h/u_tau
 FULL, START = "1664 x 208 x 208", "832 x 104 x 104, start of the larger"
@@ -37,6 +39,13 @@ class Channel(Validation):
     is 5.8 % above at the centre line. Both channels agree there, so the cause is the box: it is
     periodic in the spanwise direction after 2 h, the reference after 4.2 h.
     """
+
+    axes: ClassVar[dict] = {
+        "U+": ("y+ = y u_tau / nu (1), u_tau of the force", "U+ = U / u_tau (1)"),
+        "urms": ("y+ (1)", "u_rms / u_tau (1)"),
+        "vrms": ("y+ (1)", "v_rms / u_tau (1), normal to the wall"),
+        "wrms": ("y+ (1)", "w_rms / u_tau (1), spanwise"),
+    }
 
     def variants(self, full):
         """Half the size; the full size starts from its last snapshot."""
@@ -87,7 +96,7 @@ class Channel(Validation):
             (columns[k] + columns[k][::-1])[half] / 2 / speed**power
             for k, power in ((2, 1), (5, 2), (8, 2), (10, 2))
         )
-        known = read_table("channel_retau180_mkm1999.csv")
+        known = read_table(TABLE)
         apart = u / np.interp(y, known["yplus"], known["Uplus"]) - 1
         full = n > 26
         verdict = Verdict([
@@ -104,9 +113,13 @@ class Channel(Validation):
             verdict.curves[name] = y, np.sqrt(square)
         return verdict
 
+    def source(self, panel):
+        """The direct numerical simulation."""
+        return cite(TABLE)
+
     def reference(self):
         """The spectral solution."""
-        table = read_table("channel_retau180_mkm1999.csv")
+        table = read_table(TABLE)
         panels = {"U+": "Uplus", "urms": "urms", "vrms": "vrms", "wrms": "wrms"}
         return {panel: (table["yplus"], table[name]) for panel, name in panels.items()}
 

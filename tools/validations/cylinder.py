@@ -7,7 +7,7 @@ from typing import ClassVar
 import h5py
 import numpy as np
 
-from validations import REFERENCE, Finding, Validation, Variant, Verdict
+from validations import REFERENCE, Finding, Validation, Variant, Verdict, cite
 
 FILE = REFERENCE / "cylinder_schaefer_turek1996.csv"
 SPEED = 0.1  # at the middle of the inlet
@@ -37,6 +37,19 @@ class Cylinder(Validation):
     """
 
     settings: ClassVar[dict] = {"speed": SPEED, "cells": None, "lengths": None}
+
+    axes: ClassVar[dict] = {
+        f"{flow}: {name}": ("t U / D (1)", f"{name} (1)")
+        for flow in CELLS
+        for name in ("c_d", "c_l")
+    }
+
+    def bands(self, panel):
+        """The published interval of the steady value, or of the largest one."""
+        flow, name = panel.split(": ")
+        row = ROWS[name if flow == "2D-1" else f"{name} max"]
+        what = "" if flow == "2D-1" else f"largest {name}, "
+        return {what + cite(FILE.name): published(flow)[row]}
 
     def variants(self, full):
         """Both flows by cells across."""

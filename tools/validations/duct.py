@@ -1,5 +1,7 @@
 """Flow in a square duct against its series."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from validations import Finding, Validation, Variant, Verdict, tables
@@ -13,6 +15,12 @@ class Duct(Validation):
     The error is of second order: a quarter if each side has twice the cells. float64; 12^2 and 24^2
     cells, with --full also 48^2.
     """
+
+    axes: ClassVar[dict] = {"u": ("y / side (1)", "u / largest u (1)")}
+
+    def source(self, panel):
+        """The series of the docstring of `series`."""
+        return "exact series"
 
     def variants(self, full):
         """By cells across."""

@@ -1,5 +1,7 @@
 """A binary fluid by its free energy: Laplace's law, contact angles, two layers between walls."""
 
+from typing import ClassVar
+
 import h5py
 import numpy as np
 
@@ -24,6 +26,9 @@ class FreeEnergyFlows(Validation):
     within 3 degrees. Poiseuille: the L2 error of u_x relative to Januszewski & Kostur 2014, (21),
     is at most 2 %; nu = 1/6 at the walls and 1/24 between.
     """
+
+    axes: ClassVar[dict] = {"u_x": ("y from the middle (cells)", "u_x (cells/step)")}
+    theory = "exact, Januszewski & Kostur 2014, (21)"
 
     def variants(self, full):
         """Drops of several radii, angles at two kinds of walls, the layers."""

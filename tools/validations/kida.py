@@ -14,7 +14,16 @@ from mpilbm.parallel.agree import on_root
 from mpilbm.registry import register
 from mpilbm.run.progress import say
 from mpilbm.storage.csv_log import Rows
-from validations import Finding, Validation, Variant, Verdict, collisions, quick_logarithms, tables
+from validations import (
+    Finding,
+    Validation,
+    Variant,
+    Verdict,
+    cite,
+    collisions,
+    quick_logarithms,
+    tables,
+)
 
 SPEED = 0.05
 LES = {"name": "bgk", "closure": {"name": "smagorinsky", "constant": 0.1}}
@@ -44,6 +53,11 @@ class Kida(Validation):
         "size": None, "reynolds": None, "until": 7.0, "spectra": 0.25, "spectrum_at": 4.0,
     }  # fmt: skip
     logarithmic = ("spectrum",)
+    axes: ClassVar[dict] = {
+        "kinetic energy": ("t U0 / L (1), L = side / 2 pi", "E / U0^2 (1)"),
+        "enstrophy": ("t U0 / L (1), L = side / 2 pi", "Z L^2 / U0^2 (1)"),
+        "spectrum": ("k L (1)", "E(k) / (U0^2 L) (1)"),
+    }
 
     def variants(self, full):
         """Collisions and Reynolds numbers."""
@@ -106,6 +120,15 @@ class Kida(Validation):
             shown = (k < np.pi) & (E / E.max() > 1e-12)  # whole shells, not empty by symmetry
             verdict.curves[f"spectrum, {label}"] = k[shown] / dk, E[shown] * dk / SPEED**2
         return verdict
+
+    def published(self, panel):
+        """The exact initial values, and the slope of the inertial range."""
+        if panel.startswith("spectrum"):
+            k = np.array([8.0, 80.0])
+            return {"~k^(-5/3), Kolmogorov 1941": (k, 0.4 * k ** (-5 / 3))}
+        start = 0.375 if panel.startswith("kinetic") else 4.125
+        source = f"{cite('kida_vortex_exact_initial_values.csv')}, exact at t = 0"
+        return {source: (np.zeros(1), np.array([start]))}
 
     def _balance(self, run):
         """Deviations from the law."""

@@ -1,5 +1,7 @@
 """A heavy fluid above a light one: the initial growth rate of waves on the interface."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from validations import Finding, Validation, Variant, Verdict
@@ -18,6 +20,9 @@ class RayleighTaylor(Validation):
     log(amplitude) between 3 and 12 times the first one (0.4 cells), held against the same of
     Prosperetti 1981: from rest, viscous, omega_0^2 = (sigma k^3 - g k) / 2.
     """
+
+    axes: ClassVar[dict] = {"amplitude": ("t (steps)", "amplitude / initial amplitude (1)")}
+    theory = "Prosperetti 1981"
 
     def variants(self, full):
         """Wavelengths in cells."""

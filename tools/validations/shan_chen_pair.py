@@ -1,5 +1,7 @@
 """Two fluids that repel each other: contact angles, two layers between walls."""
 
+from typing import ClassVar
+
 import h5py
 import numpy as np
 
@@ -23,6 +25,9 @@ class ShanChenPair(Validation):
     Poiseuille: the L2 error of u_x beside Januszewski & Kostur 2014, (21), with rho nu = rho_oil
     nu_oil + rho_water nu_water of the densities in the middle of each layer, within 5 %.
     """
+
+    axes: ClassVar[dict] = {"u_x": ("y from the middle (cells)", "u_x (cells/step)")}
+    theory = "exact, Januszewski & Kostur 2014, (21)"
 
     def variants(self, full):
         """Angles at two kinds of walls, the layers."""

@@ -1,5 +1,7 @@
 """Sphere that moves on the axis of a pipe against Toelke & Krafczyk (2008)."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from validations import Finding, Validation, Variant, Verdict
@@ -28,6 +30,37 @@ class SphereInPipe(Validation):
     table 3. From Re 200 on the outlet is `equilibrium`. Without --full: 32^2 x 128 cells, Re = 1
     and 10 (the latter within 10 %).
     """
+
+    axes: ClassVar[dict] = {
+        "c_d": ("t U / D (1)", "c_d (1)"),
+        "spectrum": ("f D / U (1)", "amplitude of c_d (1)"),
+    }
+
+    def lines(self, verdicts):
+        """c_d after the initial sound waves, and the part of the spectrum that shedding reaches."""
+        found = {}
+        for label, verdict in verdicts.items():
+            for panel, curve in verdict.curves.items():
+                x, y = map(np.asarray, curve)
+                shown = x < 1 if panel.startswith("spectrum") else x > x[-1] / 4
+                found.setdefault(panel, {})[label] = x[shown], y[shown]
+        return found
+
+    def bands(self, panel):
+        """c_d of table 3, or of the finest grid of table 2."""
+        if panel.startswith("spectrum"):
+            return {}
+        reynolds = int(panel.rpartition("= ")[2])
+        known = TABLE_2[128] if reynolds == 1 else TABLE_3[reynolds][0]
+        return {f"Tölke & Krafczyk 2008: {known}": (known, known)}
+
+    def published(self, panel):
+        """The Strouhal number of the drag in figure 10."""
+        reynolds = int(panel.rpartition("= ")[2])
+        if panel.startswith("c_d") or reynolds not in STROUHAL:
+            return {}
+        at = STROUHAL[reynolds]
+        return {f"~Tölke & Krafczyk 2008: {at}": (np.array([at, at]), np.array([0, 0.004]))}
 
     def variants(self, full):
         """Table 2 by cells across, table 3 by Reynolds number, of both lattices."""

@@ -1,5 +1,7 @@
 """Separation of two mixed fluids: the size of their domains over time."""
 
+from typing import ClassVar
+
 import h5py
 import numpy as np
 
@@ -24,6 +26,7 @@ class Spinodal(Validation):
     """
 
     logarithmic = ("",)
+    axes: ClassVar[dict] = {"L(t)": ("t (steps)", "size of the domains L (cells)")}
 
     def variants(self, full):
         """One box; with `full` also one in 3D."""
@@ -84,7 +87,10 @@ class Spinodal(Validation):
         found = {label: verdict.curves["L(t)"] for label, verdict in verdicts.items()}
         for t, size in list(found.values())[:1]:
             late = t >= t[-1] / 4
-            found["t^(2/3)"] = t[late], size[late][0] * (t[late] / t[late][0]) ** (2 / 3)
+            found["t^(2/3), Furukawa 1985"] = (
+                t[late],
+                size[late][0] * (t[late] / t[late][0]) ** (2 / 3),
+            )
         return {"L(t)": found} if found else {}
 
 

@@ -36,6 +36,7 @@ class Summary:
             "title": case.title,
             "case": str(case.path),
             "case_text": case.toml,
+            "settings": list(case.settings),
             "lattice": case.lattice.name,
             "size": list(case.domain.size),
             "precision": {"compute": case.precision.compute, "storage": case.precision.storage},

@@ -1,0 +1,68 @@
+"""Profiles of the output `statistics` along one axis."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mpilbm.errors import CommandError
+from mpilbm.system.hdf5_input import attribute, opened, values
+
+AXES = "xyz"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Means over time and all directions but one, in lattice units.
+
+    axis          the direction that is not averaged: 0, 1, 2
+    position      cell centres, (n,)
+    u             mean velocity, (n, D)
+    stress        <u_a' u_b'> by pairs such as "xy", (n,) each
+    first, step   steps of the first and of the last sample
+    samples       number of samples
+    """
+
+    path: Path
+    axis: int
+    position: np.ndarray
+    u: np.ndarray
+    stress: dict[str, np.ndarray]
+    first: int
+    step: int
+    samples: int
+
+    @property
+    def window(self) -> str:
+        """The samples in words."""
+        return f"{self.samples:,} samples, steps {self.first:,} to {self.step:,}"
+
+
+def read_profile(path: Path, axis: str) -> Profile:
+    """The profile of a file `statistics_<axis>_<step>.h5`; CommandError if it has none."""
+    try:
+        with opened(path) as file:
+            found = {name: values(file, name) for name in (axis, "u", "reynolds_stress")}
+            numbers = [int(attribute(file, "/", name, np.int64))
+                       for name in ("first_step", "step", "samples")]  # fmt: skip
+            data = {}
+            for name, each in found.items():
+                if each is None:
+                    raise ValueError(f"has no dataset '{name}'")
+                each.require_stored()
+                data[name] = each[()].astype(float)
+    except ValueError as error:
+        raise CommandError(f"{path}: cannot be read as a profile: {error}") from None
+    position, u, stress = data.values()
+    names = AXES[: u.shape[-1]]
+    pairs = [a + b for k, a in enumerate(names) for b in names[k:]]
+    n = len(position)
+    if u.shape != (n, len(names)) or stress.shape != (n, len(pairs)):
+        raise CommandError(
+            f"{path}: its datasets u and reynolds_stress are no profiles along {axis}"
+        )
+    return Profile(
+        path=path, axis=AXES.index(axis), position=position, u=u,
+        stress=dict(zip(pairs, stress.T, strict=True)),
+        first=numbers[0], step=numbers[1], samples=numbers[2],
+    )  # fmt: skip

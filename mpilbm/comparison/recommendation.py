@@ -32,7 +32,7 @@ def recommend(kind: str, rows: Sequence[Row], tolerance: float, part: float) -> 
         return [f"{kind}: nothing could be measured"]
     fastest = max(row["glups"] for row in measured)
     if kind == COLLISION:
-        names = " and ".join(name(row) for row in measured if row["glups"] >= ALIKE * fastest)
+        names = ", ".join(name(row) for row in measured if row["glups"] >= ALIKE * fastest)
         return [
             "collision: no recommendation. The deviations are differences between models, not "
             "rounding errors: compare each model with a reference solution or on a finer grid. "

@@ -7,6 +7,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def use_defaults() -> None:
+    """Ignore a file matplotlibrc of the current folder, which can make Matplotlib start LaTeX."""
+    import matplotlib
+
+    matplotlib.rcdefaults()
+
+
 def empty(width: float, height: float) -> "Figure":
     """A figure of a size in inches, drawn without a screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

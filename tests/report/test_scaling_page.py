@@ -159,7 +159,8 @@ def page():
     two = [row(2, 0.01, 0.9, split=split), row(2, 0.011, 0.8, split=split)]
     two[1]["halo"] = two[1]["halo"] | {"name": "staged"}
     file_of(folder / "two.json", *two, {"problem": "not defined"})
-    file_of(folder / "weak.json", weak_row(0.97, (0.9, 1.1), device="<i>"))
+    weak = [weak_row(0.97, (0.9, 1.1), device=name) for name in ("<i>", r"$\frac$")]
+    file_of(folder / "weak.json", *weak)
     (folder / "other.json").write_text('{"rows": []}')
     result = call("report", folder, "--output", "page")
     assert result.exit_code == 0, result.output
@@ -170,7 +171,7 @@ def page():
 
 def test_the_page_shows_what_was_measured(page):
     text = page.read_text()
-    assert text.count("<details>") == 3
+    assert text.count("<details>") == 4
     assert text.count("data:image/svg+xml;base64,") == 4
     speeds = "".join(f'<td class="number">{cell}</td>' for cell in ("2", "1", "0.7078"))
     assert speeds in text

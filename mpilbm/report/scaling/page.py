@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mpilbm import __version__
-from mpilbm.drawing.canvas import svg
+from mpilbm.drawing.canvas import svg, use_defaults
 from mpilbm.drawing.plane import require_matplotlib
 from mpilbm.errors import CommandError
 from mpilbm.report.html import data_of_picture, render, write
@@ -26,6 +26,7 @@ def report(directory: Path, output: Path | None = None, beyond: str | None = Non
     not exist, contains no results, or is not writable.
     """
     require_matplotlib("report")
+    use_defaults()
     between = network(beyond)
     rows = read(directory)
     try:

@@ -117,7 +117,8 @@ def labels(found: Sequence[Series], halo: bool = True) -> list[str]:
     parts = [(*each.parts, each.halo or "one rank") if halo else each.parts for each in found]
     differ = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
     names = [[part for part, keep in zip(own, differ, strict=True) if keep] for own in parts]
-    return [" ".join(own) or "measured" for own in names]
+    texts = (" ".join(own) or "measured" for own in names)
+    return [text.replace("$", r"\$") for text in texts]  # no formulas of Matplotlib
 
 
 def common(found: Sequence[Series]) -> str:

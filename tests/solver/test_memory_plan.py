@@ -69,6 +69,9 @@ def test_check_counts_what_a_run_will_ask_for(layout, monkeypatch, tmp_path):
     run(case, Serial(), tmp_path / "out")
     (section,) = (plan(case).sections["ranks"],)
     found = {line.what: line.value for line in section}
+    on_host = sum(output.host_bytes(case, case.shape[0]) for output in case.outputs)
+    assert on_host > 0
+    asked["the sums of statistics"] += on_host  # in the same memory on a CPU
     assert found["memory"] == in_words(
         sum(n for what, n in asked.items() if "velocity" not in what)
     )

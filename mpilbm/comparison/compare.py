@@ -78,7 +78,7 @@ class Comparison:
         except NonFiniteError as error:
             return {"problem": f"became unstable: not finite at step {error.step}"}
 
-        def compare() -> dict[str, dict[str, float]]:
+        def compare() -> dict[str, dict[str, float | None]]:
             steps = {"half": self.sampled[0], "end": self.steps}
             return {when: deviations(results, self.reference, step) for when, step in steps.items()}
 

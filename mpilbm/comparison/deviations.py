@@ -27,7 +27,7 @@ class Results:
     forces: list[Any] = field(default_factory=list)
 
 
-def deviations(found: Results, reference: Results, step: int) -> dict[str, float]:
+def deviations(found: Results, reference: Results, step: int) -> dict[str, float | None]:
     """Deviations at a step, each relative to a scale of the reference; on rank 0.
 
     u              rms of the deviation / rms of the velocity
@@ -38,13 +38,13 @@ def deviations(found: Results, reference: Results, step: int) -> dict[str, float
     mass, energy   |sum - sum of the reference| / sum of the reference
     momentum       |sum - sum of the reference| / (mass u_rms)
 
-    Fields are compared in fluid cells. A scale of 0 gives NaN: there is nothing to compare.
+    Fields are compared in fluid cells. None: the scale is 0, there is nothing to compare.
     """
     mine, exact = found.samples[step], reference.samples[step]
     assert exact.solid is not None, "rank 0 has the fields"
     fluid = ~exact.solid
     speed = _rms(exact.fields["u"], fluid)
-    figures = {}
+    figures: dict[str, float | None] = {}
     for name, values in exact.fields.items():
         scale = speed if name == "u" else _spread(values, fluid)
         if name == "rho":
@@ -59,7 +59,7 @@ def deviations(found: Results, reference: Results, step: int) -> dict[str, float
 
 def _of_sums(
     found: Mapping[str, float], exact: Mapping[str, float], speed: float
-) -> dict[str, float]:
+) -> dict[str, float | None]:
     momentum = sqrt(sum((found[f"momentum_{x}"] - exact[f"momentum_{x}"]) ** 2
                         for x in "xyz" if f"momentum_{x}" in exact))  # fmt: skip
     energy = abs(found["kinetic_energy"] - exact["kinetic_energy"])
@@ -70,8 +70,8 @@ def _of_sums(
     }
 
 
-def _ratio(value: float, scale: float) -> float:
-    return value / scale if scale else float("nan")
+def _ratio(value: float, scale: float) -> float | None:
+    return value / scale if scale else None
 
 
 def _rms(values: np.ndarray, fluid: np.ndarray, other: np.ndarray | None = None) -> float:

@@ -1,7 +1,6 @@
 """Which variant to choose, and why."""
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any
 
 from mpilbm.comparison.variants import COLLISION, LAYOUT
@@ -14,7 +13,7 @@ Row = dict[str, Any]
 
 def largest(row: Row, when: str = "end") -> tuple[float, str]:
     """The largest deviation of a row, and the name of the quantity; (0, "") if there is none."""
-    found = [(value, name) for name, value in row[when].items() if isfinite(value)]
+    found = [(value, name) for name, value in row[when].items() if value is not None]
     return max(found, default=(0.0, ""))
 
 

@@ -4,7 +4,6 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Iterable, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -115,4 +114,4 @@ def _distinct(rows: Iterable[Row]) -> list[Row]:
 
 
 def _digits(value: float | None) -> str:
-    return "-" if value is None or not isfinite(value) else f"{value:.1e}"
+    return "-" if value is None else f"{value:.1e}"

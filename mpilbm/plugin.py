@@ -32,6 +32,8 @@ from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.equilibria import Equilibrium
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.scalars.boundaries import ScalarBoundary
+from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.registry import register
 
 __all__ = [
@@ -61,6 +63,8 @@ __all__ = [
     "PerLink",
     "Place",
     "Reads",
+    "ScalarBoundary",
+    "ScalarCollision",
     "Shape",
     "Value",
     "Vector",

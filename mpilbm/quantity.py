@@ -129,6 +129,8 @@ RHO_JUMP = Quantity("rho_0", ("0.5 kg/m^3", "20 Pa"), (_lattice(si.DENSITY), _pr
 FORCE_DENSITY = Quantity(
     "rho_0 cells/step^2", ("9810 N/m^3", "9.81 m/s^2"), (_lattice(si.FORCE_DENSITY), ACCELERATED)
 )
+GRAVITY = Quantity("cells/step^2", ("9.81 m/s^2",), (ACCELERATED,))
+DIFFUSIVITY = _quantity("cells^2/step", "1.4e-7 m^2/s", si.VISCOSITY)
 IN_DEGREES = Form(NO_DIMENSION, lambda angle, *_: degrees(angle), absolute=True)
 ANGLE = Quantity("degrees", ("30 deg",), (IN_DEGREES,))
 WETTING = Quantity(

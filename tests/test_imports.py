@@ -183,7 +183,7 @@ def test_a_case_imports_the_models_that_it_names():
                           timeout=60, env=environment)  # fmt: skip
     assert done.returncode == 0, done.stderr
     models = {"lattices.d2q9", "collisions.mrt", "equilibria.hermite", "equilibria.compressible"}
-    allowed = models | {"lattices.basis"}
+    allowed = models | {"lattices.basis", "scalars.collisions", "scalars.boundaries"}
     assert {"lattices.d2q9", "collisions.mrt"} <= set(done.stdout.split()) <= allowed
 
 

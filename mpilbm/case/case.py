@@ -16,6 +16,7 @@ from mpilbm.case.messages import sentences
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.overrides import override
 from mpilbm.case.quantities import in_lattice_units
+from mpilbm.case.scalars.read import scalars_of
 from mpilbm.case.tables.case_file import CaseFile, schema
 from mpilbm.case.tables.fluids import FluidTable, Viscosity
 from mpilbm.case.tables.run import UnreadRun
@@ -161,7 +162,7 @@ def _case(file: CaseFile, tables: dict, path: Path) -> Case:
         body if body.label else body.model_copy(update={"label": str(index)})
         for index, body in enumerate(file.body)
     )
-    return Case(
+    case = Case(
         title=file.title,
         lattice=file.lattice,
         domain=file.domain,
@@ -179,6 +180,7 @@ def _case(file: CaseFile, tables: dict, path: Path) -> Case:
         path=path,
         toml=toml_text.dumps(tables),
     )
+    return case.model_copy(update=scalars_of(file, case))
 
 
 def _fluid(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.model import Case, Fluid
+from mpilbm.case.scalars.checks import scalar_problems
 from mpilbm.case.tables.bodies import Body
 from mpilbm.case.tables.run import VELOCITY
 from mpilbm.case.velocity_bounds import fastest, wrong_values
@@ -30,7 +31,7 @@ def check(case: Case, tables: dict) -> list[str]:
             f"{case.lattice.D} dimensions; give {case.lattice.D} ({axes}) or another lattice"
         )
     else:
-        problems += _walls(case) + _initial(case)
+        problems += _walls(case) + _initial(case) + scalar_problems(case)
         problems += [sentence for sentence, _ in from_objects(case, "problems")]
     if not problems:
         problems += _rates(case)

@@ -34,7 +34,7 @@ class InitialFields(Parameters):
 
     The fields up to `scale` are those of InitialTable; u has one entry per dimension. A velocity
     from a file is multiplied by `scale`, the difference of its density from 1 by `scale_rho`.
-    `periodic` is a property of the box,
+    `density`: whether rho is a density, which has limits. `periodic` is a property of the box,
     `staggered` of the lattice; no cell may be faster than `max_speed`. `where` and `path` are the
     key path and the case file, for messages.
     """
@@ -50,6 +50,7 @@ class InitialFields(Parameters):
     periodic: tuple[bool, ...]
     staggered: bool
     max_speed: float
+    density: bool = True
     where: str
     path: Path
 
@@ -110,7 +111,7 @@ class InitialFields(Parameters):
         out of range, or a cell is too fast.
         """
         rho, u = self._read(shape, begin, end) if self.file else self._computed(shape, begin, end)
-        wrong = (rho < LEAST_DENSITY) | (rho > LARGEST_DENSITY)
+        wrong = self.density & ((rho < LEAST_DENSITY) | (rho > LARGEST_DENSITY))
         self._refuse(
             wrong, rho, "rho", begin, f"is outside the range of densities; allowed: {DENSITIES}"
         )

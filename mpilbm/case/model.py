@@ -8,9 +8,11 @@ from pydantic import SkipValidation
 
 from mpilbm.backends import Backend
 from mpilbm.case.initial_fields import InitialFields
+from mpilbm.case.scalars.model import Scalar
 from mpilbm.case.tables.bodies import Body
 from mpilbm.case.tables.box import Domain, Precision
 from mpilbm.case.tables.run import Run
+from mpilbm.case.tables.scalars import Buoyancy
 from mpilbm.codegen.program import OF
 from mpilbm.formulas.values import CellValue
 from mpilbm.layouts import Layout
@@ -57,6 +59,8 @@ class Case(Parameters):
     domain: Domain
     fluids: tuple[Fluid, ...]
     coupling: SkipValidation[Coupling | None] = None
+    scalars: tuple[Scalar, ...] = ()
+    buoyancy: Buoyancy | None = None
     units: Units | None = None
     precision: Precision
     layout: SkipValidation[Layout]
@@ -134,6 +138,39 @@ class Case(Parameters):
         """The roles of optional kernels that an output needs, see `codegen.program.Kernel`."""
         return frozenset(name for output in self.outputs for name in output.kernels(self))
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the scalars."""
+        return tuple(scalar.label for scalar in self.scalars)
+
+    def of_scalar(self, number: int) -> "Case":
+        """This case as the populations of a scalar see it: their lattice, collision and walls."""
+        scalar = self.scalars[number]
+        bodies = zip(self.bodies, scalar.bodies, strict=True)
+        return self.model_copy(
+            update={
+                "lattice": scalar.lattice,
+                "fluids": (scalar,),
+                "coupling": None,
+                "scalars": (),
+                "boundaries": scalar.boundaries,
+                "bodies": tuple(b.model_copy(update={"boundary": each}) for b, each in bodies),
+                "outputs": (),
+            }
+        )
+
+    @property
+    def own_fields(self) -> tuple[str, ...]:
+        """The fields that only this case has: those of a coupling, and its scalars."""
+        return self.coupling.outputs(self) if self.coupling else self.labels
+
+    @property
+    def kernel_values(self) -> list[CellValue]:
+        """The values of the case that kernels evaluate: forces, and sources of scalars."""
+        found = [value for k in range(len(self.fluids)) for value in self.force_on(k)]
+        sources = (s.source_value(k, self.labels) for k, s in enumerate(self.scalars))
+        return found + [value for value in sources if value is not None]
+
     def key(self, fluid: Fluid, name: str) -> str:
         """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""
         return f"fluid.{fluid.label}.{name}" if len(self.fluids) > 1 else name
@@ -155,6 +192,9 @@ class Case(Parameters):
             found.append((self.key(fluid, "collision"), fluid.collision))
             found.append((self.key(fluid, "force"), fluid.force))
         found += [(f"boundary.{index}", thing) for index, thing in enumerate(self.boundaries)]
+        for scalar in self.scalars:
+            found.append((f"{scalar.key}.collision", scalar.collision))
+            found += [(f"{scalar.key}.boundary.{k}", b) for k, b in enumerate(scalar.boundaries)]
         for body in self.bodies:
             found.append((f"body.{body.label}.shape", body.shape))
             found.append((f"body.{body.label}.boundary", body.boundary))

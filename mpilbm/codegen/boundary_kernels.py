@@ -11,12 +11,12 @@ from typing import Any
 from sympy import sympify
 
 from mpilbm.codegen.boundary_cell import BoundaryCell, staged
-from mpilbm.codegen.cse import share
 from mpilbm.codegen.inner_cell import OWN
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Access, Phase
+from mpilbm.codegen.text.cse import share
 from mpilbm.codegen.text.parts import Load, entry_place
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import LISTED

@@ -6,20 +6,22 @@ from mpilbm.formulas.values import CellValue
 from mpilbm.physics.lattices import Lattice
 
 
-def given(kernel, value: CellValue, lattice: Lattice, number=None):
+def given(kernel, value: CellValue, lattice: Lattice, number=None, known=None):
     """The symbol of a value: an argument of the kernel, or a formula that it computes in each cell.
 
-    `number(name)` returns the symbol of a number; by default an argument is declared. Repeated
+    `number(name)` returns the symbol of a number; by default an argument is declared. `known` holds
+    the values of the cell that the formula uses, by name. Repeated
     calls with the same value return the same symbol.
     """
     symbols = {
         name: number(name) if number else kernel.argument(name, "real") for name in value.numbers
     }
-    if not value.coordinates:
+    if not value.local:
         return symbols[value.name]
-    expression = value.expression(symbols | centre_of(kernel, value, lattice))
-    known = kernel.definitions.get(symbol(value.name))
-    return symbol(value.name) if known == expression else kernel.let(value.name, expression)
+    here = symbols | centre_of(kernel, value, lattice) | dict(known or {})
+    expression = value.expression(here)
+    defined = kernel.definitions.get(symbol(value.name))
+    return symbol(value.name) if defined == expression else kernel.let(value.name, expression)
 
 
 def centre_of(kernel, value: CellValue, lattice: Lattice) -> dict:

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from sympy import Symbol
 
-from mpilbm.codegen.cse import share
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Argument, Kernel
+from mpilbm.codegen.text.cse import share
 from mpilbm.codegen.text.parts import Load, centre
 from mpilbm.codegen.text.values import KernelValues
 

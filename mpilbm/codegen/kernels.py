@@ -34,23 +34,25 @@ class FluidKernels:
     walled    rows end in walls, see Grid.returning
     storage   `precision.storage`
     periodic  the slab axis is periodic, so that planes may wrap around, see Grid.wraps
+    field     the name of the populations' memory in addresses
     """
 
     def __init__(
         self, model: Model, layout: Layout, *, paired: bool = False, unit: int = 1,
         rounded: bool = False, stressed: bool = False, held: bool = False, walled: bool = False,
-        storage: str = "float32", periodic: bool = True,
+        storage: str = "float32", periodic: bool = True, field: str = "f",
     ):  # fmt: skip
         self.stressed, self.held = stressed, held
         self.model, self.layout, self.lattice = model, layout, model.lattice
         self.rounded = rounded and layout.populations
-        self.unit = unit if layout.populations and model.collision.equilibrium.any_unit else 1
+        self.unit = unit if layout.populations and model.any_unit else 1
         # two cells per thread are loaded and stored unscaled, in the unit of the storage
         self.paired = paired and layout.populations and self.unit == unit
         by_cell = model.forcing is not None and model.forcing.by_cell
         self.paired = self.paired and not by_cell  # a pair of cells reads one array only
         layout.check_in_place(self.lattice)
         self.grid = layout.grid(self.lattice, 1, 1, 1, storage=storage)
+        self.grid = replace(self.grid, name=field)
         if not periodic:
             self.grid = replace(self.grid, wraps=None)
         if walled:
@@ -123,23 +125,25 @@ class FluidKernels:
             f_star = self.mass_kept(kernel, f_star)
         return self.store_step(kernel, parity, f_star)
 
-    def store_step(self, kernel, parity: int, f_star) -> KernelText:
-        """Store the outgoing populations of a step."""
+    def store_step(self, kernel, parity: int, f_star, pointer: str = "") -> KernelText:
+        """Store the outgoing populations of a step, by default in the array `pointer("out")`."""
+        pointer = pointer or self.pointer("out")
         if not self.writes_other_array():
-            self.store(kernel, parity, f_star, self.pointer("out"))
+            self.store(kernel, parity, f_star, pointer)
             return kernel
         kept = self.layout.stored(self.lattice, parity, f_star, self.model.rest)
         for (place, value), head in zip(kept, self._heads(kept), strict=True):
-            kernel.send(self.pointer("out"), "store", self.grid, place.slot, value, head)
+            kernel.send(pointer, "store", self.grid, place.slot, value, head)
         return kernel
 
-    def mass_kept(self, kernel, f_star, density=None) -> list:
+    def mass_kept(self, kernel, f_star, density=None, name: str = "leaves") -> list:
         """f* with f*_0 = density - sum_{i>0} f*_i, in terms of the values as they are stored.
 
         Rounding to nearest is biased where the distribution of a population is asymmetric: a
         decaying vortex lost 3e-5 of its density in 10^4 steps. Only the rounding of f*_0 remains.
+        `name`: the beginning of the names of the values.
         """
-        f = [kernel.let(f"leaves_{i}", f_i) for i, f_i in enumerate(f_star) if i]
+        f = [kernel.let(f"{name}_{i}", f_i) for i, f_i in enumerate(f_star) if i]
         as_stored = AsStored if kernel.unit == 1 else AsStoredOwn
         density = symbol("density") if density is None else density
         return [density - sum(as_stored(f_i) for f_i in f), *f]

@@ -31,6 +31,11 @@ class Model:
     unit: int = 1
     force_grid: Any = None
 
+    @property
+    def any_unit(self) -> bool:
+        """Whether the equilibrium is the same in any unit of mass."""
+        return self.collision.equilibrium.any_unit
+
     def structure(self) -> dict:
         """Everything that changes the kernel text, as plain data."""
         return {

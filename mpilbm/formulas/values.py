@@ -115,33 +115,42 @@ class CellValue:
     tree         the formula for the kernel, of x, y, z and the names of numbers
     numbers      {name: tree of nx, ny, nz and t, or a Series, Plane or PointValue}
     coordinates  the axes that occur in `tree`
+    fields       the names among `known` that occur in `tree`: values of the cell
     field        the numbers of all cells, or None; kernels read them from an array
 
     Raises FormulaError for invalid formulas.
     """
 
-    def __init__(self, name: str, value: Given, dimensions: int):
+    def __init__(self, name: str, value: Given, dimensions: int, known: tuple[str, ...] = ()):
         self.name, self.dimensions = name, dimensions
         self.numbers: dict[str, Tree | Series | Plane | PointValue] = {}
         self.field = value if isinstance(value, FieldValue) else None
         self.coordinates: tuple[str, ...] = ()
+        self.fields: tuple[str, ...] = ()
         self.tree: Tree = name
         if isinstance(value, FieldValue):
             return
         if isinstance(value, Series | Plane | PointValue):
             self.numbers[name] = value
             return
-        tree = Formula(value, names_in(dimensions)).tree if isinstance(value, str) else value
+        names = (*names_in(dimensions), *known)
+        tree = Formula(value, names).tree if isinstance(value, str) else value
         used = set(names_of(tree))
         self.coordinates = tuple(axis for axis in AXES if axis in used)
-        if self.coordinates:
+        self.fields = tuple(each for each in known if each in used)
+        if self.local:
             self.tree = self._divided(tree)
         else:
             self.numbers[name] = tree
 
+    @property
+    def local(self) -> bool:
+        """Whether kernels evaluate a formula in each cell."""
+        return bool(self.coordinates or self.fields)
+
     def _divided(self, tree: Tree) -> Tree:
         """Return the tree with its parts that are equal in all cells replaced by names."""
-        if not set(names_of(tree)) & set(AXES):
+        if not set(names_of(tree)) & {*self.coordinates, *self.fields}:
             if is_comparison(tree):
                 return ">", self._number(("where", tree, 1, 0)), 0
             return self._number(tree)
@@ -167,7 +176,7 @@ class CellValue:
         """The form of the value, which determines the kernel text; empty for a number."""
         if self.field:
             return "field"
-        return repr(self.tree) if self.coordinates else ""
+        return repr(self.tree) if self.local else ""
 
     def evaluate(self, size: tuple[int, ...], t: float) -> dict[str, float]:
         """Return {name: number} in a box of `size` cells at time t; 0 for values of points."""

@@ -36,6 +36,7 @@ class Geometry:
     fluid_cells   int64 (planes,), the number of fluid cells of each plane
     find_flags    a function that returns `flags`
     around, beside, wraps  see solids.surroundings
+    of_scalars    the boundary entries of each scalar
     """
 
     solid: NDArray[Any]
@@ -45,6 +46,7 @@ class Geometry:
     around: NDArray[np.int64]
     beside: list[NDArray[np.bool_]]
     wraps: tuple[bool, bool]
+    of_scalars: tuple[tuple[EntryList, ...], ...] = ()
 
     @cached_property
     def flags(self) -> NDArray[Any]:
@@ -99,7 +101,14 @@ def build(case, slab: Slab, look: Look | None = None) -> Geometry:
     if look:
         look(case, slab, ids, lists, overlaps)
     fluid, flags = _fluid_cells(solid), partial(neighbour_flags, case, slab, ids)
-    return Geometry(solid, lists, fluid, flags, **surroundings(case, slab, fluid))
+    of_scalars = tuple(_lists(case.of_scalar(k), slab, ids) for k in range(len(case.scalars)))
+    around = surroundings(case, slab, fluid)
+    return Geometry(solid, lists, fluid, flags, **around, of_scalars=of_scalars)
+
+
+def _lists(case, slab: Slab, ids: NDArray[Any]) -> tuple[EntryList, ...]:
+    """The boundary entries of a slab whose solid cells are known."""
+    return entry_lists(case, slab, fluid_planes(case, slab, ids), owned_links(case, slab, ids))
 
 
 def survey(case, planes_at_a_time: int | None = None, look: Look | None = None) -> Survey:

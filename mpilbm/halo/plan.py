@@ -43,6 +43,10 @@ class Plan:
     receives: tuple[Transfer, ...]
     alternating: bool = False
 
+    def joined(self, other: "Plan") -> "Plan":
+        """The pieces of both plans in one exchange, which is not alternating."""
+        return Plan(self.sends + other.sends, self.receives + other.receives)
+
 
 @dataclass(frozen=True)
 class Message:

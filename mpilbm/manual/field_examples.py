@@ -13,6 +13,8 @@ EXAMPLES = {
     "lattices": "D3Q19",
     "collisions": "trt",
     "forcing": "guo",
+    "scalar_collisions": "trt",
+    "scalar_boundaries": "value",
     "shapes": "sphere",
     "boundaries": "bounce_back",
     "layouts": "aa",

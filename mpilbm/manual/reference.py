@@ -37,6 +37,9 @@ KIND_TITLES = {
     "shapes": "shape",
     "boundaries": "boundary",
     "couplings": "coupling",
+    "scalar_lattices": "lattice of a scalar",
+    "scalar_collisions": "collision of a scalar",
+    "scalar_boundaries": "condition on a scalar",
     "layouts": "layout",
     "backends": "backend",
     "halo": "halo",
@@ -152,6 +155,14 @@ def _add(found: list[Section], path: str, field: FieldInfo, top: list) -> None:
         for cls in models(table):
             for key, inner in cls.model_fields.items():
                 _add(found, f"{path}.{key}", inner, top)
+            if more := free_keys(cls):
+                found.append(Section(f"{path}.LABEL", more))
+
+
+def free_keys(cls: type[Parameters]) -> type[Parameters] | None:
+    """The table of further keys that the user names; None if there are none."""
+    more = inspect.get_annotations(cls).get("__pydantic_extra__")
+    return get_args(more)[1] if more else None
 
 
 def models(table: type[Parameters] | str) -> list[type[Parameters]]:

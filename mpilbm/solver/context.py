@@ -11,8 +11,10 @@ from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array, CompiledKernel, Launch, Runner, Stream
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import Program
+from mpilbm.codegen.scalars.names import buoyancy_numbers
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
+from mpilbm.layouts.grid import Grid
 from mpilbm.links.box_walls import BoxWalls
 from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
@@ -85,12 +87,22 @@ class SlabContext:
             for name, value in grid.arguments().items()
         }
         tables |= _neighbours(device, grid, geometry)
+        for k in range(len(case.scalars)):
+            tables |= scalar_grid(case, k, slab).arguments()
         numbers = case.coupling.numbers(case) if case.coupling else {}
+        numbers |= buoyancy_numbers(case)
         forces, clock = ForceNumbers(case), Clock()
         field = ForceField.of(case, slab, geometry, grid, device, program.compute)
         tables |= field.arguments if field else {}
         return cls(case, slab, geometry, grid, device, exchanger, program, kernels, tables,
                    numbers, forces, field, clock)  # fmt: skip
+
+    def of_scalar(self, number: int) -> "SlabContext":
+        """The context as the populations of a scalar see it."""
+        view, grid = self.case.of_scalar(number), scalar_grid(self.case, number, self.slab)
+        lists = tuple(grid.unlisted(self.geometry.of_scalars[number], view.lattice))
+        geometry = replace(self.geometry, lists=lists, of_scalars=())
+        return replace(self, case=view, grid=grid, geometry=geometry)
 
     @property
     def bulk(self) -> Stream:
@@ -144,6 +156,14 @@ class SlabContext:
     def over_planes(self, launch: Runner, begin: int, end: int) -> None:
         """Enqueue a launch for planes begin..end of the slab in the bulk stream."""
         launch(self.bulk, self.grid.ghost + begin, self.grid.ghost + end)
+
+
+def scalar_grid(case: Case, number: int, slab: Slab) -> Grid:
+    """The memory of the populations of a scalar on a slab."""
+    size, storage = (slab.planes, *slab.shape[1:]), case.precision.storage
+    lattice = case.scalars[number].lattice
+    grid = case.layout.grid(lattice, *size, None, case.ghost, storage)
+    return replace(grid, name=f"g{number}", wraps=slab.wraps)
 
 
 def _neighbours(device: Device, grid: AnyGrid, geometry: Geometry) -> dict[str, Array]:

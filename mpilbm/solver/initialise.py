@@ -156,6 +156,7 @@ class InitialState:
         """Set the outgoing populations of step -iterate - 1 from rho and u; not collective."""
         self.context.clock.steps = -self.iterate
         blocks = list(self.state.blocks())
+        self._fill_scalars(blocks)
         for each in self.state.fluids:
             values = values_of(self.context, each.fluid, blocks[0][1] - blocks[0][0])
             if self.iterate:
@@ -166,6 +167,18 @@ class InitialState:
                 if self.iterate:
                     self._hold(each.number, begin, end, arrays["u_initial"])
             values.require()
+
+    def _fill_scalars(self, blocks: list[tuple[int, int]]) -> None:
+        """Set the outgoing populations of the scalars, which the force on the fluid may need."""
+        context, device = self.context, self.context.device
+        (fluid, *_), shape = self.case.fluids, context.slab.shape
+        for each in self.state.fluids[0].carried:
+            for begin, end in blocks:
+                planes = context.slab.begin + begin, context.slab.begin + end
+                phi, _ = each.fluid.initial.evaluate(shape, *planes)
+                _, u = fluid.initial.evaluate(shape, *planes)
+                arrays = {"rho_initial": device.upload(phi), "u_initial": device.upload(u)}
+                each.over_block("initialise", begin, end, **arrays)
 
     def _allocate(self) -> Array:
         context, count = self.context, self.context.slab.planes * self._values

@@ -129,13 +129,17 @@ def collide_stream(
     name, following = (f"collide_stream_{t % parities}" for t in (k, k + 1))
     kernels = fluid.program.kernels
     reads = [*kernels[following].reads, *fluid.list_reads((k + 1) % parities), *reads]
-    writes = kernels[name].writes
-    plan = exchange_plan(fluid.grid, writes, reads, (k + 1) % buffers)
+    writes, array = kernels[name].writes, (k + 1) % buffers
+    plan, arrays = exchange_plan(fluid.grid, writes, reads, array), list(fluid.f)
+    for each in fluid.carried:
+        own = [*reads, *each.list_reads((k + 1) % parities)]
+        plan = plan.joined(exchange_plan(each.grid, writes, own, len(arrays) + array))
+        arrays += each.f
     if buffers > 1 and not any(access.offset[0] for access in writes):
         plan = replace(plan, alternating=True)
-    exchange = fluid.context.exchanger.prepare(plan, fluid.f)
+    exchange = fluid.context.exchanger.prepare(plan, arrays)
     launch, grid = fluid.bind_step(name, **fluid.arrays(k), **fields), fluid.grid
-    offered = not lists.count and not fields
+    offered = not lists.count and not fields and not fluid.carried
     if offered and isinstance(grid, Grid):
         exchange.join(launch, grid)
     return Pass(fluid.context, grid, lists.followed(launch, k), exchange, offered)

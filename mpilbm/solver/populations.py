@@ -1,5 +1,6 @@
 """The populations of one fluid on a slab: arrays, kernels, and the state for checkpoints."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -25,23 +26,39 @@ class Populations:
 
     Step t has parity t % parities and, with two arrays, reads array t % 2 and writes the other.
     The methods take plain kernel names; in the program the names of kernels of coupled fluids end
-    in OF with the fluid's `number`.
+    in OF with the fluid's `number`. A scalar is a fluid, too: the only one of its context, with the
+    `place` of its kernels. `carried`: the scalars of a fluid, whose arrays its kernels read.
     """
 
-    def __init__(self, context: SlabContext, number: int):
+    def __init__(
+        self,
+        context: SlabContext,
+        number: int,
+        place: int | None = None,
+        carried: "tuple[Populations, ...]" = (),
+    ):
         self.context, self.fluid = context, context.case.fluids[number]
+        self.carried = carried
         self.case, self.slab, self.device = context.case, context.slab, context.device
         self.lattice, self.layout, self.grid = self.case.lattice, self.case.layout, context.grid
         self.collision = self.fluid.collision
-        self.number, self.suffix = number, OF.format(number) if self.case.coupling else ""
+        place = number if self.case.coupling else place
+        self.number, self.suffix = number, "" if place is None else OF.format(place)
         kernels = {
             name.removesuffix(self.suffix): kernel
             for name, kernel in context.program.kernels.items()
-            if kernel.fluid == (number if self.case.coupling else None)
+            if kernel.fluid == place
         }
         self.program = replace(context.program, kernels=kernels)
         count, storage = self.grid.count, self.program.storage
         self.f = [self.device.allocate(count, storage) for _ in range(self.layout.buffers)]
+
+    @classmethod
+    def of_fluids(cls, context: SlabContext) -> "list[Populations]":
+        """Those of all fluids of a slab, with the scalars that they carry."""
+        case = context.case
+        carried = tuple(cls(context.of_scalar(k), 0, 1 + k) for k in range(len(case.scalars)))
+        return [cls(context, k, carried=carried) for k in range(len(case.fluids))]
 
     @property
     def steps(self) -> int:
@@ -49,8 +66,11 @@ class Populations:
         return self.context.clock.steps
 
     def numbers(self) -> dict[str, float]:
-        """The rates of this fluid's collision, as kernel arguments."""
-        return self.collision.arguments(self.fluid.viscosity, self.lattice)
+        """The rates of the collisions of this fluid and of its scalars, as kernel arguments."""
+        found = self.collision.arguments(self.fluid.viscosity, self.lattice)
+        for each in self.carried:
+            found |= {f"{name}{each.suffix}": rate for name, rate in each.numbers().items()}
+        return found
 
     def bind(self, name: str, **arguments: Any) -> Launch:
         """A kernel of this fluid with its arguments; those that it does not take are ignored."""
@@ -61,13 +81,23 @@ class Populations:
         return self.context.bind_step(name + self.suffix, **(self.numbers() | arguments))
 
     def current(self) -> dict[str, Array]:
-        """The array with the outgoing populations of the last step."""
-        return {"f": self.f[self.steps % self.layout.buffers]}
+        """The array with the outgoing populations of the last step, and those of the scalars."""
+        own = {"f": self.f[self.steps % self.layout.buffers]}
+        return own | self._of_scalars(lambda each: each.current())
 
     def arrays(self, k: int) -> dict[str, Array]:
         """The arrays that steps t with t % period = k read (`f`, `f_in`) and write (`f_out`)."""
         source, target = (self.f[t % self.layout.buffers] for t in (k, k + 1))
-        return {"f": source, "f_in": source, "f_out": target}
+        own = {"f": source, "f_in": source, "f_out": target}
+        return own | self._of_scalars(lambda each: each.arrays(k))
+
+    def _of_scalars(self, arrays: "Callable[[Populations], dict[str, Array]]") -> dict[str, Array]:
+        """The arrays of each scalar, with its suffix after their names."""
+        return {
+            f"{name}{each.suffix}": array
+            for each in self.carried
+            for name, array in arrays(each).items()
+        }
 
     def list_reads(self, parity: int) -> list[Access]:
         """The accesses by which boundary kernels of this parity read."""

@@ -36,7 +36,8 @@ class Solver:
     ```
 
     ~ is a halo exchange, overlapped with the bulk planes of its pass (see passes.Pass). `steps` is
-    the number of steps done; the passes repeat every `period` steps.
+    the number of steps done; the passes repeat every `period` steps. `all`: the populations of
+    all fluids, and those of the scalars, whose step is a part of that of the fluid.
 
     The parts share a SlabContext and do not refer to the solver: without reference cycles all
     arrays are freed with the solver.
@@ -53,9 +54,10 @@ class Solver:
     ):
         self.context = SlabContext.create(case, slab, geometry, device, exchanger, program)
         self.period = max(case.layout.parities, case.layout.buffers)
-        self.fluids = [Populations(self.context, k) for k in range(len(case.fluids))]
+        self.fluids = Populations.of_fluids(self.context)
+        self.all = (*self.fluids, *self.fluids[0].carried)
         self.coupled = Coupled(self.context, self.fluids) if case.coupling else Uncoupled()
-        self.lists = [self._lists(fluid) for fluid in self.fluids]
+        self.lists = [self._lists(each) for each in self.all]
         self.streaming = [self._collide_streams(k) for k in range(self.period)]
         self.work = [self._work(k) for k in range(self.period)]
         self.two_steps = TwoSteps.of(self.fluids, self.work) if self._recordable else None
@@ -69,7 +71,7 @@ class Solver:
 
     def _lists(self, fluid: Populations) -> BoundaryLists:
         """The boundary lists of a fluid, bound to the arrays of all steps of a period."""
-        lists = BoundaryLists(fluid, self.geometry)
+        lists = BoundaryLists(fluid, fluid.context.geometry)
         for k in range(self.period):
             lists.prepare(k, k % fluid.layout.parities, **fluid.arrays(k))
         return lists
@@ -80,7 +82,7 @@ class Solver:
         fields = self.coupled.arrays()
         return [
             collide_stream(fluid, lists, k, self.coupled.reads_of(fluid, following), **fields)
-            for fluid, lists in zip(self.fluids, self.lists, strict=True)
+            for fluid, lists in zip(self.fluids, self.lists, strict=False)
         ]
 
     def _work(self, k: int) -> StepWork:
@@ -230,10 +232,10 @@ class Solver:
     @property
     def state_groups(self) -> tuple[Group, ...]:
         """The parts of a checkpoint, one for each fluid."""
-        return tuple(fluid.group for fluid in self.fluids)
+        return tuple(each.group for each in self.all)
 
     def _labelled(self, label: str) -> Populations:
-        return next(fluid for fluid in self.fluids if fluid.fluid.label == label)
+        return next(each for each in self.all if each.fluid.label == label)
 
     def read_state(self, label: str, begin: int, end: int) -> np.ndarray:
         """The outgoing populations of a fluid, see Populations.read_state."""
@@ -269,7 +271,7 @@ class Solver:
 
     def copies(self, ahead: int, host_bytes: int, plane_bytes: int = 0) -> SlabCopies:
         """Asynchronous copies to the host; arguments: see Staging and SlabCopies."""
-        return SlabCopies(self.diagnostics, self.fluids, ahead, host_bytes, plane_bytes)
+        return SlabCopies(self.diagnostics, self.all, ahead, host_bytes, plane_bytes)
 
     def prepare(self, names: Iterable[str]) -> None:
         """Compute what `fields` needs for these names; collective."""

@@ -24,7 +24,9 @@ class FlowState:
 
     def current(self) -> dict[str, Any]:
         """The arrays with the outgoing populations of the last step, and the coupling's fields."""
-        arrays: dict[str, Array] = {f"f{one.suffix}": one.current()["f"] for one in self.fluids}
+        arrays: dict[str, Array] = {}
+        for one in self.fluids:
+            arrays |= {f"{name}{one.suffix}": array for name, array in one.current().items()}
         return arrays | self.coupled.arrays()
 
     def launch(self, name: str, begin: int, **arrays: Any) -> Launch:

@@ -16,11 +16,11 @@ BUFFER_BYTES = 2**26
 
 
 class ForceNumbers:
-    """The components of the forces on all fluids as kernel arguments."""
+    """The numbers of forces on fluids and of sources of scalars, as kernel arguments."""
 
     def __init__(self, case: Case):
         self._size = case.domain.size
-        self._values = [value for k in range(len(case.fluids)) for value in case.force_on(k)]
+        self._values = case.kernel_values
         self._timed = {name for value in self._values for name in value.timed}
         self._launches: list[tuple[Launch, bool, set[str]]] = []  # launch, whether at t + 1, names
 

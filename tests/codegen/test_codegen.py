@@ -21,6 +21,7 @@ from mpilbm import codegen
 from mpilbm.backends import cuda
 from mpilbm.backends.compiler import Compiler
 from mpilbm.case.case import parse_case
+from mpilbm.codegen import programs
 from mpilbm.codegen.printer import c_text
 from mpilbm.registry import make
 
@@ -85,7 +86,7 @@ def test_text_holds_no_number_of_the_case(lattice, setting):
     other["collision"]["magic"] = 0.1
     found, expected = (parse_case(t, "test.toml") for t in (one, other))
     assert codegen.structure(found) == codegen.structure(expected)
-    assert codegen.build(found) == codegen.build(expected)
+    assert programs.build(found) == programs.build(expected)
 
 
 def walled(axes="xy", **boundary):
@@ -139,7 +140,7 @@ def test_what_shapes_the_text_is_in_its_structure():
     common = {"layout": {"name": "aa"}, "collision": {"name": "trt"}}
     common |= {"precision": PRECISIONS["single"]}
     cases = [parse_case(box("D2Q9", **(common | change)), "test.toml") for change in CHANGES]
-    assert len({codegen.build(one).text for one in cases}) == len(CHANGES)
+    assert len({programs.build(one).text for one in cases}) == len(CHANGES)
     structures = [json.dumps(codegen.structure(one), sort_keys=True) for one in cases]
     assert len(set(structures)) == len(CHANGES)
 
@@ -147,9 +148,10 @@ def test_what_shapes_the_text_is_in_its_structure():
 GENERATE = """
 import hashlib, json, sys
 from mpilbm import codegen
+from mpilbm.codegen import programs
 from mpilbm.case.case import parse_case
 cases = [(n, parse_case(t, "test.toml")) for n, t in json.load(sys.stdin)]
-print(json.dumps({n: [codegen.build(c).to_json(), codegen.structure(c)] for n, c in cases}))
+print(json.dumps({n: [programs.build(c).to_json(), codegen.structure(c)] for n, c in cases}))
 """
 
 
@@ -194,6 +196,7 @@ def test_text_does_not_depend_on_hashes_or_order():
 HIT = """
 import json, sys
 from mpilbm import codegen
+from mpilbm.codegen import programs
 from mpilbm.case.case import parse_case
 program = codegen.generate(parse_case(json.load(sys.stdin), "test.toml"))
 print("sympy" in sys.modules, program.to_json())

@@ -14,6 +14,7 @@ from sympy import Symbol, lambdify
 from mpilbm import codegen
 from mpilbm.case.case import parse_case
 from mpilbm.case.velocity_bounds import require_forces
+from mpilbm.codegen import programs
 from mpilbm.codegen.printer import c_text
 from mpilbm.errors import CaseError
 from mpilbm.formulas.parser import FUNCTIONS, Formula
@@ -95,7 +96,7 @@ def test_an_overflow_in_float32_is_reported_before_the_run(where):
 
 def program(*value):
     case = parse_case(box("D2Q9", force={"name": "guo", "value": list(value)}), "test.toml")
-    return codegen.build(case), json.dumps(codegen.structure(case))
+    return programs.build(case), json.dumps(codegen.structure(case))
 
 
 def test_text_holds_the_form_of_a_formula_and_none_of_its_numbers():

@@ -12,8 +12,8 @@ from support.settings import SETTINGS
 from support.slabs import PRECISIONS, Cluster, box
 from sympy import Symbol
 
-from mpilbm import codegen
 from mpilbm.case.case import parse_case
+from mpilbm.codegen import programs
 from mpilbm.errors import CaseError
 from mpilbm.geometry import build
 from mpilbm.parallel import slabs as domain
@@ -238,7 +238,7 @@ def test_a_streaming_that_is_none_is_refused():
 
 def test_text_of_a_step_over_nodes_reads_tables():
     """Even steps of aa access their own cell only; odd ones access 18 neighbours."""
-    program = codegen.build(parse_case(box("D3Q19", layout=indirect("aa")), "test.toml"))
+    program = programs.build(parse_case(box("D3Q19", layout=indirect("aa")), "test.toml"))
     even, odd = (program.kernels[f"collide_stream_{k}"] for k in (0, 1))
     tables_read = [sum(a.buffer == "node_next" for a in k.reads) for k in (even, odd)]
     assert tables_read == [0, 18]

@@ -2,12 +2,18 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from mpilbm.case.tables.scalars import of_body
 from mpilbm.case.tables.values import Label
 from mpilbm.choice import Choice
 from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.registry import Parameters
+
+OnScalar = Annotated[
+    Annotated[ScalarBoundary, Choice("scalar_boundaries")], BeforeValidator(of_body)
+]
 
 
 class Body(Parameters):
@@ -33,6 +39,13 @@ class Body(Parameters):
     )
     boundary: Annotated[Boundary, Choice("boundaries")] = Field(
         description="condition on the surface"
+    )
+
+    scalar: dict[str, OnScalar] = Field(
+        {},
+        description="condition on each scalar, by its label: value, flux, or h and ambient; "
+        "without an entry the body is adiabatic",
+        examples=[{"T": {"value": 1.0}}],
     )
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from mpilbm.case.tables.bodies import Body
 from mpilbm.case.tables.box import Domain, Precision
 from mpilbm.case.tables.fluids import FluidTable, InitialTable, Viscosity
 from mpilbm.case.tables.run import Run
+from mpilbm.case.tables.scalars import Buoyancy, ScalarTable
 from mpilbm.case.tables.scales import UnitsTable
 from mpilbm.case.tables.values import Title, default
 from mpilbm.choice import Choice
@@ -56,6 +57,16 @@ class CaseFile(Parameters):
     )
     coupling: Annotated[Coupling | None, Choice("couplings")] = Field(
         None, description="how several fluids interact"
+    )
+    scalar: tuple[ScalarTable, ...] = Field(
+        (),
+        description="scalars that the flow carries: temperatures, concentrations",
+        examples=[[{"label": "T", "diffusivity": 0.01}]],
+    )
+    buoyancy: Buoyancy | None = Field(
+        None,
+        description="force by which scalars act on the flow",
+        examples=[{"gravity": [0, -1e-4], "T": {"beta": 1.0, "reference": 0.5}}],
     )
     units: UnitsTable | None = Field(
         None,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sympy import Symbol, sympify
 
@@ -40,6 +40,7 @@ class KernelValues:
         self.touched: tuple[set[str], set[str]] = set(), set()  # arrays read, arrays written
         self.reads: list[Access] = []
         self.writes: list[Access] = []
+        self.known: dict[str, Any] = {}  # values of scalars that a step has computed, by label
         self.sent: list[Sent] = []  # stores that bypass the cache
 
     @property

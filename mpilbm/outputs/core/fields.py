@@ -12,7 +12,7 @@ COMPONENTS = {"rho": 1, "u": 3, "vorticity": 3, "q_criterion": 1}
 
 def field_problems(names: tuple[str, ...], case: "Case") -> list[str]:
     """Names that are not fields of a flow, or none."""
-    own = case.coupling.outputs(case) if case.coupling else ()
+    own = case.own_fields
     fields = (*COMPONENTS, *own)
     choice, lines = f"choose from {', '.join(fields)}", []
     for name in names:

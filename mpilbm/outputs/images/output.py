@@ -83,7 +83,7 @@ class ImageOutput(Scheduled):
         """Those of its fields; one kernel computes rho and u."""
         if is_sparse(case, self.part(case)):
             return point_roles(case, self.fields)
-        own = list(case.coupling.outputs(case)) if case.coupling else []
+        own = list(case.own_fields)
         names = {"rho": "fields", "u": "fields"}
         names |= {name: f"output_{k}" for k, name in enumerate(own)}
         return tuple(names.get(name, name) for name in self.fields)

@@ -5,7 +5,7 @@ links/ determines the links that it owns; codegen/boundary_kernels.py prints its
 solver/boundary_lists.py runs the kernel.
 """
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -25,13 +25,12 @@ VELOCITY = "velocity, one entry per dimension: numbers, or formulas of x, y, z, 
 DENSITY = "density: number, formula of x, y, z, t, or a file"
 
 
-class Boundary(Parameters):
+class Condition(Parameters):
     """The incoming populations of a cell along links that do not start in a fluid cell.
 
-    `where` names faces of the box; it is empty for the boundary of a body. `wetting` holds the
-    wall values of the fields of a coupling. `priority` orders the boundaries that share
-    links at edges of the box, see `precedence`. A subclass defines `incoming` and these class
-    variables:
+    The base class of the boundaries of fluids and of scalars. `where` names faces of the box; it is
+    empty for the boundary of a body. `priority` orders the boundaries that share links at edges of
+    the box, see `precedence`. A subclass defines `incoming` and these class variables:
 
     wall_at   position of the wall: "half", half a link outside the cell, or "node", the cell's node
     lattices  lattices on which the boundary is defined; None: all lattices
@@ -46,12 +45,6 @@ class Boundary(Parameters):
 
     where: tuple[Face, ...] = Field(
         (), description="faces of the box; not for a body", examples=[["x-", "x+"]]
-    )
-    wetting: Annotated[dict[str, float] | None, WETTING] = Field(
-        None,
-        description="coupled fluids: a density per fluid (shan_chen), or the contact angle of the "
-        "first fluid in degrees (free_energy)",
-        examples=[{"angle": 60}],
     )
     priority: int = Field(
         0,
@@ -231,6 +224,22 @@ class Boundary(Parameters):
             if not self.where:
                 why = "it orders the faces of the box, and names none in where"
             found.append(f"priority: found {self.priority}; {why}; remove it")
+        return found
+
+
+class Boundary(Condition):
+    """A boundary condition of a fluid; `wetting` holds the wall values of a coupling's fields."""
+
+    wetting: Annotated[dict[str, float] | None, WETTING] = Field(
+        None,
+        description="coupled fluids: a density per fluid (shan_chen), or the contact angle of the "
+        "first fluid in degrees (free_energy)",
+        examples=[{"angle": 60}],
+    )
+
+    def problems(self, case) -> list[str]:
+        """As in the base class; wetting of a single fluid, densities and velocities."""
+        found = super().problems(case)
         if self.wetting is not None and case.coupling is None:
             found.append("wetting: needs coupled fluids; add [coupling] or remove it")
         rho = getattr(self, "rho", None)
@@ -254,7 +263,7 @@ def by_axis(name: str, vector: tuple | str) -> dict[str, float | str]:
     return {f"{name}_{axis}": value for axis, value in zip("xyz", vector, strict=False)}
 
 
-def one_face_each(boundaries) -> tuple[Boundary, ...]:
+def one_face_each(boundaries) -> tuple[Any, ...]:
     """Split the boundaries that need a normal into one boundary per face; sort all by precedence.
 
     A link that crosses several faces belongs to the last of their boundaries in this order, which

@@ -22,8 +22,7 @@ DERIVED = {"vorticity", "q_criterion"}  # fields that need the velocity of neigh
 
 def field_names(case: Case) -> tuple[str, ...]:
     """The fields of a flow."""
-    own = case.coupling.outputs(case) if case.coupling else ()
-    return ("rho", "u", "vorticity", "q_criterion", *own)
+    return ("rho", "u", "vorticity", "q_criterion", *case.own_fields)
 
 
 def components(name: str, D: int) -> tuple[int, ...]:
@@ -48,7 +47,7 @@ class Diagnostics:
         self.jumps = coupling.jumps(case) if coupling else ()
         size = self.planes, self.rows, self.nx
         self.grid = velocity_grid(self.lattice, ghost, *size, len(self.jumps))
-        self.outputs = coupling.outputs(case) if coupling else ()
+        self.outputs = case.own_fields
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
         self.names = field_names(case)

@@ -24,7 +24,7 @@ SCRATCH_BYTES = 16 << 20  # of a field in whole planes, or one plane if that is 
 
 def point_roles(case: "Case", names: Iterable[str]) -> tuple[str, ...]:
     """The roles of the optional kernels that PointFields needs, see Output.kernels."""
-    own = list(case.coupling.outputs(case)) if case.coupling else []
+    own = list(case.own_fields)
     found = [POINTS]
     found += [f"point_output_{own.index(name)}" for name in names if name in own]
     derived = [name for name in names if name in DERIVED]

@@ -48,6 +48,11 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
         tables["force"] = grid.beside(FORCE, case.dimensions).count * compute
     if case.run.compares_velocity:
         tables["velocity for run.steady"] = velocity.count * compute
+    for k in range(len(case.scalars)):
+        carried = case.layout.grid(
+            case.scalars[k].lattice, planes, rows, nx, None, case.ghost, storage
+        )
+        tables[f"scalar {case.labels[k]}"] = case.layout.buffers * carried.count * unit
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,

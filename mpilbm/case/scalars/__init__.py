@@ -1,0 +1,1 @@
+"""Scalars of a checked case."""

@@ -1,0 +1,120 @@
+"""Checks of the scalars of a case. Each returns problems."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from mpilbm.case.model import Case
+from mpilbm.case.scalars.model import Scalar
+from mpilbm.case.tables.scalars import lattices
+from mpilbm.formulas.parser import Formula, FormulaError
+from mpilbm.formulas.values import names_in
+from mpilbm.registry import find, names
+from mpilbm.units import counted
+
+
+def scalar_problems(case: Case) -> list[str]:
+    """The problems of all scalars, of the buoyancy, and of conditions on bodies."""
+    found = [*_names(case), *_of_case(case)]
+    for scalar in case.scalars:
+        found += [*_lattice(case, scalar), *_formulas(case, scalar), *_rates(case, scalar)]
+        found += _faces(case, scalar)
+    return found + ([*_buoyancy(case)] if case.buoyancy else [])
+
+
+def _names(case: Case) -> Iterator[str]:
+    """Labels that two scalars share, and labels of bodies' tables without a scalar."""
+    for label, count in Counter(case.labels).items():
+        if count > 1:
+            yield f"scalar: found the label '{label}' twice; give each scalar its own label"
+    for body in case.bodies:
+        yield from _unknown(case, f"body.{body.label}.scalar", body.scalar)
+
+
+def _unknown(case: Case, key: str, labels: Iterable[str]) -> Iterator[str]:
+    known = ", ".join(case.labels) or "none; add [[scalar]]"
+    for label in labels:
+        if label not in case.labels:
+            yield f"{key}.{label}: there is no scalar '{label}'; scalars of the case: {known}"
+
+
+def _of_case(case: Case) -> Iterator[str]:
+    """Fluids, lattices and layouts that cannot carry scalars."""
+    if not case.scalars:
+        return
+    if case.coupling or len(case.fluids) > 1:
+        yield "scalar: found together with coupled fluids; allowed: with one fluid; remove either"
+    if case.lattice.staggered:
+        every = (n for n in names("lattices") if not find("lattices", n).staggered)
+        yield (f"scalar: is not defined on {case.lattice.name}, which stores every other node; "
+               f"allowed lattices: {', '.join(every)}")  # fmt: skip
+    if not (case.layout.populations and case.layout.dense):
+        yield (f"scalar: is not defined in the layout '{case.layout.name}'; allowed: ab, aa, "
+               'esopull; set layout.name = "ab", or "esopull" for half of the memory')  # fmt: skip
+    for fluid in case.fluids:
+        if fluid.initial.iterate:
+            yield f"{fluid.initial.where}.iterate: is not defined with scalars; remove it"
+
+
+def _lattice(case: Case, scalar: Scalar) -> Iterator[str]:
+    if case.dimensions != scalar.lattice.D:
+        allowed = ", ".join(lattices(case.dimensions))
+        yield (f"{scalar.key}.lattice: found {scalar.lattice.name} in {case.dimensions}D; allowed: "
+               f"{allowed}")  # fmt: skip
+
+
+def _formulas(case: Case, scalar: Scalar) -> Iterator[str]:
+    """Invalid formulas of the source and of the initial value."""
+    initial, D = scalar.initial.rho, case.dimensions
+    for key, value, known in (
+        ("initial.value", initial, ()),
+        ("source", scalar.source, case.labels),
+    ):
+        try:
+            if isinstance(value, str):
+                Formula(value, (*names_in(D), *known))
+        except FormulaError as error:
+            yield f"{scalar.key}.{key}: {error}"
+
+
+def _rates(case: Case, scalar: Scalar) -> Iterator[str]:
+    """Relaxation rates that are not between 0 and 2 in the precision of kernels."""
+    compute = np.dtype(case.precision.compute).type
+    for name, rate in scalar.collision.rates(scalar.diffusivity, scalar.lattice).items():
+        if not 0 < float(compute(rate)) < 2:
+            yield (f"{scalar.key}.diffusivity: found {scalar.diffusivity:g}; {name} is "
+                   f"{float(compute(rate)):g} in {case.precision.compute}; allowed: between 0 and "
+                   "2; change the diffusivity")  # fmt: skip
+
+
+def _faces(case: Case, scalar: Scalar) -> Iterator[str]:
+    """Entries of `boundary` with unknown, periodic, repeated or no faces."""
+    axes = dict(zip("xyz", case.domain.periodic, strict=False))
+    faces = [axis + side for axis in axes for side in "-+"]
+    named: dict[str, str] = {}
+    for k, boundary in enumerate(scalar.boundaries):
+        here = f"{scalar.key}.boundary.{k}.where"
+        if not boundary.where:
+            yield f"{here}: names no face; allowed: {', '.join(faces)}; list the faces"
+        for face in boundary.where:
+            if face not in faces:
+                yield f"{here}: found '{face}' in {case.dimensions}D; allowed: {', '.join(faces)}"
+            elif axes[face[0]]:
+                yield (f"{here}: face '{face}' is periodic; remove it here or set domain.periodic."
+                       f"{'xyz'.index(face[0])} = false")  # fmt: skip
+            elif face in named:
+                yield f"{here}: face '{face}' is named by {named[face]} already; remove one of them"
+            named.setdefault(face, here)
+
+
+def _buoyancy(case: Case) -> Iterator[str]:
+    """Labels without a scalar, a wrong number of components, a force scheme outside."""
+    assert case.buoyancy is not None
+    given, acting = case.buoyancy.gravity, case.buoyancy.expansions
+    if len(given) != case.dimensions:
+        yield (f"buoyancy.gravity: found {counted(len(given), 'component')}; allowed: "
+               f"{case.dimensions}")  # fmt: skip
+    if not acting:
+        yield "buoyancy: names no scalar; add T = {beta = 1.0, reference = 0.5}"
+    yield from _unknown(case, "buoyancy", acting)

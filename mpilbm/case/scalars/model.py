@@ -1,0 +1,43 @@
+"""A scalar of a checked case, and the case as the populations of this scalar see it."""
+
+from pydantic import SkipValidation
+
+from mpilbm.case.initial_fields import InitialFields
+from mpilbm.formulas.values import CellValue
+from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.scalars.boundaries import ScalarBoundary
+from mpilbm.physics.scalars.collisions import ScalarCollision
+from mpilbm.registry import Parameters
+
+
+class Scalar(Parameters):
+    """One scalar: `diffusivity` in lattice units, lattice, collision, boundaries.
+
+    `bodies` holds the condition on each body, by its index. `initial` has the values at t = 0 as
+    its `rho`. `key` is the path of its table in the case.
+    """
+
+    label: str
+    key: str
+    diffusivity: float
+    lattice: SkipValidation[Lattice]
+    collision: SkipValidation[ScalarCollision]
+    initial: InitialFields
+    source: float | str = 0.0
+    boundaries: tuple[SkipValidation[ScalarBoundary], ...] = ()
+    bodies: tuple[SkipValidation[ScalarBoundary], ...] = ()
+
+    @property
+    def viscosity(self) -> float:
+        """The number from which the collision computes its rates: the diffusivity."""
+        return self.diffusivity
+
+    @property
+    def force(self) -> None:
+        """None: the source of a scalar is not a force."""
+
+    def source_value(self, number: int, labels: tuple[str, ...]) -> CellValue | None:
+        """The source for kernels; None if it is 0. Raises FormulaError."""
+        if self.source == 0:
+            return None
+        return CellValue(f"source_{number}", self.source, self.lattice.D, labels)

@@ -1,0 +1,1 @@
+"""The kernels of a fluid that carries scalars."""

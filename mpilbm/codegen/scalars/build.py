@@ -1,0 +1,53 @@
+"""Makes the kernels of a case with scalars."""
+
+from typing import Any
+
+from mpilbm.codegen.scalars.kernels import CarryingKernels, ScalarKernels
+from mpilbm.codegen.scalars.model import Carrying, ScalarModel
+from mpilbm.registry import make
+
+
+def forcing(case) -> Any:
+    """The forcing scheme of the fluid: that of the case, or `guo` if only scalars act on it."""
+    (fluid,) = case.fluids
+    if fluid.force is not None or case.buoyancy is None:
+        return fluid.force
+    return make("forcing", {"name": "guo", "value": (0.0,) * case.dimensions})
+
+
+def buoyant(case) -> tuple[int, ...]:
+    """Numbers of the scalars that act on the flow."""
+    acting = case.buoyancy.expansions if case.buoyancy else {}
+    return tuple(k for k, label in enumerate(case.labels) if label in acting)
+
+
+def scalar_model(case, number: int) -> ScalarModel:
+    """The model of one scalar."""
+    scalar = case.scalars[number]
+    source = scalar.source_value(number, case.labels)
+    model = ScalarModel(scalar.lattice, scalar.collision, None, False)
+    more = {"number": number, "label": scalar.label, "given": source}
+    return ScalarModel(**(vars(model) | more))
+
+
+def carrying_kernels(case, options: dict, of_scalar) -> CarryingKernels:
+    """The kernels of the fluid; `of_scalar(view)`: the options of those of a scalar."""
+    (fluid,) = case.fluids
+    scalars = tuple(
+        ScalarKernels(scalar_model(case, k), case.layout, **of_scalar(case.of_scalar(k)))
+        for k in range(len(case.scalars))
+    )
+    model = Carrying(
+        case.lattice, fluid.collision, forcing(case), case.precision.offset,
+        scalars=scalars, buoyant=buoyant(case), pushed=fluid.force is not None,
+    )  # fmt: skip
+    return CarryingKernels(model, case.layout, **options)
+
+
+def structure(case) -> dict:
+    """The properties of scalars that change the kernel text, as plain data."""
+    return {
+        "scalars": [scalar_model(case, k).structure() for k in range(len(case.scalars))],
+        "buoyant": buoyant(case),
+        "scheme": forcing(case) and forcing(case).structure(),
+    }

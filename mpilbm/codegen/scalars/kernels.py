@@ -1,0 +1,115 @@
+"""The kernels of a fluid and the scalars that it carries: one kernel computes a step of all."""
+
+from mpilbm.codegen.diagnostics import Diagnostics
+from mpilbm.codegen.kernel_text import KernelText
+from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.printer import symbol
+from mpilbm.codegen.scalars.model import Carrying, ScalarModel, midway, scalar_values
+from mpilbm.layouts import Layout
+
+
+class ScalarKernels(FluidKernels):
+    """The kernels of one scalar, and its part of the step. Options: see FluidKernels."""
+
+    model: ScalarModel
+
+    def __init__(self, model: ScalarModel, layout: Layout, **options):
+        super().__init__(model, layout, field=f"g{model.number}", **options)
+        self.label, self.suffix = model.label, model.suffix
+
+    def own(self, parity: int) -> list[KernelText]:
+        """The kernels of the scalar alone, in addition to those of its boundary lists."""
+        return [self.initialise(parity), self.export_state(parity), self.import_state(parity)]
+
+    def pointer_of(self, way: str) -> str:
+        """The array of a step that all fluids and scalars share."""
+        return self.pointer(way) + self.suffix
+
+    def arriving(self, kernel, parity: int) -> list:
+        """The incoming populations, in a kernel that reads all fluids and scalars."""
+        return self.incoming(kernel, parity, self.pointer_of("in"), self.grid.name)
+
+    def left(self, kernel) -> list:
+        """The outgoing populations of the previous step, in such a kernel."""
+        read = self.reader(kernel, f"f{self.suffix}", self.grid.name)
+        return self.layout.outgoing(self.lattice, kernel.parity, read, self.model.rest)
+
+    def step(self, kernel, parity: int, g, u, source) -> None:
+        """Collide and store the populations; u: the velocity of the fluid, source: S."""
+        unit = kernel.unit
+        names = self.model.collision.rates(1.0, self.lattice)
+        rates = {name: kernel.argument(name + self.suffix, "real") for name in names}
+        phi = unit * kernel.known[self.label]
+        g_star = self.model.collided(kernel, g, phi, u, unit * source, rates)
+        if self.rounded:
+            kept = sum(g) + unit * source
+            g_star = self.mass_kept(kernel, g_star, kept, f"leaves_{self.grid.name}")
+        self.store_step(kernel, parity, g_star, self.pointer_of("out"))
+
+
+class CarryingKernels(FluidKernels):
+    """The kernels of a fluid that carries scalars; `collide_stream` computes a step of all."""
+
+    model: Carrying
+
+    @property
+    def scalars(self) -> tuple[ScalarKernels, ...]:
+        """The kernels of the scalars."""
+        return self.model.scalars
+
+    def collide_stream(self, parity: int) -> KernelText:
+        """One step of the cells of some planes: the fluid, then each scalar with its velocity."""
+        text = f"{self.lattice.name}, layout {self.layout.name}: {self.model.collision.__doc__}"
+        kernel = self._update("collide_stream", text, parity)
+        unit = kernel.unit
+        g = [each.arriving(kernel, parity) for each in self.scalars]
+        sums = {each.label: sum(g_k) / unit for each, g_k in zip(self.scalars, g, strict=True)}
+        sources = midway(kernel, self.scalars, sums, 1)
+        for label, total in sums.items():
+            kernel.known[label] = kernel.let(f"value_of_{label}", total + sources[label] / 2)
+        f_star = self.collide(kernel, self.incoming(kernel, parity, self.pointer("in")))
+        u = self.flow(kernel)
+        if self.rounded:
+            f_star = self.mass_kept(kernel, f_star)
+        self.store_step(kernel, parity, f_star)
+        for each, g_k in zip(self.scalars, g, strict=True):
+            each.step(kernel, parity, g_k, u, sources[each.label])
+        return kernel
+
+    def flow(self, kernel) -> list:
+        """The velocity that carries the scalars, which includes half of the force."""
+        model = self.model
+        u = [symbol(f"u_{axis}") for axis in model.axes]
+        if model.half or model.forcing is None:
+            return u
+        push = model.collision.velocity(model.force(kernel), symbol("rho"))
+        return [v + p / 2 for v, p in zip(u, push, strict=True)]
+
+
+class CarryingDiagnostics(Diagnostics):
+    """The diagnostic kernels of a fluid that carries scalars, whose fields are outputs."""
+
+    fluid: CarryingKernels
+
+    def all(self) -> list:
+        """Those of the fluid, and one for each scalar."""
+        parities = range(self.fluid.layout.parities)
+        outputs = [self.output(k, p) for p in parities for k in range(self.output_count)]
+        return [*super().all(), *outputs]
+
+    def output(self, k: int, parity: int) -> KernelText:
+        """The values of a scalar; 0 in solids."""
+        kernel = self.fluid.block_kernel(f"output_{k}", "phi = sum_i g_i", parity)
+        kernel.optional = True
+        self._solid(kernel)
+        kernel.argument("derived_out", "real*")
+        return self._stored(kernel, [self.output_value(kernel, k, parity)])
+
+    @property
+    def output_count(self) -> int:
+        """The number of scalars."""
+        return len(self.fluid.scalars)
+
+    def output_value(self, kernel, k: int, parity: int):
+        """The value of scalar k in the cell of a kernel."""
+        return scalar_values(kernel, self.fluid.scalars)[self.fluid.scalars[k].label]

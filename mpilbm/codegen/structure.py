@@ -1,0 +1,166 @@
+"""The properties of a case that determine its kernel text, and the text before all kernels."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mpilbm.codegen.program import POINTS
+from mpilbm.layouts.formats import Formats
+from mpilbm.links.row_ends import rows_end_in_walls
+from mpilbm.physics.boundaries import one_face_each
+from mpilbm.physics.couplings import solids
+
+
+def structure(case) -> dict:
+    """Everything in a case that changes the kernel text, as plain data."""
+    if case.coupling:
+        return _coupled_structure(case)
+    (fluid,) = case.fluids
+    more = _scalar_structure(case) if case.scalars else {}
+    return more | {
+        "lattice": case.lattice.model_dump(),
+        "collision": fluid.collision.structure(),
+        "forcing": fluid.force and fluid.force.structure(),
+        "precision": case.precision.model_dump(),
+        "layout": case.layout.structure(),
+        "boundaries": boundary_structures(case),
+        "beside": wall_effects(case),
+        "walled": rows_end_in_walls(case),
+        "wrapping": case.domain.periodic[-1],
+        "initial": start(fluid),
+        "weighed": list(weighed_boundaries(case)),
+        "framed": case.framed,
+        "split": case.split,
+        "optional": options(case),
+    }
+
+
+def _scalar_structure(case) -> dict:
+    """The part of `structure` that describes the scalars."""
+    from mpilbm.codegen.scalars.build import structure as of_scalars
+
+    views = [case.of_scalar(k) for k in range(len(case.scalars))]
+    walls = [[boundary_structures(view), rows_end_in_walls(view)] for view in views]
+    return of_scalars(case) | {"walls_of_scalars": walls}
+
+
+def _coupled_structure(case) -> dict:
+    """`structure` of coupled fluids."""
+    forces = [case.coupling.forcing(fluid) for fluid in case.fluids]
+    return {
+        "lattice": case.lattice.model_dump(),
+        "collisions": [fluid.collision.structure() for fluid in case.fluids],
+        "forcing": [force.structure() for force in forces],
+        "pushed": [fluid.force is not None for fluid in case.fluids],
+        "precision": case.precision.model_dump(),
+        "layout": case.layout.structure(),
+        "boundaries": boundary_structures(case),
+        "beside": wall_effects(case),
+        "walled": rows_end_in_walls(case),
+        "coupling": case.coupling.structure(case),
+        "offsets": case.coupling.offsets(case),
+        "masses": len(case.coupling.masses(case)),
+        "averaged": averaged(case),
+        "periodic": case.domain.periodic,
+        "optional": options(case),
+    }
+
+
+def options(case) -> list[bool]:
+    """Which of the kernels of `programs.optional_kernels` a case has."""
+    roles = case.kernel_roles
+    return [case.sampled, case.run.compares_velocity, "flux" in roles, POINTS in roles]
+
+
+def averaged(case) -> bool:
+    """Whether the fields in some walls are means over the neighbouring fluid cells."""
+    walls = (case.coupling.wall(case, boundary.wetting) for _, boundary in solids(case))
+    return any(scale for wall in walls for scale, _ in wall.values())
+
+
+def start(fluid) -> dict:
+    """The options of FluidKernels for the initial state: given stresses, a prescribed velocity."""
+    initial = fluid.initial
+    return {"stressed": initial.non_equilibrium, "held": initial.iterate > 0}
+
+
+def boundaries(case) -> list:
+    """One boundary for each structure in a case: faces first, by precedence."""
+    found: dict[str, object] = {}
+    faces = one_face_each(case.boundaries)
+    for boundary in (*faces, *(body.boundary for body in case.bodies)):
+        found.setdefault(json.dumps(boundary.structure(), sort_keys=True), boundary)
+    return list(found.values())
+
+
+def weighed_boundaries(case) -> dict[str, Any]:
+    """One boundary for each structure of the bodies whose forces are measured, by `list_name`."""
+    found = (case.bodies[k].boundary for k in case.weighed)
+    return {list_name(case, boundary): boundary for boundary in found}
+
+
+def boundary_structures(case) -> list[dict]:
+    """The distinct structures of all boundaries."""
+    return [boundary.structure() for boundary in boundaries(case)]
+
+
+def wall_effects(case) -> list[str]:
+    """The properties of walls that kernels of other boundaries in the same cells must include.
+
+    "move": some half-way wall moves; "slip": some wall mirrors populations.
+    """
+    walls = (*case.boundaries, *(body.boundary for body in case.bodies))
+    effects = {
+        "move": any(wall.wall_velocity is not None for wall in walls),
+        "slip": any(wall.mirrors for wall in walls),
+    }
+    return [name for name, present in effects.items() if present]
+
+
+def list_name(case, boundary) -> str:
+    """Name of the kernel that stages the incoming populations of boundaries of this structure."""
+    return f"enter_{boundary.name}_{boundary_structures(case).index(boundary.structure())}"
+
+
+def definitions(
+    compute: str, formats: Formats, staggered: bool = False, intrinsics: bool = False
+) -> str:
+    """The definitions before the prelude, for numbers and for stored values of these formats."""
+    half = formats.unit == "float16"
+    head = f"typedef {_C[compute]} real;\ntypedef {_C[formats.unit]} store;\n"
+    head += f"#define WIDE_FORMAT {_C[formats.widest]}\n"
+    head += f"#define WIDE_SLOTS {max(formats.widths)}\n"
+    head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"
+    head += "#define STAGGERED\n" if staggered else ""
+    head += "#define REAL_DOUBLE\n" if compute == "float64" else ""
+    return head + ("#define INTRINSICS\n" if intrinsics else "")
+
+
+def head(case) -> str:
+    """The definitions of a case."""
+    precision = case.precision
+    return definitions(
+        precision.compute, case.formats, case.lattice.staggered, precision.intrinsics
+    )
+
+
+SCALE = 2**15  # factor of 16-bit values: small deviations then use the whole range of a half
+
+
+def prelude() -> str:
+    """The text before all kernels: macros, those of CUDA or C, functions, and joint kernels."""
+    macros, cuda, c, functions, joint = (
+        Path(__file__).with_name(f"prelude{part}.h").read_text()
+        for part in ("", "_cuda", "_c", "_functions", "_joint")
+    )
+    cuda = f"{cuda}#ifdef JOINT\n{flags()}#endif\n"
+    joint = f"#ifdef JOINT\n{joint}#endif\n"
+    return f"{macros}#ifdef __CUDACC__\n{cuda}#else\n{c}#endif\n\n{functions}{joint}"
+
+
+def flags() -> str:
+    """CUDA text: flags that GPUs set in each other's memory, and what a joint kernel needs."""
+    return Path(__file__).with_name("prelude_flags.h").read_text()
+
+
+_C = {"float16": "unsigned short", "float32": "float", "float64": "double"}

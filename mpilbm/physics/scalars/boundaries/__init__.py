@@ -1,0 +1,37 @@
+"""Boundary conditions of a scalar: incoming populations along links that leave the fluid.
+
+To add one, write one file with a class derived from `ScalarBoundary` and
+`@register("scalar_boundaries", name)` that defines `incoming`; see `Boundary`, whose contract it
+shares. Here `density` is the scalar in the cell.
+"""
+
+from typing import ClassVar
+
+from mpilbm.physics.boundaries import Condition
+from mpilbm.physics.boundary_capabilities import Capabilities, EdgeRank, LinkValue, PerLink, Reads
+
+HALF_WAY_FALLBACK = "links have no fluid behind their cell; there the wall lies half-way"
+HALF_WAY = Capabilities(reads=Reads.SAME_LINK)
+AT_SURFACE = Capabilities(
+    per_link=PerLink(value=LinkValue.DISTANCE, fallbacks=(HALF_WAY_FALLBACK,))
+)
+
+
+class ScalarBoundary(Condition):
+    """A condition on a scalar. Walls lie half a link outside the cell, or at a body's surface."""
+
+    given_keys: ClassVar[tuple[str, ...]] = ()  # fields that are numbers or formulas
+    through: ClassVar[bool] = False  # whether the flow leaves the box there
+
+    @property
+    def edge_rank(self) -> EdgeRank:
+        """Faces with a given value or flux own the links at edges before outlets."""
+        return EdgeRank.OUTLET if self.through else EdgeRank.WALL
+
+    def structure(self) -> dict:
+        """As in the base class, without the given numbers."""
+        return {k: v for k, v in super().structure().items() if k not in self.given_keys}
+
+    def values(self) -> dict[str, float | str]:
+        """The given numbers and formulas."""
+        return {key: getattr(self, key) for key in self.given_keys}

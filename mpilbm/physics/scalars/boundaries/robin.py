@@ -1,0 +1,32 @@
+"""Exchange with surroundings: a flux proportional to the difference at the wall."""
+
+from pydantic import Field
+
+from mpilbm.formulas.values import Value
+from mpilbm.physics.scalars.boundaries import HALF_WAY, ScalarBoundary
+from mpilbm.registry import register
+
+
+@register("scalar_boundaries", "robin")
+class Robin(ScalarBoundary):
+    """The flux h (ambient - phi_wall) enters the fluid, phi_wall half a link outside the cell.
+
+    With j = opp(i), phi_wall = g_out_j / w_i + flux / cs2 follows from the populations of the link,
+    so that flux = h (ambient - g_out_j / w_i) / (1 + h / cs2), and g_i = g_out_j + 2 w_i flux / cs2
+    as for a given flux. Second order on faces of the box.
+    """
+
+    h: Value = Field(description="transfer coefficient, cells/step", examples=[0.01])
+    ambient: Value = Field(0.0, description="value of the surroundings", examples=[0.5])
+
+    given_keys = ("h", "ambient")
+    declares = HALF_WAY
+
+    def incoming(self, cell):
+        """The outgoing population of the same link, and the flux."""
+        lattice, (h, ambient), found = cell.lattice, cell.values.values(), {}
+        for i in range(1, lattice.Q):
+            w, left = lattice.w[i], cell.left[lattice.opp[i]]
+            flux = h * (ambient - left / w) / (1 + h / lattice.cs2)
+            found[i] = left + cell.at_wall(i, 2 * w * flux / lattice.cs2)
+        return found

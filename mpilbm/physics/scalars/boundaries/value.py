@@ -1,0 +1,51 @@
+"""A given value of the scalar at a wall or an inlet."""
+
+from fractions import Fraction
+
+from pydantic import Field
+
+from mpilbm.formulas.values import Value
+from mpilbm.physics.scalars.boundaries import AT_SURFACE, HALF_WAY, ScalarBoundary
+from mpilbm.registry import register
+
+HALF = Fraction(1, 2)
+
+
+@register("scalar_boundaries", "value")
+class GivenValue(ScalarBoundary):
+    """Anti-bounce-back: g_i = -g_out_opp(i) + 2 w_i phi_wall, half a link outside the cell.
+
+    Second order. On a body whose own boundary interpolates, so does this condition: with the
+    distance q of the wall along the link, 0 < q <= 1, and j = opp(i)
+
+        g_i(x) = -2q g_out_j(x) - (1 - 2q) g_out_j(x - c_j) + 2 w_i phi_wall          q < 1/2
+        g_i(x) = (-g_out_j(x) + (2q - 1) g_out_i(x) + 2 w_i phi_wall) / (2q)          q >= 1/2
+
+    [Ginzburg 2005, Adv. Water Resour. 28, 1196; Li, Mei & Klausner 2013, J. Comput. Phys. 237, 366]
+    """
+
+    value: Value = Field(description="value at the wall", examples=[1.0])
+    interpolated: bool = Field(
+        False, description="whether the wall lies at the surface of the body; set by its boundary"
+    )
+
+    given_keys = ("value",)
+
+    @property
+    def capabilities(self):
+        """With `interpolated`, the distance of the wall along each link."""
+        return AT_SURFACE if self.interpolated else HALF_WAY
+
+    def incoming(self, cell):
+        """The value at the wall, from the outgoing population of the same link."""
+        return {i: self._entering(cell, i) for i in range(1, cell.lattice.Q)}
+
+    def _entering(self, cell, i: int):
+        j, twice = cell.lattice.opp[i], 2 * cell.lattice.w[i] * cell.values["value"]
+        if not self.interpolated:
+            return -cell.left[j] + cell.at_wall(i, twice)
+        q = cell.link(i)
+        given = cell.at_wall(i, twice, q)
+        near = -2 * q * cell.left[j] - (1 - 2 * q) * cell.arrives[j] + given
+        far = (-cell.left[j] + (2 * q - 1) * cell.left[i] + given) / (2 * q)
+        return cell.below(q, HALF, near, far)

@@ -1,0 +1,37 @@
+"""Collisions of the populations of a scalar.
+
+Imports only `physics/scalars`, `physics/lattices`, `registry` and lower layers. To add one, write
+one file with a class derived from `ScalarCollision` and `@register("scalar_collisions", name)` that
+defines `rates` and `relax`.
+"""
+
+from typing import Any, ClassVar
+
+from mpilbm.physics.lattices import Lattice
+from mpilbm.registry import Parameters
+
+
+class ScalarCollision(Parameters):
+    """A collision g* = g + S - R(g - geq(phi, u) + S/2) with a linear relaxation R.
+
+    g are the incoming populations of a scalar, g* the outgoing ones; S_i = w_i S is the source,
+    and phi = sum_i g_i + S/2. R conserves phi.
+    """
+
+    numbers: ClassVar[tuple[str, ...]] = ()  # fields that are arguments of the kernel
+
+    def structure(self) -> dict:
+        """The properties that determine the kernel text: all fields except kernel arguments."""
+        return self.model_dump(exclude=set(self.numbers))
+
+    def rates(self, diffusivity: float, lattice: Lattice) -> dict[str, float]:
+        """Relaxation rates by name; `diffusivity` in lattice units."""
+        raise NotImplementedError
+
+    def arguments(self, diffusivity: float, lattice: Lattice) -> dict[str, float]:
+        """The numeric arguments of the kernel by name: the rates."""
+        return self.rates(diffusivity, lattice)
+
+    def relax(self, lattice: Lattice, d, *_: Any, **rates: Any) -> list:
+        """Return R(d), Q expressions, from the Q deviations d = g - geq + S/2."""
+        raise NotImplementedError

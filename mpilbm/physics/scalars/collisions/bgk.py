@@ -1,0 +1,21 @@
+"""One relaxation rate for all populations of a scalar."""
+
+from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.scalars.collisions import ScalarCollision
+from mpilbm.registry import register
+
+
+@register("scalar_collisions", "bgk")
+class ScalarBGK(ScalarCollision):
+    """R(d)_i = omega d_i, D = cs2 (1/omega - 1/2).
+
+    The position of half-way walls depends on D, and it oscillates where D is small: use `trt`.
+    """
+
+    def rates(self, diffusivity: float, lattice: Lattice) -> dict[str, float]:
+        """Omega from the diffusivity."""
+        return {"omega": 1 / (diffusivity / float(lattice.cs2) + 0.5)}
+
+    def relax(self, lattice: Lattice, d, omega) -> list:
+        """Omega d_i."""
+        return [omega * d_i for d_i in d]

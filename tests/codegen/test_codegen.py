@@ -196,7 +196,6 @@ def test_text_does_not_depend_on_hashes_or_order():
 HIT = """
 import json, sys
 from mpilbm import codegen
-from mpilbm.codegen import programs
 from mpilbm.case.case import parse_case
 program = codegen.generate(parse_case(json.load(sys.stdin), "test.toml"))
 print("sympy" in sys.modules, program.to_json())

@@ -153,7 +153,7 @@ class FluidKernels:
         if self.grid.over == "nodes":
             return NodeText(role, equations, self.unit, parity)
         if self.paired:
-            return PairText(role, equations, self.grid, self.unit, parity)
+            return PairText(role, equations, self.unit, parity)
         over = self.grid.over
         return KernelText(role, over, equations, self.unit, parity=parity, phase="collide")
 

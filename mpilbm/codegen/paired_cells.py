@@ -1,12 +1,21 @@
 """A kernel over cells whose CUDA text updates two neighbours along x with each thread."""
 
+from typing import NamedTuple
+
 from mpilbm.codegen.kernel_text import HEAD, KernelText
 from mpilbm.codegen.text.parts import Statement, centre
 from mpilbm.layouts.grid import CELL, CellNames, Grid
 
 
+class Field(NamedTuple):
+    """An array that a kernel accesses, and its memory."""
+
+    pointer: str
+    grid: Grid
+
+
 class PairText(KernelText):
-    """A kernel over cells that reads and writes places of one field, each value once.
+    """A kernel over cells that reads and writes places of dense fields, each value once.
 
     A GPU thread updates the cells x and x + 1, x even. Rows are aligned, so one access loads the
     same value of both cells, unless it belongs to a neighbour along x. This halves the number of
@@ -19,9 +28,24 @@ class PairText(KernelText):
 
     parts = ("at", "pair")
 
-    def __init__(self, role: str, equations: str, grid: Grid, unit: int, parity: int):
+    def __init__(self, role: str, equations: str, unit: int, parity: int):
         super().__init__(role, "pairs", equations, unit, parity=parity, phase="collide")
-        self.grid = grid
+        self.fields: dict[tuple[str, str], Field] = {}  # by the way of access and the grid's name
+
+    def read(self, name, pointer, type, grid, slot, offset, cell=None):
+        """Load a value; keeps the field that holds it."""
+        self.fields["read", grid.name] = Field(pointer, grid)
+        return super().read(name, pointer, type, grid, slot, offset, cell)
+
+    def write(self, pointer, type, grid, slot, offset, expression, cell=None, head=None):
+        """Store a value; keeps the field that holds it."""
+        self.fields["write", grid.name] = Field(pointer, grid)
+        super().write(pointer, type, grid, slot, offset, expression, cell, head)
+
+    def send(self, pointer, type, grid, slot, expression, head=None):
+        """As `write`, past the cache of a CPU."""
+        self.fields["write", grid.name] = Field(pointer, grid)
+        super().send(pointer, type, grid, slot, expression, head)
 
     def functions(self, declared):
         """Add the functions of the equations, from array to array, and of the pair of cells."""
@@ -58,13 +82,14 @@ class PairText(KernelText):
 
     def _by_parity(self, access, places) -> list[str]:
         """C lines that load or store all places, for both kinds of rows if there are two."""
-        level = (-1, 1) if self.grid.staggered and any(p.offset[2] for p in places) else (0,)
+        staggered = any(field.grid.staggered for field in self.fields.values())
+        level = (-1, 1) if staggered and any(p.offset[2] for p in places) else (0,)
         odd, *even = ([access(k, p, side) for k, p in enumerate(places)] for side in level)
         return ["if (ODD) {", *odd, "} else {", *even[0], "}"] if even else odd
 
     def _load(self, k: int, place, level: int) -> str:
-        (pointer,) = self.touched[0]
-        one, other = self._addresses(place, level)
+        pointer, grid = self.fields["read", place.buffer]
+        one, other = self._addresses(grid, place, level)
         if other is None:
             return f"load_pair({pointer} + ({one}), arrives[0][{k}], arrives[1][{k}]);"
         return (
@@ -73,8 +98,8 @@ class PairText(KernelText):
         )
 
     def _store(self, k: int, place, level: int) -> str:
-        (pointer,) = self.touched[1] or {sent.pointer for sent in self.sent}
-        one, other = self._addresses(place, level)
+        pointer, grid = self.fields["write", place.buffer]
+        one, other = self._addresses(grid, place, level)
         if other is None:
             store = "send_pair" if self.sent else "store_pair"
             return f"{store}({pointer} + ({one}), leaves[0][{k}], leaves[1][{k}]);"
@@ -83,15 +108,16 @@ class PairText(KernelText):
             f"STORE_OWN({pointer}, {other}, leaves[1][{k}]);"
         )
 
-    def _addresses(self, place, level: int) -> tuple[str, str | None]:
+    @staticmethod
+    def _addresses(grid: Grid, place, level: int) -> tuple[str, str | None]:
         """The addresses for both cells; None for the second if it follows the first.
 
         `level`: the step along x to the neighbours that have the numbers of the cells.
         """
         plane, row, beside = place.offset
-        first = self.grid.address(place.slot, (plane, row, 0))
+        first = grid.address(place.slot, (plane, row, 0))
         cell = CellNames(x="(x + 1)") if beside > 0 else CELL
-        outside = self.grid.address(place.slot, place.offset, cell)
+        outside = grid.address(place.slot, place.offset, cell)
         if beside == level:
             return first, None
         return {0: (first, None), -1: (outside, first), +1: (f"{first} + 1", outside)}[beside]

@@ -49,6 +49,7 @@ def _options_of(case) -> dict:
     """The options of FluidKernels that follow from the box and the precision."""
     half = case.formats.unit == "float16"
     return {
+        "paired": case.precision.compute == "float32",
         "unit": SCALE if half else 1,
         "rounded": half,
         "walled": rows_end_in_walls(case),
@@ -61,9 +62,7 @@ def _single(case) -> tuple[FluidKernels, Diagnostics]:
     """The kernels of a single fluid."""
     (fluid,), precision = case.fluids, case.precision
     model = Model(case.lattice, fluid.collision, fluid.force, precision.offset)
-    paired = precision.compute == "float32"
-    given = start(fluid) | _options_of(case)
-    kernels = FluidKernels(model, case.layout, paired=paired, **given)
+    kernels = FluidKernels(model, case.layout, **start(fluid), **_options_of(case))
     return kernels, Diagnostics(kernels)
 
 

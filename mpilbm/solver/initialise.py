@@ -179,6 +179,9 @@ class InitialState:
                 _, u = fluid.initial.evaluate(shape, *planes)
                 arrays = {"rho_initial": device.upload(phi), "u_initial": device.upload(u)}
                 each.over_block("initialise", begin, end, **arrays)
+        if "begin_scalars_0" in context.program.kernels:
+            for begin, end in blocks:
+                self.state.over_block("begin_scalars", begin, end)
 
     def _allocate(self) -> Array:
         context, count = self.context, self.context.slab.planes * self._values

@@ -6,6 +6,7 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.scalars.model import Carrying, ScalarModel, midway, scalar_values
 from mpilbm.layouts import Layout
+from mpilbm.physics.scalars import weights
 
 
 class ScalarKernels(FluidKernels):
@@ -74,6 +75,24 @@ class CarryingKernels(FluidKernels):
         self.store_step(kernel, parity, f_star)
         for each, g_k in zip(self.scalars, g, strict=True):
             each.step(kernel, parity, g_k, u, sources[each.label])
+        return kernel
+
+    def all(self) -> list[KernelText]:
+        """Those of a fluid, and one that adds sources to the initial state of scalars."""
+        parities = range(self.layout.parities)
+        given = any(each.model.given for each in self.scalars)
+        return [*super().all(), *(self.begin(parity) for parity in parities if given)]
+
+    def begin(self, parity: int) -> KernelText:
+        """Add half of the source to the outgoing populations of step -1, in equilibrium."""
+        kernel = self.block_kernel("begin_scalars", "g_out_i = geq_i + w_i S / 2", parity)
+        kernel.optional = parity > 0
+        left = [each.left(kernel) for each in self.scalars]
+        sums = {each.label: sum(g) for each, g in zip(self.scalars, left, strict=True)}
+        for each, g in zip(self.scalars, left, strict=True):
+            S = weights(each.lattice, each.model.source_at(kernel, sums))
+            g = [g_i + S_i / 2 for g_i, S_i in zip(g, S, strict=True)]
+            each.store(kernel, (parity - 1) % self.layout.parities, g, f"f{each.suffix}")
         return kernel
 
     def flow(self, kernel) -> list:

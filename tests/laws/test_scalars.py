@@ -162,7 +162,7 @@ def test_a_restart_does_not_show(layout):
     tables = flow("D2Q9", layout, "single", **setting("body", 2))
     whole = Cluster(tables).start().run(6)
     state, g = (
-        [s.read_state(label, 0, s.slab.planes) for s in whole.solvers][0] for label in ("", "T")
+        next(s.read_state(label, 0, s.slab.planes) for s in whole.solvers) for label in ("", "T")
     )
     again = Cluster(tables).start()
     (solver,) = again.solvers

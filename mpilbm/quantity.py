@@ -124,6 +124,7 @@ VISCOSITY = Quantity(
                                                                     si.VISCOSITY)),
     ),
 )  # fmt: skip
+STRESS = _quantity("rho_0 cells^2/step^2", "5 Pa", si.PRESSURE)
 RHO = Quantity("rho_0", ("998 kg/m^3", "20 Pa"), (_lattice(si.DENSITY), _pressure(1)))
 RHO_JUMP = Quantity("rho_0", ("0.5 kg/m^3", "20 Pa"), (_lattice(si.DENSITY), _pressure(0)))
 FORCE_DENSITY = Quantity(

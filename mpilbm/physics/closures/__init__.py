@@ -45,10 +45,10 @@ class Closure(Parameters):
         """
         raise NotImplementedError
 
-    def limits(self, nu: float) -> tuple[float, float] | None:
-        """The least and the largest viscosity in any cell; None for an eddy viscosity.
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the largest viscosity of a cell; None for an eddy viscosity.
 
-        A closure with limits determines the whole viscosity, and is judged by the least one.
+        A closure with limits determines the whole viscosity; `check` judges it by the least one.
         """
         return None
 

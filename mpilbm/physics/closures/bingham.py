@@ -28,6 +28,11 @@ class Bingham(YieldStress):
         """The plastic viscosity."""
         return {"plastic_viscosity": self.plastic_viscosity}
 
+    def curve_limits(self) -> tuple[float, float]:
+        """At large shear rates and at rest."""
+        low = self.plastic_viscosity
+        return low, low + self.yield_stress * self.exponent
+
     def numbers(self) -> dict[str, float]:
         """Yield stress, exponent and plastic viscosity."""
         return self.yield_numbers() | {"plastic": self.plastic_viscosity}

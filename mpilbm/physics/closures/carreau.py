@@ -38,6 +38,11 @@ class Carreau(GeneralisedNewtonian):
         """The two constant viscosities."""
         return {"viscosity_0": self.viscosity_0, "viscosity_inf": self.viscosity_inf}
 
+    def curve_limits(self) -> tuple[float, float]:
+        """The two constant viscosities."""
+        low, high = sorted(self.viscosities().values())
+        return low, high
+
     def numbers(self) -> dict[str, float]:
         """Parameters of the equation, with the logarithm of the time."""
         return {

@@ -4,7 +4,7 @@ To add a fluid, derive from `GeneralisedNewtonian` and define `numbers` and `flo
 """
 
 from fractions import Fraction
-from math import log2
+from math import inf, log2
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from pydantic import Field
 from mpilbm.formulas.functions import binary_log, largest, power_of_two, smallest
 from mpilbm.physics.closures import Closure, shear_rate
 from mpilbm.physics.lattices import Lattice
-from mpilbm.quantity import VISCOSITY
+from mpilbm.quantity import VISCOSITY, Quantity, consistency
 
 NEWTON_STEPS = 6
 LEAST_STRESS = 1e-20  # of stress / rho, so that its logarithm is finite in a fluid at rest
@@ -82,11 +82,17 @@ class GeneralisedNewtonian(Closure):
     def viscosity(self, lattice: Lattice, strain, nu):
         """Nu within its limits, from the rate of strain; `nu` of the fluid is not used."""
         x = np.log2(np.maximum(shear_rate(lattice, strain), LEAST_STRESS))
-        return np.clip(self.flow_curve(x, **self.numbers())[0], *self.limits(nu))
+        return np.clip(
+            self.flow_curve(x, **self.numbers())[0], self.viscosity_min, self.viscosity_max
+        )
 
-    def limits(self, nu: float) -> tuple[float, float]:
-        """viscosity_min and viscosity_max."""
-        return self.viscosity_min, self.viscosity_max
+    def limits(self) -> tuple[float, float]:
+        """The limits of the flow curve between viscosity_min and viscosity_max."""
+        return tuple(np.clip(self.curve_limits(), self.viscosity_min, self.viscosity_max).tolist())
+
+    def curve_limits(self) -> tuple[float, float]:
+        """The least and the largest viscosity of the flow curve."""
+        return 0.0, inf
 
     def problems(self, case) -> list[str]:
         """Limits in the wrong order; viscosities of the fluid or of the closure outside them."""
@@ -112,3 +118,11 @@ class GeneralisedNewtonian(Closure):
 def power_viscosity(x, consistency, index):
     """Consistency gamma^(index - 1) at gamma = 2**x."""
     return consistency * power_of_two((index - 1) * x)
+
+
+def consistency_of(table: dict) -> dict[str, Quantity]:
+    """The quantity of the key `consistency` in a table with a valid index."""
+    index = table.get("index")
+    if not isinstance(index, int | float) or not 0 < index < 3:
+        return {}
+    return {"consistency": consistency(index)}

@@ -1,8 +1,11 @@
 """Herschel-Bulkley fluids: a yield stress and a power law."""
 
+from typing import Annotated
+
 from pydantic import Field
 
-from mpilbm.physics.closures.generalised_newtonian import power_viscosity
+from mpilbm import quantity
+from mpilbm.physics.closures.generalised_newtonian import consistency_of, power_viscosity
 from mpilbm.physics.closures.yield_stress import YieldStress, yield_viscosity
 from mpilbm.registry import register
 
@@ -17,12 +20,15 @@ class HerschelBulkley(YieldStress):
     31, 385]
     """
 
-    consistency: float = Field(
-        gt=0,
-        description="K / density in lattice units, cells^2 step^(index - 2)",
-        examples=[0.01],
+    consistency: Annotated[float, quantity.consistency(0.5)] = Field(
+        gt=0, description="stress / density at the shear rate 1", examples=[0.01]
     )
     index: float = Field(gt=0, lt=3, description="exponent of the shear rate", examples=[0.6])
+
+    @classmethod
+    def quantities(cls, table: dict) -> dict[str, quantity.Quantity]:
+        """The unit of the consistency depends on the index."""
+        return consistency_of(table)
 
     def numbers(self) -> dict[str, float]:
         """Yield stress, exponent, consistency and index."""

@@ -1,8 +1,15 @@
 """The power law: a stress proportional to a power of the shear rate."""
 
+from typing import Annotated
+
 from pydantic import Field
 
-from mpilbm.physics.closures.generalised_newtonian import GeneralisedNewtonian, power_viscosity
+from mpilbm import quantity
+from mpilbm.physics.closures.generalised_newtonian import (
+    GeneralisedNewtonian,
+    consistency_of,
+    power_viscosity,
+)
 from mpilbm.registry import register
 
 
@@ -15,12 +22,15 @@ class PowerLaw(GeneralisedNewtonian):
     fluid is only a reference, for the Reynolds number. [Ostwald 1925, Kolloid-Z. 36, 99]
     """
 
-    consistency: float = Field(
-        gt=0,
-        description="K / density in lattice units, cells^2 step^(index - 2)",
-        examples=[0.01],
+    consistency: Annotated[float, quantity.consistency(0.5)] = Field(
+        gt=0, description="stress / density at the shear rate 1", examples=[0.01]
     )
     index: float = Field(gt=0, lt=3, description="exponent of the shear rate", examples=[0.5])
+
+    @classmethod
+    def quantities(cls, table: dict) -> dict[str, quantity.Quantity]:
+        """The unit of the consistency depends on the index."""
+        return consistency_of(table)
 
     def numbers(self) -> dict[str, float]:
         """Consistency and index."""

@@ -152,7 +152,7 @@ def test_units():
     table = {"name": "herschel_bulkley", "consistency": "0.5 Pa s^0.6", "index": 0.6,
              "yield_stress": "2 Pa", "exponent": "10 s"}  # fmt: skip
     tables = box("D2Q9", collision={"name": "trt", "closure": table}, units=units)
-    closure = parse_case(tables, "test.toml").collision.closure
+    closure = parse_case(tables, "test.toml").fluids[0].collision.closure
     assert closure.consistency == pytest.approx(0.5 / 1100 / (1e-6 * 1e-4**-1.4))
     assert closure.yield_stress == pytest.approx(2 / 1100 / (1e-3 / 1e-4) ** 2)
     assert closure.exponent == pytest.approx(1e5)

@@ -95,12 +95,19 @@ def channel(closure: dict, G: float, H: int, lattice="D2Q9", collision="trt", **
 
 
 def pipe(closure: dict, G: float, R: float) -> dict:
-    """Tables of a pipe of radius R along x with an interpolated wall, driven by a force."""
+    """Tables of a pipe of radius R along x with an interpolated wall, driven by a force.
+
+    The wall does not conserve the mass; with this equilibrium the flow does not depend on it.
+    """
     n = int(np.ceil(2 * R)) + 3
     centre = [1, n / 2, n / 2]
     return {
         "lattice": {"name": "D3Q19"},
-        "collision": {"name": "trt", "closure": closure},
+        "collision": {
+            "name": "trt",
+            "closure": closure,
+            "equilibrium": {"name": "incompressible"},
+        },
         "domain": {"size": [2, n, n], "periodic": [True] * 3},
         "precision": PRECISIONS["double"],
         "fluid": {"viscosity": 0.05},
@@ -122,7 +129,7 @@ def pipe(closure: dict, G: float, R: float) -> dict:
     }
 
 
-def steady(tables: dict, u: np.ndarray, tolerance: float = 1e-8) -> np.ndarray:
+def steady(tables: dict, u: np.ndarray, tolerance: float = 1e-7) -> np.ndarray:
     """u_x(z, y) of the steady state: the relative change in 100 steps is below the tolerance.
 
     u: the expected profile u_x(z, y) or u_x(y), from which the run starts.
@@ -132,7 +139,7 @@ def steady(tables: dict, u: np.ndarray, tolerance: float = 1e-8) -> np.ndarray:
     start[..., 0] = u[..., None]
     components = [start[..., 0], *([0] * (D - 1))]
     cluster, before = Cluster(tables | {"initial": {"u": components}}).start(), u
-    for _ in range(4000):
+    for _ in range(600):
         found = cluster.run(100).fields("u")["u"][..., 0, 0]
         if np.abs(found - before).max() <= tolerance * np.abs(u).max():
             break

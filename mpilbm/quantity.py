@@ -19,10 +19,10 @@ from mpilbm import units as si
 from mpilbm.units import Dimension, Units
 
 # A number and a unit that begins with a letter or 1/; no formula and no name of a file has this
-# form. Powers have one digit.
+# form. Powers have one digit before the point.
 NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\d+\.(?=\s)|\.\d+)(?:[eE][-+]?\d+)?"
 SYMBOL = r"[A-Za-zµμΩ°]+"
-POWER = r"(?:(?:\^|\*\*)-?\d|⁻?[¹²³])"
+POWER = r"(?:(?:\^|\*\*)-?\d(?:\.\d{1,6})?|⁻?[¹²³])"
 FACTOR = rf"\(*{SYMBOL}{POWER}?\)*"
 UNIT = rf"(?:1\s*/\s*)?{FACTOR}(?:(?:\s*[*/·]\s*|\s+){FACTOR})*"
 QUANTITY = rf"\s*({NUMBER})(?:\s+|(?![eE]))({UNIT})\s*"
@@ -124,6 +124,22 @@ VISCOSITY = Quantity(
                                                                     si.VISCOSITY)),
     ),
 )  # fmt: skip
+STRESS = _quantity("rho_0 cells^2/step^2", "5 Pa", si.PRESSURE)
+
+
+def consistency(index: float) -> Quantity:
+    """K of a stress K gamma^index: in Pa s^index, or divided by the density of the fluid."""
+    kinematic, dynamic = (2, round(index - 2, 6), 0), (-1, round(index - 2, 6), 1)
+    return Quantity(
+        "cells^2 step^(index - 2)",
+        (f"0.5 Pa s^{index:g}", f"5e-4 m^2 s^{index - 2:g}"),
+        (
+            Form(dynamic, lambda K, units, _: units.to_lattice(K / units.density, kinematic)),
+            _lattice(kinematic),
+        ),
+    )
+
+
 RHO = Quantity("rho_0", ("998 kg/m^3", "20 Pa"), (_lattice(si.DENSITY), _pressure(1)))
 RHO_JUMP = Quantity("rho_0", ("0.5 kg/m^3", "20 Pa"), (_lattice(si.DENSITY), _pressure(0)))
 FORCE_DENSITY = Quantity(

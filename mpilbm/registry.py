@@ -81,6 +81,14 @@ class Parameters(BaseModel):
         def name(self) -> str:
             """The name of a registered class; `register` makes it a field."""
 
+    @classmethod
+    def quantities(cls, table: dict) -> dict[str, Any]:
+        """The quantities (mpilbm/quantity.py) of the keys whose unit depends on other keys.
+
+        `table` is the table as given, which may be invalid.
+        """
+        return {}
+
 
 def register(kind: str, name: str) -> Callable[[type[AnyClass]], type[AnyClass]]:
     """Class decorator: `name = "<name>"` in a table of this kind selects the class.

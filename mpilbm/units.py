@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 Number = TypeVar("Number", float, "np.ndarray")
-Dimension = tuple[int, ...]  # powers of metre, second, kilogram (and kelvin)
+Dimension = tuple[float, ...]  # powers of metre, second, kilogram (and kelvin)
 LENGTH, AREA, TIME, DENSITY = (1, 0, 0), (2, 0, 0), (0, 1, 0), (-3, 0, 1)
 VELOCITY, VISCOSITY = (1, -1, 0), (2, -1, 0)
 FORCE, TORQUE, PRESSURE, FORCE_DENSITY = (1, -2, 1), (2, -2, 1), (-1, -2, 1), (-2, -2, 1)

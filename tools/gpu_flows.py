@@ -58,6 +58,17 @@ def flows():
             f"{collision} smagorinsky {layout}",
             case | {"collision": {"name": collision, "closure": closure}},
         )
+    fluids = {
+        "power_law": {"consistency": 0.003, "index": 0.7},
+        "carreau": {"viscosity_0": 0.1, "viscosity_inf": 0.005, "time": 500, "index": 0.4},
+        "bingham": {"yield_stress": 1e-5, "plastic_viscosity": 0.02, "exponent": 1e4},
+        "herschel_bulkley": {"yield_stress": 1e-5, "consistency": 0.01, "index": 0.8,
+                             "exponent": 1e4},
+    }  # fmt: skip
+    for name, fields in fluids.items():
+        case = tables("D3Q19", D3Q19, "ball", "ab")
+        collision = {"name": "trt", "closure": {"name": name} | fields}
+        yield f"trt {name}", case | {"collision": collision}
     waves = ["1e-5*(y - 9)*(z/nz)*(1 + t/100)", "1e-5*sin(2*pi*x/nx)", 0]
     for layout, collision in (("aa", "trt"), ("indirect", "trt"), ("moments", "regularized")):
         case = tables("D3Q19", D3Q19, "cavity", layout, collision={"name": collision})

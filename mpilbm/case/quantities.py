@@ -218,5 +218,7 @@ def fields_of(value: dict, kind: Any) -> dict[str, Any]:
     if get_origin(kind) is dict:
         return dict.fromkeys(value, get_args(kind)[1])
     if isinstance(kind, type) and issubclass(kind, Parameters):
-        return {key: whole_type(field) for key, field in kind.model_fields.items()}
+        types = {key: whole_type(field) for key, field in kind.model_fields.items()}
+        own = kind.quantities(value)
+        return types | {key: Annotated[types[key], quantity] for key, quantity in own.items()}
     return {}

@@ -50,9 +50,9 @@ def in_si(number: float, unit: str) -> tuple[float, Dimension]:
     powers = dict(found.dimensionality)
     if not set(powers) <= set(BASES):
         raise UnitError(f"'{unit}' is not a unit of length, time, mass and temperature")
-    if any(power != int(power) for power in powers.values()):
+    if any(power != int(power) for base, power in powers.items() if base != "[time]"):
         raise UnitError(f"'{unit}' has powers of the base units that are no whole numbers")
-    dimension = tuple(int(powers.get(base, 0)) for base in BASES)
+    dimension = tuple(round(float(powers.get(base, 0)), 6) for base in BASES)
     return float(found.magnitude), dimension if dimension[3] else dimension[:3]
 
 
@@ -61,7 +61,7 @@ def in_words(dimension: Dimension) -> str:
 
     def product(sign: int) -> str:
         found = [(s, p * sign) for s, p in zip(SYMBOLS, dimension, strict=False) if p * sign > 0]
-        return " ".join(s if p == 1 else f"{s}^{p}" for s, p in found)
+        return " ".join(s if p == 1 else f"{s}^{p:g}" for s, p in found)
 
     above, below = product(1), product(-1)
     if not below:

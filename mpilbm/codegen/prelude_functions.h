@@ -9,6 +9,8 @@ typedef unsigned long long unsigned_bits;
 #define LAST_TERM 21
 #define NEARLY_INVERSE 0x7fde623822fc16e6
 #define NEWTON_STEPS 5
+#define BIAS 1023
+#define LAST_POWER 14
 #else
 typedef int32 bits_of_real;
 typedef uint32 unsigned_bits;
@@ -17,13 +19,14 @@ typedef uint32 unsigned_bits;
 #define LAST_TERM 9
 #define NEARLY_INVERSE 0x7ef311c3
 #define NEWTON_STEPS 4
+#define BIAS 127
+#define LAST_POWER 8
 #endif
 /* Unsigned, because a shift or an overflow of a signed number is undefined. At file scope, because
    Clang refuses a union inside a function under "omp declare simd". */
 typedef union { real value; unsigned_bits bits; } real_and_bits;
-MANY_AT_ONCE real log2_of_one_and(real x)
+INLINE real log2_of_sum(real whole, real lost)
 {
-  const real whole = R(1) + x, lost = x - (whole - R(1));
   real_and_bits both = {whole};
   const bits_of_real k = (bits_of_real)(both.bits - ROOT_HALF) >> MANTISSA;
   both.bits -= (unsigned_bits)k << MANTISSA;
@@ -32,6 +35,29 @@ MANY_AT_ONCE real log2_of_one_and(real x)
   for (int n = LAST_TERM - 2; n > 1; n -= 2) sum = MAD(sum, ss, R(1) / n);
   return MAD(MAD(R(2) * s, ss * sum, MAD(R(2), s, lost)), R(1.4426950408889634), R(k));
 }
+MANY_AT_ONCE real log2_of_one_and(real x)
+{
+  const real whole = R(1) + x;
+  return log2_of_sum(whole, x - (whole - R(1)));
+}
+MANY_AT_ONCE real log2_of(real x) { return log2_of_sum(x, R(0)); }
+
+/* 2^x - one, for one = 0 or 1, within a few units in the last place, without branches and with the same
+   bits on a GPU that does not fuse: 2^x = 2^k e^y, |y| <= ln(2)/2. Numbers x beyond the exponents of
+   `real` are limited to them. */
+INLINE real power_of_two_less(real x, real one)
+{
+  const real all = SMALLER(LARGER(x, R(1 - BIAS)), R(BIAS - 1));
+  const bits_of_real k = (bits_of_real)(all + (all < R(0) ? R(-0.5) : R(0.5)));
+  const real y = (all - R(k)) * R(0.6931471805599453);
+  real sum = R(1);
+  for (int n = LAST_POWER; n > 1; n--) sum = MAD(sum * y, R(1) / n, R(1));
+  real_and_bits scale;
+  scale.bits = (unsigned_bits)(k + BIAS) << MANTISSA;
+  return MAD(scale.value * y, sum, scale.value - one);
+}
+MANY_AT_ONCE real power_of_two(real x) { return power_of_two_less(x, R(0)); }
+MANY_AT_ONCE real power_of_two_less_one(real x) { return power_of_two_less(x, R(1)); }
 
 /* 1 / b, b > 0, within two units in the last place and with the same bits on CPUs and GPUs that do not
    fuse. The exact division of a GPU branches, and costs registers that kernels at their limit lack.

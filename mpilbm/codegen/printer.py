@@ -110,7 +110,13 @@ def _product(term):
     return (term.base, term.base) if term.is_Pow and term.exp == 2 else None
 
 
-_printer = KernelPrinter({"user_functions": {"quotient": "QUOTIENT"}})
+FUNCTIONS = {  # of mpilbm/formulas/functions.py, and of the prelude
+    "quotient": "QUOTIENT",
+    "binary_log": "log2_of",
+    "power_of_two": "power_of_two",
+    "power_of_two_less_one": "power_of_two_less_one",
+}
+_printer = KernelPrinter({"user_functions": FUNCTIONS})
 
 
 def c_text(expression) -> str:

@@ -39,11 +39,30 @@ def quotient(a: Any, b: Any) -> Any:
 
 def log2(x: Any) -> Any:
     """Return the binary logarithm; kernels compute log2(1 + x) accurately for small x."""
+    if isinstance(x, np.ndarray):
+        return np.log2(x)
     if isinstance(x, float):
         return math.log2(x) if x > 0 else math.nan
     from sympy.codegen.cfunctions import log2
 
     return log2(x)
+
+
+def binary_log(x: Any) -> Any:
+    """Return the binary logarithm of a positive number of any size."""
+    return np.log2(x) if _computed(x) else _sympy().Function("binary_log", real=True)(x)
+
+
+def power_of_two(x: Any) -> Any:
+    """Return 2**x; kernels limit x to the exponents of their numbers."""
+    return np.exp2(x) if _computed(x) else _sympy().Function("power_of_two", real=True)(x)
+
+
+def power_of_two_less_one(x: Any) -> Any:
+    """Return 2**x - 1, accurate for small x."""
+    if _computed(x):
+        return np.expm1(x * math.log(2))
+    return _sympy().Function("power_of_two_less_one", real=True)(x)
 
 
 def largest(*values: Any) -> Any:
@@ -61,6 +80,10 @@ def where(less: Any, more: Any, then: Any, otherwise: Any) -> Any:
     if _numbers(less, more):
         return then if less < more else otherwise
     return _sympy().Piecewise((then, less < more), (otherwise, True))
+
+
+def _computed(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or _numbers(x)
 
 
 def _numbers(*values: Any) -> bool:

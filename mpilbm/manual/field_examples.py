@@ -10,6 +10,7 @@ from mpilbm.registry import Parameters, find, names
 
 # Kind of the registry -> the name that examples use; else the first one.
 EXAMPLES = {
+    "closures": "smagorinsky",
     "lattices": "D3Q19",
     "collisions": "trt",
     "forcing": "guo",

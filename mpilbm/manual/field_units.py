@@ -34,6 +34,8 @@ UNITS = {
     **dict.fromkeys(("prandtl", "schmidt"), "1"),
     "relaxation": "1/step",
     **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep", "priority"), "1"),
+    "index": "1",
+    "Carreau.a": "1",
     **dict.fromkeys(("device", "order", "threads"), "1"),
     **dict.fromkeys(("G", "a", "kappa", "gamma"), "lattice units"),
 }

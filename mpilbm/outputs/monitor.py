@@ -81,7 +81,7 @@ SI = {
 
 def si_columns(columns: Iterable[str], D: int) -> dict[str, tuple[str, Dimension]]:
     """Name and dimension of the column in SI for each of the columns that have one."""
-    found = {}
+    found: dict[str, tuple[str, Dimension]] = {}
     for name in columns:
         key = next((key for key in SI if name.startswith(key)), None)
         if key is not None:

@@ -179,7 +179,8 @@ def _body_line(case: Case, survey: build.Survey, number: int) -> Line:
 def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str) -> list[Line]:
     """Viscosity, rates, Mach and Reynolds numbers with verdicts; `key` gives the `speed`."""
     judged = {what: Line(what, *rest) for what, *rest in of_fluid(case, fluid, speed)}
-    lines = [Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step"), judged["tau"]]
+    lines = [Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step")]
+    lines += [*rheology_lines(case, fluid, speed), judged["tau"]]
     for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():
         lines.append(Line(name, f"{float(rate):.6g}", fluid.collision.name))
     lines += wall_lines(case)
@@ -187,6 +188,28 @@ def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str) -> list[Line]:
         return [*lines, Line("speed", "none is given", "Mach and Reynolds number unknown")]
     lines.append(Line("speed", f"{speed:.4g}", f"cells per step, the largest given: {key}"))
     return [*lines, judged["Mach"], _reynolds_line(case, fluid, speed), judged["grid Reynolds"]]
+
+
+def rheology_lines(case: Case, fluid: Fluid, speed: float) -> list[Line]:
+    """The range of the viscosity of a non-Newtonian fluid, and its viscosity at U / L.
+
+    tau and the grid Reynolds number are those of the least viscosity.
+    """
+    closure = fluid.collision.closure
+    limits = closure.limits() if closure else None
+    if closure is None or limits is None:
+        return []
+    low, high = limits
+    note = f"{closure.name}; tau and grid Reynolds for the least, rates for the one above"
+    lines = [Line("viscosity range", f"{low:.4g} to {high:.4g}", note)]
+    if speed:
+        length = fluid.length or min(case.domain.size)
+        nu = closure.viscosity(
+            case.lattice, {(0, 1): np.array(speed / length / 2)}, fluid.viscosity
+        )
+        note = f"with the viscosity {nu:.4g} at the shear rate U/L, L = {length:g}"
+        lines.append(Line("generalised Re", f"{speed * length / nu:.4g}", note))
+    return lines
 
 
 def wall_lines(case: Case) -> list[Line]:

@@ -75,7 +75,7 @@ class HostValues:
         S, nu = fluid.initial.strain(self.context.slab.shape, *planes), fluid.viscosity
         if closure := fluid.collision.closure:
             parts = zip(pairs(lattice.D), np.moveaxis(S, -1, 0), strict=True)
-            nu = nu + closure.viscosity(lattice, dict(parts))[..., None]
+            nu = closure.viscosity(lattice, dict(parts), fluid.viscosity)[..., None]
         (inverse,) = fluid.collision.velocity([1.0], rho)
         mass = np.broadcast_to(1 / inverse, rho.shape)[..., None]
         return -2 * float(lattice.cs2) * tau_from_viscosity(nu, lattice.cs2) * mass * S

@@ -2,15 +2,16 @@
 
 from mpilbm.units import mach, reynolds, tau_from_viscosity
 from mpilbm.verdicts.limits import judge_mach, judge_tau
-from mpilbm.verdicts.stability import stability
+from mpilbm.verdicts.stability import least_viscosity, stability
 
 
 def of_fluid(case, fluid, speed: float) -> list[tuple[str, str, str, str]]:
     """Return (name, value, verdict, level) of tau, Mach number and grid Reynolds number.
 
-    If `speed` is 0, of tau only. `speed` is the largest speed in lattice units.
+    If `speed` is 0, of tau only. `speed` is the largest speed in lattice units. For a
+    non-Newtonian fluid tau and the grid Reynolds number are those of its least viscosity.
     """
-    cs2, nu = float(case.lattice.cs2), fluid.viscosity
+    cs2, nu = float(case.lattice.cs2), least_viscosity(fluid)
     tau = tau_from_viscosity(nu, cs2)
     found = [("tau", f"{tau:.6g}", *judge_tau(tau))]
     if speed:

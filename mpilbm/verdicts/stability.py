@@ -7,9 +7,10 @@ from mpilbm.verdicts.limits import judge_stability, measured
 def stability(case, fluid, speed: float) -> tuple[str, str]:
     """Return verdict and level for the stability of a fluid at the speed; see judge_stability."""
     collision = fluid.collision
-    closure = f"+{collision.closure.name}" if collision.closure else ""
+    model = collision.closure
+    closure = f"+{model.name}" if model and not model.limits() else ""
     name = f"{collision.name}{closure}{' of coupled fluids' if case.coupling else ''}"
-    numbers = reynolds(fluid.viscosity, 1, speed), mach(speed, float(case.lattice.cs2))
+    numbers = reynolds(least_viscosity(fluid), 1, speed), mach(speed, float(case.lattice.cs2))
     sentence, level = judge_stability(
         *numbers, case.lattice.name, name, flows(case), _least_stable_end(case)
     )
@@ -17,6 +18,13 @@ def stability(case, fluid, speed: float) -> tuple[str, str]:
     if name in known and _is_changed(collision):
         sentence += "; measured with the default parameters"
     return sentence, level
+
+
+def least_viscosity(fluid) -> float:
+    """The viscosity of a fluid; of a non-Newtonian fluid the least one."""
+    closure = fluid.collision.closure
+    limits = closure.limits() if closure else None
+    return limits[0] if limits else fluid.viscosity
 
 
 def _least_stable_end(case) -> tuple[str, float] | None:

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from support.case_tables import changed
+from support.closures import closure_table
 from support.equations import F, Numbers, model
 from support.flows import first_lattice
 from support.pairs import defined
@@ -34,7 +35,7 @@ FLOWS = [
 
 def closed(collision, closure="smagorinsky", **fields):
     table = {"name": collision} if isinstance(collision, str) else collision
-    return table | {"closure": {"name": closure} | fields}
+    return table | {"closure": closure_table(closure, **fields)}
 
 
 def dot(a, b):

@@ -62,10 +62,9 @@ def test_the_stress_at_the_beginning_has_the_density_of_the_momentum(name):
     assert found == pytest.approx(-2 * (1 - 1 / tau) * tau / 3 * mass * S, rel=1e-3, abs=1e-9)
 
 
-@pytest.mark.parametrize("closure", names("closures"))
-def test_a_closure_has_its_viscosity_from_the_first_step(closure):
+def test_a_closure_has_its_viscosity_from_the_first_step():
     """The stress is that of the cell's own tau, so that the collision finds the same tau again."""
-    collision = {"name": "bgk", "closure": {"name": closure, "constant": 1.0}}
+    collision = {"name": "bgk", "closure": {"name": "smagorinsky", "constant": 1.0}}
     u = ["0.02*sin(2*pi*y/32)", 0]
     tables = box("D2Q9", [3, 32], collision=collision, fluid={"viscosity": NU},
                  precision=PRECISIONS["double"],

@@ -1,7 +1,9 @@
-"""Closures (subgrid models): the relaxation rate of the shear stress in each cell.
+"""Closures: the relaxation rate of the shear stress in each cell.
 
-Imports only `registry` and lower layers. To add a closure, write one file with a class derived from
-`Closure` and `@register("closures", name)` that defines `arguments`, `omega` and `viscosity`.
+Subgrid models add an eddy viscosity; the viscosity of generalised Newtonian fluids depends on the
+shear rate. Imports only `registry` and lower layers. To add a closure, write one file with a class
+derived from `Closure` and `@register("closures", name)` that defines `arguments`, `omega` and
+`viscosity`.
 """
 
 from typing import Any
@@ -11,7 +13,7 @@ from mpilbm.registry import Parameters
 
 
 class Closure(Parameters):
-    """A model of the flow that the cells do not resolve: an eddy viscosity in each cell.
+    """A viscosity that is computed in each cell from the stress.
 
     The generated kernel computes `omega` after rho and u and before the collision. The collision
     derives its other rates from `omega`, see Collision.local_rates. The parameters of a closure are
@@ -30,14 +32,29 @@ class Closure(Parameters):
 
         stress  {(a, b): expression} with a <= b
         rho     density by which the momentum is divided: rho_0 for equilibria with a fixed density
-        omega   rate for the viscosity of the fluid, without eddy viscosity
+        omega   rate for the viscosity of the fluid, as given in the case
         let     as in Collision.collide
         """
         raise NotImplementedError
 
-    def viscosity(self, lattice: Lattice, strain):
-        """Return the eddy viscosity in lattice units from the rate of strain, an array over cells.
+    def viscosity(self, lattice: Lattice, strain, nu: float):
+        """Return the viscosity in lattice units from the rate of strain, an array over cells.
 
-        `strain`: {(a, b): S_ab} with a <= b, arrays over cells; the trace need not be zero.
+        `strain`: {(a, b): S_ab} with a <= b, arrays over cells; the trace need not be zero. `nu`
+        is the viscosity of the fluid, as given in the case.
         """
         raise NotImplementedError
+
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the largest viscosity of a cell; None for an eddy viscosity.
+
+        A closure with limits determines the whole viscosity; `check` judges it by the least one.
+        """
+        return None
+
+
+def shear_rate(lattice: Lattice, strain):
+    """sqrt(2 S_ab S_ab) of {(a, b): S_ab}, a <= b, arrays; S without its trace."""
+    mean = sum(S for (a, b), S in strain.items() if a == b) / lattice.D
+    squares = (((S - mean) if a == b else 2**0.5 * S) ** 2 for (a, b), S in strain.items())
+    return (2 * sum(squares)) ** 0.5

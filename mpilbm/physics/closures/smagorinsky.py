@@ -5,7 +5,7 @@ from math import sqrt
 
 from pydantic import Field
 
-from mpilbm.physics.closures import Closure
+from mpilbm.physics.closures import Closure, shear_rate
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import register
 
@@ -38,8 +38,6 @@ class Smagorinsky(Closure):
         ratio = (1 + (1 + eddy * omega**2 * size / rho) ** Fraction(1, 2)) / 2
         return let("omega_local", omega / ratio)
 
-    def viscosity(self, lattice: Lattice, strain):
-        """nu_t = constant^2 |S|."""
-        mean = sum(S for (a, b), S in strain.items() if a == b) / lattice.D
-        squares = (((S - mean) if a == b else 2**0.5 * S) ** 2 for (a, b), S in strain.items())
-        return self.constant**2 * (2 * sum(squares)) ** 0.5
+    def viscosity(self, lattice: Lattice, strain, nu):
+        """Nu + constant^2 |S|."""
+        return nu + self.constant**2 * shear_rate(lattice, strain)

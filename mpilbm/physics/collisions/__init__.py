@@ -31,7 +31,7 @@ class Collision(Parameters):
         None, description="equilibrium distribution; none: the default of this collision"
     )
     closure: Annotated[Closure | None, Choice("closures")] = Field(
-        None, description="subgrid model; none: no eddy viscosity"
+        None, description="subgrid model or non-Newtonian fluid; none: a constant viscosity"
     )
 
     shear_rate: ClassVar[str | None] = None  # rate that a closure changes; None: no closures
@@ -102,7 +102,7 @@ class Collision(Parameters):
     def local_rates(self, rates: dict, omega) -> dict:
         """Return the rates in a cell whose shear stress relaxes at `omega`.
 
-        `rates` are the rates for the viscosity of the fluid, without eddy viscosity.
+        `rates` are the rates for the viscosity of the fluid, as given in the case.
         """
         return rates | {self.shear_rate: omega}
 

@@ -1,0 +1,41 @@
+"""Herschel-Bulkley fluids: a yield stress and a power law."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mpilbm import quantity
+from mpilbm.physics.closures.generalised_newtonian import consistency_of, power_viscosity
+from mpilbm.physics.closures.yield_stress import YieldStress, yield_viscosity
+from mpilbm.registry import register
+
+
+@register("closures", "herschel_bulkley")
+class HerschelBulkley(YieldStress):
+    """nu = yield_stress (1 - exp(-exponent gamma)) / gamma + consistency gamma^(index - 1).
+
+    With the regularisation of Papanastasiou, between viscosity_min and viscosity_max; see
+    `bingham`, which is the same with index = 1. The viscosity of the fluid is only a reference, for
+    the Reynolds number. [Herschel & Bulkley 1926, Kolloid-Z. 39, 291; Papanastasiou 1987, J. Rheol.
+    31, 385]
+    """
+
+    consistency: Annotated[float, quantity.consistency(0.5)] = Field(
+        gt=0, description="stress / density at the shear rate 1", examples=[0.01]
+    )
+    index: float = Field(gt=0, lt=3, description="exponent of the shear rate", examples=[0.6])
+
+    @classmethod
+    def quantities(cls, table: dict) -> dict[str, quantity.Quantity]:
+        """The unit of the consistency depends on the index."""
+        return consistency_of(table)
+
+    def numbers(self) -> dict[str, float]:
+        """Yield stress, exponent, consistency and index."""
+        return self.yield_numbers() | {"consistency": self.consistency, "index": self.index}
+
+    def flow_curve(self, x, consistency, index, **numbers):
+        """See the equation of the class."""
+        nu, slope = yield_viscosity(x, **numbers)
+        power = power_viscosity(x, consistency, index)
+        return nu + power, slope + index * power

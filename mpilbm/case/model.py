@@ -22,6 +22,7 @@ from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.sloped import Sloped, of_interfaces, of_scalar
 from mpilbm.registry import Parameters
 from mpilbm.units import Units
 from mpilbm.verdicts.findings import Finding
@@ -163,6 +164,13 @@ class Case(Parameters):
     def own_fields(self) -> tuple[str, ...]:
         """The fields that only this case has: those of a coupling, and its scalars."""
         return self.coupling.outputs(self) if self.coupling else self.labels
+
+    @property
+    def sloped(self) -> tuple[Sloped, ...]:
+        """The fields whose gradients are summed over the box, stored after the velocity."""
+        if self.coupling:
+            return of_interfaces(self.coupling.jumps(self))
+        return tuple(of_scalar(scalar.label, scalar.diffusivity) for scalar in self.scalars)
 
     @property
     def kernel_values(self) -> list[CellValue]:

@@ -11,6 +11,7 @@ from mpilbm.codegen.text.sums import RowSums
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import CELL, velocity_grid
 from mpilbm.physics.algebra import dot
+from mpilbm.physics.sloped import Sloped
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
 
@@ -19,11 +20,15 @@ IN_BLOCK = replace(CELL, plane="(plane - u_first)")  # in the velocity of a bloc
 
 
 class Diagnostics:
-    """Generates the kernels that compute macroscopic fields and sums of a fluid."""
+    """Generates the kernels that compute macroscopic fields and sums of a fluid.
 
-    def __init__(self, fluid: FluidKernels):
+    `sloped`: the fields that are stored after the velocity, see physics/sloped.py.
+    """
+
+    def __init__(self, fluid: FluidKernels, sloped: tuple[Sloped, ...] = ()):
+        self.sloped = sloped
         self.fluid, self.model, self.lattice = fluid, fluid.model, fluid.lattice
-        self.grid = velocity_grid(self.lattice, 1, 1, 1, 1)
+        self.grid = velocity_grid(self.lattice, 1, 1, 1, 1, len(self.sloped))
         self.flags = flags_type(self.lattice)
 
     def all(self) -> list:
@@ -70,7 +75,7 @@ class Diagnostics:
         return kernel
 
     def velocity(self, parity: int):
-        """u of all cells into the velocity field, and sums over the fluid cells of each row."""
+        """u, and the fields `sloped`, into the velocity field; sums over the cells of each row."""
         text = "density, j, j.u / 2, largest u.u, cells that are not finite"
         kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), FLUID
         if self.fluid.grid.over == "nodes":
@@ -84,7 +89,27 @@ class Diagnostics:
         kernel.add(dot(momentum, u) / 2, fluid)
         kernel.maximum(dot(u, u), fluid)
         kernel.count("!isfinite((double)({0}))", density + sum(u), fluid)
+        for value in self.masses(kernel):
+            kernel.add(value, fluid)
+        values = self.sloped_values(kernel, parity)
+        for k, (each, value) in enumerate(zip(self.sloped, values, strict=True)):
+            value = kernel.let(f"sloped_{k}", value)
+            self.store_velocity(kernel, self.lattice.D + k, value)
+            if each.values and each.largest:
+                kernel.maximum(value, fluid)
+                kernel.maximum(1 / value, fluid)
+            elif each.values:
+                kernel.add(value, fluid)
+                kernel.square(value, fluid)
         return kernel
+
+    def masses(self, kernel) -> list:
+        """The masses of several fluids in the cell of the kernel `velocity`."""
+        return []
+
+    def sloped_values(self, kernel, parity: int) -> list:
+        """The values of the fields `sloped` in the cell of the kernel `velocity`."""
+        return []
 
     def store_velocity(self, kernel, slot: int, value) -> None:
         """Store a component of the velocity, or a further value, in the block of planes."""
@@ -148,12 +173,17 @@ class Diagnostics:
         return kernel
 
     def enstrophy(self):
-        """Sum of omega.omega / 2 over the fluid cells of each row."""
+        """Sums of omega.omega / 2 and |grad phi|^power over the fluid cells of each row."""
         text = "omega.omega / 2, omega = curl u by central differences"
         kernel = self._sums("enstrophy", text, self.grid)
         kernel.optional = True
         curl = self._curl(kernel, "cell")
         kernel.add(dot(curl, curl) / 2, FLUID)
+        for k, each in enumerate(self.sloped, self.lattice.D):
+            slopes = [self._slope(kernel, axis, k, "cell") for axis in range(self.lattice.D)]
+            slopes = [kernel.let(f"slope_{axis}_{k}", s) for axis, s in enumerate(slopes)]
+            square = dot(slopes, slopes)
+            kernel.add(sqrt(square) if each.power == 1 else square, FLUID)
         return kernel
 
     def _sums(self, role: str, equations: str, over, parity: int | None = None) -> RowSums:

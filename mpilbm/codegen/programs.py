@@ -73,7 +73,7 @@ def _carrying(case) -> tuple[FluidKernels, Diagnostics]:
 
     (fluid,) = case.fluids
     kernels = carrying_kernels(case, start(fluid) | _options_of(case), _options_of)
-    return kernels, CarryingDiagnostics(kernels)
+    return kernels, CarryingDiagnostics(kernels, case.sloped)
 
 
 def _of_scalars(case, kernels, parity: int) -> list[KernelText]:

@@ -124,6 +124,10 @@ class CarryingDiagnostics(Diagnostics):
         kernel.argument("derived_out", "real*")
         return self._stored(kernel, [self.output_value(kernel, k, parity)])
 
+    def sloped_values(self, kernel, parity: int) -> list:
+        """The value of each scalar."""
+        return list(scalar_values(kernel, self.fluid.scalars).values())
+
     @property
     def output_count(self) -> int:
         """The number of scalars."""

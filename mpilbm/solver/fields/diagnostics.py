@@ -9,8 +9,8 @@ import numpy as np
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
 from mpilbm.layouts.grid import velocity_grid
-from mpilbm.physics import interface_length
 from mpilbm.physics.lattices import AXES
+from mpilbm.physics.sloped import CELLS
 from mpilbm.solver.fields.host_copies import HostCopy
 from mpilbm.solver.fields.plane_sums import PlaneSums
 from mpilbm.solver.fields.velocity_blocks import VelocityBlocks
@@ -44,9 +44,9 @@ class Diagnostics:
         self.planes, self.rows, self.nx = context.slab.planes, *context.slab.shape[1:]
         self.dtype = np.dtype(context.program.compute)
         ghost = context.grid.ghost
-        self.jumps = coupling.jumps(case) if coupling else ()
+        self.sloped = case.sloped
         size = self.planes, self.rows, self.nx
-        self.grid = velocity_grid(self.lattice, ghost, *size, len(self.jumps))
+        self.grid = velocity_grid(self.lattice, ghost, *size, len(self.sloped))
         self.outputs = case.own_fields
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
@@ -157,12 +157,12 @@ class Diagnostics:
 
     @cached_property
     def _speed_sums(self) -> PlaneSums:
-        columns = 4 + self.lattice.D + len(self.masses) + len(interface_length.ends(self.jumps))
+        columns = 4 + self.lattice.D + len(self.masses) + len(self._of_values)
         return PlaneSums(self.state, columns, self._largest)
 
     @cached_property
     def _slope_sums(self) -> PlaneSums:
-        return PlaneSums(self.state, 1 + len(self.jumps))
+        return PlaneSums(self.state, 1 + len(self.sloped))
 
     @cached_property
     def _slopes(self) -> StateLaunch:
@@ -173,7 +173,13 @@ class Diagnostics:
     def _largest(self) -> list[int]:
         """The columns of `velocity` that are maxima."""
         speed, end = self.lattice.D + 2, 4 + self.lattice.D + len(self.masses)
-        return [speed, *range(end, end + len(interface_length.ends(self.jumps)))]
+        maxima = [each.largest for each in self.sloped for _ in each.values]
+        return [speed, *(end + k for k, largest in enumerate(maxima) if largest)]
+
+    @property
+    def _of_values(self) -> list[str]:
+        """The columns of `velocity` for the values of the fields `sloped`."""
+        return [name for each in self.sloped for name in each.values]
 
     def start_change(self) -> Callable[[], np.ndarray]:
         """Enqueue sums over each plane of (u - u')^2 and u^2, u' being u at the previous call.
@@ -223,16 +229,17 @@ class Diagnostics:
         """Names of the columns of sums."""
         momentum = [f"momentum_{axis}" for axis in AXES[: self.lattice.D]]
         names = ("mass", *momentum, "kinetic_energy", "enstrophy", "max_speed", "nonfinite")
-        lengths = interface_length.gradients(self.jumps), interface_length.ends(self.jumps)
-        return (*names, *self.masses, *lengths[0], *lengths[1])
+        cells = (CELLS,) if self.context.case.scalars else ()
+        gradients = (each.gradient for each in self.sloped)
+        return (*names, *self.masses, *gradients, *self._of_values, *cells)
 
     def start_sums(self) -> Callable[[], np.ndarray]:
         """Enqueue the sums over each plane; the result returns them, (planes, columns) in double.
 
         mass = sum rho; kinetic_energy = sum rho u.u / 2; enstrophy = sum omega.omega / 2, over the
         fluid cells, times the volume of a cell; the largest |u|, and the number of cells that are
-        not finite. For coupled fluids also the mass of each fluid, and the columns from which
-        `interface_length` computes a length. Collective; to call the result is not.
+        not finite. For coupled fluids also the mass of each fluid; for coupled fluids and scalars
+        the columns that `sloped.combined` replaces. Collective; to call the result is not.
         """
         self.state.coupled.look()
         self._blocks.prepare()
@@ -243,12 +250,13 @@ class Diagnostics:
     def _complete(self, velocity: HostCopy, slope: HostCopy) -> np.ndarray:
         D, volume = self.lattice.D, self.lattice.volume
         first, slopes = self._speed_sums.shaped(velocity), self._slope_sums.shaped(slope)
-        enstrophy, gradients = slopes[:, :1], slopes[:, 1:] / [jump or 1.0 for jump in self.jumps]
+        enstrophy, gradients = slopes[:, :1], slopes[:, 1:] * [s.factor for s in self.sloped]
         end, cells = D + 4, self.context.geometry.fluid_cells[:, None]
-        first, ends = np.split(first, [end + len(self.masses)], axis=1)
+        first, values = np.split(first, [end + len(self.masses)], axis=1)
         mass = first[:, :1] + self.rest * cells
         masses = first[:, end:] + np.array([list(self.masses.values())]) * cells
         speed = np.sqrt(first[:, D + 2 : D + 3])
         whole = (volume * part for part in (mass, first[:, 1 : D + 2], enstrophy))
-        parts = (*whole, speed, first[:, D + 3 : end], volume * masses, volume * gradients, ends)
-        return np.concatenate(parts, axis=1)
+        parts = (*whole, speed, first[:, D + 3 : end], volume * masses, volume * gradients, values)
+        counted = (cells,) if self.context.case.scalars else ()
+        return np.concatenate([*parts, *counted], axis=1)

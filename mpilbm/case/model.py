@@ -140,12 +140,20 @@ class Case(Parameters):
         return frozenset(name for output in self.outputs for name in output.kernels(self))
 
     @property
+    def transported(self) -> tuple[int, ...]:
+        """Numbers of the scalars whose transport an output needs, in walls and in the fluid."""
+        return tuple(sorted({k for output in self.outputs for k in output.scalars(self)}))
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the scalars."""
         return tuple(scalar.label for scalar in self.scalars)
 
     def of_scalar(self, number: int) -> "Case":
-        """This case as the populations of a scalar see it: their lattice, collision and walls."""
+        """This case as the populations of a scalar see it: their lattice, collision and walls.
+
+        Each face of the box has a boundary of its own.
+        """
         scalar = self.scalars[number]
         bodies = zip(self.bodies, scalar.bodies, strict=True)
         return self.model_copy(
@@ -154,7 +162,11 @@ class Case(Parameters):
                 "fluids": (scalar,),
                 "coupling": None,
                 "scalars": (),
-                "boundaries": scalar.boundaries,
+                "boundaries": tuple(
+                    boundary.model_copy(update={"where": (face,)})
+                    for boundary in scalar.boundaries
+                    for face in boundary.where
+                ),
                 "bodies": tuple(b.model_copy(update={"boundary": each}) for b, each in bodies),
                 "outputs": (),
             }

@@ -31,6 +31,7 @@ UNITS = {
     "ScalarTable.source": "of the scalar, per step",
     "Expansion.beta": "1 / that of the scalar",
     "Expansion.reference": "of the scalar",
+    "Nusselt.difference": "of the scalar",
     **dict.fromkeys(("prandtl", "schmidt"), "1"),
     "relaxation": "1/step",
     **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep", "priority"), "1"),

@@ -29,8 +29,8 @@ class Monitor(Output):
     In lattice units; with [units] the time and these quantities in SI follow. For coupled fluids
     also the mass of each and the length of their interfaces, in 3D the area (see
     physics/interface_length.py). For each scalar also mean_<label>, variance_<label> and
-    dissipation_<label> = D <|grad phi|^2> over the fluid cells, with the differences of
-    `enstrophy`; a scalar is in its own unit.
+    dissipation_<label> = D <|grad phi|^2> over the fluid cells, from the differences to both
+    neighbours, next to walls to one; a scalar is in its own unit.
 
     `enstrophy` uses central differences, which damp short waves. With `spectral = true` the column
     `enstrophy_spectral` follows: the same sum of omega.omega / 2 with exact derivatives, by a

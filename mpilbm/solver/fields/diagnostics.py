@@ -57,18 +57,19 @@ class Diagnostics:
         """Compute all values again when they are needed, because the populations were replaced."""
         self._speed_step: int | None = None  # of the sums
         self._speed: HostCopy | None = None
-        if "_blocks" in vars(self):
-            self._blocks.forget()
+        if "blocks" in vars(self):
+            self.blocks.forget()
 
     @property
     def spare_bytes(self) -> int:
         """Free bytes of the device, less those of arrays that are allocated at first use."""
-        used = "_blocks" in vars(self)
+        used = "blocks" in vars(self)
         wanted = 0 if used else velocity_bytes(self.context.case, self.planes)
         return max(0, self.device.memory()[0] // self.device.sharing - wanted)
 
     @cached_property
-    def _blocks(self) -> VelocityBlocks:
+    def blocks(self) -> VelocityBlocks:
+        """The velocity and the fields of `sloped`, a block of planes at a time."""
         return VelocityBlocks(self.state, self._speed_sums)
 
     def fields(self, names: Iterable[str], begin: int, end: int) -> dict[str, np.ndarray]:
@@ -88,7 +89,7 @@ class Diagnostics:
         """Compute what `enqueue` needs for these fields; collective."""
         self.state.coupled.look()
         if DERIVED & set(names):
-            self._blocks.prepare()
+            self.blocks.prepare()
 
     def arrays(self, names: Iterable[str], planes: int) -> dict[str, Array]:
         """Device arrays that `enqueue` fills for these names."""
@@ -119,7 +120,7 @@ class Diagnostics:
             given = {"derived_out": arrays[name]}
             self.state.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
         derived = sorted(arrays.keys() & DERIVED)
-        for first, after, given in self._blocks.blocks(begin, end) if derived else ():
+        for first, after, given in self.blocks.blocks(begin, end) if derived else ():
             for name in derived:
                 values = self.values(name)
                 part = arrays[name][(first - begin) * values : (after - begin) * values]
@@ -145,7 +146,7 @@ class Diagnostics:
         copy = self._speed
         if copy is None or self._speed_step != self.context.clock.steps:
             self.state.coupled.look()
-            self._blocks.for_sums()
+            self.blocks.for_sums()
             copy = self._keep_speed()
         end, first = self.lattice.D + 2, self._speed_sums.shaped(copy)
         return np.sqrt(first[:, end]), first[:, end + 1]
@@ -166,7 +167,7 @@ class Diagnostics:
 
     @cached_property
     def _slopes(self) -> StateLaunch:
-        given = {"u": self._blocks.u, **self._blocks.grid.arguments()}
+        given = {"u": self.blocks.u, **self.blocks.grid.arguments()}
         return StateLaunch(self.state, "enstrophy", **given, **self._slope_sums.arguments)
 
     @property
@@ -187,7 +188,7 @@ class Diagnostics:
         At the first call u' = 0. The result returns the sums, (planes, 2) in double.
         """
         self.state.coupled.look()
-        for begin, end, u_first in self._blocks.copies(self._before):
+        for begin, end, u_first in self.blocks.copies(self._before):
             self._change(begin, end, u_first=u_first)
         return partial(self._change_sums.shaped, self._change_sums.start())
 
@@ -203,7 +204,7 @@ class Diagnostics:
 
     @cached_property
     def _change(self) -> StateLaunch:
-        given = {"u": self._blocks.u, "u_before": self._before, **self.grid.arguments()}
+        given = {"u": self.blocks.u, "u_before": self._before, **self.grid.arguments()}
         return StateLaunch(self.state, "change", **given, **self._change_sums.arguments)
 
     def start_flux(self) -> Callable[[], np.ndarray]:
@@ -242,8 +243,8 @@ class Diagnostics:
         the columns that `sloped.combined` replaces. Collective; to call the result is not.
         """
         self.state.coupled.look()
-        self._blocks.prepare()
-        for begin, end, arguments in self._blocks.blocks(0, self.planes):
+        self.blocks.prepare()
+        for begin, end, arguments in self.blocks.blocks(0, self.planes):
             self._slopes(begin, end, u_first=arguments["u_first"])
         return partial(self._complete, self._keep_speed(), self._slope_sums.start())
 

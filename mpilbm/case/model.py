@@ -22,6 +22,7 @@ from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.sloped import Sloped, of_interfaces, of_scalar
 from mpilbm.registry import Parameters
 from mpilbm.units import Units
@@ -183,6 +184,11 @@ class Case(Parameters):
         if self.coupling:
             return of_interfaces(self.coupling.jumps(self))
         return tuple(of_scalar(scalar.label, scalar.diffusivity) for scalar in self.scalars)
+
+    @property
+    def in_samples(self) -> Sampled:
+        """What a sample of the output `statistics` contains."""
+        return Sampled(self.dimensions, self.labels)
 
     @property
     def kernel_values(self) -> list[CellValue]:

@@ -11,6 +11,7 @@ from mpilbm.codegen.text.sums import RowSums
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import CELL, velocity_grid
 from mpilbm.physics.algebra import dot
+from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.sloped import Sloped
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
@@ -42,6 +43,11 @@ class Diagnostics:
         return [self.vorticity(), self.q_criterion(), self.enstrophy(), plane_sums()]
 
     @property
+    def sampled(self) -> Sampled:
+        """What samples of the flow contain."""
+        return Sampled(self.lattice.D)
+
+    @property
     def output_count(self) -> int:
         """The number of fields of a coupling; a single fluid has none."""
         return 0
@@ -54,6 +60,11 @@ class Diagnostics:
         """density, rho, u and momentum of the outgoing populations of the previous step."""
         f = self.fluid.outgoing(kernel, parity)
         return *self.model.macroscopic(kernel, f, -1), self.model.momentum(kernel, f, -1)
+
+    def in_sample(self, kernel, parity: int) -> list:
+        """rho, u and the scalars in the cell of a kernel, see Sampled."""
+        _, rho, u, _ = self.macroscopic(kernel, parity)
+        return [rho, *u]
 
     def fields(self, parity: int):
         """rho and u after the collision; 1 and 0 in solids."""

@@ -1,7 +1,8 @@
 """The outputs of scalars on several ranks are those of one rank, bit for bit."""
 
+import numpy as np
 import pytest
-from support.mpi_runs import LAST, monitor, run_on_rank_0
+from support.mpi_runs import LAST, datasets, monitor, run_on_rank_0
 from support.scalars import flow as carrying
 from support.scalars import setting
 
@@ -18,6 +19,8 @@ def test_ranks_do_not_show(mpi_tmp_path, lattice, layout):
     outputs = [
         {"name": "nusselt", "every": 2, "axis": "xyz"[D - 1], "difference": 1.0},
         {"name": "monitor", "every": 2},
+        {"name": "statistics", "every": 1},
+        {"name": "statistics", "every": 1, "average": ["xyz"[D - 1]]},
     ]
     tables = carrying(lattice, layout, "single", **setting("body", D))
     tables |= {"run": {"steps": LAST}, "backend": {"name": "cpu"}, "output": outputs}
@@ -31,3 +34,7 @@ def test_ranks_do_not_show(mpi_tmp_path, lattice, layout):
     assert len(texts[0].splitlines()) == 5
     assert "rate_0" in texts[0]
     assert monitor(many) == monitor(single)
+    for path in single.glob("statistics_*.h5"):
+        here, there = datasets(path), datasets(many / path.name)
+        assert "flux_T" in here
+        assert all(np.array_equal(here[k], there[k], equal_nan=True) for k in here)

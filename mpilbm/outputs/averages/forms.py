@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from mpilbm.outputs.averages.profile_files import Head, describe
+from mpilbm.outputs.averages.profile_files import Head, components, describe
 from mpilbm.outputs.images.description import describe_image, file_shape, place
 from mpilbm.outputs.images.part import whole
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.fields.mean_fields import components
 from mpilbm.storage.places import dataset
 from mpilbm.units import LATTICE_UNIT, Units, field_unit
 
 if TYPE_CHECKING:
     import h5py
 
+    from mpilbm.case.case import Case
     from mpilbm.storage.planes import OwnFile
 
 
-FieldsOf = Callable[[int], dict[str, tuple[int, ...]]]  # of D: fields and their components
+FieldsOf = Callable[["Case"], dict[str, tuple[int, ...]]]  # fields and their components
 UnitOf = Callable[[Units | None, str], tuple[float, str]]  # see units.field_unit
 
 
@@ -50,7 +50,7 @@ class Plain:
 
     def targets(self, head: Head) -> dict[str, Target]:
         """See Form."""
-        return {name: Target(name, np.asarray) for name in components(head.case.dimensions)}
+        return {name: Target(name, np.asarray) for name in components(head.case)}
 
     def describe(self, file: "h5py.File", head: Head) -> None:
         """See Form."""
@@ -73,7 +73,7 @@ class Image:
         """See Form."""
         case, shape = head.case, self._local_shape(head)
         found = {}
-        for name, parts in self._fields(case.dimensions).items():
+        for name, parts in self._fields(case).items():
             unit, _ = self._unit(case.units, name)
             if name == "reynolds_stress":
                 for k, pair in enumerate(head.pairs):
@@ -98,7 +98,7 @@ class Image:
         averaged = [1 if axis in head.axes else n for axis, n in zip(axes, size, strict=True)]
         part = whole(case, averaged)
         describe_image(file, case, head.step, {}, part)
-        parts = self._fields(case.dimensions)
+        parts = self._fields(case)
         for path, (field, _) in self.targets(head).items():
             vector = (3,) if parts[field] and field != "reynolds_stress" else ()
             made = dataset(file, path, (*file_shape(case, part), *vector), np.float64)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from mpilbm.outputs.averages.profile_files import Head, components, describe
+from mpilbm.outputs.averages.profile_files import Head, components, describe, result_unit
 from mpilbm.outputs.images.description import describe_image, file_shape, place
 from mpilbm.outputs.images.part import whole
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.places import dataset
-from mpilbm.units import LATTICE_UNIT, Units, field_unit
+from mpilbm.units import LATTICE_UNIT
 
 if TYPE_CHECKING:
     import h5py
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 FieldsOf = Callable[["Case"], dict[str, tuple[int, ...]]]  # fields and their components
-UnitOf = Callable[[Units | None, str], tuple[float, str]]  # see units.field_unit
+UnitOf = Callable[["Case", str], tuple[float, str]]  # SI value of the lattice unit, SI unit
 
 
 class Target(NamedTuple):
@@ -66,7 +66,7 @@ class Image:
 
     suffix = "vtkhdf"
 
-    def __init__(self, fields: FieldsOf = components, unit: UnitOf = field_unit):
+    def __init__(self, fields: FieldsOf = components, unit: UnitOf = result_unit):
         self._fields, self._unit = fields, unit
 
     def targets(self, head: Head) -> dict[str, Target]:
@@ -74,7 +74,7 @@ class Image:
         case, shape = head.case, self._local_shape(head)
         found = {}
         for name, parts in self._fields(case).items():
-            unit, _ = self._unit(case.units, name)
+            unit, _ = self._unit(case, name)
             if name == "reynolds_stress":
                 for k, pair in enumerate(head.pairs):
                     made = partial(_component, shape=shape, unit=unit, k=k)
@@ -102,7 +102,7 @@ class Image:
         for path, (field, _) in self.targets(head).items():
             vector = (3,) if parts[field] and field != "reynolds_stress" else ()
             made = dataset(file, path, (*file_shape(case, part), *vector), np.float64)
-            unit, text = self._unit(case.units, field)
+            unit, text = self._unit(case, field)
             if text:
                 made.attrs["unit"], made.attrs[LATTICE_UNIT] = text, unit
         origin = file["mpilbm"]

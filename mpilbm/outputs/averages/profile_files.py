@@ -11,7 +11,7 @@ from mpilbm import __version__
 from mpilbm.physics.lattices import AXES
 from mpilbm.storage.files import whole
 from mpilbm.storage.places import dataset
-from mpilbm.units import LATTICE_UNIT, field_unit
+from mpilbm.units import FIELDS, LATTICE_UNIT, VELOCITY, field_unit
 
 if TYPE_CHECKING:
     import h5py
@@ -79,7 +79,14 @@ def describe(file: "h5py.File", head: Head) -> None:
 def _unit(head: Head, name: str) -> tuple[float, str]:
     """The SI value of the lattice unit of a dataset, and its SI unit."""
     units = head.case.units
-    return (units.cell, "m") if units and name in head.sizes else field_unit(units, name)
+    return (units.cell, "m") if units and name in head.sizes else result_unit(head.case, name)
+
+
+def result_unit(case: "Case", name: str) -> tuple[float, str]:
+    """As `units.field_unit`; scalars keep their unit, so a flux of one is that times m/s."""
+    if case.units and name in {f"flux_{label}" for label in case.labels}:
+        return case.units.unit(VELOCITY), "m/s"
+    return (1.0, "") if name not in FIELDS else field_unit(case.units, name)
 
 
 def write_table(path: Path, head: Head, fields: dict[str, np.ndarray]) -> None:

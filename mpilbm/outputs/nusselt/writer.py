@@ -11,7 +11,7 @@ from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.scalars.link_fluxes import over_owners
 from mpilbm.storage.csv_log import Rows
-from mpilbm.units import TIME, VELOCITY
+from mpilbm.units import TIME
 
 Parts = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # of each rank
 
@@ -61,13 +61,17 @@ class NusseltWriter:
         return self.case.units
 
     def _si_columns(self, names: list[str]) -> list[tuple[str, tuple[int, ...]]]:
-        """Name and dimension of the columns in SI; a rate of a body in 2D is per metre."""
+        """Name and dimension of the columns in SI, of heat if the scalar has a heat capacity.
+
+        A rate of a body in 2D is per metre.
+        """
+        heat = self.case.scalars[self.scales.number].heat_capacity is not None
         found: list[tuple[str, tuple[int, ...]]] = []
         for name in names:
             metres = self.case.dimensions - 1 if name.startswith("rate_") else 0
-            of, power = VELOCITY, metres + 1
-            unit = "m/s" if power == 1 else f"m^{power}/s"
-            found.append((f"{name} ({unit})", (of[0] + metres, *of[1:])))
+            moved = "m/s" if not metres else f"m^{metres + 1}/s"
+            heats = ("W/m^2", "W/m", "W")[metres]
+            found.append((f"{name} ({heats if heat else moved})", (1 + metres, -1, 0)))
         return found
 
     def _open(self, name: str) -> None:
@@ -110,7 +114,9 @@ class NusseltWriter:
         if not self._units:
             return []
         of = [dimension for _, dimension in self._si_columns([*self.names, "flux_volume"])]
-        values = [self._units.to_si(v, d) for v, d in zip(fluxes.tolist(), of, strict=True)]
+        capacity = self.case.scalars[self.scales.number].heat_capacity or 1.0
+        pairs = zip(fluxes.tolist(), of, strict=True)
+        values = [capacity * self._units.to_si(flux, dimension) for flux, dimension in pairs]
         return [self._units.to_si(step, TIME), *values]
 
     def close(self) -> None:

@@ -81,7 +81,7 @@ def test_mistakes(keys, message):
 
 
 def test_fluxes_of_a_run_are_in_watts(tmp_path):
-    run_case(parse_case(air(), "air.toml"), tmp_path)
+    run_case(parse_case(air() | {"run": {"steps": "4 s"}}, "air.toml"), tmp_path)
     table = read_table(tmp_path / "nusselt.csv")
     nu = table["nusselt_x-"][-1]
     assert 1.2 < nu < 1.4

@@ -154,12 +154,12 @@ WETTING = Quantity(
 )
 # Of scalars, which have units of their own: here kelvins. Those of heat are divided by the heat
 # capacity of a volume.
-KELVIN = Quantity("of the scalar", ("300 K",), (Form(TEMPERATURE, _same, absolute=True),))
+KELVIN = Quantity("units of the scalar", ("300 K",), (Form(TEMPERATURE, _same, absolute=True),))
 EXPANSION = Quantity(
-    "1 / that of the scalar", ("3.4e-3 1/K",), (Form((0, 0, 0, -1), _same, absolute=True),)
+    "1 / unit of the scalar", ("3.4e-3 1/K",), (Form((0, 0, 0, -1), _same, absolute=True),)
 )
 SCALAR_FLUX = Quantity(
-    "of the scalar, times cells/step",
+    "units of the scalar, times cells/step",
     ("0.01 K m/s", "100 W/m^2"),
     (_lattice_of((1, -1, 0, 1)), _lattice_of((0, -3, 1), si.VELOCITY)),
 )
@@ -169,7 +169,7 @@ TRANSFER = Quantity(
     (_lattice(si.VELOCITY), _lattice_of((0, -3, 1, -1), si.VELOCITY)),
 )
 SCALAR_SOURCE = Quantity(
-    "of the scalar, per step",
+    "units of the scalar per step",
     ("0.5 K/s", "1e5 W/m^3"),
     (_lattice_of((0, -1, 0, 1)), _lattice_of((-1, -3, 1), RATE)),
 )

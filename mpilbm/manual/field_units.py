@@ -25,7 +25,7 @@ UNITS = {
     "Voxels.coarsen": "1",
     "Voxels.refine": "1",
     "tau_phi": "steps",
-    "Nusselt.difference": "of the scalar",
+    "Nusselt.difference": "units of the scalar",
     **dict.fromkeys(("prandtl", "schmidt"), "1"),
     "relaxation": "1/step",
     **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep", "priority"), "1"),

@@ -37,12 +37,14 @@ class Form:
 
     `convert(value, units, cs2)` gets the value in SI. `absolute` forms need no [units]. Forms that
     use cs2, such as a pressure in place of a density, are invalid for coupled fluids (`one_fluid`).
+    `of_heat` forms are divided by the `heat_capacity` of the scalar before they are converted.
     """
 
     dimension: Dimension
     convert: Callable[[float, Units, float], float]
     absolute: bool = False
     one_fluid: bool = False
+    of_heat: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,20 @@ def _with_texts(part: Any) -> Any:
 
 def _lattice(dimension: Dimension) -> Form:
     return Form(dimension, lambda value, units, _: units.to_lattice(value, dimension))
+
+
+def _lattice_of(dimension: Dimension, per_capacity: Dimension | None = None) -> Form:
+    """A form of a scalar, whose own unit stays; of heat, if it is that over the heat capacity."""
+    kept = per_capacity or dimension
+    return Form(
+        dimension,
+        lambda value, units, _: units.to_lattice(value, kept),
+        of_heat=per_capacity is not None,
+    )
+
+
+def _same(value: float, units: Units, cs2: float) -> float:
+    return value
 
 
 def _quantity(unit: str, example: str, dimension: Dimension) -> Quantity:
@@ -152,6 +168,28 @@ ANGLE = Quantity("degrees", ("30 deg",), (IN_DEGREES,))
 WETTING = Quantity(
     "rho_0, or degrees", ("998 kg/m^3", "60 deg"), (_lattice(si.DENSITY), IN_DEGREES)
 )
+# Of scalars, which have units of their own: here kelvins. Those of heat are divided by the heat
+# capacity of a volume.
+KELVIN = Quantity("units of the scalar", ("300 K",), (Form(TEMPERATURE, _same, absolute=True),))
+EXPANSION = Quantity(
+    "1 / unit of the scalar", ("3.4e-3 1/K",), (Form((0, 0, 0, -1), _same, absolute=True),)
+)
+SCALAR_FLUX = Quantity(
+    "units of the scalar, times cells/step",
+    ("0.01 K m/s", "100 W/m^2"),
+    (_lattice_of((1, -1, 0, 1)), _lattice_of((0, -3, 1), si.VELOCITY)),
+)
+TRANSFER = Quantity(
+    "cells/step",
+    ("1e-5 m/s", "10 W/(m^2 K)"),
+    (_lattice(si.VELOCITY), _lattice_of((0, -3, 1, -1), si.VELOCITY)),
+)
+SCALAR_SOURCE = Quantity(
+    "units of the scalar per step",
+    ("0.5 K/s", "1e5 W/m^3"),
+    (_lattice_of((0, -1, 0, 1)), _lattice_of((-1, -3, 1), RATE)),
+)
+HEAT_CAPACITY = in_si("J/(m^3 K)", "4.18e6 J/(m^3 K)", (-1, -2, 1, -1))
 SECONDS = in_si("s", "2 h", si.TIME)
 CELSIUS = Quantity(
     "degC", ("20 degC",), (Form(TEMPERATURE, lambda T, *_: T - 273.15, absolute=True),)

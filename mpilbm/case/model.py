@@ -22,6 +22,8 @@ from mpilbm.physics.collisions import Collision
 from mpilbm.physics.couplings import Coupling
 from mpilbm.physics.forcing import Forcing
 from mpilbm.physics.lattices import Lattice
+from mpilbm.physics.sampled import Sampled
+from mpilbm.physics.sloped import Sloped, of_interfaces, of_scalar
 from mpilbm.registry import Parameters
 from mpilbm.units import Units
 from mpilbm.verdicts.findings import Finding
@@ -139,12 +141,20 @@ class Case(Parameters):
         return frozenset(name for output in self.outputs for name in output.kernels(self))
 
     @property
+    def transported(self) -> tuple[int, ...]:
+        """Numbers of the scalars whose transport an output needs, in walls and in the fluid."""
+        return tuple(sorted({k for output in self.outputs for k in output.scalars(self)}))
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the scalars."""
         return tuple(scalar.label for scalar in self.scalars)
 
     def of_scalar(self, number: int) -> "Case":
-        """This case as the populations of a scalar see it: their lattice, collision and walls."""
+        """This case as the populations of a scalar see it: their lattice, collision and walls.
+
+        Each face of the box has a boundary of its own.
+        """
         scalar = self.scalars[number]
         bodies = zip(self.bodies, scalar.bodies, strict=True)
         return self.model_copy(
@@ -153,7 +163,11 @@ class Case(Parameters):
                 "fluids": (scalar,),
                 "coupling": None,
                 "scalars": (),
-                "boundaries": scalar.boundaries,
+                "boundaries": tuple(
+                    boundary.model_copy(update={"where": (face,)})
+                    for boundary in scalar.boundaries
+                    for face in boundary.where
+                ),
                 "bodies": tuple(b.model_copy(update={"boundary": each}) for b, each in bodies),
                 "outputs": (),
             }
@@ -163,6 +177,18 @@ class Case(Parameters):
     def own_fields(self) -> tuple[str, ...]:
         """The fields that only this case has: those of a coupling, and its scalars."""
         return self.coupling.outputs(self) if self.coupling else self.labels
+
+    @property
+    def sloped(self) -> tuple[Sloped, ...]:
+        """The fields whose gradients are summed over the box, stored after the velocity."""
+        if self.coupling:
+            return of_interfaces(self.coupling.jumps(self))
+        return tuple(of_scalar(scalar.label, scalar.diffusivity) for scalar in self.scalars)
+
+    @property
+    def in_samples(self) -> Sampled:
+        """What a sample of the output `statistics` contains."""
+        return Sampled(self.dimensions, self.labels)
 
     @property
     def kernel_values(self) -> list[CellValue]:

@@ -4,9 +4,11 @@ The annotation of a field says which quantities it accepts, see mpilbm/quantity.
 a unit is in lattice units (in [units] in SI).
 """
 
-from math import isfinite
+from math import inf, isfinite
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BeforeValidator
 
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scales import UnitsTable
@@ -42,9 +44,25 @@ def in_lattice_units(tables: dict) -> tuple[dict, list[str], list[Finding]]:
     lattice, _ = selected(tables.get("lattice"), LATTICE, None)
     reading.cs2 = float(getattr(lattice, "cs2", 1 / 3))
     reading.coupled = "coupling" in tables
+    reading.capacities = _capacities(tables.get("scalar"))
     rest = {key: value for key, value in found.items() if key != "units"}
     found = {key: found[key] for key in found if key == "units"}
     return found | reading.of(rest, CaseFile, ""), reading.problems, reading.findings
+
+
+def _capacities(scalars: Any) -> dict[str, float]:
+    """The heat capacities of the scalars that have one, by number and by label."""
+    found: dict[str, float] = {}
+    for number, table in enumerate(scalars if isinstance(scalars, list) else ()):
+        given = table.get("heat_capacity") if isinstance(table, dict) else None
+        try:
+            text = parts(given)
+            value = in_si(*text)[0] if text else given
+        except UnitError:  # reported with the other keys
+            continue
+        if isinstance(value, int | float) and 0 < value < inf:
+            found |= {f"scalar.{number}": float(value), str(table.get("label")): float(value)}
+    return found
 
 
 def units_of(tables: dict) -> Units | None:
@@ -76,6 +94,7 @@ class Reading:
 
     def __init__(self, units: Units | None, cs2: float):
         self.units, self.cs2, self.coupled = units, cs2, False
+        self.capacities: dict[str, float] = {}  # see _capacities
         self.invalid_units = False  # then quantities are not converted
         self.problems: list[str] = []
         self.findings: list[Finding] = []
@@ -97,14 +116,14 @@ class Reading:
             return value
         whole = kind is int
         try:
-            found = self._number(*given, quantity)
+            found = self._number(*given, quantity, path)
             if found is not None:
                 return self._whole(found, value, path) if whole else found
         except UnitError as error:
             self.problems.append(f"{path}: found {shown(value)}{error}")
         return 1 if whole else INSTEAD
 
-    def _number(self, number: float, unit: str, quantity: Quantity) -> float | None:
+    def _number(self, number: float, unit: str, quantity: Quantity, path: str) -> float | None:
         """A number with a unit as the number of a case; None if [units] is invalid.
 
         Raises UnitError.
@@ -120,7 +139,18 @@ class Reading:
                 f", of unit {in_words(dimension)}; allowed: the unit of {examples}, or a number "
                 f"in {quantity.unit}"
             )
-        return self._converted(form, value)
+        return self._converted(form, value / self._capacity(path) if form.of_heat else value)
+
+    def _capacity(self, path: str) -> float:
+        """The heat capacity of the scalar at a key path: scalar.0.… or body.0.scalar.T.…"""
+        table, number, *rest = path.split(".")
+        key = f"scalar.{number}" if table == "scalar" else (*rest, "", "")[1]
+        if key not in self.capacities:
+            raise UnitError(
+                ", a quantity of heat, and the scalar has no heat_capacity; add heat_capacity = "
+                '"4.18e6 J/(m^3 K)" to [[scalar]]'
+            )
+        return self.capacities[key]
 
     def _converted(self, form: Form, value: float) -> float | None:
         if self.invalid_units and not form.absolute:
@@ -184,11 +214,15 @@ def selected(value: Any, kind: Any, quantity: Quantity | None) -> tuple[Any, Qua
     """The type of a value without annotations and unions, and the quantity that it holds."""
     while get_origin(kind) is Annotated:
         kind, *notes = get_args(kind)
+        named = value
+        for note in notes:
+            if isinstance(note, BeforeValidator):  # which adds the name that a table omits
+                named = note.func(value)  # type: ignore[call-arg]
         for note in notes:
             if isinstance(note, Quantity):
                 quantity = note
             if isinstance(note, Choice):
-                return _named(note.kind, value), None
+                return _named(note.kind, named), None
     if get_origin(kind) in (Union, UnionType):
         each = [selected(value, one, quantity) for one in get_args(kind)]
         return next((one for one in each if fits(value, one[0])), (Any, quantity))
@@ -220,5 +254,7 @@ def fields_of(value: dict, kind: Any) -> dict[str, Any]:
     if isinstance(kind, type) and issubclass(kind, Parameters):
         types = {key: whole_type(field) for key, field in kind.model_fields.items()}
         own = kind.quantities(value)
-        return types | {key: Annotated[types[key], quantity] for key, quantity in own.items()}
+        types |= {key: Annotated[types[key], quantity] for key, quantity in own.items()}
+        more = get_args(kind.__annotations__.get("__pydantic_extra__", Any))
+        return (dict.fromkeys(value, more[1]) if more else {}) | types
     return {}

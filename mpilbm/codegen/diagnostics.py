@@ -11,6 +11,8 @@ from mpilbm.codegen.text.sums import RowSums
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import CELL, velocity_grid
 from mpilbm.physics.algebra import dot
+from mpilbm.physics.sampled import Sampled
+from mpilbm.physics.sloped import Sloped
 
 FLUID = "flags[cell] & 1"  # bit k + 1: neighbour k of lattice.stencil is fluid
 
@@ -19,11 +21,15 @@ IN_BLOCK = replace(CELL, plane="(plane - u_first)")  # in the velocity of a bloc
 
 
 class Diagnostics:
-    """Generates the kernels that compute macroscopic fields and sums of a fluid."""
+    """Generates the kernels that compute macroscopic fields and sums of a fluid.
 
-    def __init__(self, fluid: FluidKernels):
+    `sloped`: the fields that are stored after the velocity, see physics/sloped.py.
+    """
+
+    def __init__(self, fluid: FluidKernels, sloped: tuple[Sloped, ...] = ()):
+        self.sloped = sloped
         self.fluid, self.model, self.lattice = fluid, fluid.model, fluid.lattice
-        self.grid = velocity_grid(self.lattice, 1, 1, 1, 1)
+        self.grid = velocity_grid(self.lattice, 1, 1, 1, 1, len(self.sloped))
         self.flags = flags_type(self.lattice)
 
     def all(self) -> list:
@@ -35,6 +41,11 @@ class Diagnostics:
     def once(self) -> list:
         """The kernels that are the same in all steps."""
         return [self.vorticity(), self.q_criterion(), self.enstrophy(), plane_sums()]
+
+    @property
+    def sampled(self) -> Sampled:
+        """What samples of the flow contain."""
+        return Sampled(self.lattice.D)
 
     @property
     def output_count(self) -> int:
@@ -49,6 +60,11 @@ class Diagnostics:
         """density, rho, u and momentum of the outgoing populations of the previous step."""
         f = self.fluid.outgoing(kernel, parity)
         return *self.model.macroscopic(kernel, f, -1), self.model.momentum(kernel, f, -1)
+
+    def in_sample(self, kernel, parity: int) -> list:
+        """rho, u and the scalars in the cell of a kernel, see Sampled."""
+        _, rho, u, _ = self.macroscopic(kernel, parity)
+        return [rho, *u]
 
     def fields(self, parity: int):
         """rho and u after the collision; 1 and 0 in solids."""
@@ -70,7 +86,7 @@ class Diagnostics:
         return kernel
 
     def velocity(self, parity: int):
-        """u of all cells into the velocity field, and sums over the fluid cells of each row."""
+        """u, and the fields `sloped`, into the velocity field; sums over the cells of each row."""
         text = "density, j, j.u / 2, largest u.u, cells that are not finite"
         kernel, fluid = self._sums("velocity", text, self.fluid.grid, parity), FLUID
         if self.fluid.grid.over == "nodes":
@@ -84,7 +100,27 @@ class Diagnostics:
         kernel.add(dot(momentum, u) / 2, fluid)
         kernel.maximum(dot(u, u), fluid)
         kernel.count("!isfinite((double)({0}))", density + sum(u), fluid)
+        for value in self.masses(kernel):
+            kernel.add(value, fluid)
+        values = self.sloped_values(kernel, parity)
+        for k, (each, value) in enumerate(zip(self.sloped, values, strict=True)):
+            value = kernel.let(f"sloped_{k}", value)
+            self.store_velocity(kernel, self.lattice.D + k, value)
+            if each.values and each.largest:
+                kernel.maximum(value, fluid)
+                kernel.maximum(1 / value, fluid)
+            elif each.values:
+                kernel.add(value, fluid)
+                kernel.square(value, fluid)
         return kernel
+
+    def masses(self, kernel) -> list:
+        """The masses of several fluids in the cell of the kernel `velocity`."""
+        return []
+
+    def sloped_values(self, kernel, parity: int) -> list:
+        """The values of the fields `sloped` in the cell of the kernel `velocity`."""
+        return []
 
     def store_velocity(self, kernel, slot: int, value) -> None:
         """Store a component of the velocity, or a further value, in the block of planes."""
@@ -148,12 +184,37 @@ class Diagnostics:
         return kernel
 
     def enstrophy(self):
-        """Sum of omega.omega / 2 over the fluid cells of each row."""
+        """Sums of omega.omega / 2 and |grad phi|^power over the fluid cells of each row."""
         text = "omega.omega / 2, omega = curl u by central differences"
         kernel = self._sums("enstrophy", text, self.grid)
         kernel.optional = True
         curl = self._curl(kernel, "cell")
         kernel.add(dot(curl, curl) / 2, FLUID)
+        for k, each in enumerate(self.sloped, self.lattice.D):
+            if each.power == 2:
+                kernel.add(self._square(kernel, k, "cell"), FLUID)
+                continue
+            slopes = [self._slope(kernel, axis, k, "cell") for axis in range(self.lattice.D)]
+            slopes = [kernel.let(f"slope_{axis}_{k}", s) for axis, s in enumerate(slopes)]
+            kernel.add(sqrt(dot(slopes, slopes)), FLUID)
+        return kernel
+
+    def transport(self, numbers: tuple[int, ...]):
+        """Sums over the fluid cells of each row of u_a phi, d_a phi and |grad phi|^2.
+
+        `numbers`: those of the fields phi among `sloped`; the columns of one follow another's.
+        """
+        kernel = self._sums("transport", "u phi, grad phi, |grad phi|^2", self.grid)
+        kernel.optional = True
+        axes = range(self.lattice.D)
+        kernel.argument("u_first", "int64")
+        u = [kernel.read(f"u_{a}", "u", "real", self.grid, a, HERE, IN_BLOCK) for a in axes]
+        for k in (self.lattice.D + number for number in numbers):
+            phi = kernel.read(f"u_{k}", "u", "real", self.grid, k, HERE, IN_BLOCK)
+            slopes = [self._slope(kernel, axis, k, "cell") for axis in axes]
+            square = self._square(kernel, k, "cell")
+            for value in (*(v * phi for v in u), *slopes, square):
+                kernel.add(value, FLUID)
         return kernel
 
     def _sums(self, role: str, equations: str, over, parity: int | None = None) -> RowSums:
@@ -200,6 +261,26 @@ class Diagnostics:
 
     def _along(self, kernel, k: int, component: int, flag: str):
         """v.grad u_component for v = stencil[2 k + 1], and the number of its fluid neighbours."""
+        (below, above), half, neighbours = self._sides(kernel, k, component, flag)
+        return half * (below + above), neighbours
+
+    def _square(self, kernel, component: int, flag: str):
+        """|grad phi|^2 of value `component`: the mean over both sides of squared differences.
+
+        Next to a solid or a wall that of the other side. Unlike the square of central differences
+        it includes the shortest waves, and its error is a quarter as large.
+        """
+        found = 0
+        for axis in range(self.lattice.D):
+            (below, above), half, _ = self._sides(kernel, axis, component, flag)
+            found += half * (below**2 + above**2)
+        return found
+
+    def _sides(self, kernel, k: int, component: int, flag: str):
+        """Differences along v = stencil[2 k + 1] to both neighbours, 0 for those that are no fluid.
+
+        Also the factor of their mean, 1/2 or 1, and the number of fluid neighbours.
+        """
         step = self.lattice.offset_of(self.lattice.stencil[2 * k + 1])
 
         def value(sign):
@@ -215,7 +296,7 @@ class Diagnostics:
         below = Piecewise((value(0) - value(-1), low > 0), (0, True))
         above = Piecewise((value(1) - value(0), high > 0), (0, True))
         half = Piecewise((Rational(1, 2), low * high > 0), (1, True))
-        return half * (below + above), low + high
+        return (below, above), half, low + high
 
 
 def plane_sums() -> KernelText:

@@ -73,18 +73,32 @@ def _carrying(case) -> tuple[FluidKernels, Diagnostics]:
 
     (fluid,) = case.fluids
     kernels = carrying_kernels(case, start(fluid) | _options_of(case), _options_of)
-    return kernels, CarryingDiagnostics(kernels)
+    return kernels, CarryingDiagnostics(kernels, case.sloped)
 
 
 def _of_scalars(case, kernels, parity: int) -> list[KernelText]:
     """The kernels of each scalar alone; their names end in its number."""
     found: list[KernelText] = []
     for k, scalar in enumerate(kernels.scalars):
-        own = scalar.own(parity) + list_kernels(case.of_scalar(k), scalar, parity)
+        view = case.of_scalar(k)
+        own = scalar.own(parity) + list_kernels(view, scalar, parity)
+        own += _flux_kernels(view, scalar, parity) if k in case.transported else []
         for kernel in own:
             kernel.fluid = k + 1
         found += own
     return found
+
+
+def _flux_kernels(view, scalar, parity: int) -> list[KernelText]:
+    """The kernels of the fluxes of a scalar through the links of each of its boundaries."""
+    from mpilbm.codegen.bodies.forces import sums_kernel
+    from mpilbm.codegen.scalars.fluxes import flux_kernel
+
+    found: list[KernelText] = [
+        flux_kernel(scalar, boundary, list_name(view, boundary), parity, wall_effects(view))
+        for boundary in boundaries(view)
+    ]
+    return found + ([sums_kernel()] if parity == 0 else [])
 
 
 def _build_coupled(case) -> Program:
@@ -115,6 +129,7 @@ def optional_kernels(case, diagnostics: Diagnostics) -> list:
     found = [diagnostics.change(parity) for parity in parities if changes]
     found += [diagnostics.flux(parity) for parity in parities if fluxes]
     found += PointKernels(diagnostics).all() if points else []
+    found += [diagnostics.transport(case.transported)] if case.transported else []
     return found + (Samples(diagnostics).all() if case.sampled else [])
 
 

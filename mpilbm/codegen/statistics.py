@@ -1,6 +1,8 @@
-"""The kernels that add a sample of rho and u to sums: of each cell, of rows, of columns.
+"""The kernels that add a sample of rho, u and scalars to sums: of each cell, of rows, of columns.
 
-    d = (rho, u) - shift        sums of d_rho, d_a and d_a d_b over the fluid cells, in double
+    d = (rho, q) - shift        sums of d_rho, d_a and d_a d_b over the fluid cells, in double
+
+q: the velocity, and the scalars that the flow carries (see physics/sampled.py).
 
 A sample reads the populations once. Places of sum k (and of shift k):
 
@@ -23,7 +25,7 @@ from mpilbm.codegen.text.sums import ColumnSums, RowSums
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.lattices import AXES
 
-EQUATIONS = "d = (rho, u) - shift; sums of d_rho, d_a and d_a d_b, in double"
+EQUATIONS = "d = (rho, q) - shift; sums of d_rho, d_a and d_a d_b, in double"
 
 NODE_OF_CELL = """\
 const int node = node_of(node_cell + node_start[plane], ROW_START(plane, row), \
@@ -36,8 +38,9 @@ class Samples:
 
     def __init__(self, diagnostics: Diagnostics):
         self.diagnostics, self.fluid = diagnostics, diagnostics.fluid
-        self.over, D = diagnostics.fluid.grid.over, diagnostics.lattice.D
-        self.sums, self.shifts = 1 + D + D * (D + 1) // 2, 1 + D
+        self.over, self.sampled = diagnostics.fluid.grid.over, diagnostics.sampled
+        m = self.sampled.values
+        self.sums, self.shifts = 1 + m + m * (m + 1) // 2, 1 + m
 
     def all(self) -> list[KernelText]:
         """The kernels of all parities."""
@@ -49,17 +52,16 @@ class Samples:
         return [*by_parity, *(make() for make in once)]
 
     def keep(self, parity: int) -> KernelText:
-        """Stores rho and u of each cell as kept[plane, k, row, x], from the value `kept_first` on.
+        """Stores rho and q of each cell as kept[plane, k, row, x], from the value `kept_first` on.
 
         Those of solid cells are 0, as are their shifts.
         """
-        kernel = self.fluid.block_kernel("keep_cells", "kept = rho, u; 0 in solids", parity)
+        kernel = self.fluid.block_kernel("keep_cells", "kept = rho, q; 0 in solids", parity)
         kernel.argument("kept", "real*")
         kernel.argument("kept_first", "int64")
         self._places(kernel, place=self.shifts)
         guarded = "{}" if self.over == "nodes" else self._fluid_or(kernel, "R(0)")
-        _, rho, u, _ = self.diagnostics.macroscopic(kernel, parity)
-        for k, value in enumerate((rho, *u)):
+        for k, value in enumerate(self.diagnostics.in_sample(kernel, parity)):
             index, text = f"kept_first + place + {k} * cells", guarded.format("{0}")
             kernel.do(f"STORE_REAL(kept, {index}, {text});", value, writes="kept")
         return kernel
@@ -128,9 +130,8 @@ class Samples:
     def _sampled(self, kernel: KernelText, parity: int, shift: str) -> KernelText:
         """Add the statements; `shift` is the C text of shift {k}."""
         guarded = "{}" if self.over == "nodes" else self._fluid_or(kernel, "0")
-        _, rho, u, _ = self.diagnostics.macroscopic(kernel, parity)
-        names = self._deviations()
-        for k, (name, value) in enumerate(zip(names, (rho, *u), strict=True)):
+        names, values = self._deviations(), self.diagnostics.in_sample(kernel, parity)
+        for k, (name, value) in enumerate(zip(names, values, strict=True)):
             kernel.do(f"const double {name} = (double){{0}} - {shift.format(k=k)};", value)
         for k, value in enumerate(self._terms(names)):
             kernel.do(f"TOTAL({k}) += {guarded.format(value)};", writes="sums")
@@ -143,8 +144,9 @@ class Samples:
         return f"fluid ? {{}} : {other}"
 
     def _deviations(self) -> list[str]:
-        """C names of the deviations of rho and u from the shift."""
-        return ["d_rho", *(f"d_{axis}" for axis in AXES[: self.shifts - 1])]
+        """C names of the deviations of rho, u and scalars from the shift."""
+        scalars = range(len(self.sampled.labels))
+        return ["d_rho", *(f"d_{a}" for a in AXES[: self.sampled.D]), *(f"d_{k}" for k in scalars)]
 
     def _terms(self, names: list[str]) -> list[str]:
         """C texts of what a sample adds to each sum."""
@@ -182,12 +184,12 @@ class Samples:
         kernel.argument("start", "int64")
         kernel.argument("missing", "double")
         kernel.do("const int64 to = entry - start;")
-        stresses = [f"({product}) / samples" for product in products]
-        for name, values in {"rho": means[:1], "u": means[1:], "reynolds_stress": stresses}.items():
+        values = [*means, *(f"({product}) / samples" for product in products)]
+        for name, sums in self.sampled.fields.items():
             kernel.argument(f"{name}_out", "double*")
-            for k, value in enumerate(values):
-                place = f"{name}_out[to * {len(values)} + {k}]"
-                kernel.do(f"{place} = fluid ? {value} : missing;", writes=f"{name}_out")
+            for k, number in enumerate(sums):
+                place = f"{name}_out[to * {len(sums)} + {k}]"
+                kernel.do(f"{place} = fluid ? {values[number]} : missing;", writes=f"{name}_out")
         return kernel
 
     def merge_cells(self) -> KernelText:

@@ -41,7 +41,7 @@ def _scalar_structure(case) -> dict:
 
     views = [case.of_scalar(k) for k in range(len(case.scalars))]
     walls = [[boundary_structures(view), rows_end_in_walls(view)] for view in views]
-    return of_scalars(case) | {"walls_of_scalars": walls}
+    return of_scalars(case) | {"walls_of_scalars": walls, "transported": case.transported}
 
 
 def _coupled_structure(case) -> dict:

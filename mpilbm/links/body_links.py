@@ -5,7 +5,7 @@ chunks of a body in a plane in the order of the lists. A plane belongs to one sl
 not depend on the number of ranks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -35,8 +35,8 @@ class Chunks:
     first   int32 (chunks + 1,), where the entries of each chunk begin in `entry`
     ranges  (begin, end) of the chunks of each list
     order   int32 (chunks,), the chunks in the order of the groups
-    group   int64 (groups, 2), plane of the slab, and number among the measured bodies, of each pair
-            of a plane and a body that has entries there; ascending
+    group   int64 (groups, 2), plane of the slab, and number of the measured owner, of each pair of
+            a plane and an owner (a body, or a face) that has entries there; ascending
     start   int32 (groups + 1,), where the chunks of each group begin in `order`
     """
 
@@ -48,12 +48,12 @@ class Chunks:
     start: Numbers
 
     @classmethod
-    def of(cls, slab, lists: Sequence[EntryList], bodies: tuple[int, ...]) -> "Chunks":
-        """The chunks of lists with entries of these bodies only."""
+    def of(cls, slab, lists: Sequence[EntryList], numbers: Mapping[int, int]) -> "Chunks":
+        """The chunks of lists; `numbers`: that of each owner of their entries, by its place."""
         plane_cells, begin, chunk = slab.shape[1] * slab.shape[2], 0, 0
         entry, first, group, ranges = [], [], [], []
         for each in lists:
-            order, starts, groups = _chunks_of(each, plane_cells, bodies)
+            order, starts, groups = _chunks_of(each, plane_cells, numbers)
             entry.append(order + np.int32(begin))
             first.append(starts + np.int32(begin))
             group.append(groups)
@@ -67,7 +67,7 @@ class Chunks:
             first=np.concatenate([*first, [begin]]).astype(np.int32),
             ranges=tuple(ranges),
             order=order,
-            group=np.stack(np.divmod(known, len(bodies)), 1),
+            group=np.stack(np.divmod(known, max(1, len(numbers))), 1),
             start=np.append(start, groups.size).astype(np.int32),
         )
 
@@ -78,17 +78,15 @@ class Chunks:
 
 
 def _chunks_of(
-    entries: EntryList, plane_cells: int, bodies: tuple[int, ...]
+    entries: EntryList, plane_cells: int, numbers: Mapping[int, int]
 ) -> tuple[Numbers, Numbers, Ints]:
-    """The order of the entries of a list, where each chunk begins, and its plane and body."""
-    number: dict[int | None, int] = dict.fromkeys((owner.body for owner in entries.owners), 0)
-    number |= {body: k for k, body in enumerate(bodies)}
+    """The order of the entries of a list, where each chunk begins, and its plane and owner."""
     group = entries.cells // plane_cells
-    if len(bodies) > 1:
-        group *= len(bodies)
-        group += np.array([number[owner.body] for owner in entries.owners])[entries.member]
+    if len(numbers) > 1:
+        group *= len(numbers)
+        group += np.array([numbers.get(o.place, 0) for o in entries.owners])[entries.member]
     order = np.arange(group.size, dtype=np.int32)
-    if len(bodies) > 1:
+    if len(numbers) > 1:
         order = np.argsort(group, kind="stable").astype(np.int32)
         group = group[order]
     begins = np.flatnonzero(np.append(group.size > 0, group[1:] != group[:-1]))
@@ -123,7 +121,9 @@ class BodyLinks:
         beside = [each for each in lists if case.split or each.boundary.mirrors]
         cells = np.concatenate([np.empty(0, np.int64), *(m.entries.cells for m in measured)])
         staged = tuple(_selected((each, np.isin(each.cells, cells)) for each in beside))
-        return cls(staged, measured, Chunks.of(slab, [m.entries for m in measured], case.weighed))
+        owners = {owner.place: owner.body for each in lists for owner in each.owners}
+        numbers = {p: case.weighed.index(b) for p, b in owners.items() if b in case.weighed}
+        return cls(staged, measured, Chunks.of(slab, [m.entries for m in measured], numbers))
 
     @property
     def lists(self) -> tuple[EntryList, ...]:

@@ -27,7 +27,7 @@ class Writes(Enum):
     STAGED = ""  # computed by one kernel, written by another
     DIRECT = "_at_once"  # written by the kernel that computes them
     EXCHANGED = "_exchange"  # one entry exchanges the populations at both ends of a link
-    MEASURED = "_force"  # not written: used for the forces on bodies
+    MEASURED = "_measured"  # not written: used for forces on bodies and fluxes through walls
 
 
 @dataclass(frozen=True, eq=False)

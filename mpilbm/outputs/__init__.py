@@ -199,6 +199,10 @@ class Output(Parameters):
         """Numbers of the bodies whose forces it needs."""
         return ()
 
+    def scalars(self, case: "Case") -> tuple[int, ...]:
+        """Numbers of the scalars whose transport it needs, see solver/scalars/transport.py."""
+        return ()
+
     def kernels(self, case: "Case") -> tuple[str, ...]:
         """The roles of optional kernels that it needs; others are compiled when first used."""
         return ()

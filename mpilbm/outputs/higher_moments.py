@@ -47,7 +47,10 @@ class HigherMomentsOutput(HostSampled):
 
     def kinds(self, sums: PlaneSums, head: Head) -> list[SampleFile]:
         """Plain HDF5, VTKHDF, or both."""
-        image = Image(moment_components, unit_of)
+        image = Image(
+            lambda case: moment_components(case.dimensions),
+            lambda case, name: unit_of(case.units, name),
+        )
         vtk = SampleFile("vtkhdf", partial(image.describe, head=head), image.targets(head))
         plain = super().kinds(sums, head)
         return {"h5": plain, "vtkhdf": [vtk], "both": [*plain, vtk]}[self.format]

@@ -9,7 +9,7 @@ from mpilbm.outputs import Context, Output, number_of_cells
 from mpilbm.outputs.spectra import distributed, velocity
 from mpilbm.outputs.spectra.velocity import VelocityWaves
 from mpilbm.parallel.agree import on_root
-from mpilbm.physics import interface_length
+from mpilbm.physics import interface_length, sloped
 from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
 from mpilbm.units import TIME, VELOCITY, Dimension
@@ -28,7 +28,9 @@ class Monitor(Output):
 
     In lattice units; with [units] the time and these quantities in SI follow. For coupled fluids
     also the mass of each and the length of their interfaces, in 3D the area (see
-    physics/interface_length.py).
+    physics/interface_length.py). For each scalar also mean_<label>, variance_<label> and
+    dissipation_<label> = D <|grad phi|^2> over the fluid cells, from the differences to both
+    neighbours, next to walls to one; a scalar is in its own unit.
 
     `enstrophy` uses central differences, which damp short waves. With `spectral = true` the column
     `enstrophy_spectral` follows: the same sum of omega.omega / 2 with exact derivatives, by a
@@ -76,7 +78,9 @@ SI = {
     "enstrophy": ("m3_per_s2", (3, -2, 0)),
     "max_speed": ("m_per_s", VELOCITY),
     interface_length.NAME: ("m2", (2, 0, 0)),
+    "dissipation_": ("per_s", (0, -1, 0)),  # of scalars, whose own units stay
 }
+MEANS = ("max_speed", "dissipation_")  # which do not depend on the number of dimensions
 
 
 def si_columns(columns: Iterable[str], D: int) -> dict[str, tuple[str, Dimension]]:
@@ -86,7 +90,7 @@ def si_columns(columns: Iterable[str], D: int) -> dict[str, tuple[str, Dimension
         key = next((key for key in SI if name.startswith(key)), None)
         if key is not None:
             unit, (metres, *rest) = SI[key]
-            flat = D == 2 and key != "max_speed"
+            flat = D == 2 and key not in MEANS
             found[name] = f"{name}_{unit}" + "_per_m" * flat, (metres - flat, *rest)
     return found
 
@@ -98,7 +102,7 @@ class MonitorWriter:
         self.context = context
         self.velocity = VelocityWaves(context) if spectral else None
         names = context.solver.sum_names
-        self.columns = [n for n in interface_length.columns(names) if n != "nonfinite"]
+        self.columns = [n for n in sloped.columns(names) if n != "nonfinite"]
         if spectral:
             self.columns.insert(self.columns.index("enstrophy") + 1, SPECTRAL)
         D, units = context.case.dimensions, context.case.units

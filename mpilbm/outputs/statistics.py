@@ -1,4 +1,4 @@
-"""Means and Reynolds stresses over time and homogeneous directions, as profiles."""
+"""Means, stresses and turbulent fluxes over time and homogeneous directions, as profiles."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -36,6 +36,9 @@ class RunningStatistics(Output):
     with [units] it is in SI.
 
         u = <u>, reynolds_stress = <u_a' u_b'> = <u_a u_b> - <u_a><u_b>: xx, xy, (xz,) yy, (yz, zz)
+
+    For each scalar phi also its mean, named by its label, `flux_<label>` = <u_a' phi'> and
+    `variance_<label>` = <phi'^2>; of two scalars `covariance_<label>_<label>` = <phi' psi'>.
     """
 
     every: Annotated[int, STEPS] = Field(
@@ -90,6 +93,11 @@ class RunningStatistics(Output):
                 f"write: found {self.write}; allowed: a multiple of every = {self.every}, since "
                 "files are written at samples"
             )
+        for name in case.in_samples.repeated:
+            found.append(
+                f"two results have the name '{name}': that of a scalar and a part of its "
+                "statistics; give the scalar another label"
+            )
         D = case.dimensions
         others = [each for each in case.outputs if isinstance(each, RunningStatistics)]
         if sum(each.axes(D) == self.axes(D) for each in others) > 1:
@@ -121,15 +129,15 @@ class RunningStatistics(Output):
         D = case.dimensions
         cells = [n for axis, n in zip(AXES, case.domain.size, strict=False) if axis in self.axes(D)]
         files = max(1, times * self.every // self.write) if self.write else 1
-        a_place = 8 * numbers(D)[0] * int(np.prod(cells, dtype=np.int64))
-        image = a_place + (3 - D) * 8 * int(np.prod(cells, dtype=np.int64))
+        a_place = 8 * numbers(case.in_samples.values)[0] * int(np.prod(cells, dtype=np.int64))
+        image = a_place + (3 - D) * 8 * (1 + len(case.labels)) * int(np.prod(cells, dtype=np.int64))
         sizes = {"h5": a_place, "vtkhdf": image, "both": a_place + image}
         return files * sizes[self.format]
 
     def device_bytes(self, case: "Case", planes: int) -> int:
         """The sums."""
         value = np.dtype(case.precision.compute).itemsize
-        return bytes_needed(case.dimensions, planes, self.places(case), value)
+        return bytes_needed(case.in_samples.values, planes, self.places(case), value)
 
     def host_bytes(self, case: "Case", planes: int) -> int:
         """Moments and their fields: of all planes together, or of lines in the planes of a rank."""
@@ -138,7 +146,7 @@ class RunningStatistics(Output):
             planes = 1
         elif places.of_cells:
             return 0  # the device computes them in the memory of Context.copies
-        return 2 * 8 * planes * places.count * (1 + sum(numbers(case.dimensions)))
+        return 2 * 8 * planes * places.count * (1 + sum(numbers(case.in_samples.values)))
 
     def _over_planes(self, case: "Case") -> bool:
         return AXES[case.dimensions - 1] in self.average
@@ -149,15 +157,15 @@ class RunningStatistics(Output):
 
     def staged_bytes(self, case: "Case") -> int:
         """Sums, for checkpoints, and means and stresses of cells."""
-        D, places = case.dimensions, self.places(case)
+        sampled, places = case.in_samples, self.places(case)
         shift = case.precision.compute if places.of_cells else "f8"
-        sums = Staging.bytes_of(sum_sizes(D, places.count, shift))
-        means = Staging.bytes_of(mean_sizes(D, places.count)) if places.of_cells else 0
+        sums = Staging.bytes_of(sum_sizes(sampled, places.count, shift))
+        means = Staging.bytes_of(mean_sizes(sampled, places.count)) if places.of_cells else 0
         return max(sums, means)
 
     def kept_bytes(self, case: "Case") -> int:
         """The sums and shifts of all planes."""
-        return 8 * case.shape[0] * self.places(case).count * sum(numbers(case.dimensions))
+        return 8 * case.shape[0] * self.places(case).count * sum(numbers(case.in_samples.values))
 
     def places(self, case: "Case") -> Places:
         """The places in a plane for which sums are kept."""

@@ -19,6 +19,7 @@ from mpilbm.plot.slices import draw_speed, draw_vorticity, field_figure, fluid_f
 from mpilbm.plot.statistics_profiles import of_statistics
 from mpilbm.plot.time_series import (
     forces_figure,
+    nusselt_figure,
     permeability_figure,
     probe_figure,
     residual_figure,
@@ -142,6 +143,8 @@ def _of_tables(plt: Any, run: Run, across: int | None) -> "tuple[dict[str, Figur
             sentences += lines
         elif name == "permeability":
             figures[name] = permeability_figure(plt, run)
+        elif name == "nusselt" or name.startswith("nusselt_"):
+            figures[name] = nusselt_figure(plt, run, name)
         elif name == "steady":
             figures[name] = residual_figure(plt, run)
         elif name.startswith("probe_"):

@@ -61,11 +61,16 @@ def _finish(snapshot: View, figure: "Figure", axes: "list[Axes]", cuts: list[Cut
 
 
 def fluid_fields(snapshot: View) -> list[str]:
-    """The fields that show where the fluids are: those of coupled fluids and phases."""
+    """The fields that show where the fluids are, of coupled fluids and phases; or scalars."""
     if "coupling" not in snapshot.case:
-        return []
+        return [label for label in scalar_labels(snapshot) if label in snapshot.fields]
     own = [name for name in snapshot.fields if name == "phi" or name.startswith("rho_")]
     return own or [name for name in snapshot.fields if name == "rho"]
+
+
+def scalar_labels(snapshot: View) -> list[str]:
+    """The labels of the scalars of the case."""
+    return [str(table["label"]) for table in snapshot.case.get("scalar", ())]
 
 
 def planes_of(snapshot: View, cuts: list[Cut], name: str) -> list[np.ma.MaskedArray]:
@@ -113,7 +118,8 @@ def field_figure(
     _finish(snapshot, figure, axes, cuts)
     unit = stored.text("unit") or FIELD_UNITS.get(name.partition("_")[0], "1")
     label = f"|{name}|" if vector else name
-    _colour_bar(figure, image, axes, across, label=f"{label} ({unit})")
+    own = name in scalar_labels(snapshot)  # a scalar has a unit of its own
+    _colour_bar(figure, image, axes, across, label=label if own else f"{label} ({unit})")
     return figure
 
 

@@ -40,6 +40,8 @@ def of_statistics(
     known = [read_wall_reference(path) for path in references]
     compared = False
     for axis, profile in run.profiles.items():
+        if profile.scalars:
+            figures[f"scalars_{axis}"] = scalar_figure(plt, run.title, profile, run.case, across)
         wall = in_wall_units(run.case, profile)
         if wall is None:
             figures[f"statistics_{axis}"] = plain_figure(plt, run.title, profile, run.case, across)
@@ -135,5 +137,29 @@ def plain_figure(
         axis.grid(alpha=0.25)
         if np.isfinite(profile.u).any():
             axis.legend(fontsize=8)
+    figure.suptitle(f"{title}\n{profile.window}", fontsize=9)
+    return figure
+
+
+def scalar_figure(
+    plt: Any, title: str, profile: Profile, case: Case, across: int | None = None
+) -> "Figure":
+    """Mean and turbulent flux of each scalar over the position; with [units] in SI."""
+    units = case.units
+    cell, speed = (units.cell, units.unit(VELOCITY)) if units else (1.0, 1.0)
+    length, velocity = ("m", "m/s") if units else ("cells", "cells per step")
+    figure, axes = panels(plt, 2 * len(profile.scalars), across or 2, (WIDTH, HEIGHT))
+    pairs = zip(axes[::2], axes[1::2], profile.scalars, strict=True)
+    for left, right, label in pairs:
+        left.plot(profile.position * cell, profile.scalars[label], color=COLOURS[0])
+        for k, values in enumerate(profile.fluxes[label].T):
+            name = f"<u_{AXES[k]}' {label}'>"
+            right.plot(profile.position * cell, values * speed, color=COLOURS[k], label=name)
+        left.set(ylabel=f"mean of {label}")
+        right.set(ylabel=f"turbulent flux ({label} x {velocity})")
+        right.legend(fontsize=8)
+    for axis in axes:
+        axis.set(xlabel=f"{AXES[profile.axis]} ({length})")
+        axis.grid(alpha=0.25)
     figure.suptitle(f"{title}\n{profile.window}", fontsize=9)
     return figure

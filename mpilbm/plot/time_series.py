@@ -186,6 +186,25 @@ def permeability_figure(plt: Any, run: Run) -> "Figure | None":
     return figure
 
 
+def nusselt_figure(plt: Any, run: Run, name: str) -> "Figure | None":
+    """The Nusselt numbers of a table over time."""
+    table = run.table(name)
+    names = [each for each in table if each.startswith("nusselt_")]
+    if table.rows < 2 or not names:
+        return None
+    time, label = _time(run, table)
+    figure, axis = plt.subplots(figsize=(6, 3.4))
+    for each, colour in zip(names, COLOURS, strict=False):
+        last, shown = table[each][-1], each.removeprefix("nusselt_")
+        axis.plot(time, table[each], color=colour, label=f"{shown}, last: {last:.5g}")
+    axis.set(xlabel=f"time ({label})", ylabel="Nusselt number")
+    _zoom(axis, np.concatenate([table[each][last_half(time)] for each in names]))
+    axis.grid(alpha=0.25)
+    axis.legend(fontsize=8)
+    figure.suptitle(run.title, fontsize=10)
+    return figure
+
+
 def residual_figure(plt: Any, run: Run) -> "Figure | None":
     """The relative change that run.steady compares, over time, with its tolerance."""
     table = run.table("steady")

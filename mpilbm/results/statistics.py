@@ -1,12 +1,12 @@
 """Profiles of the output `statistics` along one axis."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from mpilbm.errors import CommandError
-from mpilbm.system.hdf5_input import attribute, opened, values
+from mpilbm.system.hdf5_input import Hdf5File, attribute, group_datasets, opened, values
 
 AXES = "xyz"
 
@@ -19,6 +19,9 @@ class Profile:
     position      cell centres, (n,)
     u             mean velocity, (n, D)
     stress        <u_a' u_b'> by pairs such as "xy", (n,) each
+    scalars       mean of each scalar by its label, (n,)
+    fluxes        <u_a' phi'> of each scalar, (n, D)
+    variances     <phi'^2> of each scalar, (n,)
     first, step   steps of the first and of the last sample
     samples       number of samples
     """
@@ -31,6 +34,9 @@ class Profile:
     first: int
     step: int
     samples: int
+    scalars: dict[str, np.ndarray] = field(default_factory=dict)
+    fluxes: dict[str, np.ndarray] = field(default_factory=dict)
+    variances: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def window(self) -> str:
@@ -42,15 +48,15 @@ def read_profile(path: Path, axis: str) -> Profile:
     """The profile of a file `statistics_<axis>_<step>.h5`; CommandError if it has none."""
     try:
         with opened(path) as file:
-            found = {name: values(file, name) for name in (axis, "u", "reynolds_stress")}
             numbers = [int(attribute(file, "/", name, np.int64))
                        for name in ("first_step", "step", "samples")]  # fmt: skip
-            data = {}
-            for name, each in found.items():
-                if each is None:
-                    raise ValueError(f"has no dataset '{name}'")
-                each.require_stored()
-                data[name] = each[()].astype(float)
+            data = {name: _read(file, name) for name in (axis, "u", "reynolds_stress")}
+            labels = [name.removeprefix("flux_") for name in group_datasets(file, "/")
+                      if name.startswith("flux_")]  # fmt: skip
+            scalars, fluxes, variances = (
+                {label: _read(file, part + label) for label in labels}
+                for part in ("", "flux_", "variance_")
+            )
     except ValueError as error:
         raise CommandError(f"{path}: cannot be read as a profile: {error}") from None
     position, u, stress = data.values()
@@ -65,4 +71,14 @@ def read_profile(path: Path, axis: str) -> Profile:
         path=path, axis=AXES.index(axis), position=position, u=u,
         stress=dict(zip(pairs, stress.T, strict=True)),
         first=numbers[0], step=numbers[1], samples=numbers[2],
+        scalars=scalars, fluxes=fluxes, variances=variances,
     )  # fmt: skip
+
+
+def _read(file: Hdf5File, name: str) -> np.ndarray:
+    """A dataset; ValueError if there is none."""
+    found = values(file, name)
+    if found is None:
+        raise ValueError(f"has no dataset '{name}'")
+    found.require_stored()
+    return found[()].astype(float)

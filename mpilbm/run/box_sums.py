@@ -5,13 +5,13 @@ import numpy as np
 from mpilbm.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.totals import over_bodies
-from mpilbm.physics import interface_length
+from mpilbm.physics import sloped
 
 
 def flow_sums(context: Context) -> dict[str, float]:
     """Sums over the fluid cells by their names in `monitor.csv`; collective."""
     found = context.comm.bcast(context.totals.start(context.solver.steps)())
-    names = interface_length.columns(context.solver.sum_names)
+    names = sloped.columns(context.solver.sum_names)
     return {name: found[name] for name in names if name != "nonfinite"}
 
 

@@ -23,6 +23,7 @@ from mpilbm.solver.initialise import InitialState
 from mpilbm.solver.momentum_exchange import MomentumExchange
 from mpilbm.solver.passes import Pass, StepWork, TwoSteps, collide_stream
 from mpilbm.solver.populations import Group, Populations
+from mpilbm.solver.scalars.transport import Transport
 from mpilbm.solver.state import FlowState
 from mpilbm.solver.step_times import StepTimes
 
@@ -55,7 +56,8 @@ class Solver:
         self.context = SlabContext.create(case, slab, geometry, device, exchanger, program)
         self.period = max(case.layout.parities, case.layout.buffers)
         self.fluids = Populations.of_fluids(self.context)
-        self.all = (*self.fluids, *self.fluids[0].carried)
+        carried = self.fluids[0].carried
+        self.all = (*self.fluids, *carried)
         self.coupled = Coupled(self.context, self.fluids) if case.coupling else Uncoupled()
         self.lists = [self._lists(each) for each in self.all]
         self.streaming = [self._collide_streams(k) for k in range(self.period)]
@@ -65,6 +67,7 @@ class Solver:
         self.diagnostics, self.initial = Diagnostics(self.state), InitialState(self.state)
         self.times, self.ahead = StepTimes(device), StepsAhead(self.context.bulk)
         self.recordings = Recordings(device, exchanger.recordings)
+        self.transport = Transport(self.diagnostics, carried) if case.transported else None
         self.exchanged = None
         if case.weighed:
             self.exchanged = MomentumExchange(self.fluids[0], self.lists[0], geometry)

@@ -78,7 +78,7 @@ def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
 ENDS = {"from": [0, 1.5, 1], "to": [5, 1.5, 1]}
 KEYS = {"box": {"from": [0, 0, 0], "to": [2, 2, 2]}, "line": ENDS,
         "plane": {"normal": "z", "position": 1}, "probe": {"points": [[1, 1, 1]]},
-        "line_spectra": {"average": ["x"]}}  # fmt: skip
+        "line_spectra": {"average": ["x"]}, "nusselt": {"axis": "x", "difference": 1}}  # fmt: skip
 WITHOUT_BODIES = {"line_spectra", "spectrum"}
 
 
@@ -90,6 +90,8 @@ def test_no_two_outputs_write_the_same_files(name):
     more = {"body": BODY, "force": {"name": "guo", "value": [1e-6, 0, 0]}}
     if name in WITHOUT_BODIES:
         del more["body"]
+    if name == "nusselt":
+        more["scalar"] = [{"label": "T", "diffusivity": 0.1}]
     make_case(outputs=[one], **more)
     with pytest.raises(CaseError, match=r"keep one|remove one"):
         make_case(outputs=[one, one | {"every": 10}], **more)

@@ -14,7 +14,7 @@ class Scalar(Parameters):
     """One scalar: `diffusivity` in lattice units, lattice, collision, boundaries.
 
     `bodies` holds the condition on each body, by its index. `initial` has the values at t = 0 as
-    its `rho`. `key` is the path of its table in the case.
+    its `rho`. `key` is the path of its table in the case. `heat_capacity` is in J/(m^3 K).
     """
 
     label: str
@@ -24,6 +24,7 @@ class Scalar(Parameters):
     collision: SkipValidation[ScalarCollision]
     initial: InitialFields
     source: float | str = 0.0
+    heat_capacity: float | None = None
     boundaries: tuple[SkipValidation[ScalarBoundary], ...] = ()
     bodies: tuple[SkipValidation[ScalarBoundary], ...] = ()
 

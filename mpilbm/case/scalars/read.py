@@ -32,6 +32,7 @@ def _scalar(case: Case, number: int, table: ScalarTable) -> Scalar:
         lattice=table.lattice or make("scalar_lattices", usual),
         collision=table.collision,
         source=table.source,
+        heat_capacity=table.heat_capacity,
         boundaries=(*table.boundary, *_adiabatic(case, table)),
         bodies=tuple(_on_body(body, table.label) for body in case.bodies),
         initial=InitialFields(

@@ -12,7 +12,7 @@ from mpilbm.formulas.values import Value
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
-from mpilbm.quantity import DIFFUSIVITY, GRAVITY
+from mpilbm.quantity import DIFFUSIVITY, EXPANSION, GRAVITY, HEAT_CAPACITY, KELVIN, SCALAR_SOURCE
 from mpilbm.registry import Parameters, names
 
 USUAL = {2: "D2Q5", 3: "D3Q7"}  # the lattice of a scalar, by the number of dimensions
@@ -29,7 +29,7 @@ def _table(name: Any) -> Any:
 class ScalarInitial(Parameters):
     """A scalar at t = 0."""
 
-    value: Value = Field(
+    value: Annotated[Value, KELVIN] = Field(
         0.0, description="number or formula of x y z nx ny nz", examples=["1 - x/nx"]
     )
 
@@ -63,10 +63,15 @@ class ScalarTable(Parameters):
     initial: ScalarInitial = Field(
         ScalarInitial(), description="the scalar at the start", examples=[{"value": 0.5}]
     )
-    source: Value = Field(
+    source: Annotated[Value, SCALAR_SOURCE] = Field(
         0.0,
         description="source S per volume and step: number, or formula of x y z t and scalars",
         examples=["-0.001*T"],
+    )
+    heat_capacity: Annotated[Positive | None, HEAT_CAPACITY] = Field(
+        None,
+        description="of a volume, for a temperature; then fluxes may be in W/m^2",
+        examples=[4.18e6],
     )
     boundary: tuple[Annotated[ScalarBoundary, Choice("scalar_boundaries")], ...] = Field(
         (),
@@ -94,12 +99,14 @@ class ScalarTable(Parameters):
 class Expansion(Parameters):
     """How a scalar changes the density: rho = rho_0 (1 - beta (phi - reference))."""
 
-    beta: float = Field(
+    beta: Annotated[float, EXPANSION] = Field(
         description="expansion coefficient; positive if warm fluid rises, negative for a heavy "
         "solute",
         examples=[1.0],
     )
-    reference: float = Field(0.0, description="value at which there is no force", examples=[0.5])
+    reference: Annotated[float, KELVIN] = Field(
+        0.0, description="value at which there is no force", examples=[0.5]
+    )
 
 
 class Buoyancy(Parameters):

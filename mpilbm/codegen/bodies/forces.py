@@ -7,19 +7,17 @@ from collections.abc import Iterator
 
 from sympy import Piecewise
 
+from mpilbm.codegen.bodies.chunks import ChunkText
 from mpilbm.codegen.boundary_cell import HALF, BoundaryCell, mirror_of
-from mpilbm.codegen.boundary_kernels import EntryText, listed
 from mpilbm.codegen.coordinates import index
 from mpilbm.codegen.inner_cell import OWN
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
-from mpilbm.codegen.printer import c_text
 from mpilbm.layouts import against
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.boundary_capabilities import LinkValue
 from mpilbm.physics.lattices import AXES
 
-CHUNKS = {"chunk_first": "int32*", "chunk_entry": "int32*", "chunk_sums": "double*"}
 SIDES = "mop"  # names of -1, 0 and 1 are SIDES[1 + c]
 TURNS = (("y", "z", "x"), ("z", "x", "y"), ("x", "y", "z"))  # torque_c = a f_b - b f_a
 
@@ -37,7 +35,7 @@ def force_kernel(
     A boundary that sets whole cells also replaces arriving populations g_i (possibly from a mirror
     image) by f_i; for these F = -c_i (f_i - g_i) - u (g_i - f_i).
     """
-    kernel = ForceText(f"{name}_force", fluid, boundary, parity, split, framed)
+    kernel = ForceText(f"{name}_measured", fluid, boundary, parity, split, framed)
     cell = BoundaryCell(kernel, fluid, boundary, parity, beside)
     given = boundary.values()
     moving = [cell.values[key] for key in (f"velocity_{a}" for a in AXES) if key in given]
@@ -70,10 +68,10 @@ def _to_the_wall(cell: BoundaryCell, boundary, i: int):
     return cell.link(i)
 
 
-class ForceText(EntryText):
-    """A kernel over chunks of entries that adds the columns `columns` of their links.
+class ForceText(ChunkText):
+    """As ChunkText, with forces and torques.
 
-    wanted   for each direction its values: "in", "out", with `whole` "before", and "u_x", …
+    wanted   also has, with `whole`, "before", and "u_x", …
     whole    whether the boundary sets whole cells
     split    whether pressure and stress are wanted
     framed   whether bodies have frames, see case/body_frames.py
@@ -85,33 +83,25 @@ class ForceText(EntryText):
     the place of the momentum that arriving populations lose, the node behind the first wall.
     """
 
-    ahead = True  # else a GPU waits for the value of a link before it loads that of the next link
-
     def __init__(
         self, role: str, fluid: FluidKernels, boundary, parity: int, split: bool, framed: bool
     ):
         text = "F = -c_i (f_opp_out + f_i_in - 2 feq_i(1, 0)) - u_wall (f_opp_out - f_i_in)"
-        super().__init__(role, text, fluid, parity, "other", "chunks")
-        self.lattice, self.axes, self.split = fluid.lattice, AXES[: fluid.lattice.D], split
-        self.framed = framed
-        self.stored = "AS_STORED({})" if fluid.layout.populations else "{}"
+        super().__init__(role, text, fluid, boundary, parity)
+        self.axes, self.split, self.framed = AXES[: fluid.lattice.D], split, framed
         self.whole = boundary.capabilities.whole_cell
-        self.wanted: dict[int, dict] = {}
         model, still = fluid.model, [0] * self.lattice.D
         self.rest = [0.0] * self.lattice.Q
         if not model.offset:
             self.rest = [float(f) for f in model.collision.feq(self.lattice, 1, 1, still)]
-        self.unstaged()
-        if boundary.capabilities.per_link:
-            self.links += f" const int64 staged = {self.per_entry('start', 'int64*')};"
         if self.whole:
             self.per_entry("blocked", "uint32*")
         self._declare_more("store*" if fluid.layout.populations else "real*")
         self._numbers = [index(self, axis, self.lattice)(self.cell) for axis in self.axes]
 
     def _declare_more(self, staging: str) -> None:
-        more = {"values": "real*", "value": "int32*", "periodic": "int", "staging": staging}
-        more |= CHUNKS | {f"box_{axis}": "int" for axis in self.axes}
+        more = {"periodic": "int", "staging": staging}
+        more |= {f"box_{axis}": "int" for axis in self.axes}
         if self.split:
             more |= {"stress": "double*", "stress_cell": "int32*", "first_measured": "int64"}
         for name, type in more.items():
@@ -119,7 +109,6 @@ class ForceText(EntryText):
         if self.framed:
             self.argument("frames", "double*")
             self.per_entry("member", "int32*")
-        self.written.add("chunk_sums")
 
     def missing(self, i: int):
         """The cell behind the link; boundaries that set whole cells list other directions, too."""
@@ -132,21 +121,7 @@ class ForceText(EntryText):
         kinds |= {"pressure": self.axes, "stress": self.axes} if self.split else {}
         return [f"{kind}_{axis}" for kind, axes in kinds.items() for axis in axes]
 
-    def driver(self, names):
-        """The loop over chunks, with the number of columns."""
-        return f"FOR_CHUNKS({self.name}_at, {len(self.columns)}, {names})"
-
-    def body(self):
-        """The links of an entry, one direction after another; then its sums are added."""
-        lines, blocks, _ = self.by_direction({i: [*v.values()] for i, v in self.wanted.items()})
-        lines = [*self.entry.splitlines(), self.links, *self._places(), *lines]
-        lines += [f"double sum_{name} = 0;" for name in self.columns]
-        for i, (block, values) in blocks.items():
-            named = dict(zip(self.wanted[i], map(c_text, values), strict=True))
-            lines += [f"if ({listed(i)}) {{", *block, *self._link(i, named), "}"]
-        return lines + [f"total[{k}] += sum_{name};" for k, name in enumerate(self.columns)]
-
-    def _places(self) -> Iterator[str]:
+    def places(self) -> Iterator[str]:
         """C text of the places at which links of the entry leave the body."""
         if self.framed:
             member = self.per_entry("member", "int32*")
@@ -192,7 +167,7 @@ class ForceText(EntryText):
                 f"lowest & ({sides[-1]}) ? at_{axis}_m - 0.5 : at_{axis}_o;"
             )
 
-    def _link(self, i: int, values: dict[str, str]) -> Iterator[str]:
+    def link(self, i: int, values: dict[str, str]) -> Iterator[str]:
         """C text that adds what the link along c_i gives."""
         c, rest = self.lattice.c[i], 2 * self.rest[i]
         out, both = values["out"], f"leaves + enters - {rest!r}"

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from sympy import sqrt
-
 from mpilbm.codegen.coupled.cell import Acted, CoupledCell
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
@@ -12,9 +10,7 @@ from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF, Access
 from mpilbm.layouts import HERE
 from mpilbm.layouts.field_grid import FieldGrid
-from mpilbm.layouts.grid import velocity_grid
 from mpilbm.links.row_ends import rows_end_in_walls
-from mpilbm.physics.algebra import dot
 
 
 class CoupledKernels:
@@ -167,10 +163,8 @@ class CoupledDiagnostics(Diagnostics):
     """The diagnostic kernels that read all fluids."""
 
     def __init__(self, kernels: CoupledKernels):
-        super().__init__(kernels.plain[0])
+        super().__init__(kernels.plain[0], kernels.case.sloped)
         self.kernels, self.coupling = kernels, kernels.coupling
-        self.jumps = self.coupling.jumps(kernels.case)
-        self.grid = velocity_grid(self.lattice, 1, 1, 1, 1, len(self.jumps))
 
     def _cell(self, kernel, parity: int) -> CoupledCell:
         return CoupledCell(self.kernels, kernel, self.kernels.outgoing(kernel, parity))
@@ -186,29 +180,14 @@ class CoupledDiagnostics(Diagnostics):
         self.cell = cell
         return density, rho, u, momentum
 
-    def velocity(self, parity: int):
-        """As for one fluid, with the mass of each fluid; stores the order parameters after u."""
-        kernel = super().velocity(parity)
-        if self.coupling.masses(self.kernels.case):
-            for mass in self.coupling.mass(self.cell):
-                kernel.add(mass, FLUID)
-        order = zip(self.coupling.order_parameters(self.cell), self.jumps, strict=True)
-        for k, (value, jump) in enumerate(order):
-            value = kernel.let(f"order_{k}", value)
-            self.store_velocity(kernel, self.lattice.D + k, value)
-            if jump is None:
-                kernel.maximum(value, FLUID)
-                kernel.maximum(1 / value, FLUID)
-        return kernel
+    def masses(self, kernel) -> list:
+        """The mass of each fluid, if the coupling has several."""
+        several = self.coupling.masses(self.kernels.case)
+        return self.coupling.mass(self.cell) if several else []
 
-    def enstrophy(self):
-        """As for one fluid, with the sums of |grad phi| of the order parameters phi."""
-        kernel, D = super().enstrophy(), self.lattice.D
-        for k in range(D, D + len(self.jumps)):
-            slope = [self._slope(kernel, axis, k, "cell") for axis in range(D)]
-            slope = [kernel.let(f"slope_{axis}_{k}", each) for axis, each in enumerate(slope)]
-            kernel.add(sqrt(dot(slope, slope)), FLUID)
-        return kernel
+    def sloped_values(self, kernel, parity: int) -> list:
+        """The order parameters."""
+        return self.coupling.order_parameters(self.cell)
 
     def output(self, k: int, parity: int):
         """Field k of the coupling's own outputs; 0 in solids."""

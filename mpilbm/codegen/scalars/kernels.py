@@ -6,6 +6,7 @@ from mpilbm.codegen.kernels import FluidKernels
 from mpilbm.codegen.printer import symbol
 from mpilbm.codegen.scalars.model import Carrying, ScalarModel, midway, scalar_values
 from mpilbm.layouts import Layout
+from mpilbm.physics.sampled import Sampled
 from mpilbm.physics.scalars import weights
 
 
@@ -123,6 +124,19 @@ class CarryingDiagnostics(Diagnostics):
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
         return self._stored(kernel, [self.output_value(kernel, k, parity)])
+
+    def sloped_values(self, kernel, parity: int) -> list:
+        """The value of each scalar."""
+        return list(scalar_values(kernel, self.fluid.scalars).values())
+
+    @property
+    def sampled(self) -> Sampled:
+        """What samples of the flow contain."""
+        return Sampled(self.lattice.D, tuple(each.label for each in self.fluid.scalars))
+
+    def in_sample(self, kernel, parity: int) -> list:
+        """As in the base class, with the scalars."""
+        return super().in_sample(kernel, parity) + self.sloped_values(kernel, parity)
 
     @property
     def output_count(self) -> int:

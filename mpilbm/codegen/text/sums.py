@@ -25,6 +25,12 @@ class RowSums(KernelText):
         self.do(f"TOTAL({self.columns}) += ({when}) ? (double)({{0}}) : 0;", expression)
         self.columns += 1
 
+    def square(self, expression, when: str = "1") -> None:
+        """Sum of the square of a value, which is computed in double precision."""
+        text = f"TOTAL({self.columns}) += ({when}) ? (double)({{0}}) * (double)({{0}}) : 0;"
+        self.do(text, expression)
+        self.columns += 1
+
     def maximum(self, expression, when: str = "1") -> None:
         """Largest value in the row, at least zero."""
         k = self.columns

@@ -54,14 +54,15 @@ class DeviceSums:
         return self.statistics.over_planes(before)
 
     def results(self, merged: Moments) -> Fields:
-        """rho, u and reynolds_stress."""
-        return merged.fields()
+        """The fields of `Sampled.fields`."""
+        return merged.fields(self.context.case.labels)
 
     def of_planes(self) -> Fields | None:
         """See Sums; the device computes the means of cells."""
+        labels = self.context.case.labels
         if self.statistics.places.of_cells:
             return None
-        return self.statistics.moments(0, self.context.slab.planes).fields()
+        return self.statistics.moments(0, self.context.slab.planes).fields(labels)
 
     def means(self) -> Copies:
         """See Sums."""

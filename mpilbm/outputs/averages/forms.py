@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from mpilbm.outputs.averages.profile_files import Head, describe
+from mpilbm.outputs.averages.profile_files import Head, components, describe, result_unit
 from mpilbm.outputs.images.description import describe_image, file_shape, place
 from mpilbm.outputs.images.part import whole
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.fields.mean_fields import components
 from mpilbm.storage.places import dataset
-from mpilbm.units import LATTICE_UNIT, Units, field_unit
+from mpilbm.units import LATTICE_UNIT
 
 if TYPE_CHECKING:
     import h5py
 
+    from mpilbm.case.case import Case
     from mpilbm.storage.planes import OwnFile
 
 
-FieldsOf = Callable[[int], dict[str, tuple[int, ...]]]  # of D: fields and their components
-UnitOf = Callable[[Units | None, str], tuple[float, str]]  # see units.field_unit
+FieldsOf = Callable[["Case"], dict[str, tuple[int, ...]]]  # fields and their components
+UnitOf = Callable[["Case", str], tuple[float, str]]  # SI value of the lattice unit, SI unit
 
 
 class Target(NamedTuple):
@@ -50,7 +50,7 @@ class Plain:
 
     def targets(self, head: Head) -> dict[str, Target]:
         """See Form."""
-        return {name: Target(name, np.asarray) for name in components(head.case.dimensions)}
+        return {name: Target(name, np.asarray) for name in components(head.case)}
 
     def describe(self, file: "h5py.File", head: Head) -> None:
         """See Form."""
@@ -66,15 +66,15 @@ class Image:
 
     suffix = "vtkhdf"
 
-    def __init__(self, fields: FieldsOf = components, unit: UnitOf = field_unit):
+    def __init__(self, fields: FieldsOf = components, unit: UnitOf = result_unit):
         self._fields, self._unit = fields, unit
 
     def targets(self, head: Head) -> dict[str, Target]:
         """See Form."""
         case, shape = head.case, self._local_shape(head)
         found = {}
-        for name, parts in self._fields(case.dimensions).items():
-            unit, _ = self._unit(case.units, name)
+        for name, parts in self._fields(case).items():
+            unit, _ = self._unit(case, name)
             if name == "reynolds_stress":
                 for k, pair in enumerate(head.pairs):
                     made = partial(_component, shape=shape, unit=unit, k=k)
@@ -98,11 +98,11 @@ class Image:
         averaged = [1 if axis in head.axes else n for axis, n in zip(axes, size, strict=True)]
         part = whole(case, averaged)
         describe_image(file, case, head.step, {}, part)
-        parts = self._fields(case.dimensions)
+        parts = self._fields(case)
         for path, (field, _) in self.targets(head).items():
             vector = (3,) if parts[field] and field != "reynolds_stress" else ()
             made = dataset(file, path, (*file_shape(case, part), *vector), np.float64)
-            unit, text = self._unit(case.units, field)
+            unit, text = self._unit(case, field)
             if text:
                 made.attrs["unit"], made.attrs[LATTICE_UNIT] = text, unit
         origin = file["mpilbm"]

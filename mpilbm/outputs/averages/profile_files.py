@@ -9,10 +9,9 @@ import numpy as np
 
 from mpilbm import __version__
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.fields.mean_fields import components
 from mpilbm.storage.files import whole
 from mpilbm.storage.places import dataset
-from mpilbm.units import LATTICE_UNIT, field_unit
+from mpilbm.units import FIELDS, LATTICE_UNIT, VELOCITY, field_unit
 
 if TYPE_CHECKING:
     import h5py
@@ -50,20 +49,27 @@ class Head:
         return [a + b for k, a in enumerate(axes) for b in axes[k:]]
 
 
+def components(case: "Case") -> dict[str, tuple[int, ...]]:
+    """The fields of a profile, and their shape at a place."""
+    return case.in_samples.components
+
+
 def describe(file: "h5py.File", head: Head) -> None:
     """Create datasets of shape (…, y, x), coordinates of cell centres, and attributes."""
     axes = head.axes[::-1]
-    for name, shape in components(head.case.dimensions).items():
+    for name, shape in components(head.case).items():
         dataset(file, name, (*(head.sizes[axis] for axis in axes), *shape), np.float64)
     for axis, cells in head.sizes.items():
         file[axis] = np.arange(cells) + 0.5
     if head.case.units:
-        for name in (*components(head.case.dimensions), *head.sizes):
+        for name in (*components(head.case), *head.sizes):
             unit, text = _unit(head, name)
             file[name].attrs["unit"], file[name].attrs[LATTICE_UNIT] = text, unit
     file.attrs["average"] = list(head.average)
     file.attrs["directions"] = list(axes)
     file.attrs["reynolds_stress"] = head.pairs
+    if head.case.labels:
+        file.attrs["scalars"] = list(head.case.labels)
     file.attrs["samples"] = head.samples
     file.attrs["first_step"], file.attrs["step"] = head.first, head.step
     file.attrs["units"] = "lattice: cells, steps"
@@ -73,7 +79,14 @@ def describe(file: "h5py.File", head: Head) -> None:
 def _unit(head: Head, name: str) -> tuple[float, str]:
     """The SI value of the lattice unit of a dataset, and its SI unit."""
     units = head.case.units
-    return (units.cell, "m") if units and name in head.sizes else field_unit(units, name)
+    return (units.cell, "m") if units and name in head.sizes else result_unit(head.case, name)
+
+
+def result_unit(case: "Case", name: str) -> tuple[float, str]:
+    """As `units.field_unit`; scalars keep their unit, so a flux of one is that times m/s."""
+    if case.units and name in {f"flux_{label}" for label in case.labels}:
+        return case.units.unit(VELOCITY), "m/s"
+    return (1.0, "") if name not in FIELDS else field_unit(case.units, name)
 
 
 def write_table(path: Path, head: Head, fields: dict[str, np.ndarray]) -> None:
@@ -90,6 +103,9 @@ def write_table(path: Path, head: Head, fields: dict[str, np.ndarray]) -> None:
             " (cells^2/step^2)",
         ),
     }
+    for name, shape in components(head.case).items():
+        of = [f"{name}_{axis}" for axis in axes] if shape else [name]
+        names.setdefault(name, (of, ""))
     places = {axis: np.arange(cells) + 0.5 for axis, cells in head.sizes.items()}
     names |= {axis: ([axis], " (cells)") for axis in places}
     count = next((cells for cells in head.sizes.values()), 1)

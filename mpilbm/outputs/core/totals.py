@@ -11,7 +11,7 @@ import numpy as np
 from mpilbm.errors import NonFiniteError
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
-from mpilbm.physics import interface_length
+from mpilbm.physics import sloped
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -138,12 +138,12 @@ class Totals:
 def add_planes(names: Sequence[str], planes: np.ndarray) -> dict[str, float]:
     """Sums over axis 0 of (planes, names) in plane order; maxima for some names.
 
-    The length of interfaces is computed from its parts (see physics/interface_length.py).
+    Lengths of interfaces and means of scalars are computed from their parts, see physics/sloped.py.
     """
     totals = np.cumsum(planes, axis=0, dtype=np.float64)[-1]
     largest = planes.max(axis=0)
-    return interface_length.with_length({
-        name: float(largest[k] if interface_length.is_maximum(name) else totals[k])
+    return sloped.combined({
+        name: float(largest[k] if sloped.is_maximum(name) else totals[k])
         for k, name in enumerate(names)
     })  # fmt: skip
 

@@ -9,8 +9,8 @@ import numpy as np
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
 from mpilbm.layouts.grid import velocity_grid
-from mpilbm.physics import interface_length
 from mpilbm.physics.lattices import AXES
+from mpilbm.physics.sloped import CELLS
 from mpilbm.solver.fields.host_copies import HostCopy
 from mpilbm.solver.fields.plane_sums import PlaneSums
 from mpilbm.solver.fields.velocity_blocks import VelocityBlocks
@@ -44,9 +44,9 @@ class Diagnostics:
         self.planes, self.rows, self.nx = context.slab.planes, *context.slab.shape[1:]
         self.dtype = np.dtype(context.program.compute)
         ghost = context.grid.ghost
-        self.jumps = coupling.jumps(case) if coupling else ()
+        self.sloped = case.sloped
         size = self.planes, self.rows, self.nx
-        self.grid = velocity_grid(self.lattice, ghost, *size, len(self.jumps))
+        self.grid = velocity_grid(self.lattice, ghost, *size, len(self.sloped))
         self.outputs = case.own_fields
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
@@ -57,18 +57,19 @@ class Diagnostics:
         """Compute all values again when they are needed, because the populations were replaced."""
         self._speed_step: int | None = None  # of the sums
         self._speed: HostCopy | None = None
-        if "_blocks" in vars(self):
-            self._blocks.forget()
+        if "blocks" in vars(self):
+            self.blocks.forget()
 
     @property
     def spare_bytes(self) -> int:
         """Free bytes of the device, less those of arrays that are allocated at first use."""
-        used = "_blocks" in vars(self)
+        used = "blocks" in vars(self)
         wanted = 0 if used else velocity_bytes(self.context.case, self.planes)
         return max(0, self.device.memory()[0] // self.device.sharing - wanted)
 
     @cached_property
-    def _blocks(self) -> VelocityBlocks:
+    def blocks(self) -> VelocityBlocks:
+        """The velocity and the fields of `sloped`, a block of planes at a time."""
         return VelocityBlocks(self.state, self._speed_sums)
 
     def fields(self, names: Iterable[str], begin: int, end: int) -> dict[str, np.ndarray]:
@@ -88,7 +89,7 @@ class Diagnostics:
         """Compute what `enqueue` needs for these fields; collective."""
         self.state.coupled.look()
         if DERIVED & set(names):
-            self._blocks.prepare()
+            self.blocks.prepare()
 
     def arrays(self, names: Iterable[str], planes: int) -> dict[str, Array]:
         """Device arrays that `enqueue` fills for these names."""
@@ -119,7 +120,7 @@ class Diagnostics:
             given = {"derived_out": arrays[name]}
             self.state.enqueue(f"output_{self.outputs.index(name)}", begin, end, **given)
         derived = sorted(arrays.keys() & DERIVED)
-        for first, after, given in self._blocks.blocks(begin, end) if derived else ():
+        for first, after, given in self.blocks.blocks(begin, end) if derived else ():
             for name in derived:
                 values = self.values(name)
                 part = arrays[name][(first - begin) * values : (after - begin) * values]
@@ -145,7 +146,7 @@ class Diagnostics:
         copy = self._speed
         if copy is None or self._speed_step != self.context.clock.steps:
             self.state.coupled.look()
-            self._blocks.for_sums()
+            self.blocks.for_sums()
             copy = self._keep_speed()
         end, first = self.lattice.D + 2, self._speed_sums.shaped(copy)
         return np.sqrt(first[:, end]), first[:, end + 1]
@@ -157,23 +158,29 @@ class Diagnostics:
 
     @cached_property
     def _speed_sums(self) -> PlaneSums:
-        columns = 4 + self.lattice.D + len(self.masses) + len(interface_length.ends(self.jumps))
+        columns = 4 + self.lattice.D + len(self.masses) + len(self._of_values)
         return PlaneSums(self.state, columns, self._largest)
 
     @cached_property
     def _slope_sums(self) -> PlaneSums:
-        return PlaneSums(self.state, 1 + len(self.jumps))
+        return PlaneSums(self.state, 1 + len(self.sloped))
 
     @cached_property
     def _slopes(self) -> StateLaunch:
-        given = {"u": self._blocks.u, **self._blocks.grid.arguments()}
+        given = {"u": self.blocks.u, **self.blocks.grid.arguments()}
         return StateLaunch(self.state, "enstrophy", **given, **self._slope_sums.arguments)
 
     @property
     def _largest(self) -> list[int]:
         """The columns of `velocity` that are maxima."""
         speed, end = self.lattice.D + 2, 4 + self.lattice.D + len(self.masses)
-        return [speed, *range(end, end + len(interface_length.ends(self.jumps)))]
+        maxima = [each.largest for each in self.sloped for _ in each.values]
+        return [speed, *(end + k for k, largest in enumerate(maxima) if largest)]
+
+    @property
+    def _of_values(self) -> list[str]:
+        """The columns of `velocity` for the values of the fields `sloped`."""
+        return [name for each in self.sloped for name in each.values]
 
     def start_change(self) -> Callable[[], np.ndarray]:
         """Enqueue sums over each plane of (u - u')^2 and u^2, u' being u at the previous call.
@@ -181,7 +188,7 @@ class Diagnostics:
         At the first call u' = 0. The result returns the sums, (planes, 2) in double.
         """
         self.state.coupled.look()
-        for begin, end, u_first in self._blocks.copies(self._before):
+        for begin, end, u_first in self.blocks.copies(self._before):
             self._change(begin, end, u_first=u_first)
         return partial(self._change_sums.shaped, self._change_sums.start())
 
@@ -197,7 +204,7 @@ class Diagnostics:
 
     @cached_property
     def _change(self) -> StateLaunch:
-        given = {"u": self._blocks.u, "u_before": self._before, **self.grid.arguments()}
+        given = {"u": self.blocks.u, "u_before": self._before, **self.grid.arguments()}
         return StateLaunch(self.state, "change", **given, **self._change_sums.arguments)
 
     def start_flux(self) -> Callable[[], np.ndarray]:
@@ -223,32 +230,34 @@ class Diagnostics:
         """Names of the columns of sums."""
         momentum = [f"momentum_{axis}" for axis in AXES[: self.lattice.D]]
         names = ("mass", *momentum, "kinetic_energy", "enstrophy", "max_speed", "nonfinite")
-        lengths = interface_length.gradients(self.jumps), interface_length.ends(self.jumps)
-        return (*names, *self.masses, *lengths[0], *lengths[1])
+        cells = (CELLS,) if self.context.case.scalars else ()
+        gradients = (each.gradient for each in self.sloped)
+        return (*names, *self.masses, *gradients, *self._of_values, *cells)
 
     def start_sums(self) -> Callable[[], np.ndarray]:
         """Enqueue the sums over each plane; the result returns them, (planes, columns) in double.
 
         mass = sum rho; kinetic_energy = sum rho u.u / 2; enstrophy = sum omega.omega / 2, over the
         fluid cells, times the volume of a cell; the largest |u|, and the number of cells that are
-        not finite. For coupled fluids also the mass of each fluid, and the columns from which
-        `interface_length` computes a length. Collective; to call the result is not.
+        not finite. For coupled fluids also the mass of each fluid; for coupled fluids and scalars
+        the columns that `sloped.combined` replaces. Collective; to call the result is not.
         """
         self.state.coupled.look()
-        self._blocks.prepare()
-        for begin, end, arguments in self._blocks.blocks(0, self.planes):
+        self.blocks.prepare()
+        for begin, end, arguments in self.blocks.blocks(0, self.planes):
             self._slopes(begin, end, u_first=arguments["u_first"])
         return partial(self._complete, self._keep_speed(), self._slope_sums.start())
 
     def _complete(self, velocity: HostCopy, slope: HostCopy) -> np.ndarray:
         D, volume = self.lattice.D, self.lattice.volume
         first, slopes = self._speed_sums.shaped(velocity), self._slope_sums.shaped(slope)
-        enstrophy, gradients = slopes[:, :1], slopes[:, 1:] / [jump or 1.0 for jump in self.jumps]
+        enstrophy, gradients = slopes[:, :1], slopes[:, 1:] * [s.factor for s in self.sloped]
         end, cells = D + 4, self.context.geometry.fluid_cells[:, None]
-        first, ends = np.split(first, [end + len(self.masses)], axis=1)
+        first, values = np.split(first, [end + len(self.masses)], axis=1)
         mass = first[:, :1] + self.rest * cells
         masses = first[:, end:] + np.array([list(self.masses.values())]) * cells
         speed = np.sqrt(first[:, D + 2 : D + 3])
         whole = (volume * part for part in (mass, first[:, 1 : D + 2], enstrophy))
-        parts = (*whole, speed, first[:, D + 3 : end], volume * masses, volume * gradients, ends)
-        return np.concatenate(parts, axis=1)
+        parts = (*whole, speed, first[:, D + 3 : end], volume * masses, volume * gradients, values)
+        counted = (cells,) if self.context.case.scalars else ()
+        return np.concatenate([*parts, *counted], axis=1)

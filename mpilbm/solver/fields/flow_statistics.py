@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpilbm.backends.interfaces import Array
+from mpilbm.physics.sampled import Sampled
 from mpilbm.solver.fields.diagnostics import Diagnostics
 from mpilbm.solver.fields.kept_samples import KeptSamples
 from mpilbm.solver.state import StateLaunch
@@ -29,20 +30,29 @@ SHARE = 8  # of the free memory of the device, for samples that are kept
 
 
 class Moments(NamedTuple):
-    """Number of values n (…, 1), means of rho and u (…, 1 + D), sums of d_a d_b (…, D (D + 1) / 2).
+    """Number of values n (…, 1), means of rho and q (…, 1 + m), sums of d_a d_b (…, m (m + 1) / 2).
 
-    d = u - mean; the pairs a, b are xx, xy, xz, yy, yz, zz.
+    q: the m components of u and scalars, see physics/sampled.py. d = q - mean; the pairs a, b are
+    xx, xy, xz, yy, yz, zz.
     """
 
     n: np.ndarray
     mean: np.ndarray
     products: np.ndarray
 
-    def fields(self) -> dict[str, np.ndarray]:
-        """rho, u and the Reynolds stress <u_a' u_b'>; not a number where there is no fluid."""
+    def fields(self, labels: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+        """The fields of `Sampled.fields`; not a number where there is no fluid.
+
+        `labels`: those of the scalars.
+        """
+        sampled = Sampled(self.mean.shape[-1] - 1 - len(labels), labels)
         with np.errstate(invalid="ignore", divide="ignore"):
-            stress, mean = self.products / self.n, np.where(self.n > 0, self.mean, np.nan)
-        return {"rho": mean[..., 0], "u": mean[..., 1:], "reynolds_stress": stress}
+            covariance, mean = self.products / self.n, np.where(self.n > 0, self.mean, np.nan)
+        values, shapes = np.concatenate([mean, covariance], axis=-1), sampled.components
+        return {
+            name: values[..., numbers] if shapes[name] else values[..., numbers[0]]
+            for name, numbers in sampled.fields.items()
+        }
 
 
 def merged(parts: Moments, axis: int, before: Moments | None = None) -> Moments:
@@ -115,18 +125,21 @@ class Places:
         return self.kernel == "keep_cells"
 
 
-def numbers(D: int) -> tuple[int, int]:
-    """The number of sums of a place (of rho, u and products u_a u_b), and of its shifts."""
-    return 1 + D + D * (D + 1) // 2, 1 + D
+def numbers(m: int) -> tuple[int, int]:
+    """The number of sums of a place (of rho, q and products q_a q_b), and of its shifts.
+
+    m: the number of components of q, Sampled.values.
+    """
+    return 1 + m + m * (m + 1) // 2, 1 + m
 
 
-def bytes_needed(D: int, planes: int, places: Places, value: int) -> int:
-    """Bytes of the sums and shifts of planes; `value`: bytes of rho in the computation.
+def bytes_needed(m: int, planes: int, places: Places, value: int) -> int:
+    """Bytes of the sums and shifts of planes; `value`: bytes of rho in the computation; m as above.
 
     Of cells at least one sample is kept. The first sample of rows or columns also needs the number
     of cells of each.
     """
-    columns, shifts = numbers(D)
+    columns, shifts = numbers(m)
     a_place = 8 * columns + (2 * value * shifts if places.of_cells else 8 * shifts + 4)
     return planes * places.count * a_place
 
@@ -140,9 +153,12 @@ class Statistics:
         self.planes, rows, nx = diagnostics.planes, diagnostics.rows, diagnostics.nx
         self.places = Places.of(rows, nx, along_x, along_rows)
         self.along = 1 if along_x else 0  # the axis of a plane, unless places are cells
-        self.samples, self.along_rows, D = 0, along_rows, diagnostics.lattice.D
-        self.columns, self.shifts = numbers(D)
-        needed = bytes_needed(D, self.planes, self.places, diagnostics.dtype.itemsize)
+        self.samples, self.along_rows = 0, along_rows
+        self.sampled = self.context.case.in_samples
+        self.columns, self.shifts = numbers(self.sampled.values)
+        needed = bytes_needed(
+            self.sampled.values, self.planes, self.places, diagnostics.dtype.itemsize
+        )
         self.device.require(needed, "the sums of statistics")
         count, dtype = self.planes * self.places.count, diagnostics.dtype
         self._sums = self.device.allocate(count * self.columns, "float64")

@@ -6,24 +6,19 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mpilbm.backends.interfaces import Array
-from mpilbm.physics.algebra import pairs
+from mpilbm.physics.sampled import Sampled
 from mpilbm.solver.fields.flow_statistics import Statistics, numbers
 from mpilbm.solver.fields.staging import Sizes
 
 
-def components(D: int) -> dict[str, tuple[int, ...]]:
-    """The fields of a profile, and their shape at a place."""
-    return {"rho": (), "u": (D,), "reynolds_stress": (len(pairs(D)),)}
-
-
-def mean_sizes(D: int, places: int) -> Sizes:
+def mean_sizes(sampled: Sampled, places: int) -> Sizes:
     """The arrays of the fields of so many places."""
-    return {name: (places * prod(shape), "f8") for name, shape in components(D).items()}
+    return {name: (places * prod(shape), "f8") for name, shape in sampled.components.items()}
 
 
-def sum_sizes(D: int, places: int, shift: DTypeLike) -> Sizes:
+def sum_sizes(sampled: Sampled, places: int, shift: DTypeLike) -> Sizes:
     """The arrays of the sums of so many places; `shift`: the type of the shifts."""
-    columns, shifts = numbers(D)
+    columns, shifts = numbers(sampled.values)
     return {"sums": (places * columns, "f8"), "shift": (places * shifts, shift)}
 
 
@@ -37,11 +32,11 @@ class MeanFields:
 
     def __init__(self, statistics: Statistics):
         self.statistics, self.places = statistics, statistics.places
-        self.components = components(statistics.shifts - 1)
+        self.components = statistics.sampled.components
 
     def sizes(self, planes: int) -> Sizes:
         """See Source."""
-        return mean_sizes(self.statistics.shifts - 1, planes * self.places.count)
+        return mean_sizes(self.statistics.sampled, planes * self.places.count)
 
     def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
         """See Source."""
@@ -68,7 +63,7 @@ class KeptSums:
     def sizes(self, planes: int) -> Sizes:
         """See Source."""
         of = self.statistics
-        return sum_sizes(of.shifts - 1, planes * of.places.count, of.shift.dtype)
+        return sum_sizes(of.sampled, planes * of.places.count, of.shift.dtype)
 
     def enqueue(self, arrays: dict[str, Array], begin: int, end: int) -> None:
         """See Source."""

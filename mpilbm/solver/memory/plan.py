@@ -39,8 +39,7 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
     unit, compute = case.formats.unit_bytes, np.dtype(case.precision.compute).itemsize
     storage = case.precision.storage
     grid = case.layout.grid(case.lattice, planes, rows, nx, fluid, case.ghost, storage)
-    more = len(case.coupling.jumps(case)) if case.coupling else 0
-    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx, more)
+    velocity = velocity_grid(case.lattice, case.ghost, planes, rows, nx, len(case.sloped))
     tables = {"neighbours": grid.table_bytes} if grid.table_bytes else {}
     if case.coupling:
         tables["fields of the coupling"] = FieldGrid.of(case, planes, rows, nx).count * compute
@@ -66,7 +65,7 @@ def velocity_grids(case: Case, planes: int) -> tuple[Grid, Grid]:
 
     Both with one ghost plane on each side; see solver.fields.velocity_blocks.
     """
-    more = len(case.coupling.jumps(case)) if case.coupling else 0
+    more = len(case.sloped)
 
     def grid(planes: int) -> Grid:
         return velocity_grid(case.lattice, 1, planes, *case.shape[1:], more)

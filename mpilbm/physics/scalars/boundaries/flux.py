@@ -1,9 +1,12 @@
 """A given flux of the scalar through a wall; 0 is an adiabatic wall."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.scalars.boundaries import HALF_WAY, ScalarBoundary
+from mpilbm.quantity import SCALAR_FLUX
 from mpilbm.registry import register
 
 
@@ -18,7 +21,9 @@ class GivenFlux(ScalarBoundary):
     of a sphere; a flux of 0 is not affected.
     """
 
-    flux: Value = Field(0.0, description="flux into the fluid; 0: adiabatic", examples=[0.001])
+    flux: Annotated[Value, SCALAR_FLUX] = Field(
+        0.0, description="flux into the fluid; 0: adiabatic", examples=[0.001]
+    )
 
     given_keys = ("flux",)
     declares = HALF_WAY

@@ -1,9 +1,12 @@
 """Exchange with surroundings: a flux proportional to the difference at the wall."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.scalars.boundaries import HALF_WAY, ScalarBoundary
+from mpilbm.quantity import KELVIN, TRANSFER
 from mpilbm.registry import register
 
 
@@ -16,8 +19,12 @@ class Robin(ScalarBoundary):
     as for a given flux. Second order on faces of the box.
     """
 
-    h: Value = Field(description="transfer coefficient, cells/step", examples=[0.01])
-    ambient: Value = Field(0.0, description="value of the surroundings", examples=[0.5])
+    h: Annotated[Value, TRANSFER] = Field(
+        description="transfer coefficient, cells/step", examples=[0.01]
+    )
+    ambient: Annotated[Value, KELVIN] = Field(
+        0.0, description="value of the surroundings", examples=[0.5]
+    )
 
     given_keys = ("h", "ambient")
     declares = HALF_WAY

@@ -1,11 +1,13 @@
 """A given value of the scalar at a wall or an inlet."""
 
 from fractions import Fraction
+from typing import Annotated
 
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.scalars.boundaries import AT_SURFACE, HALF_WAY, ScalarBoundary
+from mpilbm.quantity import KELVIN
 from mpilbm.registry import register
 
 HALF = Fraction(1, 2)
@@ -24,7 +26,7 @@ class GivenValue(ScalarBoundary):
     [Ginzburg 2005, Adv. Water Resour. 28, 1196; Li, Mei & Klausner 2013, J. Comput. Phys. 237, 366]
     """
 
-    value: Value = Field(description="value at the wall", examples=[1.0])
+    value: Annotated[Value, KELVIN] = Field(description="value at the wall", examples=[1.0])
     interpolated: bool = Field(
         False, description="whether the wall lies at the surface of the body; set by its boundary"
     )

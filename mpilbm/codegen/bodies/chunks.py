@@ -1,0 +1,57 @@
+"""Kernels that add what the links of entries transport, in chunks (see prelude.h)."""
+
+from collections.abc import Iterator
+
+from mpilbm.codegen.boundary_kernels import EntryText, listed
+from mpilbm.codegen.kernels import FluidKernels
+from mpilbm.codegen.printer import c_text
+
+CHUNKS = {"chunk_first": "int32*", "chunk_entry": "int32*", "chunk_sums": "double*"}
+
+
+class ChunkText(EntryText):
+    """A kernel over chunks of entries that adds the columns `columns` of their links.
+
+    `wanted`: for each direction its values by name, such as "in" and "out".
+    """
+
+    ahead = True  # else a GPU waits for the value of a link before it loads that of the next link
+
+    def __init__(self, role: str, text: str, fluid: FluidKernels, boundary, parity: int):
+        super().__init__(role, text, fluid, parity, "other", "chunks")
+        self.lattice = fluid.lattice
+        self.stored = "AS_STORED({})" if fluid.layout.populations else "{}"
+        self.wanted: dict[int, dict] = {}
+        self.unstaged()
+        if boundary.capabilities.per_link:
+            self.links += f" const int64 staged = {self.per_entry('start', 'int64*')};"
+        for name, type in (CHUNKS | {"values": "real*", "value": "int32*"}).items():
+            self.argument(name, type)
+        self.written.add("chunk_sums")
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the sums."""
+        raise NotImplementedError
+
+    def places(self) -> Iterator[str]:
+        """C text before the links of an entry."""
+        return iter(())
+
+    def link(self, i: int, values: dict[str, str]) -> Iterator[str]:
+        """C text that adds what the link along c_i transports."""
+        raise NotImplementedError
+
+    def driver(self, names):
+        """The loop over chunks, with the number of columns."""
+        return f"FOR_CHUNKS({self.name}_at, {len(self.columns)}, {names})"
+
+    def body(self):
+        """The links of an entry, one direction after another; then its sums are added."""
+        lines, blocks, _ = self.by_direction({i: [*v.values()] for i, v in self.wanted.items()})
+        lines = [*self.entry.splitlines(), self.links, *self.places(), *lines]
+        lines += [f"double sum_{name} = 0;" for name in self.columns]
+        for i, (block, values) in blocks.items():
+            named = dict(zip(self.wanted[i], map(c_text, values), strict=True))
+            lines += [f"if ({listed(i)}) {{", *block, *self.link(i, named), "}"]
+        return lines + [f"total[{k}] += sum_{name};" for k, name in enumerate(self.columns)]

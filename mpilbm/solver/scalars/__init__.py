@@ -1,0 +1,1 @@
+"""The transport of scalars on a slab."""

@@ -59,3 +59,8 @@ def test_conduction_between_cylinders_is_of_second_order():
     assert fine < 0.001
     assert np.log2(coarse / fine) > 1.8
     assert flows.cylinders(12, "bounce_back") < 0.012  # stairs: between first and second order
+
+
+def test_a_hot_sphere_heats_a_flow():
+    """Re = 20: 4.39 of Ranz & Marshall (1952), 4.12 of Clift, Grace & Weber (1978)."""
+    assert 3.9 < flows.sphere(8, 20) < 4.4

@@ -38,6 +38,12 @@ def test_a_channel_with_cold_walls_cools_the_fluid():
     assert abs(flows.graetz(10, 50) / flows.graetz_exact(50) - 1) < 0.002
 
 
+def test_a_pipe_with_a_cold_wall_cools_the_fluid():
+    """Graetz: Nu = 3.657 without conduction along the pipe."""
+    assert abs(flows.pipe_exact(1e5) - 3.657) < 1e-3
+    assert abs(flows.pipe(10) / flows.pipe_exact(50) - 1) < 0.01
+
+
 def test_a_uniform_flow_lowers_the_diffusivity_on_d2q5_only():
     """D - (tau - 1/2) u^2, that is D (1 - 3 u^2)."""
     u = 0.15

@@ -19,6 +19,7 @@ TUTORIALS = (
     "tutorial-cylinder",
     "tutorial-rock",
     "tutorial-drop",
+    "tutorial-heat",
     "tutorial-channel",
     "tutorial-taylor-green",
     "tutorial-restart",

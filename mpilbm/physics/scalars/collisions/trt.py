@@ -12,9 +12,10 @@ class ScalarTRT(ScalarCollision):
     """R(d)_i = omega_plus d_i^+ + omega_minus d_i^-, d_i^± = (d_i ± d_opp(i)) / 2.
 
     D = cs2 (1/omega_minus - 1/2), and `magic` = (1/omega_plus - 1/2) (1/omega_minus - 1/2). With
-    1/4 the scheme is the most stable, at any diffusivity; with 1/8 half-way walls with a given
-    value lie exactly half-way for a parabolic profile; 1/6 removes the error of fourth order of
-    diffusion, 1/12 that of third order of advection.
+    1/4 the scheme is the most stable, at any diffusivity, but where D is small it oscillates behind
+    sharp fronts; with 1/8 half-way walls with a given value lie exactly half-way for a parabolic
+    profile; 1/6 removes the error of fourth order of diffusion, 1/12 that of third order of
+    advection. Where tau - 1/2 is below 0.01, other values than 1/4 may be unstable.
     [Ginzburg 2005, Adv. Water Resour. 28, 1171; Ginzburg, d'Humières & Kuzmin 2010, J. Stat. Phys.
     139, 1090]
     """

@@ -143,6 +143,12 @@ class Case(Parameters):
         """The labels of the scalars."""
         return tuple(scalar.label for scalar in self.scalars)
 
+    @property
+    def conductors(self) -> tuple[int, ...]:
+        """Numbers of the bodies that conduct a scalar."""
+        found = {k for s in self.scalars for k, body in enumerate(s.bodies) if body.conducts}
+        return tuple(sorted(found))
+
     def of_scalar(self, number: int) -> "Case":
         """This case as the populations of a scalar see it: their lattice, collision and walls."""
         scalar = self.scalars[number]

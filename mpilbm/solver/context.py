@@ -20,6 +20,7 @@ from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
 from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.fields.force_field import ForceField
+from mpilbm.solver.materials import material_tables
 from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.timed_values import ForceNumbers
 
@@ -89,6 +90,7 @@ class SlabContext:
         tables |= _neighbours(device, grid, geometry)
         for k in range(len(case.scalars)):
             tables |= scalar_grid(case, k, slab).arguments()
+        tables |= material_tables(case, geometry, grid, device, program.compute)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
         forces, clock = ForceNumbers(case), Clock()

@@ -95,6 +95,9 @@ def _faces(case: Case, scalar: Scalar) -> Iterator[str]:
     named: dict[str, str] = {}
     for k, boundary in enumerate(scalar.boundaries):
         here = f"{scalar.key}.boundary.{k}.where"
+        if boundary.conducts:
+            yield (f"{scalar.key}.boundary.{k}: '{boundary.name}' is for bodies; give it in "
+                   f"body.scalar.{scalar.label}")  # fmt: skip
         if not boundary.where:
             yield f"{here}: names no face; allowed: {', '.join(faces)}; list the faces"
         for face in boundary.where:

@@ -125,7 +125,8 @@ class Buoyancy(Parameters):
         return dict(self.__pydantic_extra__)
 
 
-BODY_KINDS = {"value": "value", "flux": "flux", "h": "robin"}  # by the key that a table has
+# the name of a condition by the key that its table has
+BODY_KINDS = {"value": "value", "flux": "flux", "h": "robin", "conjugate": "conjugate"}
 
 
 def of_body(table: Any) -> Any:

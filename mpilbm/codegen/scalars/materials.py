@@ -1,0 +1,78 @@
+"""The material of each cell, and the numbers that kernels use for it."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from sympy import Piecewise
+
+from mpilbm.layouts import HERE
+from mpilbm.layouts.grid import Grid
+from mpilbm.physics.lattices import Lattice
+
+MATERIAL = "material"  # array of the material of each cell: 0, or 1 + index in case.conductors
+COLUMNS = ("capacity", "conducts")  # of a table of materials, before the rates
+
+
+class Material(NamedTuple):
+    """Symbols of a kernel: the number of the material of its cell, and the numbers of a scalar."""
+
+    number: Any
+    capacity: Any
+    conducts: Any
+    rates: dict[str, Any]
+
+    def at_rest(self, u) -> list:
+        """The velocity in the fluid, 0 in bodies."""
+        return [Piecewise((u_a, self.number < 0.5), (0, True)) for u_a in u]
+
+
+@dataclass(frozen=True)
+class Materials:
+    """The materials as a scalar sees them.
+
+    `grid`: the memory of their numbers. `suffix`: the end of the names of the scalar's arrays.
+    `rates`: names of the relaxation rates.
+    """
+
+    grid: Grid
+    suffix: str
+    rates: tuple[str, ...]
+
+    def at(self, kernel) -> Material:
+        """The material of the kernel's cell."""
+        kernel.argument(MATERIAL, "uint8*")
+        number = f"{MATERIAL}[{kernel.address(self.grid, 0, HERE)}]"
+        table, columns = table_name(self.suffix), (*COLUMNS, *self.rates)
+        kernel.argument(table, "real*")
+        capacity, conducts, *rates = (
+            kernel.load(f"{name}_here{self.suffix}", f"{table}[{number} * {len(columns)} + {k}]")
+            for k, name in enumerate(columns)
+        )
+        named = dict(zip(self.rates, rates, strict=True))
+        return Material(kernel.load(MATERIAL + "_here", f"(real){number}"), capacity, conducts, named)
+
+
+def table_name(suffix: str) -> str:
+    """The array with a row of numbers for each material."""
+    return f"materials{suffix}"
+
+
+def material_grid(grid: Grid) -> Grid:
+    """The memory of the numbers of materials; `grid`: that of the fluid."""
+    return replace(grid.beside(MATERIAL, 1), wraps=None)
+
+
+def table(scalar, conductors: tuple[int, ...]) -> list[list[float]]:
+    """The rows of the table of a scalar: capacity, whether it conducts in a body, and rates."""
+    lattice: Lattice = scalar.lattice
+    own = scalar.collision.rates(scalar.diffusivity, lattice).values()
+    rows = [[1.0, 0.0, *own]]
+    for number in conductors:
+        found = scalar.bodies[number]
+        if not found.conducts:
+            rows.append(rows[0])
+            continue
+        solid = found.conjugate
+        rates = scalar.collision.rates(solid.diffusivity * solid.capacity, lattice)
+        rows.append([solid.capacity, 1.0, *rates.values()])
+    return rows

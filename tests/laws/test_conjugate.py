@@ -68,7 +68,6 @@ CHOICES = [
     ("esopull", "double", 2),
     ("ab", "mixed", 3),
     ("esopull", "single", 3),
-    ("aa", "half", 2),
 ]
 
 

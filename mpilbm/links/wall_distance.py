@@ -225,9 +225,7 @@ def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
     return q
 
 
-def _with_surface(
-    case, owners: tuple[Owner, ...], links: Links
-) -> Iterator[tuple[Any, Ints]]:
+def _with_surface(case, owners: tuple[Owner, ...], links: Links) -> Iterator[tuple[Any, Ints]]:
     """Yield each shape with a surface and the numbers of some of its links, at most LINKS."""
     for owner in owners:
         shape = None if owner.body is None else case.bodies[owner.body].shape

@@ -31,7 +31,9 @@ def test_steady_layers_are_exact(ratio, capacity, lattice):
     resistance = fluid + solid / ratio
     y = np.arange(fluid + solid) + 0.5
     exact = np.where(y < solid, y / ratio, solid / ratio + (y - solid)) / resistance
-    start = layers(fluid, solid, (D * ratio / capacity, capacity), (COLD, WARM), D=D, lattice=lattice)
+    start = layers(
+        fluid, solid, (D * ratio / capacity, capacity), (COLD, WARM), D=D, lattice=lattice
+    )
     steps = int(60 * solid * max(fluid * capacity, solid / ratio))
     np.testing.assert_allclose(along_y(start.run(steps)), exact, atol=1e-9)
 
@@ -73,7 +75,7 @@ CHOICES = [
 
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda c: f"{c[0]}-{c[1]}-{c[2]}")
 def test_neither_slabs_nor_layout_show(choice):
-    layout, *rest = choice
+    _, *rest = choice
     names = ("T", "c", "u")
     whole, ab = Cluster(moving(*choice)).start().run(7), Cluster(moving("ab", *rest)).start()
     g, fields = enthalpy_state(whole), whole.fields(*names)
@@ -125,6 +127,7 @@ def test_a_cylinder_of_another_conductivity_distorts_the_field():
     [
         ({"diffusivity": 0.1, "capacity": -1.0}, "capacity"),
         ({"diffusivity": 0.0}, "diffusivity"),
+        ({"diffusivity": 0.1, "capacity": 0.2}, "0.667 or more"),
         ({}, "diffusivity"),
         ({"diffusivity": 0.1, "capacitance": 1.0}, "capacitance"),
     ],

@@ -109,13 +109,13 @@ def _materials(case: Case, scalar: Scalar) -> Iterator[str]:
         if solid.capacity < least:
             yield (f"{where}.capacity: found {solid.capacity:g}; allowed: {least:.3g} or more with "
                    f"{scalar.lattice.name}, below which the scheme is unstable; multiply it and "
-                   "divide diffusivity by the same factor, which changes transients only")  # fmt: skip
+                   "divide diffusivity by one factor: this changes transients only")  # fmt: skip
         if case.precision.storage == "float16":
             yield (f"{where}: is not defined with precision.storage = \"float16\", which rounds "
                    'the heat of a body to 3 digits; set it to "float32"')  # fmt: skip
     if len(case.conductors) > MOST_CONDUCTORS:
         yield (f"body: found {len(case.conductors)} bodies with 'conjugate'; allowed: "
-               f"{MOST_CONDUCTORS}; join bodies of one material, e.g. by the shape 'union'")  # fmt: skip
+               f"{MOST_CONDUCTORS}; join bodies of one material")  # fmt: skip
 
 
 def _faces(case: Case, scalar: Scalar) -> Iterator[str]:

@@ -49,7 +49,9 @@ class Materials:
             for k, name in enumerate(columns)
         )
         named = dict(zip(self.rates, rates, strict=True))
-        return Material(kernel.load(MATERIAL + "_here", f"(real){number}"), capacity, conducts, named)
+        return Material(
+            kernel.load(MATERIAL + "_here", f"(real){number}"), capacity, conducts, named
+        )
 
 
 def table_name(suffix: str) -> str:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 
 ASIDE = 1e-3  # cells between a link and those beside it whose distances give the slope
 
 
-def along_normal(shape: Any, points: Floats, c: Floats) -> Floats:
+def along_normal(shape: Any, points: Floats, c: NDArray[Any]) -> Floats:
     """Return c.n, (n,), n being the unit normal, out of the shape, where links leave the shape.
 
     points, c: (D, n); points are outside the shape, points - c inside. The distances of the surface

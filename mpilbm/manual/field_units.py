@@ -28,6 +28,7 @@ UNITS = {
     **dict.fromkeys(("ScalarInitial.value", "GivenValue.value", "Robin.ambient"), "of the scalar"),
     "GivenFlux.flux": "of the scalar, times cells/step",
     "Robin.h": "cells/step",
+    "Conducting.capacity": "that of the fluid",
     "ScalarTable.source": "of the scalar, per step",
     "Expansion.beta": "1 / that of the scalar",
     "Expansion.reference": "of the scalar",

@@ -5,8 +5,9 @@ import numpy as np
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
-from mpilbm.codegen.scalars.materials import MATERIAL, material_grid, table, table_name
+from mpilbm.codegen.scalars.names import MATERIAL, material_grid, table, table_name
 from mpilbm.geometry.build import Geometry
+from mpilbm.layouts.grid import Grid
 from mpilbm.solver.exchange_plan import AnyGrid
 
 
@@ -18,7 +19,7 @@ def material_tables(
     Empty if no body conducts a scalar. Ghost planes hold 0: kernels read the material of the cell
     that they update.
     """
-    if not case.conductors:
+    if not case.conductors or not isinstance(grid, Grid):
         return {}
     memory = material_grid(grid)
     numbers = np.zeros(1 + len(case.bodies), np.uint8)

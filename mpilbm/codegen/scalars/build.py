@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from mpilbm.codegen.scalars.kernels import CarryingKernels, ScalarKernels
-from mpilbm.codegen.scalars.materials import Materials, material_grid
+from mpilbm.codegen.scalars.materials import Materials
 from mpilbm.codegen.scalars.model import Carrying, ScalarModel
+from mpilbm.codegen.scalars.names import material_grid
 from mpilbm.registry import make
 
 

@@ -1,16 +1,13 @@
 """The material of each cell, and the numbers that kernels use for it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sympy import Piecewise
 
+from mpilbm.codegen.scalars.names import COLUMNS, MATERIAL, table_name
 from mpilbm.layouts import HERE
 from mpilbm.layouts.grid import Grid
-from mpilbm.physics.lattices import Lattice
-
-MATERIAL = "material"  # array of the material of each cell: 0, or 1 + index in case.conductors
-COLUMNS = ("capacity", "conducts")  # of a table of materials, before the rates
 
 
 class Material(NamedTuple):
@@ -52,29 +49,3 @@ class Materials:
         return Material(
             kernel.load(MATERIAL + "_here", f"(real){number}"), capacity, conducts, named
         )
-
-
-def table_name(suffix: str) -> str:
-    """The array with a row of numbers for each material."""
-    return f"materials{suffix}"
-
-
-def material_grid(grid: Grid) -> Grid:
-    """The memory of the numbers of materials; `grid`: that of the fluid."""
-    return replace(grid.beside(MATERIAL, 1), wraps=None)
-
-
-def table(scalar, conductors: tuple[int, ...]) -> list[list[float]]:
-    """The rows of the table of a scalar: capacity, whether it conducts in a body, and rates."""
-    lattice: Lattice = scalar.lattice
-    own = scalar.collision.rates(scalar.diffusivity, lattice).values()
-    rows = [[1.0, 0.0, *own]]
-    for number in conductors:
-        found = scalar.bodies[number]
-        if not found.conducts:
-            rows.append(rows[0])
-            continue
-        solid = found.conjugate
-        rates = scalar.collision.rates(solid.diffusivity * solid.capacity, lattice)
-        rows.append([solid.capacity, 1.0, *rates.values()])
-    return rows

@@ -7,7 +7,7 @@ import numpy as np
 from mpilbm.backends import Device, memory
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE
-from mpilbm.codegen.scalars.materials import material_grid
+from mpilbm.codegen.scalars.names import material_grid
 from mpilbm.errors import CaseError
 from mpilbm.geometry.cell_counts import CELLS
 from mpilbm.layouts.field_grid import FieldGrid

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.mpi
 def flow(layout: str, steps=LAST):
     """A flow around a body that conducts T, across the face of a slab, and one with a flux."""
     solid = conducting({"name": "sphere", "centre": [2.5, 4.5], "radius": 1.4}, 0.05, 2.5)
-    warm = {"shape": {"name": "sphere", "centre": [5.2, 7.9], "radius": 1.2},
+    warm = {"shape": {"name": "sphere", "centre": [5.0, 7.0], "radius": 0.9},
             "boundary": {"name": "bounce_back"}, "scalar": {"T": {"flux": 0.002}}}  # fmt: skip
     outputs = [
         {"name": "checkpoint", "every": 4},
@@ -39,6 +39,6 @@ def test_ranks_and_a_restart_do_not_show(mpi_tmp_path, layout):
     for file in (f"checkpoint_{LAST:09d}.h5", f"snapshot_{LAST:09d}.vtkhdf"):
         here, there = datasets(whole / file), datasets(parts / file)
         assert here.keys() == there.keys()
-        assert all(np.array_equal(here[key], there[key]) for key in here)
+        assert [key for key in here if not np.array_equal(here[key], there[key])] == []
     T = datasets(whole / f"snapshot_{LAST:09d}.vtkhdf")["VTKHDF/CellData/T"]
     assert T.reshape(9, -1)[4, 2] != 0

@@ -8,6 +8,8 @@ from math import isfinite
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from pydantic import BeforeValidator
+
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scales import UnitsTable
 from mpilbm.case.unit_texts import UnitError, in_si, in_words, parts
@@ -184,6 +186,9 @@ def selected(value: Any, kind: Any, quantity: Quantity | None) -> tuple[Any, Qua
     """The type of a value without annotations and unions, and the quantity that it holds."""
     while get_origin(kind) is Annotated:
         kind, *notes = get_args(kind)
+        for note in notes:
+            if isinstance(note, BeforeValidator):  # it may complete the table that selects a class
+                value = note.func(value)  # type: ignore[call-arg]
         for note in notes:
             if isinstance(note, Quantity):
                 quantity = note

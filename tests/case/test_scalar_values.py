@@ -12,8 +12,9 @@ from mpilbm.errors import CaseError
 
 def tables(value, key="value", initial=0.3) -> dict:
     """A scalar between two walls along y, of 5 by 8 cells."""
-    ends = [{"name": "value", "where": ["y-"], "value": 0.2},
-            {"name": "value" if key == "value" else "flux", "where": ["y+"], key: value}]  # fmt: skip
+    name = "value" if key == "value" else "flux"
+    cold = {"name": "value", "where": ["y-"], "value": 0.2}
+    ends = [cold, {"name": name, "where": ["y+"], key: value}]
     return flow(
         scalars=[carried(boundary=ends, initial={"value": initial})],
         domain={"size": [5, 8], "periodic": [True, False]},
@@ -70,3 +71,10 @@ def test_materials_of_bodies_have_units():
     units = {"cell": 1e-3, "step": 1e-3, "density": 1000}
     case = load_case(flow(body=[body], units=units))
     assert case.scalars[0].bodies[0].conjugate.diffusivity == pytest.approx(0.1)
+
+
+def test_values_that_change_with_time_are_known_to_do_so():
+    """Steps with such values are not recorded on GPUs."""
+    timed = Cluster(tables("0.5 + 0.05*t")).solvers[0].context.timed
+    assert timed
+    assert not Cluster(tables("0.5 + 0.05*x")).solvers[0].context.timed

@@ -20,16 +20,8 @@ from mpilbm.errors import CaseError
 from mpilbm.formulas.given_functions import GivenFunction
 from mpilbm.formulas.tracing import NotAFormula
 
-FORMULAS = (
-    "velocity",
-    "rho",
-    "rho_jump",
-    "value",
-    "u",
-    "flux",
-    "h",
-    "ambient",
-)  # keys whose values may be formulas
+# keys whose values may be formulas
+FORMULAS = ("velocity", "rho", "rho_jump", "value", "u", "flux", "h", "ambient")
 SCALARS = ("rho", "rho_jump")
 SOLIDS = ("shape", "mask")
 SCALAR_TYPES = (str, bool, int, float, datetime.date, datetime.time)

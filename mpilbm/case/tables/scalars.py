@@ -30,7 +30,9 @@ class ScalarInitial(Parameters):
     """A scalar at t = 0."""
 
     value: Value = Field(
-        0.0, description="number or formula of x y z nx ny nz", examples=["1 - x/nx"]
+        0.0,
+        description="number, formula of x y z nx ny nz, or file.npy of all cells",
+        examples=["1 - x/nx"],
     )
 
 

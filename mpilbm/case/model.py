@@ -201,6 +201,8 @@ class Case(Parameters):
         for scalar in self.scalars:
             found.append((f"{scalar.key}.collision", scalar.collision))
             found += [(f"{scalar.key}.boundary.{k}", b) for k, b in enumerate(scalar.boundaries)]
+            on_bodies = zip(self.bodies, scalar.bodies, strict=True)
+            found += [(f"body.{b.label}.scalar.{scalar.label}", each) for b, each in on_bodies]
         for body in self.bodies:
             found.append((f"body.{body.label}.shape", body.shape))
             found.append((f"body.{body.label}.boundary", body.boundary))

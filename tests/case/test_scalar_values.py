@@ -78,3 +78,9 @@ def test_values_that_change_with_time_are_known_to_do_so():
     timed = Cluster(tables("0.5 + 0.05*t")).solvers[0].context.timed
     assert timed
     assert not Cluster(tables("0.5 + 0.05*x")).solvers[0].context.timed
+
+
+def test_wrong_formulas_on_bodies_are_refused():
+    body = plate(0, 2, 0.1, 1.0) | {"scalar": {"T": {"flux": "1 + foo"}}, "label": "plate"}
+    with pytest.raises(CaseError, match=r"body\.plate\.scalar\.T\.flux: .*foo"):
+        parse_case(flow(body=[body]), "test.toml")

@@ -144,10 +144,19 @@ def _schema_at(keys: tuple, tables: dict) -> dict:
     here: dict = whole
     data: Any = tables
     for key in keys:
-        here = here.get("items", {}) if isinstance(key, int) else here["properties"].get(key, {})
+        here = _entry(here, key)
         data = _get(data, key)
         here = _variant(here, whole["$defs"], data)
     return here
+
+
+def _entry(here: dict, key: str | int) -> dict:
+    """The schema of an entry of a list or table; {} if it is unknown."""
+    if isinstance(key, int):
+        return here.get("items", {})
+    others = here.get("additionalProperties")  # of a table with any keys, such as labels
+    others = others if isinstance(others, dict) else {}
+    return here.get("properties", {}).get(key, others)
 
 
 @cache

@@ -150,6 +150,12 @@ class Case(Parameters):
         """The labels of the scalars."""
         return tuple(scalar.label for scalar in self.scalars)
 
+    @property
+    def conductors(self) -> tuple[int, ...]:
+        """Numbers of the bodies that conduct a scalar."""
+        found = {k for s in self.scalars for k, body in enumerate(s.bodies) if body.conducts}
+        return tuple(sorted(found))
+
     def of_scalar(self, number: int) -> "Case":
         """This case as the populations of a scalar see it: their lattice, collision and walls.
 
@@ -221,6 +227,8 @@ class Case(Parameters):
         for scalar in self.scalars:
             found.append((f"{scalar.key}.collision", scalar.collision))
             found += [(f"{scalar.key}.boundary.{k}", b) for k, b in enumerate(scalar.boundaries)]
+            on_bodies = zip(self.bodies, scalar.bodies, strict=True)
+            found += [(f"body.{b.label}.scalar.{scalar.label}", each) for b, each in on_bodies]
         for body in self.bodies:
             found.append((f"body.{body.label}.shape", body.shape))
             found.append((f"body.{body.label}.boundary", body.boundary))

@@ -219,6 +219,9 @@ def selected(value: Any, kind: Any, quantity: Quantity | None) -> tuple[Any, Qua
             if isinstance(note, BeforeValidator):  # which adds the name that a table omits
                 named = note.func(value)  # type: ignore[call-arg]
         for note in notes:
+            if isinstance(note, BeforeValidator):  # it may complete the table that selects a class
+                value = note.func(value)  # type: ignore[call-arg]
+        for note in notes:
             if isinstance(note, Quantity):
                 quantity = note
             if isinstance(note, Choice):

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from mpilbm.case.given.fluids import with_fields
+from mpilbm.case.given.fluids import with_fields, with_initial_value
 from mpilbm.case.given.objects import is_reference, unknown
 from mpilbm.case.input_fields import load_numbers
 from mpilbm.case.model import Case
+from mpilbm.case.scalars.model import Scalar
 from mpilbm.case.tables.bodies import Body
 from mpilbm.errors import CaseError
 from mpilbm.formulas.given_functions import GivenFunction, PointValue
 from mpilbm.formulas.values import Plane, Series, is_file
-from mpilbm.physics.boundaries import Boundary
+from mpilbm.physics.boundaries import Boundary, Condition
+from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.verdicts.limits import DENSITIES, LARGEST_DENSITY, LEAST_DENSITY
 
 
@@ -27,7 +29,39 @@ def resolved(case: Case) -> Case:
     )
     bodies = tuple(_body(case, body) for body in case.bodies)
     fluids = tuple(with_fields(case, fluid) for fluid in case.fluids)
-    return case.model_copy(update={"boundaries": boundaries, "bodies": bodies, "fluids": fluids})
+    scalars = tuple(_scalar(case, scalar) for scalar in case.scalars)
+    found = {"boundaries": boundaries, "bodies": bodies, "fluids": fluids, "scalars": scalars}
+    return case.model_copy(update=found)
+
+
+def _scalar(case: Case, scalar: Scalar) -> Scalar:
+    """The scalar with its initial values and those of its boundaries."""
+    boundaries = tuple(
+        _of_scalar(case, each, f"{scalar.key}.boundary.{k}")
+        for k, each in enumerate(scalar.boundaries)
+    )
+    bodies = tuple(
+        _of_scalar(case, each, f"body.{body.label}.scalar.{scalar.label}")
+        for body, each in zip(case.bodies, scalar.bodies, strict=True)
+    )
+    initial = with_initial_value(case, scalar.initial)
+    update = {"boundaries": boundaries, "bodies": bodies, "initial": initial}
+    return scalar.model_copy(update=update)
+
+
+def _of_scalar(case: Case, boundary: ScalarBoundary, where: str) -> ScalarBoundary:
+    """The condition with values in place of the names of files, arrays and functions."""
+    found: dict[str, Any] = {}
+    for key in boundary.given_keys:
+        spec = getattr(boundary, key)
+        try:
+            if is_reference(spec):
+                (found[key],) = _components(case, boundary, (spec,))
+            elif isinstance(spec, str) and is_file(spec):
+                (found[key],) = _of_file(case, boundary, spec, 1)
+        except ValueError as error:
+            raise CaseError(str(error), f"{where}.{key}", case.path) from None
+    return boundary.model_copy(update=found)
 
 
 def _body(case: Case, body: Body) -> Body:
@@ -64,7 +98,7 @@ def _read(case: Case, boundary: Boundary, where: str) -> Boundary:
 
 
 def _of_file(
-    case: Case, boundary: Boundary, spec: str, count: int
+    case: Case, boundary: Condition, spec: str, count: int
 ) -> tuple[Series, ...] | tuple[Plane, ...]:
     """The components in a file; ValueError with its name."""
     try:
@@ -77,7 +111,7 @@ def _of_file(
         raise ValueError(f"'{spec}' {error}") from None
 
 
-def _components(case: Case, boundary: Boundary, spec: tuple) -> tuple:
+def _components(case: Case, boundary: Condition, spec: tuple) -> tuple:
     """The components of a velocity, or the density, some of which are arrays or functions."""
     found = tuple(_object(case, boundary, each) if is_reference(each) else each for each in spec)
     shapes = [each.values.shape for each in found if isinstance(each, Plane)]
@@ -90,7 +124,7 @@ def _components(case: Case, boundary: Boundary, spec: tuple) -> tuple:
     return tuple(each if isinstance(each, Plane) else Plane(each) for each in numbers)
 
 
-def _object(case: Case, boundary: Boundary, text: str) -> Plane | PointValue:
+def _object(case: Case, boundary: Condition, text: str) -> Plane | PointValue:
     """The array or function of a reference, as the value of a boundary."""
     given = case.given.get(text)
     if given is None:
@@ -135,7 +169,7 @@ def _values(array: np.ndarray, spec: str, count: int) -> tuple[Series, ...] | tu
     return tuple(Plane(array[..., k]) for k in range(count))
 
 
-def _check_plane(case: Case, boundary: Boundary, count: int, shape: tuple[int, ...]) -> None:
+def _check_plane(case: Case, boundary: Condition, count: int, shape: tuple[int, ...]) -> None:
     """ValueError unless an array of this shape has a value for each cell of the faces."""
     if len({face[0] for face in boundary.where}) != 1:
         raise ValueError("is a plane of values, for one face or two opposite faces; allowed for "

@@ -176,11 +176,15 @@ class Diagnostics:
         kernel.argument("derived_out", "real*")
         return kernel
 
-    def _stored(self, kernel, values: list):
+    def _stored(self, kernel, values: list, hidden: str = "solid", *more):
+        """Store values of the cell in `derived_out`; 0 where the C text `hidden` is true.
+
+        In this text {1}, {2}, … are replaced by the expressions `more`.
+        """
         for a, value in enumerate(values):
             index = f"cell * {len(values)} + {a}"
-            text = f"STORE_REAL(derived_out, {index}, solid ? R(0) : {{0}});"
-            kernel.do(text, value, writes="derived_out")
+            text = f"STORE_REAL(derived_out, {index}, {hidden} ? R(0) : {{0}});"
+            kernel.do(text, value, *more, writes="derived_out")
         return kernel
 
     def enstrophy(self):

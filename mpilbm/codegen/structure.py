@@ -88,7 +88,8 @@ def boundaries(case) -> list:
     """One boundary for each structure in a case: faces first, by precedence."""
     found: dict[str, object] = {}
     faces = one_face_each(case.boundaries)
-    for boundary in (*faces, *(body.boundary for body in case.bodies)):
+    bodies = (body.boundary for body in case.bodies if not body.boundary.conducts)
+    for boundary in (*faces, *bodies):
         found.setdefault(json.dumps(boundary.structure(), sort_keys=True), boundary)
     return list(found.values())
 

@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from mpilbm.errors import CaseError
 from mpilbm.geometry.cell_counts import CELLS, cells_of_bodies
-from mpilbm.geometry.solids import fluid_planes, neighbour_flags, padded_ids, surroundings
+from mpilbm.geometry.solids import (
+    fluid_planes,
+    neighbour_flags,
+    padded_ids,
+    solids,
+    surroundings,
+)
 from mpilbm.links.boundary_links import entry_lists
 from mpilbm.links.entry_list import EntryList
 from mpilbm.links.missing_links import owned_links
@@ -107,7 +113,8 @@ def build(case, slab: Slab, look: Look | None = None) -> Geometry:
 
 
 def _lists(case, slab: Slab, ids: NDArray[Any]) -> tuple[EntryList, ...]:
-    """The boundary entries of a slab whose solid cells are known."""
+    """The boundary entries of a scalar on a slab whose solid cells are known."""
+    ids = solids(case, ids)
     return entry_lists(case, slab, fluid_planes(case, slab, ids), owned_links(case, slab, ids))
 
 

@@ -33,6 +33,12 @@ def padded_ids(case, slab: Slab, overlaps: dict | None = None) -> np.ndarray:
     return ids
 
 
+def solids(case, ids: NDArray[Any]) -> NDArray[Any]:
+    """The ids without those of bodies that conduct the scalar of a case, see Case.of_scalar."""
+    conducting = [1 + k for k, body in enumerate(case.bodies) if body.boundary.conducts]
+    return np.where(np.isin(ids, conducting), ids.dtype.type(0), ids) if conducting else ids
+
+
 def fluid_plane(case, slab: Slab, local: int) -> NDArray[np.bool_]:
     """Bool (rows, nx): whether the cells of a local plane, in or beyond the slab, are fluid.
 
@@ -42,7 +48,7 @@ def fluid_plane(case, slab: Slab, local: int) -> NDArray[np.bool_]:
     if plane is not None:
         ids = np.zeros(fluid.shape, np.uint16)
         _paint(case, plane, plane + 1, ids)
-        fluid = ids == 0
+        fluid = solids(case, ids) == 0
     return fluid[0]
 
 

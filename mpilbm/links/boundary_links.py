@@ -68,9 +68,9 @@ def _entries(
 
 
 def _groups(owners: tuple[Owner, ...]) -> list[tuple[Owner, ...]]:
-    """Group the owners by the structure of their boundaries."""
+    """Group the owners by the structure of their boundaries; without bodies that conduct."""
     groups: dict[str, list[Owner]] = {}
-    for owner in owners:
+    for owner in (each for each in owners if not each.boundary.conducts):
         key = json.dumps(owner.boundary.structure(), sort_keys=True)
         groups.setdefault(key, []).append(owner)
     return [tuple(group) for group in groups.values()]

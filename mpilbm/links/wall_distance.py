@@ -1,6 +1,6 @@
 """Data that a boundary reads for each of its links: distance of the wall, cells along the link."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mpilbm.links.cut_links import crossed, has_sheets
 from mpilbm.links.link_set import LinkSet
 from mpilbm.links.owners import Owner
+from mpilbm.links.surface_normals import along_normal
 from mpilbm.physics.boundary_capabilities import Behind, LinkValue, PerLink
 
 LINKS = 2**16  # number of links whose distances are computed at a time
@@ -68,6 +69,7 @@ class LinkData:
     """The data that a boundary reads for each of its n links; None or empty if it reads none.
 
     distance       float64 (n,), q, the distance to the wall divided by the length of the link
+    along_normal   float64 (n,), c_i.n with the normal n of the surface
     linear         bool (n,), whether a cell for the quadratic interpolation is missing
     mirrored_axes  bool (n, D), the axes along which a link is mirrored
     behind         for k = 1, 2 the cells x + k c_i, int64 (n,), including ghost planes
@@ -76,6 +78,7 @@ class LinkData:
     """
 
     distance: Floats | None = None
+    along_normal: Floats | None = None
     linear: Flags | None = None
     mirrored_axes: Flags | None = None
     behind: tuple[Ints, ...] = ()
@@ -88,6 +91,7 @@ class LinkData:
         return replace(
             self,
             distance=None if self.distance is None else self.distance[mine],
+            along_normal=None if self.along_normal is None else self.along_normal[mine],
             linear=None if self.linear is None else self.linear[mine],
             mirrored_axes=None if self.mirrored_axes is None else self.mirrored_axes[mine],
             behind=tuple(cells[mine] for cells in self.behind),
@@ -138,6 +142,7 @@ def link_data(
         LinkValue.DISTANCE_CENTRAL: distances_between_cells,
         LinkValue.DISTANCE_QUADRATIC: distances_for_parabola,
         LinkValue.DISTANCE_ONLY: plain_distances,
+        LinkValue.NORMAL: along_normals,
         LinkValue.MIRROR_AXES: mirror_axes,
     }[per_link.value]
     found, counts = find(case, owners, links)
@@ -197,6 +202,14 @@ def distances_for_parabola(case, owners: tuple[Owner, ...], links: Links) -> Fou
     return replace(found, linear=linear), (replaced, int(np.count_nonzero(linear & (q != 0.5))))
 
 
+def along_normals(case, owners: tuple[Owner, ...], links: Links) -> Found:
+    """Return c_i.n, 1 for shapes without a surface; there are no fallbacks."""
+    found = np.ones(len(links.at))
+    for shape, some in _with_surface(case, owners, links):
+        found[some] = along_normal(shape, links.at[some].T + 0.5, links.c[some].T)
+    return LinkData(along_normal=found), ()
+
+
 def mirror_axes(case, owners: tuple[Owner, ...], links: Links) -> Found:
     """Return the axes along which links are mirrored, see FreeSlip; there are no fallbacks."""
     return LinkData(mirrored_axes=_crossed(case, links)), ()
@@ -205,18 +218,22 @@ def mirror_axes(case, owners: tuple[Owner, ...], links: Links) -> Found:
 def _of_shapes(case, owners: tuple[Owner, ...], links: Links) -> Floats:
     """Return q where a shape with a surface defines it, otherwise 1/2."""
     q = np.full(len(links.at), 0.5)
+    for shape, some in _with_surface(case, owners, links):
+        q[some] = shape.distance(links.at[some].T + 0.5, -links.c[some].T)
+        turned = np.flatnonzero(_crossed(case, links)[some].any(axis=1))
+        q[some[turned]] = _off_mirrors(case, shape, links, some[turned])
+    return q
+
+
+def _with_surface(case, owners: tuple[Owner, ...], links: Links) -> Iterator[tuple[Any, Ints]]:
+    """Yield each shape with a surface and the numbers of some of its links, at most LINKS."""
     for owner in owners:
         shape = None if owner.body is None else case.bodies[owner.body].shape
         mine = np.flatnonzero(links.owner == owner.place)
         if shape is None or not shape.has_surface or not mine.size:
             continue
-        shape = shape.in_box(case.domain)
         for begin in range(0, mine.size, LINKS):
-            some = mine[begin : begin + LINKS]
-            q[some] = shape.distance(links.at[some].T + 0.5, -links.c[some].T)
-        turned = np.flatnonzero(_crossed(case, links)[mine].any(axis=1))
-        q[mine[turned]] = _off_mirrors(case, shape, links, mine[turned])
-    return q
+            yield shape.in_box(case.domain), mine[begin : begin + LINKS]
 
 
 def _off_mirrors(case, shape, links: Links, mine: Ints) -> Floats:

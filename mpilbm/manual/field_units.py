@@ -26,6 +26,7 @@ UNITS = {
     "Voxels.refine": "1",
     "tau_phi": "steps",
     "Nusselt.difference": "units of the scalar",
+    "Conducting.capacity": "that of the fluid",
     **dict.fromkeys(("prandtl", "schmidt"), "1"),
     "relaxation": "1/step",
     **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep", "priority"), "1"),

@@ -30,6 +30,7 @@ class LinkValue(Enum):
     DISTANCE_CENTRAL = auto()  # q; 1/2 where the cell has no neighbour for an interpolation
     DISTANCE_QUADRATIC = auto()  # as DISTANCE, but negative where the third cell is missing
     DISTANCE_ONLY = auto()  # q, independent of the neighbours of the cell
+    NORMAL = auto()  # c_i.n with the normal n of the surface; 1 where nothing defines a surface
     MIRROR_AXES = auto()  # the sum of 2^axis over the axes along which the link is mirrored
 
 
@@ -99,7 +100,7 @@ class Capabilities:
     @property
     def uses_distance(self) -> bool:
         """Whether the boundary reads the distance of the wall along each link."""
-        return self.link_value not in (None, LinkValue.MIRROR_AXES)
+        return self.link_value not in (None, LinkValue.MIRROR_AXES, LinkValue.NORMAL)
 
     @property
     def wall_depends_on_viscosity(self) -> bool:

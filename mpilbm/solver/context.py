@@ -18,8 +18,10 @@ from mpilbm.layouts.grid import Grid
 from mpilbm.links.box_walls import BoxWalls
 from mpilbm.links.entry_list import EntryList
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.boundaries import Condition
 from mpilbm.solver.exchange_plan import AnyGrid
 from mpilbm.solver.fields.force_field import ForceField
+from mpilbm.solver.materials import material_tables
 from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.timed_values import ForceNumbers
 
@@ -89,6 +91,7 @@ class SlabContext:
         tables |= _neighbours(device, grid, geometry)
         for k in range(len(case.scalars)):
             tables |= scalar_grid(case, k, slab).arguments()
+        tables |= material_tables(case, geometry, grid, device, program.compute)
         numbers = case.coupling.numbers(case) if case.coupling else {}
         numbers |= buoyancy_numbers(case)
         forces, clock = ForceNumbers(case), Clock()
@@ -118,7 +121,9 @@ class SlabContext:
     def timed(self) -> bool:
         """Whether forces or values of boundaries depend on time."""
         case = self.case
-        boundaries = (*case.boundaries, *(body.boundary for body in case.bodies))
+        boundaries: list[Condition] = [*case.boundaries, *(body.boundary for body in case.bodies)]
+        for scalar in case.scalars:
+            boundaries += [*scalar.boundaries, *scalar.bodies]
         given = (value for each in boundaries for value in each.given())
         fields = self.force_field is not None and self.force_field.timed
         return self.forces.timed or fields or any(value.timed for value in given)

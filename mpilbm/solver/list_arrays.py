@@ -178,6 +178,8 @@ def encoded_links(data: LinkData) -> Floats:
     if data.mirrored_axes is not None:
         axes = np.exp2(np.arange(data.mirrored_axes.shape[1]))
         found: Floats = data.mirrored_axes.astype(float) @ axes
+    elif data.along_normal is not None:
+        found = data.along_normal
     elif data.distance is None:
         raise ValueError("the boundary declares per_link, but its links have no value")
     elif data.linear is not None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from mpilbm.case.given.cell_fields import ArrayField, CellField, FunctionField, file_field
 from mpilbm.case.given.objects import is_reference, unknown
+from mpilbm.case.initial_fields import InitialFields
 from mpilbm.case.model import Case, Fluid
 from mpilbm.errors import CaseError
 from mpilbm.formulas.given_functions import GivenFunction
@@ -26,6 +27,16 @@ def with_fields(case: Case, fluid: Fluid) -> Fluid:
     return fluid.model_copy(update={"force": force, "initial": initial})
 
 
+def with_initial_value(case: Case, initial: InitialFields) -> InitialFields:
+    """The initial values of a scalar, from a file, an array or a function if they name one."""
+    fields, where, value = _Fields(case), f"{initial.where}.value", initial.rho
+    if isinstance(value, str) and is_file(value):
+        found = fields.file(value, where)
+    else:
+        found = fields.component(value, where)
+    return initial.model_copy(update={"rho": found})
+
+
 class _Fields:
     """Finds fields; the components of one object share a field."""
 
@@ -46,6 +57,15 @@ class _Fields:
         except ValueError as error:
             raise CaseError(f"'{value}' {error}", where, self.case.path) from None
         return tuple(FieldValue(field, k) for k in range(D))
+
+    def file(self, name: str, where: str) -> FieldValue:
+        """The number of each cell in a file."""
+        try:
+            if name.endswith(".csv"):
+                raise ValueError("is a time series; allowed: a file.npy, file.h5:dataset")
+            return FieldValue(file_field(name, self.case.directory, self._box(1, where)), 0)
+        except ValueError as error:
+            raise CaseError(f"'{name}' {error}", where, self.case.path) from None
 
     def component(self, value: Any, where: str) -> Any:
         """A number or formula as it is, or the field of a reference."""

@@ -20,11 +20,15 @@ from mpilbm.errors import CaseError
 from mpilbm.formulas.given_functions import GivenFunction
 from mpilbm.formulas.tracing import NotAFormula
 
-FORMULAS = ("velocity", "rho", "rho_jump", "value", "u")  # keys whose values may be formulas
+# keys whose values may be formulas
+FORMULAS = ("velocity", "rho", "rho_jump", "value", "u", "flux", "h", "ambient")
 SCALARS = ("rho", "rho_jump")
 SOLIDS = ("shape", "mask")
 SCALAR_TYPES = (str, bool, int, float, datetime.date, datetime.time)
-PLACES = "shape, mask and velocity of bodies, velocity and rho of boundaries, force and initial"
+PLACES = (
+    "shape, mask and velocity of bodies, velocity and rho of boundaries, force and initial, "
+    "boundaries and initial of scalars"
+)
 
 
 def is_reference(text: object) -> bool:
@@ -76,6 +80,11 @@ def _size(tables: dict) -> tuple[int, ...]:
     return tuple(sides) if all(isinstance(n, int) for n in sides) else ()
 
 
+def _is_number(keys: tuple[str, ...]) -> bool:
+    """Whether a key holds one number, and not one for each dimension."""
+    return keys[-1].isdigit() or keys[-1] in SCALARS or "scalar" in (keys[0], *keys[2:3])
+
+
 class _Reader:
     """Replaces objects in tables. `wrong`: why the size of the box is not known."""
 
@@ -109,7 +118,7 @@ class _Reader:
         raise CaseError(f"found {shown_type(value)}; {fix}", ".".join(keys), self.path)
 
     def _array(self, array: np.ndarray, keys: tuple[str, ...]) -> Any:
-        scalar = keys[-1].isdigit() or keys[-1] in SCALARS
+        scalar = _is_number(keys)
         if array.ndim == 0 or (array.ndim == 1 and array.size <= 3 and not scalar):
             return self.value(array.tolist(), keys)
         self._require_place(keys, "an array")
@@ -130,7 +139,7 @@ class _Reader:
     def _function(self, call: Callable, keys: tuple[str, ...]) -> Any:
         self._require_place(keys, "a function")
         function = GivenFunction(call, len(self.size), ".".join(keys), self.path)
-        scalar = keys[-1].isdigit() or keys[-1] in SCALARS
+        scalar = _is_number(keys)
         count, text = None if scalar else len(self.size), f"function {function.name}"
         if keys[-1] in SOLIDS:
             return self._references(text, function, keys, count)
@@ -150,7 +159,7 @@ class _Reader:
     def _require_place(self, keys: tuple[str, ...], what: str) -> None:
         """CaseError unless an object is allowed at these keys."""
         last = keys[-2] if keys[-1].isdigit() and len(keys) > 1 else keys[-1]
-        physical = keys[0] in ("boundary", "body", "force", "initial", "fluid")
+        physical = keys[0] in ("boundary", "body", "force", "initial", "fluid", "scalar")
         solid = keys[0] == "body" and keys[-1] in SOLIDS
         if not solid and not (physical and last in FORMULAS and keys[:2] != ("fluid", "velocity")):
             raise CaseError(f"found {what}; allowed for {PLACES}", ".".join(keys), self.path)

@@ -10,8 +10,11 @@ from mpilbm.case.scalars.model import Scalar
 from mpilbm.case.tables.scalars import lattices
 from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.formulas.values import names_in
+from mpilbm.physics.scalars.boundaries.conjugate import Conducting, Conjugate
 from mpilbm.registry import find, names
 from mpilbm.units import counted
+
+MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one byte
 
 
 def scalar_problems(case: Case) -> list[str]:
@@ -19,7 +22,7 @@ def scalar_problems(case: Case) -> list[str]:
     found = [*_names(case), *_of_case(case)]
     for scalar in case.scalars:
         found += [*_lattice(case, scalar), *_formulas(case, scalar), *_rates(case, scalar)]
-        found += _faces(case, scalar)
+        found += [*_materials(case, scalar), *_faces(case, scalar)]
     return found + ([*_buoyancy(case)] if case.buoyancy else [])
 
 
@@ -80,12 +83,39 @@ def _formulas(case: Case, scalar: Scalar) -> Iterator[str]:
 
 def _rates(case: Case, scalar: Scalar) -> Iterator[str]:
     """Relaxation rates that are not between 0 and 2 in the precision of kernels."""
+    given = [(f"{scalar.key}.diffusivity", scalar.diffusivity, 1.0)]
+    for where, solid in _conducting(case, scalar):
+        given.append((f"{where}.diffusivity", solid.diffusivity, solid.capacity))
     compute = np.dtype(case.precision.compute).type
-    for name, rate in scalar.collision.rates(scalar.diffusivity, scalar.lattice).items():
-        if not 0 < float(compute(rate)) < 2:
-            yield (f"{scalar.key}.diffusivity: found {scalar.diffusivity:g}; {name} is "
-                   f"{float(compute(rate)):g} in {case.precision.compute}; allowed: between 0 and "
-                   "2; change the diffusivity")  # fmt: skip
+    for key, diffusivity, capacity in given:
+        for name, rate in scalar.collision.rates(diffusivity * capacity, scalar.lattice).items():
+            if not 0 < float(compute(rate)) < 2:
+                yield (f"{key}: found {diffusivity:g}; {name} is {float(compute(rate)):g} in "
+                       f"{case.precision.compute}; allowed: between 0 and 2; change the "
+                       "diffusivity")  # fmt: skip
+
+
+def _conducting(case: Case, scalar: Scalar) -> Iterator[tuple[str, Conducting]]:
+    """The key path and the material of each body that conducts a scalar."""
+    for body, found in zip(case.bodies, scalar.bodies, strict=True):
+        if isinstance(found, Conjugate):
+            yield f"body.{body.label}.scalar.{scalar.label}.conjugate", found.conjugate
+
+
+def _materials(case: Case, scalar: Scalar) -> Iterator[str]:
+    """Capacities for which a population would be negative, and too many materials."""
+    least = float(1 - scalar.lattice.w[0])
+    for where, solid in _conducting(case, scalar):
+        if solid.capacity < least:
+            yield (f"{where}.capacity: found {solid.capacity:g}; allowed: {least:.3g} or more with "
+                   f"{scalar.lattice.name}, below which the scheme is unstable; multiply it and "
+                   "divide diffusivity by one factor: this changes transients only")  # fmt: skip
+        if case.precision.storage == "float16":
+            yield (f"{where}: is not defined with precision.storage = \"float16\", which rounds "
+                   'the heat of a body to 3 digits; set it to "float32"')  # fmt: skip
+    if len(case.conductors) > MOST_CONDUCTORS:
+        yield (f"body: found {len(case.conductors)} bodies with 'conjugate'; allowed: "
+               f"{MOST_CONDUCTORS}; join bodies of one material")  # fmt: skip
 
 
 def _faces(case: Case, scalar: Scalar) -> Iterator[str]:
@@ -95,6 +125,9 @@ def _faces(case: Case, scalar: Scalar) -> Iterator[str]:
     named: dict[str, str] = {}
     for k, boundary in enumerate(scalar.boundaries):
         here = f"{scalar.key}.boundary.{k}.where"
+        if boundary.conducts:
+            yield (f"{scalar.key}.boundary.{k}: '{boundary.name}' is for bodies; give it in "
+                   f"body.scalar.{scalar.label}")  # fmt: skip
         if not boundary.where:
             yield f"{here}: names no face; allowed: {', '.join(faces)}; list the faces"
         for face in boundary.where:

@@ -61,8 +61,13 @@ def _adiabatic(case: Case, table: ScalarTable) -> Iterator[ScalarBoundary]:
 
 
 def _on_body(body: Any, label: str) -> ScalarBoundary:
-    """The condition on a body; at its surface if the boundary of the body is there."""
+    """The condition on a body; at its surface if the boundary of the body is there.
+
+    Where it has a flux, links have the area of the surface.
+    """
     found = body.scalar.get(label) or make("scalar_boundaries", "flux")
     if body.boundary.name in INTERPOLATING and hasattr(found, "interpolated"):
         return found.model_copy(update={"interpolated": True})
+    if hasattr(found, "on_body"):
+        return found.model_copy(update={"on_body": True})
     return found

@@ -43,8 +43,8 @@ class Body(Parameters):
 
     scalar: dict[str, OnScalar] = Field(
         {},
-        description="condition on each scalar, by its label: value, flux, or h and ambient; "
-        "without an entry the body is adiabatic",
+        description="condition on each scalar, by its label: value, flux, h and ambient, or "
+        "conjugate; without an entry the body is adiabatic",
         examples=[{"T": {"value": 1.0}}],
     )
 

@@ -30,7 +30,9 @@ class ScalarInitial(Parameters):
     """A scalar at t = 0."""
 
     value: Annotated[Value, KELVIN] = Field(
-        0.0, description="number or formula of x y z nx ny nz", examples=["1 - x/nx"]
+        0.0,
+        description="number, formula of x y z nx ny nz, or file.npy of all cells",
+        examples=["1 - x/nx"],
     )
 
 
@@ -132,7 +134,8 @@ class Buoyancy(Parameters):
         return dict(self.__pydantic_extra__)
 
 
-BODY_KINDS = {"value": "value", "flux": "flux", "h": "robin"}  # by the key that a table has
+# the name of a condition by the key that its table has
+BODY_KINDS = {"value": "value", "flux": "flux", "h": "robin", "conjugate": "conjugate"}
 
 
 def of_body(table: Any) -> Any:

@@ -1,9 +1,12 @@
 """Makes the kernels of a case with scalars."""
 
+from dataclasses import replace
 from typing import Any
 
 from mpilbm.codegen.scalars.kernels import CarryingKernels, ScalarKernels
+from mpilbm.codegen.scalars.materials import Materials
 from mpilbm.codegen.scalars.model import Carrying, ScalarModel
+from mpilbm.codegen.scalars.names import material_grid
 from mpilbm.registry import make
 
 
@@ -27,12 +30,18 @@ def scalar_model(case, number: int) -> ScalarModel:
     source = scalar.source_value(number, case.labels)
     model = ScalarModel(scalar.lattice, scalar.collision, None, False)
     more = {"number": number, "label": scalar.label, "given": source}
-    return ScalarModel(**(vars(model) | more))
+    found = ScalarModel(**(vars(model) | more))
+    if not case.conductors:
+        return found
+    rates = tuple(scalar.collision.rates(1.0, scalar.lattice))
+    grid = material_grid(case.layout.grid(case.lattice, 1, 1, 1))
+    return replace(found, materials=Materials(grid, found.suffix, rates))
 
 
 def carrying_kernels(case, options: dict, of_scalar) -> CarryingKernels:
     """The kernels of the fluid; `of_scalar(view)`: the options of those of a scalar."""
     (fluid,) = case.fluids
+    options["paired"] &= not case.conductors  # a pair of cells reads populations only
     scalars = tuple(
         ScalarKernels(scalar_model(case, k), case.layout, **of_scalar(case.of_scalar(k)))
         for k in range(len(case.scalars))

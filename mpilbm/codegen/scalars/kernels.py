@@ -19,6 +19,13 @@ class ScalarKernels(FluidKernels):
         super().__init__(model, layout, field=f"g{model.number}", **options)
         self.label, self.suffix = model.label, model.suffix
 
+    def rates(self, kernel) -> dict:
+        """{name: argument of the kernel, or the number of the material of its cell}."""
+        if self.model.materials is not None:
+            return self.model.materials.at(kernel).rates
+        names = self.model.collision.rates(1.0, self.lattice)
+        return {name: kernel.argument(name + self.suffix, "real") for name in names}
+
     def own(self, parity: int) -> list[KernelText]:
         """The kernels of the scalar alone, in addition to those of its boundary lists."""
         return [self.initialise(parity), self.export_state(parity), self.import_state(parity)]
@@ -39,8 +46,7 @@ class ScalarKernels(FluidKernels):
     def step(self, kernel, parity: int, g, u, source) -> None:
         """Collide and store the populations; u: the velocity of the fluid, source: S."""
         unit = kernel.unit
-        names = self.model.collision.rates(1.0, self.lattice)
-        rates = {name: kernel.argument(name + self.suffix, "real") for name in names}
+        rates = self.rates(kernel)
         phi = unit * kernel.known[self.label]
         g_star = self.model.collided(kernel, g, phi, u, unit * source, rates)
         if self.rounded:
@@ -66,9 +72,9 @@ class CarryingKernels(FluidKernels):
         unit = kernel.unit
         g = [each.arriving(kernel, parity) for each in self.scalars]
         sums = {each.label: sum(g_k) / unit for each, g_k in zip(self.scalars, g, strict=True)}
-        sources = midway(kernel, self.scalars, sums, 1)
-        for label, total in sums.items():
-            kernel.known[label] = kernel.let(f"value_of_{label}", total + sources[label] / 2)
+        values, sources = midway(kernel, self.scalars, sums, 1)
+        for label, value in values.items():
+            kernel.known[label] = kernel.let(f"value_of_{label}", value)
         f_star = self.collide(kernel, self.incoming(kernel, parity, self.pointer("in")))
         u = self.flow(kernel)
         if self.rounded:
@@ -90,8 +96,9 @@ class CarryingKernels(FluidKernels):
         kernel.optional = parity > 0
         left = [each.left(kernel) for each in self.scalars]
         sums = {each.label: sum(g) for each, g in zip(self.scalars, left, strict=True)}
+        _, sources = midway(kernel, self.scalars, sums, 0)
         for each, g in zip(self.scalars, left, strict=True):
-            S = weights(each.lattice, each.model.source_at(kernel, sums))
+            S = weights(each.lattice, sources[each.label])
             g = [g_i + S_i / 2 for g_i, S_i in zip(g, S, strict=True)]
             each.store(kernel, (parity - 1) % self.layout.parities, g, f"f{each.suffix}")
         return kernel
@@ -118,12 +125,16 @@ class CarryingDiagnostics(Diagnostics):
         return [*super().all(), *outputs]
 
     def output(self, k: int, parity: int) -> KernelText:
-        """The values of a scalar; 0 in solids."""
+        """The values of a scalar; 0 in solids that do not conduct it."""
         kernel = self.fluid.block_kernel(f"output_{k}", "phi = sum_i g_i", parity)
         kernel.optional = True
         self._solid(kernel)
         kernel.argument("derived_out", "real*")
-        return self._stored(kernel, [self.output_value(kernel, k, parity)])
+        values = [self.output_value(kernel, k, parity)]
+        if materials := self.fluid.scalars[k].model.materials:
+            conducts = materials.at(kernel).conducts
+            return self._stored(kernel, values, "solid && {1} < R(0.5)", conducts)
+        return self._stored(kernel, values)
 
     def sloped_values(self, kernel, parity: int) -> list:
         """The value of each scalar."""

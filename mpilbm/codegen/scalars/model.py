@@ -6,6 +6,7 @@ from typing import Any
 from mpilbm.codegen.coordinates import centre_of
 from mpilbm.codegen.model import Model
 from mpilbm.codegen.program import OF
+from mpilbm.codegen.scalars.materials import Materials
 from mpilbm.codegen.scalars.names import buoyancy_names
 from mpilbm.formulas.values import CellValue
 from mpilbm.physics.scalars import equilibrium, weights
@@ -16,11 +17,13 @@ class ScalarModel(Model):
     """A scalar phi with its collision; the stored populations add up to phi.
 
     `number` counts the scalars, `label` is its name in formulas, `given` its source, or None.
+    `materials`: those of the cells, or None if no body conducts a scalar.
     """
 
     number: int = 0
     label: str = ""
     given: CellValue | None = None
+    materials: Materials | None = None
 
     @property
     def suffix(self) -> str:
@@ -39,16 +42,26 @@ class ScalarModel(Model):
             "collision": self.collision.structure(),
             "label": self.label,
             "source": self.given and self.given.structure(),
+            "materials": self.materials is not None,
         }
+
+    def capacity(self, kernel) -> Any:
+        """The heat capacity C in the kernel's cell; the populations add up to C phi."""
+        return 1 if self.materials is None else self.materials.at(kernel).capacity
+
+    def at_rest(self, kernel, u) -> list:
+        """The velocity that carries the scalar: u in the fluid, 0 in bodies."""
+        return u if self.materials is None else self.materials.at(kernel).at_rest(u)
 
     def macroscopic(self, kernel, f, half: int):
         """Phi twice, as stored density and density; a scalar has no velocity of its own."""
-        phi = kernel.let("density", sum(f))
+        phi = kernel.let("density", sum(f) / self.capacity(kernel))
         return phi, phi, []
 
     def initial(self, kernel, density, u, stress=None, rates=None) -> list:
         """Populations in equilibrium."""
-        return equilibrium(self.lattice, density, u)
+        u = self.at_rest(kernel, u)
+        return equilibrium(self.lattice, density, u, self.capacity(kernel))
 
     def source_at(self, kernel, values: dict) -> Any:
         """The source S for the values of all scalars, by label; 0 without one."""
@@ -60,7 +73,8 @@ class ScalarModel(Model):
 
     def collided(self, kernel, g, phi, u, source, rates: dict) -> list:
         """g* = g + S - R(g - geq + S/2); populations, phi and source in the kernel's unit."""
-        geq, S = equilibrium(self.lattice, phi, u), weights(self.lattice, source)
+        u, S = self.at_rest(kernel, u), weights(self.lattice, source)
+        geq = equilibrium(self.lattice, phi, u, self.capacity(kernel))
         d = [a - b + s / 2 for a, b, s in zip(g, geq, S, strict=True)]
         relaxed = self.collision.relax(self.lattice, d, **rates)
         return [a + s - r for a, s, r in zip(g, S, relaxed, strict=True)]
@@ -104,18 +118,27 @@ def scalar_values(kernel, scalars) -> dict:
     if kernel.known:
         return dict(kernel.known)
     sums = {each.label: sum(each.left(kernel)) for each in scalars}
-    sources = midway(kernel, scalars, sums, -1)
-    return {label: phi - sources[label] / 2 for label, phi in sums.items()}
+    return midway(kernel, scalars, sums, -1)[0]
 
 
-def midway(kernel, scalars, sums: dict, half: int) -> dict:
-    """The source of each scalar, by label, from the sums of populations.
+def midway(kernel, scalars, sums: dict, half: int) -> tuple[dict, dict]:
+    """The value phi and the source S of each scalar, by label, from the sums of populations.
 
-    The source S(phi) at phi = sum_i g_i + half S/2 follows from one iteration, which is accurate to
-    second order. `half` is +1 for incoming and -1 for outgoing populations.
+    The source S(phi) at C phi = sum_i g_i + half S/2 follows from one iteration, which is accurate
+    to second order. `half` is +1 for incoming and -1 for outgoing populations, 0 in equilibrium.
     """
-    if not any(each.model.given and each.model.given.fields for each in scalars):
-        return {each.label: each.model.source_at(kernel, sums) for each in scalars}
-    first = {each.label: each.model.source_at(kernel, sums) for each in scalars}
-    near = {label: phi + half * first[label] / 2 for label, phi in sums.items()}
-    return {each.label: each.model.source_at(kernel, near) for each in scalars}
+
+    def values(sources: dict) -> dict:
+        return {
+            each.label: (sums[each.label] + half * sources.get(each.label, 0) / 2)
+            / each.model.capacity(kernel)
+            for each in scalars
+        }
+
+    def sources(values: dict) -> dict:
+        return {each.label: each.model.source_at(kernel, values) for each in scalars}
+
+    found = sources(values({}))
+    if any(each.model.given and each.model.given.fields for each in scalars):
+        found = sources(values(found))
+    return values(found), found

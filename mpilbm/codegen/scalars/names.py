@@ -1,5 +1,13 @@
 """The numbers of scalars that kernels take as arguments."""
 
+from dataclasses import replace
+
+from mpilbm.layouts.grid import Grid
+from mpilbm.physics.lattices import Lattice
+
+MATERIAL = "material"  # array of the material of each cell: 0, or 1 + index in case.conductors
+COLUMNS = ("capacity", "conducts")  # of a table of materials, before the rates
+
 
 def buoyancy_names(number: int, D: int) -> tuple[list[str], str]:
     """Arguments of kernels: gravity times beta along each axis, and the reference of a scalar."""
@@ -21,3 +29,29 @@ def buoyancy_numbers(case) -> dict[str, float]:
         }
         found[reference] = each.reference
     return found
+
+
+def table_name(suffix: str) -> str:
+    """The array with a row of numbers for each material."""
+    return f"materials{suffix}"
+
+
+def material_grid(grid: Grid) -> Grid:
+    """The memory of the numbers of materials; `grid`: that of the fluid."""
+    return replace(grid.beside(MATERIAL, 1), wraps=None)
+
+
+def table(scalar, conductors: tuple[int, ...]) -> list[list[float]]:
+    """The rows of the table of a scalar: capacity, whether it conducts in a body, and rates."""
+    lattice: Lattice = scalar.lattice
+    own = scalar.collision.rates(scalar.diffusivity, lattice).values()
+    rows = [[1.0, 0.0, *own]]
+    for number in conductors:
+        found = scalar.bodies[number]
+        if not found.conducts:
+            rows.append(rows[0])
+            continue
+        solid = found.conjugate
+        rates = scalar.collision.rates(solid.diffusivity * solid.capacity, lattice)
+        rows.append([solid.capacity, 1.0, *rates.values()])
+    return rows

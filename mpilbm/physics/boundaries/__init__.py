@@ -35,6 +35,7 @@ class Condition(Parameters):
     wall_at   position of the wall: "half", half a link outside the cell, or "node", the cell's node
     lattices  lattices on which the boundary is defined; None: all lattices
     declares  the data that the boundary requires, see Capabilities
+    conducts  the populations are also inside of the body, whose surface is then no boundary
     """
 
     if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Condition(Parameters):
     wall_at: ClassVar[Position] = "half"
     lattices: ClassVar[tuple[str, ...] | None] = None
     declares: ClassVar[Capabilities] = Capabilities()
+    conducts: ClassVar[bool] = False
 
     @property
     def capabilities(self) -> Capabilities:

@@ -13,7 +13,7 @@ from mpilbm.physics.algebra import dot
 from mpilbm.physics.lattices import Lattice
 
 
-def equilibrium(lattice: Lattice, phi, u) -> list:
+def equilibrium(lattice: Lattice, phi, u, capacity=1) -> list:
     """Return the Q expressions geq_i of a scalar phi in a flow of velocity u.
 
         geq_i = w_i phi (1 + c_i.u / cs2 + (c_i.u)^2 / (2 cs4) - u.u / (2 cs2))
@@ -21,6 +21,8 @@ def equilibrium(lattice: Lattice, phi, u) -> list:
     The terms of second order are present on lattices that are isotropic to order 4. There the
     diffusivity does not depend on a uniform velocity to second order. On D2Q5 and D3Q7 it does: the
     diffusivity along u is D - (tau - 1/2) u^2.
+
+    With a heat capacity C, (C - 1) phi is added to geq_0, and the sum is C phi.
     """
     cs2, uu, found = lattice.cs2, dot(u, u), []
     for w, c in zip(lattice.w, lattice.c, strict=True):
@@ -29,6 +31,8 @@ def equilibrium(lattice: Lattice, phi, u) -> list:
         if lattice.isotropy >= 4:
             terms += cu**2 / (2 * cs2**2) - uu / (2 * cs2)
         found.append(w * phi * terms)
+    if capacity != 1:
+        found[0] += (capacity - 1) * phi
     return found
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from mpilbm.backends import Device, memory
 from mpilbm.case.case import Case
 from mpilbm.codegen.program import FORCE
+from mpilbm.codegen.scalars.names import material_grid
 from mpilbm.errors import CaseError
 from mpilbm.geometry.cell_counts import CELLS
 from mpilbm.layouts.field_grid import FieldGrid
@@ -52,6 +53,8 @@ def bytes_needed(case: Case, slab: Slab, fluid: np.ndarray | None = None) -> dic
             case.scalars[k].lattice, planes, rows, nx, None, case.ghost, storage
         )
         tables[f"scalar {case.labels[k]}"] = case.layout.buffers * carried.count * unit
+    if case.conductors:
+        tables["materials"] = material_grid(grid).count
     return {
         "populations": len(case.fluids) * case.layout.buffers * grid.count * unit,
         **tables,

@@ -15,6 +15,7 @@ HALF_WAY = Capabilities(reads=Reads.SAME_LINK)
 AT_SURFACE = Capabilities(
     per_link=PerLink(value=LinkValue.DISTANCE, fallbacks=(HALF_WAY_FALLBACK,))
 )
+ON_BODY = Capabilities(per_link=PerLink(value=LinkValue.NORMAL))
 
 
 class ScalarBoundary(Condition):

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
-from mpilbm.physics.scalars.boundaries import HALF_WAY, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, ScalarBoundary
 from mpilbm.quantity import SCALAR_FLUX
 from mpilbm.registry import register
 
@@ -16,17 +16,24 @@ class GivenFlux(ScalarBoundary):
 
     `flux` is the flux into the fluid, per area of the wall and step, -D d(phi)/dn with the normal n
     into the fluid; in a fluid without motion normal to the wall. The wall lies half a link outside
-    the cell. Second order on faces of the box; the scalar is conserved exactly. On a body of
-    cells the area is that of the faces of its cells, 1.27 times that of a circle and 1.5 times that
-    of a sphere; a flux of 0 is not affected.
+    the cell. Second order on faces of the box; the scalar is conserved exactly. On a body with a
+    surface the source is 2 w_i (c_i.n) flux / cs2, so that the links together have the area of the
+    surface. On a mask the area is that of the faces of its cells, up to 1.5 times as large.
     """
 
     flux: Annotated[Value, SCALAR_FLUX] = Field(
         0.0, description="flux into the fluid; 0: adiabatic", examples=[0.001]
     )
+    on_body: bool = Field(
+        False, description="whether links have the area of a surface; set by the body"
+    )
 
     given_keys = ("flux",)
-    declares = HALF_WAY
+
+    @property
+    def capabilities(self):
+        """With a flux from a body, the normal of its surface at each link."""
+        return ON_BODY if self.on_body and self.flux != 0 else HALF_WAY
 
     def structure(self):
         """As in the base class, and whether there is a flux."""
@@ -40,6 +47,7 @@ class GivenFlux(ScalarBoundary):
         """The outgoing population of the same link, and the flux."""
         lattice, flux, found = cell.lattice, cell.values.get("flux", 0), {}
         for i in range(1, lattice.Q):
-            added = 2 * lattice.w[i] * flux / lattice.cs2
+            area = cell.link(i) if self.capabilities.per_link else 1
+            added = 2 * lattice.w[i] * area * flux / lattice.cs2
             found[i] = cell.left[lattice.opp[i]] + cell.at_wall(i, added)
         return found

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mpilbm.formulas.values import Value
-from mpilbm.physics.scalars.boundaries import HALF_WAY, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, ScalarBoundary
 from mpilbm.quantity import KELVIN, TRANSFER
 from mpilbm.registry import register
 
@@ -16,7 +16,8 @@ class Robin(ScalarBoundary):
 
     With j = opp(i), phi_wall = g_out_j / w_i + flux / cs2 follows from the populations of the link,
     so that flux = h (ambient - g_out_j / w_i) / (1 + h / cs2), and g_i = g_out_j + 2 w_i flux / cs2
-    as for a given flux. Second order on faces of the box.
+    as for a given flux. Second order on faces of the box. On a body with a surface the terms with
+    flux and h have the factor c_i.n, see `flux`.
     """
 
     h: Annotated[Value, TRANSFER] = Field(
@@ -26,14 +27,23 @@ class Robin(ScalarBoundary):
         0.0, description="value of the surroundings", examples=[0.5]
     )
 
+    on_body: bool = Field(
+        False, description="whether links have the area of a surface; set by the body"
+    )
+
     given_keys = ("h", "ambient")
-    declares = HALF_WAY
+
+    @property
+    def capabilities(self):
+        """On a body, the normal of its surface at each link."""
+        return ON_BODY if self.on_body else HALF_WAY
 
     def incoming(self, cell):
         """The outgoing population of the same link, and the flux."""
         lattice, (h, ambient), found = cell.lattice, cell.values.values(), {}
         for i in range(1, lattice.Q):
             w, left = lattice.w[i], cell.left[lattice.opp[i]]
-            flux = h * (ambient - left / w) / (1 + h / lattice.cs2)
-            found[i] = left + cell.at_wall(i, 2 * w * flux / lattice.cs2)
+            area = cell.link(i) if self.on_body else 1
+            flux = h * (ambient - left / w) / (1 + area * h / lattice.cs2)
+            found[i] = left + cell.at_wall(i, 2 * w * area * flux / lattice.cs2)
         return found

@@ -26,7 +26,9 @@ class GivenValue(ScalarBoundary):
     [Ginzburg 2005, Adv. Water Resour. 28, 1196; Li, Mei & Klausner 2013, J. Comput. Phys. 237, 366]
     """
 
-    value: Annotated[Value, KELVIN] = Field(description="value at the wall", examples=[1.0])
+    value: Annotated[Value, KELVIN] = Field(
+        description="value at the wall: number, formula or file", examples=[1.0]
+    )
     interpolated: bool = Field(
         False, description="whether the wall lies at the surface of the body; set by its boundary"
     )

@@ -1,6 +1,7 @@
 """Type of a field whose table selects a registered class: `collision = {name = "bgk", …}`."""
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -20,10 +21,24 @@ class Choice:
 
     The class that `name` selects validates the table with strict types: "3" and true are not
     numbers. Errors contain the key path in the whole file. The JSON schema lists every class.
+
+    complete    returns a table with its `name`, where the user may leave it out
+    name_alone  whether a name may stand for a table without other keys
     """
 
-    def __init__(self, kind: str):
-        self.kind = kind
+    def __init__(
+        self,
+        kind: str,
+        complete: Callable[[Any], Any] | None = None,
+        name_alone: bool = False,
+    ):
+        self.kind, self._complete, self.name_alone = kind, complete, name_alone
+
+    def completed(self, table: Any) -> Any:
+        """The table with a name, if one may be left out; other values unchanged."""
+        if self.name_alone and isinstance(table, str):
+            return {"name": table}
+        return self._complete(table) if self._complete else table
 
     def __repr__(self) -> str:
         return f"one of the {self.kind}"
@@ -50,7 +65,12 @@ class Choice:
             branch = handler.resolve_ref_schema(
                 handler(find(self.kind, name).__pydantic_core_schema__)
             )
-            branches.append(branch | {"required": ["name", *branch.get("required", ())]})
+            named = [] if self._complete else ["name"]
+            branches.append(branch | {"required": [*named, *branch.get("required", ())]})
+        if self.name_alone:
+            branches.append({"enum": list(names(self.kind))})
+        if self._complete:  # the table of a class may then have the form of another one's, too
+            return {"anyOf": branches}
         return {"oneOf": branches} if len(branches) != 1 else branches[0]
 
     def make(self, table: object) -> Any:
@@ -58,6 +78,7 @@ class Choice:
 
         Raises ValueError if it is not such a table, UnknownName if its name is not registered.
         """
+        table = self.completed(table)
         if not isinstance(table, dict):
             raise ValueError(f"found {shown(table)}; allowed: a table; write {self._example()}")
         if "name" not in table:

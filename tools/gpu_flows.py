@@ -22,6 +22,36 @@ def tables(lattice, size, setting="periodic", layout="ab", precision="single", *
     return case | more
 
 
+def carrying():
+    """(name, tables) of flows that carry scalars, around a ball of a given value or that conducts.
+
+    Two scalars react with each other.
+    """
+    conjugate = {"diffusivity": 0.1, "capacity": 3.0}
+    on_ball = {
+        "value": ("interpolated", {"T": {"value": 1.0}}),
+        "flux": ("bounce_back", {"T": {"flux": 1e-4}, "c": {"h": 0.01, "ambient": 1.0}}),
+        "conjugate": ("bounce_back", {"T": {"conjugate": conjugate}}),
+    }
+    wave = {"value": "0.5 + 0.3*cos(2*pi*x/nx)*sin(2*pi*y/ny)"}
+    ends = [{"name": "value", "where": ["z-"], "value": "1 + 0.001*x*(nx - x)/nx"},
+            {"name": "outflow", "where": ["z+"]}]  # fmt: skip
+    scalars = [
+        {"label": "T", "diffusivity": 0.02, "initial": wave},
+        {"label": "c", "diffusivity": 0.01, "initial": wave, "source": "-0.001*c*T"},
+    ]
+    scalars = [scalar | {"boundary": ends} for scalar in scalars]
+    buoyancy = {"gravity": [0, 0, -1e-4], "T": {"beta": 1.0, "reference": 0.5}}
+    for kind, (wall, scalar) in on_ball.items():
+        for layout, precision in (("ab", "single"), ("aa", "double"), ("esopull", "half")):
+            if kind == "conjugate" and precision == "half":
+                continue  # refused: the capacity does not fit 16 bits
+            case = tables("D3Q19", (66, 18, 14), "ball", layout, precision)
+            body = {**case["body"][0], "boundary": {"name": wall}, "scalar": scalar}
+            more = {"scalar": scalars, "buoyancy": buoyancy, "body": [body]}
+            yield f"scalar {kind} {layout} {precision}", case | more
+
+
 def flows():
     """(name, tables) of flows that are not among the standard boxes."""
     sizes = {"D2Q9": (67, 29), "D3Q19": (66, 18, 13), "D3Q27": (66, 18, 13)}

@@ -8,8 +8,6 @@ from math import inf, isfinite
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BeforeValidator
-
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scales import UnitsTable
 from mpilbm.case.unit_texts import UnitError, in_si, in_words, parts
@@ -214,18 +212,11 @@ def selected(value: Any, kind: Any, quantity: Quantity | None) -> tuple[Any, Qua
     """The type of a value without annotations and unions, and the quantity that it holds."""
     while get_origin(kind) is Annotated:
         kind, *notes = get_args(kind)
-        named = value
-        for note in notes:
-            if isinstance(note, BeforeValidator):  # which adds the name that a table omits
-                named = note.func(value)  # type: ignore[call-arg]
-        for note in notes:
-            if isinstance(note, BeforeValidator):  # it may complete the table that selects a class
-                value = note.func(value)  # type: ignore[call-arg]
         for note in notes:
             if isinstance(note, Quantity):
                 quantity = note
             if isinstance(note, Choice):
-                return _named(note.kind, named), None
+                return _named(note.kind, note.completed(value)), None
     if get_origin(kind) in (Union, UnionType):
         each = [selected(value, one, quantity) for one in get_args(kind)]
         return next((one for one in each if fits(value, one[0])), (Any, quantity))

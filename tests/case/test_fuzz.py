@@ -33,4 +33,4 @@ def test_no_case_breaks_the_law(seed, tmp_path):
         print(f"seed {seed}, case {each['index']}, --set {each['settings']}:\n{each['what']}")
     assert not broken, f"{len(broken)} of {CASES} cases of seed {seed}"
     assert counts["checked"] == CASES
-    assert counts["right"] > CASES / 20, "too few cases are right to reach the plan"
+    assert counts["right"] > CASES / 30, "too few cases are right to reach the plan"

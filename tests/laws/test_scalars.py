@@ -7,6 +7,8 @@ import pytest
 from support.scalars import carried, closed, flow, scalar_state, setting
 from support.slabs import Cluster
 
+from mpilbm.errors import CaseError
+
 LAYOUTS = ("ab", "aa", "esopull")
 CHOICES = [
     ("D2Q9", "trt", "aa", "periodic", "single", "D2Q5"),
@@ -171,3 +173,16 @@ def test_a_restart_does_not_show(layout):
     solver.resume(6)
     assert np.array_equal(scalar_state(again.run(5)), scalar_state(whole.run(5)))
     assert np.array_equal(again.state(), whole.state())
+
+
+def test_a_face_that_fluid_passes_is_open_for_the_scalar():
+    """Otherwise the scalar would pile up there."""
+    faces = [{"name": "equilibrium", "where": ["x-"], "velocity": [0.1, 0]},
+             {"name": "equilibrium", "where": ["x+"], "rho": 1.0}]  # fmt: skip
+    inlet = {"name": "value", "where": ["x-"], "value": 1.0}
+    tables = flow(scalars=[carried(boundary=[inlet])], boundary=faces,
+                  domain={"size": [8, 3], "periodic": [False, True]})  # fmt: skip
+    with pytest.raises(
+        CaseError, match=r"scalar.0.boundary: fluid passes the face 'x\+', which is"
+    ):
+        Cluster(tables)

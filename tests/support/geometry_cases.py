@@ -12,7 +12,7 @@ class Wall:
     """Replaces a boundary: `kind` is its structure, `values` its numbers."""
 
     capabilities, wall_at, wall_velocity = Capabilities(), "half", None
-    mirrors, joins_faces, reflects = False, False, False
+    mirrors, joins_faces, reflects, conducts = False, False, False, False
     precedence = ()  # as in the list of boundaries
 
     def __init__(self, *where, kind="wall", **values):
@@ -52,4 +52,5 @@ def make_case(lattice, size, periodic="", boundaries=None, bodies=(), directory=
         path=Path("a.toml"),
         directory=Path(directory),
         ghost=1,
+        scalars=(),
     )

@@ -22,7 +22,7 @@ def scalar_problems(case: Case) -> list[str]:
     found = [*_names(case), *_of_case(case)]
     for scalar in case.scalars:
         found += [*_lattice(case, scalar), *_formulas(case, scalar), *_rates(case, scalar)]
-        found += [*_materials(case, scalar), *_faces(case, scalar)]
+        found += [*_materials(case, scalar), *_faces(case, scalar), *_closed(case, scalar)]
     return found + ([*_buoyancy(case)] if case.buoyancy else [])
 
 
@@ -139,6 +139,18 @@ def _faces(case: Case, scalar: Scalar) -> Iterator[str]:
             elif face in named:
                 yield f"{here}: face '{face}' is named by {named[face]} already; remove one of them"
             named.setdefault(face, here)
+
+
+def _closed(case: Case, scalar: Scalar) -> Iterator[str]:
+    """Faces through which fluid flows and the scalar cannot, so that it would pile up there."""
+    open_ = {face for each in case.boundaries if each.face_flow.crosses for face in each.where}
+    for boundary in scalar.boundaries:
+        adiabatic = boundary.name == "flux" and boundary.values() == {}
+        for face in (each for each in boundary.where if adiabatic and each in open_):
+            yield (f"{scalar.key}.boundary: fluid passes the face '{face}', which is closed for "
+                   f"'{scalar.label}' (adiabatic, also where nothing is given); add {{name = "
+                   f'"value", where = ["{face}"], value = 1.0}} at an inlet, {{name = "outflow", '
+                   f'where = ["{face}"]}} at an outlet')  # fmt: skip
 
 
 def _buoyancy(case: Case) -> Iterator[str]:

@@ -11,6 +11,7 @@ from mpilbm.case.tables.scalars import USUAL, ScalarTable
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.registry import make
 
+MOST = 1e300  # a diffusivity that the checks refuse, in place of an infinite one
 INTERPOLATING = ("interpolated", "central_linear")  # boundaries of bodies at their surface
 
 
@@ -28,7 +29,7 @@ def _scalar(case: Case, number: int, table: ScalarTable) -> Scalar:
     return Scalar(
         label=table.label,
         key=key,
-        diffusivity=nu / ratio if ratio else table.diffusivity,
+        diffusivity=min(nu / ratio, MOST) if ratio else table.diffusivity,
         lattice=table.lattice or make("scalar_lattices", usual),
         collision=table.collision,
         source=table.source,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from mpilbm.case.tables.scalars import of_body
 from mpilbm.case.tables.values import Label
@@ -11,9 +11,7 @@ from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.registry import Parameters
 
-OnScalar = Annotated[
-    Annotated[ScalarBoundary, Choice("scalar_boundaries")], BeforeValidator(of_body)
-]
+OnScalar = Annotated[ScalarBoundary, Choice("scalar_boundaries", of_body)]
 
 
 class Body(Parameters):

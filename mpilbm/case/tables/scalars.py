@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from mpilbm.case.tables.values import Positive, default
 from mpilbm.choice import Choice
@@ -19,11 +19,6 @@ USUAL = {2: "D2Q5", 3: "D3Q7"}  # the lattice of a scalar, by the number of dime
 # names that formulas and fields of a flow have already
 TAKEN = (*NAMES, *FUNCTIONS, "u", "rho", "gravity", "vorticity", "q_criterion")
 ScalarLabel = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=32)]
-
-
-def _table(name: Any) -> Any:
-    """The table of a lattice of which only the name is given."""
-    return {"name": name} if isinstance(name, str) else name
 
 
 class ScalarInitial(Parameters):
@@ -56,7 +51,7 @@ class ScalarTable(Parameters):
     schmidt: Positive | None = Field(
         None, description="D = viscosity / schmidt, for a concentration", examples=[1000]
     )
-    lattice: Annotated[Lattice, Choice("scalar_lattices"), BeforeValidator(_table)] | None = Field(
+    lattice: Annotated[Lattice, Choice("scalar_lattices", name_alone=True)] | None = Field(
         None, description="velocity set; its name is enough; none: D2Q5 or D3Q7", examples=["D3Q7"]
     )
     collision: Annotated[ScalarCollision, Choice("scalar_collisions")] = default(

@@ -191,6 +191,7 @@ def _fluid(
     return Fluid(
         label=label,
         viscosity=numbers.value(),
+        formula=numbers.viscosity if isinstance(numbers.viscosity, str) else "",
         reynolds=numbers.reynolds,
         length=numbers.length,
         velocity=numbers.velocity,

@@ -32,12 +32,14 @@ from mpilbm.verdicts.findings import Finding
 class Fluid(Parameters):
     """One fluid: viscosity in lattice units, collision, force and initial fields.
 
+    `formula` is that of a viscosity that depends on scalars, else empty.
     `label` is empty in a case with one fluid. `force` is None without a force or if all of its
     components are 0. `reynolds`, `length` and `velocity` are set if they gave the viscosity.
     """
 
     label: str = ""
     viscosity: float
+    formula: str = ""
     reynolds: float | None = None
     length: float | None = None
     velocity: float | None = None
@@ -201,7 +203,14 @@ class Case(Parameters):
         """The values of the case that kernels evaluate: forces, and sources of scalars."""
         found = [value for k in range(len(self.fluids)) for value in self.force_on(k)]
         sources = (s.source_value(k, self.labels) for k, s in enumerate(self.scalars))
-        return found + [value for value in sources if value is not None]
+        found += [value for value in sources if value is not None]
+        return found + ([] if self.viscosity_value is None else [self.viscosity_value])
+
+    @property
+    def viscosity_value(self) -> CellValue | None:
+        """The formula of the viscosity for kernels; None for a number. Raises FormulaError."""
+        formula = self.fluids[0].formula
+        return CellValue("nu", formula, self.dimensions, self.labels) if formula else None
 
     def key(self, fluid: Fluid, name: str) -> str:
         """Key path of a table of a fluid: `collision`, or `fluid.water.collision`."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
 from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.parser import NAMES, Formula
@@ -26,6 +26,11 @@ def _number_or_formula(value: object) -> str:
 
 Value = Annotated[
     Annotated[float, Tag("<number>")] | Annotated[str, Tag("<formula>")],
+    Discriminator(_number_or_formula),
+]
+
+PositiveValue = Annotated[
+    Annotated[float, Field(gt=0), Tag("<number>")] | Annotated[str, Tag("<formula>")],
     Discriminator(_number_or_formula),
 ]
 

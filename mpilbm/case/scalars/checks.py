@@ -11,7 +11,10 @@ from mpilbm.case.tables.scalars import lattices
 from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.formulas.values import names_in
 from mpilbm.physics.scalars.boundaries.conjugate import Conducting, Conjugate
+from mpilbm.quantity import VISCOSITY
 from mpilbm.registry import find, names
+from mpilbm.system.input_text import is_number
+from mpilbm.system.toml_text import shown
 from mpilbm.units import counted
 
 MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one byte
@@ -19,11 +22,36 @@ MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one by
 
 def scalar_problems(case: Case) -> list[str]:
     """The problems of all scalars, of the buoyancy, and of conditions on bodies."""
-    found = [*_names(case), *_of_case(case)]
+    found = [*_viscosity(case), *_names(case), *_of_case(case)]
     for scalar in case.scalars:
         found += [*_lattice(case, scalar), *_formulas(case, scalar), *_rates(case, scalar)]
         found += [*_materials(case, scalar), *_faces(case, scalar), *_closed(case, scalar)]
     return found + ([*_buoyancy(case)] if case.buoyancy else [])
+
+
+def _viscosity(case: Case) -> Iterator[str]:
+    """A formula of the viscosity that is wrong, or that the collision cannot use."""
+    for fluid in (each for each in case.fluids if each.formula):
+        key, collision = case.fluid_key(fluid, "viscosity"), fluid.collision
+        if not case.scalars:
+            found, fix = shown(fluid.formula), _fix(case, fluid.formula)
+            yield f"{key}: found {found}; allowed: a number{fix}"
+        elif collision.closure or not collision.shear_rate:
+            usable = [n for n in names("collisions") if find("collisions", n).shear_rate]
+            yield (f"{key}: found a formula; allowed with the collisions {', '.join(usable)}, "
+                   "without closure")  # fmt: skip
+        try:
+            Formula(fluid.formula, (*names_in(case.dimensions), *case.labels))
+        except FormulaError as error:
+            yield f"{key}: {error}"
+
+
+def _fix(case: Case, text: str) -> str:
+    """The end of a sentence on a text in place of a viscosity, without scalars."""
+    if not is_number(text):
+        return "; or, with [[scalar]], a formula of scalars"
+    unit = f' to give it in {VISCOSITY.unit}, or add its unit, such as "{VISCOSITY.examples[0]}"'
+    return f"; remove the quotes{unit if case.units else ''}"
 
 
 def _names(case: Case) -> Iterator[str]:

@@ -8,17 +8,42 @@ from mpilbm.case.model import Case
 from mpilbm.case.scalars.model import Scalar
 from mpilbm.case.tables.case_file import CaseFile
 from mpilbm.case.tables.scalars import USUAL, ScalarTable
+from mpilbm.formulas.parser import Formula, FormulaError
+from mpilbm.formulas.values import names_in
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.registry import make
 
 MOST = 1e300  # a diffusivity that the checks refuse, in place of an infinite one
+INSTEAD = 0.01
 INTERPOLATING = ("interpolated", "central_linear")  # boundaries of bodies at their surface
 
 
 def scalars_of(file: CaseFile, case: Case) -> dict[str, Any]:
     """The fields `scalars` and `buoyancy` of a case."""
+    (fluid, *others) = case.fluids
+    if fluid.formula:
+        fluid = fluid.model_copy(update={"viscosity": _at_centre(file, case, fluid.formula)})
+        case = case.model_copy(update={"fluids": (fluid, *others)})
     scalars = tuple(_scalar(case, k, table) for k, table in enumerate(file.scalar))
-    return {"scalars": scalars, "buoyancy": file.buoyancy}
+    return {"scalars": scalars, "buoyancy": file.buoyancy, "fluids": case.fluids}
+
+
+def _at_centre(file: CaseFile, case: Case, formula: str) -> float:
+    """The viscosity at the centre of the box at t = 0; INSTEAD if it is not a positive number."""
+    box = {f"n{axis}": n for axis, n in zip("xyz", case.domain.size, strict=False)}
+    place = {axis: n / 2 for axis, n in zip("xyz", case.domain.size, strict=False)}
+    known: dict[str, Any] = {**box, **place, "t": 0.0}
+    names = names_in(case.dimensions)
+    try:
+        for table in file.scalar:
+            value = table.initial.value
+            text = value if isinstance(value, str) else repr(value)
+            known[table.label] = float(Formula(text, names).evaluate(**known))
+        labels = tuple(table.label for table in file.scalar)
+        found = float(Formula(formula, (*names, *labels)).evaluate(**known))
+    except FormulaError:  # reported by the checks
+        return INSTEAD
+    return found if 0 < found < MOST else INSTEAD
 
 
 def _scalar(case: Case, number: int, table: ScalarTable) -> Scalar:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from mpilbm.case.tables.random_flow import RandomFlow
 from mpilbm.case.tables.values import Label, Positive, default
 from mpilbm.choice import Choice
-from mpilbm.formulas.values import Value
+from mpilbm.formulas.values import PositiveValue, Value
 from mpilbm.physics.collisions import Collision
 from mpilbm.physics.forcing import Forcing
 from mpilbm.quantity import LENGTH, RHO, STEPS, VELOCITY, VISCOSITY
@@ -80,10 +80,16 @@ class InitialTable(Parameters):
 
 
 class Viscosity(Parameters):
-    """The kinematic viscosity in lattice units: a number, or velocity * length / reynolds."""
+    """The kinematic viscosity in lattice units: a number, or velocity * length / reynolds.
 
-    viscosity: Annotated[Positive | None, VISCOSITY] = Field(
-        None, description="kinematic viscosity, cs2 (tau - 1/2)", examples=[0.0256]
+    With [[scalar]] it may be a formula of the scalars, such as "0.01*exp(-0.5*T)". Checks,
+    `prandtl` and `schmidt` then use its value at the centre of the box at the start.
+    """
+
+    viscosity: Annotated[PositiveValue | None, VISCOSITY] = Field(
+        None,
+        description="kinematic viscosity, cs2 (tau - 1/2); or a formula of scalars, x, y, z and t",
+        examples=[0.0256],
     )
     reynolds: Positive | None = Field(
         None, description="Reynolds number; requires length and velocity", examples=[1000]
@@ -117,9 +123,9 @@ class Viscosity(Parameters):
         return self
 
     def value(self) -> float:
-        """The viscosity, as given or from the Reynolds number."""
+        """The viscosity, as given or from the Reynolds number; 1 for a formula."""
         if self.viscosity is not None:
-            return self.viscosity
+            return 1.0 if isinstance(self.viscosity, str) else self.viscosity
         given = self.reynolds, self.length, self.velocity
         return viscosity_from_reynolds(*(each for each in given if each is not None))
 

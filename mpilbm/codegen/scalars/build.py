@@ -51,6 +51,7 @@ def carrying_kernels(case, options: dict, of_scalar) -> CarryingKernels:
     model = Carrying(
         case.lattice, fluid.collision, forcing(case), case.precision.offset,
         scalars=scalars, buoyant=buoyant(case), pushed=fluid.force is not None,
+        nu=case.viscosity_value,
     )  # fmt: skip
     return CarryingKernels(model, case.layout, **options)
 
@@ -60,5 +61,6 @@ def structure(case) -> dict:
     return {
         "scalars": [scalar_model(case, k).structure() for k in range(len(case.scalars))],
         "buoyant": buoyant(case),
+        "viscosity": case.viscosity_value and case.viscosity_value.structure(),
         "scheme": forcing(case) and forcing(case).structure(),
     }

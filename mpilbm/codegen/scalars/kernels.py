@@ -1,5 +1,8 @@
 """The kernels of a fluid and the scalars that it carries: one kernel computes a step of all."""
 
+from sympy import Rational
+
+from mpilbm.codegen.coordinates import given
 from mpilbm.codegen.diagnostics import Diagnostics
 from mpilbm.codegen.kernel_text import KernelText
 from mpilbm.codegen.kernels import FluidKernels
@@ -102,6 +105,16 @@ class CarryingKernels(FluidKernels):
             g = [g_i + S_i / 2 for g_i, S_i in zip(g, S, strict=True)]
             each.store(kernel, (parity - 1) % self.layout.parities, g, f"f{each.suffix}")
         return kernel
+
+    def rates(self, kernel) -> dict:
+        """As in the base class, with the viscosity of the cell if it depends on scalars."""
+        rates, nu = super().rates(kernel), self.model.nu
+        if nu is None:
+            return rates
+        known = scalar_values(kernel, self.scalars)
+        here = given(kernel, nu, self.lattice, known=known)
+        omega = kernel.let("omega_here", 1 / (here / self.lattice.cs2 + Rational(1, 2)))
+        return self.model.collision.local_rates(rates, omega)
 
     def flow(self, kernel) -> list:
         """The velocity that carries the scalars, which includes half of the force."""

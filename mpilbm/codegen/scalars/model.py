@@ -85,12 +85,13 @@ class Carrying(Model):
     """A fluid that carries scalars.
 
     `scalars`: their kernels. `buoyant`: numbers of the scalars that act on the flow. `pushed`:
-    whether the case gives a force, too.
+    whether the case gives a force, too. `nu`: the viscosity, if it is a formula of scalars.
     """
 
     scalars: tuple = ()
     buoyant: tuple[int, ...] = ()
     pushed: bool = False
+    nu: CellValue | None = None
 
     def force(self, kernel) -> list:
         """The force of the case, and sum_k buoyancy_k (phi_k - reference_k)."""

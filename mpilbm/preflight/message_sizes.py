@@ -4,6 +4,7 @@ import numpy as np
 
 from mpilbm.codegen import averaged
 from mpilbm.codegen.program import OF, Access
+from mpilbm.halo.plan import Plan
 from mpilbm.layouts.field_grid import FieldGrid
 from mpilbm.solver.exchange_plan import exchange_plan
 
@@ -33,6 +34,7 @@ def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
         writes, reads = accesses
         reads = [*reads, *_behind(case, following, kernels)]
         plans = [(exchange_plan(grid, writes, reads), unit)] * len(case.fluids) + fields
+        plans += [(_scalar_plan(case, each.lattice, size, parity), unit) for each in case.scalars]
         sends = [
             send.count * np.dtype(kind).itemsize
             for plan, kind in plans
@@ -41,6 +43,15 @@ def halo_bytes(case, slab, fluid=None, kernels=None) -> tuple[int, int]:
         ]
         found.append((sum(sends), len(sends)))
     return max(found)
+
+
+def _scalar_plan(case, lattice, size, parity: int) -> Plan:
+    """The exchange of a scalar on this lattice after a step of this parity."""
+    layout, following = case.layout, (parity + 1) % case.layout.parities
+    grid = layout.grid(lattice, *size, None, case.ghost, case.precision.storage)
+    writes, reads = layout.writes(lattice, parity), layout.reads(lattice, following)
+    found = [[Access(grid.name, *each) for each in side] for side in (writes, reads)]
+    return exchange_plan(grid, found[0], found[1])
 
 
 def _behind(case, parity: int, kernels) -> list[Access]:

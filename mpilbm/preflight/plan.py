@@ -22,6 +22,7 @@ from mpilbm.preflight.idle_threads import idle_threads
 from mpilbm.preflight.proposal import proposal_lines
 from mpilbm.preflight.rank_memory import memory_lines, rank_lines, sent_in_a_step
 from mpilbm.preflight.report import Line, Report
+from mpilbm.preflight.scalars import scalar_lines
 from mpilbm.preflight.slab_thickness import thin_slabs
 from mpilbm.registry import plugin_errors
 from mpilbm.solver.memory.plan import bytes_needed, limits, more_bytes
@@ -65,6 +66,8 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     speed, key = largest_speed(case, initial)
     for fluid in case.fluids:
         report.sections[f"fluid {fluid.label}".strip()] = fluid_lines(case, fluid, speed, key)
+    for scalar in case.scalars:
+        report.sections[f"scalar {scalar.label}"] = scalar_lines(case, scalar)
     if case.units:
         report.sections["units"] = unit_lines(case, case.units, speed)
         report.sections["proposal"] = proposal_lines(case, case.units, speed, ranks, gpu_memory)

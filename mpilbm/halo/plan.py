@@ -44,7 +44,7 @@ class Plan:
     alternating: bool = False
 
     def joined(self, other: "Plan") -> "Plan":
-        """The pieces of both plans in one exchange, which is not alternating."""
+        """The pieces of both plans in one exchange."""
         return Plan(self.sends + other.sends, self.receives + other.receives)
 
 

@@ -23,3 +23,13 @@ def one_way(c: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """Return (1, c) or (-1, -c): c and -c give the same vector with opposite signs."""
     back = tuple(-a for a in c)
     return (1, c) if c >= back else (-1, back)
+
+
+def by_parity(opp, d, plus, minus) -> list:
+    """plus d_i^+ + minus d_i^- with d_i^± = (d_i ± d_opp(i)) / 2, for each direction i."""
+    found = list(d)
+    for i, j in enumerate(opp):
+        if i <= j:
+            even, odd = plus * (d[i] + d[j]) / 2, minus * (d[i] - d[j]) / 2
+            found[i], found[j] = even + odd, even - odd
+    return found

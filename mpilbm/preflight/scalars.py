@@ -22,8 +22,7 @@ def scalar_lines(case: Case, scalar: Scalar) -> list[Line]:
     ]
     for boundary in scalar.boundaries:
         given = ", ".join(f"{key} = {value}" for key, value in boundary.values().items())
-        closed = boundary.name == "flux" and not given
-        text = "adiabatic" if closed else boundary.name
+        text = "adiabatic" if boundary.reflects else boundary.name
         lines.append(Line(f"boundary {' '.join(boundary.where)}", text, given))
     return lines + _buoyancy(case, scalar)
 

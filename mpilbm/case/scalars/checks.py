@@ -173,8 +173,7 @@ def _closed(case: Case, scalar: Scalar) -> Iterator[str]:
     """Faces through which fluid flows and the scalar cannot, so that it would pile up there."""
     open_ = {face for each in case.boundaries if each.face_flow.crosses for face in each.where}
     for boundary in scalar.boundaries:
-        adiabatic = boundary.name == "flux" and boundary.values() == {}
-        for face in (each for each in boundary.where if adiabatic and each in open_):
+        for face in (each for each in boundary.where if boundary.reflects and each in open_):
             yield (f"{scalar.key}.boundary: fluid passes the face '{face}', which is closed for "
                    f"'{scalar.label}' (adiabatic, also where nothing is given); add {{name = "
                    f'"value", where = ["{face}"], value = 1.0}} at an inlet, {{name = "outflow", '

@@ -15,7 +15,6 @@ from mpilbm.registry import make
 
 MOST = 1e300  # a diffusivity that the checks refuse, in place of an infinite one
 INSTEAD = 0.01
-INTERPOLATING = ("interpolated", "central_linear")  # boundaries of bodies at their surface
 
 
 def scalars_of(file: CaseFile, case: Case) -> dict[str, Any]:
@@ -87,13 +86,6 @@ def _adiabatic(case: Case, table: ScalarTable) -> Iterator[ScalarBoundary]:
 
 
 def _on_body(body: Any, label: str) -> ScalarBoundary:
-    """The condition on a body; at its surface if the boundary of the body is there.
-
-    Where it has a flux, links have the area of the surface.
-    """
+    """The condition on a body; at its surface if the boundary of the body is there."""
     found = body.scalar.get(label) or make("scalar_boundaries", "flux")
-    if body.boundary.name in INTERPOLATING and hasattr(found, "interpolated"):
-        return found.model_copy(update={"interpolated": True})
-    if hasattr(found, "on_body"):
-        return found.model_copy(update={"on_body": True})
-    return found
+    return found.of_body(body.boundary.capabilities.uses_distance)

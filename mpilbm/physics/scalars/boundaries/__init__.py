@@ -5,7 +5,7 @@ To add one, write one file with a class derived from `ScalarBoundary` and
 shares. Here `density` is the scalar in the cell.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import Capabilities, EdgeRank, LinkValue, PerLink, Reads
@@ -28,6 +28,10 @@ class ScalarBoundary(Condition):
     def edge_rank(self) -> EdgeRank:
         """Faces with a given value or flux own the links at edges before outlets."""
         return EdgeRank.OUTLET if self.through else EdgeRank.WALL
+
+    def of_body(self, at_surface: bool) -> Self:
+        """The condition on a body, whose own boundary lies at its surface or half-way."""
+        return self
 
     def structure(self) -> dict:
         """As in the base class, without the given numbers."""

@@ -30,6 +30,10 @@ class GivenFlux(ScalarBoundary):
 
     given_keys = ("flux",)
 
+    def of_body(self, at_surface):
+        """With the area of the surface at each link."""
+        return self.model_copy(update={"on_body": True})
+
     @property
     def capabilities(self):
         """With a flux from a body, the normal of its surface at each link."""

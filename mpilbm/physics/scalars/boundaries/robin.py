@@ -33,6 +33,10 @@ class Robin(ScalarBoundary):
 
     given_keys = ("h", "ambient")
 
+    def of_body(self, at_surface):
+        """With the area of the surface at each link."""
+        return self.model_copy(update={"on_body": True})
+
     @property
     def capabilities(self):
         """On a body, the normal of its surface at each link."""

@@ -35,6 +35,10 @@ class GivenValue(ScalarBoundary):
 
     given_keys = ("value",)
 
+    def of_body(self, at_surface):
+        """With the distance of the wall along each link, if the body's boundary uses it, too."""
+        return self.model_copy(update={"interpolated": at_surface})
+
     @property
     def capabilities(self):
         """With `interpolated`, the distance of the wall along each link."""

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from mpilbm.physics.algebra import by_parity
 from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.registry import register
@@ -31,10 +32,4 @@ class ScalarTRT(ScalarCollision):
 
     def relax(self, lattice: Lattice, d, omega_plus, omega_minus) -> list:
         """omega_plus d_i^+ + omega_minus d_i^-, from each pair of opposite directions."""
-        relaxed = list(d)
-        for i, j in enumerate(lattice.opp):
-            if i <= j:
-                even = omega_plus * (d[i] + d[j]) / 2
-                odd = omega_minus * (d[i] - d[j]) / 2
-                relaxed[i], relaxed[j] = even + odd, even - odd
-        return relaxed
+        return by_parity(lattice.opp, d, omega_plus, omega_minus)

@@ -48,7 +48,7 @@ def test_neither_slabs_nor_layout_show(choice):
             assert np.array_equal(values, fields[name])
 
 
-@pytest.mark.parametrize(("layout", "of_scalar"), product(LAYOUTS, ("D2Q5", "D2Q9")))
+@pytest.mark.parametrize(("layout", "of_scalar"), list(product(LAYOUTS, ("D2Q5", "D2Q9"))))
 def test_a_closed_box_keeps_the_scalar(layout, of_scalar):
     """Adiabatic walls and bodies, in a flow; to rounding in double precision."""
     ball = {"shape": {"name": "sphere", "centre": [4, 4.5], "radius": 1.6},

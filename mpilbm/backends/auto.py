@@ -1,7 +1,8 @@
 """The default backend: a GPU if there is one, else a CPU core."""
 
-from mpilbm.backends import Backend, Device, cuda, nvidia
+from mpilbm.backends import Backend, Device, cuda
 from mpilbm.backends.cpu import Cpu
+from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.registry import register
 
 

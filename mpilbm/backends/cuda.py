@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 from pydantic import Field
 
-from mpilbm.backends import Backend, Device, check_copy, gibibytes, nvidia
-from mpilbm.backends.cuda_graph import CudaGraph
-from mpilbm.backends.cuda_launch import CudaKernel, most_rows
-from mpilbm.backends.cuda_sweep import LEAST_CAPABILITY, SweepKernel
+from mpilbm.backends import Backend, Device, check_copy, gibibytes
 from mpilbm.backends.interfaces import Array, CompiledKernel
+from mpilbm.backends.launch_shapes import most_rows
+from mpilbm.backends.nvidia import driver as nvidia
+from mpilbm.backends.nvidia.graph import CudaGraph
+from mpilbm.backends.nvidia.launch import CudaKernel
+from mpilbm.backends.nvidia.sweep import LEAST_CAPABILITY, SweepKernel
 from mpilbm.backends.streams.cuda import CudaStream
 from mpilbm.backends.waiting import Waiting
 from mpilbm.codegen.program import Program

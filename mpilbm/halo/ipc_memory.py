@@ -3,7 +3,8 @@
 import ctypes
 from typing import Any, NoReturn
 
-from mpilbm.backends import Device, nvidia
+from mpilbm.backends import Device
+from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.errors import CaseError
 from mpilbm.parallel.slabs import Slab
 

@@ -34,7 +34,7 @@ print("mpi" if h5py.get_config().mpi else "serial")
 print(h5py.version.hdf5_version)
 """
 DRIVER_QUESTION = """
-from mpilbm.backends import nvidia
+from mpilbm.backends.nvidia import driver as nvidia
 found = nvidia.driver()
 if found is None:
     print("none")

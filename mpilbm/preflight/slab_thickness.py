@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from mpilbm.backends import nvidia
+from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.case.model import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight.step_model import EDGES

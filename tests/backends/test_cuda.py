@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from mpilbm import backends, registry
-from mpilbm.backends import cuda, cuda_launch, nvidia
+from mpilbm.backends import cuda, launch_shapes
 from mpilbm.backends.cpu import Cpu
+from mpilbm.backends.nvidia import driver as nvidia
+from mpilbm.backends.nvidia.launch import CudaKernel
 from mpilbm.codegen.program import Argument, Kernel, Program
 from mpilbm.errors import CaseError
 from mpilbm.preflight import machine
@@ -62,17 +64,17 @@ def test_shared_devices():
     ],
 )
 def test_launch_shape(arguments, expected):
-    assert cuda_launch.launch_shape(*arguments) == expected
+    assert launch_shapes.launch_shape(*arguments) == expected
 
 
 def test_long_ranges_are_launched_in_pieces():
-    assert cuda_launch.pieces("cells", 3, 3) == []
-    assert cuda_launch.pieces("cells", 0, 65535) == [(0, 65535)]
-    assert cuda_launch.pieces("rows", 1, 65540) == [(1, 65536), (65536, 65540)]
-    assert cuda_launch.pieces("entries", 0, 10**6) == [(0, 10**6)]
-    for first, last in cuda_launch.pieces("cells", 0, 10**6, 3):
+    assert launch_shapes.pieces("cells", 3, 3) == []
+    assert launch_shapes.pieces("cells", 0, 65535) == [(0, 65535)]
+    assert launch_shapes.pieces("rows", 1, 65540) == [(1, 65536), (65536, 65540)]
+    assert launch_shapes.pieces("entries", 0, 10**6) == [(0, 10**6)]
+    for first, last in launch_shapes.pieces("cells", 0, 10**6, 3):
         assert first % 3 == 0
-        assert cuda_launch.launch_shape("cells", 5, 4, first, last, 3)[0][2] <= 65535
+        assert launch_shapes.launch_shape("cells", 5, 4, first, last, 3)[0][2] <= 65535
 
 
 def test_cuda_launch_numbers():
@@ -82,7 +84,7 @@ def test_cuda_launch_numbers():
     program = Program("", {}, {"collide": kernel}, compute="float64", storage="float32")
     stream = types.SimpleNamespace(cupy=contextlib.nullcontext())
     f = np.zeros(12, np.float32)
-    bind = cuda_launch.CudaKernel(None, lambda *call: calls.append(call), kernel, program).bind
+    bind = CudaKernel(None, lambda *call: calls.append(call), kernel, program).bind
     launch = bind(f=f, nx=40, rows=9, omega=1)
     launch(stream, 1, 5, 2)
     launch(stream, 5, 5)

@@ -19,7 +19,7 @@ from support.slabs import PRECISIONS, Cluster
 from support.walls import CENTRAL, QUADRATIC, rocks
 
 from mpilbm import codegen
-from mpilbm.backends import cuda_launch
+from mpilbm.backends import launch_shapes
 from mpilbm.backends.cpu import Cpu
 from mpilbm.case.case import parse_case
 from mpilbm.registry import find, names
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(command() is None, reason="no C++ compiler")
 @pytest.fixture(autouse=True)
 def few_planes(monkeypatch):
     """Launches of few planes."""
-    monkeypatch.setattr(cuda_launch, "GRID_LIMIT", 8)
+    monkeypatch.setattr(launch_shapes, "GRID_LIMIT", 8)
 
 
 def compile_both(case: dict) -> None:
@@ -110,7 +110,7 @@ def test_quick_quotients_and_logarithms_change_little(collision):
 def test_several_blocks_along_x_and_along_the_rows(size):
     case = tables("D3Q19", "esopull", "bgk", "periodic", "single")
     case["domain"]["size"] = size
-    assert max(cuda_launch.launch_shape("cells", *size[:2], 0, 1)[0][:2]) > 1
+    assert max(launch_shapes.launch_shape("cells", *size[:2], 0, 1)[0][:2]) > 1
     cpu, gpu = Cluster(case), Cluster(case, 1, EmulatedDevice)
     assert_same(cpu.start().run(2), gpu.start().run(2))
 

@@ -4,7 +4,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from mpilbm.backends import cuda, nvidia
+from mpilbm.backends import cuda
+from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.errors import CaseError
 from mpilbm.run import setup
 

@@ -10,9 +10,10 @@ from support.coupled import two_fluids
 from support.emulated_device import EmulatedDevice, command, encode_tiled
 from support.slabs import PRECISIONS, Cluster, box
 
-from mpilbm.backends import tiles, tuning
-from mpilbm.backends.cuda_sweep import SweepLaunch
-from mpilbm.backends.tiles import Tile
+from mpilbm.backends import tuning
+from mpilbm.backends.nvidia import tiles
+from mpilbm.backends.nvidia.sweep import SweepLaunch
+from mpilbm.backends.nvidia.tiles import Tile
 from mpilbm.halo import self_exchange
 from mpilbm.solver import passes
 from mpilbm.solver.passes import GROUP, TwoSteps

@@ -16,7 +16,7 @@ from support.mpirun import with_mpirun
 from support.outputs_cases import flip_bit, offset_of
 from support.user_runs import CASE, FULL, MOVING, assert_reported, ranks, sets
 
-from mpilbm.backends import nvidia
+from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.cli import cli
 from mpilbm.geometry import build
 

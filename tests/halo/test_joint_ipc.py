@@ -11,7 +11,7 @@ from support.ipc_threads import PATIENCE, KernelDevice, World
 from support.settings import tables
 from support.slabs import Cluster
 
-from mpilbm.backends import cuda_launch
+from mpilbm.backends import launch_shapes
 from mpilbm.errors import MpilbmError
 from mpilbm.halo import ipc_joint, ipc_kernel
 from mpilbm.halo.plan import Plan
@@ -28,7 +28,7 @@ def small(monkeypatch):
     monkeypatch.setattr(ipc_kernel, "THREADS", 3)
     monkeypatch.setattr(ipc_kernel, "MOST_BLOCKS", 4)
     monkeypatch.setattr(ipc_kernel, "PATIENCE", PATIENCE)
-    monkeypatch.setattr(cuda_launch, "block_shape", lambda nx, rows, threads=256: (2, 2, 1))
+    monkeypatch.setattr(launch_shapes, "block_shape", lambda nx, rows, threads=256: (2, 2, 1))
 
 
 def flow(layout, setting="periodic", lattice="D2Q9", precision="single"):

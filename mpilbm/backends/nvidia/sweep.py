@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends.interfaces import CompiledKernel, Launch, Resources, changed, checked
-from mpilbm.backends.tiles import Needs, Share, Tile, candidates
+from mpilbm.backends.nvidia.tiles import Needs, Share, Tile, candidates
 from mpilbm.backends.tuning import fastest
 from mpilbm.codegen.program import Kernel, Program
 from mpilbm.errors import MpilbmError

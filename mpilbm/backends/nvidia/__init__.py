@@ -1,0 +1,1 @@
+"""What the backend `cuda` consists of: driver, launches, graphs, and the moment sweep."""

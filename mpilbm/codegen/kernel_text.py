@@ -4,6 +4,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from sympy import Symbol
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import BooleanFunction
 
 from mpilbm.codegen.printer import c_text
 from mpilbm.codegen.program import Argument, Kernel
@@ -91,7 +93,8 @@ class KernelText(KernelValues):
                 lines.append(f"const real {name} = {centre(index(cell))};")
             elif name in known:
                 self._define(known[name], known, done, lines)
-                lines.append(f"const real {name} = {c_text(known[name])};")
+                kind = "int" if isinstance(known[name], Relational | BooleanFunction) else "real"
+                lines.append(f"const {kind} {name} = {c_text(known[name])};")
 
     @property
     def exchanges(self) -> bool:
@@ -101,7 +104,8 @@ class KernelText(KernelValues):
     def wrap(self, body: str) -> str:
         """The cell function with this body, and the driver that calls it."""
         names = self._sorted()
-        declared = ", ".join(self._declare(name, name in self.written) for name in names)
+        declared = ", ".join(self._declare(name) for name in names)
+        given = ", ".join(self._declare(name, "ARRAY") for name in names)
         title = "\n   ".join(line.strip() for line in self.equations.strip().splitlines())
         line = f"{self.line_parameters} " if self.lines() else ""
         faces = "FACES_PARAMETER " if self.exchanges else ""
@@ -110,8 +114,8 @@ class KernelText(KernelValues):
             f"INLINE void {self.name}_at({line}{HEAD[self.over]}, {declared})\n{{\n{body}\n}}\n"
             f"{self.functions(declared)}"
             f"KERNEL({THREADS[self.over]}) {self.name}"
-            f"({faces}int64 begin, int64 end, int64 stride, {declared})\n"
-            f"{{\n  {self.driver(', '.join(names))}\n}}\n"
+            f"({faces}int64 begin, int64 end, int64 stride, {given})\n"
+            f"{{\n  {self.driver(', '.join(map(self._passed, names)))}\n}}\n"
         )
 
     def lines(self) -> int:
@@ -130,7 +134,7 @@ class KernelText(KernelValues):
         lines += "".join(f"  {sent}\n" for sent in self.sent)
         place = f"{self.line_parameters} int count, {HEAD[self.over]}"
         head = f"INLINE void {self.name}_send({place}, {declared})"
-        return f"#ifndef __CUDACC__\n{head}\n{{\n{lines}}}\n#endif\n"
+        return f"#ifndef ON_GPU\n{head}\n{{\n{lines}}}\n#endif\n"
 
     def driver(self, names: str) -> str:
         """The call of the prelude's loop over all cells (or rows, entries, …) of the kernel."""
@@ -146,8 +150,13 @@ class KernelText(KernelValues):
 
         return sorted(self.arguments, key=rank)
 
-    def _declare(self, name: str, written: bool) -> str:
+    def _declare(self, name: str, macro: str = "POINTER") -> str:
+        """The declaration of an argument: POINTER of a function, ARRAY of a kernel."""
         kind = self.arguments[name]
         if not kind.endswith("*"):
             return f"{kind} {name}"
-        return f"{'' if written else 'const '}{kind} RESTRICT {name}"
+        return f"{macro}({'' if name in self.written else 'const '}{kind}, {name})"
+
+    def _passed(self, name: str) -> str:
+        """What the driver passes to a function for an argument of its kernel."""
+        return f"FIRST({name})" if self.arguments[name].endswith("*") else name

@@ -57,7 +57,7 @@ class NodeText(KernelText):
                 ("send", "\n  ".join(self.scattered + sent)),
             )
         ]
-        return f"#ifndef __CUDACC__\n{''.join(texts)}#endif\n"
+        return f"#ifndef ON_GPU\n{''.join(texts)}#endif\n"
 
     def driver(self, names):
         """The loop over nodes, in lines if there are line buffers."""

@@ -61,7 +61,7 @@ class PairText(KernelText):
         lines += self._by_parity(self._store, self.writes)
         pair = f"{self.name}_pair({HEAD['pairs']}, {declared})"
         text = _function(values, self._values()) + _function(pair, lines)
-        return f"{super().functions(declared)}#ifdef __CUDACC__\n{text}#endif\n"
+        return f"{super().functions(declared)}#ifdef ON_GPU\n{text}#endif\n"
 
     def _values(self) -> list[str]:
         """The body, with all values read from one array and stored in another."""

@@ -1,10 +1,22 @@
-/* One text for C11 and CUDA. A kernel is a cell function (or row, or entry function) and a driver
+/* One text for C11, CUDA and OpenCL C. A kernel is a cell function (or row, or entry function) and a driver
    from this prelude that calls it for all cells of the planes begin, begin + stride, ... < end. */
+#ifdef __OPENCL_VERSION__ /* where uint8 and uint16 are vectors of 8 and 16 numbers */
+typedef long int64;
+typedef ulong uint64;
+#define uint8 uchar
+#define uint16 ushort
+#else
 typedef long long int64;
-typedef int int32;
-typedef unsigned int uint32;
+typedef unsigned long long uint64;
 typedef unsigned char uint8;
 typedef unsigned short uint16;
+#endif
+typedef int int32;
+typedef unsigned int uint32;
+/* A text for GPUs: a thread computes a cell, or a pair of cells. */
+#if defined(__CUDACC__) || defined(__OPENCL_VERSION__)
+#define ON_GPU
+#endif
 
 #define R(value) ((real)(value))
 #define LOAD(field, index) widen((field)[index])
@@ -22,10 +34,10 @@ typedef unsigned short uint16;
 #define COPY(field, index, bits) ((field)[index] = (bits))
 /* A value in the widest format takes several slots, see layouts/formats.py; a state has all values
    in this format, with the same bits or exactly converted. */
-#define AT_WIDE(field, index) (*(wide*)((field) + (index)))
-#define GET_WIDE(field, index) (*(const wide*)((field) + (index)))
+#define AT_WIDE(field, index) (*(GLOBAL wide*)((field) + (index)))
+#define GET_WIDE(field, index) (*(GLOBAL const wide*)((field) + (index)))
 #define LOAD_WIDE(field, index) (R(GET_WIDE(field, index)) * (R(1) / R(SCALE)))
-#define STORE_WIDE(field, index, value) STORE_BITS((wide*)((field) + (index)), 0, (wide)((value) * R(SCALE)))
+#define STORE_WIDE(field, index, value) STORE_BITS((GLOBAL wide*)((field) + (index)), 0, (wide)((value) * R(SCALE)))
 #define STORE_LINE_WIDE(field, index, k, value) STORE_LINE_BITS_WIDE(field, index, k, (wide)((value) * R(SCALE)))
 #define BITS(field, index) widened((field)[index])
 #define BITS_WIDE(field, index) GET_WIDE(field, index)
@@ -82,7 +94,7 @@ typedef unsigned short uint16;
 #define STEPS(x) (x) - 1, (x) + 1
 #endif
 #define X_NEIGHBOURS(x) X_BEFORE(x), X_AFTER(x)
-#if defined(INTRINSICS) && defined(__CUDACC__)
+#if defined(INTRINSICS) && defined(ON_GPU)
 #define DIVIDE(a, b) quick_ratio(a, b)
 #define QUOTIENT(a, b) quick_ratio(a, b)
 #define LOG2_1P(x) quick_log2(R(1) + (x))

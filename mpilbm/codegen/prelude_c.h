@@ -4,6 +4,10 @@
 /* All cell functions have the same parameters; a function may leave some unused. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define RESTRICT restrict
+#define GLOBAL
+#define POINTER(type, name) type RESTRICT name
+#define ARRAY(type, name) type RESTRICT name
+#define FIRST(name) name
 #define FACES_PARAMETER
 #define MAYBE_UNUSED __attribute__((unused))
 #define INLINE MAYBE_UNUSED static inline __attribute__((always_inline))

@@ -7,6 +7,10 @@
 #define RESTRICT __restrict__
 #define FACES_PARAMETER
 #endif
+#define GLOBAL
+#define POINTER(type, name) type RESTRICT name
+#define ARRAY(type, name) type RESTRICT name
+#define FIRST(name) name
 #define MAYBE_UNUSED [[maybe_unused]]
 #define INLINE static __device__ __forceinline__
 #define MANY_AT_ONCE INLINE

@@ -3,7 +3,7 @@
    s = (m - 1) / (m + 1). */
 #ifdef REAL_DOUBLE
 typedef int64 bits_of_real;
-typedef unsigned long long unsigned_bits;
+typedef uint64 unsigned_bits;
 #define MANTISSA 52
 #define ROOT_HALF 0x3fe6a09e667f3bcd
 #define LAST_TERM 21
@@ -73,7 +73,7 @@ INLINE real reciprocal_of(real b)
 
 #define ROW_START(plane, row) node_row[(plane) * (rows + 1) + (row)]
 /* The node of a cell: those of its row are first, ..., end - 1, in the order of x. -1 in a solid. */
-INLINE int node_of(const int32* node_cell, int first, int end, int row, int x, int nx)
+INLINE int node_of(GLOBAL const int32* node_cell, int first, int end, int row, int x, int nx)
 {
   int low = end - nx + x > first ? end - nx + x : first;
   int high = first + x < end - 1 ? first + x : end - 1;

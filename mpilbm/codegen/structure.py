@@ -129,6 +129,7 @@ def definitions(
     """The definitions before the prelude, for numbers and for stored values of these formats."""
     half = formats.unit == "float16"
     head = f"typedef {_C[compute]} real;\ntypedef {_C[formats.unit]} store;\n"
+    head += f"#define STORE_TWO {_TWO[formats.unit]}\n"
     head += f"#define WIDE_FORMAT {_C[formats.widest]}\n"
     head += f"#define WIDE_SLOTS {max(formats.widths)}\n"
     head += f"#define STORE_HALF\n#define SCALE {SCALE}\n" if half else "#define SCALE 1\n"
@@ -149,14 +150,15 @@ SCALE = 2**15  # factor of 16-bit values: small deviations then use the whole ra
 
 
 def prelude() -> str:
-    """The text before all kernels: macros, those of CUDA or C, functions, and joint kernels."""
-    macros, cuda, c, functions, joint = (
+    """The text before all kernels: macros, those of a language, functions, and joint kernels."""
+    macros, cuda, opencl, c, functions, joint = (
         Path(__file__).with_name(f"prelude{part}.h").read_text()
-        for part in ("", "_cuda", "_c", "_functions", "_joint")
+        for part in ("", "_cuda", "_opencl", "_c", "_functions", "_joint")
     )
     cuda = f"{cuda}#ifdef JOINT\n{flags()}#endif\n"
     joint = f"#ifdef JOINT\n{joint}#endif\n"
-    return f"{macros}#ifdef __CUDACC__\n{cuda}#else\n{c}#endif\n\n{functions}{joint}"
+    own = f"#ifdef __CUDACC__\n{cuda}#elif defined(__OPENCL_VERSION__)\n{opencl}#else\n{c}#endif\n"
+    return f"{macros}{own}\n{functions}{joint}"
 
 
 def flags() -> str:
@@ -164,4 +166,5 @@ def flags() -> str:
     return Path(__file__).with_name("prelude_flags.h").read_text()
 
 
+_TWO = {"float16": "ushort2", "float32": "float2", "float64": "double2"}
 _C = {"float16": "unsigned short", "float32": "float", "float64": "double"}

@@ -18,7 +18,7 @@ LAYERS = (  # (folders and top-level modules, what they are)
     ("layouts", "how populations lie in memory"),
     ("parallel", "ranks, slabs, launchers, collective agreement"),
     ("links", "which populations must be supplied next to walls, and by which boundary"),
-    ("codegen", "symbols to one kernel text for C and CUDA"),
+    ("codegen", "symbols to one kernel text for C, CUDA and OpenCL"),
     ("backends", "compiles and launches that text"),
     ("case", "the case file: tables, checks, messages, input files"),
     ("halo", "the ways in which planes travel to the neighbouring rank"),

@@ -25,7 +25,7 @@ from support import TESTS
 HEADER = TESTS / "emulation" / "cuda_emulation.h"
 LAUNCHER = HEADER.with_suffix(".cpp")
 FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-fPIC", "-pthread")
-KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([^)]*\)\n{\n  (\w+)")
+KERNEL = re.compile(r"(?:KERNEL|__launch_bounds__)\([^)]*\)\s+(\w+)\([\s\S]*?\)\n{\n  (\w+)")
 # Launch macros of kernels in which no thread waits for another:
 INDEPENDENT = {"FOR_CELLS", "FOR_CELLS_SENT", "FOR_PAIRS", "FOR_PAIRS_SENT", "FOR_ENTRIES"}
 INDEPENDENT |= {"FOR_NODES", "FOR_NODE_LINES"}

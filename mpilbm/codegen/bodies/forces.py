@@ -125,7 +125,7 @@ class ForceText(ChunkText):
         """C text of the places at which links of the entry leave the body."""
         if self.framed:
             member = self.per_entry("member", "int32*")
-            yield f"const double* frame = frames + {2 * self.lattice.D} * (int64){member};"
+            yield f"GLOBAL const double* frame = frames + {2 * self.lattice.D} * (int64){member};"
         for bit, (axis, number) in enumerate(zip(self.axes, self._numbers, strict=True)):
             n, box, wraps = f"number_{axis}", f"box_{axis}", f"(periodic >> {bit} & 1)"
             yield f"const int {n} = (int)({number});"
@@ -142,7 +142,7 @@ class ForceText(ChunkText):
         if self.split:
             D, values = self.lattice.D, 1 + self.lattice.D * (self.lattice.D + 1) // 2
             place = f"{values} * (int64)stress_cell[entry - first_measured]"
-            yield f"const double* parts = stress + {place};"
+            yield f"GLOBAL const double* parts = stress + {place};"
             yield f"const double gauge = {float(self.lattice.cs2)!r} * parts[0];"
             for k, (a, b) in enumerate(pairs(D), 1):
                 yield f"const double sigma_{a}{b} = parts[{k}];"

@@ -18,6 +18,7 @@ class RowSums(KernelText):
         self.columns = 0
         self.maxima = 0
         self.argument("sums", "double*")
+        self.written.add("sums")
         self.argument("origin", "int64")
 
     def add(self, expression, when: str = "1") -> None:
@@ -43,9 +44,6 @@ class RowSums(KernelText):
         """Number of cells for which a condition on {0} (C text) is true."""
         self.do(f"if (({when}) && {condition}) TOTAL({self.columns}) += 1;", expression)
         self.columns += 1
-
-    def _declare(self, name, written):
-        return super()._declare(name, written or name == "sums")
 
     def driver(self, names):
         """The loop over rows, with the number of columns and a bit mask of the maxima."""

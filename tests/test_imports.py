@@ -16,10 +16,11 @@ from mpilbm.manual.layers import LAYERS
 PACKAGE = Path(__file__).parents[1] / "mpilbm"
 
 ORDER = " ".join(names for names, _ in LAYERS).split()
-HEAVY = {"h5py", "mpi4py", "cupy", "cupyx", "sympy", "matplotlib"}
+HEAVY = {"h5py", "mpi4py", "cupy", "cupyx", "pyopencl", "sympy", "matplotlib"}
 ALLOWED = {
     "cupy": ("backends.cuda", "halo.nccl", "halo.ipc_memory"),
     "cupyx": ("backends.cuda",),
+    "pyopencl": ("backends.khronos.devices",),
     "h5py": ("outputs", "results", "storage", "system.hdf5_input"),
     "mpi4py": ("halo", "outputs", "parallel", "run"),
     "sympy": ("codegen", "formulas"),

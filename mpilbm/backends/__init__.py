@@ -1,4 +1,4 @@
-"""Devices that hold the arrays of a rank and run its kernels; one kernel text for C and CUDA.
+"""Devices that hold the arrays of a rank and run its kernels; one kernel text for all.
 
 A `Backend` is the table `[backend]` of a case; its `open` makes the `Device`. A device has streams,
 "edge" (high priority), "bulk" and "copy". The work in a stream runs in the order of enqueueing:
@@ -70,6 +70,7 @@ class Device:
     share      bytes that were free for each of them when `divide` was called; None for one rank
     records    whether `recording` is implemented
     unified    whether the host can access arrays of the device
+    opaque     whether its arrays have no address: MPI and the functions of NumPy cannot use them
     warning    why this device is slower than it could be; empty if no reason is known
     """
 
@@ -83,6 +84,7 @@ class Device:
     share: int | None = None
     records: bool = False
     unified: bool = False
+    opaque: bool = False
     warning: str = ""
 
     def memory(self) -> tuple[int, int]:
@@ -122,7 +124,10 @@ class Device:
         raise NotImplementedError
 
     def submit(self, work: Callable[[], object], stream: Any) -> None:
-        """Compute with arrays of the device in the order of a stream: `work()` does so."""
+        """Compute with arrays of the device in the order of a stream: `work()` does so.
+
+        Not for `opaque` devices.
+        """
         raise NotImplementedError
 
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
@@ -140,7 +145,16 @@ class Device:
         `before` is called before each copy: a barrier makes all ranks copy at the same time.
         `most`: bytes of a copy at most, for a faster and less exact measurement.
         """
-        raise NotImplementedError
+        count = min(2**31, self.memory()[0] // self.sharing // 4)
+        count = min(count, most or count)
+        source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
+        bulk, times = self.stream("bulk"), []
+        for _ in range(6):
+            before()
+            start = bulk.record(timed=True)
+            self.copy(target, source)
+            times.append(bulk.record(timed=True).seconds_since(start))
+        return 2 * count / min(times)
 
     def divide(self, users: int) -> None:
         """Divide the free memory among `users` ranks; call it before any of them allocates."""

@@ -2,33 +2,39 @@
 
 from mpilbm.backends import Backend, Device, cuda
 from mpilbm.backends.cpu import Cpu
+from mpilbm.backends.khronos import devices
 from mpilbm.backends.nvidia import driver as nvidia
+from mpilbm.backends.opencl import Opencl
 from mpilbm.registry import register
 
 
 @register("backends", "auto")
 class Auto(Backend):
-    """Runs on an NVIDIA GPU if the machine has one, else on the CPU."""
+    """Runs on an NVIDIA GPU if the machine has one, else on a GPU by OpenCL, else on the CPU."""
 
     def resolve(self) -> Backend:
-        """`cuda` if an NVIDIA driver shows a device, else `cpu`.
+        """`cuda` if an NVIDIA driver shows a device, `opencl` if pyopencl finds a GPU, else `cpu`.
 
-        Raises CaseError if CuPy or NVRTC cannot use the device: a GPU job that silently ran on the
-        CPU would waste its time.
+        Raises CaseError if CuPy or NVRTC cannot use an NVIDIA device: a GPU job that silently ran
+        on the CPU would waste its time.
         """
         found = nvidia.driver()
-        if found is None:
-            return Cpu()
-        cuda.load_cupy(found)
-        return cuda.Cuda()
+        if found is not None:
+            cuda.load_cupy(found)
+        return self._kind()
+
+    def _kind(self) -> Backend:
+        if nvidia.driver() is not None:
+            return cuda.Cuda()
+        return Opencl() if devices.gpus() else Cpu()
 
     def device_kind(self) -> str:
-        """`cuda` if an NVIDIA driver shows a device, else `cpu`."""
-        return "cpu" if nvidia.driver() is None else "cuda"
+        """The name of the backend that it resolves to; opens no device and imports no CuPy."""
+        return self._kind().name
 
     def room(self) -> int | None:
         """The room of the backend that it resolves to; for GPUs from the driver, without CuPy."""
-        return Cpu().room() if nvidia.driver() is None else cuda.Cuda().room()
+        return self._kind().room()
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> Device:
         """The device of the backend that it resolves to."""

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mpilbm.backends import Backend, Device, check_copy, gibibytes
 from mpilbm.backends.interfaces import Array, CompiledKernel
-from mpilbm.backends.launch_shapes import most_rows
+from mpilbm.backends.launch_shapes import too_many_rows
 from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.backends.nvidia.graph import CudaGraph
 from mpilbm.backends.nvidia.launch import CudaKernel
@@ -123,14 +123,7 @@ class CudaDevice(Device):
 
     def problems(self, shape: tuple[int, int, int]) -> list[str]:
         """Reasons why the box is too large: a grid has a limited number of rows of blocks."""
-        _, rows, nx = shape
-        most = most_rows(nx, rows)
-        if rows <= most:
-            return []
-        return [
-            f"domain.size: {rows} rows of {nx} cells, a GPU allows at most {most} of this length; "
-            "turn the box so that its longest side is x or z"
-        ]
+        return too_many_rows(shape)
 
     def stream(self, priority: str) -> CudaStream:
         """The stream of this name: "edge" (high priority), "bulk" or "copy"."""
@@ -239,25 +232,6 @@ class CudaDevice(Device):
             lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
             raise MpilbmError([lead, *lines]) from error
         return module
-
-    def copy_bandwidth(
-        self, before: Callable[[], object] = lambda: None, most: int | None = None
-    ) -> float:
-        """Bytes read and written per second by a copy within the device's memory.
-
-        `before` is called before each copy: a barrier makes all ranks copy at the same time.
-        `most`: bytes of a copy at most.
-        """
-        count = min(2**31, self.memory()[0] // self.sharing // 4)
-        count = min(count, most or count)
-        source, target = self.allocate(count, np.uint8), self.allocate(count, np.uint8)
-        bulk, times = self._streams["bulk"], []
-        for _ in range(6):
-            before()
-            start = bulk.record(timed=True)
-            self.copy(target, source)
-            times.append(bulk.record(timed=True).seconds_since(start))
-        return 2 * count / min(times)
 
 
 def _address(array: Any) -> int:

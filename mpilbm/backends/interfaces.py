@@ -12,7 +12,8 @@ from mpilbm.codegen.program import Kernel, Program
 
 NUMBERS = {"int": "int32", "float": "float32", "double": "float64"}
 
-# A 1-D array in the device's memory, of NumPy or of CuPy. CuPy has no type annotations.
+# A 1-D array in the device's memory: of NumPy, of CuPy (which has no type annotations), or a
+# BufferArray of OpenCL.
 Array: TypeAlias = Any
 
 

@@ -38,7 +38,7 @@ def launch_shape(
     """(grid, block) of a kernel over planes (or entries) begin, begin + stride, … < end."""
     count = -(-(end - begin) // stride)
     if over == "entries":
-        return (-(-count // 256),), (256,)
+        return (-(-count // threads),), (threads,)
     if over == "chunks":
         return (count,), (CHUNK_THREADS,)
     if over == "planes":
@@ -63,6 +63,18 @@ def pieces(over: str, begin: int, end: int, stride: int = 1) -> list[tuple[int, 
 def most_rows(nx: int, rows: int, threads: int = 256) -> int:
     """The largest number of rows of nx cells that a grid holds."""
     return GRID_LIMIT * block_shape(nx, rows, threads)[1]
+
+
+def too_many_rows(shape: tuple[int, int, int]) -> list[str]:
+    """Why a box of (planes, rows, nx) has too many rows for a grid; empty if it has not."""
+    _, rows, nx = shape
+    most = most_rows(nx, rows)
+    if rows <= most:
+        return []
+    return [
+        f"domain.size: {rows} rows of {nx} cells, a GPU allows at most {most} of this length; "
+        "turn the box so that its longest side is x or z"
+    ]
 
 
 def choose_block(

@@ -35,7 +35,11 @@ DEFAULTS = {
     "precision": "single",
     "setting": "periodic,cavity,porous",
 }
-SIDES = {"cpu": {2: 2048, 3: 128}, "cuda": {2: 8192, 3: 512}}  # cells of the default box
+SIDES = {
+    "cpu": {2: 2048, 3: 128},
+    "opencl": {2: 4096, 3: 256},
+    "cuda": {2: 8192, 3: 512},
+}  # cells of the default box
 LEAST_SIDE = 32
 
 

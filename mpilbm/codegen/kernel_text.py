@@ -113,9 +113,10 @@ class KernelText(KernelValues):
             f"/* {title} */\n"
             f"INLINE void {self.name}_at({line}{HEAD[self.over]}, {declared})\n{{\n{body}\n}}\n"
             f"{self.functions(declared)}"
+            f"#define PASSED {', '.join(map(self._passed, names))}\n"
             f"KERNEL({THREADS[self.over]}) {self.name}"
             f"({faces}int64 begin, int64 end, int64 stride, {given})\n"
-            f"{{\n  {self.driver(', '.join(map(self._passed, names)))}\n}}\n"
+            f"{{\n  {self.driver()}\n}}\n#undef PASSED\n"
         )
 
     def lines(self) -> int:
@@ -136,12 +137,12 @@ class KernelText(KernelValues):
         head = f"INLINE void {self.name}_send({place}, {declared})"
         return f"#ifndef ON_GPU\n{head}\n{{\n{lines}}}\n#endif\n"
 
-    def driver(self, names: str) -> str:
-        """The call of the prelude's loop over all cells (or rows, entries, …) of the kernel."""
+    def driver(self) -> str:
+        """The prelude's loop over all cells (or rows, entries, …), which passes PASSED on."""
         functions = ", ".join(f"{self.name}_{part}" for part in self.parts)
         if self.sent:
             functions += f", {self.name}_send, {self.lines()}"
-        return f"FOR_{self.over.upper()}{'_SENT' if self.sent else ''}({functions}, {names})"
+        return f"FOR_{self.over.upper()}{'_SENT' if self.sent else ''}({functions})"
 
     def _sorted(self) -> list[str]:
         def rank(name):

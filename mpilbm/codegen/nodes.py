@@ -59,9 +59,9 @@ class NodeText(KernelText):
         ]
         return f"#ifndef ON_GPU\n{''.join(texts)}#endif\n"
 
-    def driver(self, names):
+    def driver(self):
         """The loop over nodes, in lines if there are line buffers."""
         name, lines = self.name, self.lines()
         if not lines:
-            return super().driver(names)
-        return f"FOR_NODE_LINES({name}_at, {name}_fetch, {name}_send, {lines}, {names})"
+            return super().driver()
+        return f"FOR_NODE_LINES({name}_at, {name}_fetch, {name}_send, {lines})"

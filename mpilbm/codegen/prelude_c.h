@@ -56,16 +56,16 @@ INLINE store float_to_half(float value) { return ((half_bits){.value = (_Float16
 #define RESTORE_DENORMALS
 #endif
 
-#define FOR_CELLS(function, ...)                                                              \
+#define FOR_CELLS(function)                                                                   \
   FLUSH_DENORMALS                                                                             \
   for (int64 plane = begin; plane < end; plane += stride)                                     \
     for (int row = 0; row < rows; row++) {                                                    \
       const int row_m = row > 0 ? row - 1 : rows - 1, row_p = row + 1 < rows ? row + 1 : 0;   \
       _Pragma("omp simd") for (int x = 1; x < nx - 1; x++)                                    \
-          function(plane, row, row_m, row_p, x, STEPS(x), __VA_ARGS__);                   \
+          function(plane, row, row_m, row_p, x, STEPS(x), PASSED);                        \
       for (int side = nx == 1; side < 2; side++) {                                            \
         const int x = side ? nx - 1 : 0;                                                      \
-        function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), __VA_ARGS__);                \
+        function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), PASSED);                     \
       }                                                                                       \
     }                                                                                         \
   RESTORE_DENORMALS
@@ -92,7 +92,7 @@ INLINE void ahead(const store* from)
 
 /* All cells of a line run as if neither end wrapped around, so that vectors start at whole cache
    lines; the two cells that do wrap are then computed again, before anything is sent. */
-#define FOR_CELLS_SENT(function, send, values, ...)                                           \
+#define FOR_CELLS_SENT(function, send, values)                                                \
   FLUSH_DENORMALS                                                                             \
   store line[values][LINE] __attribute__((aligned(64)));                                      \
   for (int64 plane = begin; plane < end; plane += stride)                                     \
@@ -101,12 +101,12 @@ INLINE void ahead(const store* from)
       for (int start = 0; start < nx; start += LINE) {                                        \
         const int stop = start + LINE < nx ? start + LINE : nx;                               \
         _Pragma("omp simd") for (int x = start; x < stop; x++)                                \
-            function(line, x - start, plane, row, row_m, row_p, x, STEPS(x), __VA_ARGS__); \
+            function(line, x - start, plane, row, row_m, row_p, x, STEPS(x), PASSED);      \
         for (int side = start > 0 || nx == 1; side < 1 + (stop == nx); side++) {              \
           const int x = side ? nx - 1 : 0;                                                    \
-          function(line, x - start, plane, row, row_m, row_p, x, X_NEIGHBOURS(x), __VA_ARGS__); \
+          function(line, x - start, plane, row, row_m, row_p, x, X_NEIGHBOURS(x), PASSED); \
         }                                                                                     \
-        send(line, 0, stop - start, plane, row, row_m, row_p, start, STEPS(start), __VA_ARGS__); \
+        send(line, 0, stop - start, plane, row, row_m, row_p, start, STEPS(start), PASSED); \
       }                                                                                       \
     }                                                                                         \
   RESTORE_DENORMALS
@@ -128,7 +128,7 @@ INLINE void ahead(const store* from)
 #define TOTAL(k) total[(k) * COLUMNS]
 
 /* Sums over the rows at each x, in the order of the CUDA text: parts of the rows, one after another. */
-#define FOR_COLUMNS(function, count, ...)                                                     \
+#define FOR_COLUMNS(function, count)                                                          \
   FLUSH_DENORMALS                                                                             \
   double partial[count][COLUMNS];                                                             \
   for (int64 plane = begin; plane < end; plane += stride)                                     \
@@ -139,8 +139,8 @@ INLINE void ahead(const store* from)
         for (int row = PART_BEGIN(part); row < PART_BEGIN(part + 1); row++) {                 \
           const int row_m = BEFORE(row, rows), row_p = AFTER(row, rows);                      \
           PARTIAL_SUMS(0, start, stop, nx,                                                    \
-                       function(plane, row, row_m, row_p, x, STEPS(x), total, __VA_ARGS__),   \
-                       function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), total, __VA_ARGS__)) \
+                       function(plane, row, row_m, row_p, x, STEPS(x), total, PASSED),        \
+                       function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), total, PASSED)) \
         }                                                                                     \
         for (int k = 0; k < count; k++)                                                       \
           for (int x = start; x < stop; x++)                                                  \
@@ -149,15 +149,15 @@ INLINE void ahead(const store* from)
     }                                                                                         \
   RESTORE_DENORMALS
 
-#define FOR_PAIRS(function, pair, ...) FOR_CELLS(function, __VA_ARGS__)
-#define FOR_PAIRS_SENT(function, pair, ...) FOR_CELLS_SENT(function, __VA_ARGS__)
+#define FOR_PAIRS(function, pair) FOR_CELLS(function)
+#define FOR_PAIRS_SENT(function, pair, send, values) FOR_CELLS_SENT(function, send, values)
 
-#define FOR_NODES(function, ...)                                                              \
+#define FOR_NODES(function)                                                                   \
   FLUSH_DENORMALS                                                                             \
   for (int64 plane = begin; plane < end; plane += stride) {                                   \
     const int count = node_count[plane];                                                      \
     _Pragma("omp simd") for (int node = 0; node < count; node++)                              \
-        function(plane, node, __VA_ARGS__);                                                   \
+        function(plane, node, PASSED);                                                        \
   }                                                                                           \
   RESTORE_DENORMALS
 
@@ -201,33 +201,33 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
 #define FETCH(field, base, entry, k) fetch_line(line[k], field + base, node_next + entry, count)
 #define SCATTER(field, base, entry, k) scatter_line(field + base, line[k], node_next + entry, count)
 
-#define FOR_NODE_LINES(function, fetch, send, values, ...)                                    \
+#define FOR_NODE_LINES(function, fetch, send, values)                                         \
   FLUSH_DENORMALS                                                                             \
   store line[values][NODE_LINE] __attribute__((aligned(64)));                                 \
   for (int64 plane = begin; plane < end; plane += stride)                                     \
     for (int start = 0; start < node_count[plane]; start += NODE_LINE) {                      \
       const int left = node_count[plane] - start, count = left < NODE_LINE ? left : NODE_LINE; \
-      fetch(line, 0, count, plane, start, __VA_ARGS__);                                       \
+      fetch(line, 0, count, plane, start, PASSED);                                            \
       _Pragma("omp simd") for (int k = 0; k < count; k++)                                     \
-          function(line, k, plane, start + k, __VA_ARGS__);                                   \
-      send(line, 0, count, plane, start, __VA_ARGS__);                                        \
+          function(line, k, plane, start + k, PASSED);                                        \
+      send(line, 0, count, plane, start, PASSED);                                             \
     }                                                                                         \
   RESTORE_DENORMALS
 
-#define FOR_ENTRIES(function, ...)                                                            \
+#define FOR_ENTRIES(function)                                                                 \
   FLUSH_DENORMALS                                                                             \
-  for (int64 entry = begin; entry < end; entry += stride) function(entry, __VA_ARGS__);       \
+  for (int64 entry = begin; entry < end; entry += stride) function(entry, PASSED);            \
   RESTORE_DENORMALS
 
 /* Adds the numbers of rows in each column of a plane, in the order of the rows. */
-#define FOR_PLANES(function, ...)                                                             \
+#define FOR_PLANES(function)                                                                  \
   FLUSH_DENORMALS                                                                             \
   for (int64 plane = begin; plane < end; plane += stride)                                     \
     for (int column = 0; column < columns; column++) {                                        \
       const double* values = row_sums + plane * rows * columns + column;                      \
       double total = 0;                                                                       \
       for (int row = 0; row < rows; row++)                                                    \
-        function(column, values[(int64)row * columns], &total, __VA_ARGS__);                  \
+        function(column, values[(int64)row * columns], &total, PASSED);                       \
       sum[plane * columns + column] = total;                                                  \
     }                                                                                         \
   RESTORE_DENORMALS
@@ -241,13 +241,13 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
     else                                                                                      \
       for (int at = 0; at < half; at++) partial[k][at] += partial[k][at + half];
 
-#define FOR_CHUNKS(function, count, ...)                                                      \
+#define FOR_CHUNKS(function, count)                                                           \
   FLUSH_DENORMALS                                                                             \
   for (int64 chunk = begin; chunk < end; chunk += stride) {                                   \
     double total[CHUNK_THREADS][count] = {{0}};                                               \
     const int32 from = chunk_first[chunk], to = chunk_first[chunk + 1];                       \
     for (int32 k = from; k < to; k++)                                                         \
-      function(chunk_entry[k], total[(k - from) % CHUNK_THREADS], __VA_ARGS__);               \
+      function(chunk_entry[k], total[(k - from) % CHUNK_THREADS], PASSED);                    \
     for (int half = CHUNK_THREADS / 2; half > 0; half /= 2)                                   \
       for (int thread = 0; thread < half; thread++)                                           \
         for (int k = 0; k < count; k++) total[thread][k] += total[thread + half][k];          \
@@ -274,10 +274,10 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
         sums[((plane - origin) * rows + row) * count + k] assign partial[k][0];               \
     }                                                                                         \
   RESTORE_DENORMALS
-#define FOR_ROWS(function, count, maxima, assign, ...)                                        \
+#define FOR_ROWS(function, count, maxima, assign)                                             \
   SUM_ROWS(count, maxima, assign, 0, nx,                                                      \
-           function(plane, row, row_m, row_p, x, STEPS(x), total, __VA_ARGS__),               \
-           function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), total, __VA_ARGS__))
-#define FOR_NODE_ROWS(function, count, maxima, assign, ...)                                   \
+           function(plane, row, row_m, row_p, x, STEPS(x), total, PASSED),                    \
+           function(plane, row, row_m, row_p, x, X_NEIGHBOURS(x), total, PASSED))
+#define FOR_NODE_ROWS(function, count, maxima, assign)                                        \
   SUM_ROWS(count, maxima, assign, ROW_START(plane, row), ROW_START(plane, row + 1),           \
-           function(plane, x, total, __VA_ARGS__), function(plane, x, total, __VA_ARGS__))
+           function(plane, x, total, PASSED), function(plane, x, total, PASSED))

@@ -62,19 +62,19 @@ INLINE float quick_log2(float x)
   asm volatile("" : "+r"(x), "+r"(x_m), "+r"(x_p), "+r"(row), "+r"(row_m), "+r"(row_p), "+l"(plane));
 #endif
 
-#define FOR_CELLS(function, ...)                                                              \
+#define FOR_CELLS(function)                                                                   \
   const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);                                 \
   const int row = (int)(blockIdx.y * blockDim.y + threadIdx.y);                               \
   const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
   if (x < nx && row < rows && plane < end)                                                    \
-    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__);
+    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), PASSED);
 
 #ifndef JOINT
-#define FOR_CELLS_SENT(function, send, count, ...) FOR_CELLS(function, __VA_ARGS__)
+#define FOR_CELLS_SENT(function, send, count) FOR_CELLS(function)
 #else
-#define FOR_CELLS_SENT(function, send, count, ...)                                            \
+#define FOR_CELLS_SENT(function, send, count)                                                 \
   FOR_CELLS_AND_FACES(                                                                        \
-      1, function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__))
+      1, function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), PASSED))
 #endif
 
 /* Sum k of a thread, in kernels that add. */
@@ -82,7 +82,7 @@ INLINE float quick_log2(float x)
 
 /* A block for 32 columns of a plane: each thread adds a part of the rows; then the parts are added
    in their order. */
-#define FOR_COLUMNS(function, count, ...)                                                     \
+#define FOR_COLUMNS(function, count)                                                          \
   __shared__ double partial[COLUMN_PARTS][count][32];                                         \
   const int lane = (int)threadIdx.x, part = (int)threadIdx.y;                                 \
   const int x = (int)(blockIdx.x * 32) + lane;                                                \
@@ -90,7 +90,7 @@ INLINE float quick_log2(float x)
   double total[count] = {0};                                                                  \
   if (x < nx)                                                                                 \
     for (int row = PART_BEGIN(part); row < PART_BEGIN(part + 1); row++)                       \
-      function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__);    \
+      function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, PASSED);         \
   for (int k = 0; k < count; k++) partial[part][k][lane] = total[k];                          \
   __syncthreads();                                                                            \
   if (x < nx)                                                                                 \
@@ -103,42 +103,42 @@ INLINE float quick_log2(float x)
 
 /* Two cells, x and x + 1, a thread; the last cell of an odd row goes alone. A pair's x_p lies
    beyond both. */
-#define PAIR(function, pair, ...)                                                             \
+#define PAIR(function, pair)                                                                  \
   if (x + 1 < nx)                                                                             \
-    pair(plane, row, NEIGHBOURS(row, rows), x, BEFORE(x, nx), AFTER(x + 1, nx), __VA_ARGS__); \
+    pair(plane, row, NEIGHBOURS(row, rows), x, BEFORE(x, nx), AFTER(x + 1, nx), PASSED);      \
   else                                                                                        \
-    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__)
+    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), PASSED)
 
-#define FOR_PAIRS(function, pair, ...)                                                        \
+#define FOR_PAIRS(function, pair)                                                             \
   const int x = 2 * (int)(blockIdx.x * blockDim.x + threadIdx.x);                             \
   const int row = (int)(blockIdx.y * blockDim.y + threadIdx.y);                               \
   const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
   if (x >= nx || row >= rows || plane >= end) return;                                         \
-  PAIR(function, pair, __VA_ARGS__);
+  PAIR(function, pair);
 
 #ifndef JOINT
-#define FOR_PAIRS_SENT(function, pair, send, count, ...) FOR_PAIRS(function, pair, __VA_ARGS__)
+#define FOR_PAIRS_SENT(function, pair, send, count) FOR_PAIRS(function, pair)
 #else
-#define FOR_PAIRS_SENT(function, pair, send, count, ...) \
-  FOR_CELLS_AND_FACES(2, PAIR(function, pair, __VA_ARGS__))
+#define FOR_PAIRS_SENT(function, pair, send, count)      \
+  FOR_CELLS_AND_FACES(2, PAIR(function, pair))
 #endif
 
-#define FOR_NODES(function, ...)                                                              \
+#define FOR_NODES(function)                                                                   \
   const int node = (int)(blockIdx.x * blockDim.x + threadIdx.x);                              \
   const int64 plane = begin + stride * (int64)blockIdx.z;                                     \
-  if (plane < end && node < node_count[plane]) function(plane, node, __VA_ARGS__);
+  if (plane < end && node < node_count[plane]) function(plane, node, PASSED);
 
-#define FOR_NODE_LINES(function, fetch, send, count, ...) FOR_NODES(function, __VA_ARGS__)
+#define FOR_NODE_LINES(function, fetch, send, count) FOR_NODES(function)
 
-#define FOR_ENTRIES(function, ...)                                                            \
+#define FOR_ENTRIES(function)                                                                 \
   const int64 entry = begin + stride * ((int64)blockIdx.x * blockDim.x + threadIdx.x);        \
-  if (entry < end) function(entry, __VA_ARGS__);
+  if (entry < end) function(entry, PASSED);
 
 /* A block for each plane: its threads fetch the numbers of some rows, and a thread for each column
    adds those of its column in the order of the rows. */
 #define PLANE_THREADS 256
 #define FETCHED 2048
-#define FOR_PLANES(function, ...)                                                             \
+#define FOR_PLANES(function)                                                                  \
   __shared__ double fetched[FETCHED];                                                         \
   const int thread = (int)threadIdx.x, rows_at_once = FETCHED / columns;                      \
   const int64 plane = begin + stride * (int64)blockIdx.x;                                     \
@@ -150,12 +150,12 @@ INLINE float quick_log2(float x)
     __syncthreads();                                                                          \
     if (thread < columns)                                                                     \
       for (int k = thread; k < count; k += columns)                                           \
-        function(thread, fetched[k], &total, __VA_ARGS__);                                    \
+        function(thread, fetched[k], &total, PASSED);                                         \
     __syncthreads();                                                                          \
   }                                                                                           \
   if (thread < columns) sum[plane * columns + thread] = total;
 
-#define FOR_CHUNKS(function, count, ...)                                                      \
+#define FOR_CHUNKS(function, count)                                                           \
   __shared__ double total[CHUNK_THREADS][count];                                              \
   const int thread = (int)threadIdx.x;                                                        \
   const int64 chunk = begin + stride * (int64)blockIdx.x;                                     \
@@ -163,7 +163,7 @@ INLINE float quick_log2(float x)
   for (int k = 0; k < count; k++) total[thread][k] = 0;                                       \
   const int32 to = chunk_first[chunk + 1];                                                    \
   for (int32 k = chunk_first[chunk] + thread; k < to; k += CHUNK_THREADS)                     \
-    function(chunk_entry[k], total[thread], __VA_ARGS__);                                     \
+    function(chunk_entry[k], total[thread], PASSED);                                          \
   for (int half = CHUNK_THREADS / 2; half > 0; half /= 2) {                                   \
     __syncthreads();                                                                          \
     if (thread < half)                                                                        \
@@ -196,9 +196,9 @@ INLINE float quick_log2(float x)
   if (lane == 0 && row < rows)                                                                \
     for (int k = 0; k < count; k++)                                                           \
       sums[((plane - origin) * rows + row) * count + k] assign partial[thread][k];
-#define FOR_ROWS(function, count, maxima, assign, ...) \
+#define FOR_ROWS(function, count, maxima, assign)      \
   SUM_ROWS(count, maxima, assign, 0, nx, \
-           function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__))
-#define FOR_NODE_ROWS(function, count, maxima, assign, ...) \
+           function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, PASSED))
+#define FOR_NODE_ROWS(function, count, maxima, assign)      \
   SUM_ROWS(count, maxima, assign, ROW_START(plane, row), ROW_START(plane, row + 1), \
-           function(plane, x, total, __VA_ARGS__))
+           function(plane, x, total, PASSED))

@@ -51,41 +51,41 @@ INLINE store float_to_half(float value)
 #define THREAD(axis) ((int)get_local_id(axis))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 
-#define FOR_CELLS(function, ...)                                                              \
+#define FOR_CELLS(function)                                                                   \
   const int x = (int)get_global_id(0), row = (int)get_global_id(1);                           \
   const int64 plane = begin + stride * GROUP(2);                                              \
   if (x < nx && row < rows && plane < end)                                                    \
-    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__);
-#define FOR_CELLS_SENT(function, send, count, ...) FOR_CELLS(function, __VA_ARGS__)
+    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), PASSED);
+#define FOR_CELLS_SENT(function, send, count) FOR_CELLS(function)
 
 /* Two cells, x and x + 1, a thread; the last cell of an odd row goes alone. A pair's x_p lies
    beyond both. */
-#define FOR_PAIRS(function, pair, ...)                                                        \
+#define FOR_PAIRS(function, pair)                                                             \
   const int x = 2 * (int)get_global_id(0), row = (int)get_global_id(1);                       \
   const int64 plane = begin + stride * GROUP(2);                                              \
   if (x >= nx || row >= rows || plane >= end) return;                                         \
   if (x + 1 < nx)                                                                             \
-    pair(plane, row, NEIGHBOURS(row, rows), x, BEFORE(x, nx), AFTER(x + 1, nx), __VA_ARGS__); \
+    pair(plane, row, NEIGHBOURS(row, rows), x, BEFORE(x, nx), AFTER(x + 1, nx), PASSED);      \
   else                                                                                        \
-    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), __VA_ARGS__);
-#define FOR_PAIRS_SENT(function, pair, send, count, ...) FOR_PAIRS(function, pair, __VA_ARGS__)
+    function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), PASSED);
+#define FOR_PAIRS_SENT(function, pair, send, count) FOR_PAIRS(function, pair)
 
-#define FOR_NODES(function, ...)                                                              \
+#define FOR_NODES(function)                                                                   \
   const int node = (int)get_global_id(0);                                                     \
   const int64 plane = begin + stride * GROUP(2);                                              \
-  if (plane < end && node < FIRST(node_count)[plane]) function(plane, node, __VA_ARGS__);
-#define FOR_NODE_LINES(function, fetch, send, count, ...) FOR_NODES(function, __VA_ARGS__)
+  if (plane < end && node < FIRST(node_count)[plane]) function(plane, node, PASSED);
+#define FOR_NODE_LINES(function, fetch, send, count) FOR_NODES(function)
 
-#define FOR_ENTRIES(function, ...)                                                            \
+#define FOR_ENTRIES(function)                                                                 \
   const int64 entry = begin + stride * (int64)get_global_id(0);                               \
-  if (entry < end) function(entry, __VA_ARGS__);
+  if (entry < end) function(entry, PASSED);
 
 /* Sum k of a thread, in kernels that add. Sums are added in the order of the texts for C and CUDA. */
 #define TOTAL(k) total[k]
 
 /* A work-group for 32 columns of a plane: each thread adds a part of the rows; then the parts are added
    in their order. */
-#define FOR_COLUMNS(function, count, ...)                                                     \
+#define FOR_COLUMNS(function, count)                                                          \
   __local double partial[COLUMN_PARTS][count][32];                                            \
   const int lane = THREAD(0), part = THREAD(1), x = (int)GROUP(0) * 32 + lane;                \
   const int64 plane = begin + stride * GROUP(2);                                              \
@@ -93,7 +93,7 @@ INLINE store float_to_half(float value)
   for (int k = 0; k < count; k++) total[k] = 0;                                               \
   if (x < nx)                                                                                 \
     for (int row = PART_BEGIN(part); row < PART_BEGIN(part + 1); row++)                       \
-      function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__);    \
+      function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, PASSED);         \
   for (int k = 0; k < count; k++) partial[part][k][lane] = total[k];                          \
   BARRIER;                                                                                    \
   if (x < nx)                                                                                 \
@@ -108,7 +108,7 @@ INLINE store float_to_half(float value)
    adds those of its column in the order of the rows. */
 #define PLANE_THREADS 256
 #define FETCHED 2048
-#define FOR_PLANES(function, ...)                                                             \
+#define FOR_PLANES(function)                                                                  \
   __local double fetched[FETCHED];                                                            \
   const int thread = THREAD(0), rows_at_once = FETCHED / columns;                             \
   const int64 plane = begin + stride * GROUP(0);                                              \
@@ -120,12 +120,12 @@ INLINE store float_to_half(float value)
     BARRIER;                                                                                  \
     if (thread < columns)                                                                     \
       for (int k = thread; k < count; k += columns)                                           \
-        function(thread, fetched[k], &total, __VA_ARGS__);                                    \
+        function(thread, fetched[k], &total, PASSED);                                         \
     BARRIER;                                                                                  \
   }                                                                                           \
   if (thread < columns) FIRST(sum)[plane * columns + thread] = total;
 
-#define FOR_CHUNKS(function, count, ...)                                                      \
+#define FOR_CHUNKS(function, count)                                                           \
   __local double partial[CHUNK_THREADS][count];                                               \
   const int thread = THREAD(0);                                                               \
   const int64 chunk = begin + stride * GROUP(0);                                              \
@@ -133,7 +133,7 @@ INLINE store float_to_half(float value)
   for (int k = 0; k < count; k++) total[k] = 0;                                               \
   const int32 to = FIRST(chunk_first)[chunk + 1];                                             \
   for (int32 k = FIRST(chunk_first)[chunk] + thread; k < to; k += CHUNK_THREADS)              \
-    function(FIRST(chunk_entry)[k], total, __VA_ARGS__);                                      \
+    function(FIRST(chunk_entry)[k], total, PASSED);                                           \
   for (int k = 0; k < count; k++) partial[thread][k] = total[k];                              \
   for (int half_of = CHUNK_THREADS / 2; half_of > 0; half_of /= 2) {                          \
     BARRIER;                                                                                  \
@@ -168,10 +168,10 @@ INLINE store float_to_half(float value)
   if (lane == 0 && row < rows)                                                                \
     for (int k = 0; k < count; k++)                                                           \
       FIRST(sums)[((plane - origin) * rows + row) * count + k] assign partial[thread][k];
-#define FOR_ROWS(function, count, maxima, assign, ...) \
+#define FOR_ROWS(function, count, maxima, assign)      \
   SUM_ROWS(count, maxima, assign, 0, nx, \
-           function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, __VA_ARGS__))
-#define FOR_NODE_ROWS(function, count, maxima, assign, ...) \
+           function(plane, row, NEIGHBOURS(row, rows), x, X_NEIGHBOURS(x), total, PASSED))
+#define FOR_NODE_ROWS(function, count, maxima, assign)      \
   SUM_ROWS(count, maxima, assign, FIRST_ROW_START(plane, row), FIRST_ROW_START(plane, row + 1), \
-           function(plane, x, total, __VA_ARGS__))
+           function(plane, x, total, PASSED))
 #define FIRST_ROW_START(plane, row) FIRST(node_row)[(plane) * (rows + 1) + (row)]

@@ -18,7 +18,7 @@ class Auto(Halo):
     """The first that works of `cuda_ipc`, `direct`, `nccl` and `staged`.
 
     A trial transfer decides for `cuda_ipc` and `nccl`, a test in a child process for `direct`;
-    MPILBM_GPU_MPI=0 or 1 replaces that test. On CPUs the choice is `direct`.
+    MPILBM_GPU_MPI=0 or 1 replaces that test. On CPUs the choice is `direct`, with OpenCL `staged`.
     """
 
     def resolve(self, comm: Communicator, device: Device) -> tuple[Halo, str]:
@@ -27,6 +27,8 @@ class Auto(Halo):
             return Direct(), "one rank"
         if device.kind == "cpu":
             return Direct(), "host memory"
+        if device.opaque:
+            return Staged(), f"the arrays of {device.kind} have no address for MPI"
         no_ipc = refusal(CudaIpc(), comm, device)
         if not no_ipc:
             return CudaIpc(), "a trial between the GPUs of this node passed"

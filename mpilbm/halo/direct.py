@@ -8,6 +8,7 @@ import numpy as np
 
 from mpilbm.backends import Device
 from mpilbm.backends.interfaces import Event
+from mpilbm.errors import CaseError
 from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
 from mpilbm.halo.plan import Plan, incoming, outgoing
 from mpilbm.parallel.slabs import Slab
@@ -78,4 +79,10 @@ class Direct(Halo):
         """The exchanger of this rank's slab."""
         if comm.size == 1:
             return self_exchange.exchanger(slab, device)
+        if device.opaque:
+            raise CaseError(
+                f'"direct" needs arrays with an address, {device.kind} has none; '
+                'set halo.name = "staged" or "auto"',
+                where="halo.name",
+            )
         return Exchanger(partial(DirectExchange, slab, comm, device))

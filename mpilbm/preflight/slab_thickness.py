@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.case.model import Case
 from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight.step_model import EDGES
@@ -79,6 +78,5 @@ def update_bytes(case: Case) -> int:
 
 def _on_gpus(case: Case, gpu_memory: float | None) -> bool:
     """Whether the run is planned for GPUs: by name, by their memory, or since this machine has."""
-    if case.backend.name != "auto":
-        return case.backend.name == "cuda"
-    return gpu_memory is not None or nvidia.driver() is not None
+    kind = case.backend.device_kind()
+    return kind != "cpu" or (case.backend.name == "auto" and gpu_memory is not None)

@@ -90,6 +90,9 @@ def on_device(context: Context, name: str) -> Any:
     Collective for fields that need the velocity of neighbour cells.
     """
     solver, planes = context.solver, context.slab.planes
+    if solver.device.opaque:
+        kind = solver.device.kind
+        raise UsageError(f"device_field: {kind} has no arrays for NumPy functions; use field()")
     if name == SOLID:
         array = solver.device.upload(solver.solid(0, planes))
         return array.reshape(_stored(context, name))

@@ -42,9 +42,9 @@ class ChunkText(EntryText):
         """C text that adds what the link along c_i transports."""
         raise NotImplementedError
 
-    def driver(self, names):
+    def driver(self):
         """The loop over chunks, with the number of columns."""
-        return f"FOR_CHUNKS({self.name}_at, {len(self.columns)}, {names})"
+        return f"FOR_CHUNKS({self.name}_at, {len(self.columns)})"
 
     def body(self):
         """The links of an entry, one direction after another; then its sums are added."""

@@ -45,10 +45,10 @@ class RowSums(KernelText):
         self.do(f"if (({when}) && {condition}) TOTAL({self.columns}) += 1;", expression)
         self.columns += 1
 
-    def driver(self, names):
+    def driver(self):
         """The loop over rows, with the number of columns and a bit mask of the maxima."""
         how = f"{self.columns}, {self.maxima}, {self.assign}"
-        return f"FOR_{self.over.upper()}({self.name}_at, {how}, {names})"
+        return f"FOR_{self.over.upper()}({self.name}_at, {how})"
 
 
 class ColumnSums(KernelText):
@@ -60,6 +60,6 @@ class ColumnSums(KernelText):
         self.argument("sums", "double*")
         self.argument("origin", "int64")
 
-    def driver(self, names):
+    def driver(self):
         """The loop over columns, with the number of sums."""
-        return f"FOR_COLUMNS({self.name}_at, {self.columns}, {names})"
+        return f"FOR_COLUMNS({self.name}_at, {self.columns})"

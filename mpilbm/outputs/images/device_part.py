@@ -1,6 +1,7 @@
 """Fields of a part of the box, cut and added on the device, so that only these are copied.
 
-For devices with a memory of their own. A CPU cuts and adds in the threads that write the file.
+For devices with a memory of their own, for which functions of NumPy exist. A CPU cuts and adds in
+the threads that write the file.
 """
 
 from collections.abc import Sequence
@@ -64,7 +65,8 @@ def values_of(context: Context, part: Part, names: Sequence[str]) -> WholePlanes
     """The way to compute the fields of a part that costs less."""
     if is_sparse(context.case, part):
         return SingleCells(context, part, names)
-    if reduces(context.case, part) and not context.solver.device.unified:
+    device = context.solver.device
+    if reduces(context.case, part) and not (device.unified or device.opaque):
         return DevicePart(context, part, names)
     return WholePlanes(context, part, names)
 

@@ -1,0 +1,1 @@
+"""What the backend `opencl` consists of: choice of a device, arrays, launches."""

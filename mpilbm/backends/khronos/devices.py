@@ -1,0 +1,148 @@
+"""The OpenCL devices of this machine, by pyopencl, which is imported only here."""
+
+import os
+from collections.abc import Sequence
+from functools import cache as once
+from typing import Any
+
+from mpilbm.errors import CaseError
+from mpilbm.system import cache
+
+MISSING = "pyopencl is not installed: pip install 'mpilbm[opencl]'"
+NO_PLATFORM = (
+    "no OpenCL platform was found: install the OpenCL driver (ICD) of the device, for example "
+    "intel-opencl-icd or rocm-opencl-runtime (that of NVIDIA GPUs is part of their driver; a "
+    "container also needs its file in /etc/OpenCL/vendors); for a CPU: "
+    "pip install pocl-binary-distribution"
+)
+UNIQUE = "uuid_khr", "pci_bus_id_nv", "topology_amd"  # attributes that tell devices apart
+
+
+@once
+def load() -> Any:
+    """The module pyopencl, whose caches are in that of mpilbm; raises CaseError."""
+    os.environ.setdefault("POCL_CACHE_DIR", str(cache.subfolder("pocl")))
+    try:
+        import pyopencl
+    except Exception as error:  # also an error of the loader of drivers
+        missing = isinstance(error, ModuleNotFoundError)
+        text = MISSING if missing else f"pyopencl cannot be loaded: {error}; pip install pyopencl"
+        raise CaseError(text, where="backend.name") from error
+    return pyopencl
+
+
+@once
+def devices() -> tuple[Any, ...]:
+    """All devices, GPUs first, else in the order of their platforms; raises CaseError."""
+    cl, found = load(), []
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:
+        platforms = []
+    if not platforms:
+        raise CaseError(NO_PLATFORM, where="backend.name")
+    for platform in platforms:
+        try:
+            found += platform.get_devices()
+        except cl.Error:  # a platform without a device
+            continue
+    if not found:
+        names = ", ".join(platform.name for platform in platforms)
+        raise CaseError(f"the OpenCL platforms ({names}) have no device", where="backend.name")
+    return tuple(sorted(found, key=lambda device: not is_gpu(device)))
+
+
+def gpus() -> tuple[Any, ...]:
+    """All GPUs that can run the kernels; none if pyopencl or a driver is missing."""
+    try:
+        return tuple(each for each in devices() if is_gpu(each) and not unusable(each))
+    except CaseError:
+        return ()
+
+
+def is_gpu(device: Any) -> bool:
+    """Whether a device is a GPU."""
+    return bool(device.type & load().device_type.GPU)
+
+
+def chosen(platform: int | str | None, device: int | str | None) -> tuple[Any, ...]:
+    """The devices that match, of one platform and one type; ranks use them in turn.
+
+    A number counts all platforms or all devices. Raises CaseError if no device matches, or if one
+    that does cannot run the kernels.
+    """
+    found = list(devices())
+    if device is not None:
+        numbers = _matching([each.name for each in found], device, "backend.device")
+        found = [found[k] for k in numbers]
+    if platform is not None:
+        platforms = load().get_platforms()
+        numbers = _matching([each.name for each in platforms], platform, "backend.platform")
+        allowed = [platforms[k] for k in numbers]
+        found = [each for each in found if each.platform in allowed]
+        if not found:
+            raise CaseError(
+                f"found {platform!r}, which has no device"
+                + (f" that matches {device!r}" if device is not None else "")
+                + "; `mpilbm info` lists the devices",
+                where="backend.platform",
+            )
+    first = found[0]
+    same = [each for each in found if (each.platform, each.type) == (first.platform, first.type)]
+    for one in same:
+        if problem := unusable(one):
+            raise CaseError(f"{one.name.strip()}: {problem}", where="backend.device")
+    return tuple(same)
+
+
+def _matching(names: Sequence[str], wanted: int | str, where: str) -> list[int]:
+    """The numbers of the names that contain a text, or the number itself."""
+    if isinstance(wanted, int):
+        found = [wanted] if wanted < len(names) else []
+    else:
+        found = [k for k, name in enumerate(names) if wanted.lower() in name.lower()]
+    if not found:
+        listed = ", ".join(f'{k} "{name.strip()}"' for k, name in enumerate(names))
+        raise CaseError(f"found {wanted!r}, allowed a number or part of a name: {listed}", where)
+    return found
+
+
+def unusable(device: Any) -> str:
+    """Why a device cannot run the kernels; empty if it can."""
+    if not device.available or not device.compiler_available:
+        return "the device or its compiler is not available"
+    if not device.double_fp_config:
+        return (
+            "the device has no float64, in which sums and averages are computed; use another "
+            "device (`mpilbm info` lists them)"
+        )
+    if device.max_work_group_size < 256:
+        return f"found work-groups of {device.max_work_group_size} items at most, needed 256"
+    return ""
+
+
+def rounds_correctly(device: Any) -> bool:
+    """Whether division and square root can be rounded correctly in float32."""
+    flag = load().device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    return bool(device.single_fp_config & flag)
+
+
+def identity(device: Any) -> str:
+    """A text that is the same for two processes that see the same device."""
+    cl = load()
+    for name in UNIQUE:
+        try:
+            return f"{name} {getattr(device, name)}"
+        except (AttributeError, cl.Error):
+            continue
+    return f"{device.platform.name} {device.name.strip()} {devices().index(device)}"
+
+
+def described(device: Any) -> str:
+    """The device with what a user must know of it, in a line."""
+    facts = [f"{device.global_mem_size / 1e9:.0f} GB"]
+    facts.append("float64" if device.double_fp_config else "no float64 (not usable)")
+    facts.append("half" if "cl_khr_fp16" in device.extensions else "half for storage only")
+    if not rounds_correctly(device):
+        facts.append("division and square root not correctly rounded: other bits than a CPU")
+    return f"{device.name.strip()} ({device.platform.name.strip()}): {', '.join(facts)}"

@@ -1,0 +1,230 @@
+"""GPUs of every vendor, and CPUs without a C compiler, by OpenCL and pyopencl."""
+
+import socket
+import warnings
+from collections.abc import Callable, Collection
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+from pydantic import Field
+
+from mpilbm.backends import Backend, Device, check_copy, gibibytes, memory
+from mpilbm.backends.interfaces import CompiledKernel
+from mpilbm.backends.khronos import devices
+from mpilbm.backends.khronos.arrays import BufferArray, Memory
+from mpilbm.backends.khronos.launch import Binaries, OpenclKernel
+from mpilbm.backends.launch_shapes import too_many_rows
+from mpilbm.backends.streams.opencl import OpenclStream
+from mpilbm.backends.waiting import Waiting
+from mpilbm.codegen.program import Program
+from mpilbm.errors import CaseError, MpilbmError
+from mpilbm.registry import register
+from mpilbm.system import cache
+
+Choice = Annotated[int, Field(ge=0)] | Annotated[str, Field(min_length=1)]
+
+
+@register("backends", "opencl")
+class Opencl(Backend):
+    """Runs on a device with an OpenCL driver: a GPU of any vendor, or a CPU.
+
+    `mpilbm info` lists the platforms and devices. By default the ranks of a machine use the GPUs of
+    a platform in turn, or its CPU if there is no GPU. All layouts work; `moments` has no kernel of
+    its own for OpenCL and is slower than with `cuda`. With `fused` = false the results have the
+    bits of the `cpu` backend if the device rounds division and square root correctly.
+    """
+
+    platform: Choice | None = Field(
+        None, description="number or part of the name of the OpenCL platform", examples=["AMD"]
+    )
+    device: Choice | None = Field(
+        None, description="number or part of the name of the device", examples=["gfx"]
+    )
+    fused: bool = Field(True, description="fused multiply-add; false: same bits as on a CPU")
+
+    def room(self) -> int | None:
+        """The memory of the largest device that matches; None if there is none."""
+        try:
+            found = devices.chosen(self.platform, self.device)
+        except CaseError:
+            return None
+        return max(int(one.global_mem_size) for one in found)
+
+    def open(self, local_rank: int = 0, local_ranks: int = 1) -> "OpenclDevice":
+        """Device number `local_rank` modulo their count among those that match."""
+        found = devices.chosen(self.platform, self.device)
+        return OpenclDevice(found[local_rank % len(found)], self.fused)
+
+
+class OpenclDevice(Device):
+    """A device with a context and three in-order queues."""
+
+    kind, opaque = "opencl", True
+
+    def __init__(self, device: Any, fused: bool):
+        self.cl, self.device = devices.load(), device
+        self.name = f"{device.name.strip()} (OpenCL)"
+        self.index = devices.devices().index(device)
+        self.identity = f"{socket.gethostname()} {devices.identity(device)}"
+        self.compiler = f"{device.platform.name.strip()} {device.driver_version.strip()}"
+        self.description = (
+            f"{self.name}, {gibibytes(device.global_mem_size)}, on {socket.gethostname()}, "
+            f"driver {self.compiler}, pyopencl {self.cl.VERSION_TEXT}"
+        )
+        self._options = ["-cl-std=CL1.2", *(["-DFUSED"] if fused else [])]
+        if devices.rounds_correctly(device):
+            self._options.append("-cl-fp32-correctly-rounded-divide-sqrt")
+        elif not fused:
+            self.warning = (
+                f"{self.name} rounds divisions and square roots inexactly: fused = false does not "
+                "give the bits of a CPU"
+            )
+        self._context, self._waiting, self._used = self.cl.Context([device]), Waiting(), 0
+        self._streams = {name: self.new_stream() for name in ("edge", "bulk", "copy")}
+
+    def memory(self) -> tuple[int, int]:
+        """Free and total bytes; a driver that reports only the total does not know other users."""
+        total = int(self.device.global_mem_size)
+        free = total - self._used
+        if self.device.host_unified_memory:
+            free = min(free, memory.least()[0])
+        return max(0, free), total
+
+    def problems(self, shape: tuple[int, int, int]) -> list[str]:
+        """Reasons why the box is too large: a range has a limited number of rows of groups."""
+        return too_many_rows(shape)
+
+    def stream(self, priority: str) -> OpenclStream:
+        """The queue of this name: "edge", "bulk" or "copy"."""
+        return self._streams[priority]
+
+    def new_stream(self) -> OpenclStream:
+        """A queue that `synchronize` does not wait for."""
+        return OpenclStream(self.cl, self._context, self.device, self._waiting)
+
+    def watch(self, check: Callable[[], None] | None = None) -> None:
+        """Call `check`, which may raise, at intervals while the host waits; None: stop calling."""
+        self._waiting.check = check
+
+    def synchronize(self) -> None:
+        """Wait until all queues are done."""
+        for stream in self._streams.values():
+            stream.synchronize()
+
+    def allocate(self, count: int, dtype: DTypeLike) -> BufferArray:
+        """A 1-D array of zeros on the device."""
+        array, bulk = self._empty(int(count), dtype), self._streams["bulk"]
+        try:
+            zeros = np.zeros(UNIT // 8)
+            self.cl.enqueue_fill_buffer(bulk.queue, array.buffer, zeros, 0, _whole(array.nbytes))
+        except self.cl.Error as error:  # drivers that allocate at the first use
+            raise self._refused(array.nbytes, error) from error
+        bulk.synchronize()  # other queues may use it immediately
+        return array
+
+    def _empty(self, count: int, dtype: DTypeLike) -> BufferArray:
+        size = _whole(count * np.dtype(dtype).itemsize)
+        try:
+            buffer = self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size)
+        except self.cl.Error as error:
+            raise self._refused(size, error) from error
+        return BufferArray(Memory(buffer, size, self._count), 0, count, dtype)
+
+    def _count(self, size: int) -> None:
+        self._used += size
+
+    def _refused(self, size: int, error: Exception) -> CaseError:
+        most = gibibytes(self.device.max_mem_alloc_size)
+        return CaseError(
+            f"{self.name} cannot allocate an array of {gibibytes(size)} ({error}); its driver "
+            f"guarantees arrays of {most} at most; choose a smaller domain.size, 16-bit storage, "
+            "or more ranks on more devices",
+            where="domain.size",
+        )
+
+    def pinned(self, count: int, dtype: DTypeLike) -> np.ndarray:
+        """A 1-D array of zeros in host memory, for asynchronous copies from and to the device."""
+        dtype, flags = np.dtype(dtype), self.cl.mem_flags
+        size = _whole(int(count) * dtype.itemsize)
+        buffer = self.cl.Buffer(self._context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, size)
+        queue, both = self._streams["bulk"].queue, self.cl.map_flags.READ | self.cl.map_flags.WRITE
+        array, _ = self.cl.enqueue_map_buffer(queue, buffer, both, 0, (size,), np.uint8)
+        array[:] = 0
+        return array[: int(count) * dtype.itemsize].view(dtype)
+
+    def upload(self, array: np.ndarray) -> BufferArray:
+        """A 1-D copy of an array on the device."""
+        array = np.ascontiguousarray(array).reshape(-1)
+        copy = self._empty(array.size, array.dtype)
+        self.copy(copy, array)
+        self._streams["bulk"].synchronize()
+        return copy
+
+    def download(self, array: BufferArray) -> np.ndarray:
+        """Wait for all enqueued work, then copy an array or slice to the host."""
+        self.synchronize()
+        copy = np.empty(array.size, array.dtype)
+        self.copy(copy, array)
+        return copy
+
+    def copy(self, target: Any, source: Any, stream: OpenclStream | None = None) -> None:
+        """Copy a slice (device or host memory) in the order of a stream; default: bulk.
+
+        The host waits for the copy, unless its memory is `pinned`.
+        """
+        check_copy(target, source)
+        stream = stream or self._streams["bulk"]
+        if target.nbytes == 0:
+            return
+        on_host = [each for each in (target, source) if isinstance(each, np.ndarray)]
+        if not on_host:
+            self.cl.enqueue_copy(
+                stream.queue, target.buffer, source.buffer, byte_count=target.nbytes,
+                src_offset=source.offset, dst_offset=target.offset,
+            )  # fmt: skip
+            return
+        place = {"src_offset": source.offset} if on_host[0] is target else {}
+        place = place or {"dst_offset": target.offset}
+        wait = not self._is_pinned(on_host[0])
+        ends = (each if isinstance(each, np.ndarray) else each.buffer for each in (target, source))
+        done = self.cl.enqueue_copy(stream.queue, *ends, is_blocking=wait, **place)
+        if not wait:
+            stream.keep(done)
+
+    def _is_pinned(self, array: Any) -> bool:
+        while isinstance(array, np.ndarray):
+            array = array.base
+        return isinstance(array, self.cl.MemoryMap)
+
+    def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
+        """The kernels of a program by name; raises MpilbmError if they do not compile."""
+        binaries = Binaries(self, program, roles)
+        return {
+            name: OpenclKernel(self, binaries, kernel, program)
+            for name, kernel in program.kernels.items()
+        }
+
+    @cached_property
+    def _cache(self) -> str:
+        return str(cache.subfolder("pyopencl"))
+
+    def build(self, text: str) -> Any:
+        """The compiled text; raises MpilbmError with the compiler's first lines."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", self.cl.CompilerWarning)
+                program = self.cl.Program(self._context, text)
+                return program.build(self._options, cache_dir=self._cache)
+        except self.cl.Error as error:
+            kept = cache.put("cl", cache.digest(text), text.encode()).resolve()
+            lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
+            raise MpilbmError([lead, *str(error).splitlines()[:12]]) from error
+
+
+UNIT = 128  # bytes; the size of a buffer is a multiple of it
+
+
+def _whole(size: int) -> int:
+    return max(1, -(-size // UNIT)) * UNIT

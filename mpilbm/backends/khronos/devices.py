@@ -8,6 +8,7 @@ from typing import Any
 
 from mpilbm.errors import CaseError
 from mpilbm.system import cache
+from mpilbm.system.toml_text import shown
 
 MISSING = "pyopencl is not installed: pip install 'mpilbm[opencl]'"
 NO_PLATFORM = (
@@ -100,8 +101,8 @@ def chosen(platform: int | str | None, device: int | str | None) -> tuple[Any, .
         found = [each for each in found if each.platform in allowed]
         if not found:
             raise CaseError(
-                f"found {platform!r}, which has no device"
-                + (f" that matches {device!r}" if device is not None else "")
+                f"found {shown(platform)}, which has no device"
+                + (f" that matches {shown(device)}" if device is not None else "")
                 + "; `mpilbm info` lists the devices",
                 where="backend.platform",
             )
@@ -121,7 +122,9 @@ def _matching(names: Sequence[str], wanted: int | str, where: str) -> list[int]:
         found = [k for k, name in enumerate(names) if wanted.lower() in name.lower()]
     if not found:
         listed = ", ".join(f'{k} "{name.strip()}"' for k, name in enumerate(names))
-        raise CaseError(f"found {wanted!r}, allowed a number or part of a name: {listed}", where)
+        raise CaseError(
+            f"found {shown(wanted)}; allowed: a number or part of a name: {listed}", where
+        )
     return found
 
 

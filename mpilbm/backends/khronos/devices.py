@@ -160,7 +160,7 @@ def identity(device: Any) -> str:
 
 
 def described(device: Any) -> str:
-    """The device with what a user must know of it, in a line."""
+    """A device and its capabilities in one line."""
     facts = ["GPU" if is_gpu(device) else "CPU" if is_cpu(device) else "accelerator"]
     facts.append(f"{device.global_mem_size / 1e9:.0f} GB")
     facts.append("float64" if device.double_fp_config else "no float64")

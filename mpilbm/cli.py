@@ -174,7 +174,7 @@ def info(probe, file):
     """Show versions, MPI, devices and compilers, with fixes."""
     from mpilbm.errors import CommandError
     from mpilbm.parallel import launcher
-    from mpilbm.preflight.machine import collect, show
+    from mpilbm.preflight.installation.machine import collect, show
 
     together = probe and launcher.several_ranks()
     if file and not together:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from mpilbm.backends import Backend, Device, check_copy, gibibytes, memory
 from mpilbm.backends.interfaces import CompiledKernel
@@ -23,7 +23,15 @@ from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.registry import register
 from mpilbm.system import cache
 
-Choice = Annotated[int, Field(ge=0)] | Annotated[str, Field(min_length=1)]
+
+def _number_or_name(value: object) -> str:
+    return "<name>" if isinstance(value, str) else "<number>"
+
+
+Choice = Annotated[
+    Annotated[int, Field(ge=0), Tag("<number>")] | Annotated[str, Tag("<name>")],
+    Discriminator(_number_or_name),
+]
 
 
 @register("backends", "opencl")

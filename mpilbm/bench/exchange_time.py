@@ -93,7 +93,7 @@ UPWARDS = 1
 class Host:
     """Host memory as a device; needs no compiler."""
 
-    kind, identity = "cpu", ""
+    kind, identity, opaque = "cpu", "", False
 
     def __init__(self) -> None:
         self._stream = Stream()
@@ -140,9 +140,9 @@ class Route:
 def pingpong(comm: MessagePassing, sizes: Sequence[int] = PINGPONG_SIZES) -> list[Route]:
     """All routes between the first and the last rank; [] on the other ranks. Collective."""
     backend = together(comm, make("backends", "auto").resolve)
-    kinds = comm.allgather(backend.name)
-    device = open_device(backend, comm)[1] if set(kinds) == {"cuda"} else None
-    verdict = gpu_aware.agreed(comm, gpu_aware.verdict()) if device else None
+    kinds = set(comm.allgather(backend.name))
+    device = open_device(backend, comm)[1] if kinds in ({"cuda"}, {"opencl"}) else None
+    verdict = gpu_aware.agreed(comm, gpu_aware.verdict()) if kinds == {"cuda"} else None
     ends = comm.rank in (0, comm.size - 1)
     pair = comm.Split(ends)
     found = []

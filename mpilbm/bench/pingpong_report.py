@@ -11,7 +11,7 @@ from mpilbm.bench.table import facts, markdown, require_place, write_json
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import MessagePassing
 from mpilbm.parallel.ranks import abort_on_error
-from mpilbm.preflight.machine import collect, show
+from mpilbm.preflight.installation.machine import collect, show
 
 
 def probe(command: str, file: Path | None) -> None:

@@ -9,7 +9,7 @@ from mpilbm import backends
 from mpilbm.errors import CaseError
 from mpilbm.halo import Exchanger, Halo, self_exchange
 from mpilbm.halo.ipc_exchange import IpcExchange, IpcExchanger
-from mpilbm.halo.ipc_memory import Windows, reach, refuse
+from mpilbm.halo.ipc_memory import Windows, reach, refuse, without_cuda
 from mpilbm.halo.trial import arrives
 from mpilbm.parallel.agree import together
 from mpilbm.parallel.communicator import Communicator
@@ -26,7 +26,7 @@ class CudaIpc(Halo):
         if comm.size == 1:
             return self_exchange.exchanger(slab, device)
         if device.kind != "cuda":
-            refuse("sends from GPU to GPU, and the ranks run on CPUs; use 'auto' or 'direct'")
+            refuse(f"sends from GPU to GPU, and {without_cuda(device)}")
         identities = comm.allgather(device.identity)
         if shared := backends.shared_devices(identities):
             refuse(f"takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'")

@@ -91,3 +91,10 @@ def reach(slab: Slab, device: Device, uuids: list[str]) -> tuple[Any, frozenset[
 def refuse(why: str) -> NoReturn:
     """Raise the CaseError that says why 'cuda_ipc' cannot be used."""
     raise CaseError(f"'cuda_ipc' {why}", "halo.name")
+
+
+def without_cuda(device: Device) -> str:
+    """The reason and the fix for ranks whose devices are not used through CUDA."""
+    if device.opaque:
+        return f"{device.kind} has no CUDA streams; use 'auto' or 'staged'"
+    return "the ranks run on CPUs; use 'auto', 'direct' or 'staged'"

@@ -13,6 +13,7 @@ from mpilbm.backends.interfaces import Event
 from mpilbm.backends.streams.cuda import CudaStream
 from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.halo import Exchange, Exchanger, Halo, self_exchange
+from mpilbm.halo.ipc_memory import without_cuda
 from mpilbm.halo.plan import Message, Plan, incoming, outgoing
 from mpilbm.halo.trial import arrives
 from mpilbm.parallel.agree import on_root, together
@@ -215,9 +216,7 @@ class Nccl(Halo):
             return self_exchange.exchanger(slab, device)
         if device.kind != "cuda":
             raise CaseError(
-                "'nccl' sends from GPU to GPU, and the ranks run on CPUs; use 'auto', 'direct' "
-                "or 'staged'",
-                "halo.name",
+                f"'nccl' sends from GPU to GPU, and {without_cuda(device)}", "halo.name"
             )
         if shared := backends.shared_devices(comm.allgather(device.identity)):
             raise CaseError(

@@ -32,7 +32,7 @@ UNITS = {
     **dict.fromkeys(("reynolds", "magic", "constant", "normal", "lift", "keep", "priority"), "1"),
     "index": "1",
     "Carreau.a": "1",
-    **dict.fromkeys(("device", "order", "threads"), "1"),
+    **dict.fromkeys(("device", "platform", "order", "threads"), "1"),
     **dict.fromkeys(("G", "a", "kappa", "gamma"), "lattice units"),
 }
 

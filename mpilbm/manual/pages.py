@@ -37,6 +37,7 @@ ORDER = (
     "units",
     "python",
     "clusters",
+    "opencl",
     "many-gpus",
     "performance",
     "validation",

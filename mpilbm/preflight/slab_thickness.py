@@ -27,6 +27,8 @@ class Link:
 # Measured in the same file: both faces. Ranks are numbered by node, so that a GPU of a node with
 # several GPUs sends one face at most through the network; its bandwidth is the nominal one.
 NVLINK, NETWORK = Link("NVLink", 360e9, 2), Link("400 Gb/s per GPU", 50e9, 1)
+# The backend opencl sends through host memory: `staged`, mpirun -n 4 mpilbm info --probe.
+HOST = Link("through host memory", 4e9, 2)
 NODE = 8  # GPUs that NVLink joins
 
 
@@ -50,8 +52,9 @@ def thin_slabs(
     middle = slabs[ranks // 2]
     faces = sum(peer is not None for peer in (middle.lower, middle.upper))
     per_plane = shape[1] * shape[2], update_bytes(case), sent / faces
-    on_node, by_network = (least_planes(*per_plane, link) for link in (NVLINK, NETWORK))
-    link, least = (NVLINK, on_node) if ranks <= NODE else (NETWORK, by_network)
+    inner, outer = (HOST, HOST) if case.backend.device_kind() == "opencl" else (NVLINK, NETWORK)
+    on_node, by_network = (least_planes(*per_plane, link) for link in (inner, outer))
+    link, least = (inner, on_node) if ranks <= NODE else (outer, by_network)
     planes = max(slab.planes for slab in slabs)
     if planes >= least:
         return []

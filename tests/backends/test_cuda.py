@@ -14,7 +14,7 @@ from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.backends.nvidia.launch import CudaKernel
 from mpilbm.codegen.program import Argument, Kernel, Program
 from mpilbm.errors import CaseError
-from mpilbm.preflight import machine
+from mpilbm.preflight.installation import devices as installed
 
 
 @pytest.fixture(autouse=True)
@@ -168,14 +168,14 @@ def test_rows_that_no_grid_holds():
 def test_info_reports_gpus_that_are_not_visible(tmp_path, monkeypatch):
     for name in ("0000:18:00.0", "0000:2a:00.0"):
         (tmp_path / name).mkdir()
-    monkeypatch.setattr(machine, "NODE_GPUS", tmp_path)
+    monkeypatch.setattr(installed, "NODE_GPUS", tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    found = machine.visible("1 devices, driver for CUDA 13", 1)
+    found = installed.visible("1 devices, driver for CUDA 13", 1)
     assert found.value.endswith("CUDA 13 (2 GPUs on this node, CUDA_VISIBLE_DEVICES=1)")
     assert "--gpu-bind=none" in found.fix
-    assert machine.visible("2 devices, driver for CUDA 13", 2).fix == ""
-    monkeypatch.setattr(machine, "NODE_GPUS", tmp_path / "missing")
-    assert machine.visible("1 devices", 1).value == "1 devices"
+    assert installed.visible("2 devices, driver for CUDA 13", 2).fix == ""
+    monkeypatch.setattr(installed, "NODE_GPUS", tmp_path / "missing")
+    assert installed.visible("1 devices", 1).value == "1 devices"
 
 
 def test_names():

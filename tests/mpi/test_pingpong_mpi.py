@@ -4,8 +4,12 @@ import json
 
 import pytest
 
+from mpilbm.backends.auto import Auto
+from mpilbm.backends.khronos import devices
+from mpilbm.backends.opencl import Opencl
 from mpilbm.bench.exchange_time import Route, pingpong, route
 from mpilbm.bench.pingpong_report import deliver, lines
+from mpilbm.errors import CaseError
 from mpilbm.parallel import ranks
 from mpilbm.registry import make
 
@@ -35,6 +39,21 @@ def test_a_way_that_is_refused_says_why():
         for name in ("nccl", "cuda_ipc"):
             assert "the ranks run on CPUs" in route(name, "GPU", pair, device, SIZES).problem
     pair.Free()
+
+
+@pytest.mark.mpi(min_size=2)
+def test_arrays_of_opencl_travel_through_the_host(monkeypatch):
+    try:
+        devices.devices()
+    except CaseError:
+        pytest.skip("no OpenCL device")
+    comm = ranks.world()
+    monkeypatch.setattr(Auto, "resolve", lambda self: Opencl())
+    found = {(each.halo, each.memory): each for each in pingpong(comm, SIZES)}
+    if found:
+        assert min(found["staged", "GPU"].seconds) > 0
+        for name, words in (("direct", "an address"), ("nccl", "no CUDA"), ("cuda_ipc", "no CUDA")):
+            assert words in found[name, "GPU"].problem
 
 
 def test_the_table_and_the_file_hold_the_figures(tmp_path, capsys):

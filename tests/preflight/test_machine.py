@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpilbm.preflight import machine
+from mpilbm.preflight.installation import machine
 from mpilbm.storage import file_system
 
 OWN, ROOT, MPIO = "each rank writes its own planes", "rank 0 writes for all", "MPI-IO"

@@ -93,6 +93,19 @@ def test_the_advice_includes_the_gpus_of_one_node(ranks):
     assert "use at most 7 GPUs, or" in found.message
 
 
+def test_opencl_sends_through_the_host():
+    """512^3 with ab on 8 ranks: adequate with NVLink, but not through host memory."""
+    text = tables("D3Q19", "ab", "trt", "periodic", "single")
+    text |= {"domain": {"size": [512] * 3, "periodic": [True] * 3}}
+    slabs = split((512,) * 3, 8, True)
+    for name in ("cuda", "opencl"):
+        case = parse_case(text | {"backend": {"name": name}}, "test.toml")
+        found = thin_slabs(case, slabs, halo_bytes(case, slabs[1])[0], None)
+        assert [each.message.count("H200, through host memory") for each in found] == (
+            [1] if name == "opencl" else []
+        )
+
+
 def test_check_does_not_warn_of_thick_slabs(case, monkeypatch):
     monkeypatch.setattr(slab_thickness, "COPY", 1.0)
     output = call("check", case, "--ranks", "3", "--gpu-memory", "1").output

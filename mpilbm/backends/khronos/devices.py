@@ -3,10 +3,12 @@
 import os
 from collections.abc import Sequence
 from functools import cache as once
+from pathlib import Path
 from typing import Any
 
 from mpilbm.errors import CaseError
 from mpilbm.system import cache
+from mpilbm.system.toml_text import shown
 
 MISSING = "pyopencl is not installed: pip install 'mpilbm[opencl]'"
 NO_PLATFORM = (
@@ -15,6 +17,13 @@ NO_PLATFORM = (
     "container also needs its file in /etc/OpenCL/vendors); for a CPU: "
     "pip install pocl-binary-distribution"
 )
+NO_DEVICE = (
+    "have no device: give your user access to the GPU (usermod -aG render USER, then log in "
+    "again), or a container: --device /dev/dri, for AMD also --device /dev/kfd"
+)
+# Files of GPUs: without one there is no GPU, and no driver has to be loaded to find that out.
+DEV = Path("/dev")
+GPU_FILES = "kfd", "dri/renderD*", "nvidia[0-9]*", "dxg", "mali*", "kgsl*"
 UNIQUE = "uuid_khr", "pci_bus_id_nv", "topology_amd"  # attributes that tell devices apart
 
 
@@ -48,12 +57,17 @@ def devices() -> tuple[Any, ...]:
             continue
     if not found:
         names = ", ".join(platform.name for platform in platforms)
-        raise CaseError(f"the OpenCL platforms ({names}) have no device", where="backend.name")
+        raise CaseError(f"the OpenCL platforms ({names}) {NO_DEVICE}", where="backend.name")
     return tuple(sorted(found, key=lambda device: not is_gpu(device)))
 
 
 def gpus() -> tuple[Any, ...]:
-    """All GPUs that can run the kernels; none if pyopencl or a driver is missing."""
+    """All GPUs that can run the kernels; none if pyopencl or a driver is missing.
+
+    Loads pyopencl and the drivers, which takes 0.3 s, only on a machine that may have a GPU.
+    """
+    if not any(any(DEV.glob(pattern)) for pattern in GPU_FILES):
+        return ()
     try:
         return tuple(each for each in devices() if is_gpu(each) and not unusable(each))
     except CaseError:
@@ -63,6 +77,11 @@ def gpus() -> tuple[Any, ...]:
 def is_gpu(device: Any) -> bool:
     """Whether a device is a GPU."""
     return bool(device.type & load().device_type.GPU)
+
+
+def is_cpu(device: Any) -> bool:
+    """Whether a device is the CPU, whose memory is that of the host."""
+    return bool(device.type & load().device_type.CPU)
 
 
 def chosen(platform: int | str | None, device: int | str | None) -> tuple[Any, ...]:
@@ -82,8 +101,8 @@ def chosen(platform: int | str | None, device: int | str | None) -> tuple[Any, .
         found = [each for each in found if each.platform in allowed]
         if not found:
             raise CaseError(
-                f"found {platform!r}, which has no device"
-                + (f" that matches {device!r}" if device is not None else "")
+                f"found {shown(platform)}, which has no device"
+                + (f" that matches {shown(device)}" if device is not None else "")
                 + "; `mpilbm info` lists the devices",
                 where="backend.platform",
             )
@@ -103,7 +122,9 @@ def _matching(names: Sequence[str], wanted: int | str, where: str) -> list[int]:
         found = [k for k, name in enumerate(names) if wanted.lower() in name.lower()]
     if not found:
         listed = ", ".join(f'{k} "{name.strip()}"' for k, name in enumerate(names))
-        raise CaseError(f"found {wanted!r}, allowed a number or part of a name: {listed}", where)
+        raise CaseError(
+            f"found {shown(wanted)}; allowed: a number or part of a name: {listed}", where
+        )
     return found
 
 
@@ -139,10 +160,22 @@ def identity(device: Any) -> str:
 
 
 def described(device: Any) -> str:
-    """The device with what a user must know of it, in a line."""
-    facts = [f"{device.global_mem_size / 1e9:.0f} GB"]
-    facts.append("float64" if device.double_fp_config else "no float64 (not usable)")
+    """A device and its capabilities in one line."""
+    facts = ["GPU" if is_gpu(device) else "CPU" if is_cpu(device) else "accelerator"]
+    facts.append(f"{device.global_mem_size / 1e9:.0f} GB")
+    facts.append("float64" if device.double_fp_config else "no float64")
     facts.append("half" if "cl_khr_fp16" in device.extensions else "half for storage only")
     if not rounds_correctly(device):
         facts.append("division and square root not correctly rounded: other bits than a CPU")
+    if unusable(device):
+        facts.append("not usable")
     return f"{device.name.strip()} ({device.platform.name.strip()}): {', '.join(facts)}"
+
+
+def listed() -> list[str]:
+    """A line for each device, with its number and that of its platform; raises CaseError."""
+    found, platforms = devices(), load().get_platforms()
+    return [
+        f"device {number}, platform {platforms.index(each.platform)}: {described(each)}"
+        for number, each in enumerate(found)
+    ]

@@ -8,18 +8,15 @@ import platform
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import click
 
 from mpilbm import __version__
+from mpilbm.preflight.installation.devices import devices
+from mpilbm.preflight.installation.facts import SECONDS, Fact, ask, version
 from mpilbm.system import processes
 from mpilbm.units import counted
-
-SECONDS = 30  # for a child process to answer
-NODE_GPUS = Path("/proc/driver/nvidia/gpus")  # one folder per GPU, visible to this process or not
 
 MPI_QUESTION = """
 import mpi4py
@@ -33,71 +30,11 @@ import h5py
 print("mpi" if h5py.get_config().mpi else "serial")
 print(h5py.version.hdf5_version)
 """
-DRIVER_QUESTION = """
-from mpilbm.backends.nvidia import driver as nvidia
-found = nvidia.driver()
-if found is None:
-    print("none")
-else:
-    print(found.problem)
-    print("%d devices, driver for CUDA %d" % (found.devices, found.cuda))
-    print(nvidia.install(found.cuda))
-"""
-SUPPORT_QUESTION = """
-from mpi4py import MPI
-from mpilbm.parallel.gpu_probe import library_says_yes
-print("yes" if library_says_yes(MPI) else "no")
-"""
-DEVICE_QUESTION = """
-import cupy
-for number in range(cupy.cuda.runtime.getDeviceCount()):
-    found = cupy.cuda.runtime.getDeviceProperties(number)
-    print("%d: %s, %.0f GB" % (number, found["name"].decode(), found["totalGlobalMem"] / 1e9))
-print("NVRTC %d.%d" % cupy.cuda.nvrtc.getVersion())
-"""
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A line of the report; `fix` solves a problem and is empty if there is none."""
-
-    section: str
-    name: str
-    value: str
-    fix: str = ""
 
 
 def collect(probe: bool = False) -> list[Fact]:
     """All facts, in the order of their sections."""
     return [*versions(), *mpi(), *hdf5(), *devices(probe), *compilers(), *caches()]
-
-
-def ask(question: str) -> tuple[list[str], str]:
-    """The lines that a child Python prints, or [] and the last line of its error.
-
-    The child is not a rank of the launcher that may have started this process.
-    """
-    from mpilbm.parallel.launcher import without_launcher
-
-    environment = processes.environment(without_launcher())
-    try:
-        done = processes.run(processes.python(question), env=environment, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return [], f"no answer within {SECONDS} s"
-    if done.returncode == 0:
-        return done.stdout.split("\n")[:-1], ""
-    error = done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"]
-    return [], error[-1]
-
-
-def version(*distributions: str) -> str | None:
-    """The version of the first of these distributions that is installed."""
-    for name in distributions:
-        try:
-            return metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return None
 
 
 def versions() -> list[Fact]:
@@ -172,68 +109,6 @@ def writers(parallel: bool) -> Fact:
     )
     slow = one == fallback and not parallel
     return Fact("HDF5", "writers", f"{here or 'unknown'} file system: {text}", fix if slow else "")
-
-
-def devices(probe: bool) -> list[Fact]:
-    """GPUs as reported by the driver and CuPy, and whether MPI can use their memory."""
-    facts = [processor()]
-    answer, problem = ask(DRIVER_QUESTION)
-    if answer == ["none"]:
-        return [*facts, Fact("devices", "nvidia", "no driver, or no device"), layout("cpu")]
-    if not answer or answer[0]:
-        fix = "check the output of nvidia-smi; give a container access to the GPUs"
-        text = f"cannot be used: {problem or answer[0]}"
-        return [*facts, Fact("devices", "nvidia", text, fix)]
-    _, text, install = answer
-    facts.append(visible(text, int(text.split()[0])))
-    answer, problem = ask(DEVICE_QUESTION)
-    if not answer:
-        return [*facts, Fact("devices", "cupy", f"cannot be used: {problem}", install)]
-    package = version("cupy-cuda13x", "cupy-cuda12x", "cupy")
-    facts.append(Fact("devices", "cupy", f"{package}, {'; '.join(answer)}"))
-    return [*facts, device_memory(probe), layout("cuda")]
-
-
-def processor() -> Fact:
-    """The cores of this machine, and those on which this process may run."""
-    from mpilbm.backends.workers import cores
-
-    every, own = os.cpu_count() or 1, len(cores())
-    limit = f", {own} of them for this process" if 0 < own < every else ""
-    return Fact("devices", "cpu", f"{counted(every, 'core')}{limit}, {platform.machine()}")
-
-
-def layout(device: str) -> Fact:
-    """The layout that `auto` stands for on a kind of device, in a box without bodies."""
-    from mpilbm.layouts.auto import Auto, Facts
-
-    chosen, why = Auto().resolve(Facts(device), lambda layout: True)
-    return Fact("devices", "layout auto", f"{chosen.name} on {device}: {why}")
-
-
-def visible(text: str, devices: int) -> Fact:
-    """The driver, and the number of GPUs of this node that are hidden from this process."""
-    every = len(list(NODE_GPUS.iterdir())) if NODE_GPUS.is_dir() else 0
-    if devices >= every:
-        return Fact("devices", "nvidia", text)
-    setting = os.environ.get("CUDA_VISIBLE_DEVICES")
-    why = "" if setting is None else f", CUDA_VISIBLE_DEVICES={setting}"
-    fix = "several ranks on a node: make all of its GPUs visible to each (SLURM: --gpu-bind=none)"
-    return Fact("devices", "nvidia", f"{text} ({every} GPUs on this node{why})", fix)
-
-
-def device_memory(probe: bool) -> Fact:
-    """Whether MPI can use device memory, and the reason."""
-    from mpilbm.parallel import gpu_aware
-
-    verdict = gpu_aware.forced() or (gpu_aware.verdict() if probe else None)
-    if verdict:
-        text = f"{'yes' if verdict.answer else 'no'}: {verdict.reason}"
-    else:
-        answer, problem = ask(SUPPORT_QUESTION)
-        text = f"{answer[-1]}, according to the library" if answer else f"not known: {problem}"
-        text += "; `mpilbm info --probe` tests it"
-    return Fact("devices", "MPI takes GPU memory", text)
 
 
 def compilers() -> list[Fact]:

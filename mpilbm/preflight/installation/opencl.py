@@ -1,0 +1,41 @@
+"""The OpenCL devices in `mpilbm info`, or the reason why there are none."""
+
+from mpilbm.preflight.installation.facts import Fact, ask, version
+
+MARK = "opencl:"  # begins the lines of the answer; drivers may print, too
+QUESTION = f"""
+from mpilbm.backends.khronos import devices
+from mpilbm.errors import CaseError
+try:
+    lines = ["gpu" if devices.gpus() else "", *devices.listed()]
+except CaseError as error:
+    lines = ["problem", str(error).removeprefix("backend.name: ")]
+for line in lines:
+    print({MARK!r} + line)
+"""
+CRASHED = (
+    "a driver may be broken: OCL_ICD_VENDORS=FOLDER uses only the drivers (*.icd) in a folder "
+    'instead of those in /etc/OpenCL/vendors; or set name = "cpu"'
+)
+
+
+def opencl() -> tuple[list[Fact], bool]:
+    """A line for each OpenCL device, with the numbers that `[backend]` uses.
+
+    The second value: whether the backend `auto` uses one of them if there is no NVIDIA GPU.
+    """
+    if version("pyopencl") is None:
+        return [_fact("pyopencl is not installed", "pip install 'mpilbm[opencl]'")], False
+    answer, problem = ask(QUESTION)
+    lines = [line.removeprefix(MARK) for line in answer if line.startswith(MARK)]
+    if not lines:
+        return [_fact(f"cannot be used: {problem or 'no answer'}", CRASHED)], False
+    kind, *lines = lines
+    if kind == "problem":
+        what, _, fix = lines[0].partition(": ")
+        return [_fact(what, fix)], False
+    return [_fact(line) for line in lines], kind == "gpu"
+
+
+def _fact(value: str, fix: str = "") -> Fact:
+    return Fact("devices", "opencl", value, fix)

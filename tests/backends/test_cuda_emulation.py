@@ -15,7 +15,7 @@ from support.row_ends import CASES as ROW_ENDS
 from support.row_ends import U
 from support.sampled_flows import FLOWS, KINDS, means, sampled, with_statistics
 from support.settings import OPTIONS, defined, tables
-from support.slabs import PRECISIONS, Cluster
+from support.slabs import PRECISIONS, Cluster, assert_same
 from support.walls import CENTRAL, QUADRATIC, rocks
 
 from mpilbm import codegen
@@ -39,20 +39,6 @@ def compile_both(case: dict) -> None:
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda make: make(), [partial(build, program.text),
                                             partial(Cpu().open().compile, program)]))  # fmt: skip
-
-
-NAMES = ("rho", "u", "vorticity", "q_criterion")
-
-
-def assert_same(cpu: Cluster, gpu: Cluster) -> None:
-    """All that a solver shows, in every bit."""
-    assert np.array_equal(gpu.state(), cpu.state())
-    fields, expected = (each.fields(*NAMES) for each in (gpu, cpu))
-    for name, values in expected.items():
-        assert np.array_equal(fields[name], values), name
-    (columns, sums), (expected_columns, expected_sums) = gpu.sums(), cpu.sums()
-    assert columns == expected_columns
-    assert np.array_equal(sums, expected_sums)
 
 
 # The C text of the other pairs is compared with the equations (laws/test_slabs_and_layouts.py).

@@ -1,14 +1,24 @@
-"""The OpenCL device of tests: PoCL's, on the CPU."""
+"""The OpenCL device of tests: that of PoCL, on the CPU."""
 
 from functools import cache as once
 
 import pytest
 
+from mpilbm.backends.khronos import devices
+from mpilbm.errors import CaseError
 from mpilbm.registry import make
+
+
+def needs_opencl():
+    """A mark for tests that are skipped where there is no OpenCL device."""
+    try:
+        found, reason = devices.devices(), ""
+    except CaseError as error:
+        found, reason = (), str(error)
+    return pytest.mark.skipif(not found, reason=reason)
 
 
 @once
 def open_device():
-    """The first device, shared by the slabs of a process; tests are skipped without one."""
-    pytest.importorskip("pyopencl")
+    """The first device, shared by the slabs of a process."""
     return make("backends", {"name": "opencl", "fused": False}).open()

@@ -85,6 +85,20 @@ class Cluster:
         return self
 
 
+FIELDS = ("rho", "u", "vorticity", "q_criterion")
+
+
+def assert_same(expected: Cluster, found: Cluster, fields=FIELDS) -> None:
+    """All that a solver shows, in every bit."""
+    assert np.array_equal(found.state(), expected.state())
+    values = found.fields(*fields)
+    for name, each in expected.fields(*fields).items():
+        assert np.array_equal(values[name], each), name
+    (columns, sums), (expected_columns, expected_sums) = found.sums(), expected.sums()
+    assert columns == expected_columns
+    assert np.array_equal(sums, expected_sums)
+
+
 def box(lattice: str, size=None, **tables) -> dict:
     """Tables of a small case with odd, unequal sides; it is periodic by default."""
     dimensions = make("lattices", lattice).D

@@ -1,5 +1,9 @@
 """surface_<label>_<step>.vtkhdf: exact shear and pressure, the force, VTK, restarts, messages."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import vtk
@@ -190,3 +194,20 @@ def test_a_staggered_lattice_has_no_faces_of_cells():
     tables = ball_tables(SPHERE, lattice={"name": "D3Q13"}, collision=collision)
     with pytest.raises(CaseError, match="D3Q13 does not have; use a mesh"):
         parse_case(tables, "case.toml")
+
+
+ROWS_ALONE = """
+import numpy as np
+from mpilbm.outputs.surfaces.links import summed
+random = np.random.default_rng(0)
+flags, vectors = random.random((40, 19)) < 0.4, random.normal(size=(19, 3))
+whole = summed(flags, vectors)
+for n in range(1, 40):
+    assert np.array_equal(summed(flags[:n], vectors), whole[:n]), n
+"""
+
+
+def test_areas_of_a_cell_do_not_depend_on_how_many_there_are():
+    """With a matrix product they do, with the kernels of OpenBLAS for some processors."""
+    child = [sys.executable, "-c", ROWS_ALONE]
+    subprocess.run(child, env=os.environ | {"OPENBLAS_CORETYPE": "Nehalem"}, check=True)

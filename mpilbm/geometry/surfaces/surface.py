@@ -123,7 +123,9 @@ class Surface:
         axis = int(np.abs(step).argmax())
         up = step if step[axis] > 0 else -step
         lower = points[axis] + min(step[axis], 0)
-        rises = self._sides(found.triangle) @ up  # to the positive side of the triangle
+        sides = self._sides(found.triangle)
+        # > 0: to the positive side of the triangle. Not `@`, whose bits may depend on the length.
+        rises = sides[:, 0] * up[0] + sides[:, 1] * up[1] + sides[:, 2] * up[2]
         k = lines.ranks(found, line, lower - CLOSE * up[axis])
         result = np.full(lower.size, np.nan)
         left = np.arange(lower.size)

@@ -37,9 +37,21 @@ def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedC
         x = lattice.x(plane, row, k)
         place = np.stack([x, row, plane] if D == 3 else [x, plane], 1)
         body = np.array([-1 if owner.body is None else owner.body for owner in each.owners])
-        areas = lattice.volume * (flags @ area)
+        areas = lattice.volume * summed(flags, area)
         found.append(LinkedCells(body[each.member], place, areas, flags[:, _along_axes(lattice)]))
     return LinkedCells(*(np.concatenate(part) for part in zip(*found, strict=True)))
+
+
+def summed(flags: np.ndarray, vectors: Floats) -> Floats:
+    """For each row of flags (n, m) the sum of the vectors (m, D) whose flag is set, (n, D).
+
+    Added in the order of the vectors: the order of a product of matrices may depend on n, and so on
+    the number of ranks.
+    """
+    total = np.zeros((len(flags), vectors.shape[1]))
+    for flag, vector in zip(flags.T, vectors, strict=True):
+        total[flag] += vector
+    return total
 
 
 def _along_axes(lattice: Any) -> list[int]:

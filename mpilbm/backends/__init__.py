@@ -52,6 +52,13 @@ class Backend(Parameters):
         """
         return None
 
+    def largest_array(self) -> int | None:
+        """The bytes of an array that the driver guarantees; None if it has no such limit.
+
+        Opens no device.
+        """
+        return None
+
     def workers(self) -> int:
         """The number of threads that share the planes of a rank."""
         return 1

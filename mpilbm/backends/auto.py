@@ -36,6 +36,10 @@ class Auto(Backend):
         """The room of the backend that it resolves to; for GPUs from the driver, without CuPy."""
         return self._kind().room()
 
+    def largest_array(self) -> int | None:
+        """That of the backend that it resolves to."""
+        return self._kind().largest_array()
+
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> Device:
         """The device of the backend that it resolves to."""
         return self.resolve().open(local_rank, local_ranks)

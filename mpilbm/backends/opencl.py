@@ -54,11 +54,18 @@ class Opencl(Backend):
 
     def room(self) -> int | None:
         """The memory of the largest device that matches; None if there is none."""
+        return max((int(one.global_mem_size) for one in self._found()), default=None)
+
+    def largest_array(self) -> int | None:
+        """The least of the limits of the devices that match; None if there is none."""
+        return min((int(one.max_mem_alloc_size) for one in self._found()), default=None)
+
+    def _found(self) -> tuple[Any, ...]:
+        """The devices that match; none if an error would be raised."""
         try:
-            found = devices.chosen(self.platform, self.device)
+            return devices.chosen(self.platform, self.device)
         except CaseError:
-            return None
-        return max(int(one.global_mem_size) for one in found)
+            return ()
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "OpenclDevice":
         """Device number `local_rank` modulo their count among those that match."""

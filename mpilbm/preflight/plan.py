@@ -20,7 +20,7 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.preflight import inspection, layout_choice
 from mpilbm.preflight.idle_threads import idle_threads
 from mpilbm.preflight.proposal import proposal_lines
-from mpilbm.preflight.rank_memory import memory_lines, rank_lines, sent_in_a_step
+from mpilbm.preflight.rank_memory import large_arrays, memory_lines, rank_lines, sent_in_a_step
 from mpilbm.preflight.report import Line, Report
 from mpilbm.preflight.scalars import scalar_lines
 from mpilbm.preflight.slab_thickness import thin_slabs
@@ -60,8 +60,9 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     fluid_cells = [cells.survey.fluid_cells[slab.begin : slab.end].sum() for slab in slabs]
     found = inspection.inspect(case, cells.parts, initial)
     halo = sent_in_a_step(case, slabs, cells.survey)
-    thin = thin_slabs(case, slabs, halo[0], gpu_memory) + idle_threads(case, slabs)
-    report.findings = in_order(found + geometry_findings.idle(fluid_cells) + thin)
+    found += thin_slabs(case, slabs, halo[0], gpu_memory) + idle_threads(case, slabs)
+    found += [] if gpu_memory else large_arrays(case, slabs, cells.survey)
+    report.findings = in_order(found + geometry_findings.idle(fluid_cells))
     report.sections["box"] = box_lines(case, cells.survey, why_layout)
     speed, key = largest_speed(case, initial)
     for fluid in case.fluids:

@@ -13,6 +13,7 @@ from mpilbm.preflight.report import Line
 from mpilbm.solver.fields.sources import least_bytes
 from mpilbm.solver.memory.plan import bytes_needed, host_bytes
 from mpilbm.units import counted, in_words
+from mpilbm.verdicts.findings import NOTE, Finding
 
 
 def rank_lines(
@@ -95,6 +96,24 @@ def memory_lines(
         )
     lines = [Line(what, in_words(count), "per rank at most") for what, count in need.items()]
     return [*lines, Line("memory", in_words(total), verdict, level)]
+
+
+def large_arrays(case: Case, slabs: tuple[Slab, ...], survey: Survey) -> list[Finding]:
+    """A finding if an array is larger than the driver of this machine guarantees."""
+    limit = case.backend.largest_array()
+    if limit is None:
+        return []
+    arrays = len(case.fluids) * case.layout.buffers
+    need = (bytes_needed(case, slab, around(slab, survey, case.ghost)) for slab in slabs)
+    largest = max(each["populations"] for each in need) // arrays
+    if largest <= limit:
+        return []
+    return [Finding(
+        NOTE, "domain.size",
+        f"an array of populations takes {in_words(largest)}, of which the driver of this device "
+        f"guarantees {in_words(limit)}; if it refuses the array, use 16-bit storage, more ranks on "
+        "more devices, or a smaller box",
+    )]  # fmt: skip
 
 
 def memory(

@@ -12,10 +12,12 @@ from support.mpirun import MPIRUN
 from support.pairs import ALL_COMBINATIONS
 
 from mpilbm import cli
+from mpilbm.backends.khronos import devices
+from mpilbm.errors import CaseError
 from mpilbm.system import processes
 
 PACKAGES = ("click", "cupy", "h5py", "matplotlib", "mpi4py", "numpy", "pandas", "pint",
-            "platformdirs", "pydantic", "rich", "sympy", "typing_extensions",
+            "platformdirs", "pydantic", "pyopencl", "pytools", "rich", "sympy", "typing_extensions",
             "ziglang")  # fmt: skip
 PROGRAMS = ("as", "cc", "clang", "fc-list", "gcc", "latex", "ld", "mpiexec", "mpirun", "nvcc",
             "nvidia-smi", "python", "python3", "zig")  # fmt: skip
@@ -133,3 +135,13 @@ def test_programs_are_found_in_absolute_folders_of_path(path, found, tmp_path, m
     assert processes.locate("cc") == (found and found.format(at=tmp_path))
     assert processes.locate("./cc") is None
     assert processes.locate(str(tmp_path / "cc")) == str(tmp_path / "cc")
+
+
+def test_opencl(folder, tmp_path_factory):
+    try:
+        devices.devices()
+    except CaseError:
+        pytest.skip("no OpenCL device")
+    here, cache = folder(LATE["mpilbm"]), str(tmp_path_factory.mktemp("kernels"))
+    for words in (VERBS["new"], [*VERBS["run"], "--set", "backend.name='opencl'"]):
+        run(here, sys.executable, "-P", "-m", "mpilbm", *words, MPILBM_CACHE_DIR=cache)

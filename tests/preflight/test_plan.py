@@ -4,6 +4,7 @@ import pytest
 from support.commands import call, refused
 
 from mpilbm.backends import memory
+from mpilbm.backends.cpu import Cpu
 from mpilbm.case.case import load_case
 from mpilbm.parallel.slabs import split
 from mpilbm.preflight import plan as check
@@ -90,3 +91,14 @@ def test_check_warns_of_fast_flow(case):
     assert "serious: boundary.1.velocity: the speed 0.3, Mach number 0.52, is too fast" in (
         result.output
     )
+
+
+def test_check_notes_an_array_larger_than_the_driver_guarantees(case, monkeypatch):
+    options = "--set", "backend.name='cpu'"
+    words = "note: domain.size: an array of populations takes"
+    assert words not in call("check", case, *options).output
+    monkeypatch.setattr(Cpu, "largest_array", lambda self: 4000)
+    output = call("check", case, *options).output
+    assert words in output
+    assert "guarantees 4 kB; if it refuses the array, use 16-bit storage" in output
+    assert words not in call("check", case, *options, "--gpu-memory", "1").output

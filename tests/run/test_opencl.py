@@ -11,6 +11,7 @@ from support.user_runs import assert_reported, ranks, sets
 
 import mpilbm
 from mpilbm.backends.khronos import devices
+from mpilbm.backends.opencl import OpenclDevice
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError, UsageError
 from mpilbm.parallel.ranks import Serial
@@ -118,7 +119,8 @@ def test_a_box_larger_than_the_device_is_refused(box):
     assert list(Path.cwd().iterdir()) == [Path.cwd() / box]
 
 
-def test_comparisons_and_pages_of_a_run(box):
+def test_comparisons_and_pages_of_a_run(box, monkeypatch):
+    monkeypatch.setattr(OpenclDevice, "memory", lambda self: (2**28, 2**30))  # copies less
     result = call("run", box, *sets(USE))
     assert result.exit_code == 0, result.output
     assert "(OpenCL)" in result.output

@@ -9,6 +9,8 @@ from support.slabs import Cluster
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.errors import CaseError
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 
 def tables(value, key="value", initial=0.3) -> dict:
     """A scalar between two walls along y, of 5 by 8 cells."""

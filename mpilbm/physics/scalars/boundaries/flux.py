@@ -28,7 +28,7 @@ class GivenFlux(ScalarBoundary):
         False, description="whether links have the area of a surface; set by the body"
     )
 
-    given_keys = ("flux",)
+    numbers = ("flux",)
 
     def of_body(self, at_surface):
         """With the area of the surface at each link."""

@@ -31,7 +31,7 @@ class Robin(ScalarBoundary):
         False, description="whether links have the area of a surface; set by the body"
     )
 
-    given_keys = ("h", "ambient")
+    numbers = ("h", "ambient")
 
     def of_body(self, at_surface):
         """With the area of the surface at each link."""

@@ -33,7 +33,7 @@ class GivenValue(ScalarBoundary):
         False, description="whether the wall lies at the surface of the body; set by its boundary"
     )
 
-    given_keys = ("value",)
+    numbers = ("value",)
 
     def of_body(self, at_surface):
         """With the distance of the wall along each link, if the body's boundary uses it, too."""

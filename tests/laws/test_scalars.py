@@ -183,6 +183,6 @@ def test_a_face_that_fluid_passes_is_open_for_the_scalar():
     tables = flow(scalars=[carried(boundary=[inlet])], boundary=faces,
                   domain={"size": [8, 3], "periodic": [False, True]})  # fmt: skip
     with pytest.raises(
-        CaseError, match=r"scalar.0.boundary: fluid passes the face 'x\+', which is"
+        CaseError, match=r"scalar.T.boundary: fluid passes the face 'x\+', which is"
     ):
         Cluster(tables)

@@ -7,6 +7,7 @@ import numpy as np
 
 from mpilbm.case.model import Case
 from mpilbm.case.scalars.model import Scalar
+from mpilbm.case.scalars.read import MOST, viscosity_at_centre
 from mpilbm.case.tables.scalars import lattices
 from mpilbm.formulas.parser import Formula, FormulaError
 from mpilbm.formulas.values import names_in
@@ -44,6 +45,11 @@ def _viscosity(case: Case) -> Iterator[str]:
             Formula(fluid.formula, (*names_in(case.dimensions), *case.labels))
         except FormulaError as error:
             yield f"{key}: {error}"
+        values = {scalar.label: scalar.initial.rho for scalar in case.scalars}
+        nu = viscosity_at_centre(case, fluid.formula, values)
+        if case.scalars and nu is not None and not 0 < nu < MOST:
+            yield (f"{key}: is {nu:g} at the centre of the box at t = 0; allowed: > 0; change "
+                   "the formula")  # fmt: skip
 
 
 def _fix(case: Case, text: str) -> str:

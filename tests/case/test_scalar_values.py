@@ -119,6 +119,14 @@ def test_messages_name_the_scalar_by_its_label(change, message):
         parse_case(flow(scalars=[carried() | change]), "test.toml")
 
 
+def test_a_viscosity_that_depends_on_a_file_gives_no_diffusivity():
+    given = tables(0.5, initial=np.ones((8, 5))) | {"fluid": {"viscosity": "0.1*T"}}
+    given["scalar"][0] |= {"prandtl": 0.7}
+    del given["scalar"][0]["diffusivity"]
+    with pytest.raises(CaseError, match=r"scalar\.T\.prandtl: needs the viscosity .*"):
+        parse_case(given, "test.toml")
+
+
 def test_invalid_values_at_the_start_name_their_key():
     with pytest.raises(CaseError, match=r"scalar\.T\.initial\.value: nan in cell x=0"):
         result(tables(0.5, initial="log(x - 20)"))

@@ -19,6 +19,9 @@ CHOICES = [
     ("D3Q19", "trt", "aa", "body", "double", "D3Q7"),
     ("D3Q15", "bgk", "ab", "buoyant", "mixed", "D3Q19"),
     ("D3Q27", "cumulant", "ab", "body", "half", "D3Q15"),
+    ("D2Q9", "entropic", "ab", "walls", "double", "D2Q5"),
+    ("D2Q9", "kbc", "esopull", "buoyant", "double", "D2Q5"),
+    ("D2Q9", "recursive_regularized", "aa", "body", "single", "D2Q5"),
 ]
 
 

@@ -57,6 +57,7 @@ def _scalar(case: Case, table: ScalarTable) -> Scalar:
         label=table.label,
         key=key,
         diffusivity=min(nu / ratio, MOST) if ratio else table.diffusivity,
+        ratio="prandtl" if table.prandtl else "schmidt" if table.schmidt else "",
         lattice=table.lattice or make("scalar_lattices", usual),
         collision=table.collision,
         source=table.source,

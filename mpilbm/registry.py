@@ -57,7 +57,8 @@ class UnknownName(ValueError):
     def __init__(self, kind: str, name: object, allowed: tuple[str, ...], hint: str = ""):
         near = difflib.get_close_matches(str(name), allowed, 1, 0.5)
         hint = f"; did you mean '{near[0]}'?" if near else hint
-        super().__init__(f"'{name}' is not one of the {kind}: {', '.join(allowed)}{hint}")
+        kinds = kind.replace("_", " ")
+        super().__init__(f"'{name}' is not one of the {kinds}: {', '.join(allowed)}{hint}")
         self.kind, self.name, self.allowed = kind, name, allowed
 
 

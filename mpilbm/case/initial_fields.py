@@ -211,7 +211,7 @@ class InitialFields(Parameters):
         cell = f"x={x}, y={y}" + ("" if z is None else f", z={z}")
         raise CaseError(
             f"{value:g} in cell {cell} (counted from 0) {sentence}; " + FIXES[source],
-            f"{self.where}.{source or key}",
+            f"{self.where}.{source or (key if self.density else 'value')}",
             self.path,
         )
 

@@ -9,6 +9,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 
 from mpilbm.case.quantities import quantity_at
 from mpilbm.case.tables.case_file import schema
+from mpilbm.case.tables.scalars import SCALAR_LABEL
 from mpilbm.case.tables.values import LABEL
 from mpilbm.registry import UnknownName
 from mpilbm.system.input_text import is_number
@@ -47,6 +48,10 @@ EXAMPLES = {
     ("run", "steps"): "steps = 1000",
     ("run", "steady", "tolerance"): "tolerance = 1e-6",
     ("units", "cell"): "cell = 0.001, metres",
+}
+LABELS = {
+    LABEL: "letters, digits, _ and -, a letter first",
+    SCALAR_LABEL: "letters, digits and _, a letter first",
 }
 MOST_PROBLEMS = 50  # reported together
 FORMS: dict[str, type] = {"array": list, "object": dict}
@@ -96,8 +101,8 @@ def _sentence(item: "ErrorDetails", keys: tuple, tables: dict) -> str:
         return f"missing; write {EXAMPLES.get(keys) or _example(keys, tables)}"
     if kind == "value_error":
         return str(context["error"])
-    if kind == "string_pattern_mismatch" and context["pattern"] == LABEL:
-        wanted = "letters, digits, _ and -, a letter first"
+    if kind == "string_pattern_mismatch" and context["pattern"] in LABELS:
+        wanted = LABELS[context["pattern"]]
     else:
         wanted = WANTED.get(kind, item["msg"].removeprefix("Input should be ")).format(**limits)
     fix = ""
@@ -175,7 +180,14 @@ def _variant(here: dict, definitions: dict, data: Any) -> dict:
         name = branch.get("properties", {}).get("name", {}).get("const")
         if isinstance(data, form) and name in (None, _get(data, "name")):
             return branch
-    return here
+    branches = [_variant(each, definitions, data) for each in here.get("anyOf", ())]
+    shared = [len({*branch.get("properties", ())} & {*_keys(data)}) for branch in branches]
+    return branches[shared.index(max(shared))] if any(shared) else here
+
+
+def _keys(data: Any) -> list:
+    """The keys of a table that has no name, which then select its kind."""
+    return list(data) if isinstance(data, dict) and "name" not in data else []
 
 
 def _get(data: Any, key: str | int) -> Any:

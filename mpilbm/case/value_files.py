@@ -52,7 +52,7 @@ def _scalar(case: Case, scalar: Scalar) -> Scalar:
 def _of_scalar(case: Case, boundary: ScalarBoundary, where: str) -> ScalarBoundary:
     """The condition with values in place of the names of files, arrays and functions."""
     found: dict[str, Any] = {}
-    for key in boundary.given_keys:
+    for key in boundary.numbers:
         spec = getattr(boundary, key)
         try:
             if is_reference(spec):

@@ -9,6 +9,8 @@ from support.slabs import Cluster
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.errors import CaseError
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 
 def tables(value, key="value", initial=0.3) -> dict:
     """A scalar between two walls along y, of 5 by 8 cells."""
@@ -84,3 +86,47 @@ def test_wrong_formulas_on_bodies_are_refused():
     body = plate(0, 2, 0.1, 1.0) | {"scalar": {"T": {"flux": "1 + foo"}}, "label": "plate"}
     with pytest.raises(CaseError, match=r"body\.plate\.scalar\.T\.flux: .*foo"):
         parse_case(flow(body=[body]), "test.toml")
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ({"vlaue": 1.0}, r"T: found \{vlaue = 1.0\}; allowed: a table with one of the keys value"),
+        ({"value": 1.0, "flux": 0.1}, "T: found value and flux; allowed: a table with one of"),
+        ("adiabatic", 'T: found "adiabatic"; allowed: .* or {} for an adiabatic body'),
+        ({"value": 1.0, "where": ["y-"]}, "T: where names faces of the box, .* remove where"),
+        ({"value": 1.0, "interpolated": True}, "T.interpolated: unknown key"),
+        ({"h": -0.1}, "T.*h: found -0.1; allowed: 0 or more"),
+        ({"conjugate": {"difusivity": 1.0}}, "difusivity: unknown key; .*mean 'diffusivity'"),
+    ],
+)
+def test_conditions_that_bodies_cannot_have(condition, message):
+    body = plate(0, 2, 0.1, 1.0) | {"label": "plate", "scalar": {"T": condition}}
+    with pytest.raises(CaseError, match=rf"body\.plate\.scalar\..*{message}"):
+        parse_case(flow(body=[body]), "test.toml")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": "T 1"}, "label: found .* allowed: letters, digits and _, a letter first"),
+        ({"lattice": "D2Q6"}, "scalar.T.lattice.name: 'D2Q6' is not one of the scalar lattices"),
+        ({"source": "2*foo"}, "scalar.T.source: unknown name 'foo'"),
+    ],
+)
+def test_messages_name_the_scalar_by_its_label(change, message):
+    with pytest.raises(CaseError, match=message):
+        parse_case(flow(scalars=[carried() | change]), "test.toml")
+
+
+def test_a_viscosity_that_depends_on_a_file_gives_no_diffusivity():
+    given = tables(0.5, initial=np.ones((8, 5))) | {"fluid": {"viscosity": "0.1*T"}}
+    given["scalar"][0] |= {"prandtl": 0.7}
+    del given["scalar"][0]["diffusivity"]
+    with pytest.raises(CaseError, match=r"scalar\.T\.prandtl: needs the viscosity .*"):
+        parse_case(given, "test.toml")
+
+
+def test_invalid_values_at_the_start_name_their_key():
+    with pytest.raises(CaseError, match=r"scalar\.T\.initial\.value: nan in cell x=0"):
+        result(tables(0.5, initial="log(x - 20)"))

@@ -62,6 +62,7 @@ def test_a_constant_formula_is_the_number(collision):
     [
         ({"fluid": {"viscosity": "0.1*S"}}, "fluid.viscosity: .*'S'"),
         ({"collision": {"name": "entropic"}}, "fluid.viscosity: found a formula; allowed with"),
+        ({"fluid": {"viscosity": "-0.1"}}, "fluid.viscosity: is -0.1 at the centre of the box"),
         ({"scalar": []}, 'fluid.viscosity: found "0.1.*; allowed: a number; or, with'),
     ],
 )

@@ -19,6 +19,9 @@ CHOICES = [
     ("D3Q19", "trt", "aa", "body", "double", "D3Q7"),
     ("D3Q15", "bgk", "ab", "buoyant", "mixed", "D3Q19"),
     ("D3Q27", "cumulant", "ab", "body", "half", "D3Q15"),
+    ("D2Q9", "entropic", "ab", "walls", "double", "D2Q5"),
+    ("D2Q9", "kbc", "esopull", "buoyant", "double", "D2Q5"),
+    ("D2Q9", "recursive_regularized", "aa", "body", "single", "D2Q5"),
 ]
 
 
@@ -183,6 +186,6 @@ def test_a_face_that_fluid_passes_is_open_for_the_scalar():
     tables = flow(scalars=[carried(boundary=[inlet])], boundary=faces,
                   domain={"size": [8, 3], "periodic": [False, True]})  # fmt: skip
     with pytest.raises(
-        CaseError, match=r"scalar.0.boundary: fluid passes the face 'x\+', which is"
+        CaseError, match=r"scalar.T.boundary: fluid passes the face 'x\+', which is"
     ):
         Cluster(tables)

@@ -7,9 +7,10 @@ import numpy as np
 
 from mpilbm.case.model import Case
 from mpilbm.case.scalars.model import Scalar
+from mpilbm.case.scalars.read import MOST, viscosity_at_centre
 from mpilbm.case.tables.scalars import lattices
 from mpilbm.formulas.parser import Formula, FormulaError
-from mpilbm.formulas.values import names_in
+from mpilbm.formulas.values import FieldValue, names_in
 from mpilbm.physics.scalars.boundaries.conjugate import Conducting, Conjugate
 from mpilbm.quantity import VISCOSITY
 from mpilbm.registry import find, names
@@ -22,7 +23,7 @@ MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one by
 
 def scalar_problems(case: Case) -> list[str]:
     """The problems of all scalars, of the buoyancy, and of conditions on bodies."""
-    found = [*_viscosity(case), *_names(case), *_of_case(case)]
+    found = [*_viscosity(case), *_ratios(case), *_names(case), *_of_case(case)]
     for scalar in case.scalars:
         found += [*_lattice(case, scalar), *_formulas(case, scalar), *_rates(case, scalar)]
         found += [*_materials(case, scalar), *_faces(case, scalar), *_closed(case, scalar)]
@@ -44,6 +45,20 @@ def _viscosity(case: Case) -> Iterator[str]:
             Formula(fluid.formula, (*names_in(case.dimensions), *case.labels))
         except FormulaError as error:
             yield f"{key}: {error}"
+        values = {scalar.label: scalar.initial.rho for scalar in case.scalars}
+        nu = viscosity_at_centre(case, fluid.formula, values)
+        if case.scalars and nu is not None and not 0 < nu < MOST:
+            yield (f"{key}: is {nu:g} at the centre of the box at t = 0; allowed: > 0; change "
+                   "the formula")  # fmt: skip
+
+
+def _ratios(case: Case) -> Iterator[str]:
+    """Diffusivities that follow from a viscosity which depends on values of a file."""
+    files = [each.label for each in case.scalars if isinstance(each.initial.rho, FieldValue)]
+    if case.fluids[0].formula and files:
+        for scalar in (each for each in case.scalars if each.ratio):
+            yield (f"{scalar.key}.{scalar.ratio}: needs the viscosity at the centre of the box at "
+                   f"t = 0, which depends on {files[0]} from a file; give diffusivity")  # fmt: skip
 
 
 def _fix(case: Case, text: str) -> str:

@@ -14,12 +14,14 @@ class Scalar(Parameters):
     """One scalar: `diffusivity` in lattice units, lattice, collision, boundaries.
 
     `bodies` holds the condition on each body, by its index. `initial` has the values at t = 0 as
-    its `rho`. `key` is the path of its table in the case. `heat_capacity` is in J/(m^3 K).
+    its `rho`. `key` is the path of its table in the case. `heat_capacity` is in J/(m^3 K). `ratio`
+    is the key, prandtl or schmidt, by which the viscosity gives the diffusivity; empty: neither.
     """
 
     label: str
     key: str
     diffusivity: float
+    ratio: str = ""
     lattice: SkipValidation[Lattice]
     collision: SkipValidation[ScalarCollision]
     initial: InitialFields

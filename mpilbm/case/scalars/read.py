@@ -21,32 +21,35 @@ def scalars_of(file: CaseFile, case: Case) -> dict[str, Any]:
     """The fields `scalars` and `buoyancy` of a case."""
     (fluid, *others) = case.fluids
     if fluid.formula:
-        fluid = fluid.model_copy(update={"viscosity": _at_centre(file, case, fluid.formula)})
+        values = {table.label: table.initial.value for table in file.scalar}
+        nu = viscosity_at_centre(case, fluid.formula, values)
+        nu = nu if nu is not None and 0 < nu < MOST else INSTEAD  # others: reported by the checks
+        fluid = fluid.model_copy(update={"viscosity": nu})
         case = case.model_copy(update={"fluids": (fluid, *others)})
-    scalars = tuple(_scalar(case, k, table) for k, table in enumerate(file.scalar))
+    scalars = tuple(_scalar(case, table) for table in file.scalar)
     return {"scalars": scalars, "buoyancy": file.buoyancy, "fluids": case.fluids}
 
 
-def _at_centre(file: CaseFile, case: Case, formula: str) -> float:
-    """The viscosity at the centre of the box at t = 0; INSTEAD if it is not a positive number."""
+def viscosity_at_centre(case: Case, formula: str, initial: dict[str, Any]) -> float | None:
+    """The viscosity at the centre of the box at t = 0, from the `initial` values of the scalars.
+
+    None if a formula is wrong, or if a scalar starts with the values of a file.
+    """
     box = {f"n{axis}": n for axis, n in zip("xyz", case.domain.size, strict=False)}
     place = {axis: n / 2 for axis, n in zip("xyz", case.domain.size, strict=False)}
     known: dict[str, Any] = {**box, **place, "t": 0.0}
     names = names_in(case.dimensions)
     try:
-        for table in file.scalar:
-            value = table.initial.value
+        for label, value in initial.items():
             text = value if isinstance(value, str) else repr(value)
-            known[table.label] = float(Formula(text, names).evaluate(**known))
-        labels = tuple(table.label for table in file.scalar)
-        found = float(Formula(formula, (*names, *labels)).evaluate(**known))
-    except FormulaError:  # reported by the checks
-        return INSTEAD
-    return found if 0 < found < MOST else INSTEAD
+            known[label] = float(Formula(text, names).evaluate(**known))
+        return float(Formula(formula, (*names, *initial)).evaluate(**known))
+    except FormulaError:
+        return None
 
 
-def _scalar(case: Case, number: int, table: ScalarTable) -> Scalar:
-    nu, key = case.fluids[0].viscosity, f"scalar.{number}"
+def _scalar(case: Case, table: ScalarTable) -> Scalar:
+    nu, key = case.fluids[0].viscosity, f"scalar.{table.label}"
     ratio = table.prandtl or table.schmidt
     usual = USUAL.get(case.dimensions, "D3Q7")
     still = (0.0,) * case.dimensions
@@ -54,6 +57,7 @@ def _scalar(case: Case, number: int, table: ScalarTable) -> Scalar:
         label=table.label,
         key=key,
         diffusivity=min(nu / ratio, MOST) if ratio else table.diffusivity,
+        ratio="prandtl" if table.prandtl else "schmidt" if table.schmidt else "",
         lattice=table.lattice or make("scalar_lattices", usual),
         collision=table.collision,
         source=table.source,

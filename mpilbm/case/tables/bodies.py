@@ -2,16 +2,18 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from mpilbm.case.tables.scalars import of_body
+from mpilbm.case.tables.scalars import of_body, one_condition
 from mpilbm.case.tables.values import Label
 from mpilbm.choice import Choice
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.registry import Parameters
 
-OnScalar = Annotated[ScalarBoundary, Choice("scalar_boundaries", of_body)]
+OnScalar = Annotated[
+    ScalarBoundary, Choice("scalar_boundaries", of_body), BeforeValidator(one_condition)
+]
 
 
 class Body(Parameters):

@@ -14,11 +14,13 @@ from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.quantity import DIFFUSIVITY, EXPANSION, GRAVITY, HEAT_CAPACITY, KELVIN, SCALAR_SOURCE
 from mpilbm.registry import Parameters, names
+from mpilbm.system.toml_text import shown
 
 USUAL = {2: "D2Q5", 3: "D3Q7"}  # the lattice of a scalar, by the number of dimensions
 # names that formulas and fields of a flow have already
 TAKEN = (*NAMES, *FUNCTIONS, "u", "rho", "gravity", "vorticity", "q_criterion")
-ScalarLabel = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=32)]
+SCALAR_LABEL = r"^[A-Za-z][A-Za-z0-9_]*$"
+ScalarLabel = Annotated[str, Field(pattern=SCALAR_LABEL, max_length=32)]
 
 
 class ScalarInitial(Parameters):
@@ -139,6 +141,20 @@ def of_body(table: Any) -> Any:
         return table
     kind = next((kind for key, kind in BODY_KINDS.items() if key in table), None)
     return table if kind is None and table else {"name": kind or "flux"} | table
+
+
+def one_condition(table: Any) -> Any:
+    """The table of a body's condition; ValueError if its keys do not select one condition."""
+    keys = table if isinstance(table, dict) else {}
+    if "where" in keys:
+        raise ValueError("where names faces of the box, but this condition holds at the surface of "
+                         "the body; remove where")  # fmt: skip
+    given = [key for key in BODY_KINDS if key in keys]
+    if "name" in keys or len(given) == 1 or table == {}:
+        return table
+    found = " and ".join(given) or shown(table)
+    raise ValueError(f"found {found}; allowed: a table with one of the keys {', '.join(BODY_KINDS)}"
+                     ", or {} for an adiabatic body; write {value = 1.0}")  # fmt: skip
 
 
 def lattices(dimensions: int) -> list[str]:

@@ -33,10 +33,10 @@ class Scales:
 
 def scalar_number(case: "Case", label: str | None) -> int:
     """The number of the scalar with this label, or of the only one; NotDefined."""
-    known = ", ".join(case.labels)
+    known = ", ".join(dict.fromkeys(case.labels))
     if not known:
         raise NotDefined("scalar: the case has none; add [[scalar]] or remove this output")
-    if label is None and len(case.labels) > 1:
+    if label is None and len(set(case.labels)) > 1:
         raise NotDefined(f"scalar: missing; allowed: one of {known}")
     if label is not None and label not in case.labels:
         raise NotDefined(f"scalar: found '{label}'; allowed: {known}")
@@ -73,9 +73,10 @@ def scales(
         raise NotDefined(f"axis: found '{axis}' in {D}D; allowed: {', '.join(AXES[:D])}")
     if axis is None and len(between) != 1:
         found = "no axis has" if not between else "several axes have"
+        first = AXES[[*case.domain.periodic, False].index(False) % D]
         raise NotDefined(
             f"axis: missing, and {found} two faces with a constant `value` of {scalar.label}; "
-            f"allowed: {', '.join(AXES[:D])}"
+            f'allowed: {", ".join(AXES[:D])}; add axis = "{first}", the direction of the flux'
         )
     a = next(iter(between)) if axis is None else AXES.index(axis)
     if difference is None:

@@ -36,6 +36,7 @@ class Condition(Parameters):
     lattices  lattices on which the boundary is defined; None: all lattices
     declares  the data that the boundary requires, see Capabilities
     conducts  the populations are also inside of the body, whose surface is then no boundary
+    numbers   fields that are arguments of the kernel, whose text does not depend on them
     """
 
     if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Condition(Parameters):
     lattices: ClassVar[tuple[str, ...] | None] = None
     declares: ClassVar[Capabilities] = Capabilities()
     conducts: ClassVar[bool] = False
+    numbers: ClassVar[tuple[str, ...]] = ()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -123,15 +125,15 @@ class Condition(Parameters):
         """The properties that determine the kernel text.
 
         Boundaries of equal structure share a kernel and a boundary list. The result contains all
-        fields except `where`, `wetting`, `priority`, velocity, rotation and rho; the face, if the
-        boundary needs the normal; and the form of each formula of x, y and z. A subclass adds which
-        of its values are given, if the text depends on that.
+        fields except `numbers`, `where`, `wetting`, `priority`, velocity, rotation and rho; the
+        face, if the boundary needs the normal; and the form of each formula of x, y and z. A
+        subclass adds which of its values are given, if the text depends on that.
         """
         found: dict = {"face": "".join(self.where[:1])} if self.declares.normal else {}
         forms = {value.name: value.structure() for value in self.given() if value.coordinates}
         found |= {"formulas": forms} if forms else {}
         given = {"where", "wetting", "priority", "velocity", "rotation", "rho"}
-        return self.model_dump(exclude=given) | found
+        return self.model_dump(exclude=given | set(self.numbers)) | found
 
     def values(self) -> dict[str, float | str]:
         """The numbers and formulas of the case, {name: value}; `incoming` uses these names."""

@@ -35,10 +35,7 @@ class Characteristic(FromInside):
     relaxation: float = Field(
         0.001, ge=0, lt=1, description="twice the rate at which the density relaxes to `rho`"
     )
-
-    def structure(self):
-        """As in the base class, without `relaxation`, which is an argument of the kernel."""
-        return {key: value for key, value in super().structure().items() if key != "relaxation"}
+    numbers = ("relaxation",)
 
     def values(self):
         """The given density and `relaxation`; empty if no density is given."""

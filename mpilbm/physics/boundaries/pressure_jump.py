@@ -31,10 +31,7 @@ class PressureJump(Boundary):
     rho_jump: Annotated[Value, RHO_JUMP] = Field(
         description="number, or formula of x, y, z, t; pressure is cs2 rho", examples=[0.001]
     )
-
-    def structure(self):
-        """As in the base class, without `rho_jump`, which is an argument of the kernel."""
-        return {key: v for key, v in super().structure().items() if key != "rho_jump"}
+    numbers = ("rho_jump",)
 
     def values(self):
         """The density jump."""

@@ -21,7 +21,6 @@ ON_BODY = Capabilities(per_link=PerLink(value=LinkValue.NORMAL))
 class ScalarBoundary(Condition):
     """A condition on a scalar. Walls lie half a link outside the cell, or at a body's surface."""
 
-    given_keys: ClassVar[tuple[str, ...]] = ()  # fields that are numbers or formulas
     through: ClassVar[bool] = False  # whether the flow leaves the box there
 
     @property
@@ -33,10 +32,6 @@ class ScalarBoundary(Condition):
         """The condition on a body, whose own boundary lies at its surface or half-way."""
         return self
 
-    def structure(self) -> dict:
-        """As in the base class, without the given numbers."""
-        return {k: v for k, v in super().structure().items() if k not in self.given_keys}
-
     def values(self) -> dict[str, float | str]:
-        """The given numbers and formulas."""
-        return {key: getattr(self, key) for key in self.given_keys}
+        """The fields in `numbers`: numbers and formulas."""
+        return {key: getattr(self, key) for key in self.numbers}

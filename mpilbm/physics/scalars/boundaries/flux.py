@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, ScalarBoundary
@@ -24,24 +24,24 @@ class GivenFlux(ScalarBoundary):
     flux: Annotated[Value, SCALAR_FLUX] = Field(
         0.0, description="flux into the fluid; 0: adiabatic", examples=[0.001]
     )
-    on_body: bool = Field(
-        False, description="whether links have the area of a surface; set by the body"
-    )
+    _on_body: bool = PrivateAttr(False)  # links have the area of the surface
 
-    given_keys = ("flux",)
+    numbers = ("flux",)
 
     def of_body(self, at_surface):
         """With the area of the surface at each link."""
-        return self.model_copy(update={"on_body": True})
+        found = self.model_copy()
+        found._on_body = True
+        return found
 
     @property
     def capabilities(self):
         """With a flux from a body, the normal of its surface at each link."""
-        return ON_BODY if self.on_body and self.flux != 0 else HALF_WAY
+        return ON_BODY if self._on_body and self.flux != 0 else HALF_WAY
 
     def structure(self):
-        """As in the base class, and whether there is a flux."""
-        return super().structure() | {"given": self.flux != 0}
+        """As in the base class, whether there is a flux, and whether it is that of a body."""
+        return super().structure() | {"given": self.flux != 0, "on_body": self._on_body}
 
     def values(self):
         """The flux; empty for an adiabatic wall, which only reflects."""

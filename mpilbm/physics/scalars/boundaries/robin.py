@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, ScalarBoundary
@@ -26,28 +26,37 @@ class Robin(ScalarBoundary):
     ambient: Annotated[Value, KELVIN] = Field(
         0.0, description="value of the surroundings", examples=[0.5]
     )
+    _on_body: bool = PrivateAttr(False)  # links have the area of the surface
 
-    on_body: bool = Field(
-        False, description="whether links have the area of a surface; set by the body"
-    )
-
-    given_keys = ("h", "ambient")
+    numbers = ("h", "ambient")
 
     def of_body(self, at_surface):
         """With the area of the surface at each link."""
-        return self.model_copy(update={"on_body": True})
+        found = self.model_copy()
+        found._on_body = True
+        return found
 
     @property
     def capabilities(self):
         """On a body, the normal of its surface at each link."""
-        return ON_BODY if self.on_body else HALF_WAY
+        return ON_BODY if self._on_body else HALF_WAY
+
+    def structure(self):
+        """As in the base class, and whether the wall is that of a body."""
+        return super().structure() | {"on_body": self._on_body}
+
+    def problems(self, case):
+        """Those of the base class; a negative transfer coefficient."""
+        negative = isinstance(self.h, int | float) and self.h < 0
+        found = [f"h: found {self.h:g}; allowed: 0 or more; remove the sign"] if negative else []
+        return super().problems(case) + found
 
     def incoming(self, cell):
         """The outgoing population of the same link, and the flux."""
         lattice, (h, ambient), found = cell.lattice, cell.values.values(), {}
         for i in range(1, lattice.Q):
             w, left = lattice.w[i], cell.left[lattice.opp[i]]
-            area = cell.link(i) if self.on_body else 1
+            area = cell.link(i) if self._on_body else 1
             flux = h * (ambient - left / w) / (1 + area * h / lattice.cs2)
             found[i] = left + cell.at_wall(i, 2 * w * area * flux / lattice.cs2)
         return found

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.values import Value
 from mpilbm.physics.scalars.boundaries import AT_SURFACE, HALF_WAY, ScalarBoundary
@@ -29,20 +29,24 @@ class GivenValue(ScalarBoundary):
     value: Annotated[Value, KELVIN] = Field(
         description="value at the wall: number, formula or file", examples=[1.0]
     )
-    interpolated: bool = Field(
-        False, description="whether the wall lies at the surface of the body; set by its boundary"
-    )
+    _at_surface: bool = PrivateAttr(False)  # of the body, not half-way
 
-    given_keys = ("value",)
+    numbers = ("value",)
 
     def of_body(self, at_surface):
         """With the distance of the wall along each link, if the body's boundary uses it, too."""
-        return self.model_copy(update={"interpolated": at_surface})
+        found = self.model_copy()
+        found._at_surface = at_surface
+        return found
 
     @property
     def capabilities(self):
-        """With `interpolated`, the distance of the wall along each link."""
-        return AT_SURFACE if self.interpolated else HALF_WAY
+        """At the surface of a body, the distance of the wall along each link."""
+        return AT_SURFACE if self._at_surface else HALF_WAY
+
+    def structure(self):
+        """As in the base class, and whether the wall lies at the surface of a body."""
+        return super().structure() | {"interpolated": self._at_surface}
 
     def incoming(self, cell):
         """The value at the wall, from the outgoing population of the same link."""
@@ -50,7 +54,7 @@ class GivenValue(ScalarBoundary):
 
     def _entering(self, cell, i: int):
         j, twice = cell.lattice.opp[i], 2 * cell.lattice.w[i] * cell.values["value"]
-        if not self.interpolated:
+        if not self._at_surface:
             return -cell.left[j] + cell.at_wall(i, twice)
         q = cell.link(i)
         given = cell.at_wall(i, twice, q)

@@ -117,7 +117,13 @@ class OpenclDevice(Device):
 
     def new_stream(self) -> OpenclStream:
         """A queue that `synchronize` does not wait for."""
-        return OpenclStream(self.cl, self._context, self.device, self._waiting)
+        return OpenclStream(self.cl, self._context, self.device, self._wait)
+
+    def _wait(self, point: Any) -> None:
+        """Let all queues begin, then wait on the host: drivers may keep work until a flush."""
+        for stream in self._streams.values():
+            stream.flush()
+        self._waiting(point)
 
     def watch(self, check: Callable[[], None] | None = None) -> None:
         """Call `check`, which may raise, at intervals while the host waits; None: stop calling."""

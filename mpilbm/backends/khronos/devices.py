@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache as once
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ NO_DEVICE = (
 # Files of GPUs: without one there is no GPU, and no driver has to be loaded to find that out.
 DEV = Path("/dev")
 GPU_FILES = "kfd", "dri/renderD*", "nvidia[0-9]*", "dxg", "mali*", "kgsl*"
-UNIQUE = "uuid_khr", "pci_bus_id_nv", "topology_amd"  # attributes that tell devices apart
+# Attributes of a device, and of its attribute "topology_amd", which say where it is on the PCI bus.
+PCI = "pci_domain_id_nv", "pci_bus_id_nv", "pci_slot_id_nv"
+PCI_AMD = "bus", "device", "function"
 
 
 @once
@@ -151,11 +154,11 @@ def rounds_correctly(device: Any) -> bool:
 def identity(device: Any) -> str:
     """A text that is the same for two processes that see the same device."""
     cl = load()
-    for name in UNIQUE:
-        try:
-            return f"{name} {getattr(device, name)}"
-        except (AttributeError, cl.Error):
-            continue
+    with suppress(AttributeError, cl.Error):
+        return f"PCI {' '.join(str(getattr(device, name)) for name in PCI)}"
+    with suppress(AttributeError, cl.Error):
+        topology = device.topology_amd
+        return f"PCI {' '.join(str(getattr(topology, name)) for name in PCI_AMD)}"
     return f"{device.platform.name} {device.name.strip()} {devices().index(device)}"
 
 

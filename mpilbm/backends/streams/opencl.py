@@ -1,10 +1,15 @@
 """In-order queues and events of OpenCL by pyopencl, which the device passes as an argument."""
 
 from collections import deque
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-from mpilbm.backends.waiting import Waiting
+import numpy as np
+
 from mpilbm.errors import MpilbmError
+
+MARK = np.zeros(1, np.int32)  # what the device writes to take a time
 
 
 class Point:
@@ -30,33 +35,42 @@ class Point:
 
 
 class OpenclEvent:
-    """A point in a queue."""
+    """A point in a queue; `timed`: an event of the queue with profiling, after it."""
 
-    def __init__(self, stream: "OpenclStream"):
-        self._wait, self.point = stream.wait_for, stream.marker()
+    def __init__(self, stream: "OpenclStream", timed: Any = None):
+        self._wait, self.point, self._timed = stream.wait_for, stream.marker(), None
+        if timed:
+            self._timed = timed(self.point)
 
     def synchronize(self) -> None:
         """Wait on the host until the device has reached this point."""
-        self._wait(self.point)
+        self._wait(self._timed or self.point)
 
     @property
     def done(self) -> bool:
         """Whether the device has reached this point."""
-        return self.point.done
+        return (self._timed or self.point).done
 
     def seconds_since(self, earlier: "OpenclEvent") -> float:
         """Seconds on the device from another event to this one; both recorded with `timed`."""
         self.synchronize()
-        return (self.point.event.profile.end - earlier.point.event.profile.end) * 1e-9
+        return (self._nanoseconds() - earlier._nanoseconds()) * 1e-9
+
+    def _nanoseconds(self) -> int:
+        assert self._timed is not None, "not recorded with `timed`"
+        return self._timed.event.profile.end
 
 
 class OpenclStream:
-    """An in-order queue."""
+    """An in-order queue. Times are taken in a second queue, because profiling delays kernels.
 
-    def __init__(self, cl: Any, context: Any, device: Any, waiting: Waiting):
+    `waiting(point)`: waits on the host.
+    """
+
+    def __init__(self, cl: Any, context: Any, device: Any, waiting: Callable[[Point], None]):
         self._cl, self.wait_for = cl, waiting
-        profiling = cl.command_queue_properties.PROFILING_ENABLE
-        self.queue = cl.CommandQueue(context, device, profiling)
+        self.queue = cl.CommandQueue(context, device)
+        self._context, self._device = context, device
         self._copies: deque[Any] = deque()
 
     def marker(self) -> Point:
@@ -67,7 +81,26 @@ class OpenclStream:
 
     def record(self, timed: bool = False) -> OpenclEvent:
         """An event after all work enqueued so far."""
-        return OpenclEvent(self)
+        return OpenclEvent(self, self._time_of if timed else None)
+
+    @cached_property
+    def _clock(self) -> tuple[Any, Any]:
+        """A queue with profiling, and a buffer."""
+        cl = self._cl
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        buffer = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, MARK.nbytes)
+        return cl.CommandQueue(self._context, self._device, profiling), buffer
+
+    def _time_of(self, point: Point) -> Point:
+        """A point of the queue with profiling, immediately after another one.
+
+        The device must do something there: drivers have no times of markers.
+        """
+        queue, mark = self._clock
+        fill = self._cl.enqueue_fill_buffer
+        timed = Point(self._cl, fill(queue, mark, MARK, 0, MARK.nbytes, wait_for=[point.event]))
+        queue.flush()
+        return timed
 
     def wait(self, event: Any) -> None:
         """Work enqueued from now on runs after that event of the same device."""

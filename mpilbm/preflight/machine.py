@@ -34,14 +34,15 @@ print("mpi" if h5py.get_config().mpi else "serial")
 print(h5py.version.hdf5_version)
 """
 DRIVER_QUESTION = """
-from mpilbm.backends.nvidia import driver as nvidia
-found = nvidia.driver()
+from mpilbm.backends.cuda import driver
+found = driver()
 if found is None:
     print("none")
 else:
     print(found.problem)
-    print("%d devices, driver for CUDA %d" % (found.devices, found.cuda))
-    print(nvidia.install(found.cuda))
+    print("%d devices, %s" % (found.devices, found.words))
+    print(found.install)
+    print(found.vendor.lower())
 """
 SUPPORT_QUESTION = """
 from mpi4py import MPI
@@ -53,7 +54,8 @@ import cupy
 for number in range(cupy.cuda.runtime.getDeviceCount()):
     found = cupy.cuda.runtime.getDeviceProperties(number)
     print("%d: %s, %.0f GB" % (number, found["name"].decode(), found["totalGlobalMem"] / 1e9))
-print("NVRTC %d.%d" % cupy.cuda.nvrtc.getVersion())
+compiler = "HIPRTC" if cupy.cuda.runtime.is_hip else "NVRTC"
+print(compiler + " %d.%d" % cupy.cuda.nvrtc.getVersion())
 """
 
 
@@ -184,12 +186,13 @@ def devices(probe: bool) -> list[Fact]:
         fix = "check the output of nvidia-smi; give a container access to the GPUs"
         text = f"cannot be used: {problem or answer[0]}"
         return [*facts, Fact("devices", "nvidia", text, fix)]
-    _, text, install = answer
-    facts.append(visible(text, int(text.split()[0])))
+    _, text, install, vendor = answer
+    amd = vendor == "amd"
+    facts.append(Fact("devices", vendor, text) if amd else visible(text, int(text.split()[0])))
     answer, problem = ask(DEVICE_QUESTION)
     if not answer:
         return [*facts, Fact("devices", "cupy", f"cannot be used: {problem}", install)]
-    package = version("cupy-cuda13x", "cupy-cuda12x", "cupy")
+    package = version("cupy-rocm-7-0" if amd else "cupy-cuda13x", "cupy-cuda12x", "cupy")
     facts.append(Fact("devices", "cupy", f"{package}, {'; '.join(answer)}"))
     return [*facts, device_memory(probe), layout("cuda")]
 

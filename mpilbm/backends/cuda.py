@@ -39,7 +39,7 @@ NO_SWEEP = (
 
 @register("backends", "cuda")
 class Cuda(Backend):
-    """Runs on an NVIDIA GPU, or on an AMD GPU by HIP, which has never run on one.
+    """Runs on an NVIDIA GPU, or on an AMD GPU by HIP (never tested on one).
 
     `device`: its number on this machine; by default the ranks use the devices in turn. `fused`: the
     result of a*b + c is rounded once, which is faster and differs from a CPU in the last bits.

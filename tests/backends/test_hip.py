@@ -24,6 +24,7 @@ from mpilbm.backends.nvidia.driver import Driver
 from mpilbm.backends.nvidia.sweep import SweepKernel
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
+from mpilbm.preflight import machine as inspected
 
 CASES = {label(choice): tables(**choice) for choice in every_value(OPTIONS, defined, pairs=())}
 QUICK = tables("D2Q9", "ab", "entropic", "periodic", "single")
@@ -76,7 +77,7 @@ class Runtime:
 
     def getDeviceProperties(self, index):  # noqa: N802
         return {"name": b"AMD Instinct MI210", "gcnArchName": b"gfx90a:sramecc+:xnack-",
-                "multiProcessorCount": 104}  # fmt: skip
+                "multiProcessorCount": 104, "totalGlobalMem": 64e9}  # fmt: skip
 
     def deviceGetPCIBusId(self, index):  # noqa: N802
         return f"0000:{index}c:00.0"
@@ -165,6 +166,20 @@ def test_auto_without_cupy(machine, monkeypatch):
     assert registry.make("backends", "auto").device_kind() == "cuda"
     with pytest.raises(CaseError, match=r"2 AMD devices.*HIP 7.*HIPRTC.*mpilbm\[rocm\]"):
         registry.make("backends", "auto").resolve()
+
+
+def test_info_shows_an_amd_gpu(machine, monkeypatch, capsys):
+    machine(simulated_cupy())
+
+    def ask(question):
+        exec(question, {})
+        return capsys.readouterr().out.split("\n")[:-1], ""
+
+    monkeypatch.setattr(inspected, "ask", ask)
+    monkeypatch.setattr(inspected, "device_memory", lambda probe: inspected.processor())
+    facts = {fact.name: fact.value for fact in inspected.devices(probe=False)}
+    assert facts["amd"] == "2 devices, driver for HIP 7"
+    assert "1: AMD Instinct MI210, 64 GB; HIPRTC 7.0" in facts["cupy"]
 
 
 class Library:

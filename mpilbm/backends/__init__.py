@@ -77,6 +77,7 @@ class Device:
     share      bytes that were free for each of them when `divide` was called; None for one rank
     records    whether `recording` is implemented
     unified    whether the host can access arrays of the device
+    no_ipc     why the devices of two ranks cannot exchange by `cuda_ipc`; empty if they can
     opaque     whether its arrays have no address: MPI and the functions of NumPy cannot use them
     warning    why this device is slower than it could be; empty if no reason is known
     """
@@ -91,6 +92,7 @@ class Device:
     share: int | None = None
     records: bool = False
     unified: bool = False
+    no_ipc: str = ""
     opaque: bool = False
     warning: str = ""
 

@@ -1,30 +1,32 @@
 """The default backend: a GPU if there is one, else a CPU core."""
 
+from importlib.util import find_spec
+
 from mpilbm.backends import Backend, Device, cuda
 from mpilbm.backends.cpu import Cpu
 from mpilbm.backends.khronos import devices
-from mpilbm.backends.nvidia import driver as nvidia
 from mpilbm.backends.opencl import Opencl
 from mpilbm.registry import register
 
 
 @register("backends", "auto")
 class Auto(Backend):
-    """Runs on an NVIDIA GPU if the machine has one, else on a GPU by OpenCL, else on the CPU."""
+    """Runs on an NVIDIA or AMD GPU by CuPy, else on a GPU by OpenCL, else on the CPU."""
 
     def resolve(self) -> Backend:
-        """`cuda` if an NVIDIA driver shows a device, `opencl` if pyopencl finds a GPU, else `cpu`.
+        """`cuda` if a driver shows a device, `opencl` if pyopencl finds a GPU, else `cpu`.
 
-        Raises CaseError if CuPy or NVRTC cannot use an NVIDIA device: a GPU job that silently ran
-        on the CPU would waste its time.
+        AMD GPUs run by OpenCL if CuPy is not installed. Raises CaseError if CuPy or its compiler
+        cannot use the device: a GPU job that silently ran on the CPU would waste its time.
         """
-        found = nvidia.driver()
-        if found is not None:
+        chosen, found = self._kind(), cuda.driver()
+        if found is not None and isinstance(chosen, cuda.Cuda):
             cuda.load_cupy(found)
-        return self._kind()
+        return chosen
 
     def _kind(self) -> Backend:
-        if nvidia.driver() is not None:
+        found = cuda.driver()
+        if found and (found.vendor == "NVIDIA" or find_spec("cupy") or not devices.gpus()):
             return cuda.Cuda()
         return Opencl() if devices.gpus() else Cpu()
 

@@ -1,4 +1,7 @@
-"""NVIDIA GPUs: kernels by NVRTC, arrays and streams by CuPy, which is imported only here."""
+"""NVIDIA and AMD GPUs: kernels by NVRTC or HIPRTC, arrays and streams by CuPy.
+
+CuPy is imported only here. What differs on AMD GPUs is in backends/amd.
+"""
 
 import os
 import socket
@@ -10,6 +13,8 @@ from numpy.typing import DTypeLike
 from pydantic import Field
 
 from mpilbm.backends import Backend, Device, check_copy, gibibytes
+from mpilbm.backends.amd import driver as amd
+from mpilbm.backends.amd.device import Hip
 from mpilbm.backends.interfaces import Array, CompiledKernel
 from mpilbm.backends.launch_shapes import too_many_rows
 from mpilbm.backends.nvidia import driver as nvidia
@@ -26,10 +31,15 @@ from mpilbm.registry import register
 from mpilbm.system import cache
 from mpilbm.units import counted
 
+NO_SWEEP = (
+    "the layout moments runs its general kernel, which is slower: the sweep requires an NVIDIA GPU "
+    "of compute capability 8.0 or later"
+)
+
 
 @register("backends", "cuda")
 class Cuda(Backend):
-    """Runs on an NVIDIA GPU, with kernels built by NVRTC.
+    """Runs on an NVIDIA GPU, or on an AMD GPU by HIP (never tested on one).
 
     `device`: its number on this machine; by default the ranks use the devices in turn. `fused`: the
     result of a*b + c is rounded once, which is faster and differs from a CPU in the last bits.
@@ -42,16 +52,16 @@ class Cuda(Backend):
 
     def room(self) -> int | None:
         """The memory of the largest GPU of this machine; None if the driver does not report it."""
-        found = nvidia.driver()
+        found = driver()
         return found.memory if found else None
 
     def open(self, local_rank: int = 0, local_ranks: int = 1) -> "CudaDevice":
         """Device number `local_rank` modulo their count, unless one is given; raises CaseError."""
-        found = nvidia.driver()
+        found = driver()
         if found is None:
             raise CaseError(
-                "no NVIDIA device was found (see nvidia-smi -L and CUDA_VISIBLE_DEVICES); "
-                'name = "cpu" or "auto" runs on the CPU',
+                "no NVIDIA device was found (see nvidia-smi -L and CUDA_VISIBLE_DEVICES), and no "
+                'AMD device (see rocminfo); name = "cpu" or "auto" runs on the CPU',
                 where="backend.name",
             )
         cupy = load_cupy(found)
@@ -59,11 +69,16 @@ class Cuda(Backend):
         index = local_rank % count if self.device is None else self.device
         if index >= count:
             raise CaseError(f"found {index}, allowed 0 to {count - 1}", where="backend.device")
-        return CudaDevice(cupy, index, self.fused)
+        return (HipDevice if found.vendor == "AMD" else CudaDevice)(cupy, index, self.fused)
+
+
+def driver() -> nvidia.Driver | None:
+    """The driver of this machine's NVIDIA GPUs, else of its AMD GPUs; None if it has neither."""
+    return nvidia.driver() or amd.driver()
 
 
 def load_cupy(found: nvidia.Driver) -> Any:
-    """CuPy, if it can use the driver and NVRTC; else raises CaseError with the fix."""
+    """CuPy, if it can use the driver and its compiler; else raises CaseError with the fix."""
     if found.problem:
         raise CaseError(
             f"an NVIDIA driver is here but cannot be used: {found.problem}; repair it (in a "
@@ -71,6 +86,7 @@ def load_cupy(found: nvidia.Driver) -> Any:
             where="backend.name",
         )
     os.environ.setdefault("CUPY_CACHE_DIR", str(cache.subfolder("cupy")))
+    rtc = "NVRTC" if found.vendor == "NVIDIA" else "HIPRTC"
     try:
         import cupy
 
@@ -78,9 +94,9 @@ def load_cupy(found: nvidia.Driver) -> Any:
         cupy.cuda.nvrtc.getVersion()
     except Exception as error:  # ImportError, or an error of CuPy for a library that it cannot load
         raise CaseError(
-            f"found {counted(found.devices, 'NVIDIA device')} with a driver for CUDA {found.cuda}, "
-            f"but CuPy or NVRTC cannot be loaded ({str(error).strip().splitlines()[0]}); "
-            f'{nvidia.install(found.cuda)}, or set name = "cpu"',
+            f"found {counted(found.devices, f'{found.vendor} device')} with a {found.words}, but "
+            f"CuPy or {rtc} cannot be loaded ({str(error).strip().splitlines()[0]}); "
+            f'{found.install}, or set name = "cpu"',
             where="backend.name",
         ) from error
     return cupy
@@ -90,27 +106,38 @@ class CudaDevice(Device):
     """A GPU with its three streams; becomes the current device of the calling thread."""
 
     kind, records = "cuda", True
+    language, version_unit, rtc = "CUDA", 1000, "NVRTC"
+    options: tuple[str, ...] = ("--std=c++17", "--fmad=false")
 
     def __init__(self, cupy: Any, index: int, fused: bool):
         self._cupy, self._fused = cupy, fused
         self.index, self._device = index, cupy.cuda.Device(index)
         self.attach()
         runtime = cupy.cuda.runtime
-        self.name = runtime.getDeviceProperties(index)["name"].decode()
-        self.identity = f"{socket.gethostname()} {nvidia.device_uuid(index)}"
-        self.compiler = "NVRTC " + ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
+        self._describe(runtime.getDeviceProperties(index))
+        self.identity = f"{socket.gethostname()} {self._unique(runtime, index)}"
+        self.compiler = f"{self.rtc} " + ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
+        version = runtime.driverGetVersion() // self.version_unit
         self.description = (
-            f"{self.name} ({gibibytes(self.memory()[1])}) on {self.identity}, driver for CUDA "
-            f"{runtime.driverGetVersion() // 1000}, CuPy {cupy.__version__}, {self.compiler}"
+            f"{self.name} ({gibibytes(self.memory()[1])}) on {self.identity}, driver for "
+            f"{self.language} {version}, CuPy {cupy.__version__}, {self.compiler}"
         )
-        self.capability = int(cupy.cuda.Device(index).compute_capability)
-        self.shared_memory = runtime.getDeviceProperties(index)["sharedMemPerBlockOptin"]
-        self.processors = runtime.getDeviceProperties(index)["multiProcessorCount"]
         # CUDA clamps a priority to the range of the device; lower numbers have priority.
         levels, self._waiting = {"edge": -5, "bulk": 0, "copy": -5}, Waiting()
         self._streams = {
             name: CudaStream(cupy, level, self._waiting) for name, level in levels.items()
         }
+
+    def _unique(self, runtime: Any, index: int) -> str:
+        """A text that is the same for two processes that use this device."""
+        return nvidia.device_uuid(index)
+
+    def _describe(self, properties: Mapping[str, Any]) -> None:
+        """Set the name, and what the sweep may use."""
+        self.name = properties["name"].decode()
+        self.capability = int(self._device.compute_capability)
+        self.shared_memory = properties["sharedMemPerBlockOptin"]
+        self.processors = properties["multiProcessorCount"]
 
     def recording(self, work: Callable[[], None]) -> CudaGraph:
         """A CUDA graph of the bulk stream, and of the streams that wait for it and rejoin it."""
@@ -191,7 +218,7 @@ class CudaDevice(Device):
     @property
     def kernel_options(self) -> tuple[str, ...]:
         """The compiler's options for kernels of a program."""
-        return ("--std=c++17", "--fmad=false", *(("-DFUSED",) if self._fused else ()))
+        return (*self.options, *(("-DFUSED",) if self._fused else ()))
 
     def compile(self, program: Program, roles: Collection[str] = ()) -> dict[str, CompiledKernel]:
         """The kernels of a program by name, the moment sweep as collide-stream if there is one."""
@@ -203,6 +230,8 @@ class CudaDevice(Device):
         if program.sweep and self.capability >= LEAST_CAPABILITY:
             generic = kernels["collide_stream_0"]
             kernels["collide_stream_0"] = SweepKernel(self, program, generic)
+        elif program.sweep:
+            self.warning = NO_SWEEP
         return kernels
 
     def apply_walls(
@@ -232,6 +261,10 @@ class CudaDevice(Device):
             lead = f"{self.compiler} could not compile the kernels (text: {kept}):"
             raise MpilbmError([lead, *lines]) from error
         return module
+
+
+class HipDevice(Hip, CudaDevice):
+    """An AMD GPU, by CuPy for ROCm."""
 
 
 def _address(array: Any) -> int:

@@ -13,8 +13,11 @@ typedef unsigned short uint16;
 #endif
 typedef int int32;
 typedef unsigned int uint32;
-/* A text for GPUs: a thread computes a cell, or a pair of cells. */
-#if defined(__CUDACC__) || defined(__OPENCL_VERSION__)
+/* A text for GPUs: a thread computes a cell, or a pair of cells. HIP compiles CUDA's for AMD GPUs. */
+#if defined(__CUDACC__) || defined(__HIP__)
+#define CUDA_TEXT
+#endif
+#if defined(CUDA_TEXT) || defined(__OPENCL_VERSION__)
 #define ON_GPU
 #endif
 

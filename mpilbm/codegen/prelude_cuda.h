@@ -16,7 +16,7 @@
 #define MANY_AT_ONCE INLINE
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 typedef WIDE_FORMAT wide;
-#define STORE_BITS(field, index, bits) __stcs((field) + (index), bits)
+#define STORE_BITS(field, index, bits) STREAM((field) + (index), bits)
 #define STORE_LINE_BITS(field, index, k, bits) ((field)[index] = (bits))
 #define STORE_LINE_BITS_WIDE(field, index, k, bits) (AT_WIDE(field, index) = (bits))
 #define LINE_BITS(field, index, k) ((field)[index])
@@ -26,8 +26,25 @@ typedef WIDE_FORMAT wide;
 #define LARGER(a, b) fmax(a, b)
 #define SMALLER(a, b) fmin(a, b)
 
+/* What HIP lacks. A wavefront of an AMD GPU has 64 threads or 32, and no code depends on that. */
+#ifdef __HIP__
+#define STREAM(to, value) (*(to) = (value))
+#define SYNC_LANES __syncthreads()
+#define FORGET_ADDRESSES
+INLINE float half_to_float(unsigned short bits) { return (float)__builtin_bit_cast(_Float16, bits); }
+INLINE unsigned short float_to_half(float value)
+{
+  return __builtin_bit_cast(unsigned short, (_Float16)value);
+}
+INLINE float quick_ratio(float a, float b) { return a * __builtin_amdgcn_rcpf(b); }
+INLINE float quick_log2(float x) { return __log2f(x); }
+#else
+#define STREAM(to, value) __stcs(to, value)
+#define SYNC_LANES __syncwarp()
+#endif
+
 /* All inline PTX; tests/emulation/cuda_emulation.h replaces it by C++ where there is no GPU. */
-#ifndef EMULATED
+#if !defined(EMULATED) && !defined(__HIP__)
 #ifdef STORE_HALF
 INLINE float half_to_float(store bits)
 {
@@ -186,7 +203,7 @@ INLINE float quick_log2(float x)
     for (int x = (from) + lane; x < (to); x += ROW_LANES) call;                               \
   for (int k = 0; k < count; k++) partial[thread][k] = total[k];                              \
   for (int half = ROW_LANES / 2; half > 0; half /= 2) {                                       \
-    __syncwarp();                                                                             \
+    SYNC_LANES;                                                                               \
     if (lane < half)                                                                          \
       for (int k = 0; k < count; k++)                                                         \
         partial[thread][k] = (maxima) >> k & 1                                                \

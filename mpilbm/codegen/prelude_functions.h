@@ -137,7 +137,7 @@ INLINE store carrier_bits(real value, real head, int bits)
 INLINE real widen(store bits) { return widen_own(bits) * (R(1) / R(SCALE)); }
 INLINE store narrow(real value) { return narrow_own(value * R(SCALE)); }
 
-#ifdef __CUDACC__
+#ifdef CUDA_TEXT
 /* The values of cells x and x + 1 in one access. */
 INLINE ushort2 two(unsigned short first, unsigned short second)
 {
@@ -153,7 +153,7 @@ INLINE void load_pair(const store* from, real& first, real& second)
 }
 INLINE void store_pair(store* to, real first, real second)
 {
-  __stcs((store2*)to, two(narrow_own(first), narrow_own(second)));
+  STREAM((store2*)to, two(narrow_own(first), narrow_own(second)));
 }
 INLINE void send_pair(store* to, real first, real second)
 {

@@ -157,7 +157,7 @@ def prelude() -> str:
     )
     cuda = f"{cuda}#ifdef JOINT\n{flags()}#endif\n"
     joint = f"#ifdef JOINT\n{joint}#endif\n"
-    own = f"#ifdef __CUDACC__\n{cuda}#elif defined(__OPENCL_VERSION__)\n{opencl}#else\n{c}#endif\n"
+    own = f"#ifdef CUDA_TEXT\n{cuda}#elif defined(__OPENCL_VERSION__)\n{opencl}#else\n{c}#endif\n"
     return f"{macros}{own}\n{functions}{joint}"
 
 

@@ -27,6 +27,8 @@ class CudaIpc(Halo):
             return self_exchange.exchanger(slab, device)
         if device.kind != "cuda":
             refuse(f"sends from GPU to GPU, and {without_cuda(device)}")
+        if device.no_ipc:
+            refuse(device.no_ipc)
         identities = comm.allgather(device.identity)
         if shared := backends.shared_devices(identities):
             refuse(f"takes one GPU per rank: {'; '.join(shared)}, or use 'direct' or 'staged'")

@@ -17,7 +17,7 @@ from mpilbm.parallel.gpu_probe import MARK
 from mpilbm.system import cache, processes
 
 DRIVER = Path("/proc/driver/nvidia/version")
-DEVICES = (DRIVER, Path("/dev/nvidiactl"), Path("/dev/nvidia0"))
+DEVICES = (DRIVER, *map(Path, ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd")))  # kfd: AMD
 LIMIT = 60  # seconds for the probe, a cold start of CUDA included
 
 
@@ -51,7 +51,7 @@ def verdict(backend: str = "cuda") -> Verdict:
     if setting or MPI is None:
         return setting or Verdict(False, "no MPI library")
     if backend == "cuda" and not any(path.exists() for path in DEVICES):
-        return Verdict(False, "no NVIDIA driver")
+        return Verdict(False, "no NVIDIA or AMD driver")
     if launcher.local_rank() > 0:
         return Verdict(None, "another rank of the node makes the test")
     library = launcher.library_name(MPI)

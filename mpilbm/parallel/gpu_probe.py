@@ -17,17 +17,23 @@ import numpy as np
 MARK = "mpilbm-probe:"
 # Bytes: a message that MPI sends immediately, and one that it sends after a handshake.
 SIZES = (1 << 10, 1 << 23)
+QUERIES = ("MPIX_Query_cuda_support", "MPIX_Query_rocm_support")
+GPU_KINDS = (0, 2)  # MPICH: MPIX_GPU_SUPPORT_CUDA and MPIX_GPU_SUPPORT_HIP
 
 
 def library_says_yes(MPI: Any) -> bool:
-    """Whether the library reports support: MPIX_Query_cuda_support, or MPIX_GPU_query_support."""
+    """Whether the library reports support of NVIDIA or AMD GPUs.
+
+    Asks MPIX_Query_cuda_support and MPIX_Query_rocm_support, or MPIX_GPU_query_support.
+    """
     library = ctypes.CDLL(MPI.__file__)
-    if hasattr(library, "MPIX_Query_cuda_support"):
-        return library.MPIX_Query_cuda_support() == 1
-    if hasattr(library, "MPIX_GPU_query_support"):
-        answer = ctypes.c_int(0)
-        library.MPIX_GPU_query_support(0, ctypes.byref(answer))
-        return answer.value == 1
+    if queries := [name for name in QUERIES if hasattr(library, name)]:
+        return any(getattr(library, name)() == 1 for name in queries)
+    answer = ctypes.c_int(0)
+    for kind in GPU_KINDS if hasattr(library, "MPIX_GPU_query_support") else ():
+        library.MPIX_GPU_query_support(kind, ctypes.byref(answer))
+        if answer.value == 1:
+            return True
     return False
 
 

@@ -110,8 +110,7 @@ def test_the_memory_of_the_largest_device(sizes, most):
         found._obj.value = size or 0
         return int(size is None)
 
-    library = types.SimpleNamespace(cuDeviceGet=get, cuDeviceTotalMem_v2=total)
-    assert nvidia._largest(library, len(sizes)) == most
+    assert nvidia.largest(get, total, len(sizes)) == most
 
 
 def test_auto_without_a_driver(monkeypatch):

@@ -37,7 +37,7 @@ def test_auto_takes_the_first_that_works(refused, answer, way, why, monkeypatch)
 
 
 def gpus(*identities):
-    gpu = SimpleNamespace(kind="cuda", opaque=False, identity=identities[1], index=0)
+    gpu = SimpleNamespace(kind="cuda", identity=identities[1], index=0, opaque=False, no_ipc="")
     return halo_cases.slabs(2, True)[1], comm(identities), gpu
 
 

@@ -95,7 +95,7 @@ def test_lines_of_a_driver_are_no_devices(monkeypatch):
      (None, True, None)],
 )  # fmt: skip
 def test_the_layout_is_that_of_the_device_of_auto(monkeypatch, cuda, gpu, layout):
-    monkeypatch.setattr(devices, "nvidia_gpus", lambda probe: ([], cuda))
+    monkeypatch.setattr(devices, "cupy_gpus", lambda probe: ([], cuda))
     monkeypatch.setattr(devices, "opencl", lambda: ([], gpu))
     found = [fact.value for fact in devices.devices(False) if fact.name == "layout auto"]
     assert [value.partition(":")[0] for value in found] == ([layout] if layout else [])

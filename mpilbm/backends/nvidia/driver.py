@@ -2,6 +2,7 @@
 
 import ctypes
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +13,32 @@ NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 
 @dataclass(frozen=True)
 class Driver:
-    """An NVIDIA driver: number of devices, supported CUDA version (major), why it cannot be used.
+    """A GPU driver: number of devices, supported version (major), why it cannot be used.
 
+    version: of CUDA, or of HIP on AMD GPUs.
     memory: bytes of the largest of these devices; None if the driver does not report it.
     """
 
     devices: int = 0
-    cuda: int = 0
+    version: int = 0
     problem: str = ""
     memory: int | None = None
+    vendor: str = "NVIDIA"
+
+    @property
+    def words(self) -> str:
+        """What it supports: "driver for CUDA 13"."""
+        return f"driver for {'CUDA' if self.vendor == 'NVIDIA' else 'HIP'} {self.version}"
+
+    @property
+    def install(self) -> str:
+        """The command that installs CuPy and the compiler of the kernels for this driver."""
+        if self.vendor == "AMD":
+            return "install ROCm 7, then: pip install 'mpilbm[rocm]'"
+        if self.version < 12:
+            update = "update the NVIDIA driver to one for CUDA 12 or later"
+            return f"{update}: pip install 'mpilbm[cuda12]'"
+        return f"pip install 'mpilbm[cuda{min(self.version, 13)}]'"
 
 
 def driver() -> Driver | None:
@@ -39,24 +57,18 @@ def driver() -> Driver | None:
     if status != 0 or library.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
         return None
     library.cuDriverGetVersion(ctypes.byref(version))
-    return Driver(count.value, version.value // 1000, memory=_largest(library, count.value))
+    memory = largest(library.cuDeviceGet, library.cuDeviceTotalMem_v2, count.value)
+    return Driver(count.value, version.value // 1000, memory=memory)
 
 
-def _largest(library: ctypes.CDLL, devices: int) -> int | None:
+def largest(get: Callable, total: Callable, devices: int) -> int | None:
     """Bytes of the memory of the largest device; None if the driver reports none."""
     device, size, sizes = ctypes.c_int(), ctypes.c_size_t(), []
     for index in range(devices):
-        library.cuDeviceGet(ctypes.byref(device), index)
-        if library.cuDeviceTotalMem_v2(ctypes.byref(size), device) == 0:
+        get(ctypes.byref(device), index)
+        if total(ctypes.byref(size), device) == 0:
             sizes.append(size.value)
     return max(sizes, default=None)
-
-
-def install(cuda: int) -> str:
-    """The command that installs CuPy and NVRTC for the CUDA version (major) of a driver."""
-    if cuda < 12:
-        return "update the NVIDIA driver to one for CUDA 12 or later: pip install 'mpilbm[cuda12]'"
-    return f"pip install 'mpilbm[cuda{min(cuda, 13)}]'"
 
 
 def device_uuid(index: int) -> str:

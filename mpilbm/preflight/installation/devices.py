@@ -1,4 +1,4 @@
-"""The devices of this machine: CPU cores, NVIDIA GPUs with CuPy, and OpenCL devices.
+"""The devices of this machine: CPU cores, GPUs with CuPy, and OpenCL devices.
 
 Drivers may crash or hang when they are loaded, so child processes load them.
 """
@@ -14,14 +14,15 @@ from mpilbm.units import counted
 NODE_GPUS = Path("/proc/driver/nvidia/gpus")  # one folder per GPU, visible to this process or not
 
 DRIVER_QUESTION = """
-from mpilbm.backends.nvidia import driver as nvidia
-found = nvidia.driver()
+from mpilbm.backends.cuda import driver
+found = driver()
 if found is None:
     print("none")
 else:
     print(found.problem)
-    print("%d devices, driver for CUDA %d" % (found.devices, found.cuda))
-    print(nvidia.install(found.cuda))
+    print("%d devices, %s" % (found.devices, found.words))
+    print(found.install)
+    print(found.vendor.lower())
 """
 SUPPORT_QUESTION = """
 from mpi4py import MPI
@@ -33,22 +34,23 @@ import cupy
 for number in range(cupy.cuda.runtime.getDeviceCount()):
     found = cupy.cuda.runtime.getDeviceProperties(number)
     print("%d: %s, %.0f GB" % (number, found["name"].decode(), found["totalGlobalMem"] / 1e9))
-print("NVRTC %d.%d" % cupy.cuda.nvrtc.getVersion())
+compiler = "HIPRTC" if cupy.cuda.runtime.is_hip else "NVRTC"
+print(compiler + " %d.%d" % cupy.cuda.nvrtc.getVersion())
 """
 
 
 def devices(probe: bool) -> list[Fact]:
-    """CPU cores, NVIDIA GPUs, OpenCL devices, and the layout on the device that `auto` selects."""
-    nvidia, cuda = nvidia_gpus(probe)
+    """CPU cores, GPUs, and the layout on the device that `auto` selects."""
+    own, cuda = cupy_gpus(probe)
     others, gpu = opencl()
-    facts = [processor(), *nvidia, *others]
+    facts = [processor(), *own, *others]
     if cuda is None:  # `auto` refuses to run
         return facts
     return [*facts, layout("cuda" if cuda else "opencl" if gpu else "cpu")]
 
 
-def nvidia_gpus(probe: bool) -> tuple[list[Fact], bool | None]:
-    """NVIDIA GPUs as reported by the driver and CuPy, and whether MPI can use their memory.
+def cupy_gpus(probe: bool) -> tuple[list[Fact], bool | None]:
+    """NVIDIA or AMD GPUs as reported by the driver and CuPy, and whether MPI can use their memory.
 
     The second value: whether there are some that can be used; None if CuPy or the driver fails.
     """
@@ -58,12 +60,13 @@ def nvidia_gpus(probe: bool) -> tuple[list[Fact], bool | None]:
     if not answer or answer[0]:
         fix = "check the output of nvidia-smi; give a container access to the GPUs"
         return [Fact("devices", "nvidia", f"cannot be used: {problem or answer[0]}", fix)], None
-    _, text, install = answer
-    facts = [visible(text, int(text.split()[0]))]
+    _, text, install, vendor = answer
+    amd = vendor == "amd"
+    facts = [Fact("devices", vendor, text) if amd else visible(text, int(text.split()[0]))]
     answer, problem = ask(DEVICE_QUESTION)
     if not answer:
         return [*facts, Fact("devices", "cupy", f"cannot be used: {problem}", install)], None
-    package = version("cupy-cuda13x", "cupy-cuda12x", "cupy")
+    package = version("cupy-rocm-7-0" if amd else "cupy-cuda13x", "cupy-cuda12x", "cupy")
     facts.append(Fact("devices", "cupy", f"{package}, {'; '.join(answer)}"))
     return [*facts, device_memory(probe)], True
 

@@ -1,0 +1,1 @@
+"""What the backend `cuda` does differently on AMD GPUs, where CuPy calls HIP."""

@@ -19,12 +19,7 @@ typedef WIDE_FORMAT wide __attribute__((may_alias)); /* in an array of `store` *
 #define LINE_BITS(field, index, k) ((field)[index])
 #define LINE_PARAMETERS
 #define NODE_LINE_PARAMETERS
-#ifdef __NV_CL_C_VERSION /* as in the prelude for CUDA */
-#define FORGET_ADDRESSES \
-  asm volatile("" : "+r"(x), "+r"(x_m), "+r"(x_p), "+r"(row), "+r"(row_m), "+r"(row_p), "+l"(plane));
-#else
 #define FORGET_ADDRESSES
-#endif
 #define POPCOUNT(bits) popcount((uint32)(bits))
 #define LARGER(a, b) fmax(a, b)
 #define SMALLER(a, b) fmin(a, b)

@@ -38,7 +38,8 @@ class OpenclEvent:
     """A point in a queue; `timed`: an event of the queue with profiling, after it."""
 
     def __init__(self, stream: "OpenclStream", timed: Any = None):
-        self._wait, self.point, self._timed = stream.wait_for, stream.marker(), None
+        self.queue, self._wait = stream.queue, stream.wait_for
+        self.point, self._timed = stream.marker(), None
         if timed:
             self._timed = timed(self.point)
 
@@ -104,7 +105,8 @@ class OpenclStream:
 
     def wait(self, event: Any) -> None:
         """Work enqueued from now on runs after that event of the same device."""
-        self._cl.enqueue_barrier(self.queue, wait_for=[event.point.event])
+        if event.queue is not self.queue:
+            self._cl.enqueue_barrier(self.queue, wait_for=[event.point.event])
 
     def flush(self) -> None:
         """Let the enqueued work begin."""

@@ -74,11 +74,7 @@ class Opencl(Backend):
 
 
 class OpenclDevice(Device):
-    """A device with a context and two in-order queues.
-
-    Edge planes run in the queue of the bulk planes, before these: OpenCL has no priorities, and a
-    bulk kernel that has begun would delay edge kernels of another queue until its end.
-    """
+    """A device with a context and three in-order queues, none of which has priority."""
 
     kind, opaque = "opencl", True
 
@@ -101,8 +97,7 @@ class OpenclDevice(Device):
                 "give the bits of a CPU"
             )
         self._context, self._waiting, self._used = self.cl.Context([device]), Waiting(), 0
-        bulk = self.new_stream()
-        self._streams = {"edge": bulk, "bulk": bulk, "copy": self.new_stream()}
+        self._streams = {name: self.new_stream() for name in ("edge", "bulk", "copy")}
 
     def memory(self) -> tuple[int, int]:
         """Free and total bytes; a driver that reports only the total does not know other users."""

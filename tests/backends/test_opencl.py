@@ -6,7 +6,7 @@ from support import coupled, free_energy
 from support.body_forces import rotor, sample
 from support.faces import NAMES, closed, four_faces
 from support.opencl import needs_opencl, open_device
-from support.pairs import all_pairs, label
+from support.pairs import every_value, label
 from support.row_ends import CASES as ROW_ENDS
 from support.row_ends import U
 from support.sampled_flows import FLOWS, KINDS, sampled
@@ -19,7 +19,8 @@ from mpilbm.backends import launch_shapes
 from mpilbm.registry import make
 
 pytestmark = needs_opencl()
-KINDS_OF_LAYOUTS = [name for name in OPTIONS["layout"] if name != "auto"]  # which is one of them
+LAYOUTS = [name for name in OPTIONS["layout"] if name != "auto"]  # which is one of them
+CASES = every_value(OPTIONS | {"layout": LAYOUTS}, defined, ("layout", "setting", "precision"))
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +29,7 @@ def few_planes(monkeypatch):
     monkeypatch.setattr(launch_shapes, "GRID_LIMIT", 8)
 
 
-@pytest.mark.parametrize(
-    "choice", all_pairs(OPTIONS | {"layout": KINDS_OF_LAYOUTS}, defined), ids=label
-)
+@pytest.mark.parametrize("choice", CASES, ids=label)
 def test_one_slab_and_two_are_those_of_a_cpu(choice):
     """After an odd and an even number of steps."""
     case = tables(**choice)

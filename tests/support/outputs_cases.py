@@ -49,6 +49,7 @@ class FakeSolver:
     """A solver whose values depend on the global cell and on `steps` only."""
 
     field_names = ("rho", "u", "vorticity", "q_criterion")
+    device = SimpleNamespace(unified=True, opaque=False)
 
     def __init__(self, case, slab, steps=0):
         self.case, self.slab, self.steps = case, slab, steps

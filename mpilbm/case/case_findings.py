@@ -161,6 +161,14 @@ def from_registered(case: Case) -> list[Finding]:
     return found
 
 
+def scalar_collisions(case: Case) -> list[Finding]:
+    """Collisions of scalars that are inaccurate at the diffusivity."""
+    cautions = (
+        (each.key, each.collision.caution(each.diffusivity, each.lattice)) for each in case.scalars
+    )
+    return [Finding(NOTE, f"{key}.collision", caution) for key, caution in cautions if caution]
+
+
 def rounded(case: Case) -> list[Finding]:
     """Lengths and times in SI that are no whole number of cells or steps."""
     return list(case.rounded)
@@ -175,4 +183,5 @@ CHECKS = (
     intrinsics,
     distances,
     from_registered,
+    scalar_collisions,
 )

@@ -60,6 +60,12 @@ def test_trt_is_stable_at_small_diffusivity(odd):
     assert flows.overshoot({"name": "trt"}, odd, "gauss") < 0.25
 
 
+def test_bgk_hardly_oscillates_at_small_diffusivity_on_d2q9():
+    """As the note of `check` about trt says."""
+    assert flows.overshoot({"name": "bgk"}, 0.004, "step", lattice="D2Q9") < 0.02
+    assert flows.overshoot({"name": "bgk"}, 0.004, "gauss", lattice="D2Q9") < 1e-3
+
+
 def test_conduction_between_cylinders_is_of_second_order():
     coarse, fine = (flows.cylinders(radius, "interpolated") for radius in (6, 12))
     assert fine < 0.001

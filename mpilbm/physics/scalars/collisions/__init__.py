@@ -32,6 +32,10 @@ class ScalarCollision(Parameters):
         """The numeric arguments of the kernel by name: the rates."""
         return self.rates(diffusivity, lattice)
 
+    def caution(self, diffusivity: float, lattice: Lattice) -> str:
+        """A sentence about values that may be inaccurate at this diffusivity; empty: none."""
+        return ""
+
     def relax(self, lattice: Lattice, d, *_: Any, **rates: Any) -> list:
         """Return R(d), Q expressions, from the Q deviations d = g - geq + S/2."""
         raise NotImplementedError

@@ -7,6 +7,9 @@ from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.registry import register
 
+# Below, a step of 1 in a flow gives values beyond it by more than 0.03, see the chapter validation.
+OSCILLATES = 0.03
+
 
 @register("scalar_collisions", "trt")
 class ScalarTRT(ScalarCollision):
@@ -29,6 +32,18 @@ class ScalarTRT(ScalarCollision):
         """omega_minus from the diffusivity, omega_plus from the magic parameter."""
         odd = diffusivity / float(lattice.cs2)
         return {"omega_plus": 1 / (self.magic / odd + 0.5), "omega_minus": 1 / (odd + 0.5)}
+
+    def caution(self, diffusivity: float, lattice: Lattice) -> str:
+        """That values oscillate behind sharp fronts, where tau - 1/2 is small."""
+        odd = diffusivity / float(lattice.cs2)
+        if odd > OSCILLATES or self.magic <= odd:
+            return ""
+        dense = "D2Q9" if lattice.D == 2 else "D3Q19"
+        return (
+            f"trt oscillates behind sharp fronts, since tau - 1/2 is {odd:.2g}, below "
+            f'{OSCILLATES}; where fronts are sharp, set collision = {{name = "bgk"}} and '
+            f'lattice = "{dense}"'
+        )
 
     def relax(self, lattice: Lattice, d, omega_plus, omega_minus) -> list:
         """omega_plus d_i^+ + omega_minus d_i^-, from each pair of opposite directions."""

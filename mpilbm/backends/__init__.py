@@ -1,7 +1,8 @@
 """Devices that hold the arrays of a rank and run its kernels; one kernel text for all.
 
 A `Backend` is the table `[backend]` of a case; its `open` makes the `Device`. A device has streams,
-"edge" (high priority), "bulk" and "copy". The work in a stream runs in the order of enqueueing:
+"edge" (with priority if the device has priorities), "bulk" and "copy". The work in a stream runs in
+the order of enqueueing:
 
     kernels = device.compile(program)
     launch = kernels["collide_stream"].bind(f_in=f, f_out=g, nx=64, rows=64)
@@ -79,7 +80,7 @@ class Device:
     unified    whether the host can access arrays of the device
     no_ipc     why the devices of two ranks cannot exchange by `cuda_ipc`; empty if they can
     opaque     whether its arrays have no address: MPI and the functions of NumPy cannot use them
-    warning    why this device is slower than it could be; empty if no reason is known
+    warning    what users need to know about this device: slower than it could be, or other bits
     """
 
     kind: str

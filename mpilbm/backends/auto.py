@@ -20,7 +20,7 @@ class Auto(Backend):
         cannot use the device: a GPU job that silently ran on the CPU would waste its time.
         """
         chosen, found = self._kind(), cuda.driver()
-        if found is not None and isinstance(chosen, cuda.Cuda):
+        if found and isinstance(chosen, cuda.Cuda):
             cuda.load_cupy(found)
         return chosen
 

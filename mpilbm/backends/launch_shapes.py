@@ -13,6 +13,13 @@ ROWS_AT_ONCE = 4  # as in the prelude: rows that a block of a kernel over rows a
 COLUMN_PARTS = 8  # as in the prelude: threads that add the rows of a column
 CHUNK_THREADS = 128  # as in the preludes
 PLANE_THREADS = 256  # as in the prelude: threads that fetch the numbers of a plane
+FIXED_THREADS = {  # of blocks of kernels whose texts require a number
+    "chunks": CHUNK_THREADS,
+    "planes": PLANE_THREADS,
+    "columns": 32 * COLUMN_PARTS,
+    "rows": 32 * ROWS_AT_ONCE,
+    "node_rows": 32 * ROWS_AT_ONCE,
+}
 GRID_LIMIT = 65535  # blocks along the second and third axis of a grid
 
 
@@ -28,7 +35,7 @@ BLOCKS = (Block(256), Block(128), Block(64))  # the first is used where none is 
 
 def block_shape(nx: int, rows: int, threads: int = 256) -> tuple[int, int, int]:
     """Threads of a block of a kernel over cells: whole warps along x, then rows."""
-    x = min(threads, -(-nx // 32) * 32)
+    x = min(threads, max(1, -(-nx // 32)) * 32)
     return x, max(1, min(rows, threads // x)), 1
 
 
@@ -47,7 +54,7 @@ def launch_shape(
         return (-(-rows // ROWS_AT_ONCE), count), (32 * ROWS_AT_ONCE,)
     if over == "columns":
         return (-(-nx // 32), 1, count), (32, COLUMN_PARTS)
-    nx = -(-nx // 2) if over == "pairs" else nx
+    nx = max(1, -(-nx // 2) if over == "pairs" else nx)  # planes of solid cells have no nodes
     block = block_shape(nx, rows, threads)
     return (-(-nx // block[0]), -(-rows // block[1]), count), block
 

@@ -3,7 +3,6 @@
 import socket
 import warnings
 from collections.abc import Callable, Collection
-from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -96,8 +95,11 @@ class OpenclDevice(Device):
                 f"{self.name} rounds divisions and square roots inexactly: fused = false does not "
                 "give the bits of a CPU"
             )
-        self._context, self._waiting, self._used = self.cl.Context([device]), Waiting(), 0
-        self._streams = {name: self.new_stream() for name in ("edge", "bulk", "copy")}
+        self._waiting, self._used = Waiting(), 0
+        with devices.reported(f"{self.name} cannot be opened"):
+            self._context = self.cl.Context([device])
+            self._streams = {name: self.new_stream() for name in ("edge", "bulk", "copy")}
+            self._maps = self.cl.CommandQueue(self._context, device)  # idle: a map need not wait
 
     def memory(self) -> tuple[int, int]:
         """Free and total bytes; a driver that reports only the total does not know other users."""
@@ -169,9 +171,10 @@ class OpenclDevice(Device):
         """A 1-D array of zeros in host memory, for asynchronous copies from and to the device."""
         dtype, flags = np.dtype(dtype), self.cl.mem_flags
         size = _whole(int(count) * dtype.itemsize)
-        buffer = self.cl.Buffer(self._context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, size)
-        queue, both = self._streams["bulk"].queue, self.cl.map_flags.READ | self.cl.map_flags.WRITE
-        array, _ = self.cl.enqueue_map_buffer(queue, buffer, both, 0, (size,), np.uint8)
+        both = self.cl.map_flags.READ | self.cl.map_flags.WRITE
+        with devices.reported(f"{self.name} cannot allocate {size:,} bytes of host memory"):
+            buffer = self.cl.Buffer(self._context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, size)
+            array, _ = self.cl.enqueue_map_buffer(self._maps, buffer, both, 0, (size,), np.uint8)
         array[:] = 0
         return array[: int(count) * dtype.itemsize].view(dtype)
 
@@ -179,7 +182,10 @@ class OpenclDevice(Device):
         """A 1-D copy of an array on the device."""
         array = np.ascontiguousarray(array).reshape(-1)
         copy = self._empty(array.size, array.dtype)
-        self.copy(copy, array)
+        try:
+            self._copy(copy, array, self._streams["bulk"])
+        except self.cl.Error as error:  # drivers that allocate at the first use
+            raise self._refused(copy.nbytes, error) from error
         self._streams["bulk"].synchronize()
         return copy
 
@@ -195,8 +201,11 @@ class OpenclDevice(Device):
 
         The host waits for the copy, unless its memory is `pinned`.
         """
+        with devices.reported(f"{self.name} cannot copy {target.nbytes:,} bytes"):
+            self._copy(target, source, stream or self._streams["bulk"])
+
+    def _copy(self, target: Any, source: Any, stream: OpenclStream) -> None:
         check_copy(target, source)
-        stream = stream or self._streams["bulk"]
         if target.nbytes == 0:
             return
         on_host = [each for each in (target, source) if isinstance(each, np.ndarray)]
@@ -206,8 +215,8 @@ class OpenclDevice(Device):
                 src_offset=source.offset, dst_offset=target.offset,
             )  # fmt: skip
             return
-        place = {"src_offset": source.offset} if on_host[0] is target else {}
-        place = place or {"dst_offset": target.offset}
+        to_host = on_host[0] is target
+        place = {"src_offset": source.offset} if to_host else {"dst_offset": target.offset}
         wait = not self._is_pinned(on_host[0])
         ends = (each if isinstance(each, np.ndarray) else each.buffer for each in (target, source))
         done = self.cl.enqueue_copy(stream.queue, *ends, is_blocking=wait, **place)
@@ -227,17 +236,13 @@ class OpenclDevice(Device):
             for name, kernel in program.kernels.items()
         }
 
-    @cached_property
-    def _cache(self) -> str:
-        return str(cache.subfolder("pyopencl"))
-
     def build(self, text: str) -> Any:
         """The compiled text; raises MpilbmError with the compiler's first lines."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", self.cl.CompilerWarning)
                 program = self.cl.Program(self._context, text)
-                return program.build(self._options, cache_dir=self._cache)
+                return program.build(self._options)
         except self.cl.Error as error:
             kept = cache.put("cl", cache.digest(text), text.encode()).resolve()
             lead = f"{self.compiler} could not compile the kernels (text: {kept}):"

@@ -79,7 +79,7 @@ typedef unsigned int uint32;
 #define NEIGHBOURS(i, n) BEFORE(i, n), AFTER(i, n)
 
 /* Sums over the cells of a row: so many partial sums, added in a tree. Sums over columns: the rows of
-   a plane in parts. The texts for C and CUDA add in the same order. */
+   a plane in parts. All texts add in the same order. */
 #define ROW_LANES 32
 #define COLUMN_PARTS 8
 #define PART_BEGIN(part) ((int)((int64)rows * (part) / COLUMN_PARTS))

@@ -13,7 +13,7 @@ from mpilbm.registry import make, register
 class Facts:
     """Facts about a run that determine the layout; the same on all ranks.
 
-    device  kind of the device: "cpu" or "cuda"
+    device  kind of the device: "cpu", "cuda" or "opencl"
     steps   number of time steps
     fits    whether a rank's arrays in a layout fit its memory
     saved   share of the memory traffic of a step that `indirect` saves compared to dense layouts,

@@ -52,7 +52,9 @@ def thin_slabs(
     middle = slabs[ranks // 2]
     faces = sum(peer is not None for peer in (middle.lower, middle.upper))
     per_plane = shape[1] * shape[2], update_bytes(case), sent / faces
-    inner, outer = (HOST, HOST) if case.backend.device_kind() == "opencl" else (NVLINK, NETWORK)
+    elsewhere = case.backend.name == "auto" and gpu_memory is not None
+    by_host = not elsewhere and case.backend.device_kind() == "opencl"
+    inner, outer = (HOST, HOST) if by_host else (NVLINK, NETWORK)
     on_node, by_network = (least_planes(*per_plane, link) for link in (inner, outer))
     link, least = (inner, on_node) if ranks <= NODE else (outer, by_network)
     planes = max(slab.planes for slab in slabs)

@@ -45,9 +45,9 @@ class Module(SimpleNamespace):
 
 
 def device(name, kind=GPU, **more):
-    facts = {"double_fp_config": 63, "single_fp_config": EXACT, "max_work_group_size": 1024,
+    facts = {"single_fp_config": EXACT, "max_work_group_size": 1024,
              "available": True, "compiler_available": True, "global_mem_size": 24 * 10**9,
-             "max_mem_alloc_size": 6 * 2**30, "extensions": "cl_khr_fp16"}  # fmt: skip
+             "max_mem_alloc_size": 6 * 2**30, "extensions": "cl_khr_fp64 cl_khr_fp16"}  # fmt: skip
     return SimpleNamespace(name=name, type=kind, **(facts | more))
 
 
@@ -72,7 +72,7 @@ def workstation(machine):
     machine(
         Platform("Portable CPU", device("epyc", CPU)),
         Platform("AMD APP", device("gfx90a one"), device("gfx90a two"), device("gfx942")),
-        Platform("Intel", device("Arc A770", double_fp_config=0)),
+        Platform("Intel", device("Arc A770", extensions="cl_khr_fp16")),
     )
 
 
@@ -114,6 +114,23 @@ def test_ranks_use_the_devices_that_match(platform, name, expected):
 )  # fmt: skip
 def test_a_choice_without_a_device_lists_what_there_is(platform, name, words):
     assert re.search(words, refusal(platform, name))
+
+
+def test_a_gpu_that_cannot_be_used_is_left_out(machine):
+    machine(Platform("Intel", device("Arc A770", extensions="")), Platform("AMD", device("gfx942")))
+    assert names(devices.chosen(None, None)) == ["gfx942"]
+    assert "no float64" in refusal("Intel", None)
+
+
+def test_a_driver_that_does_not_answer_is_left_out(machine):
+    class Broken(SimpleNamespace):
+        @property
+        def available(self):
+            raise Module.Error("INVALID_VALUE")
+
+    machine(Platform("Old", Broken(name="Mali", type=GPU, extensions="")))
+    assert devices.gpus() == ()
+    assert "Mali: its driver does not answer: INVALID_VALUE" in refusal(None, None)
 
 
 def test_other_reasons_against_a_device(machine):
@@ -158,7 +175,7 @@ def test_auto_uses_a_gpu(workstation):
 
 
 def test_auto_uses_no_cpu_and_no_gpu_without_float64(machine):
-    machine(Platform("P", device("cpu", CPU)), Platform("Q", device("gpu", double_fp_config=0)))
+    machine(Platform("P", device("cpu", CPU)), Platform("Q", device("gpu", extensions="")))
     assert Auto().device_kind() == "cpu"
 
 

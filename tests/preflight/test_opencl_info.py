@@ -38,7 +38,7 @@ def test_the_devices_are_listed_with_their_numbers():
         count = sum(len(platform.get_devices()) for platform in cl.get_platforms())
     except cl.Error:
         pytest.skip("no OpenCL platform")
-    found, _ = opencl.opencl()
+    found = opencl.opencl()
     assert len(found) == count
     for number, fact in enumerate(found):
         assert fact.name == "opencl"
@@ -50,20 +50,18 @@ def test_the_devices_are_listed_with_their_numbers():
 def test_without_pyopencl_the_fix_is_a_pip_command(monkeypatch):
     monkeypatch.setattr(opencl, "version", lambda name: None)
     monkeypatch.setattr(opencl, "ask", lambda question: pytest.fail("starts a child process"))
-    (fact,), gpu = opencl.opencl()
+    (fact,) = opencl.opencl()
     assert fact.value == "pyopencl is not installed"
     assert fact.fix == "pip install 'mpilbm[opencl]'"
-    assert not gpu
 
 
 def test_without_a_driver_the_fix_names_one(tmp_path, monkeypatch):
     pytest.importorskip("pyopencl")
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "nothing"))
-    (fact,), gpu = opencl.opencl()
+    (fact,) = opencl.opencl()
     assert fact.value == "no OpenCL platform was found"
     assert "install the OpenCL driver (ICD)" in fact.fix
     assert "pip install pocl-binary-distribution" in fact.fix
-    assert not gpu
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -74,29 +72,27 @@ def test_without_a_driver_the_fix_names_one(tmp_path, monkeypatch):
 def test_a_broken_driver_is_reported(vendors, monkeypatch, text, seconds, words):
     vendors(text)
     monkeypatch.setattr(facts, "SECONDS", seconds)
-    (fact,), gpu = opencl.opencl()
+    (fact,) = opencl.opencl()
     assert fact.value == f"cannot be used: {words}"
     assert "OCL_ICD_VENDORS=FOLDER" in fact.fix
-    assert not gpu
 
 
 def test_lines_of_a_driver_are_no_devices(monkeypatch):
     lines = ["hello", "opencl:gpu", "driver: 3 warnings", "opencl:device 0, platform 0: X"]
     monkeypatch.setattr(opencl, "version", lambda name: "1")
     monkeypatch.setattr(opencl, "ask", lambda question: (lines, ""))
-    found, gpu = opencl.opencl()
-    assert [fact.value for fact in found] == ["device 0, platform 0: X"]
-    assert gpu
+    assert [fact.value for fact in opencl.opencl()] == ["device 0, platform 0: X"]
 
 
 @pytest.mark.parametrize(
-    ("cuda", "gpu", "layout"),
-    [(False, False, "aa on cpu"), (False, True, "ab on opencl"), (True, True, "ab on cuda"),
-     (None, True, None)],
+    ("usable", "kind", "layout"),
+    [(False, "cpu", "aa on cpu"), (False, "opencl", "ab on opencl"), (True, "cuda", "ab on cuda"),
+     (False, "cuda", None)],
 )  # fmt: skip
-def test_the_layout_is_that_of_the_device_of_auto(monkeypatch, cuda, gpu, layout):
-    monkeypatch.setattr(devices, "cupy_gpus", lambda probe: ([], cuda))
-    monkeypatch.setattr(devices, "opencl", lambda: ([], gpu))
+def test_the_layout_is_that_of_the_device_of_auto(monkeypatch, usable, kind, layout):
+    monkeypatch.setattr(devices, "cupy_gpus", lambda probe: ([], usable))
+    monkeypatch.setattr(devices, "opencl", list)
+    monkeypatch.setattr(devices, "ask", lambda question: ([kind], ""))
     found = [fact.value for fact in devices.devices(False) if fact.name == "layout auto"]
     assert [value.partition(":")[0] for value in found] == ([layout] if layout else [])
 

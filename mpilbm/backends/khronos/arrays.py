@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 
 class Memory:
-    """A buffer, which reports its size when it is made and when it is freed."""
+    """A buffer; calls changed(bytes) when it is made and changed(-bytes) when it is freed."""
 
     def __init__(self, buffer: Any, size: int, changed: Callable[[int], None]):
         self.buffer, self._size, self._changed = buffer, size, changed

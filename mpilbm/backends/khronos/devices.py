@@ -1,13 +1,13 @@
 """The OpenCL devices of this machine, by pyopencl, which is imported only here."""
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache as once
 from pathlib import Path
 from typing import Any
 
-from mpilbm.errors import CaseError
+from mpilbm.errors import CaseError, MpilbmError
 from mpilbm.system import cache
 from mpilbm.system.toml_text import shown
 
@@ -34,6 +34,9 @@ PCI_AMD = "bus", "device", "function"
 def load() -> Any:
     """The module pyopencl, whose caches are in that of mpilbm; raises CaseError."""
     os.environ.setdefault("POCL_CACHE_DIR", str(cache.subfolder("pocl")))
+    # Its caches are an SQLite file in the home folder, which ranks would share, and a lock that a
+    # killed job leaves behind. Drivers have caches of their own.
+    os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
     try:
         import pyopencl
     except Exception as error:  # also an error of the loader of drivers
@@ -90,8 +93,9 @@ def is_cpu(device: Any) -> bool:
 def chosen(platform: int | str | None, device: int | str | None) -> tuple[Any, ...]:
     """The devices that match, of one platform and one type; ranks use them in turn.
 
-    A number counts all platforms or all devices. Raises CaseError if no device matches, or if one
-    that does cannot run the kernels.
+    A number counts all platforms or all devices. Devices that cannot run the kernels are left out
+    if others of the same kind (GPU or not) can. Raises CaseError if no device matches, or if none
+    that does can run the kernels.
     """
     found = list(devices())
     if device is not None:
@@ -109,12 +113,14 @@ def chosen(platform: int | str | None, device: int | str | None) -> tuple[Any, .
                 + "; `mpilbm info` lists the devices",
                 where="backend.platform",
             )
+    kind = is_gpu(found[0])  # a GPU that cannot run the kernels is not silently replaced by a CPU
+    found = [each for each in found if is_gpu(each) == kind and not unusable(each)] or found
     first = found[0]
-    same = [each for each in found if (each.platform, each.type) == (first.platform, first.type)]
-    for one in same:
-        if problem := unusable(one):
-            raise CaseError(f"{one.name.strip()}: {problem}", where="backend.device")
-    return tuple(same)
+    if problem := unusable(first):
+        raise CaseError(f"{first.name.strip()}: {problem}", where="backend.device")
+    return tuple(
+        each for each in found if (each.platform, each.type) == (first.platform, first.type)
+    )
 
 
 def _matching(names: Sequence[str], wanted: int | str, where: str) -> list[int]:
@@ -133,9 +139,16 @@ def _matching(names: Sequence[str], wanted: int | str, where: str) -> list[int]:
 
 def unusable(device: Any) -> str:
     """Why a device cannot run the kernels; empty if it can."""
+    try:
+        return _lacks(device)
+    except load().Error as error:
+        return f"its driver does not answer: {error}"
+
+
+def _lacks(device: Any) -> str:
     if not device.available or not device.compiler_available:
         return "the device or its compiler is not available"
-    if not device.double_fp_config:
+    if "cl_khr_fp64" not in device.extensions:
         return (
             "the device has no float64, in which sums and averages are computed; use another "
             "device (`mpilbm info` lists them)"
@@ -156,17 +169,18 @@ def identity(device: Any) -> str:
     cl = load()
     with suppress(AttributeError, cl.Error):
         return f"PCI {' '.join(str(getattr(device, name)) for name in PCI)}"
+    number = devices().index(device)  # virtual machines may give several devices the same address
     with suppress(AttributeError, cl.Error):
         topology = device.topology_amd
-        return f"PCI {' '.join(str(getattr(topology, name)) for name in PCI_AMD)}"
-    return f"{device.platform.name} {device.name.strip()} {devices().index(device)}"
+        return f"PCI {' '.join(str(getattr(topology, name)) for name in PCI_AMD)}, {number}"
+    return f"{device.platform.name} {device.name.strip()} {number}"
 
 
 def described(device: Any) -> str:
     """A device and its capabilities in one line."""
     facts = ["GPU" if is_gpu(device) else "CPU" if is_cpu(device) else "accelerator"]
     facts.append(f"{device.global_mem_size / 1e9:.0f} GB")
-    facts.append("float64" if device.double_fp_config else "no float64")
+    facts.append("float64" if "cl_khr_fp64" in device.extensions else "no float64")
     facts.append("half" if "cl_khr_fp16" in device.extensions else "half for storage only")
     if not rounds_correctly(device):
         facts.append("division and square root not correctly rounded: other bits than a CPU")
@@ -182,3 +196,12 @@ def listed() -> list[str]:
         f"device {number}, platform {platforms.index(each.platform)}: {described(each)}"
         for number, each in enumerate(found)
     ]
+
+
+@contextmanager
+def reported(what: str) -> Iterator[None]:
+    """Raise MpilbmError for an error of OpenCL."""
+    try:
+        yield
+    except load().Error as error:
+        raise MpilbmError(f"{what}: {error}") from error

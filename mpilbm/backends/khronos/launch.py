@@ -1,5 +1,6 @@
 """Kernels of an OpenCL device, and their launches."""
 
+import warnings
 from collections.abc import Collection
 from typing import Any
 
@@ -9,6 +10,7 @@ from mpilbm.backends.interfaces import Resources, changed, checked
 from mpilbm.backends.khronos.arrays import BufferArray
 from mpilbm.backends.launch_shapes import (
     BLOCKS,
+    FIXED_THREADS,
     Block,
     box_of,
     choose_block,
@@ -36,7 +38,9 @@ class Binaries:
         """A new kernel of pyopencl, with arguments of its own."""
         if name not in self._built:
             self._built[name] = self._build([name])
-        return self._device.cl.Kernel(self._built[name], name)
+        with warnings.catch_warnings():  # pyopencl generates the text of a launch again
+            warnings.filterwarnings("ignore", message="Overwriting existing generated code")
+            return self._device.cl.Kernel(self._built[name], name)
 
 
 class OpenclKernel:
@@ -69,14 +73,21 @@ class OpenclKernel:
         return launch(self._block)
 
     def _blocks(self) -> tuple[Block, ...]:
-        """The work-groups that the device allows for this kernel."""
-        info = self._device.cl.kernel_work_group_info.WORK_GROUP_SIZE
-        most = self.function().get_work_group_info(info, self._device.device)
-        if found := tuple(block for block in BLOCKS if block.threads <= most):
+        """The work-groups that the device allows for this kernel; raises MpilbmError if none."""
+        device, name = self._device, f"kernel {self.kernel.name}"
+        info = device.cl.kernel_work_group_info.WORK_GROUP_SIZE
+        most = self.function().get_work_group_info(info, device.device)
+        fixed = FIXED_THREADS.get(self.kernel.over)
+        offered = BLOCKS if fixed is None else (Block(fixed),)
+        local, has = self.resources().shared_bytes, device.device.local_mem_size
+        if local > has:
+            raise MpilbmError(f"{device.name} has {has} bytes of local memory, {name} needs "
+                              f"{local}; use another device")  # fmt: skip
+        if found := tuple(block for block in offered if block.threads <= most):
             return found
         raise MpilbmError(
-            f"{self._device.name} allows only {most} work-items in a work-group of kernel "
-            f"{self.kernel.name}, which needs {BLOCKS[-1].threads}; use another device"
+            f"{device.name} allows only {most} work-items in a work-group of {name}, which needs "
+            f"{offered[-1].threads}; use another device"
         )
 
     def resources(self) -> Resources:
@@ -123,9 +134,12 @@ class OpenclLaunch:
             self._calls[key] = [
                 self._call(first, last, stride) for first, last in pieces(over, *key)
             ]
-        enqueue = self._compiled._device.cl.enqueue_nd_range_kernel
-        for function, items, group in self._calls[key]:
-            enqueue(stream.queue, function, items, group)
+        device = self._compiled._device
+        try:
+            for function, items, group in self._calls[key]:
+                device.cl.enqueue_nd_range_kernel(stream.queue, function, items, group)
+        except device.cl.Error as error:
+            raise MpilbmError(f"{device.name}: kernel {self._kernel.name}: {error}") from error
 
     def _call(self, begin: int, end: int, stride: int) -> tuple[Any, tuple, tuple]:
         """A kernel of pyopencl with all arguments, the work-items, and those of a work-group."""

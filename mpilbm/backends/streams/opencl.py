@@ -35,7 +35,7 @@ class Point:
 
 
 class OpenclEvent:
-    """A point in a queue; `timed`: an event of the queue with profiling, after it."""
+    """A point in a queue; `timed(point)` makes the point at which its time is taken."""
 
     def __init__(self, stream: "OpenclStream", timed: Any = None):
         self.queue, self._wait = stream.queue, stream.wait_for
@@ -55,6 +55,7 @@ class OpenclEvent:
     def seconds_since(self, earlier: "OpenclEvent") -> float:
         """Seconds on the device from another event to this one; both recorded with `timed`."""
         self.synchronize()
+        earlier.synchronize()  # its time may be taken in another queue
         return (self._nanoseconds() - earlier._nanoseconds()) * 1e-9
 
     def _nanoseconds(self) -> int:
@@ -101,6 +102,8 @@ class OpenclStream:
         fill = self._cl.enqueue_fill_buffer
         timed = Point(self._cl, fill(queue, mark, MARK, 0, MARK.nbytes, wait_for=[point.event]))
         queue.flush()
+        # Otherwise the next kernel could occupy the device, and delay the fill until its end.
+        self._cl.enqueue_barrier(self.queue, wait_for=[timed.event])
         return timed
 
     def wait(self, event: Any) -> None:

@@ -29,6 +29,10 @@ from mpi4py import MPI
 from mpilbm.parallel.gpu_probe import library_says_yes
 print("yes" if library_says_yes(MPI) else "no")
 """
+KIND_QUESTION = """
+from mpilbm.backends.auto import Auto
+print(Auto().device_kind())
+"""
 DEVICE_QUESTION = """
 import cupy
 for number in range(cupy.cuda.runtime.getDeviceCount()):
@@ -41,31 +45,30 @@ print(compiler + " %d.%d" % cupy.cuda.nvrtc.getVersion())
 
 def devices(probe: bool) -> list[Fact]:
     """CPU cores, GPUs, and the layout on the device that `auto` selects."""
-    own, cuda = cupy_gpus(probe)
-    others, gpu = opencl()
-    facts = [processor(), *own, *others]
-    if cuda is None:  # `auto` refuses to run
-        return facts
-    return [*facts, layout("cuda" if cuda else "opencl" if gpu else "cpu")]
+    own, usable = cupy_gpus(probe)
+    facts = [processor(), *own, *opencl()]
+    answer, _ = ask(KIND_QUESTION)
+    kind = answer[-1] if answer else "cpu"
+    return facts if kind == "cuda" and not usable else [*facts, layout(kind)]
 
 
-def cupy_gpus(probe: bool) -> tuple[list[Fact], bool | None]:
+def cupy_gpus(probe: bool) -> tuple[list[Fact], bool]:
     """NVIDIA or AMD GPUs as reported by the driver and CuPy, and whether MPI can use their memory.
 
-    The second value: whether there are some that can be used; None if CuPy or the driver fails.
+    The second value: whether there are some that can be used.
     """
     answer, problem = ask(DRIVER_QUESTION)
     if answer == ["none"]:
         return [Fact("devices", "nvidia", "no driver, or no device")], False
     if not answer or answer[0]:
         fix = "check the output of nvidia-smi; give a container access to the GPUs"
-        return [Fact("devices", "nvidia", f"cannot be used: {problem or answer[0]}", fix)], None
+        return [Fact("devices", "nvidia", f"cannot be used: {problem or answer[0]}", fix)], False
     _, text, install, vendor = answer
     amd = vendor == "amd"
     facts = [Fact("devices", vendor, text) if amd else visible(text, int(text.split()[0]))]
     answer, problem = ask(DEVICE_QUESTION)
     if not answer:
-        return [*facts, Fact("devices", "cupy", f"cannot be used: {problem}", install)], None
+        return [*facts, Fact("devices", "cupy", f"cannot be used: {problem}", install)], False
     package = version("cupy-rocm-7-0" if amd else "cupy-cuda13x", "cupy-cuda12x", "cupy")
     facts.append(Fact("devices", "cupy", f"{package}, {'; '.join(answer)}"))
     return [*facts, device_memory(probe)], True

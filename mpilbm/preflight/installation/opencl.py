@@ -7,7 +7,7 @@ QUESTION = f"""
 from mpilbm.backends.khronos import devices
 from mpilbm.errors import CaseError
 try:
-    lines = ["gpu" if devices.gpus() else "", *devices.listed()]
+    lines = ["", *devices.listed()]
 except CaseError as error:
     lines = ["problem", str(error).removeprefix("backend.name: ")]
 for line in lines:
@@ -19,22 +19,19 @@ CRASHED = (
 )
 
 
-def opencl() -> tuple[list[Fact], bool]:
-    """A line for each OpenCL device, with the numbers that `[backend]` uses.
-
-    The second value: whether the backend `auto` uses one of them if there is no NVIDIA GPU.
-    """
+def opencl() -> list[Fact]:
+    """A line for each OpenCL device, with the numbers that `[backend]` uses."""
     if version("pyopencl") is None:
-        return [_fact("pyopencl is not installed", "pip install 'mpilbm[opencl]'")], False
+        return [_fact("pyopencl is not installed", "pip install 'mpilbm[opencl]'")]
     answer, problem = ask(QUESTION)
     lines = [line.removeprefix(MARK) for line in answer if line.startswith(MARK)]
     if not lines:
-        return [_fact(f"cannot be used: {problem or 'no answer'}", CRASHED)], False
+        return [_fact(f"cannot be used: {problem or 'no answer'}", CRASHED)]
     kind, *lines = lines
     if kind == "problem":
         what, _, fix = lines[0].partition(": ")
-        return [_fact(what, fix)], False
-    return [_fact(line) for line in lines], kind == "gpu"
+        return [_fact(what, fix)]
+    return [_fact(line) for line in lines]
 
 
 def _fact(value: str, fix: str = "") -> Fact:

@@ -74,7 +74,7 @@ class KernelDevice(Device):
     """A device whose kernels are CUDA texts, too, of a GPU without the moment sweep."""
 
     capability, processors, _fused = 75, 4, False
-    kernel_options = cuda.CudaDevice.kernel_options
+    options, kernel_options = cuda.CudaDevice.options, cuda.CudaDevice.kernel_options
     compile, apply_walls = cuda.CudaDevice.compile, cuda.CudaDevice.apply_walls
 
     def allocate(self, count, dtype):

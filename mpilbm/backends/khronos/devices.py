@@ -1,6 +1,7 @@
 """The OpenCL devices of this machine, by pyopencl, which is imported only here."""
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache as once
@@ -43,6 +44,8 @@ def load() -> Any:
         missing = isinstance(error, ModuleNotFoundError)
         text = MISSING if missing else f"pyopencl cannot be loaded: {error}; pip install pyopencl"
         raise CaseError(text, where="backend.name") from error
+    # Of pyopencl without its cache, which generates the text of a launch more than once.
+    warnings.filterwarnings("ignore", message="Overwriting existing generated code")
     return pyopencl
 
 

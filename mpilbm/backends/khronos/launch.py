@@ -1,6 +1,5 @@
 """Kernels of an OpenCL device, and their launches."""
 
-import warnings
 from collections.abc import Collection
 from typing import Any
 
@@ -38,9 +37,7 @@ class Binaries:
         """A new kernel of pyopencl, with arguments of its own."""
         if name not in self._built:
             self._built[name] = self._build([name])
-        with warnings.catch_warnings():  # pyopencl generates the text of a launch again
-            warnings.filterwarnings("ignore", message="Overwriting existing generated code")
-            return self._device.cl.Kernel(self._built[name], name)
+        return self._device.cl.Kernel(self._built[name], name)
 
 
 class OpenclKernel:

@@ -72,12 +72,14 @@ class OpenclKernel:
     def _blocks(self) -> tuple[Block, ...]:
         """The work-groups that the device allows for this kernel; raises MpilbmError if none."""
         device, name = self._device, f"kernel {self.kernel.name}"
-        info = device.cl.kernel_work_group_info.WORK_GROUP_SIZE
-        most = self.function().get_work_group_info(info, device.device)
+        info, function = device.cl.kernel_work_group_info, self.function()
+        most, local = (
+            int(function.get_work_group_info(kind, device.device))
+            for kind in (info.WORK_GROUP_SIZE, info.LOCAL_MEM_SIZE)
+        )
         fixed = FIXED_THREADS.get(self.kernel.over)
         offered = BLOCKS if fixed is None else (Block(fixed),)
-        local, has = self.resources().shared_bytes, device.device.local_mem_size
-        if local > has:
+        if local > (has := device.device.local_mem_size):
             raise MpilbmError(f"{device.name} has {has} bytes of local memory, {name} needs "
                               f"{local}; use another device")  # fmt: skip
         if found := tuple(block for block in offered if block.threads <= most):

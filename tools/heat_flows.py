@@ -4,6 +4,7 @@ import numpy as np
 
 import mpilbm
 from mpilbm.case.case import parse_case
+from mpilbm.registry import make
 
 DOUBLE = {"compute": "float64", "storage": "float64"}
 
@@ -127,16 +128,20 @@ def overshoot(collision: dict, odd: float, shape: str, u=0.1, N=128, lattice="D2
     """
     step = f"(tanh(20*(x - {N / 4})) - tanh(20*(x - {N / 2})))/2"
     gauss = f"exp(-((x - {N / 2})**2 + (y - {N / 2})**2)/18)"
-    flat = shape == "step"
+    flat, found = shape == "step", make("scalar_lattices", lattice)
     scalar = {
-        "diffusivity": odd / 3,
+        "diffusivity": odd * float(found.cs2),
         "lattice": lattice,
         "collision": collision,
         "initial": {"value": step if flat else gauss},
     }
-    size = [N, 2] if flat else [N, N]
+    size, flow = [N, 2 if flat else N], [u, 0.0 if flat else u]
+    more = {}
+    if found.D == 3:
+        size, flow = [*size, 2], [*flow, 0.0]
+        more = {"lattice": {"name": "D3Q19"}, "domain": {"size": size, "periodic": [True] * 3}}
     try:
-        with simulation(size, 0.1, scalar, initial={"u": [u, 0.0 if flat else u]}) as sim:
+        with simulation(size, 0.1, scalar, initial={"u": flow}, **more) as sim:
             sim.run(round(N / u))
             T = sim.field("T")
     except mpilbm.NonFiniteError:

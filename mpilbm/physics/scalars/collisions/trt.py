@@ -7,7 +7,7 @@ from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.registry import register
 
-# Below, a step of 1 in a flow gives values beyond it by more than 0.03, see the chapter validation.
+# At this tau - 1/2 a step of 1 in a flow overshoots by 0.025; below, by more (chapter validation).
 OSCILLATES = 0.03
 
 

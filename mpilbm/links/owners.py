@@ -171,8 +171,7 @@ def _whole_cell(boundary: Boundary) -> bool:
 
 
 def _sets_values(boundary: Boundary) -> bool:
-    on_site = boundary.capabilities.normal and boundary.wall_at == "node"
-    return on_site or _whole_cell(boundary)
+    return boundary.on_site or _whole_cell(boundary)
 
 
 def face_owners(case, owners: tuple[Owner, ...], joined: bool = False) -> tuple[Sides, ...]:

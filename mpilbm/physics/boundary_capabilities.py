@@ -135,7 +135,10 @@ class FaceFlow(Enum):
 
 
 class EdgeRank(IntEnum):
-    """The kinds of faces, by increasing claim to the links at edges that two faces share."""
+    """The kinds of faces, by increasing claim to the links at edges that two faces share.
+
+    Compared between faces of equal priority that are both on-site or both not.
+    """
 
     MIRROR = 0
     OUTLET = 1  # the flow determines the velocity

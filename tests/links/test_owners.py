@@ -86,10 +86,12 @@ SLIP = {"name": "free_slip", "where": ["x+"]}
 LID = {"name": "bounce_back", "where": ["y+"], "velocity": [0.1, 0]}
 KINDS = {  # from the weakest to the strongest claim to the links at edges
     "free slip": SLIP,
-    "outlet": {"name": "neumann", "where": ["y+"]},
-    "inlet": {"name": "zou_he", "where": ["x-"], "velocity": [0.1, 0.1]},
+    "half-way inlet": {"name": "bounce_back", "where": ["x-"], "velocity": [0.01, 0.01]},
     "lid": {"name": "bounce_back", "where": ["x-"], "velocity": "along"},
     "wall": {"name": "interpolated", "where": ["y-"], "velocity": [0.0, 0]},
+    "outlet": {"name": "neumann", "where": ["y+"]},
+    "inlet": {"name": "zou_he", "where": ["x-"], "velocity": [0.1, 0.1]},
+    "on-site wall": {"name": "regularized", "where": ["x-"], "velocity": [0.0, 0.0]},
 }
 
 
@@ -132,7 +134,7 @@ def corner(one, other, **priority):
 
 
 @pytest.mark.parametrize("pair", list(combinations(KINDS, 2)), ids=str)
-def test_walls_at_rest_own_the_links_at_edges(pair):
+def test_on_site_faces_own_the_links_at_edges_then_walls_at_rest(pair):
     weaker, stronger = pair
     assert corner(weaker, stronger) == corner(stronger, weaker) == stronger
     if weaker != "free slip":

@@ -51,7 +51,7 @@ class Condition(Parameters):
     priority: int = Field(
         0,
         description="links at edges of the box belong to the face with the larger priority; if "
-        "equal, to walls at rest before moving walls, inlets and outlets",
+        "equal, to on-site faces before half-way walls, and to walls at rest before moving ones",
         examples=[1],
     )
 
@@ -112,14 +112,21 @@ class Condition(Parameters):
         return EdgeRank.MOVING_WALL if any(getattr(self, "velocity", None) or ()) else EdgeRank.WALL
 
     @property
-    def precedence(self) -> tuple[bool, int, EdgeRank, int]:
+    def on_site(self) -> bool:
+        """Whether the boundary acts on faces of the box that lie on the nodes of their cells."""
+        return self.capabilities.normal and self.wall_at == "node"
+
+    @property
+    def precedence(self) -> tuple[bool, int, bool, EdgeRank, int]:
         """The order of boundaries that share links at edges; the largest owns these links.
 
-        Mirrors come first, then `priority` decides, then `edge_rank`, then the last of the faces in
-        the order x-, x+, y-, y+, z-, z+. No two boundaries of a case are equal.
+        Mirrors come first, then `priority` decides. Then on-site faces own the links: their values
+        hold at the node, and follow from the populations along all links that cross the face. Then
+        `edge_rank` decides, then the last of the faces in the order x-, x+, y-, y+, z-, z+. No two
+        boundaries of a case are equal.
         """
         last = max((FACES.index(face) for face in self.where), default=0)
-        return not self.mirrors, self.priority, self.edge_rank, last
+        return not self.mirrors, self.priority, self.on_site, self.edge_rank, last
 
     def structure(self) -> dict:
         """The properties that determine the kernel text.

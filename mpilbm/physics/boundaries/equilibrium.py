@@ -1,7 +1,10 @@
 """Equilibrium at a given velocity or density: the simplest inlet and outlet."""
 
+from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.physics.given_boundary import Given
 from mpilbm.registry import register
+
+MOST = 0.03  # viscosity below which channels with a given density at the inlet failed
 
 
 @register("boundaries", "equilibrium")
@@ -10,9 +13,28 @@ class Equilibrium(Given):
 
     The other quantity is that of the outgoing populations of the cell. The given value holds at
     the cell next to the face. First order; in a channel with a parabolic inlet the velocity does
-    not converge (see the chapter Boundaries). Robust; reflects sound. All lattices.
+    not converge (see the chapter Boundaries). Robust, except with a given density where the flow
+    enters, see `warnings`; reflects sound. All lattices.
     [Mohamad & Succi 2009, Eur. Phys. J. Special Topics 171, 213]
     """
+
+    def warnings(self, case) -> list[str]:
+        """A given density where the flow enters: its speed grows without bound, from u/nu = 1 on.
+
+        Measured in channels, D2Q9, 9 cells across, `tools/face_stability`.
+        """
+        nu = min(fluid.viscosity for fluid in case.fluids)
+        others = [each for each in case.boundaries if each.face_flow.crosses and each is not self]
+        driven = any(each.face_flow is FaceFlow.GIVEN for each in others)
+        given = [getattr(each, "rho", None) for each in others]
+        above = [rho for rho in given if isinstance(rho, float) and rho > self.rho]
+        if not isinstance(self.rho, float) or driven or above or nu > MOST:
+            return []
+        return [
+            f"rho: the flow enters here; with 'equilibrium' and a given density its speed grew "
+            f"without bound at viscosities of {MOST:g} and less, found {nu:g}; use zou_he, "
+            "regularized or guo"
+        ]
 
     def incoming(self, cell):
         """The equilibrium for all i > 0."""

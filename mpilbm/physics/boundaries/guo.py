@@ -1,7 +1,7 @@
 """On-site velocity and pressure by extrapolation of the non-equilibrium."""
 
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.given_boundary import Given
+from mpilbm.physics.given_boundary import Given, lagged
 from mpilbm.registry import register
 
 
@@ -9,8 +9,9 @@ from mpilbm.registry import register
 class Guo(Given):
     """f_i(x) = feq_i(rho, u) + (f_i - feq_i)(x + n) for all i, where n is the inward normal.
 
-    The case gives `velocity` u or density `rho`; the other quantity is copied from the cell x + n.
-    The given value holds at the cell next to the face. Second order; reflects sound. All lattices.
+    The case gives `velocity` u or density `rho`; the other quantity is copied from the cell x + n,
+    the velocity with a share of 1/16 of its previous value at x (see `lagged`). The given value
+    holds at the cell next to the face. Second order; reflects sound. All lattices.
     [Guo, Zheng & Shi 2002, Phys. Fluids 14, 2007]
     """
 
@@ -25,6 +26,7 @@ class Guo(Given):
         rho = cell.let("rho_inside", rho)
         beyond = [f_i - feq_i for f_i, feq_i in zip(f, cell.feq(density, rho, u), strict=True)]
         if self.velocity is None:
+            u = [cell.let(f"u_face_{a}", lagged(v, cell.u[a])) for a, v in enumerate(u)]
             feq = cell.feq(cell.stored(given[0]), given[0], u)
         else:
             feq = cell.feq(density, rho, given)

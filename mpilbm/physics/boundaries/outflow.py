@@ -93,11 +93,25 @@ class Yu(FromInside):
     """Outflow: f_i(x) = 2 f_i(x + n) - f_i(x + 2n) where c_i . n > 0, n inward normal.
 
     Linear extrapolation; second order, also in flows with a pressure gradient. With `rho` velocity
-    and stress are extrapolated, and the density is given. All lattices.
+    and stress are extrapolated, and the density is given. It amplifies waves: next to walls it is
+    unstable at small viscosities, see `warnings`. All lattices.
     [Yu, Mei & Shyy 2005, Prog. Comput. Fluid Dyn. 5, 3]
     """
 
-    declares = Capabilities(normal=True, inward=2)
+    declares = Capabilities(normal=True, inward=2, drifts=True)
+
+    def warnings(self, case) -> list[str]:
+        """Viscosities at which a wave grew in the cells next to walls.
+
+        Measured in channels at u/nu from 0.5 to 10, D2Q9, 9 cells across, `tools/face_stability`.
+        """
+        nu = min(fluid.viscosity for fluid in case.fluids)
+        if nu > 0.02 or all(each.face_flow.crosses for each in case.boundaries):
+            return []
+        return [
+            "name: next to walls a wave that alternates from step to step grew with 'yu' at "
+            f"viscosities of 0.02 and less, found {nu:g}; use copy or characteristic"
+        ]
 
     def found(self, cell):
         """The populations extrapolated along the normal."""

@@ -14,8 +14,10 @@ def still(name: str, faces: list[str], **keys) -> dict:
     return {"name": name, "where": faces} | keys
 
 
-def simulation(size: list[int], viscosity: float, scalar: dict, **tables) -> mpilbm.Simulation:
-    """A simulation on D2Q9 in double precision; by default it is periodic."""
+def simulation(
+    size: list[int], viscosity: float, scalar: dict, steps: int, **tables
+) -> mpilbm.Simulation:
+    """A simulation of `steps` steps on D2Q9 in double precision; by default it is periodic."""
     case = {
         "lattice": {"name": "D2Q9"},
         "domain": {"size": size, "periodic": [True, True]},
@@ -23,7 +25,7 @@ def simulation(size: list[int], viscosity: float, scalar: dict, **tables) -> mpi
         "collision": {"name": "trt"},
         "precision": DOUBLE,
         "scalar": [{"label": "T"} | scalar],
-        "run": {"steps": 1},
+        "run": {"steps": steps},
     }
     return mpilbm.Simulation(parse_case(case | tables, "heat_flows.toml"))
 
@@ -35,12 +37,12 @@ def cavity(N: int, rayleigh: float, until: float, fall=0.1, lattice="D2Q5") -> d
     scalar = {"prandtl": 0.71, "initial": {"value": "0.5 - x/nx"}, "boundary": ends,
               "lattice": lattice}  # fmt: skip
     with simulation(
-        [N, N], viscosity, scalar,
+        [N, N], viscosity, scalar, round(until * N / fall),
         domain={"size": [N, N]},
         boundary=[still("bounce_back", ["x-", "x+", "y-", "y+"])],
         buoyancy={"gravity": [0, -(fall**2) / N], "T": {"beta": 1.0}},
     ) as sim:  # fmt: skip
-        sim.run(round(until * N / fall))
+        sim.run()
         T, u = sim.field("T"), sim.field("u")
     return {
         "volume": 1 + (u[..., 0] * T).mean() * N * 0.71 / viscosity,
@@ -56,7 +58,7 @@ def growth(N: int, rayleigh: float, fall=0.1) -> float:
     scalar = {"prandtl": 1.0, "initial": {"value": value}, "boundary": ends}
     unit, sizes = round(N**2 / viscosity), []
     with simulation(
-        [2 * N, N], viscosity, scalar,
+        [2 * N, N], viscosity, scalar, 2 * unit,
         domain={"size": [2 * N, N], "periodic": [True, False]},
         boundary=[still("bounce_back", ["y-", "y+"])],
         buoyancy={"gravity": [0, -(fall**2) / N], "T": {"beta": 1.0}},
@@ -74,7 +76,7 @@ def dispersion(N: int, peclet: float, D=0.05, lattice="D2Q9") -> float:
               "initial": {"value": "1 + 0.1*cos(2*pi*x/nx)"}}  # fmt: skip
     sizes, steps = [], round(2 * N**2 / D / 4)
     with simulation(
-        [L, N], viscosity, scalar,
+        [L, N], viscosity, scalar, 2 * steps,
         domain={"size": [L, N], "periodic": [True, False]},
         boundary=[still("bounce_back", ["y-", "y+"])],
         force={"name": "guo", "value": [12 * viscosity * U / N**2, 0]},
@@ -95,13 +97,13 @@ def graetz(N: int, peclet: float, lattice="D2Q5") -> float:
             still("outflow", ["x+"])]  # fmt: skip
     scalar = {"diffusivity": D, "lattice": lattice, "boundary": ends}
     with simulation(
-        [L, N], viscosity, scalar,
+        [L, N], viscosity, scalar, round(3 * L / U),
         domain={"size": [L, N]},
         boundary=[still("bounce_back", ["y-", "y+"]), still("zou_he", ["x-"], velocity=profile),
                   still("zou_he", ["x+"], rho=1.0)],
         initial={"u": profile},
     ) as sim:  # fmt: skip
-        sim.run(round(3 * L / U))
+        sim.run()
         T, u = sim.field("T"), sim.field("u")[..., 0]
     here = round(0.7 * L)
     T, u = T[:, here], u[:, here]
@@ -114,7 +116,7 @@ def diffusivity_in_flow(u: float, lattice: str, D=0.05, N=64) -> float:
     scalar = {"diffusivity": D, "lattice": lattice,
               "initial": {"value": f"1 + 0.1*cos(2*pi*x/{N})"}}  # fmt: skip
     steps, sizes = round(N**2 / D / 40), []
-    with simulation([N, 2], 0.1, scalar, initial={"u": [u, 0.0]}) as sim:
+    with simulation([N, 2], 0.1, scalar, 2 * steps, initial={"u": [u, 0.0]}) as sim:
         for _ in range(2):
             sim.run(steps)
             sizes.append(abs(np.fft.rfft(sim.field("T")[0])[1]))
@@ -141,8 +143,8 @@ def overshoot(collision: dict, odd: float, shape: str, u=0.1, N=128, lattice="D2
         size, flow = [*size, 2], [*flow, 0.0]
         more = {"lattice": {"name": "D3Q19"}, "domain": {"size": size, "periodic": [True] * 3}}
     try:
-        with simulation(size, 0.1, scalar, initial={"u": flow}, **more) as sim:
-            sim.run(round(N / u))
+        with simulation(size, 0.1, scalar, round(N / u), initial={"u": flow}, **more) as sim:
+            sim.run()
             T = sim.field("T")
     except mpilbm.NonFiniteError:
         return float("inf")
@@ -164,9 +166,10 @@ def cylinders(radius: float, wall: str, lattice="D2Q5") -> float:
          "scalar": {"T": {"value": float(label == "inner")}}}
         for label, shape in shapes.items()
     ]  # fmt: skip
-    with simulation([2 * half, 2 * half], 0.1, {"diffusivity": 0.15, "lattice": lattice},
-                    body=bodies) as sim:  # fmt: skip
-        sim.run(round(3 * (outer - radius) ** 2 / 0.15))
+    scalar = {"diffusivity": 0.15, "lattice": lattice}
+    steps = round(3 * (outer - radius) ** 2 / 0.15)
+    with simulation([2 * half, 2 * half], 0.1, scalar, steps, body=bodies) as sim:
+        sim.run()
         T, fluid = sim.field("T"), ~sim.field("solid")
     y, x = np.mgrid[: 2 * half, : 2 * half] + 0.5
     r = np.hypot(x - half - 0.3, y - half - 0.2)
@@ -224,6 +227,7 @@ def sphere(diameter: int, reynolds: float, u=0.06, prandtl=0.71, wall="interpola
             "boundary": {"name": wall}, "scalar": {"T": {"value": 1.0}}}  # fmt: skip
     with simulation(
         [length, side, side], viscosity, {"prandtl": prandtl, "boundary": ends},
+        round(2.5 * length / u),
         lattice={"name": "D3Q19"},
         domain={"size": [length, side, side], "periodic": [False, True, True]},
         boundary=[still("equilibrium", ["x-"], velocity=[u, 0, 0]),
@@ -232,7 +236,7 @@ def sphere(diameter: int, reynolds: float, u=0.06, prandtl=0.71, wall="interpola
         initial={"u": [u, 0, 0]},
         precision={"compute": "float32", "storage": "float32"},
     ) as sim:  # fmt: skip
-        sim.run(round(2.5 * length / u))
+        sim.run()
         T, v = sim.field("T").astype(float), sim.field("u")[..., 0].astype(float)
     planes = range(5 * diameter, 6 * diameter)
     D = viscosity / prandtl
@@ -256,7 +260,7 @@ def pipe(diameter: int, peclet=50.0) -> float:
             "boundary": {"name": "interpolated"}, "scalar": {"T": {"value": 0.0}}}  # fmt: skip
     ends = [still("value", ["x-"], value=1.0), still("outflow", ["x+"])]
     with simulation(
-        [L, side, side], viscosity, {"diffusivity": D, "boundary": ends},
+        [L, side, side], viscosity, {"diffusivity": D, "boundary": ends}, round(3 * L / U),
         lattice={"name": "D3Q19"},
         domain={"size": [L, side, side], "periodic": [False, True, True]},
         boundary=[still("equilibrium", ["x-"], velocity=profile),
@@ -264,7 +268,7 @@ def pipe(diameter: int, peclet=50.0) -> float:
         body=[wall],
         initial={"u": profile},
     ) as sim:  # fmt: skip
-        sim.run(round(3 * L / U))
+        sim.run()
         T, u, fluid = sim.field("T"), sim.field("u")[..., 0], ~sim.field("solid")
     T, u = np.where(fluid, T, 0), np.where(fluid, u, 0)
     here = round(0.7 * L)

@@ -17,13 +17,15 @@ def tables_of(setting: str, variant: dict, n: int, speed: float, re_cell: float,
     """The tables of the case of a point, and the number of steps."""
     D = int(variant["lattice"][1])
     kind = "vortex" if setting == "large" else setting
+    steps = round(until * LENGTHS[kind, D] * n / speed)
     sides = [10 * n, 4 * n, 4 * n][:D] if kind == "body" else [n] * D
     tables = {
         "lattice": {"name": variant["lattice"]},
         "domain": {"size": sides, "periodic": [kind == "vortex"] * D},
         "fluid": {"viscosity": speed / re_cell},
         "collision": {"name": variant["collision"]},
-        "run": {"steps": 1},
+        "layout": {"name": "ab"},
+        "run": {"steps": steps},
         "backend": {"name": variant["backend"]},
     }
     if variant["closure"]:
@@ -38,7 +40,7 @@ def tables_of(setting: str, variant: dict, n: int, speed: float, re_cell: float,
         tables |= past_a_body(speed, n, D)
     else:
         tables["initial"] = shear_layers(speed) if D == 2 else taylor_green(speed)
-    return tables, round(until * LENGTHS[kind, D] * n / speed)
+    return tables, steps
 
 
 def taylor_green(speed: float) -> dict:

@@ -18,6 +18,7 @@ WAVES[3] = ["sin(2*pi*z/nz)", "cos(2*pi*x/nx)", "sin(2*pi*(x/nx + y/ny))"]
 MASK = "rock.npy"
 TILE = 64  # cells; a box is filled with copies of one rock of this size
 RADIUS = 7.0  # cells
+LONG = 100_000  # steps of the run that a box represents, which determine the layout `auto`
 
 
 def box(
@@ -44,7 +45,7 @@ def box(
         "precision": PRECISIONS[precision],
         "layout": {"name": layout},
         "initial": {"rho": 1.0, "u": [f"0.05*{wave}" for wave in WAVES.get(D, ())]},
-        "run": {"steps": 1},
+        "run": {"steps": LONG},
     }
     tables["domain"]["periodic"][-1] = setting != "cavity"
     return tables | _extra(setting, D)

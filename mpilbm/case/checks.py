@@ -1,6 +1,7 @@
 """Checks of a whole case: dimensions, formulas, speeds, labels. Each returns problems."""
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import hypot, sqrt
@@ -45,6 +46,15 @@ def check(case: Case, tables: dict) -> list[str]:
                 f"{cs:.4g}; lower it, and the viscosity with it to keep the Reynolds number"
             )
     return problems
+
+
+def problems_with(case: Case, **objects: Any) -> list[str]:
+    """The problems that the case would have with other objects in fields of Case, such as layout.
+
+    Everything that chooses or recommends an object for a case asks this function, so that a case
+    file that names the choice is accepted.
+    """
+    return check(case.model_copy(update=objects), tomllib.loads(case.toml))
 
 
 def _fluids(case: Case, tables: dict) -> list[str]:
@@ -149,11 +159,6 @@ def _initial(case: Case) -> list[str]:
             problems.append(
                 f"{key}.non_equilibrium: is not defined on {case.lattice.name}; allowed: lattices "
                 "that are isotropic to order 4; use iterate"
-            )
-        if initial.iterate and not case.layout.populations and (case.boundaries or case.bodies):
-            problems.append(
-                f"{key}.iterate: found {initial.iterate}; the layout '{case.layout.name}' cannot "
-                "keep the velocity fixed at walls; use the layout 'ab' or 'esopull'"
             )
         if initial.random:
             problems += _random(case, key, initial.random.peak)

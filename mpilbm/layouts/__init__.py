@@ -11,6 +11,9 @@ A place is (slot, offset): the slot is the index of a stored value, the offset i
 relative to the cell. Ghost planes, messages, the in-place check and the addresses in boundary
 kernels are derived from the places. Other modules use `incoming`, `outgoing` and `stored`; a layout
 that stores other values than populations overrides these three methods.
+
+`Layout.conflicts` has the rules for which cases may use a layout. `case.checks.check` asks it for
+the layout that a case names, and `auto` for each layout that it may choose.
 """
 
 from collections.abc import Callable
@@ -18,8 +21,9 @@ from typing import ClassVar, NamedTuple
 
 from mpilbm.layouts.formats import Formats
 from mpilbm.layouts.grid import Grid
+from mpilbm.layouts.wanted import Wanted
 from mpilbm.physics.lattices import Lattice
-from mpilbm.registry import Parameters, find, names
+from mpilbm.registry import Parameters, find, make, names
 
 Offset = tuple[int, int, int]
 HERE: Offset = (0, 0, 0)
@@ -126,19 +130,40 @@ class Layout(Parameters):
         sizes = planes, rows, nx, slots, ghost
         return Grid.dense("f", *sizes, staggered, formats.widths, tails=formats.tails)
 
-    def problems(self, case) -> list[str]:
-        """Errors: a storage or a staggered lattice that the layout does not support."""
+    def conflicts(self, case: Wanted) -> list[str]:
+        """Everything in a case that the layout does not support, as ends of sentences.
+
+        All rules about layouts are here and in the methods that override this one.
+        """
         found, storage = [], case.precision.storage
         if storage not in self.storages:
-            others = (n for n in names("layouts") if storage in find("layouts", n).storages)
+            have = (n for n in names("layouts") if storage in find("layouts", n).storages)
             found.append(
-                f"name: '{self.name}' has no storage = \"{storage}\"; allowed: "
-                f"{', '.join(self.storages)}; or use the layout {' or '.join(others)}"
+                f'has no precision.storage = "{storage}", which {", ".join(have)} has; allowed: '
+                f"{', '.join(self.storages)}"
             )
         if not self.dense and case.lattice.staggered:
-            whole = ", ".join(name for name in names("layouts") if find("layouts", name).dense)
-            found.append(f"{self.name} is not defined on {case.lattice.name}; allowed: {whole}")
+            found.append(f"is not defined on {case.lattice.name}, which stores every other node")
+        if not (self.dense and self.populations):
+            carried = {"scalars": case.scalars, "coupled fluids": case.coupling}
+            found += [f"does not support {what}" for what, given in carried.items() if given]
+        if not self.populations and (case.boundaries or case.bodies):
+            found += [
+                f"cannot keep the velocity fixed at walls, which {fluid.initial.where}.iterate = "
+                f"{fluid.initial.iterate} requires; remove it"
+                for fluid in case.fluids
+                if fluid.initial.iterate
+            ]
         return found
+
+    def problems(self, case: Wanted) -> list[str]:
+        """Errors: the conflicts with a case, and the layouts that have none."""
+        found = self.conflicts(case)
+        if not found:
+            return []
+        others = [name for name in names("layouts") if not make("layouts", name).conflicts(case)]
+        fix = f"; allowed layouts: {', '.join(others)}" if others else ""
+        return [f"name: '{self.name}' {conflict}{fix}" for conflict in found]
 
     def returning(self, lattice: Lattice) -> tuple[int, ...]:
         """For each slot, the slot of the cell's outgoing population in the opposite direction.

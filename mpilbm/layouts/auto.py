@@ -58,10 +58,10 @@ RULES = (
 class Auto(AB):
     """Chooses `ab`, `aa`, `esopull` or `indirect` from device, geometry, memory and steps.
 
-    These layouts give the same populations in all bits; sums of `indirect`, which skips solid
-    cells, differ in the last digits. `moments` is never chosen. A run reports its choice at its
-    start and in summary.json; `mpilbm check` shows it, too. The Python objects of a case whose
-    device is unknown use the places of `ab`.
+    It chooses only layouts that the case accepts by name. These layouts give the same populations
+    in all bits; sums of `indirect`, which skips solid cells, differ in the last digits. `moments`
+    is never chosen. A run reports its choice at its start and in summary.json; `mpilbm check` shows
+    it, too. The Python objects of a case whose device is unknown use the places of `ab`.
     """
 
     automatic: ClassVar[bool] = True

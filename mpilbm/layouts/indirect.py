@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 
 from mpilbm.layouts import HERE, Layout, Place
 from mpilbm.layouts.nodes import NodeGrid
+from mpilbm.layouts.wanted import Wanted
 from mpilbm.physics.lattices import Lattice
 from mpilbm.registry import find, make, names, register
 
@@ -39,14 +40,11 @@ class Indirect(Layout):
                              f"allowed: {', '.join(allowed)}")  # fmt: skip
         return value
 
-    def problems(self, case) -> list[str]:
+    def conflicts(self, case: Wanted) -> list[str]:
         """Also: sheets between fluid cells."""
-        found = super().problems(case)
+        found = super().conflicts(case)
         if any(body.shape and body.shape.cuts for body in case.bodies):
-            found.append(
-                "name: 'indirect' has no links between fluid cells that sheets (thin = true) cut; "
-                f"allowed: {', '.join(n for n in names('layouts') if n != self.name)}; choose one"
-            )
+            found.append("has no links between fluid cells that sheets (thin = true) cut")
         return found
 
     @property

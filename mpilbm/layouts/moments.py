@@ -27,6 +27,7 @@ from typing import Any
 
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.layouts.formats import Formats, Tail
+from mpilbm.layouts.wanted import Wanted
 from mpilbm.physics.algebra import pairs
 from mpilbm.physics.hermite import moments_of, populations
 from mpilbm.physics.lattices import Lattice
@@ -60,9 +61,9 @@ class Moments(Layout):
     sweep = True
     storages = (*Layout.storages, "mixed")
 
-    def problems(self, case) -> list[str]:
-        """Errors: collisions, equilibria and forces with moments above the second order."""
-        found = super().problems(case)
+    def conflicts(self, case: Wanted) -> list[str]:
+        """Also: collisions, equilibria and forces with moments above the second order."""
+        found = super().conflicts(case)
         for fluid in case.fluids:
             collision = fluid.collision
             parts = [
@@ -74,9 +75,8 @@ class Moments(Layout):
             for key, kind, part in wrong[:1]:
                 allowed = ", ".join(n for n in names(kind) if find(kind, n).second_order)
                 found.append(
-                    "name: 'moments' stores no moments above the second order, which "
-                    f"{key} = '{part.name}' produces; allowed for {key}: {allowed}; "
-                    "or use the layout 'esopull'"
+                    f"stores no moments above the second order, which {key} = '{part.name}' "
+                    f"produces; allowed for {key}: {allowed}"
                 )
         return found
 

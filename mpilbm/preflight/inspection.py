@@ -5,19 +5,20 @@ geometry_findings (solids and links), or this one (both, and initial fields).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, sqrt
 
 import numpy as np
 
 from mpilbm.case import case_findings
-from mpilbm.case.checks import given_speeds
-from mpilbm.case.model import Case
+from mpilbm.case.checks import given_speeds, problems_with
+from mpilbm.case.model import Case, Fluid
 from mpilbm.case.velocity_bounds import InitialRange, initial_range, largest_speed
 from mpilbm.geometry import geometry_findings
 from mpilbm.geometry.shapes import Flow
 from mpilbm.physics.boundary_capabilities import FaceFlow
 from mpilbm.preflight import driven_flow
+from mpilbm.registry import make
 from mpilbm.units import mach, reynolds
 from mpilbm.verdicts.findings import SERIOUS, WARNING, Finding, in_order
 from mpilbm.verdicts.fluids import of_fluid
@@ -181,7 +182,8 @@ def verdicts(seen: Inspected) -> list[Finding]:
     at = f"speed {given:.3g} of {key}" if given else f"estimated speed {seen.speed:.3g}"
     for fluid in seen.case.fluids:
         where = seen.case.fluid_key(fluid, "viscosity")
-        for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed):
+        usable = partial(is_usable, seen.case, fluid)
+        for what, value, sentence, level in of_fluid(seen.case, fluid, seen.speed, usable):
             decided = what == "tau" and seen.speed and float(value) < 1 and not seen.case.coupling
             if level in SEVERITY and what != "Mach" and not decided:
                 uses_speed = what == "grid Reynolds"
@@ -191,6 +193,24 @@ def verdicts(seen: Inspected) -> list[Finding]:
                     f"{what} = {value}{f' at the {at}' * uses_speed}: {sentence}",
                 ))  # fmt: skip
     return found
+
+
+def is_usable(case: Case, fluid: Fluid, lattice: str, collision: str) -> bool:
+    """Whether the case accepts this collision of a fluid on a lattice.
+
+    collision: the registered name; with a closure, such as "trt+smagorinsky". A closure that gives
+    the whole viscosity, as of a non-Newtonian fluid, is kept.
+    """
+    name, _, closure = collision.partition("+")
+    given = fluid.collision.closure
+    kept = given if given and given.limits() else None
+    if kept and closure:
+        return False
+    model = make("closures", closure) if closure else kept
+    used = make("collisions", name).model_copy(update={"closure": model})
+    changed = fluid.model_copy(update={"collision": used})
+    fluids = tuple(changed if each is fluid else each for each in case.fluids)
+    return not problems_with(case, lattice=make("lattices", lattice), fluids=fluids)
 
 
 def initial_speeds(seen: Inspected) -> list[Finding]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.backends import Device
+from mpilbm.case.checks import problems_with
 from mpilbm.case.model import Case
 from mpilbm.errors import CaseError
 from mpilbm.geometry import plane_costs
@@ -69,9 +70,8 @@ def with_layout(case: Case, layout: Layout) -> Case:
 
 
 def _allowed(case: Case, layout: Layout) -> bool:
-    """Whether a case can use a layout."""
-    wanted = with_layout(case, layout)
-    return not layout.problems(wanted) and not (case.coupling and case.coupling.problems(wanted))
+    """Whether a case file that names this layout is accepted."""
+    return not problems_with(case, layout=layout)
 
 
 def _fits(case: Case, slab: Slab, fluid: np.ndarray, room: float | None, layout: Layout) -> bool:

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -182,7 +183,8 @@ def _body_line(case: Case, survey: build.Survey, number: int) -> Line:
 
 def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str) -> list[Line]:
     """Viscosity, rates, Mach and Reynolds numbers with verdicts; `key` gives the `speed`."""
-    judged = {what: Line(what, *rest) for what, *rest in of_fluid(case, fluid, speed)}
+    usable = partial(inspection.is_usable, case, fluid)
+    judged = {what: Line(what, *rest) for what, *rest in of_fluid(case, fluid, speed, usable)}
     lines = [Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step")]
     lines += [*rheology_lines(case, fluid, speed), judged["tau"]]
     for name, rate in fluid.collision.rates(fluid.viscosity, case.lattice).items():

@@ -9,6 +9,7 @@ with the longest step that satisfies the first two: u = min(0.1 cs, cs2 u_SI cel
 cells per step.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import ceil, floor, log10, prod, sqrt
@@ -74,16 +75,27 @@ def propose(case: Case, units: Units, speed: float) -> Proposal | None:
     """The coarsest acceptable refinement; None if there is none."""
     fastest, nu = units.to_si(speed, VELOCITY), units.to_si(case.fluids[0].viscosity, VISCOSITY)
     cs2 = float(case.lattice.cs2)
-    for factor in REFINEMENTS:
-        shortest = min(case.domain.size)
-        cell = units.cell * shortest / ceil(shortest * factor)  # a whole number of cells
+    for cell, size in _refinements(case, units):
         u = min(MACH * sqrt(cs2), cs2 * (TAU - 0.5) * fastest * cell / nu)
         finer = Units(cell, _rounded_down(u * cell / fastest), units.density)
         if is_stable(case, finer.to_lattice(nu, VISCOSITY), finer.to_lattice(fastest, VELOCITY)):
-            size = tuple(round(n * units.cell / cell) for n in case.domain.size)
             steps = ceil(units.to_si(case.run.steps, TIME) / finer.step)
             return Proposal(finer, size, steps)
     return None
+
+
+def _refinements(case: Case, units: Units) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """The sides of smaller cells in m, and the sizes of the box, which the lattice accepts."""
+    shortest = min(case.domain.size)
+    for factor in REFINEMENTS:
+        least = ceil(shortest * factor)
+        for count in (least, least + 1):  # one of them is even
+            cell = units.cell * shortest / count
+            size = tuple(round(n * units.cell / cell) for n in case.domain.size)
+            domain = case.domain.model_copy(update={"size": size})
+            if not case.lattice.problems(case.model_copy(update={"domain": domain})):
+                yield cell, size
+                break
 
 
 def _rounded_down(number: float) -> float:

@@ -1,15 +1,16 @@
 """The numbers of a fluid that determine accuracy and stability, with verdicts."""
 
 from mpilbm.units import mach, reynolds, tau_from_viscosity
-from mpilbm.verdicts.limits import judge_mach, judge_tau
+from mpilbm.verdicts.limits import Usable, judge_mach, judge_tau
 from mpilbm.verdicts.stability import least_viscosity, stability
 
 
-def of_fluid(case, fluid, speed: float) -> list[tuple[str, str, str, str]]:
+def of_fluid(case, fluid, speed: float, usable: Usable) -> list[tuple[str, str, str, str]]:
     """Return (name, value, verdict, level) of tau, Mach number and grid Reynolds number.
 
     If `speed` is 0, of tau only. `speed` is the largest speed in lattice units. For a
-    non-Newtonian fluid tau and the grid Reynolds number are those of its least viscosity.
+    non-Newtonian fluid tau and the grid Reynolds number are those of its least viscosity. Advice
+    names the collisions that are `usable`.
     """
     cs2, nu = float(case.lattice.cs2), least_viscosity(fluid)
     tau = tau_from_viscosity(nu, cs2)
@@ -17,5 +18,5 @@ def of_fluid(case, fluid, speed: float) -> list[tuple[str, str, str, str]]:
     if speed:
         number, grid = mach(speed, cs2), reynolds(nu, 1, speed)
         found.append(("Mach", f"{number:.4g}", *judge_mach(number)))
-        found.append(("grid Reynolds", f"{grid:.4g}", *stability(case, fluid, speed)))
+        found.append(("grid Reynolds", f"{grid:.4g}", *stability(case, fluid, speed, usable)))
     return found

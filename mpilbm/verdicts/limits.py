@@ -13,12 +13,14 @@ and an outlet.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import log, sqrt
 from pathlib import Path
 
 from mpilbm.verdicts.findings import NOTE, SERIOUS
+
+Usable = Callable[[str, str], bool]  # whether a case can use (lattice, collision)
 
 FLOWS = {
     "vortex": "in a periodic vortex flow",
@@ -61,6 +63,7 @@ def judge_stability(
     collision: str,
     flows: tuple[str, ...] = ("vortex",),
     end: tuple[str, float] | None = None,
+    usable: Usable = lambda lattice, collision: True,
 ) -> tuple[str, str]:
     """Return verdict and level for a grid Reynolds number u/nu.
 
@@ -72,8 +75,9 @@ def judge_stability(
                fair, not poor
     end        the name of an inlet or outlet, and the grid Reynolds number from which measured
                flows failed with it
+    usable     whether advice may name a collision on a lattice
     """
-    verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows)
+    verdict, sentence, level = _judge_measured(number, mach, lattice, collision, flows, usable)
     if end is not None and number > MARGIN * end[1]:
         verdict = "possibly unstable" if verdict == "fine" else verdict
         sentence += (f"; measured with 'equilibrium' as inlet and outlet: with '{end[0]}' flows "
@@ -83,7 +87,12 @@ def judge_stability(
 
 
 def _judge_measured(
-    number: float, mach: float, lattice: str, collision: str, flows: tuple[str, ...]
+    number: float,
+    mach: float,
+    lattice: str,
+    collision: str,
+    flows: tuple[str, ...],
+    usable: Usable,
 ) -> tuple[str, str, str]:
     """Return a short verdict, the measured limits as a sentence, and the level."""
     walls = "walls" in flows
@@ -103,7 +112,7 @@ def _judge_measured(
         return "fine", bound, "good"
     if number < sqrt(most * failed):
         return "near the limit", bound, "fair"
-    way = _fix(number, mach, lattice, [one[-1] for one in found])
+    way = _fix(number, mach, lattice, [one[-1] for one in found], usable)
     there = f"{bound} at Mach {_nearest(lattice, mach):.2g}; {way}"
     if walls and judge_stability(number, mach, lattice, collision)[1] != "poor":
         return "possibly unstable", there, "fair"
@@ -144,8 +153,8 @@ def stable_collisions(
     return [name for name in stable if ("+" in name) == closed]
 
 
-def _fix(number: float, mach: float, lattice: str, flows: Sequence[str]) -> str:
-    """Return advice: stable collisions on this lattice, then on others of the same dimension.
+def _fix(number: float, mach: float, lattice: str, flows: Sequence[str], usable: Usable) -> str:
+    """Return advice: stable usable collisions on this lattice, then on others of its dimension.
 
     At Mach numbers far above the measured ones, the advice is to lower the velocity.
     """
@@ -158,7 +167,7 @@ def _fix(number: float, mach: float, lattice: str, flows: Sequence[str]) -> str:
         parts: list[str] = []
         for one in lattices:
             stable = stable_collisions(number, mach, one, flows, closed)
-            more = [name for name in stable if name not in named]
+            more = [name for name in stable if name not in named and usable(one, name)]
             named += more
             parts += [", ".join(more) + f" on {one}" * (one != lattice)] if more else []
         if parts:

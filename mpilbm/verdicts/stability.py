@@ -1,10 +1,12 @@
 """The stability of a case: the measured flows that are similar to it, and the verdict."""
 
 from mpilbm.units import mach, reynolds
-from mpilbm.verdicts.limits import judge_stability, measured
+from mpilbm.verdicts.limits import Usable, judge_stability, measured
 
 
-def stability(case, fluid, speed: float) -> tuple[str, str]:
+def stability(
+    case, fluid, speed: float, usable: Usable = lambda lattice, collision: True
+) -> tuple[str, str]:
     """Return verdict and level for the stability of a fluid at the speed; see judge_stability."""
     collision = fluid.collision
     model = collision.closure
@@ -12,7 +14,7 @@ def stability(case, fluid, speed: float) -> tuple[str, str]:
     name = f"{collision.name}{closure}{' of coupled fluids' if case.coupling else ''}"
     numbers = reynolds(least_viscosity(fluid), 1, speed), mach(speed, float(case.lattice.cs2))
     sentence, level = judge_stability(
-        *numbers, case.lattice.name, name, flows(case), _least_stable_end(case)
+        *numbers, case.lattice.name, name, flows(case), _least_stable_end(case), usable
     )
     known = measured().get(case.lattice.name, {"collisions": {}})["collisions"]
     if name in known and _is_changed(collision):

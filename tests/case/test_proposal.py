@@ -79,6 +79,22 @@ def test_the_proposed_values_satisfy_check():
     assert proposal.present(case, case.units, case.boundaries[1].velocity[0])
 
 
+def test_the_proposed_size_is_one_that_the_lattice_accepts():
+    """Even numbers of cells on D3Q13."""
+    tables = {
+        "lattice": {"name": "D3Q13"},
+        "collision": {"name": "mrt"},
+        "domain": {"size": ["1 cm"] * 3, "periodic": [True] * 3},
+        "units": {"cell": "1 mm", "step": "10 ms", "density": 1000},
+        "fluid": {"viscosity": "1e-6 m^2/s"},
+        "initial": {"u": ["0.05 m/s", 0, 0]},
+        "run": {"steps": 10},
+    }
+    lines = {line.what: line.value for line in plan(parse_case(tables)).sections["proposal"]}
+    tables["units"] |= {key: lines[key].strip('"') for key in ("cell", "step")}
+    assert parse_case(tables).domain.size == (14, 14, 14)
+
+
 def test_values_that_are_fine_are_kept():
     text = CASE.replace('fluid = "water"', 'density = 1\n[fluid]\nviscosity = "1e-4 m^2/s"')
     lines = proposed(text)

@@ -2,6 +2,8 @@
 
 import gzip
 import sys
+import zlib
+from zipfile import ZipFile
 
 import h5py
 import numpy as np
@@ -211,6 +213,17 @@ def test_truncated_streams_name_the_plane(tmp_path):
         ("sizes", "3 12 5 7", "has the size [3, 12, 5, 7]; allowed: two or three"),
         ("data file", "LIST", "has its data in several files"),
         ("data file", "b.raw", "is incomplete: there is no data file"),
+        ("sizes", "1_2 5 7", "has the sizes '1_2 5 7' in its header; allowed: integers"),
+        ("sizes", "-12 -5 7", "has the size [-12, -5, 7]; allowed: two or three numbers above 0"),
+        ("dimension", "2", "has dimension 2 and the size [12, 5, 7] in its header; allowed: a num"),
+        ("byte skip", "-5", "has byte skip -5 in its header; allowed: 0 or more, or -1 if the dat"),
+        ("byteskip", "-2", "has byte skip -2 in its header; allowed: 0 or more, or -1 if the data"),
+        ("byte skip", "", "has the byte skip '' in its header; allowed: integers"),
+        ("byte skip", "3 4", "has the byte skip '3 4' in its header; allowed: one integer"),
+        ("byte skip", "9" * 30, "in its header; allowed: integers"),
+        ("byte skip", "9" * 18, "is truncated: 12 x 5 x 7 voxels of type uint8 are 420 bytes"),
+        ("line skip", "-1", "has line skip -1 in its header; allowed: 0 or more"),
+        ("line skip", "9" * 12, "has line skip 999999999999 in its header, but a.nrrd ends"),
     ],
 )
 def test_nrrd_headers_that_are_not_supported(field, value, text, tmp_path):
@@ -229,7 +242,12 @@ def test_nrrd_without_byte_order(tmp_path):
     ("field", "value", "text"),
     [
         ("ElementType", "MET_ARRAY", "has the ElementType 'MET_ARRAY'; allowed: MET_CHAR"),
-        ("DimSize", "many", "has a DimSize or HeaderSize that is not an integer"),
+        ("DimSize", "many", "has the DimSize 'many' in its header; allowed: integers"),
+        ("DimSize", "12 -5 -7", "has the size [12, -5, -7]; allowed: two or three numbers above 0"),
+        ("NDims", "2", "has NDims 2 and the size [12, 5, 7] in its header; allowed: a number for"),
+        ("HeaderSize", "-7", "has HeaderSize -7 in its header; allowed: 0 or more, or -1 if the d"),
+        ("HeaderSize", "7", "has HeaderSize 7, but its header has 158 bytes; allowed: 0, 158 or"),
+        ("HeaderSize", "9" * 18, "is truncated: 12 x 5 x 7 voxels of type uint8 are 420 bytes"),
         ("ElementNumberOfChannels", "3", "has several channels"),
         ("BinaryData", "False", "has its data as text"),
         ("ElementDataFile", "LIST", "has its data in several files"),
@@ -239,6 +257,59 @@ def test_nrrd_without_byte_order(tmp_path):
 def test_meta_headers_that_are_not_supported(field, value, text, tmp_path):
     (tmp_path / "a.mha").write_bytes(meta_header(GREY, **{field: value}) + GREY.tobytes())
     assert text in problem(tmp_path, "a.mha")
+
+
+@pytest.mark.parametrize("skip", [-1, 3])
+def test_compressed_meta_images_begin_behind_their_header(skip, tmp_path):
+    header = meta_header(GREY, CompressedData="True", ElementDataFile="a.zraw", HeaderSize=skip)
+    (tmp_path / "a.mhd").write_bytes(header)
+    (tmp_path / "a.zraw").write_bytes(b"abc" + zlib.compress(GREY.tobytes()))
+    if skip < 0:
+        assert "allowed for compressed data: 0 or more" in problem(tmp_path, "a.mhd")
+    else:
+        found = solid(tmp_path, "a.mhd", solid=">= 128")
+        assert np.array_equal(found, GREY >= 128)
+
+
+def test_gzip_has_no_byte_skip_from_the_end(tmp_path):
+    header, data = nrrd_header(GREY, encoding="gzip", **{"byte skip": -1})
+    (tmp_path / "a.nrrd").write_bytes(header + gzip.compress(data.tobytes()))
+    text = "has byte skip -1 in its header; allowed for the encoding 'gzip': 0 or more"
+    assert text in problem(tmp_path, "a.nrrd")
+
+
+def test_header_size_counts_from_the_beginning_of_the_file(tmp_path):
+    """As in MetaIO, also if the data follow the header."""
+    header = meta_header(GREY, HeaderSize=200)
+    (tmp_path / "a.mha").write_bytes(header.ljust(200, b" ") + GREY.tobytes())
+    assert np.array_equal(solid(tmp_path, "a.mha", solid=">= 128"), GREY >= 128)
+
+
+@pytest.mark.parametrize("kind", ["nrrd", "mha"])
+def test_data_at_the_end_do_not_overlap_the_header(kind, tmp_path):
+    if kind == "nrrd":
+        header, _ = nrrd_header(GREY, **{"byte skip": -1})
+    else:
+        header = meta_header(GREY, HeaderSize=-1)
+    (tmp_path / f"a.{kind}").write_bytes(header + b"more" + GREY.tobytes())
+    assert np.array_equal(solid(tmp_path, f"a.{kind}", solid=">= 128"), GREY >= 128)
+    (tmp_path / f"a.{kind}").write_bytes(header + GREY.tobytes()[:-5])
+    assert "are 420 bytes, found 415" in problem(tmp_path, f"a.{kind}")
+
+
+@pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
+def test_an_array_ends_with_its_member_of_an_archive(write, tmp_path):
+    """Beyond it there are other members and the list of the archive."""
+    write(tmp_path / "a.npz", rock=GREY, other=WIDE)
+    name, replaced = tmp_path / "a.npz", tmp_path / "b.npz"
+    with (
+        ZipFile(name) as archive,
+        ZipFile(replaced, "w", archive.infolist()[0].compress_type) as to,
+    ):
+        for each in archive.namelist():
+            to.writestr(each, archive.read(each).replace(b"(7, 5, 12)", b"(8, 5, 12)"))
+    text = "is damaged: an array of shape (8, 5, 12) and type uint8 has 480 bytes, found 420"
+    assert text in problem(tmp_path, "b.npz:rock")
 
 
 def test_images_that_differ(tmp_path):

@@ -247,7 +247,9 @@ def test_what_is_not_defined_is_refused_with_what_is(lattice):
         if find("layouts", layout).dense:
             parse_case(case, "box.toml")
             continue
-        with pytest.raises(CaseError, match=rf"{layout} is not defined on {lattice}; allowed: aa"):
+        with pytest.raises(
+            CaseError, match=f"'{layout}' is not defined on {lattice}, .*layouts: aa"
+        ):
             parse_case(case, "box.toml")
     with pytest.raises(CaseError, match="bgk needs a lattice isotropic to order 4"):
         parse_case(box(lattice, collision={"name": "bgk"}), "box.toml")

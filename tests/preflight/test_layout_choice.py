@@ -87,6 +87,13 @@ def test_a_rock_is_stored_without_solid_cells(tmp_path):
     assert chosen(rock(tmp_path, 0.5), room=1) == "aa"
 
 
+def test_a_box_of_bench_represents_a_long_run(tmp_path):
+    """So that `mpilbm bench --layout auto` measures the layout that users get."""
+    np.save(tmp_path / boxes.MASK, boxes.rock(SIZE[::-1], radius=3.0, porosity=0.5))
+    case = parse_case(boxes.box("porous", SIZE, "D3Q19", layout="auto"), tmp_path / "box.toml")
+    assert [chosen(case, device) for device in ("cpu", "cuda")] == ["indirect", "indirect"]
+
+
 def test_the_reason_contains_the_porosity(tmp_path):
     """Counted in 8 planes of 16."""
     case = rock(tmp_path, 0.5)

@@ -179,7 +179,7 @@ def test_forces_do_not_move_what_is_held():
     ("initial", "sentence"),
     [
         ({"iterate": -1}, "initial.iterate: found -1; allowed: >= 0"),
-        ({"iterate": 5}, "initial.iterate: found 5; the layout 'moments' cannot keep"),
+        ({"iterate": 5}, "layout.name: 'moments' cannot keep .* initial.iterate = 5 requires"),
         ({"file": "a.vtkhdf", "rho": 1.0}, "initial: has file and rho; a file gives both"),
     ],
 )

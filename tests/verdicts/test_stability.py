@@ -8,6 +8,7 @@ from support import ROOT
 from mpilbm.case.case import load_case, parse_case
 from mpilbm.case.new import template
 from mpilbm.case.velocity_bounds import largest_speed
+from mpilbm.preflight.plan import plan
 from mpilbm.registry import names
 from mpilbm.verdicts import limits, stability
 from mpilbm.verdicts.limits import judge_stability
@@ -141,6 +142,49 @@ def test_an_inlet_and_outlet_that_make_flows_fail(ends, stable, monkeypatch):
     solver.advance(steps)
     speeds, nonfinite = solver.diagnostics.speeds()
     assert (not nonfinite.any() and bool(speeds.max() < 0.3)) == stable
+
+
+MORE = {
+    "trt": {"collision": {"name": "trt"}},
+    "moments": {"layout": {"name": "moments"}, "collision": {"name": "regularized"}},
+    "power_law": {
+        "collision": {
+            "name": "trt",
+            "closure": {"name": "power_law", "consistency": 0.0012, "index": 1.0},
+        },
+    },
+    "formula": {
+        "scalar": [{"label": "T", "diffusivity": 0.01}],
+        "fluid": {"viscosity": "0.0012 + 0*T"},
+        "collision": {"name": "trt"},
+    },
+}
+
+
+@pytest.mark.parametrize("more", MORE)
+def test_check_names_only_collisions_that_the_case_accepts(more):
+    """`moments` stores second moments only; formulas and fluids with a closure exclude others."""
+    *walls, lid = [axis + side for axis in "xyz" for side in "-+"]
+    tables = {
+        "lattice": {"name": "D3Q19"},
+        "domain": {"size": [8, 8, 8]},
+        "fluid": {"viscosity": 0.0012},
+        "boundary": [
+            {"name": "bounce_back", "where": walls},
+            {"name": "bounce_back", "where": [lid], "velocity": [0.1, 0, 0]},
+        ],
+        "run": {"steps": 10},
+        "backend": {"name": "cpu"},
+    } | MORE[more]
+    (line,) = (one for one in plan(parse_case(tables)).sections["fluid"] if "grid" in one.what)
+    _, named, advice = line.verdict.partition("stable there: ")
+    assert bool(named) == (more == "trt")
+    parts = advice.rpartition("; or ")[0].split("; ") if named else []
+    for part in parts:
+        collisions, _, lattice = part.partition(" on ")
+        for name, _, closure in (each.partition("+") for each in collisions.split(", ")):
+            table = {"name": name} | ({"closure": {"name": closure}} if closure else {})
+            parse_case(tables | {"collision": table, "lattice": {"name": lattice or "D3Q19"}})
 
 
 def test_other_parameters_than_those_measured_are_said():

@@ -86,7 +86,7 @@ def _unknown(case: Case, key: str, labels: Iterable[str]) -> Iterator[str]:
 
 
 def _of_case(case: Case) -> Iterator[str]:
-    """Fluids, lattices and layouts that cannot carry scalars."""
+    """Fluids and lattices that cannot carry scalars."""
     if not case.scalars:
         return
     if case.coupling or len(case.fluids) > 1:
@@ -95,9 +95,6 @@ def _of_case(case: Case) -> Iterator[str]:
         every = (n for n in names("lattices") if not find("lattices", n).staggered)
         yield (f"scalar: is not defined on {case.lattice.name}, which stores every other node; "
                f"allowed lattices: {', '.join(every)}")  # fmt: skip
-    if not (case.layout.populations and case.layout.dense):
-        yield (f"scalar: is not defined in the layout '{case.layout.name}'; allowed: ab, aa, "
-               'esopull; set layout.name = "ab", or "esopull" for half of the memory')  # fmt: skip
     for fluid in case.fluids:
         if fluid.initial.iterate:
             yield f"{fluid.initial.where}.iterate: is not defined with scalars; remove it"

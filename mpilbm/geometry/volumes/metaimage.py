@@ -6,14 +6,23 @@
 import io
 import zlib
 from functools import partial
-from math import prod
 from os.path import isfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from mpilbm.geometry.volumes.volume import AGAIN, Source, Stream, Volume, mapped, refuse_sizes
+from mpilbm.geometry.volumes.volume import (
+    AGAIN,
+    Source,
+    Stream,
+    Volume,
+    integer,
+    integers,
+    raw_data,
+    refuse_dimensions,
+    refuse_sizes,
+)
 
 TYPES = {
     "MET_CHAR": "i1", "MET_UCHAR": "u1", "MET_SHORT": "i2", "MET_USHORT": "u2", "MET_INT": "i4",
@@ -27,22 +36,27 @@ BLOCK = 1 << 18  # compressed bytes that are read at a time
 def metaimage(source: Source) -> Volume:
     """The array of a file; raw data are mapped into memory, zlib is read plane by plane."""
     keys, begin = _header(source.path)
-    try:
-        sizes = tuple(int(each) for each in keys.get("DimSize", "").split())
-        skip = int(keys.get("HeaderSize", "0"))
-    except ValueError:
-        raise ValueError(f"has a DimSize or HeaderSize that is not an integer; {AGAIN}") from None
+    sizes = integers(keys.get("DimSize", ""), "DimSize")
+    skip = integer(keys.get("HeaderSize", "0"), "HeaderSize")
     refuse_sizes(sizes)
+    refuse_dimensions(integer(keys.get("NDims", str(len(sizes))), "NDims"), "NDims", sizes)
     if keys.get("ElementNumberOfChannels", "1") != "1":
         raise ValueError("has several channels; allowed: one number per voxel; convert it")
     if not _true(keys, "BinaryData", True):
         raise ValueError("has its data as text; allowed: BinaryData = True; convert it")
     dtype, shape = _dtype(keys), sizes[::-1]
     path, begin = _data(source.path, keys["ElementDataFile"], begin)
-    if _true(keys, "CompressedData", False):
-        return Volume(Stream(partial(_inflated, path, begin), dtype, shape))
-    end = path.stat().st_size - prod(shape) * dtype.itemsize
-    return Volume(mapped(path, dtype, shape, end if skip == -1 and end > 0 else begin + skip))
+    if 0 < skip < begin:
+        raise ValueError(f"has HeaderSize {skip}, but its header has {begin} bytes; allowed: 0, "
+                         f"{begin} or more, or -1 if the data are the end of the file; correct "
+                         "the header")  # fmt: skip
+    skip -= begin if skip > 0 else 0  # it counts from the beginning of the data file
+    if not _true(keys, "CompressedData", False):
+        return Volume(raw_data(path, dtype, shape, begin, skip, "HeaderSize"))
+    if skip < 0:
+        raise ValueError(f"has HeaderSize {skip} in its header; allowed for compressed data: 0 or "
+                         "more; correct the header")  # fmt: skip
+    return Volume(Stream(partial(_inflated, path, begin + skip), dtype, shape))
 
 
 def _header(path: Path) -> tuple[dict[str, str], int]:

@@ -5,7 +5,6 @@
 
 import gzip
 from functools import partial
-from math import prod
 from os.path import isfile
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,9 +17,13 @@ from mpilbm.geometry.volumes.volume import (
     Source,
     Stream,
     Volume,
-    mapped,
+    integer,
+    integers,
+    raw_data,
+    refuse_dimensions,
     refuse_sizes,
 )
+from mpilbm.units import counted
 
 INTEGERS = {"i1": "signed char|int8", "i2": "short|short int|signed short|signed short int|int16",
             "i4": "int|signed int|int32", "i8": "longlong|long long|long long int|signed long long"
@@ -40,21 +43,23 @@ LONGEST = 1 << 16  # bytes of a line of the header, and lines
 def nrrd(source: Source) -> Volume:
     """The array of a file; raw data are mapped into memory, gzip is read plane by plane."""
     fields, begin = _header(source.path)
-    sizes = _numbers(fields, "sizes")
+    if "sizes" not in fields:
+        raise ValueError(f"has no sizes in its header; {AGAIN}")
+    sizes = integers(fields["sizes"], "sizes")
     refuse_sizes(sizes)
+    refuse_dimensions(_number(fields, "dimension", len(sizes)), "dimension", sizes)
     dtype, shape = _dtype(fields), sizes[::-1]
     path, begin = _data(source.path, fields, begin)
-    begin = _after_lines(path, begin, _number(fields, "line skip"))
-    encoding, skip = fields.get("encoding", "").lower(), _number(fields, "byte skip")
+    begin = _after_lines(path, begin, _number(fields, "line skip", 0))
+    encoding, skip = fields.get("encoding", "").lower(), _number(fields, "byte skip", 0)
     if encoding == "raw":
-        size = path.stat().st_size - prod(shape) * dtype.itemsize
-        return Volume(mapped(path, dtype, shape, size if skip == -1 and size > 0 else begin + skip))
-    if encoding in ("gzip", "gz") and skip >= 0:
-        opener = Skipping(partial(_unzipped, path, begin), skip)
-        return Volume(Stream(opener, dtype, shape))
-    raise ValueError(
-        f"has the encoding '{encoding}' and byte skip {skip}; allowed: raw and gzip; convert it"
-    )
+        return Volume(raw_data(path, dtype, shape, begin, skip, "byte skip"))
+    if encoding not in ("gzip", "gz"):
+        raise ValueError(f"has the encoding '{encoding}'; allowed: raw and gzip; convert it")
+    if skip < 0:
+        raise ValueError(f"has byte skip {skip} in its header; allowed for the encoding "
+                         f"'{encoding}': 0 or more; correct the header")  # fmt: skip
+    return Volume(Stream(Skipping(partial(_unzipped, path, begin), skip), dtype, shape))
 
 
 def _header(path: Path) -> tuple[dict[str, str], int]:
@@ -73,20 +78,10 @@ def _header(path: Path) -> tuple[dict[str, str], int]:
     raise ValueError(f"has a header without end; {AGAIN}")
 
 
-def _numbers(fields: dict[str, str], name: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(each) for each in fields[name].split())
-    except (KeyError, ValueError):
-        found = f"the {name} '{fields[name]}'" if name in fields else f"no {name}"
-        raise ValueError(f"has {found} in its header; allowed: integers; {AGAIN}") from None
-
-
-def _number(fields: dict[str, str], *names: str) -> int:
-    """The integer of a field that may be missing: 0."""
-    for name in (each for full in names for each in (full, full.replace(" ", ""))):
-        if name in fields:
-            return _numbers(fields, name)[0]
-    return 0
+def _number(fields: dict[str, str], name: str, default: int) -> int:
+    """The integer of a field that may be missing, or written without spaces."""
+    text = fields.get(name, fields.get(name.replace(" ", "")))
+    return default if text is None else integer(text, name)
 
 
 def _dtype(fields: dict[str, str]) -> np.dtype:
@@ -114,11 +109,16 @@ def _data(header: Path, fields: dict[str, str], begin: int) -> tuple[Path, int]:
 
 
 def _after_lines(path: Path, begin: int, lines: int) -> int:
-    """The place behind a number of lines."""
+    """The place behind a number of lines; ValueError if the file has no such lines."""
     with path.open("rb") as file:
         file.seek(begin)
-        for _ in range(lines):
-            file.readline()
+        for number in range(lines):
+            if not file.readline():
+                raise ValueError(f"has line skip {lines} in its header, but {path.name} ends after "
+                                 f"{counted(number, 'line')}; correct the header")  # fmt: skip
+        if lines < 0:
+            raise ValueError(f"has line skip {lines} in its header; allowed: 0 or more; correct "
+                             "the header")  # fmt: skip
         return file.tell()
 
 

@@ -3,6 +3,7 @@
 import zipfile
 import zlib
 from functools import partial
+from math import prod
 from pathlib import Path
 from tokenize import TokenError  # of a damaged header
 from typing import Any, BinaryIO
@@ -69,6 +70,10 @@ def _array(path: Path, info: zipfile.ZipInfo, shape, fortran: bool, dtype: np.dt
     """The array of a member of an archive; begin: the bytes before its first value."""
     if dtype.hasobject:
         raise ValueError("contains Python objects; save it as bool or uint8")
+    stored, needed = info.file_size - begin, prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or stored != needed:
+        raise ValueError(f"is damaged: an array of shape {shape} and type {dtype.name} has "
+                         f"{needed} bytes, found {stored}; {AGAIN}")  # fmt: skip
     if info.compress_type != zipfile.ZIP_STORED:
         if fortran:  # planes are not contiguous, so the array is read as a whole
             with np.load(path) as archive:

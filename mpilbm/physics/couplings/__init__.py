@@ -133,7 +133,7 @@ class Coupling(Parameters):
         return []
 
     def problems(self, case) -> list[str]:
-        """Errors: fluids, lattices, layouts and walls that no coupling, or this one, supports."""
+        """Errors: fluids, lattices, formats and walls that no coupling, or this one, supports."""
         return [*self._of_fluids(case), *self._of_solids(case)]
 
     def _of_fluids(self, case) -> list[str]:
@@ -145,9 +145,6 @@ class Coupling(Parameters):
         if case.lattice.isotropy < 4:
             found.append(f"{self.name} needs a lattice isotropic to order 4; {case.lattice.name} "
                          "is not; use another lattice")  # fmt: skip
-        if not (case.layout.populations and case.layout.dense):
-            found.append(f"{self.name} is not defined in the layout '{case.layout.name}'; "
-                         "allowed: ab, aa, esopull")  # fmt: skip
         if "float16" in case.formats.names:
             found.append(f"{self.name} cannot store populations in 16 bits, because they are not "
                          'small deviations; set precision.storage = "float32"')  # fmt: skip

@@ -3,14 +3,17 @@
 Each function in CHECKS takes a case without problems and returns findings.
 """
 
+from itertools import product
 from math import pi, prod
 
 from mpilbm.case.checks import from_objects, given_speeds, norm
 from mpilbm.case.model import Case
+from mpilbm.case.scalars.model import Scalar
+from mpilbm.case.scalars.read import viscosity_at_centre
 from mpilbm.case.velocity_bounds import net_inflow, outward_speed
-from mpilbm.units import mach
+from mpilbm.units import mach, tau_from_viscosity
 from mpilbm.verdicts.findings import NOTE, SERIOUS, WARNING, Finding, in_order
-from mpilbm.verdicts.limits import SEVERITY, judge_mach
+from mpilbm.verdicts.limits import SEVERITY, judge_mach, judge_tau
 
 LOST = 2**12  # a relative change per step below 1 / LOST does not change a number with 11 bits
 USUAL_SPEED = 0.05  # if the case gives none
@@ -169,6 +172,46 @@ def scalar_collisions(case: Case) -> list[Finding]:
     return [Finding(NOTE, f"{key}.collision", caution) for key, caution in cautions if caution]
 
 
+def scalar_viscosities(case: Case) -> list[Finding]:
+    """A viscosity that is a formula of scalars, at the scalars' given values.
+
+    These are the initial values and the values on faces and bodies that are numbers. The formula is
+    evaluated at the centre of the box at t = 0, for all combinations of the extremes.
+    """
+    (fluid, *_), found = case.fluids, []
+    if not fluid.formula:
+        return []
+    given = {scalar.label: _given_values(scalar) for scalar in case.scalars}
+    if not all(given.values()):
+        return []
+    ends = product(*({min(values), max(values)} for values in given.values()))
+    states = [dict(zip(given, values, strict=True)) for values in ends]
+    key = case.fluid_key(fluid, "viscosity")
+    for state in states:
+        nu = viscosity_at_centre(case, fluid.formula, state)
+        if nu is None:
+            continue
+        at = ", ".join(f"{label} = {value:g}" for label, value in state.items())
+        if nu <= 0:
+            found.append(Finding(
+                SERIOUS, key, f"is {nu:.3g} at {at}; allowed: above 0 wherever the scalars may be; "
+                "change the formula",
+            ))  # fmt: skip
+            continue
+        tau = tau_from_viscosity(nu, case.lattice.cs2)
+        sentence, level = judge_tau(tau)
+        if level in SEVERITY:
+            found.append(Finding(NOTE, key, f"tau = {tau:.4g} at {at}: {sentence}"))
+    return found
+
+
+def _given_values(scalar: Scalar) -> list[float]:
+    """The numbers that a case gives for a scalar: initial, on faces and on bodies."""
+    held = [each.values() for each in (*scalar.boundaries, *scalar.bodies) if each.name == "value"]
+    given = [scalar.initial.rho, *(values["value"] for values in held)]
+    return [float(value) for value in given if isinstance(value, int | float)]
+
+
 def rounded(case: Case) -> list[Finding]:
     """Lengths and times in SI that are no whole number of cells or steps."""
     return list(case.rounded)
@@ -184,4 +227,5 @@ CHECKS = (
     distances,
     from_registered,
     scalar_collisions,
+    scalar_viscosities,
 )

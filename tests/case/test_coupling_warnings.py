@@ -41,7 +41,46 @@ def test_two_phases_that_mix_are_reported():
         warnings_of(parse_case(pair, "a"))
     )
     pair["coupling"]["G"] = 2.2
+    pair["fluid"][0]["viscosity"] = 0.05
     assert not warnings_of(parse_case(pair, "a.toml"))
+
+
+def pair(nu, G=2.4, rho=(0.964, 0.128), **tables):
+    """Warnings of two fluids with two phases."""
+    mean, half = sum(rho) / 2, (rho[0] - rho[1]) / 2
+    fluids = [
+        {
+            "label": label,
+            "viscosity": each,
+            "initial": {"rho": f"{mean} {sign} {half}*tanh(y-ny/2)"},
+        }
+        for label, each, sign in zip(("oil", "water"), nu, "+-", strict=True)
+    ]
+    coupling = {"name": "shan_chen", "psi": "rho", "G": G}
+    found = box_of("D2Q9", [4, 32], fluid=fluids, coupling=coupling) | tables
+    return " ".join(warnings_of(parse_case(found, "a.toml")))
+
+
+@pytest.mark.parametrize("rho", [(0.964, 0.128), (1.09, 0.002)])
+def test_viscosities_that_the_dissolved_fluid_changes_are_reported(rho):
+    """From the densities after 4e4 steps in 64 cells, the viscosities are 0.065 and 0.184."""
+    found = pair((0.05, 0.2), rho=rho)
+    assert "the phases of oil and water have the viscosities 0.068 and 0.182 instead of" in found
+    assert "about 12% of each is the other fluid" in found
+    assert "give 0.0263 and 0.224, or raise |G|" in found
+    assert "the largest ratio of the viscosities of the phases is 7.3" in pair((0.02, 0.2), rho=rho)
+    assert pair((0.1, 0.1), rho=rho) == ""
+    assert pair((0.05, 0.2), G=5.0, rho=rho) == ""
+
+
+@pytest.mark.parametrize(("oil", "expected"), [(0.9, False), (1.5, True)])
+def test_walls_without_a_contact_angle_are_reported(oil, expected):
+    faces = {"where": ["y-", "y+"], "wetting": {"oil": oil, "water": 0.1}}
+    tables = {"domain": {"size": [4, 32], "periodic": [True, False]}}
+    found = pair((0.1, 0.1), boundary=[{"name": "bounce_back"} | faces], **tables)
+    sentence = "boundary.0.wetting: psi of oil minus psi of water is 1.4 in the wall"
+    assert (sentence in found) == expected
+    assert bool(found) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Notes on collisions of scalars of small diffusivity."""
+"""Findings on collisions of scalars of small diffusivity, and on viscosities from scalars."""
 
 import pytest
 from support.scalars import carried, flow
@@ -26,3 +26,25 @@ def test_nothing_is_noted_elsewhere():
     assert notes(diffusivity=0.05 / 3) == []
     assert notes(diffusivity=0.004 / 3, collision={"name": "bgk"}) == []
     assert notes(diffusivity=0.004 / 3, collision={"name": "trt", "magic": 1.6e-5}) == []
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("0.1 - 0.15*T", "serious: fluid.viscosity: is -0.05 at T = 1; allowed: above 0"),
+        ("0.1 + 10*T", "note: fluid.viscosity: tau = 30.8 at T = 1: large: inaccurate"),
+        ("0.1 + 0.2*T", ""),
+    ],
+)
+def test_a_viscosity_is_judged_at_all_given_values_of_a_scalar(formula, expected):
+    """T is 0 in the fluid and 1 on a wall."""
+    hot = {"name": "value", "where": ["y+"], "value": 1.0}
+    tables = flow(
+        scalars=[carried(boundary=[hot], initial={"value": 0.0})],
+        domain={"size": [5, 8], "periodic": [True, False]},
+        boundary=[{"name": "bounce_back", "where": ["y-", "y+"]}],
+        fluid={"viscosity": formula},
+    )
+    found = " ".join(each.line for each in of_case(parse_case(tables, "test.toml")))
+    assert found.startswith(expected)
+    assert bool(found) == bool(expected)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from support.coupled import raw, restored, solid, state, walled
-from support.free_energy import KAPPA, WIDTH, A, binary, waves
+from support.free_energy import KAPPA, WIDTH, A, binary, layered_flow, waves
 from support.slabs import Cluster
 
 from mpilbm.case.case import parse_case
 from mpilbm.case.case_findings import warnings_of
 from mpilbm.errors import CaseError
+from mpilbm.physics.couplings import interface_viscosity
 from mpilbm.physics.couplings.free_energy import moved, stressed, wetting_potential
 from mpilbm.registry import make, names
 
@@ -116,6 +117,37 @@ def test_the_potential_of_an_angle(angle):
     assert abs(found - np.cos(np.radians(angle))) < 1e-12
 
 
+@pytest.mark.parametrize(("inner", "outer", "most"), [(0.03, 0.3, 0.13), (0.3, 0.03, 0.04)])
+def test_a_flow_in_layers_of_different_viscosity(inner, outer, most):
+    """The error of the default, in 24 cells; with the linear mean it is 0.37 and 0.25."""
+    assert layered_flow(24, inner, outer, width=1.9) < most
+
+
+@pytest.mark.parametrize("mean", ["harmonic", "linear"])
+def test_the_error_of_a_mean_is_the_predicted_one(mean):
+    found = layered_flow(24, 0.03, 0.3, width=1.9, viscosity_mean=mean)
+    assert abs(found - interface_viscosity.layered_error(mean, 0.03, 0.3, 1.9, 24)) < 0.01
+
+
+@pytest.mark.parametrize("mean", ["harmonic", "linear"])
+def test_viscosities_beyond_the_phases_are_those_of_the_phases(mean):
+    """Phi is 1.2 in the fluid next to a wall that it wets, and 1.03 in small drops."""
+    numbers = interface_viscosity.parts(mean, 1.0, 0.01)
+    for phi, nu in ((1.2, 1.0), (1.0, 1.0), (-1.0, 0.01), (-1.2, 0.01)):
+        found = interface_viscosity.rate(mean, phi, numbers, 1 / 3)
+        assert abs(found * (3 * nu + 0.5) - 1) < 1e-12
+
+
+def test_the_shift_of_an_interface_with_the_linear_mean():
+    """The integral of 1 / nu across an interface, beside that of a shifted sharp one."""
+    width, inside, outside = 2.0, 0.5, 0.02
+    y = np.linspace(-40, 40, 80001)
+    nu = outside + (1 + np.tanh(y / width)) / 2 * (inside - outside)
+    at = -interface_viscosity.shift(inside, outside, width)
+    sharp = (40 - at) / inside + (40 + at) / outside
+    assert abs((1 / nu).mean() * 80 / sharp - 1) < 1e-4
+
+
 def test_what_is_refused():
     def refused(**changes):
         with pytest.raises(CaseError) as error:
@@ -136,8 +168,17 @@ def test_what_is_refused():
 
 
 def warned(**changes) -> str:
+    """The warnings of fluids of equal viscosity, for changes of the coupling."""
     coupling = {"name": "free_energy", "a": A, "kappa": KAPPA} | changes
-    return " ".join(warnings_of(parse_case(waves("D2Q9") | {"coupling": coupling}, "a.toml")))
+    return reported(coupling=coupling)
+
+
+def reported(nu=(0.1, 0.1), rho=("0.999", "1e-3"), **tables) -> str:
+    """The warnings of two fluids in a box of 64 x 64."""
+    found = waves("D2Q9") | {"domain": {"size": [64, 64], "periodic": [False, False]}} | tables
+    for fluid, viscosity, each in zip(found["fluid"], nu, rho, strict=True):
+        fluid |= {"viscosity": viscosity, "initial": {"rho": each}}
+    return " ".join(warnings_of(parse_case(found, "a.toml")))
 
 
 def test_thin_interfaces_and_stiff_mobilities_are_reported():
@@ -149,6 +190,39 @@ def test_thin_interfaces_and_stiff_mobilities_are_reported():
     assert f"coupling.gamma: found 2; above {most:.4g}, waves of phi with the shortest" in (
         warned(gamma=2)
     )
+
+
+def test_viscosity_ratios_with_large_errors_are_reported():
+    linear = {"name": "free_energy", "a": A, "kappa": KAPPA, "viscosity_mean": "linear"}
+    found = reported((0.05, 0.5), coupling=linear)
+    assert "coupling.viscosity_mean: found 'linear'; with the viscosities 0.05 and 0.5" in found
+    assert "3.3 cells" in found
+    assert "in layers across 64 cells the velocity is wrong by up to 27%" in found
+    assert "with 'harmonic' by 4.7%; use 'harmonic'" in found
+    thick = {"name": "free_energy", "a": A, "kappa": 0.16}
+    assert "coupling.kappa: interfaces tanh(x/4) are too wide for the viscosities 0.1 and 1" in (
+        reported((0.1, 1.0), coupling=thick)
+    )
+    assert reported((0.1, 0.2)) == ""
+    assert reported((0.2, 0.2), coupling=linear) == ""
+
+
+@pytest.mark.parametrize(
+    ("angle", "expected"), [(19, True), (20, False), (160, False), (161, True)]
+)
+def test_contact_angles_outside_the_measured_range_are_reported(angle, expected):
+    found = reported(**walled("D2Q9", {"angle": angle}))
+    for key in ("boundary.0", "body.ball.boundary"):
+        sentence = f"{key}.wetting.angle: found {angle}; allowed for an error of 3 degrees: 20 to"
+        assert (sentence in found) == expected
+
+
+def test_initial_densities_that_are_no_phases_are_reported():
+    box = "where(x < nx/2, {}, {})"
+    found = reported(rho=(box.format(1, 1e-3), box.format(1e-3, 0.1)))
+    assert "coupling: both phases have the same density, but the initial rho_1 + rho_2" in found
+    found = reported(rho=(box.format(3, 1e-3), box.format(1e-3, 3)))
+    assert "coupling: the phases have rho_1 - rho_2 = 1 and -1, but the initial densities" in found
 
 
 def test_a_viscosity_too_low_for_kappa_is_reported():

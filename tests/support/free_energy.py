@@ -1,8 +1,10 @@
-"""Tables of binary fluids with the free-energy coupling."""
+"""Tables of binary fluids with the free-energy coupling, and their flow in layers."""
+
+import numpy as np
 
 from mpilbm.registry import make
 from support.coupled import box_of, walled
-from support.slabs import PRECISIONS
+from support.slabs import PRECISIONS, Cluster
 
 A, KAPPA = 0.02, 0.08
 WIDTH = (2 * KAPPA / A) ** 0.5
@@ -26,3 +28,30 @@ def waves(lattice, wetting=None, precision="double", **tables):
     force = {"name": "guo", "value": ["1e-4*t", "1e-4*sin(2*pi*x/nx)", 0][:D]}
     found["fluid"][0]["force"] = force
     return found | walled(lattice, wetting) | {"precision": PRECISIONS[precision]} | tables
+
+
+def sharp_layers(n, inner, outer, push):
+    """u at the cells between walls; the fluid of viscosity `inner` fills the middle half."""
+    y, H, h = np.arange(n) + 0.5 - n / 2, n / 2, n / 4
+    beyond = push * (H**2 - np.maximum(abs(y), h) ** 2) / (2 * outer)
+    return beyond + push * (h**2 - np.minimum(abs(y), h) ** 2) / (2 * inner)
+
+
+def layered_flow(n, inner, outer, width=2.0, **coupling):
+    """Return |u - u_sharp| / |u_sharp| of a steady flow of layers in n cells on D2Q9."""
+    kappa = 0.004
+    tables = binary(
+        "D2Q9",
+        f"tanh(({n / 4} - abs(y - ny/2))/{width})",
+        [4, n],
+        (inner, outer),
+        coupling={"name": "free_energy", "kappa": kappa, "a": 2 * kappa / width**2} | coupling,
+        boundary=[{"name": "bounce_back", "where": ["y-", "y+"]}],
+    )
+    tables["domain"]["periodic"] = [True, False]
+    push = 0.01 / sharp_layers(n, inner, outer, 1.0).max()
+    for fluid in tables["fluid"]:
+        fluid["force"] = {"name": "guo", "value": [push, 0]}
+    u = Cluster(tables).start().run(round(n**2 / min(inner, outer))).fields("u")["u"]
+    exact = sharp_layers(n, inner, outer, push)
+    return np.linalg.norm(u[:, 0, 0, 0] - exact) / np.linalg.norm(exact)

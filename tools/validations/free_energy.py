@@ -10,6 +10,7 @@ from validations import Finding, Validation, Variant, Verdict, changed, tables
 A, KAPPA = 0.02, 0.08
 WIDTH = np.sqrt(2 * KAPPA / A)
 ANGLES = (45, 90, 135)
+MEANS, NU = ("harmonic", "linear"), ((0.02, 0.2), (0.2, 0.02))
 RADII = {False: (20,), True: (20, 32, 48)}  # in 3D
 
 
@@ -21,6 +22,10 @@ class FreeEnergyFlows(Validation):
     factor, and with the pressure in the middle of the drop, which differs slightly from the bulk,
     the ratios in equilibrium are 0.986, 0.992, 0.994 in 2D, 0.983 at R = 20, 0.990 at R = 32 and 48
     in 3D.
+
+    Layers: nu = 0.02 and 0.2 with an interface of several cells, for each mean of the viscosities;
+    the L2 error of u_x relative to the solution with sharp interfaces is, within 0.01, that of the
+    exact solution for the profile of the interface.
 
     Angles: those of the circle through the top of the drop and its ends at the wall (phi = 0),
     within 3 degrees. Poiseuille: the L2 error of u_x relative to Januszewski & Kostur 2014, (21),
@@ -40,6 +45,10 @@ class FreeEnergyFlows(Validation):
         for wall in ("bounce_back", "full_way"):
             for angle in ANGLES:
                 found[f"{wall}, {angle} degrees"] = Variant(self._angle(wall, angle, full))
+        for mean in MEANS:
+            for inner, outer in NU:
+                label = f"layers, {mean}, nu = {inner}, {outer}"
+                found[label] = Variant(self._wide_layers(mean, inner, outer))
         return found | {"Poiseuille": Variant(self._layers(full))}
 
     def _tables(self, size, phi, steps, periodic, boundary=None, **changes):
@@ -98,6 +107,18 @@ class FreeEnergyFlows(Validation):
             fluid["force"] = {"name": "guo", "value": [self._push(n), 0]}
         return found
 
+    def _wide_layers(self, mean, inner, outer):
+        n, kappa = 64, 0.004
+        phi, steps = f"tanh(({n / 4} - abs(y - ny/2))/{WIDTH})", round(n**2 / min(inner, outer))
+        faces = [{"name": "bounce_back", "where": ["y-", "y+"]}]
+        found = self._tables([4, n], phi, steps, [True, False], faces)
+        found["coupling"] |= {"a": 2 * kappa / WIDTH**2, "kappa": kappa, "viscosity_mean": mean}
+        push = 0.01 / two_fluids(n, inner, outer).max()
+        for fluid, nu in zip(found["fluid"], (inner, outer), strict=True):
+            fluid["viscosity"] = nu
+            fluid["force"] = {"name": "guo", "value": [push, 0]}
+        return found
+
     @staticmethod
     def _push(n):
         return 0.02 / (15 * (n / 2) ** 2 / 2)  # 0.02 in the middle, see `layers`
@@ -110,6 +131,8 @@ class FreeEnergyFlows(Validation):
         if "drop" in run.label:
             kappa = run.tables["coupling"]["kappa"]
             return self._judge_drop(u, phi, p, 3 if "3D" in run.label else 2, tension(kappa))
+        if run.label.startswith("layers"):
+            return self._judge_wide_layers(run.tables, u[0, :, 0, 0])
         if run.label == "Poiseuille":
             return self._judge_layers(u[0, :, 0, 0])
         angle = contact_angle(phi[0])
@@ -135,6 +158,29 @@ class FreeEnergyFlows(Validation):
         error = np.linalg.norm(u - exact) / np.linalg.norm(exact)
         curves = {"u_x across": (y, u), "u_x across, exact": (y, exact)}
         return Verdict([Finding("L2 error of u_x", error, high=0.02)], curves)
+
+    def _judge_wide_layers(self, tables, u):
+        coupling = tables["coupling"]
+        mean, width = coupling["viscosity_mean"], np.sqrt(2 * coupling["kappa"] / coupling["a"])
+        inner, outer = (fluid["viscosity"] for fluid in tables["fluid"])
+        push = tables["fluid"][0]["force"]["value"][0]
+        exact, diffuse = (
+            push * two_fluids(len(u), inner, outer, *more) for more in ((), (width, mean))
+        )
+        y = np.arange(len(u)) + 0.5 - len(u) / 2
+        of = [np.linalg.norm(each - exact) / np.linalg.norm(exact) for each in (u, diffuse)]
+        curves = {"u_x across": (y, u), "u_x across, exact": (y, exact)}
+        return Verdict([Finding("L2 error of u_x", of[0], of[1] - 0.01, of[1] + 0.01)], curves)
+
+
+def two_fluids(n, inner, outer, width=1e-9, mean="harmonic"):
+    """u in the cells for a force of 1 and the profile tanh(y / width); `inner`: the middle half."""
+    fine = 40
+    y = (np.arange(n * fine) + 0.5) / fine - n / 2
+    s = (1 + np.tanh((n / 4 - abs(y)) / width)) / 2
+    power = 1 if mean == "linear" else -1
+    nu = (s * inner**power + (1 - s) * outer**power) ** power
+    return -np.cumsum(y / nu)[fine // 2 - 1 :: fine] / fine
 
 
 def tension(kappa):

@@ -1,10 +1,10 @@
-"""Warnings for the pseudopotential model: whether phases of the initial densities can coexist."""
+"""Warnings for the pseudopotential model: densities, viscosities and wetting of the phases."""
 
 import numpy as np
 
 from mpilbm.formulas.parser import Formula
 from mpilbm.formulas.values import FieldValue, names_in
-from mpilbm.physics.couplings import fluid_names
+from mpilbm.physics.couplings import fluid_names, solids
 from mpilbm.system.toml_text import shown
 from mpilbm.units import tau_from_viscosity
 
@@ -14,11 +14,13 @@ APART = 2.0  # largest ratio of initial densities of a case with one phase
 # below PARTED (rho/rho_dissolved - 1)^(1/2) for two fluids with bgk (half of it with trt)
 STIFF = 300
 PARTED = 0.0105
+DISTORTED = 0.1  # relative change of a viscosity by the dissolved fluid without a warning
+ITERATIONS, LARGEST_LOG = 200, 50  # of the iteration for dissolved densities
 DENSEST = 1e3  # densities up to DENSEST times the given one are examined for a stable liquid
 
 
 def phase_warnings(coupling, case) -> list[str]:
-    """Return warnings: unstable uniform states, collapse, phases that mix, tau too close to 1/2.
+    """Return warnings: unstable states, collapse, mixing, tau near 1/2, viscosities, wetting.
 
     Empty if the densities are not known before the run.
     """
@@ -37,9 +39,10 @@ def phase_warnings(coupling, case) -> list[str]:
         return found or (_uniform(coupling, case, ends[0], lowest) if lowest < 0 else [])
     if (ends.max(axis=0) / ends.min(axis=0)).max() < APART:
         return found
+    found += _stiff(case, density_ratio(coupling, ends))
     if lowest >= 0:
-        found.append(_mixes(coupling, ends, lowest))
-    return found + _stiff(case, density_ratio(coupling, ends))
+        return [*found, _mixes(coupling, ends, lowest)]
+    return found + _dissolved(coupling, case, ends) + _covered(coupling, case, ends)
 
 
 def extremes(case) -> np.ndarray | None:
@@ -121,3 +124,63 @@ def _stiff(case, ratio: float) -> list[str]:
     return [f"tau = {tau:.4g} is too near 1/2 for a density ratio of {ratio:.3g}: "
             f"drops end in NaN below about {0.5 + least:.3g}; raise {whose} to {enough:.3g}, or "
             "reduce the density ratio"]  # fmt: skip
+
+
+def coexisting_ratio(coupling, ends) -> float:
+    """Return the density of a fluid in its own phase over that in the other, for two fluids.
+
+    In equilibrium d rho_k / psi_k = -G d psi_l across an interface. If psi is proportional to rho,
+    log(ratio) = G psi_k / rho_k (psi_main - psi_dissolved). The total density is that of the
+    initial fields, and the phases are symmetric. 1 if the fluids mix.
+    """
+    total, G = float(ends.sum(axis=1).mean()), coupling.matrix(2)[0, 1]
+    ratio = float((ends.max(axis=0) / ends.min(axis=0)).max())
+    for _ in range(ITERATIONS):
+        rho = total / (1 + ratio) * np.array([ratio, 1.0])
+        psi = coupling.potential(rho)
+        ratio = float(np.exp(min(abs(G) * (psi[0] - psi[1]) * (psi / rho).max(), LARGEST_LOG)))
+    return ratio
+
+
+def _dissolved(coupling, case, ends) -> list[str]:
+    """Warnings: viscosities of the two phases that the dissolved fluid changes."""
+    if len(case.fluids) != 2 or coupling.matrix(2).diagonal().any():
+        return []
+    nu = np.array([fluid.viscosity for fluid in case.fluids])
+    share = 1 / (1 + coexisting_ratio(coupling, ends))
+    mixing = np.array([[1 - share, share], [share, 1 - share]])
+    found = mixing @ nu
+    if abs(found / nu - 1).max() <= DISTORTED:
+        return []
+    names, largest = fluid_names(case), 1 / share - 1
+    fix = f"raise |G|; the largest ratio of the viscosities of the phases is {largest:.3g}"
+    if share < 0.5 and (given := np.linalg.solve(mixing, nu)).min() > 0:
+        fix = f"give {given[0]:.3g} and {given[1]:.3g}, or raise |G|"
+    return [f"the phases of {names[0]} and {names[1]} have the viscosities {found[0]:.3g} and "
+            f"{found[1]:.3g} instead of {nu[0]:.3g} and {nu[1]:.3g}, because about {share:.0%} of "
+            f"each is the other fluid (rho nu = sum of rho_k nu_k); {fix}"]  # fmt: skip
+
+
+def _covered(coupling, case, ends) -> list[str]:
+    """Warnings: densities in walls that no contact angle belongs to.
+
+    psi in the wall, for two fluids psi_1 - psi_2, lies between its values in the two phases if the
+    interface meets the wall.
+    """
+    names, found = fluid_names(case), []
+    if len(names) > 2:
+        return []
+    sign = np.array([1.0, -1.0])[: len(names)]
+    low, high = np.sort(coupling.potential(ends) @ sign)
+    for key, boundary in solids(case):
+        wetting = boundary.wetting or {}
+        if not wetting:
+            continue
+        wall = float(coupling.potential(np.array([wetting[name] for name in names])) @ sign)
+        if not low <= wall <= high:
+            what = "psi" if len(names) == 1 else f"psi of {names[0]} minus psi of {names[1]}"
+            found.append(f"{key}.wetting: {what} is {wall:.3g} in the wall, but {low:.3g} to "
+                         f"{high:.3g} in the phases; beyond these values one phase covers the wall "
+                         "and there is no contact angle; choose densities between those of the "
+                         "phases")  # fmt: skip
+    return found

@@ -42,9 +42,11 @@ class ShanChen(Coupling):
     to an interface are those of mechanical equilibrium, independent of tau. With "exact_difference"
     they are not (at G = -5 the error of the vapour density is 30 %). In solids psi_k is psi of the
     densities in `wetting`; without `wetting` it is the mean of psi_k in the adjacent fluid cells,
-    which is neutral. [Shan & Chen 1993, Phys. Rev. E 47, 1815; force by guo for several fluids:
-    Porter, Coon, Kang, Moulton & Carey 2012, Phys. Rev. E 86, 036701; Januszewski & Kostur 2014,
-    eq. 10 with the signs above]
+    which is neutral. There is a contact angle if psi in the wall (two fluids: psi_1 - psi_2) lies
+    between its values in the two phases. Each phase contains some of the other fluid, and its
+    viscosity is nu = sum_k rho_k nu_k / sum_k rho_k. [Shan & Chen 1993, Phys. Rev. E 47, 1815;
+    force by guo for several fluids: Porter, Coon, Kang, Moulton & Carey 2012, Phys. Rev. E 86,
+    036701; Januszewski & Kostur 2014, eq. 10 with the signs above]
     """
 
     G: Matrix = Field(description="strength of the interaction; > 0 repels", examples=[2.4])
@@ -247,7 +249,7 @@ class ShanChen(Coupling):
         return found
 
     def warnings(self, case) -> list[str]:
-        """Warnings about the initial densities, see `phases`."""
+        """Warnings about the densities, viscosities and wetting, see `phases`."""
         return phase_warnings(self, case)
 
     def stability(self, rho) -> np.ndarray:

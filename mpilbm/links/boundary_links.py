@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.values import Plane, of_cells
+from mpilbm.links.cut_links import coordinates
 from mpilbm.links.entry_list import EntryList, GivenValues, Ints, InwardCells
 from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.owners import Owner, Ownership, Why
@@ -98,11 +99,7 @@ def _by_function(owners: tuple[Owner, ...]) -> bool:
 
 def _places(case, slab, cells: Ints) -> NDArray[np.float64]:
     """Return the centres of cells in the box, (n, D)."""
-    plane, row, k = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
-    plane = plane + slab.begin
-    x = case.lattice.x(plane, row, k)
-    nodes = [x, row, plane] if case.dimensions == 3 else [x, plane]
-    return np.stack(nodes, axis=1) + 0.5
+    return coordinates(case, slab, cells).T + 0.5
 
 
 def _inward(

@@ -1,7 +1,6 @@
 """The share of a pressure jump in the forces on bodies that its faces cut."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -30,7 +29,8 @@ PLANES = 8  # that are examined at a time
 class CutLinks(NamedTuple):
     """m links whose populations have another density in the coordinates of their body.
 
-    entry  int64 (m,), the number of the entry among all measured ones; -1: a half that a solid cell adds
+    entry  int64 (m,), the number of the entry among all measured ones; -1 for a half that a solid
+           cell adds
     plane  int64 (m,), the plane of the slab
     body   int64 (m,), the number of the body in `case.weighed`
     wall   float64 (m, D), the middle of the link, beside its cell in the box

@@ -150,5 +150,3 @@ def test_every_layout_has_the_same_force(layout):
     for slabs in (1, 3):
         found = sample(Cluster(tables, slabs).start().run(5))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
-
-

@@ -97,6 +97,11 @@ def coordinates(case, slab: Slab, cells: Ints) -> Ints:
     )
 
 
+def centres(case, slab: Slab, cells: Ints) -> NDArray[np.float64]:
+    """The centres of cells of a slab in the box, float64 (n, D)."""
+    return np.add(coordinates(case, slab, cells).T, 0.5, dtype=np.float64)
+
+
 def _cut(case, slab: Slab, ids: NDArray[Any], shape: Any, cells: Ints) -> LinkSet:
     """The links of fluid cells that come from a fluid cell and cross a sheet of the shape."""
     lattice, at, found = case.lattice, coordinates(case, slab, cells), {}

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry.build import Geometry
+from mpilbm.geometry.jump_forces import JumpForces
 from mpilbm.links.body_links import BodyLinks, Selected
-from mpilbm.links.cut_links import coordinates
+from mpilbm.links.cut_links import centres
 from mpilbm.links.entry_list import EntryList
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
 from mpilbm.solver.fields.host_copies import HostCopies, HostCopy
-from mpilbm.solver.jump_forces import JumpForces
 from mpilbm.solver.memory.lists import body_bytes, force_columns, stress_values
 from mpilbm.solver.populations import Populations
 
@@ -61,7 +61,7 @@ class MomentumExchange:
     the pressure of both is the same). [Toelke & Krafczyk 2008, section 6.2]
 
     Beyond the faces of a `pressure_jump` the density differs by rho_jump. The sums are those of the
-    unfolded flow around the body in one piece, see solver/jump_forces.py.
+    unfolded flow around the body in one piece, see geometry/jump_forces.py.
 
     A link that reaches a body through a mirror at a face is replaced by its mirror image, which
     reaches the body directly: so the force is that on the part of the body in the box.
@@ -79,7 +79,9 @@ class MomentumExchange:
         self._ranges = links.chunks.ranges
         self.columns, self._first = force_columns(case), links.first_measured
         self.measured: tuple[EntryList, ...] = tuple(each.entries for each in links.measured)
-        self._jump = JumpForces.find(case, fluid.slab, geometry, self.measured, links.chunks.group)
+        self._jump = JumpForces.find(
+            case, fluid.slab, geometry, self.measured, links.chunks.group, self.columns
+        )
         self.groups = self._jump.groups if self._jump else links.chunks.group
         self._summed = _rows_of(links.chunks.group, self.groups)
         self.lists = BoundaryLists(
@@ -216,7 +218,7 @@ class MomentumExchange:
         rho_jump = np.zeros(len(found))
         if self._jump:
             cells = np.concatenate([each.cells for each in self.measured])
-            at = coordinates(self.fluid.case, self.fluid.slab, cells).T + 0.5
+            at = centres(self.fluid.case, self.fluid.slab, cells)
             found = found + self._jump.at(t).entries
             rho_jump = self._jump.rho_jump(at, t)
         return ByCell(self.fluid.lattice.volume * found, rho[self._stress_rows], rho_jump)

@@ -17,7 +17,6 @@ from mpilbm.links.entry_list import EntryList
 from mpilbm.links.wall_distance import fluid_at
 from mpilbm.parallel.slabs import Slab, split
 from mpilbm.physics.lattices import AXES
-from mpilbm.solver.memory.lists import force_columns
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,7 +68,7 @@ class JumpForces:
 
     def __init__(
         self, case: Case, slab: Slab, geometry: Geometry,
-        measured: tuple[EntryList, ...], groups: Ints,
+        measured: tuple[EntryList, ...], groups: Ints, columns: int,
     ):  # fmt: skip
         (jump,) = (boundary for boundary in case.boundaries if boundary.joins_faces)
         (value,) = jump.values().values()
@@ -80,7 +79,7 @@ class JumpForces:
         more = (np.stack([each.plane, each.body], 1) for each in solids)
         self.groups = np.unique(np.concatenate([groups, *more]), axis=0)
         entries = sum(each.cells.size for each in measured) * case.by_cell
-        self._shape = len(self.groups), entries, force_columns(case)
+        self._shape = len(self.groups), entries, columns
         self._unit = self._zeros()  # for rho_jump = 1, if it is equal everywhere
         self._kept: list[CutLinks] = []  # otherwise
         for links in chain(finder.of_entries(measured), solids):
@@ -92,11 +91,14 @@ class JumpForces:
     @classmethod
     def find(
         cls, case: Case, slab: Slab, geometry: Geometry,
-        measured: tuple[EntryList, ...], groups: Ints,
+        measured: tuple[EntryList, ...], groups: Ints, columns: int,
     ) -> "JumpForces | None":  # fmt: skip
-        """The share of the jump of a case, None without a jump; `groups`: those with entries."""
+        """The share of the jump of a case, None without a jump.
+
+        groups: those with entries. columns: the number of sums, see MomentumExchange.start.
+        """
         jumps = any(boundary.joins_faces for boundary in case.boundaries)
-        return cls(case, slab, geometry, measured, groups) if jumps else None
+        return cls(case, slab, geometry, measured, groups, columns) if jumps else None
 
     def _zeros(self) -> "Shares":
         groups, entries, columns = self._shape
@@ -211,9 +213,9 @@ class _Finder:
                 mine = np.flatnonzero((at[:, self.axis] == face) & inside.all(axis=1))
                 fluid = self._fluid(there[mine])
                 mine, fluid = (each[fluid == through[mine]] for each in (mine, fluid))
-                each = (np.full(mine.size, value) for value in (number, i))
+                none, body, link = (np.full(mine.size, value) for value in (-1, number, i))
                 parts = np.where(fluid, -0.5, 0.5)
-                yield self._links(np.full(mine.size, -1), cells[mine], *each, parts)
+                yield self._links(none, cells[mine], body, link, parts)
 
     def _at_faces(self, solid: int) -> Ints:
         """The cells of a body next to both faces, in order."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mpilbm.formulas.given_functions import PointValue
 from mpilbm.formulas.values import Plane, of_cells
+from mpilbm.links.cut_links import centres
 from mpilbm.links.entry_list import EntryList, GivenValues, Ints, InwardCells
 from mpilbm.links.moving_walls import MovingLinks, WallMotion
 from mpilbm.links.owners import Owner, Ownership, Why
@@ -39,7 +40,7 @@ def _entries(
     cells, member = ownership.cells[mine], row_of[ownership.owner[mine]]
     inward, fallbacks = _inward(case.lattice, slab, fluid, cells, boundary)
     varying = _of_cells(case, slab, cells, owners, member)
-    places = _places(case, slab, cells) if _by_function(owners) else None
+    places = centres(case, slab, cells) if _by_function(owners) else None
     varies = varying or places is not None
     row = np.arange(cells.size, dtype=np.int32) if varies else member
     links, blocked = ownership.supplied[mine], ownership.blocked(cells)
@@ -94,15 +95,6 @@ def _by_function(owners: tuple[Owner, ...]) -> bool:
     """Whether some value is a function that is evaluated at the cells."""
     values = (value for owner in owners for value in owner.boundary.values().values())
     return any(isinstance(value, PointValue) for value in values)
-
-
-def _places(case, slab, cells: Ints) -> NDArray[np.float64]:
-    """Return the centres of cells in the box, (n, D)."""
-    plane, row, k = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
-    plane = plane + slab.begin
-    x = case.lattice.x(plane, row, k)
-    nodes = [x, row, plane] if case.dimensions == 3 else [x, plane]
-    return np.stack(nodes, axis=1) + 0.5
 
 
 def _inward(

@@ -74,7 +74,7 @@ def _beside(case, slab: Slab, ids: NDArray[Any], bounds: Any, block: tuple[int, 
     begin, end = block
     cells = begin * ids[0].size + np.flatnonzero(ids[begin + 1 : end + 1] == 0)
     near = np.ones(cells.size, bool)
-    sides = zip(_places(case, slab, cells), *bounds, strict=True)
+    sides = zip(coordinates(case, slab, cells), *bounds, strict=True)
     for at, low, high, n, periodic in (
         (*side, *of) for side, of in zip(sides, _axes(case), strict=True)
     ):
@@ -88,8 +88,8 @@ def _axes(case) -> Any:
     return zip(case.domain.size, case.domain.periodic, strict=True)
 
 
-def _places(case, slab: Slab, cells: Ints) -> Ints:
-    """The coordinates of cells, int64 (D, n)."""
+def coordinates(case, slab: Slab, cells: Ints) -> Ints:
+    """The coordinates of cells of a slab in the full lattice, int64 (D, n)."""
     plane, row, k = np.unravel_index(cells, (slab.planes, *slab.shape[1:]))
     x = case.lattice.x(plane + slab.begin, row, k)
     return np.stack(
@@ -97,9 +97,14 @@ def _places(case, slab: Slab, cells: Ints) -> Ints:
     )
 
 
+def centres(case, slab: Slab, cells: Ints) -> NDArray[np.float64]:
+    """The centres of cells of a slab in the box, float64 (n, D)."""
+    return np.add(coordinates(case, slab, cells).T, 0.5, dtype=np.float64)
+
+
 def _cut(case, slab: Slab, ids: NDArray[Any], shape: Any, cells: Ints) -> LinkSet:
     """The links of fluid cells that come from a fluid cell and cross a sheet of the shape."""
-    lattice, at, found = case.lattice, _places(case, slab, cells), {}
+    lattice, at, found = case.lattice, coordinates(case, slab, cells), {}
     size, periodic = (np.array(each)[:, None] for each in zip(*_axes(case), strict=True))
     for i in range(1, lattice.Q):
         step = -np.array(lattice.c[i])[:, None]

@@ -1,7 +1,6 @@
 """Force and torque on each body over time, as rows of a CSV file."""
 
 from collections.abc import Sequence
-from math import sqrt
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -9,6 +8,7 @@ from pydantic import Field
 
 from mpilbm.errors import CaseError
 from mpilbm.outputs import Context, Output
+from mpilbm.outputs.core.force_coefficients import columns, directions
 from mpilbm.outputs.core.totals import over_bodies
 from mpilbm.parallel.agree import on_root
 from mpilbm.physics.lattices import AXES
@@ -16,6 +16,7 @@ from mpilbm.quantity import AREA, LENGTH, VELOCITY
 from mpilbm.registry import register
 from mpilbm.storage.csv_log import Rows
 from mpilbm.units import FORCE, TIME, TORQUE, counted
+from mpilbm.verdicts.findings import NOTE, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -27,15 +28,19 @@ ROW_BYTES = 512
 class BodyForces(Output):
     """Force, torque and coefficients of each body as rows of `forces_<label>.csv`.
 
-        c_d = 2 F.e / (U^2 A), c_l = 2 F.l / (U^2 A)     (in 2D the length in place of the area A)
+        c_d = 2 F.e / (U^2 A), c_l = 2 F.l / (U^2 A), c_s = 2 F.s / (U^2 A)       (c_s in 3D only)
 
-    U: |velocity|, e: its direction, l: a direction perpendicular to e: that of the next axis (y for
-    a flow along x) or of `lift`, without its part along e. A: `area`, or without it the projected
-    area of the shape across the flow, for a velocity along an axis. The force acts in the
-    following step, at the time step + 1/2, computed by momentum exchange over the body's links
-    (see solver/momentum_exchange.py); the pressure is that of rho - 1. The torque is taken about
-    `centre`, by default the centre of the shape, or of the box for a mask. In lattice units; with
-    [units] the same quantities in SI follow.
+    U: |velocity|, e: its direction, l: that of `lift`, without its part along e; without `lift`
+    that of z, or y for a flow along z; in 2D the other axis. s = l x e: for a flow along x and a
+    lift along z the side force is along y. The names of the columns contain the directions, as in
+    "c_l +z". A: `area`, or without it the projected area of the shape across the flow, for a
+    velocity along an axis; in 2D the length in its place.
+
+    The force acts in the following step, at the time step + 1/2, computed by momentum exchange over
+    the body's links (see solver/momentum_exchange.py); the pressure is that of rho - 1. A body that
+    the faces of a `pressure_jump` cut has the force that it would have elsewhere. The torque is
+    taken about `centre`, by default the centre of the shape, or of the box for a mask. In lattice
+    units; with [units] the same quantities in SI follow.
 
     `split` adds the parts of the force: pressure; viscous = force - pressure; and stress, the
     viscous part computed as an integral of the stress over the surface.
@@ -46,7 +51,7 @@ class BodyForces(Output):
         (), description="labels of bodies; empty: all bodies", examples=[["ball"]]
     )
     velocity: Annotated[tuple[float, ...] | None, VELOCITY] = Field(
-        None, description="velocity of the flow, for c_d and c_l", examples=[[0.05, 0]]
+        None, description="velocity of the flow, for c_d, c_l and c_s", examples=[[0.05, 0]]
     )
     length: Annotated[float | None, LENGTH] = Field(
         None,
@@ -62,8 +67,9 @@ class BodyForces(Output):
     )
     lift: tuple[float, ...] | None = Field(
         None,
-        description="direction of c_l; without it: perpendicular to velocity",
-        examples=[[0, 1]],
+        description="direction of c_l, upwards; without it: z, or y for a flow along z; in 2D "
+        "across velocity",
+        examples=[[0, 0, 1]],
     )
     centre: Annotated[tuple[float, ...] | None, LENGTH] = Field(
         None,
@@ -94,6 +100,16 @@ class BodyForces(Output):
                 found.append(f"{name}: found {counted(len(vector), 'component')}; allowed: {D}")
         return found + self._reference_problems("length" if D == 2 else "area", case)
 
+    def warnings(self, case: "Case") -> list[Finding]:
+        """Those of the base class; in 3D without `lift` the directions of the coefficients."""
+        found = super().warnings(case)
+        if case.dimensions == 3 and self.velocity and not self.lift:
+            drag, lift, side = (name.split()[1] for name in columns(self.velocity))
+            sentence = (f"missing; drag is along {drag}, lift along {lift}, side force along "
+                        f"{side}; give the direction upwards if it is another one")  # fmt: skip
+            found.append(Finding(NOTE, "lift", sentence))
+        return found
+
     def _body_problems(self, case: "Case") -> list[str]:
         labels = [body.label for body in case.bodies]
         allowed = ", ".join(labels) or "none, the case has no [[body]]"
@@ -119,7 +135,7 @@ class BodyForces(Output):
         elif self.velocity is not None and getattr(self, size) is None:
             found += self._size_problems(size, case)
         if self.velocity is not None and not any(self.velocity):
-            found.append("velocity: is zero; c_d and c_l need that of the flow")
+            found.append("velocity: is zero; c_d, c_l and c_s need that of the flow")
         elif self.velocity and self.lift and self._parallel(self.velocity, self.lift):
             found.append("lift: points along velocity; give a direction that is not parallel to it")
         return found
@@ -140,7 +156,7 @@ class BodyForces(Output):
         """Whether the directions of lift and drag, if both are vectors of one space, are equal."""
         if len(lift) != len(velocity):
             return False
-        return not np.isfinite(_directions(velocity, lift)[1]).all()
+        return not np.isfinite(directions(velocity, lift)[1]).all()
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """A row for each body each time."""
@@ -149,18 +165,6 @@ class BodyForces(Output):
     def open(self, context: Context) -> "BodyForcesWriter":
         """Creates the files; after a restart keeps their rows up to the first step."""
         return BodyForcesWriter(self, context)
-
-
-def _directions(
-    velocity: Sequence[float], lift: Sequence[float] | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors e and l (see BodyForces); l is nan if `lift` is parallel to the flow."""
-    e = np.array(velocity) / sqrt(sum(v * v for v in velocity))
-    towards = np.array(lift, float) if lift else np.roll(np.eye(len(e))[np.abs(e).argmax()], 1)
-    across = towards - (towards @ e) * e
-    size = sqrt(across @ across)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return e, across / (size if size > 1e-9 else 0)
 
 
 class BodyForcesWriter:
@@ -178,7 +182,8 @@ class BodyForcesWriter:
         per, axes = ("/cell", "z") if self.D == 2 else ("", AXES)
         names = [f"force_{a} (rho cells^4/steps^2{per})" for a in AXES[: self.D]]
         names += [f"torque_{a} (rho cells^5/steps^2{per})" for a in axes]
-        names += ["c_d", "c_l"] if self.output.velocity else []
+        velocity, lift = self.output.velocity, self.output.lift
+        names += columns(velocity, lift) if velocity else []
         for part in self.parts:
             names += [f"{part}_{a} (rho cells^4/steps^2{per})" for a in AXES[: self.D]]
         return ["step", "time (steps)", *names, *self._si_header(axes)]
@@ -281,12 +286,12 @@ class BodyForcesWriter:
         return (lower + np.where(np.isfinite(upper), upper, size)) / 2
 
     def _coefficients(self, force: np.ndarray, size: float) -> list[float]:
-        """c_d and c_l, if the output has a velocity."""
+        """c_d, c_l and, in 3D, c_s, if the output has a velocity."""
         velocity = self.output.velocity
         if not velocity:
             return []
         scale = 2 / (sum(v * v for v in velocity) * size)
-        return [scale * float(force @ along) for along in _directions(velocity, self.output.lift)]
+        return [scale * float(force @ along) for along in directions(velocity, self.output.lift)]
 
     def close(self) -> None:
         """Close the files."""

@@ -44,7 +44,8 @@ class Probe(Scheduled):
 
         value = sum_k w_k value_k / sum_k w_k,   w_k = prod_a (1 - |x_a - x_ka|)  (0 in solids)
 
-    Cells beyond a periodic face are those of the opposite face. The HDF5 file has `step` (rows,),
+    Cells beyond a periodic face are those of the opposite face; beyond a pressure_jump there are
+    none. The HDF5 file has `step` (rows,),
     `time` (rows,), `positions` (points, D), and each field (rows, points) or (rows, points,
     components); rows that are not written yet have the step -1. With [units] positions, times and
     fields are in SI, else in lattice units. In a solid rho = 1 and the other fields are 0.

@@ -34,7 +34,8 @@ FACET_BYTES = 160  # points, connectivity and the number of the body
 class Surface(Scheduled):
     """Values on the surfaces of bodies as `surface_<label>_<step>.vtkhdf`, VTKHDF PolyData.
 
-        pressure         cs2 (rho - 1)
+        pressure         cs2 (rho - 1); on a body across the faces of a pressure_jump, that of the
+                         unfolded flow around the body in one piece
         shear            tau = t - (t . n) n with the viscous force per area t
         shear_magnitude  |tau|
         y_plus           sqrt(|tau| / rho) d / nu with the distance d of the nearest cells
@@ -122,12 +123,21 @@ def _faces(case: "Case", number: int) -> int:
 
 
 class OfBody(NamedTuple):
-    """A body: its number, its cells among all, its facets, and the pairs of both."""
+    """A body.
+
+    number   the number of the body
+    cells    its cells among all
+    pairs    its facets, and the pairs of both
+    nearest  see Pairs.shared
+    boxes    float64, of each pair: the number of boxes, along the axis of a pressure jump, from the
+             cell to its image beside the facet of the body in one piece
+    """
 
     number: int
     cells: np.ndarray
     pairs: Pairs
     nearest: np.ndarray
+    boxes: Floats
 
 
 class SurfaceWriter:
@@ -174,7 +184,22 @@ class SurfaceWriter:
         images = np.array(list(product(*shifts)), float)
         pairs = Pairs.find(places, cells.area[mine], found, images)
         pairs = pairs if mesh else pairs.smoothed(cells.area[mine])
-        return OfBody(number, mine, pairs, nearest_facets(places, pairs, images))
+        nearest = nearest_facets(places, pairs, images)
+        return OfBody(number, mine, pairs, nearest, self._boxes(number, pairs, mesh is None))
+
+    def _boxes(self, number: int, pairs: Pairs, in_box: bool) -> Floats:
+        """See OfBody; in_box: whether facets are in the box, else they are those of the shape."""
+        case = self.case
+        axes = ("xyz".index(b.where[0][0]) for b in case.boundaries if b.joins_faces)
+        axis = next(axes, None)
+        if axis is None:
+            return np.zeros(pairs.cell.size)
+        n, (seam, moved) = case.domain.size[axis], case.frames[number][axis]
+        boxes = pairs.shift[:, axis] / n
+        if in_box:
+            at = pairs.facets.centres[pairs.facet, axis]
+            boxes = boxes + (at < seam) + moved / n
+        return boxes
 
     def write(self, step: int) -> None:
         """Enqueue the sums of this step; the file is written when they are known. Collective."""
@@ -209,7 +234,7 @@ class SurfaceWriter:
     def _fill(self, file: PlaneFile, parts: list[ByCell]) -> None:
         """Compute and write all datasets; on rank 0, in any thread."""
         known = ByCell(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        found = [self._values(of, ByCell(known.sums[of.cells], known.gauge[of.cells]))
+        found = [self._values(of, ByCell(*(each[of.cells] for each in known)))
                  for of in self.of_bodies]  # fmt: skip
         values = {f"CellData/{name}": np.concatenate([each[name] for each in found])
                   for name in dict.fromkeys(self.output.fields)}  # fmt: skip
@@ -222,7 +247,8 @@ class SurfaceWriter:
         D, pairs, case = self.case.dimensions, of.pairs, self.case
         force, pressures = known.sums[:, :D], known.sums[:, -2 * D : -D]
         cs2, n = float(case.lattice.cs2), pairs.normal
-        gauge = pairs.mean(known.gauge)
+        gauge = known.gauge[pairs.cell] - known.rho_jump[pairs.cell] * of.boxes
+        gauge = pairs.mean_of_pairs(gauge)
         traction = pairs.traction(force - pressures)
         shear = traction - (traction * n).sum(axis=1)[:, None] * n
         size = np.sqrt((shear**2).sum(axis=1))

@@ -1,15 +1,17 @@
 """Curves over time: forces with mean, rms and Strouhal number, permeability, residual, probes."""
 
-from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mpilbm.plot.frequencies import Oscillation, oscillation
 from mpilbm.plot.panels import COLOURS, plain_logarithms
 from mpilbm.plot.slices import FIELD_UNITS
 from mpilbm.results.run import Run
 from mpilbm.results.tables import Table
+from mpilbm.storage.csv_log import COEFFICIENTS, short
+from mpilbm.units import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,17 +19,8 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
     from mpilbm.outputs.body_forces import BodyForces
 
-LEAST_PERIODS = 3  # in the window, for a frequency
-OSCILLATES = 1e-3  # rms relative to the largest absolute value
 MOST_CURVES = 8
-
-
-@dataclass(frozen=True)
-class Oscillation:
-    """The frequency of the largest peak in the spectrum of a signal, and its resolution 1 / T."""
-
-    frequency: float
-    resolution: float
+ROUND_OFF = 1e-6  # of the force; its components in float32 have this error
 
 
 def last_half(time: np.ndarray) -> slice:
@@ -35,41 +28,22 @@ def last_half(time: np.ndarray) -> slice:
     return slice(int(np.searchsorted(time, (time[0] + time[-1]) / 2)), None)
 
 
-def oscillation(time: np.ndarray, values: np.ndarray) -> Oscillation | None:
-    """The dominant frequency of a signal at equal intervals; None if it does not oscillate.
-
-    The peak of the spectrum of values with a Hann window, refined by a parabola through the
-    logarithms of three points. A peak with less than LEAST_PERIODS periods is no oscillation.
-    """
-    count = len(values)
-    if count < 8:
-        return None
-    steps = np.diff(time)
-    mean = values.mean()
-    if values.std() < OSCILLATES * np.abs(values).max() or steps.max() > 1.5 * steps.min():
-        return None
-    spectrum = np.abs(np.fft.rfft((values - mean) * np.hanning(count)))
-    peak = int(spectrum[1:].argmax()) + 1
-    if not LEAST_PERIODS <= peak < len(spectrum) - 1:
-        return None
-    a, b, c = np.log(np.maximum(spectrum[peak - 1 : peak + 2], 1e-300))
-    shift = 0.5 * (a - c) / (a - 2 * b + c) if a - 2 * b + c else 0.0
-    span = float(steps.mean()) * count
-    return Oscillation(float(peak + shift) / span, 1 / span)
-
-
 def forces_figure(plt: Any, run: Run, label: str) -> "tuple[Figure, list[str]] | None":
-    """c_d and c_l, or the force, over time, and a line of text for each; None without rows."""
+    """The coefficients, or the force, over time, and a line of text for each; None without rows.
+
+    Across the flow the text has the frequency, if the signal has one, see `oscillation`.
+    """
     table = run.table(f"forces_{label}")
     if table.rows < 2:
         return None
-    names = [name for name in ("c_d", "c_l") if name in table]
+    names = [name for name in table if short(name) in COEFFICIENTS]
     names = names or [name for name in table if name.startswith("force_") and "(" in name]
     time, unit = _time(run, table)
     half = last_half(time)
     figure, axes = plt.subplots(len(names), 1, figsize=(7, 2.2 * len(names) + 0.7),
                                 sharex=True, squeeze=False)  # fmt: skip
     scale, sentences = _strouhal_scale(run, label), []
+    size = sqrt(sum(np.square(table[name][half]).mean() for name in names))
     for axis, name, colour in zip(axes.flat, names, COLOURS, strict=False):
         values = table[name]
         axis.plot(time, values, color=colour, linewidth=1.2)
@@ -77,8 +51,11 @@ def forces_figure(plt: Any, run: Run, label: str) -> "tuple[Figure, list[str]] |
         axis.axhline(mean, color="0.3", linewidth=0.8, linestyle="--")
         axis.axvspan(time[half][0], time[-1], color="0.5", alpha=0.08)
         text = f"mean {mean:.5g}, rms {rms:.3g}"
+        if max(abs(mean), rms) < ROUND_OFF * size:
+            text += f", 0 within round-off (below {ROUND_OFF:g} of the force)"
         # sound waves dominate the spectrum of the drag
-        found = oscillation(time[half], values[half]) if _across(run, label, name) else None
+        across = _across(run, label, name)
+        found = oscillation(time[half], values[half], size) if across else None
         if found is not None:
             text += ", " + _frequency(found, scale, unit)
         axis.set(ylabel=_plain(name))
@@ -97,13 +74,17 @@ def _across(run: Run, label: str, name: str) -> bool:
     if output is None or output.velocity is None:
         return True
     along = "xyz"[int(np.abs(output.velocity).argmax())]
-    return name != "c_d" and not name.startswith(f"force_{along}")
+    return short(name) != "c_d" and not name.startswith(f"force_{along}")
 
 
-def _frequency(found: Oscillation, scale: float | None, unit: str) -> str:
+def _frequency(found: Oscillation, scale: "Scale | None", unit: str) -> str:
+    """The frequency in words, as Strouhal number f L / U if its scale is known."""
+    end = f"({counted(found.periods, 'period')}"
     if scale is None:
-        return f"frequency {found.frequency:.4g} ± {found.resolution:.2g} per {_single(unit)}"
-    return f"Strouhal number {found.frequency * scale:.4g} ± {found.resolution * scale:.2g}"
+        return (f"frequency {found.frequency:.5g} ± {found.error:.1g} per {_single(unit)} "
+                f"{end})")  # fmt: skip
+    return (f"Strouhal number {found.frequency * scale.time:.5g} ± {found.error * scale.time:.1g} "
+            f"{end}, L = {scale.length:.5g} cells)")  # fmt: skip
 
 
 def _single(unit: str) -> str:
@@ -123,10 +104,18 @@ def _plain(name: str) -> str:
     return name.replace("_", " ") if "(" in name else name
 
 
-def _strouhal_scale(run: Run, label: str) -> float | None:
-    """L / U, so that St = f L / U, in the unit of time of the figure; None if unknown.
+class Scale(NamedTuple):
+    """The length L in cells, and the time L / U in the unit of the figure: St = f L / U."""
 
-    L: `length` of the output, in 2D also the width of the body across the flow.
+    length: float
+    time: float
+
+
+def _strouhal_scale(run: Run, label: str) -> Scale | None:
+    """The scale of a Strouhal number; None if it is unknown.
+
+    L: `length` of the output, in 2D also the width of the body across the flow, in 3D its smallest
+    side across the flow.
     """
     case = run.case
     output = _forces_of(case, label)
@@ -144,7 +133,7 @@ def _strouhal_scale(run: Run, label: str) -> float | None:
         length = float(sides.min()) if np.isfinite(sides).any() else None
     if not length or not speed:
         return None
-    return length / speed * (case.units.step if case.units else 1.0)
+    return Scale(length, length / speed * (case.units.step if case.units else 1.0))
 
 
 def _forces_of(case: "Case", label: str) -> "BodyForces | None":

@@ -15,7 +15,7 @@ from mpilbm.errors import CommandError
 from mpilbm.outputs.points.series import read
 from mpilbm.plot.curves import curve
 from mpilbm.printable import one_line
-from mpilbm.storage.csv_log import lines
+from mpilbm.storage.csv_log import COEFFICIENTS, lines, short
 from mpilbm.storage.lock import holder_of
 from mpilbm.storage.own_files import STEADY, SUMMARY
 from mpilbm.system import terminal
@@ -151,7 +151,7 @@ def chosen(file: str, header: list[str]) -> list[str]:
         return [name for name in MONITORED if name in header]
     names = header[2:]
     if file.startswith("forces_"):
-        coefficients = [name for name in names if name in ("c_d", "c_l")]
+        coefficients = [name for name in names if short(name) in COEFFICIENTS]
         return coefficients or [name for name in names if name.startswith("force_")][:2]
     return names[:2]
 

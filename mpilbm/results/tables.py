@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import CommandError
-from mpilbm.storage.csv_log import lines
+from mpilbm.storage.csv_log import lines, short
 from mpilbm.system.hdf5_input import Hdf5InputError, group_datasets, opened, values
 
 STEP = "step"
@@ -18,21 +18,29 @@ class Table(Mapping[str, np.ndarray]):
 
     Columns of CSV files have the shape (rows,), those of HDF5 files (rows, …). `units`: the unit of
     a column if the file has one. `path`: the file. A row that is being written is not read.
+    A name without unit or direction, such as "c_l" for "c_l +z", is allowed if it is unique.
     """
 
     def __init__(self, path: Path, columns: dict[str, np.ndarray], units: dict[str, str]):
         self.path, self.units, self._columns = path, units, columns
 
     def __getitem__(self, name: str) -> np.ndarray:
-        try:
-            return self._columns[name]
-        except KeyError:
+        found = self._full(name)
+        if found is None:
             raise CommandError(
                 f"{self.path}: has no column '{name}'; it has {', '.join(self._columns)}"
-            ) from None
+            )
+        return self._columns[found]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return self._full(name) is not None
+
+    def _full(self, name: object) -> str | None:
+        """The name of a column in the file, None if there is no such column."""
+        if name in self._columns:
+            return str(name)
+        same = [column for column in self._columns if short(column) == name]
+        return same[0] if len(same) == 1 else None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)

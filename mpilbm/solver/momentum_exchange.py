@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.geometry.build import Geometry
+from mpilbm.geometry.jump_forces import JumpForces
 from mpilbm.links.body_links import BodyLinks, Selected
+from mpilbm.links.cut_links import centres
 from mpilbm.links.entry_list import EntryList
 from mpilbm.physics.lattices import AXES
 from mpilbm.solver.boundary_lists import Arrays, BoundaryLists, Launched
@@ -23,12 +25,15 @@ Floats = NDArray[np.float64]
 class ByCell(NamedTuple):
     """What the links of each measured entry give to its body, in the order of `measured`.
 
-    sums    float64 (n, columns), as in `MomentumExchange.start`
-    gauge   float64 (n,), rho - 1 of its cell in the middle of the step
+    sums      float64 (n, columns), as in `MomentumExchange.start`
+    gauge     float64 (n,), rho - 1 of its cell in the middle of the step
+    rho_jump  float64 (n,), how much rho falls where the flow continues beyond the faces of a
+              `pressure_jump`
     """
 
     sums: Floats
     gauge: Floats
+    rho_jump: Floats
 
 
 class MomentumExchange:
@@ -55,6 +60,9 @@ class MomentumExchange:
     is an integral over the surface (method B, with links instead of elements of the shape, so that
     the pressure of both is the same). [Toelke & Krafczyk 2008, section 6.2]
 
+    Beyond the faces of a `pressure_jump` the density differs by rho_jump. The sums are those of the
+    unfolded flow around the body in one piece, see geometry/jump_forces.py.
+
     A link that reaches a body through a mirror at a face is replaced by its mirror image, which
     reaches the body directly: so the force is that on the part of the body in the box.
 
@@ -68,17 +76,21 @@ class MomentumExchange:
         self.fluid, case, device = fluid, fluid.case, fluid.device
         links = BodyLinks.find(case, fluid.slab, geometry.lists)
         device.require(int(body_bytes(case, fluid.slab, links).sum()), "the forces on bodies")
-        self.groups, self._ranges = links.chunks.group, links.chunks.ranges
+        self._ranges = links.chunks.ranges
         self.columns, self._first = force_columns(case), links.first_measured
         self.measured: tuple[EntryList, ...] = tuple(each.entries for each in links.measured)
+        self._jump = JumpForces.find(
+            case, fluid.slab, geometry, self.measured, links.chunks.group, self.columns
+        )
+        self.groups = self._jump.groups if self._jump else links.chunks.group
+        self._summed = _rows_of(links.chunks.group, self.groups)
         self.lists = BoundaryLists(
             fluid, replace(geometry, lists=links.lists), chained=case.split, staged=True
         )
         self._states = self._state_copies((*links.staged, *links.measured), step_lists)
         self._arrays = self._uploaded(links)
-        groups = len(self.groups)
-        self._sums = device.allocate(groups * self.columns, "float64")
-        self._copies = HostCopies(device, groups * self.columns)
+        self._sums = device.allocate(self._summed.size * self.columns, "float64")
+        self._copies = HostCopies(device, self._sums.size)
         self._launches: dict[int, list[Launched]] = {}  # by the step within a period
 
     def _uploaded(self, links: BodyLinks) -> Arrays:
@@ -126,14 +138,27 @@ class MomentumExchange:
         and body in `groups`. The columns: F (D) and torque about the origin (3, in 2D 1); with
         `split` also pressure (D) and stress (D).
         """
-        fluid = self.fluid
+        fluid, t = self.fluid, self._crossing
         if not self._sums.size:
-            return partial(np.zeros, (0, self.columns))
+            return partial(self._in_groups, None, t)
         k = fluid.steps % max(fluid.layout.parities, fluid.layout.buffers)
         if k not in self._launches or fluid.context.forces.timed:
             self._launches[k] = self._bound(k % fluid.layout.parities)
         self._enqueue(self._launches[k])
-        return partial(self._shaped, self._copies.start(self._sums))
+        return partial(self._in_groups, self._copies.start(self._sums), t)
+
+    @property
+    def _crossing(self) -> float:
+        """The time at which populations of the next step cross half-way walls and faces."""
+        return self.fluid.steps + 0.5 if self.fluid.steps >= 0 else 0
+
+    def _in_groups(self, copy: HostCopy | None, t: float) -> Floats:
+        """The sums of all groups, with the share of a jump at time t."""
+        shape = len(self.groups), self.columns
+        found = self._jump.at(t).groups if self._jump else np.zeros(shape)
+        if copy:
+            found[self._summed] += copy.read().reshape(-1, self.columns)
+        return self.fluid.lattice.volume * found
 
     def _enqueue(self, launches: list[Launched]) -> None:
         self.lists.update()
@@ -178,24 +203,34 @@ class MomentumExchange:
     def start_by_cell(self) -> Callable[[], ByCell]:
         """As `start` for each cell next to a body; requires `case.split` and `case.by_cell`."""
         if not self.measured:
-            return partial(ByCell, np.zeros((0, self.columns)), np.zeros(0))
+            return partial(ByCell, np.zeros((0, self.columns)), np.zeros(0), np.zeros(0))
         single, ranges = self._single
         arrays = self._arrays | self.fluid.current() | single
         parity = self.fluid.steps % self.fluid.layout.parities
         self._enqueue(self._measuring(parity, ranges, arrays))
         sums, stress = self._cell_copies
         found = sums.start(single["chunk_sums"]), stress.start(self._arrays["stress"])
-        return partial(self._by_cell, *found)
+        return partial(self._by_cell, *found, self._crossing)
 
-    def _by_cell(self, sums: HostCopy, stress: HostCopy) -> ByCell:
+    def _by_cell(self, sums: HostCopy, stress: HostCopy, t: float) -> ByCell:
         rho = stress.read().reshape(-1, stress_values(self.fluid.case))[:, 0]
-        return ByCell(self._shaped(sums), rho[self._stress_rows])
-
-    def _shaped(self, copy: HostCopy) -> Floats:
-        return self.fluid.lattice.volume * copy.read().reshape(-1, self.columns)
+        found = sums.read().reshape(-1, self.columns)
+        rho_jump = np.zeros(len(found))
+        if self._jump:
+            cells = np.concatenate([each.cells for each in self.measured])
+            at = centres(self.fluid.case, self.fluid.slab, cells)
+            found = found + self._jump.at(t).entries
+            rho_jump = self._jump.rho_jump(at, t)
+        return ByCell(self.fluid.lattice.volume * found, rho[self._stress_rows], rho_jump)
 
     def sample(self) -> Floats:
         """The sums of all planes and bodies, float64 (planes, bodies, columns)."""
         found = np.zeros((self.fluid.slab.planes, len(self.fluid.case.weighed), self.columns))
         found[tuple(self.groups.T)] = self.start()()
         return found
+
+
+def _rows_of(some: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows in `groups` (n, 2) of some of them; both ascending."""
+    width = int(groups[:, 1].max(initial=0)) + 1
+    return np.searchsorted(groups @ [width, 1], some @ [width, 1])

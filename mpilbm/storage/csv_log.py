@@ -16,6 +16,13 @@ from mpilbm.system.input_text import is_number
 # disk after this time and with each checkpoint; it limits what a power failure can take.
 SYNC_SECONDS = 30.0
 
+COEFFICIENTS = ("c_d", "c_l", "c_s")  # of drag, lift and side force
+
+
+def short(column: str) -> str:
+    """The name of a column without its unit or direction: c_l of "c_l +z"."""
+    return column.partition(" ")[0]
+
 
 class Synced(Protocol):
     """An open file with rows, which a checkpoint writes to the disk."""

@@ -107,7 +107,7 @@ def test_a_run_writes_both_and_check_prints_them(tmp_path):
         torque = float(row["torque_z (rho cells^5/steps^2/cell)"])
         assert float(row["torque_z_N_m_per_m"]) == pytest.approx(torque * 1000 * 1e-12 / 4e-8)
         drag = 2 * float(row["force_x_N_per_m"]) / (1000 * 0.25**2 * 0.006)
-        assert float(row["c_d"]) == pytest.approx(drag)
+        assert float(row["c_d +x"]) == pytest.approx(drag)
     last = rows(tmp_path / "monitor.csv")[-1]
     assert float(last["time_s"]) == pytest.approx(2e-4 * float(last["time"]))
     with h5py.File(tmp_path / "snapshot_000000004.vtkhdf") as file:

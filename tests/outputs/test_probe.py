@@ -63,6 +63,15 @@ def test_linear_interpolation_is_exact_and_uses_fluid_cells_only():
     assert made.of_fluid(solid).values(values).tolist() == [2.0, 2.0, 7.0]
 
 
+def test_linear_interpolation_does_not_reach_through_a_pressure_jump():
+    jump = {"name": "pressure_jump", "where": ["x-", "x+"], "rho_jump": 0.01}
+    case = make_case((5, 4, 7), boundary=[jump])
+    points = np.array([[0.0, 1.5, 2.5], [5.0, 1.5, 2.5], [2.0, 0.0, 2.5]])
+    made = Interpolation.create(case, points, linear=True)
+    rho = 1 - 0.002 * (made.nodes[:, 2] + 0.5)
+    np.testing.assert_allclose(made.values(rho), [0.999, 0.991, 0.996], rtol=1e-14)
+
+
 def test_a_restart_keeps_the_rows_up_to_its_step(tmp_path):
     outputs = probe(), probe(label="t", format="csv"), {"name": "checkpoint", "every": 4}
     whole, parts = tmp_path / "whole", tmp_path / "parts"

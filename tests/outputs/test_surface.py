@@ -79,6 +79,31 @@ def test_a_body_at_periodic_faces_has_the_values_of_one_inside(folder):
         np.testing.assert_allclose(*values, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [BALL, SPHERE], ids=["mesh", "cells"])
+def test_a_pressure_jump_through_the_body_shows_nowhere(folder, shape):
+    """Pressure and force are those of the body in one piece, with the face beside it."""
+
+    def body(shift):
+        place = "at" if "at" in shape else "centre"
+        moved = shape | {place: [(6.1 + shift) % 12, 5.2, 4.9]}
+        tables = ball_tables(moved, force=None, initial={
+            "rho": f"1 + 1e-3*(0.5 - (x - {shift})/12)", "u": [0, 0, 0],
+        })  # fmt: skip
+        tables["collision"] = {"name": "trt", "equilibrium": {"name": "incompressible"}}
+        tables["boundary"] = [{"name": "pressure_jump", "where": ["x-", "x+"], "rho_jump": 1e-3}]
+        name = f"jump_{shape['name']}_{shift}"
+        found = result(folder, tables, name)
+        np.testing.assert_allclose(integral(found), total(folder / name), rtol=1e-9, atol=1e-15)
+        place = (found["centre"] - [shift, 0, 0]) % [12, 100, 100]
+        order = np.lexsort(np.round(place.T, 6))
+        return {key: found[key][order] for key in ("pressure", "force", "shear")}
+
+    whole = body(0)
+    for shift in (5, -4):
+        for name, values in body(shift).items():
+            np.testing.assert_allclose(values, whole[name], rtol=0, atol=1e-11)
+
+
 def channel(walls, periodic, **more):
     """A flow along x between bodies at y = 3 and y = 3 + HEIGHT; in 2D."""
     found = {

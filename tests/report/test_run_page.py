@@ -77,7 +77,7 @@ def test_the_page_needs_nothing_else_and_says_what_was_run(page):
     assert all(image["alt"] for image in images)
     assert not re.search(r"(src|href)=\"https?:", text)
     for words in ("24 x 12", "D2Q9", "Mach", "monitor.csv", "snapshot_&lt;step&gt;.vtkhdf",
-                  "--restart auto --set run.steps=80", "rod: c_d: mean", ">done<"):  # fmt: skip
+                  "--restart auto --set run.steps=80", "rod: c_d +x: mean", ">done<"):  # fmt: skip
         assert words in text, words
     assert all(attrs.get("scope") in ("row", "col") for attrs in elements.of("th"))
 

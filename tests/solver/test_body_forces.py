@@ -22,6 +22,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
 from mpilbm.parallel.ranks import Serial
 from mpilbm.registry import find, names
+from mpilbm.results.run import open_run
 from mpilbm.run.run import run
 
 
@@ -281,6 +282,37 @@ def test_coefficients_use_the_projected_area_of_each_body(tmp_path, lattice, siz
     for label, area in (("ball", size), ("block", 3.0 ** (D - 1))):
         row = rows(tmp_path / f"forces_{label}.csv")[-1]
         assert row["c_d"] == pytest.approx(2 * row["force_x"] / (0.01 * area), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"velocity": [0.1, 0, 0]}, {"c_d +x": "x", "c_l +z": "z", "c_s +y": "y"}),
+        ({"velocity": [0, 0, 0.1]}, {"c_d +z": "z", "c_l +y": "y", "c_s +x": "x"}),
+        ({"velocity": [-0.1, 0, 0]}, {"c_d -x": "-x", "c_l +z": "z", "c_s -y": "-y"}),
+        ({"velocity": [0.1, 0, 0], "lift": [0.5, 2, 0]},
+         {"c_d +x": "x", "c_l +y": "y", "c_s -z": "-z"}),
+        ({"velocity": [0.06, 0, 0.08], "area": 9.0, "lift": [0, 0, 1]},
+         {"c_d +0.6x+0.8z": None, "c_l -0.8x+0.6z": None, "c_s +y": "y"}),
+    ],
+)  # fmt: skip
+def test_columns_of_coefficients_say_their_direction(tmp_path, keys, expected):
+    """In 3D lift is along z, or y for a flow along z; without lift a note says so."""
+    output = OUTPUT | {"body": ["block"], "area": 4.0} | keys
+    case = parse_case(flow("D3Q19", output=[output]) | {"run": {"steps": 2}}, "test.toml")
+    run(case, Serial(), tmp_path)
+    table = open_run(tmp_path).table("forces_block")
+    assert [name for name in table if name.startswith("c_")] == list(expected)
+    scale = 2 / (0.01 * output["area"])
+    for name, axis in expected.items():
+        assert np.array_equal(table[name], table[name.split()[0]])
+        if axis:
+            force = table[f"force_{axis[-1]}"] * (-1 if axis[0] == "-" else 1)
+            np.testing.assert_allclose(table[name], scale * force, rtol=1e-12)
+    notes = [finding.message for finding in case.outputs[0].warnings(case)]
+    assert len(notes) == ("lift" not in keys)
+    for text in notes:
+        assert f"lift along {[*expected][1].split()[1]}, side force along" in text
 
 
 def test_bodies_stand_in_one_output():

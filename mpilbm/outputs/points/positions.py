@@ -35,9 +35,12 @@ class Interpolation:
         """The cells that contain the positions, or trilinearly the nearest 2^D cell centres.
 
         Positions (n, D) in cells; the centres of cells are at 0.5, 1.5, … Linear interpolation
-        wraps around at periodic faces; cells beyond a wall have the weight 0.
+        wraps around at periodic faces; cells beyond a wall have the weight 0, and those beyond the
+        faces of a pressure_jump, where the density differs.
         """
         size, wraps = np.array(case.domain.size), np.array(case.domain.periodic)
+        jumps = [face[0] for b in case.boundaries if b.joins_faces for face in b.where]
+        wraps &= ~np.isin([*"xyz"[: len(size)]], jumps)
         D = len(size)
         shifted = positions - 0.5 if linear else positions
         base = np.floor(shifted).astype(np.int64)

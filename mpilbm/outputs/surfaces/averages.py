@@ -37,6 +37,7 @@ class Pairs:
     kernel       float64 (m,), K_ij, 0 for cells on the other side of a facet
     weight       float64 (m,), k_ij
     distance     float64 (m,), of the cell from the plane of the facet
+    shift        float64 (m, D), from the cell to its periodic image that is near the facet
     cells        the number of cells
     facets       the facets
     normal       float64 (f, D), n_j
@@ -47,6 +48,7 @@ class Pairs:
     kernel: Floats
     weight: Floats
     distance: Floats
+    shift: Floats
     cells: int
     facets: Facets
     normal: Floats
@@ -59,7 +61,7 @@ class Pairs:
         """
         centres, normals = facets.centres, facets.normal
         found: list[tuple[np.ndarray, ...]] = []
-        for shift in images:
+        for number, shift in enumerate(images):
             for i, j in _near(cells + shift, centres):
                 apart = cells[i] + shift - centres[j]
                 depth = (apart * normals[j]).sum(axis=1)
@@ -67,9 +69,10 @@ class Pairs:
                 facing = (area[i] * normals[j]).sum(axis=1)
                 good = (beside < REACH**2) & (np.abs(depth) < DEPTH) & (facing > 0)
                 kernel = (1 - beside[good] / REACH**2) ** 2
-                found.append((i[good], j[good], kernel, kernel * facing[good], depth[good]))
-        parts = zip(*found, strict=True) if found else [[np.zeros(0)]] * 5
-        cell, facet, kernel, weight, depth = (np.concatenate(each) for each in parts)
+                each = i[good], j[good], kernel, kernel * facing[good], depth[good]
+                found.append((*each, np.full(kernel.size, number)))
+        parts = zip(*found, strict=True) if found else [[np.zeros(0)]] * 6
+        cell, facet, kernel, weight, depth, image = (np.concatenate(each) for each in parts)
         order = np.lexsort((depth, cell, facet))
         return cls(
             cell=cell[order].astype(np.int64),
@@ -77,6 +80,7 @@ class Pairs:
             kernel=kernel[order],
             weight=weight[order],
             distance=depth[order],
+            shift=images[image[order].astype(np.int64)],
             cells=len(cells),
             facets=facets,
             normal=normals,
@@ -96,12 +100,8 @@ class Pairs:
         """The sum over the cells of each facet of values (m,)."""
         return np.bincount(self.facet, values, len(self.normal)).astype(float)
 
-    def mean(self, values: Floats) -> Floats:
-        """The mean of values of cells (n,) on facets, nan where no cell is in reach."""
-        return self.mean_of_pairs(values[self.cell])
-
     def mean_of_pairs(self, values: Floats) -> Floats:
-        """The mean of values of pairs (m,) on facets."""
+        """The mean of values of pairs (m,) on facets, nan where no cell is in reach."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.to_facets(self.weight * values) / self.to_facets(self.weight)
 

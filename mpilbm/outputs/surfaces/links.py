@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mpilbm.links.cut_links import coordinates
 from mpilbm.links.entry_list import EntryList
 from mpilbm.outputs.surfaces.facets import Floats, Ints
 from mpilbm.parallel.slabs import Slab
@@ -32,10 +33,7 @@ def linked_cells(case: Any, slab: Slab, lists: tuple[EntryList, ...]) -> LinkedC
                          np.zeros((0, 2 * D), bool))]  # fmt: skip
     for each in lists:
         flags = (each.links & (each.blocked | each.cut)).moving().flags()[:, : lattice.Q]
-        plane, row, k = np.unravel_index(each.cells, (slab.planes, *slab.shape[1:]))
-        plane = plane + slab.begin
-        x = lattice.x(plane, row, k)
-        place = np.stack([x, row, plane] if D == 3 else [x, plane], 1)
+        place = coordinates(case, slab, each.cells).T
         body = np.array([-1 if owner.body is None else owner.body for owner in each.owners])
         areas = lattice.volume * summed(flags, area)
         found.append(LinkedCells(body[each.member], place, areas, flags[:, _along_axes(lattice)]))

@@ -36,7 +36,7 @@ limited() {
     local limit=$(($1 * percent / 100)) each=$(($2 * percent / 100)) launcher=()
     shift 2
     while [[ $1 != -- ]]; do launcher+=("$1") && shift; done
-    timeout -k 10 $((limit + 120)) "${launcher[@]}" python -m pytest "${@:2}" -rfEs \
+    timeout -k 10 $((limit + 120)) "${launcher[@]}" python -m pytest "${@:2}" -rfEs --durations=10 --durations-min=1 \
         --deadline="$limit" --timeout="$each" --timeout-method=thread
 }
 

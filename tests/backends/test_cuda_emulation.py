@@ -10,11 +10,11 @@ from support.body_forces import rotor, sample
 from support.emulated_device import EmulatedDevice, Module, build, command
 from support.faces import NAMES as NAMED
 from support.faces import closed, four_faces
-from support.pairs import every_value, label
+from support.pairs import label
 from support.row_ends import CASES as ROW_ENDS
 from support.row_ends import U
 from support.sampled_flows import FLOWS, KINDS, means, sampled, with_statistics
-from support.settings import OPTIONS, defined, tables
+from support.settings import DEVICE_CASES, tables
 from support.slabs import PRECISIONS, Cluster, assert_same
 from support.walls import CENTRAL, QUADRATIC, rocks
 
@@ -41,11 +41,7 @@ def compile_both(case: dict) -> None:
                                             partial(Cpu().open().compile, program)]))  # fmt: skip
 
 
-# The C text of the other pairs is compared with the equations (laws/test_slabs_and_layouts.py).
-CASES = every_value(OPTIONS, defined, pairs=("layout", "setting", "precision"))
-
-
-@pytest.mark.parametrize("choice", CASES, ids=label)
+@pytest.mark.parametrize("choice", DEVICE_CASES, ids=label)
 def test_it_does_what_the_c_text_does(choice):
     """Bit for bit, after an odd and an even number of steps, on one slab and on two."""
     case = tables(**choice)

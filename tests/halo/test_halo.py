@@ -127,7 +127,7 @@ print(f"{comm.rank} {verdict.answer} {verdict.reason}\\n", end="", flush=True)
 @with_mpirun
 def test_one_rank_of_a_node_probes_and_keeps_the_verdict(tmp_path):
     for _ in range(2):
-        code, output, errors, _ = python(PROBING, 2, tmp_path)
+        code, output, errors = python(PROBING, 2, tmp_path)
         assert code == 0, errors
         assert "1 None another rank of the node makes the test" in output
         assert "0 True" in output
@@ -186,7 +186,7 @@ main()
 @with_mpirun
 def test_info_under_mpirun_prints_devices_and_message_speed_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, output, errors, _ = python(MEASURING, 3, tmp_path)
+    code, output, errors = python(MEASURING, 3, tmp_path)
     assert code == 0, errors
     for line in ("compilers\n", "one way, between the first and the last rank\n", "| 4096 |"):
         assert output.count(line) == 1

@@ -128,7 +128,7 @@ if comm is not world:
     [(4, 2, [0, 2, 1, 3]), (5, 3, [0, 3, 1, 4, 2]), (3, 1, None), (3, 3, None), (1, 1, None)],
 )
 def test_ranks_of_a_node_follow_each_other(ranks, nodes, order, tmp_path):
-    code, output, errors, _ = python(CYCLIC.format(nodes=nodes), ranks, tmp_path)
+    code, output, errors = python(CYCLIC.format(nodes=nodes), ranks, tmp_path)
     assert code == 0, errors
     assert output.strip() == (str(order) if order else "")
 
@@ -152,21 +152,20 @@ with abort_on_error() as comm:
             5,
             "mpilbm: error: rank 2 of 3: disk full",
         ),
-        ("if comm.rank == 0: raise SystemExit(4)\n    time.sleep(50)", 4, ""),
+        ("if comm.rank == 0: raise SystemExit(4)\n    while True: time.sleep(1)", 4, ""),
         ("comm.Barrier()", 0, ""),
     ],
 )
 def test_a_failing_rank_ends_all(body, code, words, tmp_path):
-    found, _, errors, seconds = python(FAILING.format(body=body), 3, tmp_path)
+    found, _, errors = python(FAILING.format(body=body), 3, tmp_path)
     assert found == code
     assert words in errors
-    assert seconds < 20
 
 
 @with_mpirun
 def test_an_error_of_all_ranks_is_reported_once(tmp_path):
     body = "raise CaseError('found 3, allowed 1 or 2', 'domain.size', 'a.toml')"
-    code, _, errors, _ = python(FAILING.format(body=body), 3, tmp_path)
+    code, _, errors = python(FAILING.format(body=body), 3, tmp_path)
     assert code == 2
     assert errors.count("mpilbm: error: a.toml: domain.size: found 3, allowed 1 or 2\n") == 1
     assert "Traceback" not in errors
@@ -181,7 +180,7 @@ def test_ranks_without_their_peers_are_reported(tmp_path):
         "try: ranks.world()\n"
         "except ranks.CommandError as error: print(error)"
     )
-    code, output, _, _ = python(text, 1, tmp_path)
+    code, output, _ = python(text, 1, tmp_path)
     assert code == 0
     assert "started 2 ranks, but each finds itself alone" in output
 

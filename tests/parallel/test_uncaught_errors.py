@@ -29,16 +29,15 @@ print("the end")
     ],
 )
 def test_an_error_of_one_rank_ends_all(body, code, words, tmp_path):
-    found, output, errors, seconds = python(PROGRAM.format(body=body), 3, tmp_path)
+    found, output, errors = python(PROGRAM.format(body=body), 3, tmp_path)
     assert (found, output.count("the end")) == (code, 0 if code else 3)
     assert words in errors
     assert "Abort" in errors + output or not code
-    assert seconds < 20
 
 
 @with_mpirun
 def test_an_error_of_all_ranks_needs_no_abort(tmp_path):
-    code, output, errors, _ = python(PROGRAM.format(body="1 / 0"), 3, tmp_path)
+    code, output, errors = python(PROGRAM.format(body="1 / 0"), 3, tmp_path)
     assert code == 1
     assert errors.count("ZeroDivisionError: ") == 3
     assert "Abort" not in errors + output
@@ -47,7 +46,7 @@ def test_an_error_of_all_ranks_needs_no_abort(tmp_path):
 @with_mpirun
 def test_the_excepthook_of_a_program_is_kept(tmp_path):
     own = "sys.excepthook = own = print\nguard(comm)\nassert sys.excepthook is own"
-    code, output, errors, _ = python(PROGRAM.format(body=own), 2, tmp_path)
+    code, output, errors = python(PROGRAM.format(body=own), 2, tmp_path)
     assert (code, output.count("the end")) == (0, 2), errors
 
 

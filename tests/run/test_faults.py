@@ -66,13 +66,13 @@ main()
 
 
 def start(tmp_path, fault="pass", ranks=3, full="", arguments=()):
-    """(exit code, output, seconds) of a run with a fault on rank 1 at step 23."""
+    """(exit code, errors) of a run with a fault on rank 1 at step 23."""
     (tmp_path / "case.toml").write_text(CASE)
     text = RUN.format(fault=fault, full=full, arguments=list(arguments))
     text = f"import os; os.chdir({str(tmp_path)!r})\n" + text
     kept = {"MPILBM_CACHE_DIR": str(cache.directory())}
-    code, _, errors, seconds = python(text, ranks, tmp_path, **kept)
-    return code, errors, seconds
+    code, _, errors = python(text, ranks, tmp_path, **kept)
+    return code, errors
 
 
 def summary(tmp_path):
@@ -95,7 +95,7 @@ def files_are_whole(tmp_path, *steps):
 
 
 def goes_on(tmp_path, ranks=2):
-    code, errors, _ = start(tmp_path, ranks=ranks, arguments=["--restart", "auto"])
+    code, errors = start(tmp_path, ranks=ranks, arguments=["--restart", "auto"])
     assert code == 0, errors
     assert (summary(tmp_path)["status"], summary(tmp_path)["steps"]) == ("done", 40)
     assert not list((tmp_path / "out").glob("*.partial"))
@@ -105,18 +105,17 @@ def goes_on(tmp_path, ranks=2):
 
 @with_mpirun
 def test_a_rank_that_raises_ends_all_with_its_name_and_traceback(tmp_path):
-    code, errors, seconds = start(tmp_path, "1 / 0")
+    code, errors = start(tmp_path, "1 / 0")
     assert code == 1
     assert "rank 1 of 3: Traceback" in errors
     assert "rank 1 of 3: ZeroDivisionError" in errors
-    assert seconds < 20
     files_are_whole(tmp_path, [10, 20], [10], [])
     goes_on(tmp_path)
 
 
 @with_mpirun
 def test_ctrl_c_that_does_not_wait_is_a_line_without_traceback(tmp_path):
-    code, errors, _ = start(tmp_path, "raise KeyboardInterrupt")
+    code, errors = start(tmp_path, "raise KeyboardInterrupt")
     assert code == 130
     assert "rank 1 of 3: interrupted" in errors
     assert "Traceback" not in errors
@@ -124,9 +123,8 @@ def test_ctrl_c_that_does_not_wait_is_a_line_without_traceback(tmp_path):
 
 @with_mpirun
 def test_a_rank_that_dies_ends_all(tmp_path):
-    code, _, seconds = start(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")
+    code, _ = start(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")
     assert code != 0
-    assert seconds < 20
     files_are_whole(tmp_path, [10, 20], [10], [])
     errors = goes_on(tmp_path)
     assert "took over the lock" in errors
@@ -135,7 +133,7 @@ def test_a_rank_that_dies_ends_all(tmp_path):
 @with_mpirun
 @pytest.mark.parametrize("name", ["snapshot_000000025", "checkpoint_000000030"])
 def test_a_disk_that_is_full_for_one_rank_ends_all_with_code_5(tmp_path, name):
-    code, errors, _ = start(tmp_path, "full = True", full=name)
+    code, errors = start(tmp_path, "full = True", full=name)
     assert code == summary(tmp_path)["exit_code"] == 5
     assert errors.count(f"{name}") == 1
     assert "No space left on device; free some space" in errors

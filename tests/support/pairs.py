@@ -7,22 +7,17 @@ from types import SimpleNamespace
 from mpilbm.registry import make
 
 ALL_COMBINATIONS = bool(os.environ.get("MPILBM_TEST_ALL"))
+NAMES_ONLY = bool(os.environ.get("MPILBM_TEST_NAMES"))
 
 
 def all_pairs(options: dict[str, list], allowed=lambda choice: True) -> list[dict]:
-    """Combinations with each allowed pair of values at least once; all with MPILBM_TEST_ALL."""
+    """Combinations with each allowed pair of values at least once.
+
+    All combinations with MPILBM_TEST_ALL; each value at least once with MPILBM_TEST_NAMES."""
     names = list(options)
     choices = [dict(zip(names, values, strict=True)) for values in product(*options.values())]
     choices = [choice for choice in choices if allowed(choice)]
-    if ALL_COMBINATIONS:
-        return choices
-    pairs_of = {id(c): {frozenset(p) for p in combinations(c.items(), 2)} for c in choices}
-    missing, chosen = set().union(*pairs_of.values()), []
-    while missing:
-        best = max(choices, key=lambda c: len(pairs_of[id(c)] & missing))
-        chosen.append(best)
-        missing -= pairs_of[id(best)]
-    return chosen
+    return cover(choices, () if NAMES_ONLY else names)
 
 
 def every_value(options: dict[str, list], allowed, pairs: tuple[str, ...]) -> list[dict]:
@@ -30,21 +25,29 @@ def every_value(options: dict[str, list], allowed, pairs: tuple[str, ...]) -> li
 
     All combinations with MPILBM_TEST_ALL.
     """
+    return cover(all_pairs(options, allowed), pairs)
 
-    def has(choice):
-        own = {k: v for k, v in choice.items() if k in pairs}
-        return {frozenset([item]) for item in choice.items()} | {
-            frozenset(pair) for pair in combinations(own.items(), 2)
-        }
 
-    choices = all_pairs(options, allowed)
+def cover(choices: list[dict], pairs) -> list[dict]:
+    """A subset of combinations with each value, and each pair of values of the options in `pairs`.
+
+    All of them with MPILBM_TEST_ALL.
+    """
     if ALL_COMBINATIONS:
         return choices
-    missing, chosen = set().union(*map(has, choices)), []
+
+    def parts(choice):
+        own = [item for item in choice.items() if item[0] in pairs]
+        return {frozenset([item]) for item in choice.items()} | {
+            frozenset(pair) for pair in combinations(own, 2)
+        }
+
+    parts_of = {id(choice): parts(choice) for choice in choices}
+    missing, chosen = set().union(*parts_of.values()), []
     while missing:
-        best = max(choices, key=lambda choice: len(has(choice) & missing))
+        best = max(choices, key=lambda choice: len(parts_of[id(choice)] & missing))
         chosen.append(best)
-        missing -= has(best)
+        missing -= parts_of[id(best)]
     return chosen
 
 

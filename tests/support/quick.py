@@ -63,6 +63,14 @@ def choose(functions: dict[tuple[str, str], list]) -> list:
     return chosen
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Files without an entry are not imported."""
+    if not (config.getoption("quick") and collection_path.match("test_*.py")):
+        return None
+    files = {TESTS / entry.split("::")[0] for entry in QUICK}
+    return True if collection_path not in files else None
+
+
 def pytest_collection_modifyitems(config, items):
     if not config.getoption("quick"):
         return

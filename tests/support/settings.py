@@ -70,6 +70,11 @@ def defined(choice: dict) -> bool:
     return whole and found and pairs.defined(choice["lattice"], choice["collision"])
 
 
+# Cases for devices, a part of those of laws/test_slabs_and_layouts.py, which compares the C text of
+# all pairs with the equations. Files with the same cases share texts and C kernels in the cache.
+DEVICE_CASES = pairs.every_value(OPTIONS, defined, ("layout", "setting", "precision"))
+
+
 def tables(lattice, layout, collision, setting, precision, **more):
     case = box(
         lattice,

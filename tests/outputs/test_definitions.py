@@ -103,6 +103,17 @@ def test_a_moved_point_begins_a_new_table_and_the_row_says_why(tmp_path, capsys)
     assert run.table("probe_1")["step"].tolist() == [6, 8]
 
 
+def test_files_of_a_run_that_was_killed_before_its_first_checkpoint_are_set_aside(tmp_path):
+    """Also if it starts again from step 0."""
+    line = {"name": "line", "every": 1, "from": [0, 1], "to": [5, 1]}
+    run_case(flow(line), tmp_path)
+    (tmp_path / "checkpoint_000000004.h5").unlink()
+    run_case(flow(line | {"from": [0, 2], "to": [5, 2], "every": 3}), tmp_path, restart="auto")
+    run = mpilbm.open_run(tmp_path, verify=True)
+    assert run.part("line_0").steps.tolist() == [3, 4]
+    assert run.part("line_0_before_000000000").steps.tolist() == [1, 2, 3, 4]
+
+
 def test_points_of_a_file_are_compared_by_their_values(tmp_path):
     points = tmp_path / "points.csv"
     points.write_text("x,y\n1.5,1.5\n")

@@ -33,7 +33,7 @@ def prepare_files(context: "Context") -> None:
     Called before the outputs are opened. If it is interrupted, the next start does the rest.
     """
     directory, first = context.directory, context.first_step
-    now, before = of_case(context.case), _before(context) if first else {}
+    now, before = of_case(context.case), _before(context)
     for names, definition in now.items():
         known = before.get(names, definition)
         if known != definition:

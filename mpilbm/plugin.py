@@ -35,6 +35,7 @@ from mpilbm.physics.lattices import Lattice
 from mpilbm.physics.scalars.boundaries import ScalarBoundary
 from mpilbm.physics.scalars.collisions import ScalarCollision
 from mpilbm.registry import register
+from mpilbm.storage.csv_log import Rows
 
 __all__ = [
     "HERE",
@@ -63,6 +64,7 @@ __all__ = [
     "PerLink",
     "Place",
     "Reads",
+    "Rows",
     "ScalarBoundary",
     "ScalarCollision",
     "Shape",

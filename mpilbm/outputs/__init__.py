@@ -6,7 +6,7 @@ output, add a module with a class that derives from `Output` and is registered.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
@@ -165,6 +165,9 @@ class Output(Parameters):
     # The complete names of its files, with <step>, <label>, <axes> or * for variable parts (see
     # storage/own_files.py): --overwrite replaces these files only.
     files: ClassVar[tuple[str, ...]] = ()
+    # Keys that say when or in which form it is written, but not what its files contain: a restart
+    # that changes them continues the files. Those of base classes are added.
+    free: ClassVar[tuple[str, ...]] = ("every",)
     # Whether it needs the kernels of codegen.statistics.
     samples_flow: ClassVar[bool] = False
     # Whether a case may contain several of this kind: only if their files have different names.
@@ -256,6 +259,26 @@ class Output(Parameters):
         """Bytes that it adds to each checkpoint."""
         return 0
 
+    def definition(self, case: "Case") -> dict[str, Any]:
+        """What a row of its tables, or a file of its series, contains; see `contents`.
+
+        By default all keys but `free` and those with their default. A key whose value is elsewhere,
+        such as in a file, is to be replaced by this value, as lists and numbers.
+        """
+        free = {key for cls in type(self).__mro__ for key in vars(cls).get("free", ())}
+        return self.model_dump(mode="json", exclude=free, exclude_defaults=True)
+
+    def contents(self, case: "Case") -> dict[tuple[str, ...], dict[str, Any]]:
+        """The definition of its files by their names, in which <step> and <axes> are variable.
+
+        A restart with another definition sets these files aside, see core/definitions.py.
+        """
+        return {self.names_in(case): self.definition(case) | _units(case)}
+
+    def names_in(self, case: "Case") -> tuple[str, ...]:
+        """The names of its files in this case, in which <step> and <axes> are variable."""
+        return self.files
+
     def watched(self, context: Context) -> Callable[[], float]:
         """A function that returns the number of the current step which `run.steady` compares.
 
@@ -266,6 +289,11 @@ class Output(Parameters):
     def open(self, context: Context) -> Writer:
         """The writer of a run."""
         raise NotImplementedError
+
+
+def _units(case: "Case") -> dict[str, Any]:
+    """The units of the numbers in its files, as a part of their definition."""
+    return {"units": asdict(case.units)} if case.units else {}
 
 
 def largest_plane(case: "Case") -> int:

@@ -1,7 +1,7 @@
 """Force and torque on each body over time, as rows of a CSV file."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -80,6 +80,13 @@ class BodyForces(Output):
     split: bool = Field(False, description="also write the pressure and viscous parts of the force")
 
     files: ClassVar[tuple[str, ...]] = ("forces_<label>.csv",)
+    free: ClassVar[tuple[str, ...]] = ("body",)
+
+    def contents(self, case: "Case") -> dict[tuple[str, ...], dict[str, Any]]:
+        """That of each body, which does not depend on the other bodies."""
+        (definition,) = super().contents(case).values()
+        labels = (case.bodies[number].label for number in self.bodies(case))
+        return {(f"forces_{label}.csv",): definition for label in labels}
 
     def bodies(self, case: "Case") -> tuple[int, ...]:
         """The named bodies, or all."""

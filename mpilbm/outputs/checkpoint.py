@@ -66,7 +66,12 @@ class Checkpoint(Output):
     )
 
     files: ClassVar[tuple[str, ...]] = ("checkpoint_<step>.h5",)
+    free: ClassVar[tuple[str, ...]] = ("keep", "background", "read_back")
     several: ClassVar[bool] = False
+
+    def contents(self, case: "Case") -> dict[tuple[str, ...], dict[str, Any]]:
+        """None: a restart keeps all checkpoints."""
+        return {}
 
     @property
     def at_start(self) -> bool:

@@ -31,6 +31,8 @@ class HigherMomentsOutput(HostSampled):
     [Pébay 2008, Sandia report SAND2008-6212]
     """
 
+    free: ClassVar[tuple[str, ...]] = ("format",)
+
     format: Literal["h5", "vtkhdf", "both"] = Field(
         "h5", description="plain HDF5, VTKHDF for ParaView and PyVista, or both"
     )

@@ -1,7 +1,7 @@
 """Permeability of a porous medium over time, as rows of a CSV file."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -98,6 +98,11 @@ class Permeability(Output):
                 f"found {self.voxel:g} m, but units.cell is {case.units.cell:g} m; remove one"
             )
         return self.voxel
+
+    def definition(self, case: "Case") -> dict[str, Any]:
+        """The side of a cell, also if it is that of [units]."""
+        cell = self.cell(case)
+        return {} if cell is None else {"voxel": cell}
 
     def disk_bytes(self, case: "Case", times: int) -> int:
         """A row each time."""

@@ -116,6 +116,8 @@ class Picture(Scheduled):
             found.append(f"surface: {MISSING}")
         return found
 
+    free: ClassVar[tuple[str, ...]] = ("film",)
+
     def part(self, case: "Case") -> Part:
         """The cells of the plane."""
         size = case.domain.size

@@ -1,6 +1,7 @@
 """Fields at given points over time, as one table of a run."""
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 100_000  # more are a plane or a box
 MOST_COLUMNS = 1000  # of a CSV file
+MOST_LISTED = 3000  # coordinates in the definition of the table
 HEAD_BYTES, VALUE_BYTES, CSV_BYTES = 1 << 16, 8, 26
 METRE = (1, 0, 0)
 
@@ -70,6 +72,7 @@ class Probe(Scheduled):
     format: Literal["h5", "csv"] = Field("h5", description="format of the table")
 
     files: ClassVar[tuple[str, ...]] = ("probe_<label>.h5", "probe_<label>.csv")
+    free: ClassVar[tuple[str, ...]] = ("format",)
 
     def positions(self, case: "Case") -> NDArray[np.float64]:
         """The points, (n, D) in cells; ValueError if the file cannot be read."""
@@ -79,6 +82,15 @@ class Probe(Scheduled):
             return load_numbers(case.directory, self.file)
         except ValueError as error:
             raise ValueError(f"'{self.file}' {error}") from None
+
+    def definition(self, case: "Case") -> dict[str, Any]:
+        """The positions in place of the file, or their digest if there are many of them."""
+        points: Any = (positions := self.positions(case)).tolist()
+        if positions.size > MOST_LISTED:
+            points = blake2b(positions.tobytes(), digest_size=16).hexdigest()
+        keys = super().definition(case)
+        keys.pop("file", None)
+        return keys | {"points": points}
 
     def problems(self, case: "Case") -> list[str]:
         """Unknown fields, and points that are missing, outside the box, or too many."""

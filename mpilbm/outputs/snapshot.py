@@ -57,6 +57,8 @@ class Snapshot(Strided):
         "snapshot_<label>.vtkhdf.series",
     )
 
+    free: ClassVar[tuple[str, ...]] = ("last_only",)
+
     def due(self, step: int, last: int) -> bool:
         """Whether it is written at this step of a run that ends at step `last`."""
         return super().due(step, last) and (step == last or not self.last_only)

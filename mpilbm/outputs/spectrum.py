@@ -68,6 +68,7 @@ class Spectrum(Scheduled):
     format: Literal["h5", "csv"] = Field("h5", description="format of the table")
 
     files: ClassVar[tuple[str, ...]] = ("spectrum_<label>.h5", "spectrum_<label>.csv")
+    free: ClassVar[tuple[str, ...]] = ("format",)
 
     def problems(self, case: "Case") -> list[str]:
         """Boxes in which the flow is not a sum of waves at all nodes."""

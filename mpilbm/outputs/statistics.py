@@ -60,6 +60,7 @@ class RunningStatistics(Output):
         "h5", description="plain HDF5, VTKHDF for ParaView and PyVista, or both"
     )
 
+    free: ClassVar[tuple[str, ...]] = ("average", "start", "write", "format")
     samples_flow: ClassVar[bool] = True
     files: ClassVar[tuple[str, ...]] = (
         "statistics_<axes>_<step>.h5",
@@ -181,6 +182,7 @@ class RunningStatistics(Output):
         plan = Plan(
             stem=f"{self.name}_{label}",
             label=f"{self.name}.{label}",
+            definition=self.definition(context.case),
             begin=self.start,
             over_planes=self._over_planes(context.case),
             samples_at=lambda step: step % self.every == 0 and step >= self.start,

@@ -60,6 +60,7 @@ class Surface(Scheduled):
     )
 
     files: ClassVar[tuple[str, ...]] = ("surface_<label>_<step>.vtkhdf",)
+    free: ClassVar[tuple[str, ...]] = ("fields",)
 
     def bodies(self, case: "Case") -> tuple[int, ...]:
         """The named bodies, or all."""

@@ -18,6 +18,7 @@ from mpilbm.printable import one_line
 from mpilbm.storage.csv_log import COEFFICIENTS, lines, short
 from mpilbm.storage.lock import holder_of
 from mpilbm.storage.own_files import STEADY, SUMMARY
+from mpilbm.storage.tables.aside import BEFORE
 from mpilbm.system import terminal
 
 if TYPE_CHECKING:
@@ -119,14 +120,14 @@ def curves_of(folder: Path) -> Iterator[Curve]:
     for path in (folder / STEADY, folder / "monitor.csv", *sorted(folder.glob("forces_*.csv")),
                  *sorted(folder.glob("probe_*.csv"))):  # fmt: skip
         header, rows = table(path)
-        if not len(rows):
+        if not len(rows) or re.search(BEFORE, path.stem):
             continue
         for name in chosen(path.name, header):
             values = rows[:, header.index(name)].tolist()
             title = f"{path.stem}: {name}"
             yield Curve(title, rows[:, 0].tolist(), values, path.name == STEADY)
     for path in sorted(folder.glob("probe_*.h5")):
-        yield from probe_curves(path)
+        yield from () if re.search(BEFORE, path.stem) else probe_curves(path)
 
 
 def probe_curves(path: Path) -> Iterator[Curve]:

@@ -1,6 +1,5 @@
 """The files of a run, complete or not, for Python programs; nothing is changed."""
 
-import json
 import re
 import tomllib
 from functools import cached_property
@@ -16,6 +15,8 @@ from mpilbm.results.series import Series
 from mpilbm.results.statistics import AXES, Profile, read_profile
 from mpilbm.results.tables import Table, read_table
 from mpilbm.storage.own_files import SUMMARY, owned
+from mpilbm.storage.tables.aside import BEFORE
+from mpilbm.system.sealed_json import DamagedJsonError, unsealed
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -32,7 +33,8 @@ def open_run(directory: Path | str, verify: bool = False) -> "Run":
         u = run.field("u")                           # of the last snapshot
         energy = run.table("monitor")["kinetic_energy"]
 
-    `verify`: compare each file with its digest before its first use, which reads all of it. Raises
+    `verify`: compare each file with its digest, and each row of a table with its checksum, before
+    the first use, which reads all of the file; a CommandError names the damaged file. Raises
     CommandError if the folder contains no results.
     """
     return Run(Path(directory), verify)
@@ -62,14 +64,13 @@ class Run:
         """The content of summary.json: status, steps, speed, ranks, device and more."""
         path = self.directory / SUMMARY
         try:
-            found = json.loads(path.read_text("utf-8"))
+            return unsealed(path.read_text("utf-8"), self.verify)
         except FileNotFoundError:
             return {}
+        except DamagedJsonError as error:
+            raise CommandError(f"{path}: is damaged: {error}; remove it") from None
         except (OSError, ValueError) as error:
             raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from None
-        if not isinstance(found, dict):
-            raise CommandError(f"{path}: is not a summary of a run; remove it")
-        return found
 
     @cached_property
     def case(self) -> "Case":
@@ -185,7 +186,7 @@ class Run:
     def _table_files(self) -> dict[str, Path]:
         found = [path for path in self.paths if path.suffix in (".csv", ".h5")]
         return {path.stem: path for path in found if not STEPPED.fullmatch(path.name)
-                and not re.search("_[0-9]{9,}$", path.stem)}  # fmt: skip
+                and not re.search(f"_[0-9]{{9,}}$|{BEFORE}$", path.stem)}  # fmt: skip
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -199,7 +200,7 @@ class Run:
                 f"{self.directory}: has no table '{name}'; allowed: "
                 f"{', '.join(self.tables) or 'none'}"
             )
-        return read_table(self._table_files[name])
+        return read_table(self._table_files[name], self.verify)
 
     @property
     def checkpoints(self) -> list[Path]:
@@ -217,13 +218,13 @@ class Run:
 
     def statistics(self) -> dict[str, dict[str, np.ndarray]]:
         """The newest file of each output `statistics`: its axes -> the name of a mean -> values."""
-        return {axes: _datasets(path) for axes, path in self._statistics_files.items()}
+        return {axes: _datasets(path, self.verify) for axes, path in self._statistics_files.items()}
 
     @property
     def profiles(self) -> dict[str, Profile]:
         """The profiles of outputs `statistics` along one axis: "y" -> the newest profile."""
         return {
-            axis: read_profile(path, axis)
+            axis: read_profile(path, axis, self.verify)
             for axis, path in sorted(self._statistics_files.items())
             if axis in tuple(AXES)
         }
@@ -232,10 +233,12 @@ class Run:
         return f"<Run {self.directory}: {len(self.steps)} snapshots; {', '.join(self.tables)}>"
 
 
-def _datasets(path: Path) -> dict[str, np.ndarray]:
-    from mpilbm.system.hdf5_input import group_datasets, opened, values
+def _datasets(path: Path, verify: bool) -> dict[str, np.ndarray]:
+    from mpilbm.system.hdf5_input import group_datasets, opened, require_intact, values
 
     try:
+        if verify:
+            require_intact(path)
         with opened(path) as file:
             found = {name: values(file, name) for name in group_datasets(file, "/")}
             for each in found.values():

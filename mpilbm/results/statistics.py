@@ -6,7 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import CommandError
-from mpilbm.system.hdf5_input import Hdf5File, attribute, group_datasets, opened, values
+from mpilbm.system.hdf5_input import (
+    Hdf5File,
+    attribute,
+    group_datasets,
+    opened,
+    require_intact,
+    values,
+)
 
 AXES = "xyz"
 
@@ -44,9 +51,14 @@ class Profile:
         return f"{self.samples:,} samples, steps {self.first:,} to {self.step:,}"
 
 
-def read_profile(path: Path, axis: str) -> Profile:
-    """The profile of a file `statistics_<axis>_<step>.h5`; CommandError if it has none."""
+def read_profile(path: Path, axis: str, verify: bool = False) -> Profile:
+    """The profile of a file `statistics_<axis>_<step>.h5`; CommandError if it has none.
+
+    `verify`: compare the file with its digest.
+    """
     try:
+        if verify:
+            require_intact(path)
         with opened(path) as file:
             numbers = [int(attribute(file, "/", name, np.int64))
                        for name in ("first_step", "step", "samples")]  # fmt: skip

@@ -7,8 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from mpilbm.errors import CommandError
-from mpilbm.storage.csv_log import lines, short
-from mpilbm.system.hdf5_input import Hdf5InputError, group_datasets, opened, values
+from mpilbm.outputs.points.series import CHECKSUMS, Content
+from mpilbm.storage.csv_log import intact_rows, lines, short
+from mpilbm.storage.tables.digests import DamagedRowsError
+from mpilbm.system.hdf5_input import (
+    Hdf5File,
+    Hdf5InputError,
+    Values,
+    group_datasets,
+    opened,
+    require_intact,
+    values,
+)
 
 STEP = "step"
 
@@ -57,17 +67,23 @@ class Table(Mapping[str, np.ndarray]):
         return f"<Table {self.path.name}: {self.rows} rows of {', '.join(self._columns)}>"
 
 
-def read_table(path: Path) -> Table:
-    """A table from a file *.csv or *.h5; CommandError if it cannot be read as one."""
+def read_table(path: Path, verify: bool = False) -> Table:
+    """A table from a file *.csv or *.h5; CommandError if it cannot be read as one.
+
+    `verify`: compare the rows with their checksums.
+    """
     try:
-        return _hdf5(path) if path.suffix == ".h5" else _csv(path)
+        return _hdf5(path, verify) if path.suffix == ".h5" else _csv(path, verify)
+    except DamagedRowsError as error:
+        what = "row" if path.suffix == ".h5" else "line"
+        raise CommandError(f"{path}: {what} {error.number} is damaged: {error}") from None
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or error
         raise CommandError(f"{path}: cannot be read as a table: {problem}") from None
 
 
-def _csv(path: Path) -> Table:
-    header, *rows = lines(path.read_bytes()) or [""]
+def _csv(path: Path, verify: bool) -> Table:
+    header, *rows = (intact_rows(path) if verify else lines(path.read_bytes())) or [""]
     names = header.split(",")
     if not header or len(set(names)) < len(names):
         raise ValueError("its first line has no names of columns, or a name twice")
@@ -84,20 +100,31 @@ def _csv(path: Path) -> Table:
     return Table(path, columns, {name: match[1] for name, match in found.items() if match})
 
 
-def _hdf5(path: Path) -> Table:
-    columns, units = {}, {}
+def _hdf5(path: Path, verify: bool) -> Table:
+    if verify:
+        require_intact(path)
     with opened(path) as file:
-        steps = values(file, STEP, "iu")
-        if steps is None or steps.ndim != 1:
-            raise Hdf5InputError(f"has no dataset '{STEP}' with a number for each row")
-        steps.require_stored()
-        count = int((steps[:] >= 0).sum())  # rows that are not written have the step -1
-        for name in group_datasets(file, "/"):
-            found = values(file, name)
-            if found is None or not found.ndim or found.shape[0] != steps.shape[0]:
-                continue  # coordinates and the like, which do not change over time
-            found.require_stored()
-            columns[name] = found[:count]
-            if text := found.text("unit"):
-                units[name] = text
-    return Table(path, columns, units)
+        found = {name: _stored(file, name) for name in _columns(file)}
+        rows = {name: each[:] for name, each in found.items()}
+        known = values(file, CHECKSUMS, "i")
+        content = Content(rows, None if known is None else known[:])
+        columns = content.verified() if verify else content.complete
+        units = {name: each.text("unit") for name, each in found.items()}
+    return Table(path, columns, {name: unit for name, unit in units.items() if unit})
+
+
+def _columns(file: Hdf5File) -> list[str]:
+    """The datasets with a row for each step."""
+    if (known := values(file, CHECKSUMS, "i")) is not None:
+        return known.text("columns").split(",")
+    steps = _stored(file, STEP)  # in a file of an earlier version: those with so many rows
+    every = ((name, values(file, name)) for name in group_datasets(file, "/"))
+    return [name for name, each in every if each is not None and each.shape[:1] == steps.shape]
+
+
+def _stored(file: Hdf5File, name: str) -> Values:
+    found = values(file, name, "iu" if name == STEP else "biuf")
+    if found is None or (name == STEP and found.ndim != 1):
+        raise Hdf5InputError(f"has no dataset '{name}' with a number for each row")
+    found.require_stored()
+    return found

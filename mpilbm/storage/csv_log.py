@@ -1,15 +1,18 @@
 """A CSV file to which a run appends one row at a time, and continues after a restart."""
 
-import os
 import re
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, groupby
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
+from typing import IO, Protocol
 
 from mpilbm.errors import FileSystemError
 from mpilbm.storage.files import sync, system_errors, whole
-from mpilbm.system import terminal
+from mpilbm.storage.tables import digests
+from mpilbm.storage.tables.aside import set_aside
+from mpilbm.storage.tables.digests import DamagedRowsError, Entry, digests_of
 from mpilbm.system.input_text import is_number
 
 # Rows are passed to the system at once, so that other programs see them. They are written to the
@@ -71,34 +74,95 @@ def up_to(last: int, rows: list[str], columns: int, path: Path, each: int = 1) -
     return kept[: len(kept) // each * each]
 
 
+def intact_rows(path: Path, last: int | None = None) -> list[str]:
+    """The header and the rows of a CSV file, up to the step `last` if it is given, verified.
+
+    All rows of a file without digests, which earlier versions wrote. Raises DamagedRowsError, whose
+    `number` is that of the line.
+    """
+    found = _digests(path)  # first: rows that are added meanwhile have no digest yet
+    header, *rows = lines(path.read_bytes()) or [""]
+    if found is None:
+        return [header, *rows]
+    begin, entries = found
+    if begin != _checksum(header):
+        raise DamagedRowsError(1, "the checksum of the header is wrong")
+    groups = [(step, list(of_step)) for step, of_step in groupby(rows, _step)]
+    if last is None and len(groups) > len(entries) + 1:  # rows and digests were added meanwhile
+        _, entries = _digests(path) or found
+        entries = entries[: len(groups)]
+    steps = [step for step, _ in groups]
+    begins = list(accumulate((len(each) for _, each in groups), initial=0))
+    try:
+        count = digests.verified(
+            entries, steps, lambda k: _bytes(groups[k][1]), _checksum(header), last
+        )
+    except DamagedRowsError as error:
+        raise DamagedRowsError(2 + begins[error.number], str(error)) from None
+    return [header, *rows[: begins[count]]]
+
+
+def _digests(path: Path) -> tuple[int | None, list[Entry]] | None:
+    """The checksum of the header and the entries of a CSV file; None if it has no digests."""
+    try:
+        return digests.parsed(lines(digests_of(path).read_bytes()))
+    except FileNotFoundError:
+        return None
+
+
+def _bytes(rows: Sequence[str]) -> bytes:
+    return "".join(f"{row}\n" for row in rows).encode()
+
+
+def _checksum(header: str) -> int:
+    return zlib.crc32(_bytes([header]))
+
+
+def _step(row: str) -> int | None:
+    """The step at the beginning of a row; None if it is damaged."""
+    found = re.match("[0-9]{1,18}(?=,)", row)
+    return int(found[0]) if found else None
+
+
 class Rows:
     """An open CSV file, on one rank, with `each` rows a step. Numbers are written with all digits.
 
-    `last` is the last row that a restart keeps, "" if there is none.
+    Its digests are in a file next to it, see digests. `last` is the last row that a restart
+    keeps, "" if there is none.
     """
 
     def __init__(self, path: Path, header: list[str], first_step: int, each: int = 1):
         self.path, self.header, self.each = path, ",".join(header), each
         rows = self._to_keep(first_step) if first_step else []
         self.last = rows[-1] if rows else ""
+        groups = [rows[k : k + each] for k in range(0, len(rows), each)]
+        begin = self._crc = _checksum(self.header)
+        kept = [(int(group[0].partition(",")[0]), _bytes(group)) for group in groups]
+        entries = list(digests.chained(kept, begin))
+        if entries:
+            self._crc = entries[-1].crc
         with whole(path) as file:
             file.writelines(f"{row}\n" for row in [self.header, *rows])
-        # unbuffered: if the disk is full, closing the file does not try to write again
+        with whole(digests_of(path)) as file:
+            file.write(digests.text_of(begin, entries))
+        # unbuffered: if the disk is full, closing a file does not try to write again
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (open for the whole run)
+        self.digests = open(digests_of(path), "ab", buffering=0)  # noqa: SIM115
         self._synced = monotonic()
 
     def _to_keep(self, last: int) -> list[str]:
         """The rows up to the step of the restart; a file with other columns is renamed."""
         if not self.path.exists():
             return []
-        header, *rows = lines(self.path.read_bytes()) or [""]
+        try:
+            header, *rows = intact_rows(self.path, last)
+        except DamagedRowsError as error:
+            raise FileSystemError(
+                f"{self.path}: line {error.number} is damaged: {error} (compared with "
+                f"{digests_of(self.path).name}); {digests.FIX}"
+            ) from None
         if rows and header != self.header:
-            aside = self.path.with_stem(f"{self.path.stem}_before_{last:09d}")
-            os.replace(self.path, aside)
-            name = self.path.name
-            terminal.print_line(
-                f"{name} starts again, with other columns; its previous rows: {aside}"
-            )
+            set_aside([self.path], last, "columns")
             return []
         return up_to(last, rows, self.header.count(",") + 1, self.path, self.each)
 
@@ -109,10 +173,12 @@ class Rows:
     def add_all(self, step: int, rows: Iterable[Iterable[float]]) -> None:
         """Write the rows of a step; OSError with the name of the file if that fails."""
         numbers = ([str(step), *(repr(float(value)) for value in row)] for row in rows)
-        rest = "".join(",".join(row) + "\n" for row in numbers).encode()
+        content = "".join(",".join(row) + "\n" for row in numbers).encode()
+        (entry,) = digests.chained([(step, content)], self._crc)
         with system_errors(self.path):
-            while rest:
-                rest = rest[self.file.write(rest) :]
+            _append(self.file, content)
+            _append(self.digests, digests.line_of(entry).encode())
+        self._crc = entry.crc
         if monotonic() - self._synced >= SYNC_SECONDS:
             self.sync()
 
@@ -120,8 +186,15 @@ class Rows:
         """Write all rows to the disk and wait for it."""
         with system_errors(self.path):
             sync(self.path)
+            sync(digests_of(self.path))
         self._synced = monotonic()
 
     def close(self) -> None:
         """Close the file."""
         self.file.close()
+        self.digests.close()
+
+
+def _append(file: IO[bytes], rest: bytes) -> None:
+    while rest:
+        rest = rest[file.write(rest) :]

@@ -16,10 +16,13 @@ from mpilbm.case.tables.values import LABEL
 from mpilbm.errors import CommandError
 from mpilbm.storage.file_system import PROBE
 from mpilbm.storage.files import PARTIAL
+from mpilbm.storage.tables import aside
+from mpilbm.storage.tables.digests import ENDING
 
 SUMMARY = "summary.json"
 STEADY = "steady.csv"  # the residuals of run.steady
 REPORT = "report.html"  # the page of the run
+DEFINITIONS = "outputs.json"  # what the files of each output contain
 REPLACED, DELETED = "mpilbm.replaced", "mpilbm.deleted"
 # Regular expressions for the variable parts of names in Output.files.
 PARTS = {
@@ -32,10 +35,10 @@ PARTS = {
 
 def owned(directory: Path) -> list[Path]:
     """The files in a folder that mpilbm wrote, by their complete names; no links to folders."""
-    names = [SUMMARY, STEADY, REPORT]
+    names = [SUMMARY, STEADY, REPORT, DEFINITIONS]
     for name in registry.names("outputs"):
         names += registry.find("outputs", name).files
-    pattern = re.compile("|".join(map(_expression, names)))
+    pattern = re.compile("|".join(map(_with_aside, names)))
     return sorted(
         path
         for path in directory.iterdir()
@@ -44,12 +47,22 @@ def owned(directory: Path) -> list[Path]:
 
 
 def _complete(name: str) -> str:
-    """The name of a file without that of a rank, if it is a part, and without PARTIAL."""
-    return re.sub(rf"(\.[0-9]+)?{re.escape(PARTIAL)}$", "", name)
+    """The name of a file without that of a rank, if it is a part, and without PARTIAL.
+
+    For the digests of a CSV file, the name of this file.
+    """
+    name = re.sub(rf"(\.[0-9]+)?{re.escape(PARTIAL)}$", "", name)
+    return name.removesuffix(ENDING) if name.endswith(f".csv{ENDING}") else name
 
 
-def _expression(name: str) -> str:
-    """A regular expression for a name of Output.files."""
+def _with_aside(name: str) -> str:
+    """A regular expression for a name of Output.files, also of a file that was set aside."""
+    stem, step, ending = (expression(part) for part in aside.parts_of(name))
+    return f"{stem}({aside.BEFORE})?{step}{ending}"
+
+
+def expression(name: str) -> str:
+    """A regular expression for a part of a name of Output.files."""
     parts = re.split(r"(<[a-z]+>|\*)", name)
     return "".join(PARTS.get(part, re.escape(part)) for part in parts)
 

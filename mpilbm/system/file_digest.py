@@ -7,6 +7,9 @@ dataset into its planes; the metadata between datasets is one piece. The tail ha
 and ends with a BLAKE2b digest of everything after the file. HDF5 ignores bytes after its own end of
 the file, and removes them when it opens the file for writing.
 
+The digest of a table to which rows are added has gaps in place of the rows, which have checksums of
+their own, see storage/tables.
+
 Several ranks share the verification: each verifies the same part of every extent. Of a dataset it
 thus reads the planes of its own slab, and the file is read once in total.
 """
@@ -15,7 +18,7 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 MAGIC = b"\x89mpilbm\n"
-VERSION = 1
+WHOLE, WITH_GAPS = 1, 2  # versions: the extents cover the whole file, or not
 TAIL = struct.Struct("<8sIIQQ32s")  # magic, version, extents, pieces, bytes of the file, digest
 SIGNED = TAIL.size - 32
 BLOCK_BYTES = 8 << 20
@@ -53,9 +56,23 @@ class Extent(NamedTuple):
 
 def trailer(extents: list[Extent], sums: np.ndarray) -> bytes:
     """The bytes to append to a file; `sums` are the crc32 of all pieces in the extents' order."""
+    return _trailer(WHOLE, extents, sums, extents[-1].end if extents else 0)
+
+
+def trailer_with_gaps(number: int, size: int, gaps: Iterable[tuple[int, int]]) -> bytes:
+    """The bytes to append to an open file of `size` bytes, but for the gaps (begin, end)."""
+    extents, begin = list[Extent](), 0
+    for end, following in [*sorted(gaps), (size, size)]:
+        if begin < end:
+            extents.append(Extent(begin, 1, end - begin))
+        begin = max(begin, following)
+    sums = [piece_sums(number, extent, range(1)) for extent in extents]
+    return _trailer(WITH_GAPS, extents, np.concatenate(sums), size)
+
+
+def _trailer(version: int, extents: list[Extent], sums: np.ndarray, size: int) -> bytes:
     table = np.asarray(sums, "<u4").tobytes() + np.array(extents, "<u8").tobytes()
-    size = extents[-1].end if extents else 0
-    tail = TAIL.pack(MAGIC, VERSION, len(extents), len(sums), size, bytes(32))[:SIGNED]
+    tail = TAIL.pack(MAGIC, version, len(extents), len(sums), size, bytes(32))[:SIGNED]
     return table + tail + blake2b(table + tail, digest_size=32).digest()
 
 
@@ -136,12 +153,16 @@ def _table(number: int) -> tuple[list[Extent], np.ndarray]:
         view, place = view[done:], place + done
     if blake2b(bytes(table) + tail[:SIGNED], digest_size=32).digest() != digest:
         raise DamagedFileError("its digest does not match")
-    if version != VERSION:
-        raise DamagedFileError(f"its digest has version {version}; allowed: {VERSION}")
+    if version not in (WHOLE, WITH_GAPS):
+        raise DamagedFileError(
+            f"its digest has version {version}; allowed: {WHOLE} and {WITH_GAPS}"
+        )
     rows = np.frombuffer(table, "<u8", offset=4 * pieces).reshape(-1, 3).tolist()
     extents = [Extent(*row) for row in rows]
-    begins = [0, *(extent.end for extent in extents)]
-    if begins != [*(extent.offset for extent in extents), body] or any(e.size < 1 for e in extents):
+    ends = [0, *(extent.end for extent in extents)]
+    begins = [*(extent.offset for extent in extents), body]
+    gaps = any(begin != end for begin, end in zip(begins, ends, strict=True))
+    if any(extent.size < 1 for extent in extents) or (gaps and version == WHOLE):
         raise DamagedFileError("its digest does not cover the whole file")
     return extents, np.frombuffer(table, "<u4", count=pieces)
 

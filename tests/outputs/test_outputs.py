@@ -8,6 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from support.every_output import case_with, output_of
 from support.outputs_cases import BODY, TWO, FakeSolver, make_case, make_context
 
 from mpilbm.errors import CaseError, CommandError, FileSystemError
@@ -75,26 +76,14 @@ def test_snapshot_of_an_unknown_field_is_refused(tmp_path):
         make_case(outputs=[{"name": "snapshot", "every": 5, "fields": ["vortcity"]}])
 
 
-ENDS = {"from": [0, 1.5, 1], "to": [5, 1.5, 1]}
-KEYS = {"box": {"from": [0, 0, 0], "to": [2, 2, 2]}, "line": ENDS,
-        "plane": {"normal": "z", "position": 1}, "probe": {"points": [[1, 1, 1]]},
-        "line_spectra": {"average": ["x"]}, "nusselt": {"axis": "x", "difference": 1}}  # fmt: skip
-WITHOUT_BODIES = {"line_spectra", "spectrum"}
-
-
 @pytest.mark.parametrize("name", names("outputs"))
 def test_no_two_outputs_write_the_same_files(name):
-    one = {"name": name, "every": 5} | KEYS.get(name, {})
+    one = output_of(name, every=5)
     if "label" in find("outputs", name).model_fields:
         one["label"] = "same"
-    more = {"body": BODY, "force": {"name": "guo", "value": [1e-6, 0, 0]}}
-    if name in WITHOUT_BODIES:
-        del more["body"]
-    if name == "nusselt":
-        more["scalar"] = [{"label": "T", "diffusivity": 0.1}]
-    make_case(outputs=[one], **more)
+    case_with(one)
     with pytest.raises(CaseError, match=r"keep one|remove one"):
-        make_case(outputs=[one, one | {"every": 10}], **more)
+        case_with(one, one | {"every": 10})
 
 
 # ----------------------------------------------------------------------------------- full disks
@@ -164,13 +153,15 @@ def test_rows_are_on_the_disk_before_a_checkpoint_has_its_name(tmp_path, monkeyp
     )
     context = make_context(tmp_path)
     rows, checkpoint = Monitor(every=1).open(context), Checkpoint(every=1).open(context)
-    assert done == ["monitor.csv.partial", "named monitor.csv"]
+    names = ["monitor.csv", "monitor.csv.digests"]
+    assert done == [each for name in names for each in (f"{name}.partial", f"named {name}")]
     rows.write(0)
     context.samples.settle()
     checkpoint.write(1)
     context.background.settle(0)
-    assert done.count("monitor.csv") == 1
-    assert done.index("monitor.csv") < done.index("named checkpoint_000000001.h5")
+    for name in names:
+        assert done.count(name) == 1
+        assert done.index(name) < done.index("named checkpoint_000000001.h5")
 
 
 def test_sums_are_added_in_plane_order():

@@ -144,9 +144,11 @@ def test_a_restart_continues_the_csv(tmp_path):
     assert table.read_text() == (tmp_path / "whole" / "spectrum_a.csv").read_text()
     lines = table.read_text().splitlines()
     table.write_text("\n".join([*lines[:2], *lines[3:]]) + "\n")
-    again = mpilbm.Simulation(case, directory=tmp_path / "cut", restart=checkpoint)
-    with again as sim, pytest.raises(FileSystemError, match="6 numbers, the first the step 0"):
-        sim.run()
+    for message in ("line 2 is damaged: the checksum", "6 numbers, the first the step 0"):
+        again = mpilbm.Simulation(case, directory=tmp_path / "cut", restart=checkpoint)
+        with again as sim, pytest.raises(FileSystemError, match=message):
+            sim.run()
+        table.with_name("spectrum_a.csv.digests").unlink(missing_ok=True)  # as in earlier versions
 
 
 def test_the_monitor_has_the_enstrophy_of_the_spectrum(tmp_path):

@@ -23,6 +23,8 @@ def test_a_run_leaves_all_its_files(tmp_path):
         "checkpoint_000000020.h5",
         "checkpoint_000000030.h5",
         "monitor.csv",
+        "monitor.csv.digests",
+        "outputs.json",
         "snapshot.vtkhdf.series",
         "snapshot_000000015.vtkhdf",
         "snapshot_000000030.vtkhdf",

@@ -1,5 +1,6 @@
 """Samples the flow, writes means of all samples, and adds its sums to checkpoints."""
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -76,6 +77,7 @@ class Plan:
 
     stem          the names of its files without step and suffix
     label         the name of its group in checkpoints
+    definition    what its sums are: those of another definition are not continued
     begin         the first step that may be sampled
     over_planes   whether planes are averaged
     samples_at    whether a step is sampled
@@ -87,6 +89,7 @@ class Plan:
 
     stem: str
     label: str
+    definition: dict[str, Any]
     begin: int
     over_planes: bool
     samples_at: Callable[[int], bool]
@@ -111,7 +114,11 @@ class SampleWriter:
     def attributes(self) -> dict[str, Any]:
         """Attributes in a checkpoint, next to the sums; `first`: step of the first sample."""
         first = {} if self.first is None else {"first": self.first}
-        return {"samples": self.sums.samples, **first}
+        return {"samples": self.sums.samples, "definition": self._definition, **first}
+
+    @property
+    def _definition(self) -> str:
+        return json.dumps(self.plan.definition, sort_keys=True)
 
     def read(self, begin: int, end: int) -> np.ndarray:
         """The sums of local planes for a checkpoint, (end - begin, values), with all samples."""
@@ -126,7 +133,9 @@ class SampleWriter:
     def _restore(self, checkpoint: Path) -> None:
         with opened(checkpoint) as file:
             group = file.get(self.label)
-            if group is None or group["sums"].shape[1:] != (self.values,):
+            same = group is not None and group["sums"].shape[1:] == (self.values,)
+            # files of earlier versions have no definition
+            if not same or group.attrs.get("definition", self._definition) != self._definition:
                 self._report_no_sums()
             elif samples := int(group.attrs["samples"]):
                 planes = [data for _, data in read_planes(group["sums"], self.context.slab)]

@@ -1,6 +1,6 @@
 """Outputs with a time window and a label."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -18,6 +18,8 @@ class Scheduled(Output):
     They are due at multiples of `every` from `begin` to `end`, and at the last step of the run
     unless `end` is earlier. Without `begin` the state of step 0 is not written.
     """
+
+    free: ClassVar[tuple[str, ...]] = ("begin", "end", "label")
 
     begin: Annotated[int | None, STEPS] = Field(
         None,
@@ -42,6 +44,11 @@ class Scheduled(Output):
         """The label, or the number of this output among those of the case."""
         numbers = [number for number, other in enumerate(case.outputs) if other is self]
         return self.label or str(numbers[0])
+
+    def names_in(self, case: "Case") -> tuple[str, ...]:
+        """Those of `files` with its label; names without one are of outputs without a label."""
+        return tuple(name.replace("<label>", self.label_in(case)) for name in self.files
+                     if "<label>" in name or self.label is None)  # fmt: skip
 
     @property
     def at_start(self) -> bool:

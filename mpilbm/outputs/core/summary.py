@@ -1,6 +1,5 @@
 """summary.json: the case, device, speed and end of a run."""
 
-import json
 from contextlib import suppress
 from typing import Any, Self
 
@@ -10,6 +9,7 @@ from mpilbm.outputs import Context, number_of_cells
 from mpilbm.parallel.agree import on_root
 from mpilbm.storage.files import whole
 from mpilbm.storage.own_files import SUMMARY
+from mpilbm.system.sealed_json import sealed
 
 LONG = 5.0  # seconds of stepping after which the bandwidth of a copy is measured, too
 RUNNING, DONE = "running", "done"
@@ -62,7 +62,7 @@ class Summary:
     def _write(self, status: str, code: int | None) -> None:
         content = {**self.content, **self._figures()}
         content |= {"status": status, "reason": self.reason, "exit_code": code}
-        path, text = self.directory / SUMMARY, json.dumps(content, indent=2) + "\n"
+        path, text = self.directory / SUMMARY, sealed(content)
         try:
             with whole(path) as file:
                 file.write(text)

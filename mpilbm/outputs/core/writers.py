@@ -9,6 +9,8 @@ from typing import Self
 from mpilbm.errors import FileSystemError, MpilbmError, NonFiniteError
 from mpilbm.outputs import Context, Output, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
+from mpilbm.outputs.core.definitions import prepare_files
+from mpilbm.parallel.agree import on_root
 
 
 class Writers:
@@ -24,9 +26,12 @@ class Writers:
         self.open: list[tuple[Output, Writer]] = []
 
     def __enter__(self) -> Self:
+        context = self.context
+        if context.keeps_files:
+            on_root(context.comm, prepare_files, context)
         with self._stack:
             for output in sorted(self.outputs, key=lambda output: isinstance(output, Checkpoint)):
-                writer = output.open(self.context)
+                writer = output.open(context)
                 self._stack.callback(writer.close)
                 self.open.append((output, writer))
             self._stack = self._stack.pop_all()

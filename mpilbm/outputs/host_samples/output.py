@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 class HostSampled(Scheduled):
     """Sampled at multiples of `every` from `begin` to `end`; a file at the last step of the run."""
+
+    free: ClassVar[tuple[str, ...]] = ("write",)
 
     average: tuple[str, ...] = Field(
         (), description="homogeneous directions: x, y, z", examples=[["x", "y"]]
@@ -141,6 +143,7 @@ class HostSampled(Scheduled):
         plan = Plan(
             stem=f"{self.name}_{label}",
             label=f"{self.name}.{label}",
+            definition=self.definition(case),
             begin=self.begin or 0,
             over_planes=self.over_planes(case),
             samples_at=self.sampled,

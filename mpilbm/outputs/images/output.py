@@ -1,7 +1,7 @@
 """Base of the outputs that write fields of the box, or of a part of it, as VTKHDF ImageData."""
 
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, create_model
@@ -28,6 +28,8 @@ class ImageOutput(Scheduled):
 
     A subclass implements `part`.
     """
+
+    free: ClassVar[tuple[str, ...]] = ("fields", "type", "compression", "background")
 
     fields: tuple[str, ...] = Field(
         ("rho", "u"),

@@ -1,6 +1,6 @@
 """Fluxes of a scalar and Nusselt numbers over time, as rows of a CSV file."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -8,6 +8,7 @@ from mpilbm.outputs import Context
 from mpilbm.outputs.core.scheduled import Scheduled
 from mpilbm.outputs.nusselt.scales import NotDefined, Scales, scalar_number, scales
 from mpilbm.outputs.nusselt.writer import NusseltWriter
+from mpilbm.physics.lattices import AXES
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
@@ -67,6 +68,12 @@ class Nusselt(Scheduled):
     def scales(self, case: "Case") -> Scales:
         """The scales of Nu; NotDefined if they do not follow from the case."""
         return scales(case, self.scalar, self.axis, self.length, self.difference)
+
+    def definition(self, case: "Case") -> dict[str, Any]:
+        """The scales, also those that follow from the case."""
+        scales = self.scales(case)
+        return {"scalar": case.labels[scales.number], "axis": AXES[scales.axis],
+                "length": scales.length, "difference": scales.difference}  # fmt: skip
 
     def scalars(self, case: "Case") -> tuple[int, ...]:
         """The one that it names."""

@@ -1,0 +1,1 @@
+"""What all tables of a run have in common: checksums of their rows, and names of earlier tables."""

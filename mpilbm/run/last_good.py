@@ -53,7 +53,7 @@ class LastGood:
     def _arrays(self) -> list:
         """The device arrays on which the next steps depend."""
         states = [state.values for state in self.solver.entry_states]
-        return [fluid.current()["f"] for fluid in self.solver.fluids] + states
+        return [each.current()["f"] for each in self.solver.all] + states
 
     def _allocate(self) -> list:
         """Memory for the copies; an empty list on all ranks if one of them has too little."""

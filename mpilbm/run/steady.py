@@ -12,6 +12,7 @@ from mpilbm.outputs import Context, next_multiple
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.checks.alarms import Alarm
+from mpilbm.run.checks.alternation import Alternation
 from mpilbm.run.last_good import LastGood
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.own_files import STEADY
@@ -46,6 +47,7 @@ class Watch:
         self._log = ResidualLog(context) if settings and context.keeps_files else None
         self.periods = [CHECK_EVERY] + ([self.steady.every] if self.steady else [])
         self.last_good = LastGood(context)
+        self.alternation = Alternation(context, CHECK_EVERY)
         self._fast = Alarm(context, (FAST,))
         self._scalars = {label: Alarm(context, OVERSHOOTS) for label in context.solver.bounds}
 
@@ -59,14 +61,16 @@ class Watch:
                 raise found from error
 
     def next_due(self, step: int, last: int) -> int:
-        """The next step at which the flow is checked."""
-        return min(next_multiple(step, every, last) for every in self.periods)
+        """The next step at which the flow is checked or sampled."""
+        checked = min(next_multiple(step, every, last) for every in self.periods)
+        return min(checked, self.alternation.next_due(step, last))
 
     def verdict(self, step: int, last: int) -> str:
         """Why the run may end at this step, "" if it continues; collective.
 
         Raises NonFiniteError on all ranks.
         """
+        self.alternation.visit(step)
         if step % CHECK_EVERY == 0 or step == last or self.totals.checked is None:
             self.samples.settle()  # they may find that the flow failed at an earlier step
             self.totals.check(step)
@@ -80,6 +84,7 @@ class Watch:
         if reason:  # this is the last step
             self.totals.check(step)
         self._warn(step)
+        self.alternation.judge(step, self.totals.fastest)
         return reason
 
     @property
@@ -106,6 +111,7 @@ class Watch:
         """Check the flow again at the next step that is due, because the state was replaced."""
         self.totals.checked = None
         self.last_good.forget()
+        self.alternation.forget()
 
     def _warn(self, step: int) -> None:
         """Report a flow that is too fast, and scalars that are beyond their bounds; collective."""

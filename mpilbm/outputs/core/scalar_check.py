@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mpilbm.solver.solver import Solver
 
 FAILED = 1.0  # a scalar that is further beyond its bounds, relative to their difference, is wrong
-FAR = 10  # values that are as many times their difference need a shift
+FAR = 10  # bounds of so many times their difference call for a shift of all values
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class ScalarCheck:
             what = f"the scalar '{label}' is infinite or not a number, first at {place}"
             return Bad(what, "finite", self.advice(label))
         bounds, largest = self.solver.bounds, dict(zip(self.labels, most.max(axis=0), strict=True))
-        self.beyond = {label: each.beyond(largest[label]) for label, each in bounds.items()}
+        self.beyond = {label: each.beyond(float(largest[label])) for label, each in bounds.items()}
         worst = max(self.beyond, key=lambda label: self.beyond[label], default="")
         if not worst or self.beyond[worst] <= FAILED:
             return None
@@ -94,13 +94,14 @@ class ScalarCheck:
         """Changes of the case that may prevent a wrong scalar."""
         scalar = self.solver.case.scalars[self.labels.index(label)]
         bounds = self.solver.bounds.get(label)
-        changes = [f"raise {scalar.key}.diffusivity (found {scalar.diffusivity:g})"]
-        if scalar.collision.name != "bgk":
-            changes.append('set its collision = {name = "bgk"}')
-        changes.append("use a finer box")
+        changes = []
         if bounds and max(abs(bounds.low), abs(bounds.high)) > FAR * bounds.scale:
             changes.append(
                 f"subtract {bounds.low:g} from all of its values, since changes of the density "
                 "change it in proportion to its value"
             )
+        changes += [f"raise {scalar.key}.diffusivity (found {scalar.diffusivity:g})"]
+        if scalar.collision.name != "bgk":
+            changes.append('set its collision = {name = "bgk"}')
+        changes.append("use a finer box")
         return f"{', '.join(changes[:-1])}, or {changes[-1]}"

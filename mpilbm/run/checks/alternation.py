@@ -86,7 +86,7 @@ class Alternation:
 
     def visit(self, step: int) -> None:
         """Sample the flow if this step is to be sampled; collective."""
-        if -step % self._every >= len(WEIGHTS):
+        if step <= 0 or -step % self._every >= len(WEIGHTS):  # no steps come before step 0
             return
         if self._points is None:
             self._points = self._open()

@@ -71,7 +71,8 @@ class PluginError(MpilbmError):
 
 
 class NonFiniteError(MpilbmError):
-    """The flow became infinite, not a number, or faster than sound, found at `step`."""
+    """The flow or a scalar became infinite or not a number, the flow faster than sound, or a scalar
+    went far beyond its bounds; found at `step`."""
 
     exit_code = 3
 

@@ -112,6 +112,9 @@ class Diagnostics:
             elif each.values:
                 kernel.add(value, fluid)
                 kernel.square(value, fluid)
+                middle = kernel.argument(each.middle, "real")
+                when, *more = self.carrying(kernel, k, fluid)
+                kernel.farthest(value, middle, when, *more)
         return kernel
 
     def masses(self, kernel) -> list:
@@ -121,6 +124,10 @@ class Diagnostics:
     def sloped_values(self, kernel, parity: int) -> list:
         """The values of the fields `sloped` in the cell of the kernel `velocity`."""
         return []
+
+    def carrying(self, kernel, k: int, fluid: str) -> tuple:
+        """The condition that a cell carries field k of `sloped`, see RowSums.farthest."""
+        return (fluid,)
 
     def store_velocity(self, kernel, slot: int, value) -> None:
         """Store a component of the velocity, or a further value, in the block of planes."""

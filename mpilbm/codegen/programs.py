@@ -128,7 +128,8 @@ def optional_kernels(case, diagnostics: Diagnostics) -> list:
     changes, fluxes, points = options(case)[1:]
     found = [diagnostics.change(parity) for parity in parities if changes]
     found += [diagnostics.flux(parity) for parity in parities if fluxes]
-    found += PointKernels(diagnostics).all() if points else []
+    at_points = PointKernels(diagnostics)
+    found += at_points.basic() + (at_points.others() if points else [])
     found += [diagnostics.transport(case.transported)] if case.transported else []
     return found + (Samples(diagnostics).all() if case.sampled else [])
 

@@ -67,7 +67,7 @@ of a job and signals are those of the command; in a program Ctrl-C raises `Keybo
 usual.
 
 Nothing is printed. `sim.messages` has the lines of the command on rank 0, `sim.findings` what
-`mpilbm check` finds, and `verbose = True` prints these lines.
+`mpilbm check` finds and what the run has found so far, and `verbose = True` prints these lines.
 
 ## Several ranks
 

@@ -101,6 +101,7 @@ class Context:
     copies        copies of the state and of fields, which these files contain
     totals        sums over the box
     say           gets lines for the user on all ranks; rank 0 shows or keeps them
+    findings      those of the case and those of the run so far, the same on all ranks
     """
 
     case: "Case"
@@ -117,6 +118,14 @@ class Context:
     rows: list[Synced] = field(default_factory=list)
     keeps_files: bool = True
     say: Callable[[str], None] = terminal.print_line
+    findings: list[Finding] = field(default_factory=list)
+
+    def report(self, found: Finding, instead: Finding | None = None) -> None:
+        """Show a finding of the run, and keep it in place of an earlier one; on all ranks."""
+        self.say(found.line)
+        if instead is not None:
+            self.findings.remove(instead)
+        self.findings.append(found)
 
     @cached_property
     def samples(self) -> Samples:

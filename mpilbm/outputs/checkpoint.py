@@ -3,7 +3,8 @@
     /                 attributes: format, version, step, lattice, size, storage, offset, case
     /solid.crc32      uint32 (planes,): checksum of the solid cells of each plane
     /<fluid>/f        outgoing populations of each cell, (planes, Q, rows, nx), in lattice order, or
-                      the moments; in the widest format of the storage
+                      the moments; in the widest format of the storage. Attributes of a scalar with
+                  bounds: low, high
     /<output>/sums    float64 (planes, values): the sums of an output, with its attributes
     /boundary.<list>  the values that boundaries keep; attributes: the names of the values
         cells         int64 (entries,): (plane * rows + row) * nx + x
@@ -241,7 +242,7 @@ def describe_state(
 ) -> None:
     """Create the groups, datasets and attributes of a checkpoint.
 
-    `groups`: label, components and dtype of each fluid, see Solver.state_groups.
+    `groups`: label, components, dtype and attributes of each fluid, see Solver.state_groups.
     """
     planes, rows, nx = case.shape
     file.attrs["format"] = FORMAT
@@ -256,6 +257,7 @@ def describe_state(
     dataset(file, SOLID, (planes,), np.uint32)
     for group in groups:
         place = file.create_group(group_name(group.label))
+        place.attrs.update(group.attributes)
         dataset(place, "f", (planes, group.components, rows, nx), group.dtype)
     for output in kept:
         place = file.create_group(output.label)

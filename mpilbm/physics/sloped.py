@@ -3,7 +3,8 @@
 Each cell stores them after its velocity, so that kernels find those of its neighbours.
 
     interfaces   sum |grad phi|, from which `interface_length` computes a length
-    scalars      sum phi, phi^2 and |grad phi|^2, from which `combined` computes
+    scalars      max |phi - middle|, which is compared with bounds (solver/scalars/bounds.py), and
+                 sum phi, phi^2 and |grad phi|^2, from which `combined` computes
 
         mean = <phi>, variance = <phi^2> - <phi>^2, dissipation = D <|grad phi|^2>
 
@@ -17,7 +18,9 @@ from mpilbm.physics import interface_length
 from mpilbm.physics.interface_length import is_maximum
 
 CELLS = "scalar_cells"
-SUM, SQUARE, GRADIENT = (f"scalar_{part}_" for part in ("sum", "square", "gradient"))
+SUM, SQUARE, GRADIENT, FARTHEST = (
+    f"scalar_{part}_" for part in ("sum", "square", "gradient", "farthest")
+)
 MEANS = ("mean_", "variance_", "dissipation_")
 
 __all__ = ["CELLS", "Sloped", "columns", "combined", "is_maximum", "of_interfaces", "of_scalar"]
@@ -28,8 +31,10 @@ class Sloped:
     """One such field.
 
     gradient  name of the column with the sum of |grad phi|^power, times `factor`
-    values    names of the columns of the field itself: none, or two
-    largest   whether these are the maxima of phi and 1/phi; else the sums of phi and phi^2
+    values    names of the columns of the field itself: none, or those of two or three values
+    largest   whether these are the maxima of phi and 1/phi; else they are the sums of phi and phi^2
+              and the maximum of |phi - middle|
+    middle    name of the kernel argument with this middle; empty: there is none
     """
 
     gradient: str
@@ -37,6 +42,12 @@ class Sloped:
     factor: float
     values: tuple[str, ...]
     largest: bool
+    middle: str = ""
+
+    @property
+    def maxima(self) -> tuple[bool, ...]:
+        """Which of the columns `values` are maxima."""
+        return tuple(self.largest or name.startswith(FARTHEST) for name in self.values)
 
 
 def of_interfaces(jumps: tuple[float | None, ...]) -> tuple[Sloped, ...]:
@@ -56,7 +67,13 @@ def of_interfaces(jumps: tuple[float | None, ...]) -> tuple[Sloped, ...]:
 
 def of_scalar(label: str, diffusivity: float) -> Sloped:
     """A scalar."""
-    return Sloped(f"{GRADIENT}{label}", 2, diffusivity, (SUM + label, SQUARE + label), False)
+    values = (SUM + label, SQUARE + label, FARTHEST + label)
+    return Sloped(f"{GRADIENT}{label}", 2, diffusivity, values, False, middle_name(label))
+
+
+def middle_name(label: str) -> str:
+    """The argument of kernels with the value from which the distance of a scalar is computed."""
+    return f"middle_of_{label}"
 
 
 def columns(names: Iterable[str]) -> list[str]:

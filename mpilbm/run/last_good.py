@@ -2,7 +2,7 @@
 
 ```
 step    0 ........ 1000 ........ 2000           checks; each copies the state, on the device
-                    |-> replayed |              here the flow is found to be not finite
+                    |-> replayed |              here the state is found to be wrong
                     |--|--|--| first bad step   in strides, then in single steps
 ```
 
@@ -17,6 +17,7 @@ from typing import Any
 from mpilbm.errors import FileSystemError, NonFiniteError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
+from mpilbm.outputs.core.invalid import Bad
 
 STRIDES = 32  # of a replay between two steps
 ALL = 2**31  # checkpoints that are kept
@@ -53,7 +54,7 @@ class LastGood:
     def _arrays(self) -> list:
         """The device arrays on which the next steps depend."""
         states = [state.values for state in self.solver.entry_states]
-        return [fluid.current()["f"] for fluid in self.solver.fluids] + states
+        return [each.current()["f"] for each in self.solver.all] + states
 
     def _allocate(self) -> list:
         """Memory for the copies; an empty list on all ranks if one of them has too little."""
@@ -92,23 +93,23 @@ class LastGood:
             return NonFiniteError(f"{error}; a replay did not fail: check the hardware", bad)
         self._go_back(copied, first - 1)
         return NonFiniteError(
-            f"step {first}: {found} (it was finite at step {first - 1}, noticed at step {bad}); "
-            f"{totals.advice}; {self._checkpoint(first - 1)}",
+            f"step {first}: {found.what} (it was {found.before} at step {first - 1}, noticed at "
+            f"step {bad}); {found.advice}; {self._checkpoint(first - 1)}",
             step=first,
         )
 
-    def _first_bad(self, copied: int, good: int, bad: int) -> tuple[int, str]:
-        """The first bad step between a good and a bad one, and its error; "" if none fails.
+    def _first_bad(self, copied: int, good: int, bad: int) -> tuple[int, Bad | None]:
+        """The first bad step between a good and a bad one, and what is wrong; None if none fails.
 
         `copied` is the step of the copy. Each pass replays in smaller strides.
         """
         while True:
             stride = -(-(bad - good) // STRIDES)
             self._go_back(copied, good)
-            found = ""
+            found = None
             for step in (*range(good + stride, bad, stride), bad):
                 self._advance(step)
-                found = self.context.totals.first_bad(*self.solver.speeds())
+                found = self.context.totals.first_bad(self.context.totals.now())
                 if found:
                     break
                 good = step

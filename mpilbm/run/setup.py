@@ -7,7 +7,7 @@ import numpy as np
 
 from mpilbm import backends, codegen
 from mpilbm.case.velocity_bounds import require_forces
-from mpilbm.codegen.program import Program
+from mpilbm.codegen.program import POINTS, Program
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
 from mpilbm.geometry.masks import require_masks
 from mpilbm.parallel.agree import on_root, together
@@ -15,6 +15,7 @@ from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import local_rank
 from mpilbm.preflight import layout_choice
 from mpilbm.run.progress import Say, printed
+from mpilbm.run.steady import CHECK_EVERY
 from mpilbm.solver.memory import plan as memory_plan
 from mpilbm.solver.solver import Solver
 
@@ -75,6 +76,7 @@ def compiled(case: "Case", device: "Device", comm: Communicator, restarts: bool)
     program = Program.from_json(text)
     first = local_rank(comm)[0] == 0
     roles = case.kernel_roles | ({"import"} if restarts else set())
+    roles |= {POINTS} if case.run.steps >= CHECK_EVERY else set()
     for turn in (True, False):  # one rank per node compiles, the others read the cache
         together(comm, lambda mine: mine and device.compile(program, roles), first == turn)
     return program

@@ -50,8 +50,8 @@ class Simulation:
     - `overwrite`: replace the files of an earlier run in `directory`.
     - `verbose`: print the lines that `mpilbm run` prints; `messages` keeps them in any case.
 
-    Its attributes: `case`, with the layout that was chosen; `comm`; `findings` of `mpilbm check`;
-    `messages`.
+    Its attributes: `case`, with the layout that was chosen; `comm`; `findings` of `mpilbm check`
+    and of the run so far; `messages`.
 
     All ranks of `comm` create it, and all of them call each method, except where the method says
     otherwise; the properties may be read on any rank. Errors are MpilbmError with the text of the
@@ -84,7 +84,7 @@ class Simulation:
             request = Request(case, self.comm, folder, restart, overwrite, clock, self._keeper())
             self._started = start(request, stack)
             self._stack = stack.pop_all()
-        self.findings: list[Finding] = self._started.findings
+        self.findings: list[Finding] = self._started.context.findings
         self.case: Case = self._started.context.case
 
     def _keeper(self) -> Callable[[str], None]:

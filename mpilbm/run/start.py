@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ from mpilbm.preflight.inspection import initial_ranges, inspect
 from mpilbm.run.arguments import require_path
 from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
+from mpilbm.solver.scalars.bounds import of_box
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.clock import Clock
 from mpilbm.storage.directory import RunDirectory
@@ -49,7 +49,6 @@ class Started(NamedTuple):
     context: Context
     facts: dict[str, Any]
     folder: RunDirectory | None
-    findings: list[Finding]
 
 
 def start(request: Request, stack: ExitStack) -> Started:
@@ -72,10 +71,10 @@ def start(request: Request, stack: ExitStack) -> Started:
         findings.extend(report_findings(case, parts, comm, say, initial=not checkpoints))
 
     solver, facts = build_solver(case, comm, look, bool(checkpoints), say)
-    facts["findings"] = [asdict(found) for found in findings]
     stack.enter_context(solver.exchanger)
     _say_where(facts, comm, directory, say)
     first, checkpoint = begin(solver, comm, checkpoints, restart, say)
+    solver.watch(of_box(solver.case, comm.allgather(together(comm, solver.own_bounds))))
     if folder is not None:
         on_root(comm, folder.set_aside)
         if restart != "auto":  # `load` has warned of later checkpoints, which are damaged
@@ -92,8 +91,9 @@ def start(request: Request, stack: ExitStack) -> Started:
         clock=clock,
         checkpoint=checkpoint,
         say=say,
+        findings=findings,
     )
-    return Started(context, facts, folder, findings)
+    return Started(context, facts, folder)
 
 
 @contextmanager

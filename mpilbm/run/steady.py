@@ -1,6 +1,7 @@
-"""Checks of the flow during a run: finite, slower than sound, and steady or not."""
+"""Checks of the state during a run, its warnings, and whether the flow is steady."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
@@ -10,10 +11,13 @@ from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import Context, next_multiple
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
+from mpilbm.run.checks.alarms import Alarm
+from mpilbm.run.checks.alternation import Alternation
 from mpilbm.run.last_good import LastGood
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.own_files import STEADY
 from mpilbm.units import TIME, counted
+from mpilbm.verdicts.findings import WARNING, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.tables.run import Steady as Settings
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 # and write about as many bytes as two steps.
 CHECK_EVERY = 1000
 FAST = 0.4  # the largest Mach number without a warning
+# Levels of warnings: how far a scalar is beyond its bounds, relative to their difference.
+OVERSHOOTS = (0.01, 0.1)
 
 
 class Watch:
@@ -34,14 +40,16 @@ class Watch:
 
     def __init__(self, context: Context):
         settings = context.case.run.steady
-        self.comm, self.totals, self.samples = context.comm, context.totals, context.samples
-        self.say = context.say
+        self.context, self.totals, self.samples = context, context.totals, context.samples
         self.steady: Steady | None = None
         if settings:
             self.steady = Steady(settings, change_of(context))
         self._log = ResidualLog(context) if settings and context.keeps_files else None
         self.periods = [CHECK_EVERY] + ([self.steady.every] if self.steady else [])
-        self.last_good, self.warned = LastGood(context), False
+        self.last_good = LastGood(context)
+        self.alternation = Alternation(context, CHECK_EVERY)
+        self._fast = Alarm(context, (FAST,))
+        self._scalars = {label: Alarm(context, OVERSHOOTS) for label in context.solver.bounds}
 
     def __enter__(self) -> Self:
         return self
@@ -53,14 +61,16 @@ class Watch:
                 raise found from error
 
     def next_due(self, step: int, last: int) -> int:
-        """The next step at which the flow is checked."""
-        return min(next_multiple(step, every, last) for every in self.periods)
+        """The next step at which the flow is checked or sampled."""
+        checked = min(next_multiple(step, every, last) for every in self.periods)
+        return min(checked, self.alternation.next_due(step, last))
 
     def verdict(self, step: int, last: int) -> str:
         """Why the run may end at this step, "" if it continues; collective.
 
         Raises NonFiniteError on all ranks.
         """
+        self.alternation.visit(step)
         if step % CHECK_EVERY == 0 or step == last or self.totals.checked is None:
             self.samples.settle()  # they may find that the flow failed at an earlier step
             self.totals.check(step)
@@ -74,6 +84,7 @@ class Watch:
         if reason:  # this is the last step
             self.totals.check(step)
         self._warn(step)
+        self.alternation.judge(step, self.totals.fastest)
         return reason
 
     @property
@@ -100,17 +111,26 @@ class Watch:
         """Check the flow again at the next step that is due, because the state was replaced."""
         self.totals.checked = None
         self.last_good.forget()
+        self.alternation.forget()
 
     def _warn(self, step: int) -> None:
-        """Warn once if the flow is too fast."""
+        """Report a flow that is too fast, and scalars that are beyond their bounds; collective."""
         mach = self.totals.fastest / self.totals.speed_of_sound
-        if mach > FAST and not self.warned:
-            self.warned = True
-            self.say(
-                f"warning: by step {step} the flow has reached Mach {mach:.2g}, above {FAST}: "
-                f"compressibility errors of about Ma^2 = {mach**2:.0%}, and it may become "
-                "unstable; lower the velocity, and the viscosity with it",
-            )
+        self._fast.update(mach, lambda: Finding(
+            WARNING, "",
+            f"by step {step} the flow has reached Mach {mach:.2g}, above {FAST}: "
+            f"compressibility errors of about Ma^2 = {mach**2:.0%}, and it may become "
+            "unstable; lower the velocity, and the viscosity with it",
+        ))  # fmt: skip
+        beyond = self.totals.scalars.beyond if self.totals.checked == step else {}
+        for label, number in beyond.items():
+            self._scalars[label].update(number, partial(self._overshoot, step, label))
+
+    def _overshoot(self, step: int, label: str) -> Finding:
+        """That a scalar is beyond its bounds; collective."""
+        check = self.totals.scalars
+        text = f"by step {step} {check.text(label)}; {check.advice(label)}"
+        return Finding(WARNING, f"scalar.{label}", text)
 
 
 class Change(Protocol):

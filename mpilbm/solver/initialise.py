@@ -10,13 +10,14 @@ side are then enough. The last step restores the momentum completely.
 [Mei, Luo, Lallemand & d'Humières 2006, Comput. Fluids 35, 855]
 """
 
-from math import pi, prod, sqrt
+from math import inf, pi, prod, sqrt
 from typing import Any
 
 import numpy as np
 
 from mpilbm.backends.interfaces import Array, Launch
 from mpilbm.case.case import Case, Fluid
+from mpilbm.case.scalars.model import Scalar
 from mpilbm.codegen.initial import kernel
 from mpilbm.codegen.initial.tables import Tables
 from mpilbm.codegen.program import Program
@@ -26,6 +27,7 @@ from mpilbm.solver.boundary_lists import BoundaryLists
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.graph_replay import StepsAhead
 from mpilbm.solver.passes import Pass
+from mpilbm.solver.scalars.bounds import carrying
 from mpilbm.solver.state import FlowState
 from mpilbm.units import tau_from_viscosity
 from mpilbm.verdicts.limits import LARGEST_DENSITY, LEAST_DENSITY
@@ -144,12 +146,15 @@ def values_of(context: SlabContext, fluid: Fluid, most: int) -> HostValues | Ker
 class InitialState:
     """Fills the populations with the initial fields, and runs the steps at a fixed velocity.
 
-    `iterate`: the number of these steps.
+    `iterate`: the number of these steps. `ranges`: the least and the largest initial value of each
+    scalar in the cells of this slab that carry it, by label; after a restart the bounds that the
+    checkpoint has.
     """
 
     def __init__(self, state: FlowState):
         self.state, self.context, self.case = state, state.context, state.context.case
         self.iterate = max(fluid.initial.iterate for fluid in self.case.fluids)
+        self.ranges: dict[str, tuple[float, float]] = {}
         self.held: list[Array] = []  # the velocity of each fluid, while it is held
 
     def fill(self) -> None:
@@ -172,16 +177,27 @@ class InitialState:
         """Set the outgoing populations of the scalars, which the force on the fluid may need."""
         context, device = self.context, self.context.device
         (fluid, *_), shape = self.case.fluids, context.slab.shape
-        for each in self.state.fluids[0].carried:
+        for scalar, each in zip(self.case.scalars, self.state.fluids[0].carried, strict=True):
             for begin, end in blocks:
                 planes = context.slab.begin + begin, context.slab.begin + end
-                phi, _ = each.fluid.initial.evaluate(shape, *planes)
+                phi, _ = scalar.initial.evaluate(shape, *planes)
+                self._widen(scalar, phi, begin, end)
                 _, u = fluid.initial.evaluate(shape, *planes)
                 arrays = {"rho_initial": device.upload(phi), "u_initial": device.upload(u)}
                 each.over_block("initialise", begin, end, **arrays)
         if "begin_scalars_0" in context.program.kernels:
             for begin, end in blocks:
                 self.state.over_block("begin_scalars", begin, end)
+
+    def _widen(self, scalar: Scalar, phi: np.ndarray, begin: int, end: int) -> None:
+        """Include the initial values of planes begin..end of a scalar in its range."""
+        carried = phi[carrying(scalar, self.context.geometry.solid[begin:end])]
+        if carried.size:
+            low, high = self.ranges.get(scalar.label, (inf, -inf))
+            self.ranges[scalar.label] = (
+                min(low, float(carried.min())),
+                max(high, float(carried.max())),
+            )
 
     def _allocate(self) -> Array:
         context, count = self.context, self.context.slab.planes * self._values

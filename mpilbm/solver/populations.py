@@ -1,7 +1,7 @@
 """The populations of one fluid on a slab: arrays, kernels, and the state for checkpoints."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -14,11 +14,15 @@ from mpilbm.solver.context import SlabContext
 
 @dataclass(frozen=True)
 class Group:
-    """A part of the state in a checkpoint: (planes, components, rows, nx) values of `dtype`."""
+    """A part of the state in a checkpoint: (planes, components, rows, nx) values of `dtype`.
+
+    `attributes`: what the checkpoint keeps besides, by name.
+    """
 
     label: str
     components: int
     dtype: str
+    attributes: dict[str, float] = field(default_factory=dict)
 
 
 class Populations:

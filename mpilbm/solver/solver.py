@@ -1,6 +1,7 @@
 """The solver of one slab: its parts, and the time step."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -11,6 +12,7 @@ from mpilbm.codegen.program import FORCE, Program
 from mpilbm.geometry.build import Geometry
 from mpilbm.halo import Exchanger
 from mpilbm.parallel.slabs import Slab
+from mpilbm.physics.sloped import middle_name
 from mpilbm.solver.boundary_lists import BoundaryLists, EntryState
 from mpilbm.solver.context import SlabContext
 from mpilbm.solver.coupled_fields import Coupled, Uncoupled
@@ -23,6 +25,7 @@ from mpilbm.solver.initialise import InitialState
 from mpilbm.solver.momentum_exchange import MomentumExchange
 from mpilbm.solver.passes import Pass, StepWork, TwoSteps, collide_stream
 from mpilbm.solver.populations import Group, Populations
+from mpilbm.solver.scalars.bounds import Bounds, Range, own_bounds
 from mpilbm.solver.scalars.transport import Transport
 from mpilbm.solver.state import FlowState
 from mpilbm.solver.step_times import StepTimes
@@ -38,7 +41,8 @@ class Solver:
 
     ~ is a halo exchange, overlapped with the bulk planes of its pass (see passes.Pass). `steps` is
     the number of steps done; the passes repeat every `period` steps. `all`: the populations of
-    all fluids, and those of the scalars, whose step is a part of that of the fluid.
+    all fluids, and those of the scalars, whose step is a part of that of the fluid. `bounds`: those
+    of the scalars that are watched, by label.
 
     The parts share a SlabContext and do not refer to the solver: without reference cycles all
     arrays are freed with the solver.
@@ -67,6 +71,7 @@ class Solver:
         self.diagnostics, self.initial = Diagnostics(self.state), InitialState(self.state)
         self.times, self.ahead = StepTimes(device), StepsAhead(self.context.bulk)
         self.recordings = Recordings(device, exchanger.recordings)
+        self.bounds: dict[str, Bounds] = {}
         self.transport = Transport(self.diagnostics, carried) if case.transported else None
         self.exchanged = None
         if case.weighed:
@@ -235,7 +240,10 @@ class Solver:
     @property
     def state_groups(self) -> tuple[Group, ...]:
         """The parts of a checkpoint, one for each fluid."""
-        return tuple(each.group for each in self.all)
+        groups = {each.group.label: each.group for each in self.all}
+        for label, bounds in self.bounds.items():
+            groups[label] = replace(groups[label], attributes=bounds.attributes)
+        return tuple(groups.values())
 
     def _labelled(self, label: str) -> Populations:
         return next(each for each in self.all if each.fluid.label == label)
@@ -299,6 +307,19 @@ class Solver:
     def speeds(self) -> tuple[np.ndarray, np.ndarray]:
         """The largest speed in each plane, and the number of fluid cells that are not finite."""
         return self.diagnostics.speeds()
+
+    def scalars(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of scalars in each plane, and largest distances, see Diagnostics.scalars."""
+        return self.diagnostics.scalars()
+
+    def own_bounds(self) -> dict[str, Range | None]:
+        """The least and largest values of scalars on this slab, see solver/scalars/bounds.py."""
+        return own_bounds(self.context, self.initial.ranges)
+
+    def watch(self, bounds: Mapping[str, Bounds]) -> None:
+        """Compare scalars with these bounds of the box from now on; before the first sums."""
+        self.bounds = dict(bounds)
+        self.diagnostics.watch({middle_name(n): each.middle for n, each in bounds.items()})
 
     def solid(self, begin: int, end: int) -> np.ndarray:
         """True in solid cells, (end - begin, rows, nx)."""

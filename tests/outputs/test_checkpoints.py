@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -15,6 +14,7 @@ from mpilbm.outputs import Output, next_multiple
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.core import restart
 from mpilbm.outputs.snapshot import Snapshot
+from mpilbm.solver.populations import Group
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.partial_file import PartialFile
 
@@ -207,10 +207,7 @@ def test_a_checkpoint_that_may_not_be_read_is_skipped(tmp_path, monkeypatch):
 def test_no_label_of_a_fluid_is_another_name_in_the_file(tmp_path):
     context = make_context(tmp_path, steps=3)
     labels = ("boundary", "fluid", "solid_crc32", "statistics")
-    context.solver.state_groups = [
-        SimpleNamespace(label=label, components=context.solver.Q, dtype="float32")
-        for label in labels
-    ]
+    context.solver.state_groups = [Group(label, context.solver.Q, "float32") for label in labels]
     writer = Checkpoint(every=1, background=False).open(context)
     writer.write(3)
     assert load([writer.path], context) == 3

@@ -5,6 +5,8 @@ import pytest
 from support.coupled import two_fluids, walled
 from support.outputs_cases import make_case
 from support.runs import flow, monitor, pushed, run_case, signal_at, state, summary
+from support.scalars import flow as carrying
+from support.scalars import setting
 from support.settings import tables
 
 from mpilbm.case.case import parse_case
@@ -183,6 +185,7 @@ CASES = {
     "D3Q13": lambda: tables("D3Q13", "aa", "mrt", "walls", "single"),
     "kept by boundaries": lambda: outlets("D2Q9", "aa"),
     "coupled": lambda: two_fluids("D2Q9") | walled("D2Q9"),
+    "scalar": lambda: carrying(layout="aa", **setting("walls", 2)),
 }
 
 

@@ -11,6 +11,7 @@ from mpilbm.case.case import parse_case
 from mpilbm.outputs import Context
 from mpilbm.parallel.ranks import Serial
 from mpilbm.parallel.slabs import split
+from mpilbm.solver.populations import Group
 from mpilbm.storage import planes
 
 THREE = (5, 4, 7)
@@ -56,7 +57,7 @@ class FakeSolver:
         self.Q, self.D = case.lattice.Q, case.lattice.D
         self.dtype = np.dtype(case.precision.compute)
         storage = case.precision.storage
-        self.state_groups = (SimpleNamespace(label="", components=self.Q, dtype=storage),)
+        self.state_groups = (Group("", self.Q, storage),)
         self.f = self.numbers(self.Q, storage, 1).transpose(0, 3, 1, 2).copy()
         self.bad, self.before = None, 0.0
         self.entry_states = ()

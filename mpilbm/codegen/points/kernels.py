@@ -18,14 +18,14 @@ class PointKernels:
     def __init__(self, diagnostics: Diagnostics):
         self.diagnostics, self.fluid = diagnostics, diagnostics.fluid
 
-    def all(self) -> list[KernelText]:
-        """The kernels of all parities."""
-        found: list[KernelText] = [self.gather()]
-        for parity in range(self.fluid.layout.parities):
-            found.append(self.fields(parity))
-            outputs = range(self.diagnostics.output_count)
-            found += [self.output(number, parity) for number in outputs]
-        return found
+    def basic(self) -> list[KernelText]:
+        """The kernels of rho and u, by which runs check their flow (run/checks)."""
+        return [self.fields(parity) for parity in range(self.fluid.layout.parities)]
+
+    def others(self) -> list[KernelText]:
+        """The kernels of all other fields."""
+        parities, outputs = range(self.fluid.layout.parities), range(self.diagnostics.output_count)
+        return [self.gather(), *(self.output(k, p) for p in parities for k in outputs)]
 
     def fields(self, parity: int) -> KernelText:
         """rho_out[entry], u_out[entry, a] of the outgoing populations."""

@@ -153,6 +153,13 @@ class CarryingDiagnostics(Diagnostics):
         """The value of each scalar."""
         return list(scalar_values(kernel, self.fluid.scalars).values())
 
+    def carrying(self, kernel, k: int, fluid: str) -> tuple:
+        """Fluid cells, and those of bodies that conduct the scalar."""
+        materials = self.fluid.scalars[k].model.materials
+        if materials is None:
+            return (fluid,)
+        return f"({fluid}) || {{2}} > R(0.5)", materials.at(kernel).conducts
+
     @property
     def sampled(self) -> Sampled:
         """What samples of the flow contain."""

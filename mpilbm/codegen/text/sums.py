@@ -40,6 +40,18 @@ class RowSums(KernelText):
         self.maxima |= 1 << k
         self.columns += 1
 
+    def farthest(self, expression, middle, when: str = "1", *more) -> None:
+        """Largest distance of a value from `middle`.
+
+        In the C text `when` {2}, {3}, … are replaced by the expressions `more`.
+        """
+        k = self.columns
+        self.do(f"if (({when}) && fabs((double)({{0}}) - (double)({{1}})) > TOTAL({k})) "
+                f"TOTAL({k}) = fabs((double)({{0}}) - (double)({{1}}));",
+                expression, middle, *more)  # fmt: skip
+        self.maxima |= 1 << k
+        self.columns += 1
+
     def count(self, condition: str, expression, when: str = "1") -> None:
         """Number of cells for which a condition on {0} (C text) is true."""
         self.do(f"if (({when}) && {condition}) TOTAL({self.columns}) += 1;", expression)

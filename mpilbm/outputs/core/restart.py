@@ -7,6 +7,7 @@ thus found while a checkpoint is chosen, and `--restart auto` takes the newest i
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import nan
 from os.path import exists, isdir  # False for a name that is too long
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,6 +193,9 @@ def _read_own(path: Path, slab: Slab, solver: "Solver", step: int) -> None:
         for group in solver.state_groups:
             for begin, data in read_planes(file[f"{group_name(group.label)}/f"], slab):
                 solver.write_state(group.label, begin - slab.begin, data, step)
+        for label in solver.case.labels:
+            kept = file[label].attrs  # files of earlier versions have no bounds
+            solver.initial.ranges[label] = float(kept.get("low", nan)), float(kept.get("high", nan))
 
 
 def _read_entries(path: Path, solver: "Solver", counts: np.ndarray, rank: int) -> None:

@@ -1,6 +1,7 @@
 """summary.json: the case, device, speed and end of a run."""
 
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any, Self
 
 from mpilbm import __version__
@@ -29,7 +30,7 @@ class Summary:
         self.directory, self.clock, self.solver = context.directory, context.clock, context.solver
         self.first = self.step = context.first_step
         self.last = max(self.first, case.run.steps)
-        self.reason, self.done = "", False
+        self.reason, self.done, self.findings = "", False, context.findings
         self.cells = number_of_cells(case)
         self.content = {
             "version": __version__,
@@ -61,6 +62,7 @@ class Summary:
 
     def _write(self, status: str, code: int | None) -> None:
         content = {**self.content, **self._figures()}
+        content["findings"] = [asdict(found) for found in self.findings]
         content |= {"status": status, "reason": self.reason, "exit_code": code}
         path, text = self.directory / SUMMARY, sealed(content)
         try:

@@ -1,4 +1,4 @@
-"""Sums over the whole box, and the check that a flow is finite and slower than sound."""
+"""Sums over the whole box, and the check that the state is valid: finite, slower than sound."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpilbm.errors import NonFiniteError
+from mpilbm.outputs.core.invalid import Bad, place_text
+from mpilbm.outputs.core.scalar_check import ScalarCheck
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.slabs import Slab
 from mpilbm.physics import sloped
@@ -22,8 +24,9 @@ class Totals:
     """The sums of `solver.sums()` over all planes and ranks.
 
     The planes are added one after another in double precision, so that the result does not depend
-    on the number of ranks. `checked` is the last step at which all cells were finite and slower
-    than sound, None before the first check; `fastest` is the largest speed of all checks.
+    on the number of ranks. `checked` is the last step at which the state was valid, see
+    `first_bad`, None before the first check. `fastest` is the largest speed of all checks;
+    `scalars` has the results for scalars.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class Totals:
         self.names = solver.sum_names
         self.checked: int | None = None
         self.fastest = 0.0
+        self.scalars = ScalarCheck(solver, slab, comm)
 
     @property
     def speed_of_sound(self) -> float:
@@ -55,78 +59,80 @@ class Totals:
     def _complete(self, step: int, sums: Callable[[], np.ndarray]) -> dict[str, float]:
         names, planes = self.names, sums()
         speeds, nonfinite = (planes[:, names.index(name)] for name in ("max_speed", "nonfinite"))
-        self._require(step, speeds, nonfinite, of_now=step == self.solver.steps)
+        scalars = (
+            planes[:, [names.index(part + label) for label in self.scalars.labels]]
+            for part in (sloped.SUM, sloped.FARTHEST)
+        )
+        self._require(step, (speeds, nonfinite, *scalars), of_now=step == self.solver.steps)
         parts = self.comm.gather(planes)
         return {} if parts is None else add_planes(names, np.concatenate(parts))
 
     def check(self, step: int) -> None:
-        """Raise NonFiniteError on all ranks if a cell is not finite or faster than sound.
+        """Raise NonFiniteError on all ranks if the state is not valid, see `first_bad`.
 
         Waits for the device; collective. Computed once a step.
         """
         if self.checked != step:
-            self._require(step, *self.solver.speeds())
+            self._require(step, self.now())
 
-    def _require(
-        self, step: int, speeds: np.ndarray, nonfinite: np.ndarray, of_now: bool = True
-    ) -> None:
-        """Check the largest speeds and the numbers of non-finite cells of the local planes."""
-        found = self.first_bad(speeds, nonfinite, of_now)
+    def now(self) -> tuple[np.ndarray, ...]:
+        """The values of the local planes that are checked, of the present step; collective."""
+        scalars = self.solver.scalars() if self.scalars.labels else ()
+        return (*self.solver.speeds(), *scalars)
+
+    def _require(self, step: int, planes: Sequence[np.ndarray], of_now: bool = True) -> None:
+        """Check these values of the local planes, see `now`."""
+        found = self.first_bad(planes, of_now)
         if found:
-            good = "" if self.checked is None else f" (it was finite at step {self.checked})"
+            last = self.checked
+            good = "" if last is None else f" (it was {found.before} at step {last})"
             raise NonFiniteError(
-                f"step {step}: {found}{good}; {self.advice}; {self._last_checkpoint()}", step=step
+                f"step {step}: {found.what}{good}; {found.advice}; {self._last_checkpoint()}",
+                step=step,
             )
         self.checked = step
 
-    def first_bad(self, speeds: np.ndarray, nonfinite: np.ndarray, of_now: bool = True) -> str:
-        """The error of the flow and the first cell that has it, on all ranks; "" if none has.
+    def first_bad(self, planes: Sequence[np.ndarray], of_now: bool = True) -> Bad | None:
+        """What is wrong with the state, and where first, on all ranks; None if it is valid.
 
-        Of an earlier step than that of the solver (not `of_now`) the first plane is known, but not
-        the cell.
+        A flow that is not finite or faster than sound, or a scalar that is not finite or too far
+        beyond its bounds. `planes`: see `now`. Of an earlier step than that of the solver (not
+        `of_now`) the first plane is known, but not the cell.
         """
+        speeds, nonfinite, *scalars = planes
         bad = np.flatnonzero((nonfinite > 0) | (speeds > self.speed_of_sound))
-        place = self._describe(int(bad[0]), of_now) if len(bad) else None
+        place = None
+        if len(bad):
+            plane = int(bad[0])
+            cell = self._cell(plane) if of_now else None
+            place = place_text(self.solver.case, self.slab, plane, cell)
         parts = self.comm.allgather((bool((nonfinite > 0).any()), float(speeds.max()), place))
         infinite, fastest, places = zip(*parts, strict=True)
         first = next(filter(None, places), "")
         if not first:
             self.fastest = max(self.fastest, *fastest)
-            return ""
+            return self.scalars.first_bad(scalars, of_now) if self.scalars.labels else None
         what = "infinite or not a number"
         if not any(infinite):
             what = f"faster than sound (Mach {max(fastest) / self.speed_of_sound:.3g})"
-        return f"the flow is {what}, first at {first}"
+        return Bad(f"the flow is {what}, first at {first}", "finite", self._advice)
 
     @property
-    def advice(self) -> str:
-        """Changes of the case that may prevent the error."""
+    def _advice(self) -> str:
+        """Changes of the case that may prevent a wrong flow."""
         weaker = ", weaken the coupling" if self.solver.case.coupling else ""
         return (
             f"lower the velocity, raise the viscosity{weaker}, or use a collision that "
             "`mpilbm check` reports as stable"
         )
 
-    def _describe(self, plane: int, of_now: bool) -> str:
-        """Cell, rank and slab of the first bad value in a local plane."""
-        slab, letter = self.slab, "y" if self.solver.case.dimensions == 2 else "z"
-        owner = f"rank {slab.rank}, which owns {letter} = {slab.begin} to {slab.end - 1}"
-        if not of_now:
-            return f"{letter} = {slab.begin + plane} on {owner}"
-        return f"cell ({self._cell(plane)}) on {owner}"
-
-    def _cell(self, plane: int) -> str:
-        """The coordinates of the first bad cell of a local plane."""
+    def _cell(self, plane: int) -> tuple[int, int] | None:
+        """Row and x of the first cell of a local plane whose flow is bad; None if none is."""
         fields = self.solver.fields(("rho", "u"), plane, plane + 1)
         rho, u = (fields[name][0].astype(np.float64) for name in ("rho", "u"))
         with np.errstate(over="ignore", invalid="ignore"):
             good = np.isfinite(rho) & ((u**2).sum(axis=-1) <= self.speed_of_sound**2)
-        row, x = next(iter(np.argwhere(~good)), ("?", "?"))
-        place = self.slab.begin + plane
-        x = x if x == "?" else self.solver.case.lattice.x(place, row, x)
-        two_dimensional = self.solver.case.dimensions == 2
-        cell = (x, place) if two_dimensional else (x, row, place)
-        return ", ".join(map(str, cell))
+        return next(((int(row), int(x)) for row, x in np.argwhere(~good)), None)
 
     def _last_checkpoint(self) -> str:
         if self.directory is None:

@@ -1,6 +1,6 @@
 """Macroscopic fields of some planes of a slab, and sums over each plane."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from math import prod
 
@@ -10,7 +10,7 @@ from mpilbm.backends.interfaces import Array
 from mpilbm.case.case import Case
 from mpilbm.layouts.grid import velocity_grid
 from mpilbm.physics.lattices import AXES
-from mpilbm.physics.sloped import CELLS
+from mpilbm.physics.sloped import CELLS, FARTHEST, SUM
 from mpilbm.solver.fields.host_copies import HostCopy
 from mpilbm.solver.fields.plane_sums import PlaneSums
 from mpilbm.solver.fields.velocity_blocks import VelocityBlocks
@@ -34,7 +34,8 @@ class Diagnostics:
     """rho, u, vorticity, Q criterion and the fields of the coupling; sums over each plane.
 
     Fields and sums that need the velocity of neighbour cells are computed in blocks of planes, see
-    VelocityBlocks.
+    VelocityBlocks. `middles`: of each scalar the argument of kernels from which they compute its
+    largest distance, see physics/sloped.py.
     """
 
     def __init__(self, state: FlowState):
@@ -51,7 +52,12 @@ class Diagnostics:
         self.masses = coupling.masses(case) if coupling else {}
         self.rest = coupling.rest(case) if coupling else float(case.precision.offset)
         self.names = field_names(case)
+        self.middles = {each.middle: 0.0 for each in self.sloped if each.middle}
         self.forget()
+
+    def watch(self, middles: Mapping[str, float]) -> None:
+        """Set numbers of `middles`; before the first sums."""
+        self.middles |= middles
 
     def forget(self) -> None:
         """Compute all values again when they are needed, because the populations were replaced."""
@@ -70,7 +76,7 @@ class Diagnostics:
     @cached_property
     def blocks(self) -> VelocityBlocks:
         """The velocity and the fields of `sloped`, a block of planes at a time."""
-        return VelocityBlocks(self.state, self._speed_sums)
+        return VelocityBlocks(self.state, self._speed_sums, self.middles)
 
     def fields(self, names: Iterable[str], begin: int, end: int) -> dict[str, np.ndarray]:
         """The named fields of planes begin..end.
@@ -143,13 +149,31 @@ class Diagnostics:
 
         Collective.
         """
+        end, first = self.lattice.D + 2, self._first_sums()
+        return np.sqrt(first[:, end]), first[:, end + 1]
+
+    def scalars(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each plane and scalar the sum, and the largest distance from its value in `middles`.
+
+        Of finite cells, (planes, scalars) each; a sum is not finite if one of its values is not.
+        Collective.
+        """
+        names = self._of_values
+        values = self._first_sums()[:, -len(names) :]
+        pairs = [
+            values[:, [k for k, name in enumerate(names) if name.startswith(part)]]
+            for part in (SUM, FARTHEST)
+        ]
+        return pairs[0], pairs[1]
+
+    def _first_sums(self) -> np.ndarray:
+        """The sums of the kernel `velocity` at this step, (planes, columns); collective."""
         copy = self._speed
         if copy is None or self._speed_step != self.context.clock.steps:
             self.state.coupled.look()
             self.blocks.for_sums()
             copy = self._keep_speed()
-        end, first = self.lattice.D + 2, self._speed_sums.shaped(copy)
-        return np.sqrt(first[:, end]), first[:, end + 1]
+        return self._speed_sums.shaped(copy)
 
     def _keep_speed(self) -> HostCopy:
         """Start the copy of the sums of `velocity`, which are valid for the rest of this step."""
@@ -174,7 +198,7 @@ class Diagnostics:
     def _largest(self) -> list[int]:
         """The columns of `velocity` that are maxima."""
         speed, end = self.lattice.D + 2, 4 + self.lattice.D + len(self.masses)
-        maxima = [each.largest for each in self.sloped for _ in each.values]
+        maxima = [largest for each in self.sloped for largest in each.maxima]
         return [speed, *(end + k for k, largest in enumerate(maxima) if largest)]
 
     @property

@@ -22,11 +22,11 @@ class VelocityBlocks:
                                      7 8 9   x
     ```
 
-    The kernel also computes the sums over rows of `sums`. Kernels find the velocity of plane
-    `plane` of the populations in plane `plane - u_first` of a block.
+    The kernel also computes the sums over rows of `sums`, and takes `numbers`. Kernels find the
+    velocity of plane `plane` of the populations in plane `plane - u_first` of a block.
     """
 
-    def __init__(self, state: FlowState, sums: PlaneSums):
+    def __init__(self, state: FlowState, sums: PlaneSums, numbers: dict[str, float]):
         self.state, self.context, case = state, state.context, state.context.case
         self.planes, device = self.context.slab.planes, self.context.device
         self.grid, self.edge_grid = memory_plan.velocity_grids(case, self.planes)
@@ -37,7 +37,7 @@ class VelocityBlocks:
             device.allocate(grid.count, self.context.program.compute)
             for grid in (self.grid, self.edge_grid)
         )
-        given = sums.arguments | self.grid.arguments()
+        given = sums.arguments | self.grid.arguments() | numbers
         self._velocity = StateLaunch(state, "velocity", u=self.u, **given)
         self._of_edges = StateLaunch(state, "velocity", u=self.edges, **given)
         self._exchange = self._prepared()

@@ -5,7 +5,11 @@ To add one, write one file with a class derived from `ScalarBoundary` and
 shares. Here `density` is the scalar in the cell.
 """
 
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import Capabilities, EdgeRank, LinkValue, PerLink, Reads
@@ -35,3 +39,12 @@ class ScalarBoundary(Condition):
     def values(self) -> dict[str, float | str]:
         """The fields in `numbers`: numbers and formulas."""
         return {key: getattr(self, key) for key in self.numbers}
+
+    def held(self, values: Mapping[str, NDArray[Any]]) -> NDArray[Any] | None:
+        """The values towards which the condition moves the scalar; none if it moves it nowhere.
+
+        With these of all conditions and with the initial values as limits the scalar obeys the
+        maximum principle. None if the condition supplies the scalar without a limit. `values`: the
+        numbers of `values()` at the entries, by name.
+        """
+        return np.empty(0)

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.values import Value
@@ -46,6 +47,10 @@ class GivenFlux(ScalarBoundary):
     def values(self):
         """The flux; empty for an adiabatic wall, which only reflects."""
         return super().values() if self.flux != 0 else {}
+
+    def held(self, values):
+        """No value at an adiabatic wall; None with a flux."""
+        return None if any(np.any(flux) for flux in values.values()) else np.empty(0)
 
     def incoming(self, cell):
         """The outgoing population of the same link, and the flux."""

@@ -51,6 +51,10 @@ class Robin(ScalarBoundary):
         found = [f"h: found {self.h:g}; allowed: 0 or more; remove the sign"] if negative else []
         return super().problems(case) + found
 
+    def held(self, values):
+        """The values of the surroundings; None where a coefficient is negative."""
+        return values["ambient"] if (values["h"] >= 0).all() else None
+
     def incoming(self, cell):
         """The outgoing population of the same link, and the flux."""
         lattice, (h, ambient), found = cell.lattice, cell.values.values(), {}

@@ -48,6 +48,10 @@ class GivenValue(ScalarBoundary):
         """As in the base class, and whether the wall lies at the surface of a body."""
         return super().structure() | {"interpolated": self._at_surface}
 
+    def held(self, values):
+        """The given values."""
+        return values["value"]
+
     def incoming(self, cell):
         """The value at the wall, from the outgoing population of the same link."""
         return {i: self._entering(cell, i) for i in range(1, cell.lattice.Q)}

@@ -1,0 +1,23 @@
+"""Findings of a run about numbers that may grow."""
+
+from collections.abc import Callable, Sequence
+
+from mpilbm.outputs import Context
+from mpilbm.verdicts.findings import Finding
+
+
+class Alarm:
+    """Reports a finding when a number passes each of some levels, in place of the last one."""
+
+    def __init__(self, context: Context, levels: Sequence[float]):
+        self._context, self._levels = context, levels
+        self._passed = 0
+        self._last: Finding | None = None
+
+    def update(self, number: float, describe: Callable[[], Finding]) -> None:
+        """The number, the same on all ranks; `describe()` is called on all ranks at a new level."""
+        passed = sum(number > level for level in self._levels)
+        if passed > self._passed:
+            found = describe()
+            self._context.report(found, instead=self._last)
+            self._passed, self._last = passed, found

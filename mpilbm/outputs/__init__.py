@@ -95,12 +95,14 @@ class Context:
     last_step     the last step of the run as far as it is known, None before the first step
     checkpoint    the file from which the run continues, None if it starts from step 0
     kept          data that outputs add to each checkpoint
-    rows          the open tables of this rank; a checkpoint syncs them to the disk
+    rows          the open tables and pictures of this rank: a checkpoint has its name after `sync`
+                  of each has returned, so that a restart from it finds all that is due before
     files         creates HDF5 files made of planes
     background    writes files while the time steps continue
     copies        copies of the state and of fields, which these files contain
     totals        sums over the box
     say           gets lines for the user on all ranks; rank 0 shows or keeps them
+    error         the error that ends the run, when its outputs are closed
     """
 
     case: "Case"
@@ -117,6 +119,7 @@ class Context:
     rows: list[Synced] = field(default_factory=list)
     keeps_files: bool = True
     say: Callable[[str], None] = terminal.print_line
+    error: BaseException | None = None
 
     @cached_property
     def samples(self) -> Samples:

@@ -9,6 +9,7 @@ from typing import Self
 from mpilbm.errors import FileSystemError, MpilbmError, NonFiniteError
 from mpilbm.outputs import Context, Output, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
+from mpilbm.parallel.agree import file_system_error, together
 
 
 class Writers:
@@ -19,17 +20,17 @@ class Writers:
     """
 
     def __init__(self, context: Context, outputs: Sequence[Output] | None = None):
-        self.context, self._stack = context, ExitStack()
+        self.context = context
         self.outputs = context.case.outputs if outputs is None else outputs
         self.open: list[tuple[Output, Writer]] = []
 
     def __enter__(self) -> Self:
-        with self._stack:
+        with ExitStack() as stack:
             for output in sorted(self.outputs, key=lambda output: isinstance(output, Checkpoint)):
                 writer = output.open(self.context)
-                self._stack.callback(writer.close)
+                stack.callback(writer.close)
                 self.open.append((output, writer))
-            self._stack = self._stack.pop_all()
+            stack.pop_all()
         return self
 
     def __exit__(
@@ -39,12 +40,48 @@ class Writers:
         trace: TracebackType | None,
     ) -> None:
         try:
-            if isinstance(error, (NonFiniteError, FileSystemError)):  # raised on all ranks alike
-                with suppress(MpilbmError):
-                    self.context.background.settle(0)
+            self._end(error)
+        except BaseException as found:
+            error = found
+            raise
         finally:
+            self.context.error = error
             self.context.background.close()
-            self._stack.__exit__(kind, error, trace)
+            self._close_all(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        """Complete all outputs; after an error those that threads write, if all ranks have it."""
+        alone = self.context.comm.size == 1 and isinstance(error, Exception)
+        if error is None:
+            self.finish()
+        elif alone or isinstance(error, (NonFiniteError, FileSystemError)):
+            with suppress(MpilbmError):
+                self.context.background.settle(0)
+
+    def _close_all(self, error: BaseException | None) -> None:
+        """Close all outputs, even if some fail.
+
+        Raises the first error on all ranks, or reports it if another error ends the run. A disk
+        that is full for one file is often full for the next ones: a single message is enough.
+        """
+        comm = self.context.comm
+        if error is None:
+            together(comm, self._close)
+            return
+        try:
+            self._close()
+        except (OSError, MpilbmError) as found:
+            if not isinstance(error, FileSystemError):
+                text = file_system_error(found) if isinstance(found, OSError) else found
+                self.context.say(f"warning: {text}")
+
+    def _close(self) -> None:
+        failed: list[OSError | MpilbmError] = []
+        with ExitStack() as stack:
+            for _, writer in self.open:
+                stack.callback(_close_one, writer, failed)
+        if failed:
+            raise failed[0]
 
     def finish(self) -> None:
         """Wait until all rows, and all files that are written in the background, are complete.
@@ -84,3 +121,11 @@ class Writers:
         self._write(writer, step)
         self.finish()
         return writer.path
+
+
+def _close_one(writer: Writer, failed: list[OSError | MpilbmError]) -> None:
+    """Close an output; keeps the error of a file."""
+    try:
+        writer.close()
+    except (OSError, MpilbmError) as error:
+        failed.append(error)

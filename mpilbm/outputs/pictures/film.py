@@ -55,12 +55,16 @@ def _write_mp4(path: Path, pictures: Sequence[Path]) -> None:
     )  # fmt: skip
     writer.send(None)
     try:
-        writer.send(np.ascontiguousarray(first))
-        for frame in frames:
-            writer.send(np.ascontiguousarray(frame))
-    finally:
-        writer.close()
-    partial.replace(path)
+        try:
+            writer.send(np.ascontiguousarray(first))
+            for frame in frames:
+                writer.send(np.ascontiguousarray(frame))
+        finally:
+            writer.close()
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def _write_gif(path: Path, pictures: Sequence[Path]) -> None:

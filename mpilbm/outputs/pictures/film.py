@@ -1,5 +1,7 @@
 """Films made from pictures: MP4 with imageio-ffmpeg, else GIF with Pillow."""
 
+import errno
+import struct
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,10 +63,27 @@ def _write_mp4(path: Path, pictures: Sequence[Path]) -> None:
                 writer.send(np.ascontiguousarray(frame))
         finally:
             writer.close()
+        _require_complete(partial)
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def _require_complete(path: Path) -> None:
+    """OSError unless an MP4 file has its index, the box `moov`, which ffmpeg writes last.
+
+    imageio-ffmpeg does not report that the disk was full. [Format: ISO/IEC 14496-12]
+    """
+    place, end = 0, path.stat().st_size
+    with open(path, "rb") as file:
+        while place < end:
+            file.seek(place)
+            size, kind, large = struct.unpack(">I4sQ", file.read(16).ljust(16, b"\0"))
+            place += large if size == 1 else size or end
+            if kind == b"moov" and place <= end:
+                return
+    raise OSError(errno.EIO, "the film is not complete; is the disk full?", str(path))
 
 
 def _write_gif(path: Path, pictures: Sequence[Path]) -> None:

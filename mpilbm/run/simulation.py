@@ -344,21 +344,30 @@ class Simulation:
         return box_sums.body_forces(self.context)
 
     @undivided
-    def save(self, path: Path | str, fields: Sequence[str] = ("rho", "u")) -> None:
-        """Write fields of the present step as a snapshot for ParaView; replaces the file.
+    def save(
+        self,
+        path: Path | str,
+        fields: Sequence[str] = ("rho", "u"),
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        """Write fields of the present step as a snapshot for ParaView.
 
-        The file is that of the output `snapshot`, and complete when the call returns.
+        The file is that of the output `snapshot`, and complete when the call returns. It replaces a
+        file that mpilbm has written and no other program has changed; with `overwrite` any regular
+        file. Raises UsageError for other files, and always for a symbolic link, a pipe or a device.
         """
-        single_files.save(self.context, path, fields)
+        single_files.save(self.context, path, fields, overwrite)
 
     @undivided
-    def checkpoint(self, path: Path | str) -> None:
-        """Write the complete state for Simulation(case, restart=path); replaces the file.
+    def checkpoint(self, path: Path | str, *, overwrite: bool = False) -> None:
+        """Write the complete state for Simulation(case, restart=path).
 
-        The file is read back, and complete when the call returns. Raises NonFiniteError if the flow
-        is not finite.
+        The file is read back, and complete when the call returns; so are all outputs up to this
+        step. It replaces other files as `save` does. Raises NonFiniteError if the flow is not
+        finite.
         """
         context = self.context
         if self._march and not self._failure:
             self._march.finish()  # a restart finds the rows and files of all steps before
-        single_files.checkpoint(context, path)
+        single_files.checkpoint(context, path, overwrite)

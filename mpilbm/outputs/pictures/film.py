@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.storage.files import partial_of, whole
+from mpilbm.storage.replacing import FILM_COMMENT
 
 PER_SECOND = 12  # pictures
 MISSING = (
@@ -51,9 +52,10 @@ def _write_mp4(path: Path, pictures: Sequence[Path]) -> None:
     partial = partial_of(path)
     frames = _frames(pictures)
     first = next(frames)
+    quality = ["-crf", "20", "-metadata", f"comment={FILM_COMMENT}"]
     writer: Any = imageio_ffmpeg.write_frames(
         str(partial), (first.shape[1], first.shape[0]), fps=PER_SECOND, codec="libx264",
-        macro_block_size=2, output_params=["-f", "mp4", "-crf", "20"],
+        macro_block_size=2, output_params=["-f", "mp4", *quality],
     )  # fmt: skip
     writer.send(None)
     try:
@@ -92,4 +94,4 @@ def _write_gif(path: Path, pictures: Sequence[Path]) -> None:
     first, *rest = (Image.fromarray(frame) for frame in _frames(pictures))
     with whole(path, "wb") as file:
         first.save(file, "GIF", save_all=True, append_images=rest, loop=0,
-                   duration=1000 // PER_SECOND)  # fmt: skip
+                   duration=1000 // PER_SECOND, comment=FILM_COMMENT.encode())  # fmt: skip

@@ -139,9 +139,6 @@ class Simulation:
         self._closed = self.step, self.reason
         if failure := self._failure:
             error = error or failure.error
-        elif error and self._march and self.comm.size == 1:
-            with suppress(MpilbmError):  # the error that ends the block is more important
-                self._march.finish()
         try:
             self._stack.__exit__(type(error) if error else None, error, trace)
         finally:
@@ -241,8 +238,9 @@ class Simulation:
 
         Ctrl-C raises KeyboardInterrupt within about a second, on all ranks at the same step, when
         all outputs of this step are complete; the next call continues as if nothing had happened.
-        So does the next call after an error of `call`. After an error in a step or an output, and
-        after a second Ctrl-C, which does not wait, further calls raise UsageError.
+        So does the next call after an error of `call`, if all ranks have it. After an error in a
+        step or an output, and after a second Ctrl-C, which does not wait, further calls raise
+        UsageError.
         """
         if self._running:
             raise UsageError("run: is called by the function of another run; return from it first")
@@ -255,7 +253,13 @@ class Simulation:
             with interrupts.delayed():
                 march = self.march
                 calls = [Calls(self, every, call)] if call else []
-                march.to(max(last, self.step), [*calls, Interruption(march)])
+                try:
+                    march.to(max(last, self.step), [*calls, Interruption(march)])
+                except BaseException:
+                    if self.comm.size == 1 and not march.failure:  # an error of `call`
+                        with suppress(MpilbmError):
+                            march.finish()
+                    raise
         finally:
             self._running = False
 

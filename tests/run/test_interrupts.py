@@ -6,9 +6,10 @@ import re
 import signal
 from contextlib import nullcontext, suppress
 
+import numpy as np
 import pytest
 from support.mpirun import python, with_mpirun
-from support.runs import flow, monitor, signal_at, summary
+from support.runs import flow, monitor, pushed, signal_at, summary
 
 import mpilbm
 from mpilbm.outputs.core.writers import Writers
@@ -219,6 +220,20 @@ def test_an_output_that_fails_leaves_the_state_but_no_further_run(tmp_path, monk
     assert summary(tmp_path / "out")["status"] == "failed"
     with mpilbm.Simulation(flow(STEPS, []), restart=tmp_path / "rescued.h5") as sim:
         assert sim.step == 10
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_a_flow_that_failed_is_set_again_only_without_files(folder, tmp_path):
+    """The rows of the steps that failed are in the files."""
+    with mpilbm.Simulation(pushed(5000, push=0.05), directory=tmp_path if folder else None) as sim:
+        with pytest.raises(mpilbm.NonFiniteError):
+            sim.run()
+        sim.set_field("u", np.zeros((6, 7, 2)))
+        if folder:
+            with pytest.raises(mpilbm.UsageError, match=r"NonFiniteError: .*cannot continue"):
+                sim.run(1)
+        else:
+            sim.run(1)
 
 
 def test_a_handler_of_the_program_remains():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.runs import flow, monitor, run_case
 
+import mpilbm
 from mpilbm.backends import compiler
 from mpilbm.outputs.points.series import read
 from mpilbm.storage.checkpoint_names import existing
@@ -121,6 +122,22 @@ def test_all_files_of_earlier_steps_are_there_after_a_kill(killed, whole):
     assert sum(name.startswith("picture") for name in due) == KILLED // 10
     assert (read(killed / "probe_5.h5")["step"][: KILLED // 2] == np.arange(2, KILLED + 1, 2)).all()
     assert f"\n{KILLED}," in (killed / "probe_rows.csv").read_text()
+
+
+def test_a_checkpoint_of_a_program_has_all_outputs_before_it(tmp_path):
+    """Also rows that the device may still compute, and the picture that is being drawn."""
+    outputs = [{"name": "picture", "every": 4}, {"name": "monitor", "every": 1}]
+    found = []
+
+    def save(sim):
+        sim.checkpoint(tmp_path / "state.h5")
+        rows = monitor(tmp_path / "out")[1:]
+        pictures = sorted(map(step_of, (tmp_path / "out").glob("*.png")))
+        found.append((sim.step, len(rows) - 1, pictures[-1]))
+
+    with mpilbm.Simulation(flow(12, outputs), directory=tmp_path / "out") as sim:
+        sim.run(every=4, call=save)
+    assert found == [(4, 4, 4), (8, 8, 8), (12, 12, 12)]
 
 
 def test_a_restart_leaves_the_files_of_a_run_that_was_not_killed(killed, whole):

@@ -20,7 +20,7 @@ from mpilbm.bench.variants import DEFAULTS, label, plan, size_text
 from mpilbm.errors import CommandError, FileSystemError
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
-from mpilbm.storage import replacing
+from mpilbm.storage.files import replaced, require_replaceable
 from mpilbm.units import counted
 
 HEAD = ("lattice", "collision", "layout", "precision", "setting", "size", "ranks")
@@ -73,7 +73,7 @@ def deliver(
 def write_json(found: dict[str, Any], file: Path) -> None:
     """Write the results; FileSystemError if the file cannot be written."""
     try:
-        with replacing.replaced(file) as out:
+        with replaced(file) as out:
             out.write(json.dumps(found, indent=1) + "\n")
     except OSError as error:
         raise FileSystemError(
@@ -176,4 +176,4 @@ def require_place(file: Path | None) -> None:
         place = "is a folder" if isdir(file) else f"there is no folder {file.parent}"
         raise CommandError(f"--json {file}: {place}; name a file in an existing folder")
     if file:
-        replacing.require(file)
+        require_replaceable(file)

@@ -10,8 +10,8 @@ from mpilbm.plot.pictures import Choice, pyplot
 from mpilbm.plot.slices import field_figure, limits_of, planes_of
 from mpilbm.results.run import open_run
 from mpilbm.results.snapshot import view
-from mpilbm.storage import replacing
 from mpilbm.storage.directory import make_folder
+from mpilbm.storage.files import require_replaceable
 
 DEFAULT = "u"
 
@@ -43,7 +43,7 @@ def draw_film(
     folder = Path(target or directory)
     make_folder(folder)
     made = folder / f"{name}{ending}"
-    replacing.require(made)
+    require_replaceable(made)
     with TemporaryDirectory() as frames:
         pictures = []
         for number, path in enumerate(paths):

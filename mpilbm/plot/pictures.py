@@ -27,8 +27,9 @@ from mpilbm.plot.time_series import (
 from mpilbm.plot.wall_profiles import is_wall_reference
 from mpilbm.results.run import Run, open_run
 from mpilbm.results.snapshot import view
-from mpilbm.storage import replacing
 from mpilbm.storage.directory import make_folder
+from mpilbm.storage.files import replaced
+from mpilbm.system.file_origin import METADATA
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -188,8 +189,8 @@ def last_snapshot(directory: Path) -> Path:
 
 def _save(plt: Any, figure: "Figure", path: Path, kind: str) -> Path:
     try:
-        with replacing.replaced(path, "wb") as file:
-            figure.savefig(file, format=kind, metadata=replacing.METADATA[kind])
+        with replaced(path, "wb") as file:
+            figure.savefig(file, format=kind, metadata=METADATA[kind])
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}; choose a folder with --output") from error
     finally:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from mpilbm.run.interrupts import interrupts
+from mpilbm.run.ending.interrupts import interrupts
 
 
 class Calls:

@@ -22,8 +22,8 @@ from mpilbm.run.arguments import (
     require_function,
 )
 from mpilbm.run.calls import Calls
-from mpilbm.run.early_end import Interruption
-from mpilbm.run.interrupts import interrupts
+from mpilbm.run.ending.early_end import Interruption
+from mpilbm.run.ending.interrupts import interrupts
 from mpilbm.run.march import Failure, March
 from mpilbm.run.progress import say
 from mpilbm.run.set_field import Given, set_field

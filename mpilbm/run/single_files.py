@@ -9,7 +9,7 @@ from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.agree import on_root
 from mpilbm.run.arguments import require_flag, require_names, require_path
-from mpilbm.storage import replacing
+from mpilbm.storage.files import obstacle
 from mpilbm.storage.planes import PlaneFiles
 
 
@@ -49,4 +49,4 @@ def _problem(path: Path, overwrite: bool) -> str:
         return f"is a folder; add a file name; {fix}"
     if not path.parent.is_dir():
         return f"its folder does not exist; {fix}"
-    return replacing.obstacle(path, overwrite, "give overwrite=True")
+    return obstacle(path, overwrite, "give overwrite=True")

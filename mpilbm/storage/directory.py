@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from mpilbm.case.initial.arrays import file_of
 from mpilbm.errors import CaseError, CommandError
-from mpilbm.storage import own_files, replacing
+from mpilbm.storage import own_files
 from mpilbm.storage.checkpoint_names import existing
-from mpilbm.storage.files import PARTIAL
+from mpilbm.storage.files import PARTIAL, obstacle
 from mpilbm.storage.lock import FolderLock
 from mpilbm.units import counted, in_words
 
@@ -176,7 +176,7 @@ def _refuse_inputs(case: "Case", replaced: list[Path]) -> None:
 def _require_files(paths: list[Path]) -> None:
     """CommandError if an output would replace a pipe, a socket or a device."""
     for path in paths:
-        if not path.is_symlink() and (problem := replacing.obstacle(path, overwrite=True)):
+        if not path.is_symlink() and (problem := obstacle(path, overwrite=True)):
             raise CommandError(f"{path}: {problem}, or another folder with --output DIR")
 
 

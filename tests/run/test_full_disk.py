@@ -1,6 +1,8 @@
 """A disk that becomes full during a run: one message, exit code 5, the last checkpoint is kept."""
 
+import errno
 import json
+import os
 
 import pytest
 from PIL import Image
@@ -11,6 +13,7 @@ from support.runs import run_case, summary
 
 import mpilbm
 from mpilbm import registry
+from mpilbm.outputs.monitor import MonitorWriter
 from mpilbm.outputs.pictures import film
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.checkpoint_names import existing
@@ -87,6 +90,16 @@ def test_the_command_prints_one_line_and_ends_with_code_5(case, tmp_path, monkey
     assert "Traceback" not in result.output
     assert "warning" not in result.output
     assert isinstance(result.exception, SystemExit)
+
+
+def test_a_full_disk_in_a_plug_in_is_an_error_of_a_file(tmp_path, monkeypatch):
+    def write(writer, step):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "means.csv")
+
+    monkeypatch.setattr(MonitorWriter, "write", write)
+    with pytest.raises(mpilbm.FileSystemError, match=r"means\.csv: No space left on device"):
+        run_case(case_of("monitor"), tmp_path)
+    assert summary(tmp_path)["exit_code"] == 5
 
 
 RANKS = """

@@ -13,8 +13,7 @@ from support.runs import flow, run_case
 
 import mpilbm
 from mpilbm.outputs.pictures import film
-from mpilbm.storage.files import partial_of
-from mpilbm.storage.replacing import obstacle
+from mpilbm.storage.files import obstacle, partial_of
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def sim():
 
 
 def user_file(path):
-    path.write_text("import mpilbm  # {a file of the user}\n")
+    path.write_text("import mpilbm  # {a file of the user}, made by mpilbm 0.1\n")
 
 
 def link(path):

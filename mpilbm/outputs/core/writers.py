@@ -104,7 +104,12 @@ class Writers:
                 self._write(writer, step)
 
     def _write(self, writer: Writer, step: int) -> None:
-        writer.write(step)
+        try:
+            writer.write(step)
+        except OSError as error:  # of a plug-in; all others raise it on all ranks
+            if self.context.comm.size > 1:
+                raise
+            raise file_system_error(error) from error
         # no kernel of another rank waits for this rank's planes while this rank still writes
         self.context.comm.barrier()
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.storage.files import partial_of, whole
-from mpilbm.storage.replacing import FILM_COMMENT
+from mpilbm.system.file_origin import FILM_COMMENT
 
 PER_SECOND = 12  # pictures
 MISSING = (

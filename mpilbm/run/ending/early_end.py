@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 
 from mpilbm.outputs.checkpoint import Checkpoint
-from mpilbm.run.interrupts import interrupts
+from mpilbm.run.ending.interrupts import interrupts
+from mpilbm.run.ending.stopping import Stopping, TimeLimit
 from mpilbm.run.march import March
-from mpilbm.run.stopping import Stopping, TimeLimit
 
 
 class EarlyEnd(ABC):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from mpilbm.run import stopping
+from mpilbm.run.ending import stopping
 
 
 class Interrupts:

@@ -103,7 +103,7 @@ def test_a_full_disk_in_a_plug_in_is_an_error_of_a_file(tmp_path, monkeypatch):
 
 
 RANKS = """
-import sys
+import json
 from pathlib import Path
 import pytest
 from mpi4py import MPI
@@ -111,6 +111,7 @@ import mpilbm
 from mpilbm.solver.solver import Solver
 from support.full_disk import case_of, full_from
 
+found = []
 for kind in {kinds!r}:
     with pytest.MonkeyPatch.context() as patch:
         if MPI.COMM_WORLD.rank == {full}:
@@ -119,7 +120,10 @@ for kind in {kinds!r}:
             with mpilbm.Simulation(case_of(kind), directory=Path({out!r}) / kind) as sim:
                 sim.run()
         except mpilbm.FileSystemError as error:
-            print(kind, error)
+            found.append(str(error))
+parts = MPI.COMM_WORLD.gather(found)
+if parts:
+    print(json.dumps(parts))
 """
 
 
@@ -131,9 +135,8 @@ def test_all_ranks_raise_the_error_of_one(tmp_path):
     code, printed, errors, _ = python(text, 2, tmp_path, **directory)
     assert code == 0, errors
     assert "Traceback" not in errors
-    for kind in kinds:
-        lines = [line for line in printed.splitlines() if line.startswith(f"{kind} ")]
-        assert len(lines) == 2, printed
-        assert lines[0] == lines[1]
-        assert "No space left on device" in lines[0]
+    first, second = json.loads(printed)
+    assert first == second
+    for kind, message in zip(kinds, first, strict=True):
+        assert "No space left on device" in message
         assert kept(tmp_path / kind) in ([10], [5, 10])

@@ -50,11 +50,10 @@ class Writers:
             self._close_all(error)
 
     def _end(self, error: BaseException | None) -> None:
-        """Complete all outputs; after an error those that threads write, if all ranks have it."""
-        alone = self.context.comm.size == 1 and isinstance(error, Exception)
+        """Complete all outputs; those that were begun if the flow or a file has failed."""
         if error is None:
             self.finish()
-        elif alone or isinstance(error, (NonFiniteError, FileSystemError)):
+        elif isinstance(error, (NonFiniteError, FileSystemError)):  # raised on all ranks alike
             with suppress(MpilbmError):
                 self.context.background.settle(0)
 

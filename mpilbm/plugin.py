@@ -14,6 +14,7 @@ from mpilbm.halo import Exchange, Exchanger, Halo
 from mpilbm.halo.plan import incoming, outgoing
 from mpilbm.layouts import HERE, Layout, Place, against
 from mpilbm.outputs import Context, Output
+from mpilbm.parallel.agree import on_root
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.boundaries import Boundary
 from mpilbm.physics.boundaries.outflow import FromInside
@@ -74,6 +75,7 @@ __all__ = [
     "against",
     "dot",
     "incoming",
+    "on_root",
     "outgoing",
     "quantity",
     "register",

@@ -20,6 +20,7 @@ from mpilbm.bench.variants import DEFAULTS, label, plan, size_text
 from mpilbm.errors import CommandError, FileSystemError
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
+from mpilbm.storage.files import replaced, require_replaceable
 from mpilbm.units import counted
 
 HEAD = ("lattice", "collision", "layout", "precision", "setting", "size", "ranks")
@@ -72,7 +73,8 @@ def deliver(
 def write_json(found: dict[str, Any], file: Path) -> None:
     """Write the results; FileSystemError if the file cannot be written."""
     try:
-        file.write_text(json.dumps(found, indent=1) + "\n")
+        with replaced(file) as out:
+            out.write(json.dumps(found, indent=1) + "\n")
     except OSError as error:
         raise FileSystemError(
             f"{file}: {error.strerror}; the figures are printed above; choose another file"
@@ -169,7 +171,9 @@ def start_ups(known: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
 
 
 def require_place(file: Path | None) -> None:
-    """CommandError unless the file can be created; called before a long measurement."""
+    """CommandError unless the file can be written; called before a long measurement."""
     if file and (isdir(file) or not isdir(file.absolute().parent)):
         place = "is a folder" if isdir(file) else f"there is no folder {file.parent}"
         raise CommandError(f"--json {file}: {place}; name a file in an existing folder")
+    if file:
+        require_replaceable(file)

@@ -63,11 +63,29 @@ of `mpilbm run`, however the steps are divided into calls of `run`: outputs are 
 multiples of their `every` and at `run.steps`; those that are written at step 0, when the first
 `run` starts. The folder is
 locked until the end, and the files of an earlier run are protected. `run.walltime`, the time limit
-of a job and signals are those of the command; in a program Ctrl-C raises `KeyboardInterrupt` as
-usual.
+of a job and signals are those of the command.
 
 Nothing is printed. `sim.messages` has the lines of the command on rank 0, `sim.findings` what
 `mpilbm check` finds and what the run has found so far, and `verbose = True` prints these lines.
+
+## Interrupts and errors
+
+In a program Ctrl-C raises `KeyboardInterrupt`, but only where the simulation can continue:
+
+| Ctrl-C | raised |
+|---|---|
+| in `run` | within about a second, at a step on which all ranks agree, after all its outputs |
+| in the function given to `run`, on one rank | immediately |
+| in `field`, `set_field`, `save`, `checkpoint`, … | when the call is complete |
+| a second one, more than a second later | immediately |
+
+After the first three `run` continues as if nothing had happened: the files have the same bytes as
+without an interrupt. It also continues after an error of the function given to `run`, since this is
+called after the outputs of its step. After an error in a time step or in an output, and after a
+second Ctrl-C, rows or files may be missing. `run` then raises a UsageError; create another
+simulation with `restart="auto"`. If the time steps are complete, `field`, `sums`, `save` and
+`checkpoint` still work, so that the state can be saved on another disk. Signals are handled in the
+main thread only, and a handler of SIGINT that the program has installed remains.
 
 ## Several ranks
 

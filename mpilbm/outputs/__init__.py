@@ -95,13 +95,15 @@ class Context:
     last_step     the last step of the run as far as it is known, None before the first step
     checkpoint    the file from which the run continues, None if it starts from step 0
     kept          data that outputs add to each checkpoint
-    rows          the open tables of this rank; a checkpoint syncs them to the disk
+    rows          the open tables and pictures of this rank: a checkpoint has its name after `sync`
+                  of each has returned, so that a restart from it finds all that is due before
     files         creates HDF5 files made of planes
     background    writes files while the time steps continue
     copies        copies of the state and of fields, which these files contain
     totals        sums over the box
     say           gets lines for the user on all ranks; rank 0 shows or keeps them
     findings      those of the case and those of the run so far, the same on all ranks
+    error         the error that ends the run, when its outputs are closed
     """
 
     case: "Case"
@@ -119,6 +121,7 @@ class Context:
     keeps_files: bool = True
     say: Callable[[str], None] = terminal.print_line
     findings: list[Finding] = field(default_factory=list)
+    error: BaseException | None = None
 
     def report(self, found: Finding, instead: Finding | None = None) -> None:
         """Show a finding of the run, and keep it in place of an earlier one; on all ranks."""

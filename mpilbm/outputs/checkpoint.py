@@ -221,7 +221,7 @@ class CheckpointWriter:
         return found
 
     def _sync_rows(self) -> None:
-        """Sync the rows of CSV files before the checkpoint, in case the power fails."""
+        """Sync rows and pictures before the checkpoint, in case the power or the process fails."""
         for rows in self.context.rows:
             rows.sync()
 

@@ -11,6 +11,7 @@ from mpilbm.plot.slices import field_figure, limits_of, planes_of
 from mpilbm.results.run import open_run
 from mpilbm.results.snapshot import view
 from mpilbm.storage.directory import make_folder
+from mpilbm.storage.files import require_replaceable
 
 DEFAULT = "u"
 
@@ -41,6 +42,8 @@ def draw_film(
     ends = min(low for low, _ in limits), max(high for _, high in limits)
     folder = Path(target or directory)
     make_folder(folder)
+    made = folder / f"{name}{ending}"
+    require_replaceable(made)
     with TemporaryDirectory() as frames:
         pictures = []
         for number, path in enumerate(paths):
@@ -49,7 +52,6 @@ def draw_film(
             pictures.append(Path(frames, f"{number:06d}.png"))
             figure.savefig(pictures[-1], format="png")
             plt.close(figure)
-        made = folder / f"{name}{ending}"
         try:
             film.write_film(made, pictures)
         except OSError as error:

@@ -28,7 +28,8 @@ from mpilbm.plot.wall_profiles import is_wall_reference
 from mpilbm.results.run import Run, open_run
 from mpilbm.results.snapshot import view
 from mpilbm.storage.directory import make_folder
-from mpilbm.storage.files import whole
+from mpilbm.storage.files import replaced
+from mpilbm.system.file_origin import METADATA
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -188,9 +189,10 @@ def last_snapshot(directory: Path) -> Path:
 
 def _save(plt: Any, figure: "Figure", path: Path, kind: str) -> Path:
     try:
-        with whole(path, "wb") as file:
-            figure.savefig(file, format=kind)
+        with replaced(path, "wb") as file:
+            figure.savefig(file, format=kind, metadata=METADATA[kind])
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}; choose a folder with --output") from error
-    plt.close(figure)
+    finally:
+        plt.close(figure)
     return path

@@ -6,7 +6,8 @@ from typing import Any
 
 from mpilbm.errors import CommandError
 from mpilbm.storage.directory import make_folder
-from mpilbm.storage.files import whole
+from mpilbm.storage.files import replaced
+from mpilbm.system.file_origin import PROGRAM
 
 
 def render(template: str, content: dict[str, Any]) -> str:
@@ -19,14 +20,15 @@ def render(template: str, content: dict[str, Any]) -> str:
         ) from error
     loader = PackageLoader("mpilbm.report")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    return environment.get_template(template).render(content)
+    program = {"program": PROGRAM}
+    return environment.get_template(template).render(content | program)
 
 
 def write(folder: Path, name: str, page: str) -> Path:
     """Write a page to a folder; returns its path. CommandError if it is not writable."""
     try:
         make_folder(folder)
-        with whole(folder / name) as file:
+        with replaced(folder / name) as file:
             file.write(page)
     except OSError as error:
         raise CommandError(f"{folder}: {error.strerror}; choose a folder with --output") from error

@@ -51,6 +51,12 @@ def require_names(call: str, names: object) -> None:
         raise UsageError(f'{call}: found {shown_type(names)} as fields; give names: ["rho", "u"]')
 
 
+def require_flag(call: str, name: str, found: object) -> None:
+    """UsageError unless an argument is True or False."""
+    if not isinstance(found, bool):
+        raise UsageError(f"{call}: {name} = {found!r}; allowed: True or False")
+
+
 def require_function(call: object) -> None:
     """UsageError unless the argument `call` of a run is a function or None."""
     if call is not None and not callable(call):

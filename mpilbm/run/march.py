@@ -1,9 +1,10 @@
 """The loop over time steps, from each step at which something is due to the next one."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple, Protocol
 
+from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import Context
 from mpilbm.outputs.core.summary import Summary
 from mpilbm.outputs.core.writers import Writers
@@ -22,16 +23,37 @@ class Visitor(Protocol):
         """Called at all steps at which something is due, on all ranks."""
 
 
+class Failure(NamedTuple):
+    """An error after which a run cannot continue: steps, rows or files may be missing.
+
+    `in_steps`: the steps were not complete, so that the state is that of no step.
+    """
+
+    error: BaseException
+    where: str
+    in_steps: bool
+
+    def __str__(self) -> str:
+        name, text = type(self.error).__name__, str(self.error).partition("\n")[0]
+        return f"{self.where} ({name}{': ' * bool(text)}{text})"
+
+
+STEPPING, WRITING = "stepping", "outputs"
+
+
 class March:
     """Advances the solver, checks the flow, and writes the outputs of a simulation with a folder.
 
     `stack` closes the summary and the outputs. `reason`: why the last call of `to` ended early, ""
-    if it did not.
+    if it did not. `failure`: the error after which `to` must not be called again; None if there was
+    none, or if it was raised by a visitor, when all outputs of the step were written.
     """
 
     def __init__(self, started: Started, stack: ExitStack):
         self.context, self.folder = started.context, started.folder
         self.reason = ""
+        self.failure: Failure | None = None
+        self._doing = ""  # what an error now leaves incomplete: STEPPING, WRITING, or nothing
         self.summary: Summary | None = None
         if self.folder is not None:
             self.summary = stack.enter_context(Summary(self.context, started.facts))
@@ -45,24 +67,58 @@ class March:
     def to(self, last: int, visitors: Sequence[Visitor] = ()) -> None:
         """Advance to step `last`, or to that at which the flow is steady; collective.
 
-        All outputs are complete then. Raises NonFiniteError on all ranks.
+        All outputs are complete then. Raises NonFiniteError on all ranks. Not to be called after a
+        `failure`.
         """
-        solver, clock = self.context.solver, self.context.clock
         self.reason = ""
-        with self.watch:
-            if not self._started:
-                self._first(last)
-            while solver.steps < last:
-                due = self._next_due(solver.steps, last, visitors)
-                with clock.measure("stepping"):
-                    solver.advance(due - solver.steps)
-                with clock.measure("outputs"):
-                    last = self._check_and_write(due, last)
-                for visitor in visitors:
-                    visitor.visit(due, last)
-            with clock.measure("outputs"):
+        try:
+            with self.watch:
+                self._to(last, visitors)
+        except BaseException as error:
+            self._note(error)
+            raise
+
+    def _to(self, last: int, visitors: Sequence[Visitor]) -> None:
+        solver = self.context.solver
+        if not self._started:
+            self._first(last)
+        while solver.steps < last:
+            due = self._next_due(solver.steps, last, visitors)
+            with self._whole(STEPPING):
+                solver.advance(due - solver.steps)
+            with self._whole(WRITING):
+                last = self._check_and_write(due, last)
+            for visitor in visitors:
+                visitor.visit(due, last)
+        self.finish()
+        solver.device.synchronize()
+
+    def finish(self) -> None:
+        """Wait until all outputs up to this step are complete; collective."""
+        try:
+            with self._whole(WRITING):
                 self.writers.finish()
-            solver.device.synchronize()
+        except BaseException as error:
+            self._note(error)
+            raise
+
+    @contextmanager
+    def _whole(self, what: str) -> Iterator[None]:
+        """Measures the time of the body, which an error leaves incomplete."""
+        self._doing = what
+        with self.context.clock.measure(what):
+            yield
+        self._doing = ""
+
+    def _note(self, error: BaseException) -> None:
+        """Keep an error that has left steps or outputs incomplete."""
+        nothing_lost = isinstance(error, NonFiniteError) and self.folder is None
+        if self._doing and not nothing_lost:
+            step = self.context.solver.steps
+            places = {STEPPING: f"in the steps after step {step}", WRITING: f"at step {step}"}
+            in_steps = self._doing == STEPPING or not isinstance(error, Exception)
+            self.failure = Failure(error, places[self._doing], in_steps)
+        self._doing = ""
 
     def final(self, context: Context) -> int:
         """The step at which all outputs of the case are written."""
@@ -71,7 +127,7 @@ class March:
     def _first(self, last: int) -> None:
         """Check the state of the first step and write the outputs that are due at step 0."""
         step, context = self.context.solver.steps, self.context
-        with context.clock.measure("outputs"):
+        with self._whole(WRITING):
             self.watch.verdict(step, last)
             if self.folder is not None:
                 on_root(context.comm, self.folder.discard)

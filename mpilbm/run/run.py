@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from mpilbm.errors import StoppedEarly
 from mpilbm.outputs import number_of_cells
-from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.parallel.communicator import Communicator
+from mpilbm.run.ending.early_end import EarlyEnd
+from mpilbm.run.ending.stopping import Signals, time_limit
 from mpilbm.run.march import March
 from mpilbm.run.progress import Progress, printed
 from mpilbm.run.simulation import Simulation
-from mpilbm.run.stopping import Signals, Stopping, time_limit
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
@@ -48,38 +48,28 @@ def run(
     return "done"
 
 
-class Supervision:
+class Supervision(EarlyEnd):
     """Shows the progress, and ends a run with a checkpoint at a signal or a time limit."""
 
     def __init__(self, march: March, signals: Signals, progress: Progress):
         context = march.context
-        self.march, self.signals, self.progress = march, signals, progress
-        self.stopping = Stopping(
-            context.comm,
-            context.clock,
-            time_limit(context.case.run.walltime, context.clock),
-            Checkpoint(every=1).disk_bytes(context.case, 1),
-            context.first_step,
-        )
+        super().__init__(march, time_limit(context.case.run.walltime, context.clock))
+        self.signals, self.progress = signals, progress
 
-    def next_due(self, step: int, last: int) -> int:
-        """The next step at which the ranks agree whether to end."""
-        return min(self.stopping.next_step, last)
+    @property
+    def caught(self) -> str:
+        """The last signal of this rank."""
+        return self.signals.caught
 
     def visit(self, step: int, last: int) -> None:
-        """Raise StoppedEarly on all ranks after writing a checkpoint, if the run has to end."""
+        """Show the progress; raise StoppedEarly on all ranks if the run has to end."""
         self.progress.update(step, self.march.watch.residual)
-        if step != self.stopping.next_step:
-            return
-        context, writers = self.march.context, self.march.writers
-        with context.clock.measure("outputs"):
-            context.samples.settle()
-        context.solver.device.synchronize()
-        seconds = writers.checkpoint_seconds, context.background.left
-        reason = self.stopping.agree(step, self.signals.caught, *seconds)
-        if reason and step < last:
-            with context.clock.measure("outputs"):
-                path = writers.checkpoint(step)
-            raise StoppedEarly(
-                f"stopped at step {step} by {reason}; continue from {path} with --restart auto"
-            )
+        super().visit(step, last)
+
+    def end(self, step: int, reason: str) -> None:
+        """Write a checkpoint, and raise StoppedEarly."""
+        with self.march.context.clock.measure("outputs"):
+            path = self.march.writers.checkpoint(step)
+        raise StoppedEarly(
+            f"stopped at step {step} by {reason}; continue from {path} with --restart auto"
+        )

@@ -1,14 +1,15 @@
 """A simulation as a Python object: set up, advanced, read and changed by a program."""
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 
-from mpilbm.errors import UsageError
+from mpilbm.errors import MpilbmError, UsageError
 from mpilbm.outputs import Context
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.parallel.ranks import world
@@ -21,7 +22,9 @@ from mpilbm.run.arguments import (
     require_function,
 )
 from mpilbm.run.calls import Calls
-from mpilbm.run.march import March
+from mpilbm.run.ending.early_end import Interruption
+from mpilbm.run.ending.interrupts import interrupts
+from mpilbm.run.march import Failure, March
 from mpilbm.run.progress import say
 from mpilbm.run.set_field import Given, set_field
 from mpilbm.run.start import Request, start
@@ -33,6 +36,25 @@ if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
 CLOSED = "this simulation is closed; create another Simulation"
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def undivided(method: Method) -> Method:
+    """A method of a simulation whose end Ctrl-C waits for.
+
+    After a second Ctrl-C, which interrupts it, the simulation refuses all further calls.
+    """
+
+    @wraps(method)
+    def call(self: "Simulation", *arguments: Any, **options: Any) -> Any:
+        with interrupts.delayed():
+            try:
+                return method(self, *arguments, **options)
+            except KeyboardInterrupt as error:
+                self._failed = self._failed or Failure(error, f"in {method.__name__}", True)
+                raise
+
+    return cast(Method, call)
 
 
 class Simulation:
@@ -78,6 +100,7 @@ class Simulation:
         self.messages: list[str] = []
         self._verbose, self._running = verbose, False
         self._march: March | None = None
+        self._failed: Failure | None = None  # besides that of the march
         self._closed: tuple[int, str] | None = None  # the last step and reason
         folder = None if directory is None else Path(directory)
         with ExitStack() as stack:
@@ -104,6 +127,7 @@ class Simulation:
             raise UsageError(CLOSED)
         return self
 
+    @undivided
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -113,8 +137,10 @@ class Simulation:
         if self._closed is not None:
             return
         self._closed = self.step, self.reason
+        if failure := self._failure:
+            error = error or failure.error
         try:
-            self._stack.__exit__(kind, error, trace)
+            self._stack.__exit__(type(error) if error else None, error, trace)
         finally:
             del self._started, self._stack
             self._march = None
@@ -130,18 +156,43 @@ class Simulation:
 
     @property
     def context(self) -> Context:
-        """The parts of this rank, for outputs; UsageError if the simulation is closed."""
+        """The parts of this rank, for outputs.
+
+        UsageError if the simulation is closed, or its state is that of no step.
+        """
         if self._closed is not None:
             raise UsageError(CLOSED)
+        if self._failure and self._failure.in_steps:
+            raise self._cannot_continue(self._failure)
         return self._started.context
 
     @property
+    def _failure(self) -> Failure | None:
+        """Why the simulation cannot continue, None if it can."""
+        return self._failed or (self._march.failure if self._march else None)
+
+    def _cannot_continue(self, failure: Failure) -> UsageError:
+        again = "create another Simulation"
+        if self._started.context.keeps_files:
+            again += ' with restart = "auto", which continues from the last checkpoint'
+        return UsageError(f"this simulation has failed {failure}, and cannot continue; {again}")
+
+    @property
     def march(self) -> March:
-        """The loop over time steps, with the open outputs. Collective at the first use."""
+        """The loop over time steps, with the open outputs. Collective at the first use.
+
+        UsageError if the simulation is closed or has failed.
+        """
         if self._closed is not None:
             raise UsageError(CLOSED)
+        if self._failure:
+            raise self._cannot_continue(self._failure)
         if self._march is None:
-            self._march = March(self._started, self._stack)
+            try:
+                self._march = March(self._started, self._stack)
+            except BaseException as error:
+                self._failed = Failure(error, "when its outputs were opened", False)
+                raise
         return self._march
 
     @property
@@ -152,7 +203,7 @@ class Simulation:
     @property
     def step(self) -> int:
         """How many time steps are done."""
-        return self._closed[0] if self._closed else self.context.solver.steps
+        return self._closed[0] if self._closed else self._started.context.solver.steps
 
     @property
     def time(self) -> float:
@@ -184,6 +235,12 @@ class Simulation:
         outputs of this step. It may call all other methods but `run` and `close`. The flow is
         checked every 1000 steps and at the end. The run ends earlier, with a `reason`, if the case
         has `run.steady` and the flow is steady. Several calls leave the same bits as a single one.
+
+        Ctrl-C raises KeyboardInterrupt within about a second, on all ranks at the same step, when
+        all outputs of this step are complete; the next call continues as if nothing had happened.
+        So does the next call after an error of `call`, if all ranks have it. After an error in a
+        step or an output, and after a second Ctrl-C, which does not wait, further calls raise
+        UsageError.
         """
         if self._running:
             raise UsageError("run: is called by the function of another run; return from it first")
@@ -193,7 +250,16 @@ class Simulation:
         last = self.context.case.run.steps if steps is None else self.step + steps
         self._running = True
         try:
-            self.march.to(max(last, self.step), [Calls(self, every, call)] if call else [])
+            with interrupts.delayed():
+                march = self.march
+                calls = [Calls(self, every, call)] if call else []
+                try:
+                    march.to(max(last, self.step), [*calls, Interruption(march)])
+                except BaseException:
+                    if self.comm.size == 1 and not march.failure:  # an error of `call`
+                        with suppress(MpilbmError):
+                            march.finish()
+                    raise
         finally:
             self._running = False
 
@@ -205,6 +271,7 @@ class Simulation:
         self, name: str, *, fluid: str | None = None, local: bool = False
     ) -> np.ndarray | None: ...
 
+    @undivided
     def field(
         self, name: str, *, fluid: str | None = None, local: bool = False
     ) -> np.ndarray | None:
@@ -223,6 +290,7 @@ class Simulation:
         known = cell_fields.field_name(context, name, fluid, "field")
         return (cell_fields.local if local else cell_fields.gathered)(context, known)
 
+    @undivided
     def device_field(self, name: str, *, fluid: str | None = None) -> Any:
         """A field of this slab as an array in the memory of the device: of CuPy or NumPy.
 
@@ -235,6 +303,7 @@ class Simulation:
         known = cell_fields.field_name(context, name, fluid, "device_field")
         return cell_fields.on_device(context, known)
 
+    @undivided
     def set_field(
         self, name: str, value: Given, *, fluid: str | None = None, local: bool = False
     ) -> None:
@@ -259,6 +328,7 @@ class Simulation:
         if self._march is not None:
             self._march.watch.forget()
 
+    @undivided
     def sums(self) -> dict[str, float]:
         """Sums over the fluid cells, as in `monitor.csv`, the same on all ranks.
 
@@ -268,6 +338,7 @@ class Simulation:
         """
         return box_sums.flow_sums(self.context)
 
+    @undivided
     def forces(self) -> dict[str, np.ndarray]:
         """The force on each body during the next time step, {label: (D,)}, on all ranks.
 
@@ -276,17 +347,31 @@ class Simulation:
         """
         return box_sums.body_forces(self.context)
 
-    def save(self, path: Path | str, fields: Sequence[str] = ("rho", "u")) -> None:
-        """Write fields of the present step as a snapshot for ParaView; replaces the file.
+    @undivided
+    def save(
+        self,
+        path: Path | str,
+        fields: Sequence[str] = ("rho", "u"),
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        """Write fields of the present step as a snapshot for ParaView.
 
-        The file is that of the output `snapshot`, and complete when the call returns.
+        The file is that of the output `snapshot`, and complete when the call returns. It replaces a
+        file that mpilbm has written and no other program has changed; with `overwrite` any regular
+        file. Raises UsageError for other files, and always for a symbolic link, a pipe or a device.
         """
-        single_files.save(self.context, path, fields)
+        single_files.save(self.context, path, fields, overwrite)
 
-    def checkpoint(self, path: Path | str) -> None:
-        """Write the complete state for Simulation(case, restart=path); replaces the file.
+    @undivided
+    def checkpoint(self, path: Path | str, *, overwrite: bool = False) -> None:
+        """Write the complete state for Simulation(case, restart=path).
 
-        The file is read back, and complete when the call returns. Raises NonFiniteError if the flow
-        is not finite.
+        The file is read back, and complete when the call returns; so are all outputs up to this
+        step. It replaces other files as `save` does. Raises NonFiniteError if the flow is not
+        finite.
         """
-        single_files.checkpoint(self.context, path)
+        context = self.context
+        if self._march and not self._failure:
+            self._march.finish()  # a restart finds the rows and files of all steps before
+        single_files.checkpoint(context, path, overwrite)

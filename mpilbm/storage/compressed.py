@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -144,7 +144,8 @@ class CompressedParts(OwnFile):
         """As in PlaneFile; also the part of this rank."""
         with self._turn:
             if self._output is not None:
-                self._output.close()
+                with suppress(OSError):  # on a full disk, of bytes that are discarded
+                    self._output.close()
                 self._part(self.comm.rank).unlink(missing_ok=True)
         super().discard()
 
@@ -203,5 +204,6 @@ class CompressedFile(RootFile):
 
     def discard(self) -> None:
         """As in PlaneFile."""
-        self._close()
+        with suppress(OSError):  # on a full disk, of bytes that are discarded
+            self._close()
         super().discard()

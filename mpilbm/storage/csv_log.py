@@ -28,10 +28,10 @@ def short(column: str) -> str:
 
 
 class Synced(Protocol):
-    """An open file with rows, which a checkpoint writes to the disk."""
+    """An open file with rows, or files that a thread writes, for which a checkpoint waits."""
 
     def sync(self) -> None:
-        """Write all rows to the disk and wait for it."""
+        """Write all of it to the disk and wait for it; in any thread."""
 
 
 def lines(content: bytes) -> list[str]:

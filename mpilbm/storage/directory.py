@@ -11,7 +11,7 @@ from mpilbm.case.initial.arrays import file_of
 from mpilbm.errors import CaseError, CommandError
 from mpilbm.storage import own_files
 from mpilbm.storage.checkpoint_names import existing
-from mpilbm.storage.files import PARTIAL
+from mpilbm.storage.files import PARTIAL, obstacle
 from mpilbm.storage.lock import FolderLock
 from mpilbm.units import counted, in_words
 
@@ -71,6 +71,7 @@ class RunDirectory:
         try:
             self._recover()
             owned = own_files.owned(self.path)
+            _require_files(owned)
             others = [path for path in owned if not path.name.endswith(PARTIAL)]
             if others and restart is None and not overwrite:
                 raise CommandError(
@@ -170,6 +171,13 @@ def _refuse_inputs(case: "Case", replaced: list[Path]) -> None:
                 where,
                 case.path,
             )
+
+
+def _require_files(paths: list[Path]) -> None:
+    """CommandError if an output would replace a pipe, a socket or a device."""
+    for path in paths:
+        if not path.is_symlink() and (problem := obstacle(path, overwrite=True)):
+            raise CommandError(f"{path}: {problem}, or another folder with --output DIR")
 
 
 def disk_bytes(case: "Case", first: int = 0) -> int:

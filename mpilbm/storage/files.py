@@ -1,16 +1,32 @@
-"""Files in the user's folders: created without following a link, and complete or absent."""
+"""Files in the user's folders: created without following a link, and complete or absent.
+
+At a path that a user names, mpilbm replaces only regular files that it has written itself, see
+system/file_origin.py. A symbolic link is never replaced and never followed: replacing it would
+break the link, following it would replace a file that the user has not named.
+"""
 
 import errno
 import mmap
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from mpilbm.errors import CommandError
+from mpilbm.system.file_origin import is_begun, is_own
+
 PARTIAL = ".partial"
+OTHER = "exists, and mpilbm has not written it"
+KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 def partial_of(path: Path) -> Path:
@@ -99,3 +115,48 @@ def _number_in(text: str) -> int | None:
     """The error number in a message of HDF5."""
     _, found, rest = text.partition("errno = ")
     return int(rest.split(",")[0]) if found else None
+
+
+def obstacle(path: Path, overwrite: bool = False, how: str = "remove the file first") -> str:
+    """Why a file must not be written at `path`, with the fix; "" if it may be.
+
+    `overwrite`: replace any regular file. `how`: what the user can do to replace it.
+    """
+    found = _obstacle(path, overwrite, is_own)
+    if found == OTHER:
+        return f"{OTHER}; choose another name, or {how}"
+    if found:
+        return f"{found}; choose another name"
+    partial = partial_of(path)
+    found = _obstacle(partial, overwrite, lambda file: is_own(file) or is_begun(file))
+    if found:
+        return f"{partial}, the name of the file while it is written, {found}; move that file"
+    return ""
+
+
+def _obstacle(path: Path, overwrite: bool, ours: Callable[[Path], bool]) -> str:
+    try:
+        mode = os.lstat(path).st_mode
+    except (OSError, ValueError):
+        return ""  # there is no such file; if it cannot be created, writing it says why
+    if stat.S_ISLNK(mode):
+        return f"is a symbolic link to {os.readlink(path)}, which is not replaced"
+    if stat.S_ISDIR(mode):
+        return "is a folder"
+    if not stat.S_ISREG(mode):
+        return f"is {KINDS.get(stat.S_IFMT(mode), 'no regular file')}, which is not replaced"
+    return "" if overwrite or ours(path) else OTHER
+
+
+def require_replaceable(path: Path, overwrite: bool = False) -> None:
+    """CommandError unless a file may be written at `path`."""
+    if problem := obstacle(path, overwrite):
+        raise CommandError(f"{path}: {problem}")
+
+
+@contextmanager
+def replaced(path: Path, mode: str = "w") -> Iterator[IO]:
+    """A file to write, see `whole`; CommandError if another file at `path` is not replaced."""
+    require_replaceable(path)
+    with whole(path, mode) as file:
+        yield file

@@ -1,6 +1,8 @@
 """`mpilbm bench`: figures that agree with each other, boxes, and what it says of bad input."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -280,8 +282,13 @@ def test_gpu_check_measures_with_it(tmp_path):
     assert row["copy_share"] == pytest.approx(row["glups_one"] * 152 / row["bandwidth"] / 1e3)
 
 
-def test_figures_are_shown_even_where_their_file_cannot_be_written():
-    result = call("bench", *SMALL, "--json", "/dev/full")
+def test_figures_are_shown_even_where_their_file_cannot_be_written(tmp_path, monkeypatch):
+    def full(number):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "fsync", full)
+    result = call("bench", *SMALL, "--json", "full.json")
     assert result.exit_code == 5, result.output
     assert "| D3Q19 |" in result.output
-    assert "/dev/full: No space left on device; the figures are printed above" in result.output
+    assert "full.json: No space left on device; the figures are printed above" in result.output

@@ -13,8 +13,8 @@ from support.runs import flow, run_case
 
 from mpilbm.errors import StoppedEarly, Terminated
 from mpilbm.parallel.ranks import Serial
+from mpilbm.run.ending.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.run.progress import Progress, say
-from mpilbm.run.stopping import INTERVAL, Signals, Stopping, time_limit
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.system import cache

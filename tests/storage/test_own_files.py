@@ -336,9 +336,11 @@ def test_pictures_and_pages_do_not_follow_links(folder, monkeypatch):
     Path("mine").write_text("mine")
     for name in ("speed.png", "profiles.png.partial"):
         Path("box.out", name).symlink_to(folder / "mine")
+        result = CliRunner().invoke(cli, ["plot", "box.out"])
+        assert_reported(result.exit_code, result.output, 2, f".*{name}.* is a symbolic link to")
+        assert Path("mine").read_text() == "mine"
+        Path("box.out", name).unlink()
     assert CliRunner().invoke(cli, ["plot", "box.out"]).exit_code == 0
-    assert Path("mine").read_text() == "mine"
-    assert Path("box.out/speed.png").read_bytes().startswith(b"\x89PNG")
 
 
 # ------------------------------------------------------------------------------- a folder that goes

@@ -10,7 +10,7 @@ from mpilbm.errors import FileSystemError, MpilbmError, NonFiniteError
 from mpilbm.outputs import Context, Output, Writer
 from mpilbm.outputs.checkpoint import Checkpoint, CheckpointWriter
 from mpilbm.outputs.core.definitions import prepare_files
-from mpilbm.parallel.agree import on_root
+from mpilbm.parallel.agree import file_system_error, on_root, together
 
 
 class Writers:
@@ -21,20 +21,19 @@ class Writers:
     """
 
     def __init__(self, context: Context, outputs: Sequence[Output] | None = None):
-        self.context, self._stack = context, ExitStack()
+        self.context = context
         self.outputs = context.case.outputs if outputs is None else outputs
         self.open: list[tuple[Output, Writer]] = []
 
     def __enter__(self) -> Self:
-        context = self.context
-        if context.keeps_files:
-            on_root(context.comm, prepare_files, context)
-        with self._stack:
+        if self.context.keeps_files:
+            on_root(self.context.comm, prepare_files, self.context)
+        with ExitStack() as stack:
             for output in sorted(self.outputs, key=lambda output: isinstance(output, Checkpoint)):
-                writer = output.open(context)
-                self._stack.callback(writer.close)
+                writer = output.open(self.context)
+                stack.callback(writer.close)
                 self.open.append((output, writer))
-            self._stack = self._stack.pop_all()
+            stack.pop_all()
         return self
 
     def __exit__(
@@ -44,12 +43,47 @@ class Writers:
         trace: TracebackType | None,
     ) -> None:
         try:
-            if isinstance(error, (NonFiniteError, FileSystemError)):  # raised on all ranks alike
-                with suppress(MpilbmError):
-                    self.context.background.settle(0)
+            self._end(error)
+        except BaseException as found:
+            error = found
+            raise
         finally:
+            self.context.error = error
             self.context.background.close()
-            self._stack.__exit__(kind, error, trace)
+            self._close_all(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        """Complete all outputs; those that were begun if the flow or a file has failed."""
+        if error is None:
+            self.finish()
+        elif isinstance(error, (NonFiniteError, FileSystemError)):  # raised on all ranks alike
+            with suppress(MpilbmError):
+                self.context.background.settle(0)
+
+    def _close_all(self, error: BaseException | None) -> None:
+        """Close all outputs, even if some fail.
+
+        Raises the first error on all ranks, or reports it if another error ends the run. A disk
+        that is full for one file is often full for the next ones: a single message is enough.
+        """
+        comm = self.context.comm
+        if error is None:
+            together(comm, self._close)
+            return
+        try:
+            self._close()
+        except (OSError, MpilbmError) as found:
+            if not isinstance(error, FileSystemError):
+                text = file_system_error(found) if isinstance(found, OSError) else found
+                self.context.say(f"warning: {text}")
+
+    def _close(self) -> None:
+        failed: list[OSError | MpilbmError] = []
+        with ExitStack() as stack:
+            for _, writer in self.open:
+                stack.callback(_close_one, writer, failed)
+        if failed:
+            raise failed[0]
 
     def finish(self) -> None:
         """Wait until all rows, and all files that are written in the background, are complete.
@@ -72,7 +106,12 @@ class Writers:
                 self._write(writer, step)
 
     def _write(self, writer: Writer, step: int) -> None:
-        writer.write(step)
+        try:
+            writer.write(step)
+        except OSError as error:  # of a plug-in; all others raise it on all ranks
+            if self.context.comm.size > 1:
+                raise
+            raise file_system_error(error) from error
         # no kernel of another rank waits for this rank's planes while this rank still writes
         self.context.comm.barrier()
 
@@ -89,3 +128,11 @@ class Writers:
         self._write(writer, step)
         self.finish()
         return writer.path
+
+
+def _close_one(writer: Writer, failed: list[OSError | MpilbmError]) -> None:
+    """Close an output; keeps the error of a file."""
+    try:
+        writer.close()
+    except (OSError, MpilbmError) as error:
+        failed.append(error)

@@ -1,5 +1,7 @@
 """Films made from pictures: MP4 with imageio-ffmpeg, else GIF with Pillow."""
 
+import errno
+import struct
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.storage.files import partial_of, whole
+from mpilbm.system.file_origin import FILM_COMMENT
 
 PER_SECOND = 12  # pictures
 MISSING = (
@@ -49,18 +52,40 @@ def _write_mp4(path: Path, pictures: Sequence[Path]) -> None:
     partial = partial_of(path)
     frames = _frames(pictures)
     first = next(frames)
+    quality = ["-crf", "20", "-metadata", f"comment={FILM_COMMENT}"]
     writer: Any = imageio_ffmpeg.write_frames(
         str(partial), (first.shape[1], first.shape[0]), fps=PER_SECOND, codec="libx264",
-        macro_block_size=2, output_params=["-f", "mp4", "-crf", "20"],
+        macro_block_size=2, output_params=["-f", "mp4", *quality],
     )  # fmt: skip
     writer.send(None)
     try:
-        writer.send(np.ascontiguousarray(first))
-        for frame in frames:
-            writer.send(np.ascontiguousarray(frame))
-    finally:
-        writer.close()
-    partial.replace(path)
+        try:
+            writer.send(np.ascontiguousarray(first))
+            for frame in frames:
+                writer.send(np.ascontiguousarray(frame))
+        finally:
+            writer.close()
+        _require_complete(partial)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _require_complete(path: Path) -> None:
+    """OSError unless an MP4 file has its index, the box `moov`, which ffmpeg writes last.
+
+    imageio-ffmpeg does not report that the disk was full. [Format: ISO/IEC 14496-12]
+    """
+    place, end = 0, path.stat().st_size
+    with open(path, "rb") as file:
+        while place < end:
+            file.seek(place)
+            size, kind, large = struct.unpack(">I4sQ", file.read(16).ljust(16, b"\0"))
+            place += large if size == 1 else size or end
+            if kind == b"moov" and place <= end:
+                return
+    raise OSError(errno.EIO, "the film is not complete; is the disk full?", str(path))
 
 
 def _write_gif(path: Path, pictures: Sequence[Path]) -> None:
@@ -69,4 +94,4 @@ def _write_gif(path: Path, pictures: Sequence[Path]) -> None:
     first, *rest = (Image.fromarray(frame) for frame in _frames(pictures))
     with whole(path, "wb") as file:
         first.save(file, "GIF", save_all=True, append_images=rest, loop=0,
-                   duration=1000 // PER_SECOND)  # fmt: skip
+                   duration=1000 // PER_SECOND, comment=FILM_COMMENT.encode())  # fmt: skip

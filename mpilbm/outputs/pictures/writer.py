@@ -1,11 +1,13 @@
 """The pictures of the output `picture` during a run, drawn in a thread of rank 0."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
 
 from mpilbm.drawing.isosurface import DrawingFailed
+from mpilbm.errors import FileSystemError
 from mpilbm.outputs import Context
 from mpilbm.outputs.images.values import SOLID, at_nodes
 from mpilbm.outputs.pictures import film
@@ -55,6 +57,8 @@ class PictureWriter:
         self._pool: ThreadPoolExecutor | None = None
         self._drawn: Future[None] | None = None
         self._warned = False
+        if context.comm.rank == 0:
+            context.rows.append(self)
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         """Values of all nodes as (planes, rows, x[, components])."""
@@ -83,11 +87,10 @@ class PictureWriter:
         self._drawn = self._pool.submit(self._save, step, values)
 
     def _finish_drawing(self) -> None:
-        drawn, self._drawn = self._drawn, None
-        if drawn is None:
+        if self._drawn is None:
             return
         try:
-            drawn.result()
+            self._drawn.result()
         except DrawingFailed as error:
             if not self._warned:
                 self.context.say(
@@ -95,6 +98,14 @@ class PictureWriter:
                     "failures are not reported"
                 )
             self._warned = True
+        self._drawn = None
+
+    def sync(self) -> None:
+        """Wait until all pictures are on the disk; in any thread. OSError if one cannot be."""
+        drawn = self._drawn
+        if drawn is not None:
+            with suppress(DrawingFailed):
+                drawn.result()
 
     def _save(self, step: int, values: dict[str, np.ndarray]) -> None:
         assert self.solid is not None
@@ -103,13 +114,14 @@ class PictureWriter:
             file.write(content)
 
     def close(self) -> None:
-        """Complete the last picture, and make the film; on rank 0."""
+        """Complete the last picture; make the film unless a file has failed. On rank 0."""
         if self._pool is None:
             return
-        self._finish_drawing()
-        self._pool.shutdown()
-        self._pool = None
-        kind = film.ending() if self.with_film else None
+        pool, self._pool = self._pool, None
+        with pool:  # ends the thread
+            self._finish_drawing()
+        failed = isinstance(self.context.error, FileSystemError)
+        kind = film.ending() if self.with_film and not failed else None
         pictures = sorted(self.context.directory.glob(f"{self.stem}_[0-9]*.png"))
         if kind and pictures:
             path = self.context.directory / f"{self.stem}{kind}"

@@ -1,0 +1,151 @@
+"""A run that is killed when a checkpoint has its name: all that was due before is on the disk."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from support.runs import flow, monitor, run_case
+
+import mpilbm
+from mpilbm.backends import compiler
+from mpilbm.outputs.points.series import read
+from mpilbm.storage.checkpoint_names import existing
+from mpilbm.system import cache
+
+KINDS = [
+    {"name": "picture", "every": 10},
+    {"name": "snapshot", "every": 10},
+    {"name": "snapshot", "every": 10, "label": "small", "compression": "gzip"},
+    {"name": "line", "every": 10, "from": [0, 2.5], "to": [7, 2.5]},
+    {"name": "monitor", "every": 5},
+    {"name": "probe", "every": 2, "points": [[3, 3]]},
+    {"name": "probe", "every": 2, "points": [[3, 3]], "format": "csv", "label": "rows"},
+    {"name": "spectrum", "every": 5},
+    {"name": "statistics", "every": 2, "write": 10, "average": ["x"]},
+    {"name": "higher_moments", "every": 2, "write": 10, "average": ["x"]},
+    {"name": "checkpoint", "every": 10},
+]
+STEPS, KILLED = 30, 20
+
+# The thread that draws waits for the checkpoint of its step, or until that waits for the picture.
+CHILD = """
+import os, signal, sys, threading
+from pathlib import Path
+from mpilbm.backends import compiler
+from mpilbm.outputs.checkpoint import CheckpointWriter
+from mpilbm.outputs.pictures.writer import PictureWriter
+from mpilbm.storage.partial_file import PartialFile
+
+compiler.FLAGS = {flags!r}
+from support.runs import flow, run_case
+publish, save, sync = PartialFile.publish, PictureWriter._save, CheckpointWriter._sync_rows
+last = threading.Event()
+
+def published(file):
+    publish(file)
+    if file.path.name == "checkpoint_{killed:09d}.h5":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def saved(writer, step, values):
+    if step == {killed}:
+        last.wait()
+        threading.Event().wait(0.5)
+    save(writer, step, values)
+
+def synced(writer):
+    if writer.step == {killed} or writer.context.solver.steps >= {killed}:
+        last.set()
+    sync(writer)
+
+PartialFile.publish, PictureWriter._save, CheckpointWriter._sync_rows = published, saved, synced
+run_case(flow({steps}, {kinds!r}), Path({out!r}))
+"""
+
+
+def child(**values):
+    text = CHILD.format(flags=compiler.FLAGS, kinds=KINDS, steps=STEPS, killed=KILLED, **values)
+    environment = os.environ | {
+        "MPILBM_CACHE_DIR": str(cache.directory()),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    return subprocess.run([sys.executable, "-c", text], env=environment, timeout=100).returncode
+
+
+def numbers(path):
+    """All datasets of an HDF5 file."""
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: found.update({name: item[...]} if hasattr(item, "shape") else {})
+        )
+    return found
+
+
+def content(path):
+    """The part of a file that does not depend on times of the machine."""
+    if path.name == "summary.json":
+        return ""
+    if path.name == "monitor.csv":
+        return monitor(path.parent)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    out = tmp_path_factory.mktemp("killed") / "out"
+    assert child(out=str(out)) == -signal.SIGKILL
+    assert existing(out)[-1][0] == KILLED
+    return out
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "out"
+    run_case(flow(STEPS, KINDS), out)
+    return out
+
+
+def step_of(path):
+    """The step in the name of a file; 0 without one."""
+    return int((re.findall("_([0-9]{9})", path.name) or [0])[-1])
+
+
+def test_all_files_of_earlier_steps_are_there_after_a_kill(killed, whole):
+    found = {path.name for path in killed.iterdir()}
+    due = {path.name for path in whole.iterdir() if step_of(path) <= KILLED}
+    assert due <= found
+    assert sum(name.startswith("picture") for name in due) == KILLED // 10
+    assert (read(killed / "probe_5.h5")["step"][: KILLED // 2] == np.arange(2, KILLED + 1, 2)).all()
+    assert f"\n{KILLED}," in (killed / "probe_rows.csv").read_text()
+
+
+def test_a_checkpoint_of_a_program_has_all_outputs_before_it(tmp_path):
+    """Also rows that the device may still compute, and the picture that is being drawn."""
+    outputs = [{"name": "picture", "every": 4}, {"name": "monitor", "every": 1}]
+    found = []
+
+    def save(sim):
+        sim.checkpoint(tmp_path / "state.h5")
+        rows = monitor(tmp_path / "out")[1:]
+        pictures = sorted(map(step_of, (tmp_path / "out").glob("*.png")))
+        found.append((sim.step, len(rows) - 1, pictures[-1]))
+
+    with mpilbm.Simulation(flow(12, outputs), directory=tmp_path / "out") as sim:
+        sim.run(every=4, call=save)
+    assert found == [(4, 4, 4), (8, 8, 8), (12, 12, 12)]
+
+
+def test_a_restart_leaves_the_files_of_a_run_that_was_not_killed(killed, whole):
+    run_case(flow(STEPS, KINDS), killed, restart="auto")
+    expected = {path.name: path for path in whole.iterdir()}
+    found = {path.name: path for path in killed.iterdir()}
+    assert found.keys() == expected.keys()
+    for name in found:
+        if content(found[name]) != content(expected[name]):
+            mine, other = numbers(found[name]), numbers(expected[name])
+            assert all(np.array_equal(mine[key], other[key]) for key in other), name

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Protocol
 
 from mpilbm.outputs import Context
@@ -10,6 +11,7 @@ from mpilbm.outputs.core.writers import Writers
 from mpilbm.parallel.agree import on_root
 from mpilbm.run.start import Started
 from mpilbm.run.steady import Watch
+from mpilbm.verdicts.findings import Finding
 
 
 class Visitor(Protocol):
@@ -38,7 +40,8 @@ class March:
         self.context.clock.follow(self.context.solver.device.stream("bulk"))
         outputs = self.context.case.outputs if self.folder is not None else ()
         self.writers = stack.enter_context(Writers(self.context, outputs))
-        self.watch = Watch(self.context)
+        self._facts = started.facts
+        self.watch = Watch(self.context, self._report)
         stack.callback(self.watch.close)
         self._started = False
 
@@ -67,6 +70,11 @@ class March:
     def final(self, context: Context) -> int:
         """The step at which all outputs of the case are written."""
         return max(context.first_step, context.case.run.steps)
+
+    def _report(self, found: Finding) -> None:
+        """Report a finding of the running flow, also in the summary."""
+        self.context.say(found.line)
+        self._facts["findings"].append(asdict(found))
 
     def _first(self, last: int) -> None:
         """Check the state of the first step and write the outputs that are due at step 0."""

@@ -8,12 +8,14 @@ import numpy as np
 from mpilbm.case.tables.run import VELOCITY
 from mpilbm.errors import NonFiniteError
 from mpilbm.outputs import Context, next_multiple
+from mpilbm.outputs.core.closed_mass import ClosedMass
 from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.last_good import LastGood
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.own_files import STEADY
 from mpilbm.units import TIME, counted
+from mpilbm.verdicts.findings import Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.tables.run import Steady as Settings
@@ -28,11 +30,11 @@ FAST = 0.4  # the largest Mach number without a warning
 class Watch:
     """Checks the flow at fixed steps and at the last one, for any number of ranks.
 
-    As a context manager it replaces a NonFiniteError by one with the step and the cell in which the
-    flow became unstable (see last_good).
+    `report` gets findings, on rank 0. As a context manager it replaces a NonFiniteError by one with
+    the step and the cell in which the flow became unstable (see last_good).
     """
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, report: Callable[[Finding], None]):
         settings = context.case.run.steady
         self.comm, self.totals, self.samples = context.comm, context.totals, context.samples
         self.say = context.say
@@ -42,6 +44,7 @@ class Watch:
         self._log = ResidualLog(context) if settings and context.keeps_files else None
         self.periods = [CHECK_EVERY] + ([self.steady.every] if self.steady else [])
         self.last_good, self.warned = LastGood(context), False
+        self._mass, self._report = ClosedMass(context), report
 
     def __enter__(self) -> Self:
         return self
@@ -64,6 +67,8 @@ class Watch:
         if step % CHECK_EVERY == 0 or step == last or self.totals.checked is None:
             self.samples.settle()  # they may find that the flow failed at an earlier step
             self.totals.check(step)
+            if found := self._mass.check(step):
+                self._report(found)
             if step < last:
                 self.last_good.keep(step)
         reason = ""
@@ -100,6 +105,7 @@ class Watch:
         """Check the flow again at the next step that is due, because the state was replaced."""
         self.totals.checked = None
         self.last_good.forget()
+        self._mass.forget()
 
     def _warn(self, step: int) -> None:
         """Warn once if the flow is too fast."""

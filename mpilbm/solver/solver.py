@@ -300,6 +300,10 @@ class Solver:
         """The largest speed in each plane, and the number of fluid cells that are not finite."""
         return self.diagnostics.speeds()
 
+    def mass(self) -> np.ndarray:
+        """The mass of each plane, float64 (planes,)."""
+        return self.diagnostics.mass()
+
     def solid(self, begin: int, end: int) -> np.ndarray:
         """True in solid cells, (end - begin, rows, nx)."""
         return self.state.solid(begin, end)

@@ -143,13 +143,25 @@ class Diagnostics:
 
         Collective.
         """
+        end, first = self.lattice.D + 2, self._sums_of_velocity()
+        return np.sqrt(first[:, end]), first[:, end + 1]
+
+    def mass(self) -> np.ndarray:
+        """The mass of each plane, from the sums that `speeds` uses; collective."""
+        return self._mass(self._sums_of_velocity()[:, 0])
+
+    def _mass(self, stored: np.ndarray) -> np.ndarray:
+        """The mass of each plane from the sum of its stored densities."""
+        return (stored + self.rest * self.context.geometry.fluid_cells) * self.lattice.volume
+
+    def _sums_of_velocity(self) -> np.ndarray:
+        """The sums of `velocity` over each plane; computed once a step."""
         copy = self._speed
         if copy is None or self._speed_step != self.context.clock.steps:
             self.state.coupled.look()
             self.blocks.for_sums()
             copy = self._keep_speed()
-        end, first = self.lattice.D + 2, self._speed_sums.shaped(copy)
-        return np.sqrt(first[:, end]), first[:, end + 1]
+        return self._speed_sums.shaped(copy)
 
     def _keep_speed(self) -> HostCopy:
         """Start the copy of the sums of `velocity`, which are valid for the rest of this step."""
@@ -254,10 +266,18 @@ class Diagnostics:
         enstrophy, gradients = slopes[:, :1], slopes[:, 1:] * [s.factor for s in self.sloped]
         end, cells = D + 4, self.context.geometry.fluid_cells[:, None]
         first, values = np.split(first, [end + len(self.masses)], axis=1)
-        mass = first[:, :1] + self.rest * cells
+        mass = self._mass(first[:, 0])[:, None]
         masses = first[:, end:] + np.array([list(self.masses.values())]) * cells
         speed = np.sqrt(first[:, D + 2 : D + 3])
-        whole = (volume * part for part in (mass, first[:, 1 : D + 2], enstrophy))
-        parts = (*whole, speed, first[:, D + 3 : end], volume * masses, volume * gradients, values)
+        moments = (volume * part for part in (first[:, 1 : D + 2], enstrophy))
+        parts = (
+            mass,
+            *moments,
+            speed,
+            first[:, D + 3 : end],
+            volume * masses,
+            volume * gradients,
+            values,
+        )
         counted = (cells,) if self.context.case.scalars else ()
         return np.concatenate([*parts, *counted], axis=1)

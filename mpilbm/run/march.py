@@ -1,8 +1,9 @@
 """The loop over time steps, from each step at which something is due to the next one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from typing import Protocol
 
 from mpilbm.outputs import Context
@@ -40,8 +41,8 @@ class March:
         self.context.clock.follow(self.context.solver.device.stream("bulk"))
         outputs = self.context.case.outputs if self.folder is not None else ()
         self.writers = stack.enter_context(Writers(self.context, outputs))
-        self._facts = started.facts
-        self.watch = Watch(self.context, self._report)
+        report = partial(_report, self.context.say, started.facts["findings"])
+        self.watch = Watch(self.context, report)
         stack.callback(self.watch.close)
         self._started = False
 
@@ -71,11 +72,6 @@ class March:
         """The step at which all outputs of the case are written."""
         return max(context.first_step, context.case.run.steps)
 
-    def _report(self, found: Finding) -> None:
-        """Report a finding of the running flow, also in the summary."""
-        self.context.say(found.line)
-        self._facts["findings"].append(asdict(found))
-
     def _first(self, last: int) -> None:
         """Check the state of the first step and write the outputs that are due at step 0."""
         step, context = self.context.solver.steps, self.context
@@ -101,3 +97,9 @@ class March:
             self.summary.step, self.summary.reason = step, self.reason
         self.writers.write(step, step if self.reason else self.final(self.context))
         return step if self.reason else last
+
+
+def _report(say: Callable[[str], None], findings: list[dict], found: Finding) -> None:
+    """Report a finding of the running flow, and add it to those of the summary."""
+    say(found.line)
+    findings.append(asdict(found))

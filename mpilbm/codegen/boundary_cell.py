@@ -143,6 +143,11 @@ class BoundaryCell(CellView):
             self._behind(value, slot, here, tuple(here * a for a in step), staged(i))
         return f
 
+    def supplies(self, i: int, yes, no):
+        """`yes` if the entry supplies the population along c_i, else `no`."""
+        listed = self._kernel.load(f"supplied_{i}", f"(real)(links >> {i} & 1)")
+        return Piecewise((yes, listed > 0), (no, True))
+
     def owns(self, i: int, yes, no):
         """`yes` if the link along c_i is missing and the entry owns it, else `no`."""
         self._kernel.per_entry("blocked", "uint32*")

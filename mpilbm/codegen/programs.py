@@ -139,7 +139,7 @@ def list_kernels(case, kernels, parity: int) -> list:
     from mpilbm.codegen import boundary_kernels
     from mpilbm.codegen.bodies import cell_values, forces
 
-    lowest = 0 if any(boundary.capabilities.whole_cell for boundary in boundaries(case)) else 1
+    lowest = 0 if any(boundary.capabilities.sets_rest for boundary in boundaries(case)) else 1
     found: list[KernelText] = []
     walls = wall_effects(case)
     for boundary in boundaries(case):

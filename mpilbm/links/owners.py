@@ -129,15 +129,25 @@ class Ownership:
         """The links that each entry supplies.
 
         These are its missing links. The last entry of a cell whose boundary sets the whole cell
-        also supplies all links along which populations stream in.
+        also supplies all links along which populations stream in. In other cells the last entry
+        whose boundary sets the population at rest also supplies direction 0.
         """
-        whole = np.flatnonzero(self.owned_by(lambda owner: _whole_cell(owner.boundary)))
-        if not whole.size:
-            return self.missing
-        cells = self.cells[whole]
-        last = whole[np.append(cells[1:] != cells[:-1], True)]
-        streams_in = LinkSet.all_of(self.Q).without(self.blocked(self.cells[last]))
-        return self.missing.with_more(last, streams_in)
+        links, whole = self.missing, self.owned_by(lambda owner: _whole_cell(owner.boundary))
+        if whole.any():
+            last = self._last_of_cells(whole)
+            streams_in = LinkSet.all_of(self.Q).without(self.blocked(self.cells[last]))
+            links = links.with_more(last, streams_in)
+        rest = self.owned_by(lambda owner: owner.boundary.capabilities.rest)
+        if rest.any():
+            last = self._last_of_cells(rest & ~self._in(self.cells[whole]))
+            links = links.with_more(last, LinkSet.rest())
+        return links
+
+    def _last_of_cells(self, mask: Flags) -> Ints:
+        """The last entry of each cell, of the entries where the mask is True."""
+        mine = np.flatnonzero(mask)
+        cells = self.cells[mine]
+        return mine[np.append(cells[1:] != cells[:-1], True)[: mine.size]]
 
     @cached_property
     def meeting(self) -> Flags:

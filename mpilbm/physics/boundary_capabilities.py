@@ -67,6 +67,8 @@ class Capabilities:
 
     normal        the boundary needs the inward normal: it acts on faces of the box, not on bodies
     whole_cell    it sets all populations of the cell except along links of other boundaries
+    rest          besides its links it sets the population at rest, if no other boundary does
+    conserves     the mass of a closed flow is constant to rounding
     inward        number of cells that it reads inwards along the normal (`cell.inward`): 0, 1 or 2
     per_link      data that it reads for each link; None: no data
     beyond        the medium beyond its faces
@@ -79,6 +81,8 @@ class Capabilities:
 
     normal: bool = False
     whole_cell: bool = False
+    rest: bool = False
+    conserves: bool = True
     inward: int = 0
     per_link: PerLink | None = None
     beyond: Beyond = Beyond.WALL
@@ -90,6 +94,11 @@ class Capabilities:
     def link_value(self) -> LinkValue | None:
         """The value per link that the boundary reads; None if it reads no such value."""
         return self.per_link.value if self.per_link else None
+
+    @property
+    def sets_rest(self) -> bool:
+        """Whether the boundary sets populations at rest."""
+        return self.whole_cell or self.rest
 
     @property
     def fallbacks(self) -> tuple[str, ...]:

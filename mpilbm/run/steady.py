@@ -13,6 +13,7 @@ from mpilbm.parallel.agree import on_root
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.run.checks.alarms import Alarm
 from mpilbm.run.checks.alternation import Alternation
+from mpilbm.run.checks.mass import MassCheck
 from mpilbm.run.last_good import LastGood
 from mpilbm.storage.csv_log import Rows
 from mpilbm.storage.own_files import STEADY
@@ -50,6 +51,7 @@ class Watch:
         self.alternation = Alternation(context, CHECK_EVERY)
         self._fast = Alarm(context, (FAST,))
         self._scalars = {label: Alarm(context, OVERSHOOTS) for label in context.solver.bounds}
+        self._mass = MassCheck(context)
 
     def __enter__(self) -> Self:
         return self
@@ -74,6 +76,7 @@ class Watch:
         if step % CHECK_EVERY == 0 or step == last or self.totals.checked is None:
             self.samples.settle()  # they may find that the flow failed at an earlier step
             self.totals.check(step)
+            self._mass.check(step)
             if step < last:
                 self.last_good.keep(step)
         reason = ""
@@ -112,6 +115,7 @@ class Watch:
         self.totals.checked = None
         self.last_good.forget()
         self.alternation.forget()
+        self._mass.forget()
 
     def _warn(self, step: int) -> None:
         """Report a flow that is too fast, and scalars that are beyond their bounds; collective."""

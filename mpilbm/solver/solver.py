@@ -321,6 +321,10 @@ class Solver:
         self.bounds = dict(bounds)
         self.diagnostics.watch({middle_name(n): each.middle for n, each in bounds.items()})
 
+    def mass(self) -> np.ndarray:
+        """The mass of each plane, float64 (planes,)."""
+        return self.diagnostics.mass()
+
     def solid(self, begin: int, end: int) -> np.ndarray:
         """True in solid cells, (end - begin, rows, nx)."""
         return self.state.solid(begin, end)

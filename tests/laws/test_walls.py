@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.faces import closed
 from support.slabs import PRECISIONS, Cluster
-from support.walls import CENTRAL, LINEAR, QUADRATIC, body, rocks
+from support.walls import CENTRAL, LINEAR, QUADRATIC, between_cylinders, body, rocks
 
 from mpilbm.case.case import parse_case
 from mpilbm.errors import CaseError
@@ -55,29 +55,6 @@ def test_a_wall_at_a_fraction_of_a_cell(offset):
         finest.append(fine)
     assert finest[0] < channel(HALF_WAY, 16, offset) / 8
     assert finest[1] < finest[0] * 0.85
-
-
-def between_cylinders(wall: dict, n: int) -> float:
-    """Error of the flow between two cylinders, the inner of radius n turning, the outer of 2n."""
-    centre, omega, box = [2.4 * n + 0.2, 2.4 * n - 0.1], 0.1 / n**2, round(4.8 * n)
-    x, y = (f"({a} - {c})" for a, c in zip("xy", centre, strict=True))
-    swirl = f"{omega}/3*where({x}**2 + {y}**2 > {n * n}, 4*{n * n}/({x}**2 + {y}**2) - 1, 3)"
-    swirl = f"where({x}**2 + {y}**2 > {4 * n * n}, 0, {swirl})"
-    turning = wall | {"velocity": [f"-{omega}*{y}", f"{omega}*{x}"]}
-    bodies = [
-        body(turning, "inner", name="cylinder", centre=centre, radius=n),
-        body(wall, "outer", name="torus", centre=centre, radius=2.2 * n, tube=0.2 * n),
-    ]
-    sides = {"name": "bounce_back", "where": ["x-", "x+", "y-", "y+"]}
-    tables = closed("D2Q9", [box, box], [sides],
-                    body=bodies, fluid={"viscosity": 0.1}, collision={"name": "trt"},
-                    initial={"rho": 1, "u": [f"-{swirl}*{y}", f"{swirl}*{x}"]})  # fmt: skip
-    u = Cluster(tables).start().run(8 * n * n).fields("u")["u"][:, 0]
-    y, x = (np.mgrid[:box, :box] + 0.5) - np.reshape(centre[::-1], (2, 1, 1))
-    r = np.hypot(x, y)
-    expected = omega / 3 * (4 * n * n / r**2 - 1) * np.array([-y, x])
-    error = np.hypot(*(np.moveaxis(u, -1, 0) - expected))[(r > n) & (r < 2 * n)]
-    return float(np.sqrt((error**2).mean())) / (omega * n)
 
 
 @pytest.mark.parametrize("wall", [LINEAR, QUADRATIC, CENTRAL], ids=named)

@@ -96,6 +96,13 @@ def test_momentum_is_kept_by_every_boundary(name, layout):
     assert_momentum_goes_to_the_bodies(tables)
 
 
+@pytest.mark.parametrize("layout", ["aa", "moments"])
+@pytest.mark.parametrize("name", ["interpolated", "central_linear"])
+def test_momentum_is_kept_by_walls_that_conserve_the_mass(name, layout):
+    boundary = {"name": name, "conserve_mass": True}
+    assert_momentum_goes_to_the_bodies(flow("D2Q9", boundary, layout={"name": layout}))
+
+
 def test_slabs_without_a_body_add_nothing():
     tables = flow("D3Q15", layout={"name": "ab"}, size=[9, 8, 18])
     one, many = (Cluster(tables, slabs).start().run(2) for slabs in (1, 6))

@@ -112,7 +112,7 @@ class ForceText(ChunkText):
 
     def missing(self, i: int):
         """The cell behind the link; boundaries that set whole cells list other directions, too."""
-        return None if self.whole else against(self.lattice.offset(i))
+        return None if self.whole or i == 0 else against(self.lattice.offset(i))
 
     @property
     def columns(self) -> list[str]:

@@ -174,7 +174,7 @@ class Condition(Parameters):
         """The incoming population along each c_i that may be missing, {i: expression}.
 
         These are all i > 0; for a boundary with a normal, all i with c_i . normal > 0; for a
-        boundary that sets the whole cell, all i.
+        boundary that sets the whole cell or the population at rest, all i.
 
         `cell` has these members, each computed when it is used:
 
@@ -189,6 +189,8 @@ class Condition(Parameters):
                                       entry owns the link along c_i; needs Behind.VELOCITY
         owns(i, yes, no)              yes if the link along c_i is missing and the entry owns it,
                                       otherwise no
+        supplies(i, yes, no)          yes if the entry supplies the population along c_i, otherwise
+                                      no; i = 0: the population at rest
         left[j]                       the outgoing population of the cell along c_j
         rho, density, u               density, stored density and velocity of the outgoing
                                       populations

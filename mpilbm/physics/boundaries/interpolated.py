@@ -1,12 +1,13 @@
 """Interpolated bounce-back: the wall lies at the surface of the body's shape."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
 from pydantic import Field
 
-from mpilbm.physics.boundaries.wall import Wall
 from mpilbm.physics.boundary_capabilities import Behind, Capabilities, LinkValue, PerLink
+from mpilbm.physics.surface_wall import SurfaceWall
 from mpilbm.registry import register
 from mpilbm.units import tau_from_viscosity
 from mpilbm.verdicts.findings import NOTE, Finding
@@ -19,17 +20,17 @@ LINEAR_FALLBACK = (
 
 
 @register("boundaries", "interpolated")
-class Interpolated(Wall):
+class Interpolated(SurfaceWall):
     """Interpolated bounce-back at a wall at the distance q along each link, 0 < q <= 1.
 
     q is measured from the cell in units of the link; j = opp(i).
 
     f_i(x, t+1) = 2q f_out_j(x) + (1 - 2q) f_out_j(x - c_j) + d_i                 q < 1/2
     f_i(x, t+1) = (f_out_j(x) + (2q - 1) f_out_i(x) + d_i) / (2q)                 q >= 1/2
-    d_i = feq_i(rho_0, u_wall) - feq_j(rho_0, u_wall), u_wall at x - q c_i, rho_0 = 1
+    d_i = feq_i(rho, u_wall) - feq_j(rho, u_wall), u_wall at x - q c_i
 
-    These equations are linear interpolations. With `order` = 2 they are quadratic and use a third
-    cell:
+    rho is the density of the outgoing populations of the cell. These equations are linear
+    interpolations. With `order` = 2 they are quadratic and use a third cell:
 
     f_i = q (2q + 1) f_out_j(x) + (1 - 4q^2) f_out_j(x - c_j)
           - q (1 - 2q) f_out_j(x - 2c_j) + d_i                                    q < 1/2
@@ -41,9 +42,9 @@ class Interpolated(Wall):
     `magic` = 3/16. The quadratic one needs at least two planes per rank, and each rank sends two to
     three times as much data. With both the effective position of the wall depends on the viscosity,
     which matters where tau is large or a permeability is wanted: use `central_linear` there.
-    Neither conserves the mass exactly. q = 1/2 (half-way wall) for masks and voxels, for faces of
-    the box, and where q < 1/2 and x - c_j is not a fluid cell. The interpolation is linear where
-    x - c_j or x - 2c_j is not a fluid cell. All lattices.
+    Both conserve the mass exactly with `conserve_mass`. q = 1/2 (half-way wall) for masks and
+    voxels, for faces of the box, and where q < 1/2 and x - c_j is not a fluid cell. The
+    interpolation is linear where x - c_j or x - 2c_j is not a fluid cell. All lattices.
     [Bouzidi, Firdaouss & Lallemand 2001, Phys. Fluids 13, 3452]
     """
 
@@ -56,15 +57,15 @@ class Interpolated(Wall):
     @property
     def capabilities(self) -> Capabilities:
         """With `order` = 2 the boundary reads two more cells, away from the wall."""
+        found = super().capabilities
         if self.order == 1:
-            return self.declares
-        return Capabilities(
-            per_link=PerLink(
-                value=LinkValue.DISTANCE_QUADRATIC,
-                behind=Behind.POPULATIONS,
-                fallbacks=(HALF_WAY_FALLBACK, LINEAR_FALLBACK),
-            )
+            return found
+        per_link = PerLink(
+            value=LinkValue.DISTANCE_QUADRATIC,
+            behind=Behind.POPULATIONS,
+            fallbacks=(HALF_WAY_FALLBACK, LINEAR_FALLBACK),
         )
+        return replace(found, per_link=per_link)
 
     def warnings(self, case):
         """Notes on bodies in flows whose result depends on the viscosity through this boundary."""
@@ -81,22 +82,17 @@ class Interpolated(Wall):
         )
         return [Finding(NOTE, "", sentence)]
 
-    def incoming(self, cell):
-        """Interpolate between outgoing populations of the cell and of the cells behind it.
+    def distance(self, cell, i):
+        """The distance q_i, which is negative in the data where the third cell is missing."""
+        q = cell.link(i)
+        return q if self.order == 1 else cell.let(f"distance_{i}", cell.below(q, 0, -q, q))
 
-        With `order` = 2, a negative distance marks links whose third cell is missing.
-        """
-        incoming, motion = {}, self.motion(cell)
-        for i in range(1, cell.lattice.Q):
-            q = cell.link(i)
-            if self.order == 1:
-                incoming[i] = self._linear(cell, i, q, cell.at_wall(i, motion[i], q))
-                continue
-            q = cell.let(f"distance_{i}", cell.below(q, 0, -q, q))
-            change = cell.at_wall(i, motion[i], q)
-            linear, quadratic = (f(cell, i, q, change) for f in (self._linear, self._quadratic))
-            incoming[i] = cell.below(cell.link(i), 0, linear, quadratic)
-        return incoming
+    def at_surface(self, cell, i, q, change):
+        """Interpolate between outgoing populations of the cell and of the cells behind it."""
+        linear = self._linear(cell, i, q, change)
+        if self.order == 1:
+            return linear
+        return cell.below(cell.link(i), 0, linear, self._quadratic(cell, i, q, change))
 
     def _linear(self, cell, i, q, change):
         """The linear interpolation."""

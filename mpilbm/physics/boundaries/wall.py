@@ -1,6 +1,6 @@
 """Base class of no-slip walls, at rest or moving."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -49,8 +49,14 @@ class Wall(Boundary):
         """`velocity` as given in the case; None at rest."""
         return self.velocity
 
-    def motion(self, cell) -> list:
-        """Q expressions feq_i(rho_0, u_wall) - feq_opp(i)(rho_0, u_wall); zeros at rest."""
+    def motion(self, cell: Any, local: bool = False) -> list:
+        """Q expressions feq_i(rho, u_wall) - feq_opp(i)(rho, u_wall); zeros at rest.
+
+        rho is rho_0 = 1 or, with `local`, the density of the outgoing populations of the cell.
+        """
         lattice, u = cell.lattice, list(cell.values.values())
-        feq = cell.feq(cell.stored(1), 1, u) if u else [0] * lattice.Q
+        if not u:
+            return [0] * lattice.Q
+        density, rho = (cell.density, cell.rho) if local else (cell.stored(1), 1)
+        feq = cell.feq(density, rho, u)
         return [feq_i - feq[j] for feq_i, j in zip(feq, lattice.opp, strict=True)]

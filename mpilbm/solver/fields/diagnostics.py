@@ -166,6 +166,14 @@ class Diagnostics:
         ]
         return pairs[0], pairs[1]
 
+    def mass(self) -> np.ndarray:
+        """The mass of each plane, from the sums that `speeds` uses; collective."""
+        return self._mass(self._first_sums()[:, 0])
+
+    def _mass(self, stored: np.ndarray) -> np.ndarray:
+        """The mass of each plane from the sum of its stored densities."""
+        return (stored + self.rest * self.context.geometry.fluid_cells) * self.lattice.volume
+
     def _first_sums(self) -> np.ndarray:
         """The sums of the kernel `velocity` at this step, (planes, columns); collective."""
         copy = self._speed
@@ -278,10 +286,18 @@ class Diagnostics:
         enstrophy, gradients = slopes[:, :1], slopes[:, 1:] * [s.factor for s in self.sloped]
         end, cells = D + 4, self.context.geometry.fluid_cells[:, None]
         first, values = np.split(first, [end + len(self.masses)], axis=1)
-        mass = first[:, :1] + self.rest * cells
+        mass = self._mass(first[:, 0])[:, None]
         masses = first[:, end:] + np.array([list(self.masses.values())]) * cells
         speed = np.sqrt(first[:, D + 2 : D + 3])
-        whole = (volume * part for part in (mass, first[:, 1 : D + 2], enstrophy))
-        parts = (*whole, speed, first[:, D + 3 : end], volume * masses, volume * gradients, values)
+        moments = (volume * part for part in (first[:, 1 : D + 2], enstrophy))
+        parts = (
+            mass,
+            *moments,
+            speed,
+            first[:, D + 3 : end],
+            volume * masses,
+            volume * gradients,
+            values,
+        )
         counted = (cells,) if self.context.case.scalars else ()
         return np.concatenate([*parts, *counted], axis=1)

@@ -132,7 +132,7 @@ def test_all_ranks_raise_the_error_of_one(tmp_path):
     kinds = ["checkpoint", "monitor", "picture", "probe", "snapshot"]
     text = RANKS.format(kinds=kinds, full=0, out=str(tmp_path))
     directory = {"MPILBM_CACHE_DIR": str(cache.directory())}
-    code, printed, errors, _ = python(text, 2, tmp_path, **directory)
+    code, printed, errors = python(text, 2, tmp_path, **directory)
     assert code == 0, errors
     assert "Traceback" not in errors
     first, second = json.loads(printed)

@@ -33,7 +33,8 @@ STEPS = 40
 def files(directory):
     """Names and content of all files; of the monitor without the speed, of summary.json none."""
     found = {path.name: path.read_bytes() for path in sorted(directory.iterdir())}
-    return found | {"monitor.csv": monitor(directory), "summary.json": b""}
+    timed = {"monitor.csv": monitor(directory), "monitor.csv.digests": b"", "summary.json": b""}
+    return found | timed
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +290,7 @@ def test_all_ranks_are_interrupted_at_the_same_step(tmp_path, expected):
     }
     out = tmp_path / "out"
     kept = {"MPILBM_CACHE_DIR": str(cache.directory())}
-    code, printed, errors, _ = python(RANKS.format(case=case, out=str(out)), 2, tmp_path, **kept)
+    code, printed, errors = python(RANKS.format(case=case, out=str(out)), 2, tmp_path, **kept)
     assert code == 0, errors
     first, second = json.loads(printed)
     assert len(first) == 1

@@ -205,6 +205,8 @@ class _Finder:
             if any(self.case.frames[number][self.axis]):
                 continue
             cells = self._at_faces(number + 1)
+            if not cells.size:
+                continue
             at, through = self._places(cells), self._through(number + 1, cells)
             for i in np.flatnonzero(self.c[:, self.axis]):
                 face = 0 if self.c[i, self.axis] > 0 else self.size[self.axis] - 1
@@ -243,13 +245,13 @@ class _Finder:
         if self.axis < self.case.dimensions - 1:
             columns = mine.all(axis=2 - self.axis, keepdims=True)
         else:
-            columns = self._across_planes(solid, cells.size > 0)[None]
+            columns = self._across_planes(solid)[None]
         return np.broadcast_to(columns, mine.shape).reshape(-1)[cells]
 
-    def _across_planes(self, solid: int, needed: bool) -> Flags:
+    def _across_planes(self, solid: int) -> Flags:
         """Bool (rows, nx): whether the cells of all planes of the box are of a body."""
         case = self.case
-        found = np.full(case.shape[1:], needed)
+        found = np.ones(case.shape[1:], bool)
         count = -(-case.shape[0] // PLANES)
         for piece in split(case.shape, count, case.domain.periodic[-1]):
             if found.any():

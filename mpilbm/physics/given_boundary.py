@@ -16,7 +16,7 @@ LAG = Fraction(1, 16)  # share of the velocity of the previous step at a face wi
 
 
 def lagged(now: Any, before: Any) -> Any:
-    """(1 - a) now + a before, a = LAG: an expression for a velocity at a face with a given density.
+    """(1 - a) now + a before, a = LAG: the velocity at a face with a given density, symbolic.
 
     Neither collisions nor half-way walls change the sum of (-1)^(x+t) rho u_x over a box, nor do
     faces at which the density is exact in every step and the velocity follows from the flow. A
@@ -58,9 +58,10 @@ class OnSite(Given):
     populations give rho - rho u . n = sum_(c.n = 0) f + 2 sum_(c.n < 0) f. With a given density
     the velocity along the face is zero. [Zou & He 1997, Phys. Fluids 9, 1591]
 
-    The normal velocity that follows from a given density is `lagged`. Therefore the density is the
-    given one in steady flow and otherwise deviates by -rho LAG (u_n(t) - u_n(t-1)) / (1 - LAG),
-    u_n inwards.
+    The normal velocity u_n (inwards) that follows from a given density is `lagged`. Therefore the
+    known populations and this velocity require the given density in steady flow only; otherwise
+    rho - rho LAG (u_n(t) - u_n(t-1)) / (1 - LAG), which is then the density with `zou_he`;
+    `regularized` sets all populations of the cell, and its density is always the given one.
     """
 
     declares = Capabilities(normal=True)

@@ -86,6 +86,7 @@ SLIP = {"name": "free_slip", "where": ["x+"]}
 LID = {"name": "bounce_back", "where": ["y+"], "velocity": [0.1, 0]}
 KINDS = {  # from the weakest to the strongest claim to the links at edges
     "free slip": SLIP,
+    "equilibrium": {"name": "equilibrium", "where": ["y+"], "rho": 1.0},
     "half-way inlet": {"name": "bounce_back", "where": ["x-"], "velocity": [0.01, 0.01]},
     "lid": {"name": "bounce_back", "where": ["x-"], "velocity": "along"},
     "wall": {"name": "interpolated", "where": ["y-"], "velocity": [0.0, 0]},

@@ -45,7 +45,7 @@ name = "auto"                      # the fastest on the device that fits its mem
 rho = 1.0                          # numbers, or formulas of x, y, z (cell centres), nx, ny, nz:
 {u:<34} # e.g. "0.05*sin(2*pi*x/nx)"
 
-# Each face that is not periodic belongs to one [[boundary]]; walls at rest own the edges.
+# Each face that is not periodic belongs to one [[boundary]]; here the wall at rest owns the edges.
 [[boundary]]
 name = "bounce_back"               # wall at rest, half a cell outside the last cells
 where = {walls}

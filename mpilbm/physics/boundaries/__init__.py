@@ -113,7 +113,11 @@ class Condition(Parameters):
 
     @property
     def on_site(self) -> bool:
-        """Whether the boundary acts on faces of the box that lie on the nodes of their cells."""
+        """Whether the values hold at the nodes and the boundary needs the normal of its faces.
+
+        `equilibrium` needs no normal: it does not compute its values from the links that cross the
+        face, and half-way walls own the links that they share.
+        """
         return self.capabilities.normal and self.wall_at == "node"
 
     @property

@@ -28,8 +28,9 @@ class Equilibrium(Given):
         nu = min(fluid.viscosity for fluid in case.fluids)
         others = [each for each in case.boundaries if each.face_flow.crosses and each is not self]
         driven = any(each.face_flow is FaceFlow.GIVEN for each in others)
-        given = [getattr(each, "rho", None) for each in others]
-        if driven or any(isinstance(rho, float) and rho > self.rho for rho in given) or nu > MOST:
+        given = [rho for each in others if (rho := getattr(each, "rho", None)) is not None]
+        unknown = any(not isinstance(rho, float) for rho in given)
+        if driven or unknown or max(given, default=0) > self.rho or nu > MOST:
             return []
         return [
             f"rho: the flow enters here; with 'equilibrium' and a given density its speed grew "

@@ -1,7 +1,7 @@
 """Base classes of conditions with a given velocity or density."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -12,13 +12,10 @@ from mpilbm.physics.boundary_capabilities import Capabilities
 from mpilbm.physics.equilibria import dot
 from mpilbm.quantity import RHO
 
-if TYPE_CHECKING:
-    from sympy import Expr
-
 LAG = Fraction(1, 16)  # share of the velocity of the previous step at a face with a given density
 
 
-def lagged(now: "Expr", before: "Expr") -> "Expr":
+def lagged(now: Any, before: Any) -> Any:
     """(1 - a) now + a before, a = LAG: a velocity at a face with a given density.
 
     Neither collisions nor half-way walls change the sum of (-1)^(x+t) rho u_x over a box, nor do

@@ -313,14 +313,15 @@ class Diagnostics:
 def plane_sums() -> KernelText:
     """Sums over the rows of each plane, in their order, or maxima in some columns.
 
-    The cell function adds a number of a row to the total of its column; bit k of `maxima`: column k
+    The cell function adds a number of a row to the total of its column; maxima[k]: whether column k
     is a maximum.
     """
     kernel = KernelText("plane_sums", "planes", "sum[plane, k] = sum over rows of row_sums")
-    for name in ("rows", "columns", "maxima"):
+    for name in ("rows", "columns"):
         kernel.argument(name, "int")
+    kernel.argument("maxima", "int32*")
     kernel.argument("row_sums", "double*")
     kernel.argument("sum", "double*")
     larger = "value > *total ? value : *total"
-    kernel.do(f"*total = maxima >> column & 1 ? ({larger}) : *total + value;", writes="sum")
+    kernel.do(f"*total = maxima[column] ? ({larger}) : *total + value;", writes="sum")
     return kernel

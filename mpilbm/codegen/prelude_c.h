@@ -236,7 +236,7 @@ INLINE void scatter_line(store* to, const store* from, const int32* next, int co
    take a step before the next step, which would wait for them. */
 #define HALVE(count, maxima, half)                                                            \
   for (int k = 0; k < count; k++)                                                             \
-    if ((maxima) >> k & 1)                                                                    \
+    if (maxima)                                                                               \
       for (int at = 0; at < half; at++) partial[k][at] = fmax(partial[k][at], partial[k][at + half]); \
     else                                                                                      \
       for (int at = 0; at < half; at++) partial[k][at] += partial[k][at + half];

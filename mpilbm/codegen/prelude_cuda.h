@@ -206,7 +206,7 @@ INLINE float quick_log2(float x)
     SYNC_LANES;                                                                               \
     if (lane < half)                                                                          \
       for (int k = 0; k < count; k++)                                                         \
-        partial[thread][k] = (maxima) >> k & 1                                                \
+        partial[thread][k] = (maxima)                                                         \
                                  ? fmax(partial[thread][k], partial[thread + half][k])        \
                                  : partial[thread][k] + partial[thread + half][k];            \
   }                                                                                           \

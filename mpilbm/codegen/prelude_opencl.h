@@ -161,7 +161,7 @@ INLINE store float_to_half(float value)
     BARRIER;                                                                                  \
     if (lane < half_of)                                                                       \
       for (int k = 0; k < count; k++)                                                         \
-        partial[thread][k] = (maxima) >> k & 1                                                \
+        partial[thread][k] = (maxima)                                                         \
                                  ? fmax(partial[thread][k], partial[thread + half_of][k])     \
                                  : partial[thread][k] + partial[thread + half_of][k];         \
   }                                                                                           \

@@ -126,7 +126,7 @@ class Context:
     def report(self, found: Finding, instead: Finding | None = None) -> None:
         """Show a finding of the run, and keep it in place of an earlier one; on all ranks."""
         self.say(found.line)
-        if instead is not None:
+        if instead in self.findings:  # a program may have removed it from Simulation.findings
             self.findings.remove(instead)
         self.findings.append(found)
 

@@ -141,6 +141,8 @@ class Rows:
         entries = list(digests.chained(kept, begin))
         if entries:
             self._crc = entries[-1].crc
+        # digests of other rows would show damage if a crash kept the new ones from being written
+        digests_of(path).unlink(missing_ok=True)
         with whole(path) as file:
             file.writelines(f"{row}\n" for row in [self.header, *rows])
         with whole(digests_of(path)) as file:

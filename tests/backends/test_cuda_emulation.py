@@ -269,8 +269,9 @@ def test_rows_of_a_plane_are_added_in_their_order(device, rows, columns):
     (solver,) = Cluster(tables("D2Q9", "ab", "bgk", "periodic", "single"), 1, device).solvers
     values = np.random.default_rng(4).standard_normal((6, rows, columns))
     made, found = solver.device.upload(values), solver.device.allocate(6 * columns, "float64")
+    maxima = solver.device.upload(np.equal(np.arange(columns), 3).astype(np.int32))
     launch = solver.context.bind(
-        "plane_sums", row_sums=made, sum=found, rows=rows, columns=columns, maxima=1 << 3
+        "plane_sums", row_sums=made, sum=found, rows=rows, columns=columns, maxima=maxima
     )
     launch(solver.context.bulk, 0, 6)
     expected = np.cumsum(values, axis=1)[:, -1]

@@ -114,6 +114,14 @@ def test_files_of_a_run_that_was_killed_before_its_first_checkpoint_are_set_asid
     assert run.part("line_0_before_000000000").steps.tolist() == [1, 2, 3, 4]
 
 
+def test_tuples_in_a_definition_are_those_of_the_file(tmp_path, monkeypatch):
+    """As a plug-in may return them."""
+    monkeypatch.setattr(find("outputs", "probe"), "definition", lambda *_: {"at": (1.5, 1.5)})
+    run_case(flow(probe()), tmp_path)
+    run_case(flow(probe(), steps=6), tmp_path, restart="auto")
+    assert read(tmp_path / "probe_0.h5")["step"].tolist() == [2, 4, 6]
+
+
 def test_points_of_a_file_are_compared_by_their_values(tmp_path):
     points = tmp_path / "points.csv"
     points.write_text("x,y\n1.5,1.5\n")

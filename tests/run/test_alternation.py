@@ -111,3 +111,18 @@ def test_few_cells_of_large_boxes_are_sampled(size):
     ends = [(p, r, x) for p in (0, planes - 1) for r in (0, rows - 1) for x in (0, nx - 1)]
     assert {*ends} <= {tuple(node) for node in nodes.tolist()}
     assert (nodes.max(axis=0) == (planes - 1, rows - 1, nx - 1)).all()
+
+
+@pytest.mark.parametrize(("layout", "storage"), [("moments", "mixed"), ("ab", "float16")])
+def test_a_flow_stored_with_few_digits_is_judged(layout, storage):
+    case = make_case(
+        (8, 6),
+        [],
+        collision={"name": "regularized"},
+        layout={"name": layout},
+        precision={"storage": storage},
+        initial={"u": ["0.05*sin(2*pi*y/ny)", 0]},
+    )
+    (ratio,), lines = ratios(case, EVERY)
+    assert 0 <= ratio < 0.02
+    assert not lines

@@ -7,11 +7,14 @@ from support.guarded import COLD, HOT, heated
 from support.runs import run_case, summary
 
 from mpilbm.errors import NonFiniteError
+from mpilbm.physics.scalars.boundaries.outflow import ScalarOutflow
 from mpilbm.run import steady
+from mpilbm.run.checks.alarms import Alarm
 from mpilbm.run.simulation import Simulation
 from mpilbm.solver.scalars.bounds import Bounds
 from mpilbm.solver.solver import Solver
 from mpilbm.storage.checkpoint_names import existing
+from mpilbm.verdicts.findings import WARNING, Finding
 
 MANY = {"name": "value", "where": ["x-", "x+", "y-", "y+"]}
 
@@ -53,6 +56,18 @@ def test_an_overshoot_is_a_finding(tmp_path, capsys):
     assert message.startswith("by step 300 the scalar 'T' is ")
     assert "at cell (" in message
     assert f"warning: scalar.T: {message}" in capsys.readouterr().err
+
+
+def test_a_run_watches_any_number_of_scalars(tmp_path):
+    """The columns of 33 sums and more; the other scalars stay within their bounds."""
+    case = heated(20, diffusivity=0.1, others=19)
+    with Simulation(case) as sim:
+        sim.run()
+        found = sim.context.totals.scalars.beyond
+        means = [sim.sums()[f"mean_{label}"] for label in sim.case.labels]
+    assert len(found) == 20
+    assert not any(found.values())
+    assert means == pytest.approx([means[0]] * 20, rel=1e-6)
 
 
 def test_a_resolved_scalar_is_no_finding(tmp_path):
@@ -130,6 +145,21 @@ def test_bounds_follow_from_bodies(name):
     assert bounds_of(heated(0, boundary=body, initial=initial, diffusivity=0.1)) == expected
 
 
+def test_a_condition_that_does_not_say_what_it_holds_leaves_no_bounds(monkeypatch):
+    """Such as one of a plug-in."""
+    monkeypatch.delattr(ScalarOutflow, "held")
+    assert bounds_of(heated(0)) is None
+
+
+def test_a_program_may_remove_findings():
+    with Simulation(heated(0)) as sim:
+        alarm = Alarm(sim.context, (1, 2))
+        alarm.update(1.5, lambda: Finding(WARNING, "", "first"))
+        sim.findings.clear()
+        alarm.update(2.5, lambda: Finding(WARNING, "", "second"))
+        assert [each.message for each in sim.findings] == ["second"]
+
+
 def test_a_restart_keeps_the_bounds_of_the_first_step(tmp_path):
     outputs = [{"name": "checkpoint", "every": 5}]
     run_case(heated(5, outputs, initial={"value": "250 + x"}), tmp_path)
@@ -151,3 +181,6 @@ def test_beyond_is_relative_to_the_range_or_to_the_value():
     assert Bounds(300, 400, rounding=1.0).beyond(50.5) == 0
     assert Bounds(5, 5).beyond(1) == pytest.approx(0.2)
     assert Bounds(0, 0).beyond(1) == 0
+    single = float(np.float32(300.1))  # an initial value from a file, beside a wall at 300.1
+    assert Bounds(300.1, single).beyond(3.001) == pytest.approx(0.01, rel=1e-3)
+    assert Bounds(300, 300.1).beyond(0.15) == pytest.approx(1)

@@ -17,6 +17,7 @@ from mpilbm import CommandError
 from mpilbm.errors import FileSystemError
 from mpilbm.outputs.points.series import CHECKSUMS, Series, read
 from mpilbm.registry import find, names
+from mpilbm.storage import csv_log
 from mpilbm.storage.csv_log import Rows, intact_rows
 from mpilbm.storage.tables.digests import DamagedRowsError, digests_of
 from mpilbm.system.file_digest import TAIL
@@ -217,6 +218,26 @@ def test_rows_that_are_added_while_a_table_is_verified(tmp_path, monkeypatch):
     monkeypatch.setattr(type(path), "read_bytes", slow)
     assert len(intact_rows(path)) == 6
     table.close()
+
+
+def test_a_restart_that_was_killed_before_it_wrote_its_digests(tmp_path, monkeypatch):
+    """The rows that it removed are not missed."""
+    path = tmp_path / "a.csv"
+    csv(path, rows=[1, 2, 3])
+    whole = csv_log.whole
+
+    def killed(target, *more):
+        if target == digests_of(path):
+            raise KeyboardInterrupt
+        return whole(target, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(csv_log, "whole", killed)
+        with pytest.raises(KeyboardInterrupt):
+            csv(path, 2)
+    assert intact(path) == [1, 2]
+    csv(path, 2, [3])
+    assert intact(path) == [1, 2, 3]
 
 
 def test_a_row_without_a_step_hides_no_other_rows(tmp_path):

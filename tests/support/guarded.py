@@ -6,14 +6,18 @@ PROFILE = ["6*0.05*y*(ny-y)/ny**2", 0]
 COLD, HOT = 300, 400
 
 
-def heated(steps, outputs=(), conditions=None, boundary=None, size=(24, 8), **scalar):
-    """A channel with a cold inlet and hot walls; with a tiny diffusivity the scalar grows."""
+def heated(steps, outputs=(), conditions=None, boundary=None, size=(24, 8), others=0, **scalar):
+    """A channel with a cold inlet and hot walls; with a tiny diffusivity the scalar grows.
+
+    `others`: the number of further scalars of this kind.
+    """
     conditions = conditions or [
         {"name": "value", "where": ["x-"], "value": COLD},
         {"name": "value", "where": ["y-", "y+"], "value": HOT},
         {"name": "outflow", "where": ["x+"]},
     ]
     table = {"label": "T", "diffusivity": 1e-5, "initial": {"value": COLD}, "boundary": conditions}
+    labels = [{}, *({"label": f"T{k}"} for k in range(others))]
     return make_case(
         size,
         list(outputs),
@@ -26,7 +30,7 @@ def heated(steps, outputs=(), conditions=None, boundary=None, size=(24, 8), **sc
             {"name": "equilibrium", "where": ["x+"], "rho": 1.0},
             {"name": "bounce_back", "where": ["y-", "y+"]},
         ],
-        scalar=[table | scalar],
+        scalar=[table | scalar | label for label in labels],
         run={"steps": steps},
         **(boundary or {}),
     )

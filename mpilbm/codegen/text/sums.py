@@ -16,7 +16,7 @@ class RowSums(KernelText):
         super().__init__(role, over, equations, parity=parity)
         self.assign = "+=" if adds else "="
         self.columns = 0
-        self.maxima = 0
+        self.maxima: list[int] = []
         self.argument("sums", "double*")
         self.written.add("sums")
         self.argument("origin", "int64")
@@ -37,7 +37,7 @@ class RowSums(KernelText):
         k = self.columns
         self.do(f"if ({when} && (double)({{0}}) > TOTAL({k})) TOTAL({k}) = (double)({{0}});",
                 expression)  # fmt: skip
-        self.maxima |= 1 << k
+        self.maxima.append(k)
         self.columns += 1
 
     def farthest(self, expression, middle, when: str = "1", *more) -> None:
@@ -49,7 +49,7 @@ class RowSums(KernelText):
         self.do(f"if (({when}) && fabs((double)({{0}}) - (double)({{1}})) > TOTAL({k})) "
                 f"TOTAL({k}) = fabs((double)({{0}}) - (double)({{1}}));",
                 expression, middle, *more)  # fmt: skip
-        self.maxima |= 1 << k
+        self.maxima.append(k)
         self.columns += 1
 
     def count(self, condition: str, expression, when: str = "1") -> None:
@@ -58,8 +58,9 @@ class RowSums(KernelText):
         self.columns += 1
 
     def driver(self):
-        """The loop over rows, with the number of columns and a bit mask of the maxima."""
-        how = f"{self.columns}, {self.maxima}, {self.assign}"
+        """The loop over rows, with the number of columns, and which k are maxima, as C text."""
+        maxima = " || ".join(f"k == {k}" for k in self.maxima) or "0"
+        how = f"{self.columns}, {maxima}, {self.assign}"
         return f"FOR_{self.over.upper()}({self.name}_at, {how})"
 
 

@@ -6,6 +6,7 @@ the output begins new ones. With a folder of an earlier version, which has no su
 the checkpoint is compared.
 """
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -45,12 +46,15 @@ def prepare_files(context: "Context") -> None:
 
 
 def of_case(case: "Case") -> dict[str, Definition]:
-    """The definitions of all files that a restart continues, by the names of these files."""
+    """The definitions of all files that a restart continues, by the names of these files.
+
+    In the form in which JSON returns them: tuples are lists.
+    """
     found = {AND.join(names): definition for output in case.outputs
              for names, definition in output.contents(case).items()}  # fmt: skip
     if case.run.steady:
         found[STEADY] = {"of": case.run.steady.of, "every": case.run.steady.every}
-    return found
+    return json.loads(json.dumps(found))
 
 
 def _before(context: "Context") -> dict[str, Definition]:

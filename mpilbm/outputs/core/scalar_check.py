@@ -64,10 +64,11 @@ class ScalarCheck:
         most = max(self.comm.allgather(float(own.max(initial=0))))
         value, place = self._first(label, own == most, lambda p: abs(p - bounds.middle), of_now)
         found = f"up to {most:.6g} from {bounds.middle:g}" if value is None else f"{value:.6g}"
+        of = "range" if bounds.scale == bounds.high - bounds.low else "value"
         return (
             f"the scalar '{label}' is {found} at {place}; the range of its initial and boundary "
             f"values is {bounds.low:g} to {bounds.high:g}, beyond which neither the flow nor "
-            f"diffusion takes it: it is outside by {self.beyond[label]:.1%} of this range"
+            f"diffusion takes it: it is outside by {self.beyond[label]:.1%} of this {of}"
         )
 
     def _first(

@@ -69,8 +69,8 @@ class Alternation:
         self._points: PointFields | None = None
         self._nodes = np.empty((0, 3), np.int64)  # of this slab, in the box
         precision = context.case.precision
-        kind = precision.compute if precision.storage == "float16" else precision.storage
-        self._least = ROUNDING * float(np.finfo(kind).eps)
+        kinds = {precision.compute, precision.storage} - {"float16", "mixed"}
+        self._least = ROUNDING * max(float(np.finfo(kind).eps) for kind in kinds)
         self.forget()
 
     def forget(self) -> None:

@@ -23,9 +23,10 @@ class PlaneSums:
         row_sums = device.allocate(count * rows, "float64")
         self.arguments = {"sums": row_sums}
         self._sums, self._copies = device.allocate(count, "float64"), HostCopies(device, count)
+        maxima = device.upload(np.isin(np.arange(columns), list(largest)).astype(np.int32))
         self._add = state.context.bind(
             "plane_sums", row_sums=row_sums, sum=self._sums, rows=rows, columns=columns,
-            maxima=sum(1 << column for column in largest),
+            maxima=maxima,
         )  # fmt: skip
 
     def start(self) -> HostCopy:

@@ -25,6 +25,8 @@ from mpilbm.solver.context import SlabContext
 
 Range = tuple[float, float]
 ROUNDED = 16  # rounding errors of a value that are allowed beyond the bounds
+FROM_FILES = float(np.finfo("float32").eps)  # initial values may have so few digits
+AT_ONCE = 1 << 16  # entries whose given values are computed at the same time
 SHIFTS = (-1.0, 0.0, 1.0)  # from a cell to its walls, at most, along each axis
 
 
@@ -51,8 +53,9 @@ class Bounds:
 
     @property
     def scale(self) -> float:
-        """Their difference or, if they are equal, their magnitude."""
-        return self.high - self.low or abs(self.high)
+        """Their difference or, if they are equal but for rounding, their magnitude."""
+        apart, size = self.high - self.low, max(abs(self.low), abs(self.high))
+        return apart if apart > max(self.rounding, ROUNDED * FROM_FILES * size) else size
 
     def beyond(self, farthest: float) -> float:
         """How far values are beyond the bounds, relative to `scale`; at least 0.
@@ -116,10 +119,12 @@ def _held(context: SlabContext, lists: Iterable[EntryList]) -> Iterator[NDArray[
             mine = np.flatnonzero(entries.member == number)
             if any(value.timed for value in given):
                 yield None
-            elif mine.size:
-                of_mine = rows[mine] if entries.given.vary else rows[[number]]
+                continue
+            for begin in range(0, mine.size, AT_ONCE):
+                part = mine[begin : begin + AT_ONCE]
+                of_mine = rows[part] if entries.given.vary else rows[[number]]
                 local = any(value.coordinates for value in given)
-                places = _places(context, entries.cells[mine]) if local else {}
+                places = _places(context, entries.cells[part]) if local else {}
                 numbers = dict(zip((n for v in given for n in v.numbers), of_mine.T, strict=False))
                 at = [numeric(v.tree, numbers | places).ravel() if v.coordinates else
                       numbers[v.name] for v in given]  # fmt: skip

@@ -8,11 +8,12 @@ shares. Here `density` is the scalar in the cell.
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mpilbm.physics.boundaries import Condition
 from mpilbm.physics.boundary_capabilities import Capabilities, EdgeRank, LinkValue, PerLink, Reads
+
+Numbers = Mapping[str, NDArray[Any]]  # those of a condition at its entries, by name
 
 HALF_WAY_FALLBACK = "links have no fluid behind their cell; there the wall lies half-way"
 HALF_WAY = Capabilities(reads=Reads.SAME_LINK)
@@ -40,11 +41,11 @@ class ScalarBoundary(Condition):
         """The fields in `numbers`: numbers and formulas."""
         return {key: getattr(self, key) for key in self.numbers}
 
-    def held(self, values: Mapping[str, NDArray[Any]]) -> NDArray[Any] | None:
+    def held(self, values: Numbers) -> NDArray[Any] | None:
         """The values towards which the condition moves the scalar; none if it moves it nowhere.
 
         With these of all conditions and with the initial values as limits the scalar obeys the
-        maximum principle. None if the condition supplies the scalar without a limit. `values`: the
-        numbers of `values()` at the entries, by name.
+        maximum principle. None, as here, if the condition supplies the scalar without a limit, or
+        this is unknown. `values`: the numbers of `values()` at the entries, by name.
         """
-        return np.empty(0)
+        return None

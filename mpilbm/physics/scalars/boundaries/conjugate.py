@@ -1,10 +1,12 @@
 """Conduction of the scalar inside a body."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from mpilbm.physics.scalars.boundaries import HALF_WAY, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import HALF_WAY, Numbers, ScalarBoundary
 from mpilbm.quantity import DIFFUSIVITY
 from mpilbm.registry import Parameters, register
 
@@ -46,6 +48,10 @@ class Conjugate(ScalarBoundary):
 
     conducts = True
     declares = HALF_WAY
+
+    def held(self, values: Numbers) -> NDArray[Any] | None:
+        """No value: the initial values of the body are those of its cells."""
+        return np.empty(0)
 
     def incoming(self, cell):
         """The outgoing population of the same link; no link of a fluid cell belongs to the body."""

@@ -1,12 +1,13 @@
 """A given flux of the scalar through a wall; 0 is an adiabatic wall."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.values import Value
-from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, Numbers, ScalarBoundary
 from mpilbm.quantity import SCALAR_FLUX
 from mpilbm.registry import register
 
@@ -48,7 +49,7 @@ class GivenFlux(ScalarBoundary):
         """The flux; empty for an adiabatic wall, which only reflects."""
         return super().values() if self.flux != 0 else {}
 
-    def held(self, values):
+    def held(self, values: Numbers) -> NDArray[Any] | None:
         """No value at an adiabatic wall; None with a flux."""
         return None if any(np.any(flux) for flux in values.values()) else np.empty(0)
 

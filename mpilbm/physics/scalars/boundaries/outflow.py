@@ -1,8 +1,13 @@
 """Outflow of a scalar."""
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from mpilbm.physics.algebra import dot
 from mpilbm.physics.boundary_capabilities import Capabilities
-from mpilbm.physics.scalars.boundaries import ScalarBoundary
+from mpilbm.physics.scalars.boundaries import Numbers, ScalarBoundary
 from mpilbm.registry import register
 
 
@@ -15,6 +20,10 @@ class ScalarOutflow(ScalarBoundary):
 
     through = True
     declares = Capabilities(normal=True, inward=1)
+
+    def held(self, values: Numbers) -> NDArray[Any] | None:
+        """No value."""
+        return np.empty(0)
 
     def incoming(self, cell):
         """The populations that arrive in the cell inwards."""

@@ -1,11 +1,12 @@
 """Exchange with surroundings: a flux proportional to the difference at the wall."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
+from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.values import Value
-from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import HALF_WAY, ON_BODY, Numbers, ScalarBoundary
 from mpilbm.quantity import KELVIN, TRANSFER
 from mpilbm.registry import register
 
@@ -51,7 +52,7 @@ class Robin(ScalarBoundary):
         found = [f"h: found {self.h:g}; allowed: 0 or more; remove the sign"] if negative else []
         return super().problems(case) + found
 
-    def held(self, values):
+    def held(self, values: Numbers) -> NDArray[Any] | None:
         """The values of the surroundings; None where a coefficient is negative."""
         return values["ambient"] if (values["h"] >= 0).all() else None
 

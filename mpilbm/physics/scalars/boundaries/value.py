@@ -1,12 +1,13 @@
 """A given value of the scalar at a wall or an inlet."""
 
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any
 
+from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr
 
 from mpilbm.formulas.values import Value
-from mpilbm.physics.scalars.boundaries import AT_SURFACE, HALF_WAY, ScalarBoundary
+from mpilbm.physics.scalars.boundaries import AT_SURFACE, HALF_WAY, Numbers, ScalarBoundary
 from mpilbm.quantity import KELVIN
 from mpilbm.registry import register
 
@@ -48,7 +49,7 @@ class GivenValue(ScalarBoundary):
         """As in the base class, and whether the wall lies at the surface of a body."""
         return super().structure() | {"interpolated": self._at_surface}
 
-    def held(self, values):
+    def held(self, values: Numbers) -> NDArray[Any] | None:
         """The given values."""
         return values["value"]
 

@@ -141,7 +141,8 @@ def test_the_general_kernel_replaces_the_sweep(machine):
     device = cuda.Cuda().open()
     plain = device.compile(program_of(tables("D2Q9", "ab", "bgk", "periodic", "single")))
     assert (Module.received, device.warning) == (("nvrtc", FUSED), "")
-    program = program_of(CASES["D3Q27-moments-regularized-through-mixed_moments"])
+    choice = {"lattice": "D3Q27", "layout": "moments", "collision": "regularized"}
+    program = program_of(tables(**choice, setting="through", precision="mixed_moments"))
     kernels = device.compile(program)
     assert program.sweep
     assert not isinstance(kernels["collide_stream_0"], SweepKernel)

@@ -12,7 +12,7 @@ class Wall:
     """Replaces a boundary: `kind` is its structure, `values` its numbers."""
 
     capabilities, wall_at, wall_velocity = Capabilities(), "half", None
-    mirrors, joins_faces, reflects, conducts = False, False, False, False
+    mirrors, joins_faces, reflects, conducts, on_site = False, False, False, False, False
     precedence = ()  # as in the list of boundaries
 
     def __init__(self, *where, kind="wall", **values):

@@ -74,7 +74,10 @@ class Run:
 
     @cached_property
     def case(self) -> "Case":
-        """The case as it was run, without the content of its input files; see `recorded_case`."""
+        """The case as it was run, with the names of its input files in place of their content.
+
+        Of arrays and functions of a Python program it has the references.
+        """
         from mpilbm.case.case import recorded_case
 
         return recorded_case(self.case_tables, self.directory / SUMMARY)

@@ -28,7 +28,7 @@ from mpilbm.registry import plugin_errors
 from mpilbm.system import toml_text
 from mpilbm.system.input_text import NotATextFile, read_text
 
-__all__ = ["Case", "Fluid", "load_case", "parse_case", "schema"]
+__all__ = ["Case", "Fluid", "load_case", "parse_case", "recorded_case", "schema"]
 
 DEPTH = 64  # of nested tables and lists
 IN_PYTHON = "case"  # the name of a case that is a dict, in messages
@@ -61,6 +61,30 @@ def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
 
     The tables of a Python program may contain arrays and functions, see case/given/objects.py.
     """
+    case, tables, problems = _unread(tables, path)
+    case = framed(resolved(case))
+    problems += check(case, tables)
+    if problems:
+        raise CaseError(problems, path=path)
+    return case
+
+
+@plugin_errors()
+def recorded_case(tables: dict, path: str | Path) -> Case:
+    """The case of results, from the tables that a run has written; reads no other file.
+
+    It was checked before the run, so that only its tables are typed: shapes, boundaries and initial
+    fields keep the names of their files, arrays and functions in place of the values, and bodies
+    have no frames. Raises CaseError for tables that another version has written.
+    """
+    case, _, problems = _unread(tables, path)
+    if problems:
+        raise CaseError(problems, path=path)
+    return case
+
+
+def _unread(tables: dict, path: str | Path) -> tuple[Case, dict, list[str]]:
+    """The typed case before its files are read, its tables without objects, and their problems."""
     _refuse_depth(tables, path)
     tables, given = plain(tables, path)
     numbers, problems, rounded = in_lattice_units(tables)
@@ -71,11 +95,7 @@ def parse_case(tables: dict, path: str | Path = "case.toml") -> Case:
     case = _case(file, tables, Path(path)).model_copy(
         update={"rounded": tuple(rounded), "given": given}
     )
-    case = framed(resolved(case))
-    problems += check(case, tables)
-    if problems:
-        raise CaseError(problems, path=path)
-    return case
+    return case, tables, problems
 
 
 def _require_arguments(case: object, overrides: object) -> None:

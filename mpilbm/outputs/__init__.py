@@ -291,6 +291,13 @@ class Output(Parameters):
         """The names of its files in this case, in which <step> and <axes> are variable."""
         return self.files
 
+    def lengths(self, case: "Case") -> dict[str, float]:
+        """Reference lengths of bodies in cells by label, for summary.json.
+
+        They may depend on input files, which are not read again with the results.
+        """
+        return {}
+
     def watched(self, context: Context) -> Callable[[], float]:
         """A function that returns the number of the current step which `run.steady` compares.
 

@@ -20,6 +20,7 @@ from mpilbm.verdicts.findings import NOTE, Finding
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
+    from mpilbm.geometry.shapes import Shape
 
 ROW_BYTES = 512
 
@@ -91,6 +92,27 @@ class BodyForces(Output):
     def bodies(self, case: "Case") -> tuple[int, ...]:
         """The named bodies, or all."""
         return tuple(k for k, b in enumerate(case.bodies) if not self.body or b.label in self.body)
+
+    def lengths(self, case: "Case") -> dict[str, float]:
+        """L of the Strouhal number f L / U of each body in cells, where it is known.
+
+        `length`; without it, in 2D the width of the body across the flow, in 3D its smallest side
+        across the flow.
+        """
+        bodies = (case.bodies[number] for number in self.bodies(case) if self.velocity)
+        found = {body.label: self.length or self._side(case, body.shape) for body in bodies}
+        return {label: length for label, length in found.items() if length}
+
+    def _side(self, case: "Case", shape: "Shape | None") -> float | None:
+        """The width of a shape across the flow in 2D, its smallest side across the flow in 3D."""
+        if shape is None:
+            return None
+        axis = int(np.abs(self.velocity or 0).argmax())
+        if case.dimensions == 2:
+            return shape.frontal_area(axis, case.domain)
+        lower, upper = (np.array(bound, float) for bound in shape.bounds())
+        side = float(np.delete(upper - lower, axis).min())
+        return side if np.isfinite(side) else None
 
     @property
     def splits(self) -> bool:

@@ -21,7 +21,7 @@ class Cut:
     """A plane normal to an axis, drawn with the axes `across` and `up`.
 
     `cells` are the cells that it cuts: two if it is between cells, whose mean is drawn. `position`
-    is in cells.
+    is in m or in cells, as in the snapshot.
     """
 
     across: int
@@ -54,28 +54,31 @@ def cuts_of(snapshot: View, plane: str | None = None) -> list[Cut]:
     if snapshot.dimensions == 2:
         if plane is not None:
             raise CommandError(f"--plane {plane}: has no meaning in two dimensions; remove it")
-        return [Cut(0, 1, 2, slice(0, 1), 0.5)]
+        return [Cut(0, 1, 2, slice(0, 1), 0.0)]
     every = [(0, 1, 2), (0, 2, 1), (1, 2, 0)]
     if plane is None:
-        return [Cut(*axes, half_way(snapshot.size[axes[2]]), snapshot.size[axes[2]] / 2)
+        return [Cut(*axes, half_way(snapshot.size[axes[2]]), sum(snapshot.ends(axes[2])) / 2)
                 for axes in every]  # fmt: skip
     axis, position = _position(snapshot, plane)
     across, up, normal = next(axes for axes in every if axes[2] == axis)
-    cell = min(int(position), snapshot.size[axis] - 1)
+    place = int((position - snapshot.origin[axis]) / snapshot.spacing[axis])
+    cell = min(place, snapshot.size[axis] - 1)
     return [Cut(across, up, normal, slice(cell, cell + 1), position)]
 
 
 def _position(snapshot: View, plane: str) -> tuple[int, float]:
-    """The axis and the position in cells."""
+    """The axis and the position in m or in cells, as in the snapshot."""
     name, _, text = plane.partition("=")
     axis = AXES.find(name.strip().lower()) if name.strip() else -1
-    size = snapshot.size[axis] if axis >= 0 else 0
     try:
-        position = float(text)
+        position = float(text) * snapshot.cell
     except ValueError:
         position = _length(snapshot, text)
-    if axis < 0 or not 0 <= position <= size:
-        sizes = ", ".join(f"{a}=0 to {n}" for a, n in zip(AXES, snapshot.size, strict=True))
+    low, high = snapshot.ends(axis) if axis >= 0 else (0.0, 0.0)
+    if axis < 0 or not low <= position <= high:
+        ends = (snapshot.ends(k) for k in range(3))
+        sizes = ", ".join(f"{axis}={low / snapshot.cell:g} to {high / snapshot.cell:g}"
+                          for axis, (low, high) in zip(AXES, ends, strict=True))  # fmt: skip
         raise CommandError(
             f"--plane {plane}: allowed: an axis and a position in cells, {sizes}; with [units] "
             "also a length, such as x='4 mm'"
@@ -84,7 +87,7 @@ def _position(snapshot: View, plane: str) -> tuple[int, float]:
 
 
 def _length(snapshot: View, text: str) -> float:
-    """A length with a unit in cells; nan if it is none."""
+    """A length with a unit in m; nan if it is none."""
     found = re.fullmatch(QUANTITY, text)
     if found is None or not snapshot.in_si:
         return float("nan")
@@ -92,4 +95,4 @@ def _length(snapshot: View, text: str) -> float:
         metres, dimension = in_si(float(found[1]), found[2])
     except UnitError:
         return float("nan")
-    return metres / snapshot.cell if dimension[:3] == LENGTH else float("nan")
+    return metres if dimension[:3] == LENGTH else float("nan")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpilbm.case.case import Case, parse_case
+from mpilbm.case.case import Case, recorded_case
+from mpilbm.case.checks import norm
 from mpilbm.errors import CommandError
 from mpilbm.plot.panels import COLOURS, panels
 from mpilbm.plot.references import cited, interpolate, read_reference
@@ -40,7 +41,7 @@ def centre_line(snapshot: View, axis: int) -> tuple[np.ndarray, np.ndarray]:
     others = tuple(k for k in range(3) if k != kept)
     u = snapshot.u[index].mean(axis=others)
     u[snapshot.solid(index).any(axis=others)] = np.nan
-    return (np.arange(len(u)) + 0.5) * snapshot.cell, u
+    return snapshot.centres(axis), u
 
 
 def profile_figure(plt: Any, snapshot: View, across: int | None = None) -> "Figure":
@@ -52,13 +53,13 @@ def profile_figure(plt: Any, snapshot: View, across: int | None = None) -> "Figu
         for k in range(count):
             marker = "o" if len(position) == 1 else None
             panel.plot(position, u[:, k], marker=marker, color=COLOURS[k], label=f"u_{AXES[k]}")
-        middles = [n / 2 * snapshot.cell for n in snapshot.size]
+        ends = [snapshot.ends(k) for k in range(count)]
         metres = snapshot.label("", " m")
-        others = [f"{AXES[k]} = {middles[k]:g}{metres}" for k in range(count) if k != axis]
+        others = [f"{AXES[k]} = {sum(ends[k]) / 2:g}{metres}" for k in range(count) if k != axis]
         length, speed = snapshot.label("cells", "m"), snapshot.label("cells per step", "m/s")
         panel.set(title="along " + ", ".join(others), xlabel=f"{AXES[axis]} ({length})")
         panel.set(ylabel=f"velocity ({speed})")
-        panel.set_xlim(0, 2 * middles[axis])
+        panel.set_xlim(*ends[axis])
         panel.locator_params(axis="x", nbins=5)  # numbers in metres are long
         panel.grid(alpha=0.25)
     axes[0].legend()
@@ -84,7 +85,7 @@ class Comparison:
     @classmethod
     def read(cls, path: Path | str, snapshot: View, reynolds: float | None = None) -> "Comparison":
         """The centre line of a snapshot, and the column of its (or the given) Reynolds number."""
-        case = parse_case(snapshot.case, snapshot.path)
+        case = recorded_case(snapshot.case, snapshot.path)
         lid = lid_speed(case, snapshot.path)
         names, table = read_reference(Path(path))
         axis = AXES.index(names[0])
@@ -127,16 +128,16 @@ class Comparison:
 
 
 def lid_speed(case: Case, path: Path) -> float:
-    """The largest speed of a boundary of the case."""
+    """The largest constant speed of a boundary of the case; formulas and files count as 0."""
     boundaries = [*case.boundaries, *(body.boundary for body in case.bodies)]
     velocities = [getattr(boundary, "velocity", None) for boundary in boundaries]
-    lid = max((np.linalg.norm(velocity) for velocity in velocities if velocity), default=0.0)
+    lid = max((norm(each) for each in velocities if isinstance(each, tuple)), default=0.0)
     if not lid:
         raise CommandError(
-            f"{path}: no boundary moves, so there is no lid velocity; a reference can be compared "
-            "with a case with a moving wall only"
+            f"{path}: no boundary moves at a constant velocity, so there is no lid velocity; a "
+            "reference can be compared with a case with such a moving wall only"
         )
-    return float(lid)
+    return lid
 
 
 def walls(case: Case, axis: int) -> tuple[float, float]:

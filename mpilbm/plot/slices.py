@@ -29,10 +29,8 @@ def slice_figure(
     across: int | None = None,
 ) -> "Figure":
     """A figure with a panel for each plane and one colour bar."""
-    shapes = [(snapshot.size[cut.across], snapshot.size[cut.up]) for cut in cuts]
-    figure, axes = _panels(plt, shapes, across)
-    slices = [slice_of(snapshot, cut) for cut in cuts]
-    image, label, extend = draw_slice(snapshot, axes, slices)
+    figure, axes = _panels(plt, _sides(snapshot, cuts), across)
+    image, label, extend = draw_slice(snapshot, axes, cuts)
     _finish(snapshot, figure, axes, cuts)
     _colour_bar(figure, image, axes, across, label=label, extend=extend)
     return figure
@@ -48,15 +46,14 @@ def _colour_bar(
 
 def _finish(snapshot: View, figure: "Figure", axes: "list[Axes]", cuts: list[Cut]) -> None:
     """Limits, names and units of the axes, and the titles."""
-    cell, unit = snapshot.cell, snapshot.label("cells", "m")
-    metres = snapshot.label("", " m")
+    unit, metres = snapshot.label("cells", "m"), snapshot.label("", " m")
     for axis, cut in zip(axes, cuts, strict=True):
-        width, height = snapshot.size[cut.across], snapshot.size[cut.up]
-        axis.set(xlim=(0, width * cell), ylim=(0, height * cell), aspect="equal", facecolor=SOLID)
+        ends = {"xlim": snapshot.ends(cut.across), "ylim": snapshot.ends(cut.up)}
+        axis.set(**ends, aspect="equal", facecolor=SOLID)
         axis.set(xlabel=f"{AXES[cut.across]} ({unit})", ylabel=f"{AXES[cut.up]} ({unit})")
         axis.locator_params(nbins=6)
         if snapshot.dimensions == 3:
-            axis.set_title(f"{AXES[cut.normal]} = {cut.position * cell:g}{metres}")
+            axis.set_title(f"{AXES[cut.normal]} = {cut.position:g}{metres}")
     figure.suptitle(f"{snapshot.title}\n{snapshot.time}", fontsize=10)
 
 
@@ -101,8 +98,7 @@ def field_figure(
     """
     stored = snapshot.field(name)
     vector = stored.ndim == 4
-    shapes = [(snapshot.size[cut.across], snapshot.size[cut.up]) for cut in cuts]
-    figure, axes = _panels(plt, shapes, across)
+    figure, axes = _panels(plt, _sides(snapshot, cuts), across)
     planes = planes_of(snapshot, cuts, name)
     low, high = limits or limits_of(planes)
     colours: dict[str, Any] = {"cmap": "viridis", "vmin": low, "vmax": high}
@@ -110,8 +106,8 @@ def field_figure(
         top = max(-low, high)
         colours = {"cmap": "RdBu_r", "vmin": -top, "vmax": top}
     level = 0.0 if low < 0 < high else (low + high) / 2
-    for axis, plane in zip(axes, planes, strict=True):
-        extent = _extent(snapshot, plane)
+    for axis, cut, plane in zip(axes, cuts, planes, strict=True):
+        extent = _extent(snapshot, cut)
         image = axis.imshow(plane, origin="lower", extent=extent, **colours)
         if "coupling" in snapshot.case and min(plane.shape) > 1 and high > low:
             axis.contour(plane, levels=[level], extent=extent, colors="black", linewidths=0.7)
@@ -123,8 +119,14 @@ def field_figure(
     return figure
 
 
+def _sides(snapshot: View, cuts: list[Cut]) -> list[tuple[float, float]]:
+    """The width and height of each plane."""
+    ends = ((snapshot.ends(cut.across), snapshot.ends(cut.up)) for cut in cuts)
+    return [(right - left, top - bottom) for (left, right), (bottom, top) in ends]
+
+
 def _panels(
-    plt: Any, shapes: list[tuple[int, int]], across: int | None
+    plt: Any, shapes: list[tuple[float, float]], across: int | None
 ) -> "tuple[Figure, list[Axes]]":
     """Panels in a row, or in a column if they are wide, with the proportions of `shapes`.
 
@@ -151,26 +153,27 @@ def slice_of(snapshot: View, cut: Cut) -> Slice:
     u, solid = cut.mean(snapshot.u), cut.solid(snapshot)
     across, up = cut.across, cut.up
     sign = -1 if cut.normal == 1 else 1  # (x, z, y) is left-handed
-    vorticity = sign * (_slope(u[..., up], 1) - _slope(u[..., across], 0)) / snapshot.cell
+    along, upwards = snapshot.spacing[across], snapshot.spacing[up]
+    vorticity = sign * (_slope(u[..., up], 1, along) - _slope(u[..., across], 0, upwards))
     fields = u[..., across], u[..., up], np.linalg.norm(u, axis=-1), vorticity
     return [np.ma.masked_array(field, solid) for field in fields]
 
 
-def _slope(field: np.ndarray, axis: int) -> np.ndarray:
-    """Central differences; zero if there is only one cell."""
-    return np.gradient(field, axis=axis) if field.shape[axis] > 1 else np.zeros_like(field)
+def _slope(field: np.ndarray, axis: int, spacing: float) -> np.ndarray:
+    """Central differences; zero if there is only one value."""
+    return np.gradient(field, spacing, axis=axis) if field.shape[axis] > 1 else 0 * field
 
 
-def draw_speed(snapshot: View, axes: "list[Axes]", slices: list[Slice]) -> tuple[Any, str, str]:
+def draw_speed(snapshot: View, axes: "list[Axes]", cuts: list[Cut]) -> tuple[Any, str, str]:
     """Draw speed and streamlines; returns the image, its label, and the ends of the colour bar."""
+    slices = [slice_of(snapshot, cut) for cut in cuts]
     top = max(float(speed.max() or 0) for _, _, speed, _ in slices) or 1.0
-    for axis, (across, up, speed, _) in zip(axes, slices, strict=True):
-        height, width = speed.shape
-        extent = _extent(snapshot, speed)
+    for axis, cut, (across, up, speed, _) in zip(axes, cuts, slices, strict=True):
+        extent = _extent(snapshot, cut)
         image = axis.imshow(speed, origin="lower", extent=extent, vmin=0, vmax=top, cmap="viridis")
         moving = max(abs(across).max(), abs(up).max()) > 1e-3 * top
         if min(speed.shape) >= 8 and moving:
-            x, y = ((np.arange(n) + 0.5) * snapshot.cell for n in (width, height))
+            x, y = snapshot.centres(cut.across), snapshot.centres(cut.up)
             lines = axis.streamplot(
                 x, y, across, up, color="white", linewidth=0.6, arrowsize=0.7, density=1.1
             )
@@ -179,19 +182,19 @@ def draw_speed(snapshot: View, axes: "list[Axes]", slices: list[Slice]) -> tuple
     return image, f"speed |u| ({unit})", "neither"
 
 
-def _extent(snapshot: View, field: np.ndarray) -> tuple[float, float, float, float]:
-    """The sides of a slice, for imshow."""
-    height, width = field.shape
-    return 0, width * snapshot.cell, 0, height * snapshot.cell
+def _extent(snapshot: View, cut: Cut) -> tuple[float, float, float, float]:
+    """The ends of a plane along its axes, for imshow."""
+    return *snapshot.ends(cut.across), *snapshot.ends(cut.up)
 
 
-def draw_vorticity(snapshot: View, axes: "list[Axes]", slices: list[Slice]) -> tuple[Any, str, str]:
+def draw_vorticity(snapshot: View, axes: "list[Axes]", cuts: list[Cut]) -> tuple[Any, str, str]:
     """Draw vorticity, with a colour scale to the 98th percentile; returns as draw_speed."""
+    slices = [slice_of(snapshot, cut) for cut in cuts]
     sizes = np.concatenate([abs(vorticity.compressed()) for *_, vorticity in slices])
     top = float(np.percentile(sizes, 98)) if sizes.size else 0.0
     top = top or float(sizes.max(initial=0)) or 1.0
-    for axis, (*_, vorticity) in zip(axes, slices, strict=True):
-        extent = _extent(snapshot, vorticity)
+    for axis, cut, (*_, vorticity) in zip(axes, cuts, slices, strict=True):
+        extent = _extent(snapshot, cut)
         image = axis.imshow(
             vorticity, origin="lower", extent=extent, vmin=-top, vmax=top, cmap="RdBu_r"
         )

@@ -112,28 +112,18 @@ class Scale(NamedTuple):
 
 
 def _strouhal_scale(run: Run, label: str) -> Scale | None:
-    """The scale of a Strouhal number; None if it is unknown.
+    """The scale of a Strouhal number; None if it is unknown, as in results of earlier versions.
 
-    L: `length` of the output, in 2D also the width of the body across the flow, in 3D its smallest
-    side across the flow.
+    L: that of `BodyForces.lengths`, which the run has recorded.
     """
-    case = run.case
-    output = _forces_of(case, label)
-    if output is None or output.velocity is None:
+    output, lengths = _forces_of(run.case, label), run.summary.get("lengths")
+    length = lengths.get(label) if isinstance(lengths, dict) else None
+    if output is None or output.velocity is None or not isinstance(length, int | float):
         return None
     speed = sqrt(sum(v * v for v in output.velocity))
-    axis = int(np.abs(output.velocity).argmax())
-    shape = next(body.shape for body in case.bodies if body.label == label)
-    length = output.length
-    if length is None and case.dimensions == 2 and shape is not None:
-        length = shape.frontal_area(axis, case.domain)
-    elif length is None and shape is not None:
-        low, high = (np.array(bound, float) for bound in shape.bounds())
-        sides = np.delete(high - low, axis)
-        length = float(sides.min()) if np.isfinite(sides).any() else None
     if not length or not speed:
         return None
-    return Scale(length, length / speed * (case.units.step if case.units else 1.0))
+    return Scale(length, length / speed * (run.units.step if run.units else 1.0))
 
 
 def _forces_of(case: "Case", label: str) -> "BodyForces | None":

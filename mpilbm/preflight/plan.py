@@ -40,6 +40,7 @@ from mpilbm.units import (
 )
 from mpilbm.verdicts.findings import in_order
 from mpilbm.verdicts.fluids import of_fluid
+from mpilbm.verdicts.limits import Usable
 
 
 @plugin_errors()
@@ -67,7 +68,9 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     report.sections["box"] = box_lines(case, cells.survey, why_layout)
     speed, key = largest_speed(case, initial)
     for fluid in case.fluids:
-        report.sections[f"fluid {fluid.label}".strip()] = fluid_lines(case, fluid, speed, key)
+        usable = partial(inspection.is_usable, case, fluid)
+        lines = fluid_lines(case, fluid, speed, key, usable)
+        report.sections[f"fluid {fluid.label}".strip()] = lines
     for scalar in case.scalars:
         report.sections[f"scalar {scalar.label}"] = scalar_lines(case, scalar)
     if case.units:
@@ -181,9 +184,11 @@ def _body_line(case: Case, survey: build.Survey, number: int) -> Line:
     return Line(f"body {body.label}", count, shared)
 
 
-def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str) -> list[Line]:
-    """Viscosity, rates, Mach and Reynolds numbers with verdicts; `key` gives the `speed`."""
-    usable = partial(inspection.is_usable, case, fluid)
+def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str, usable: Usable) -> list[Line]:
+    """Viscosity, rates, Mach and Reynolds numbers with verdicts; `key` gives the `speed`.
+
+    `usable`: whether advice may name a collision on a lattice.
+    """
     judged = {what: Line(what, *rest) for what, *rest in of_fluid(case, fluid, speed, usable)}
     lines = [Line("viscosity", f"{fluid.viscosity:.6g}", "cells^2 per step")]
     lines += [*rheology_lines(case, fluid, speed), judged["tau"]]

@@ -62,7 +62,7 @@ def _status(status: str) -> str:
 
 
 def _case(run: Run) -> "tuple[Case | None, str]":
-    """The case, or why it cannot be read, such as a file that is no longer there."""
+    """The case, or why it cannot be read, such as a case of another version."""
     try:
         return run.case, ""
     except MpilbmError as error:
@@ -146,18 +146,26 @@ def _speed_rows(summary: dict[str, Any]) -> Rows:
 
 
 def _flow_rows(run: Run, case: "Case") -> list[tuple[str, Rows]]:
-    """Derived numbers of each fluid, and the units."""
+    """Derived numbers of each fluid, and the units.
+
+    Without advice on other collisions, which needs the content of input files: it is a part of the
+    findings, which the run has recorded.
+    """
     from mpilbm.preflight.plan import fluid_lines, unit_lines
 
     speed, key = _largest_speed(run)
     found = [
-        (f"Fluid {fluid.label}".strip(), fluid_lines(case, fluid, speed, key))
+        (f"Fluid {fluid.label}".strip(), fluid_lines(case, fluid, speed, key, _never))
         for fluid in case.fluids
     ]
     if case.units:
         found.append(("Units", unit_lines(case, case.units, speed)))
     return [(name, [(line.what, line.value, line.verdict) for line in lines])
             for name, lines in found]  # fmt: skip
+
+
+def _never(lattice: str, collision: str) -> bool:
+    return False
 
 
 def _largest_speed(run: Run) -> tuple[float, str]:
@@ -168,7 +176,7 @@ def _largest_speed(run: Run) -> tuple[float, str]:
         if np.isfinite(speeds).any():
             return float(speeds[np.isfinite(speeds)].max()), "monitor.csv"
     if len(run.steps) and "u" in run.fields:
-        planes = range(run.size[-1])
+        planes = range(run.snapshots.head.shape[-run.dimensions])
         each = (run.field("u", region=plane, lattice_units=True).astype(float) for plane in planes)
         speed = max(float((u**2).sum(axis=-1).max()) for u in each) ** 0.5
         return (speed, "the last snapshot") if np.isfinite(speed) else (0.0, "")

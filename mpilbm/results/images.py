@@ -56,6 +56,19 @@ class CellFields:
         """The values of a field, None if the file does not have it."""
         return values(self.file, f"{CELL_DATA}/{name}")
 
+    def head(self) -> Head:
+        """The description of the file; ValueError if it has none."""
+        file, names = self.file, tuple(self.names)
+        kind = attribute(file, "VTKHDF", "Type", bytes).decode(errors="replace")
+        if kind != IMAGE:
+            return Head(kind, names, (), (), ())
+        origin, spacing = (
+            tuple(map(float, _numbers(file, name, 3))) for name in ("Origin", "Spacing")
+        )
+        extent = _numbers(file, "WholeExtent", 6)
+        shape = tuple(int(extent[2 * k + 1] - extent[2 * k]) for k in (2, 1, 0))
+        return Head(kind, names, origin, spacing, shape)
+
     def dataset(self, name: str) -> Values:
         """The values of a field; CommandError if the file does not have it."""
         found = self.find(name)
@@ -102,16 +115,7 @@ class FieldFile:
     def head(self) -> Head:
         """The description of the file."""
         with self._open() as cells:
-            file, names = cells.file, tuple(cells.names)
-            kind = attribute(file, "VTKHDF", "Type", bytes).decode(errors="replace")
-            if kind != IMAGE:
-                return Head(kind, names, (), (), ())
-            origin, spacing = (
-                tuple(map(float, _numbers(file, name, 3))) for name in ("Origin", "Spacing")
-            )
-            extent = _numbers(file, "WholeExtent", 6)
-            shape = tuple(int(extent[2 * k + 1] - extent[2 * k]) for k in (2, 1, 0))
-            return Head(kind, names, origin, spacing, shape)
+            return cells.head()
 
     def field(self, name: str, region: Region = None, lattice_units: bool = False) -> np.ndarray:
         """A field, or the part of it in `region`, as a new array; see Series.field."""

@@ -74,10 +74,13 @@ class Run:
 
     @cached_property
     def case(self) -> "Case":
-        """The case as it was run."""
-        from mpilbm.case.case import parse_case
+        """The case as it was run, with the names of its input files in place of their content.
 
-        return parse_case(self.case_tables, self.directory / SUMMARY)
+        Of arrays and functions of a Python program it has the references.
+        """
+        from mpilbm.case.case import recorded_case
+
+        return recorded_case(self.case_tables, self.directory / SUMMARY)
 
     @cached_property
     def case_tables(self) -> dict[str, Any]:
@@ -178,9 +181,10 @@ class Run:
 
     def solid(self, step: int | None = None, region: Region = None) -> np.ndarray:
         """True in solid cells; a case without bodies has none."""
-        if SOLID in self.snapshots.file(step).head().fields:
+        head = self.snapshots.file(step).head()
+        if SOLID in head.fields:
             return self.snapshots.field(SOLID, step, region) != 0
-        return np.zeros(self.size[::-1], bool)[() if region is None else region]
+        return np.zeros(head.shape[-self.dimensions :], bool)[() if region is None else region]
 
     @cached_property
     def _table_files(self) -> dict[str, Path]:

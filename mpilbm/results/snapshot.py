@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ class View:
 
     Both are read where they are indexed. `case` holds the tables of the case file in lattice units.
     `cell` is the side of a cell in m, `velocity` the lattice unit of u in m/s, and `seconds` the
-    time, if the fields are in SI (`in_si`, with [units]); else cell = velocity = 1.
+    time, if the fields are in SI (`in_si`, with [units]); else cell = velocity = 1. `origin` is the
+    lower corner of the part of the box in the file, and `spacing` the sides of a block of cells
+    with one value, both along x, y, z, in m or in cells.
     """
 
     path: Path
@@ -38,6 +40,8 @@ class View:
     u: Values
     mask: Values | None
     cells: CellFields
+    origin: tuple[float, ...]
+    spacing: tuple[float, ...]
     cell: float = 1.0
     velocity: float = 1.0
     in_si: bool = False
@@ -45,8 +49,18 @@ class View:
 
     @property
     def size(self) -> list[int]:
-        """Cells along x, y (and z)."""
-        return self.case["domain"]["size"]
+        """Values along x, y (and z): cells, or blocks of cells in a file with a stride."""
+        return list(self.u.shape[2::-1][: self.dimensions])
+
+    def ends(self, axis: int) -> tuple[float, float]:
+        """The lower and the upper end along an axis, in m or in cells."""
+        begin = self.origin[axis]
+        return begin, begin + self.u.shape[2 - axis] * self.spacing[axis]
+
+    def centres(self, axis: int) -> np.ndarray:
+        """The coordinates of the values along an axis, in m or in cells."""
+        count = self.u.shape[2 - axis]
+        return self.origin[axis] + (np.arange(count) + 0.5) * self.spacing[axis]
 
     @property
     def time(self) -> str:
@@ -60,7 +74,7 @@ class View:
     @property
     def dimensions(self) -> int:
         """2 or 3."""
-        return len(self.size)
+        return len(self.case["domain"]["size"])
 
     @property
     def fields(self) -> list[str]:
@@ -108,14 +122,20 @@ def _view(cells: CellFields) -> View:
             f'has {", ".join(dataset_names(file)) or "no dataset"} but no velocity; add "u" to '
             "the fields of the snapshot output and run the case again"
         )
-    require_cells(u, "u", case["domain"]["size"], (3,))
+    head = cells.head()
+    size = head.shape[::-1][: len(case["domain"]["size"])]
+    if not size:
+        raise ValueError("is not a snapshot of mpilbm: it has no regular cells; use another file")
+    require_cells(u, "u", size, (3,))
     if mask is not None:
-        require_cells(mask, "solid", case["domain"]["size"])
+        require_cells(mask, "solid", size)
     title = one_line(title or path.parent.name, MOST_TITLE)
     unit, units = u.attribute(LATTICE_UNIT), units_of(case)
-    if units is None or unit is None:  # a file in lattice units
-        return View(path=path, step=int(step), title=title, case=case, u=u, mask=mask, cells=cells)
-    return View(
+    found = View(
         path=path, step=int(step), title=title, case=case, u=u, mask=mask, cells=cells,
-        cell=units.cell, velocity=unit, in_si=True, seconds=units.to_si(int(step), TIME),
+        origin=head.origin, spacing=head.spacing,
     )  # fmt: skip
+    if units is None or unit is None:  # a file in lattice units
+        return found
+    seconds = units.to_si(int(step), TIME)
+    return replace(found, cell=units.cell, velocity=unit, in_si=True, seconds=seconds)

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, Self
 
 from mpilbm import __version__
@@ -27,6 +28,7 @@ class Summary:
 
     def __init__(self, context: Context, facts: dict[str, Any]):
         case, self.comm = context.case, context.comm
+        self.case = case
         self.directory, self.clock, self.solver = context.directory, context.clock, context.solver
         self.first = self.step = context.first_step
         self.last = max(self.first, case.run.steps)
@@ -45,8 +47,13 @@ class Summary:
         }
 
     def __enter__(self) -> Self:
-        on_root(self.comm, self._write, RUNNING, None)
+        on_root(self.comm, self._begin)
         return self
+
+    def _begin(self) -> None:
+        found = (output.lengths(self.case).items() for output in self.case.outputs)
+        self.content["lengths"] = dict(chain.from_iterable(found))
+        self._write(RUNNING, None)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.done = error is None

@@ -58,6 +58,13 @@ class FunctionError(RuntimeError):
     """
 
 
+class OtherRankError(RuntimeError):
+    """A fault of the program on another rank, which the message names; that rank raises the fault.
+
+    It is no MpilbmError, since the user cannot correct it.
+    """
+
+
 class UsageError(MpilbmError):
     """A call of the Python interface is wrong: an unknown field, an array of another shape."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from mpilbm.case.model import Case, Fluid
 from mpilbm.case.scalars.checks import scalar_problems
 from mpilbm.case.tables.bodies import Body
+from mpilbm.case.tables.random_flow import RandomFlow
 from mpilbm.case.tables.run import VELOCITY
 from mpilbm.case.velocity_bounds import fastest, wrong_values
 from mpilbm.formulas.parser import Formula, FormulaError
@@ -122,6 +123,8 @@ def _steady(case: Case, tables: dict) -> list[str]:
     if of == VELOCITY or any(output.watchable for output in named):
         return []
     given = tables.get("output", ())
+    if not isinstance(given, list | tuple):
+        return []  # reported as a wrong type
     if not named and any(isinstance(table, dict) and table.get("name") == of for table in given):
         return []  # an output with problems, which are reported
     kinds = (find("outputs", name) for name in names("outputs"))
@@ -161,7 +164,7 @@ def _initial(case: Case) -> list[str]:
                 "that are isotropic to order 4; use iterate"
             )
         if initial.random:
-            problems += _random(case, key, initial.random.peak)
+            problems += _random(case, key, initial.random)
         if len(initial.u) != case.dimensions:
             axes = ", ".join("xyz"[: case.dimensions])
             problems.append(
@@ -183,8 +186,8 @@ def _initial(case: Case) -> list[str]:
     return problems
 
 
-def _random(case: Case, key: str, peak: float) -> list[str]:
-    """A random flow in a box with walls, or with waves shorter than two cells."""
+def _random(case: Case, key: str, flow: RandomFlow) -> list[str]:
+    """A random flow in a box with walls, with waves shorter than two cells, or too fast."""
     problems = []
     if not all(case.domain.periodic):
         found = list(case.domain.periodic)
@@ -193,10 +196,16 @@ def _random(case: Case, key: str, peak: float) -> list[str]:
             "periodic in all directions; use formulas for u"
         )
     longest = max(case.domain.size)
-    if 6 * peak >= longest:
+    if 6 * flow.peak >= longest:
         problems.append(
-            f"{key}.random.peak: found {peak:g}; allowed: below {longest / 6:.4g}, a sixth of the "
-            "longest side; lower it, or use more cells"
+            f"{key}.random.peak: found {flow.peak:g}; allowed: below {longest / 6:.4g}, a sixth of "
+            "the longest side; lower it, or use more cells"
+        )
+    cs = sqrt(case.lattice.cs2)
+    if flow.speed > cs:  # the rms; cells that are faster are found when the flow is computed
+        problems.append(
+            f"{key}.random.speed: found {flow.speed:g}; allowed: below the speed of sound, "
+            f"{cs:.4g}; lower it, 0.05 is usual"
         )
     return problems
 

@@ -162,7 +162,7 @@ def joined(comm: Communicator) -> Network:
     """The network of all ranks. Collective; CaseError on all ranks."""
     nccl = together(comm, library)
     identity = on_root(comm, _reported, nccl, nccl.get_unique_id)
-    return together(comm, _reported, nccl, Network, nccl, comm, identity)
+    return together(comm, _reported, nccl, Network, nccl, comm, identity, waits=True)
 
 
 def _reported(nccl: Any, action: Callable[..., T], *arguments: Any) -> T:

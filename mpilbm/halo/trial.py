@@ -34,7 +34,7 @@ def arrives(
         prepare(Plan(sends, receives), [array]).start()
         device.synchronize()
 
-    together(comm, run)  # afterwards all ranks have sent
+    together(comm, run, waits=True)  # afterwards all ranks have sent
     below, _, above = device.download(array).reshape(3, SIZE)
     return all(
         peer is None or np.array_equal(found, pattern(SIZE, peer))

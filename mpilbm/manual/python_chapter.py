@@ -99,12 +99,13 @@ box into slabs.
 - `field` returns the whole box on rank 0 and None elsewhere. With `local = True` each rank has its
   own planes, from `sim.planes[0]` to `sim.planes[1] - 1`.
 - `sums` and `forces` return the same numbers on all ranks, and print once with `if sim.rank == 0:`.
-- A mistake is an MpilbmError on all ranks. A function of the program that fails during the steps
-  raises a FunctionError on the ranks whose cells it concerns. If this or another error ends the
-  program on a single rank, the first simulation has set `sys.excepthook` to print the error and
-  abort the ranks that wait. An excepthook of the program, an interactive session, and `sys.exit`
-  on one rank are left alone: start with `mpirun -n 4 python -m mpi4py program.py`, which aborts all
-  ranks in any case.
+- A mistake is an MpilbmError on all ranks. An error in mpilbm itself while a simulation is created
+  is raised on all ranks, too: where it occurs, and as a RuntimeError that names this rank on the
+  others. A function of the program that fails during the steps raises a FunctionError on the ranks
+  whose cells it concerns. If this or another error ends the program on a single rank, the first
+  simulation has set `sys.excepthook` to print the error and abort the ranks that wait. An
+  excepthook of the program, an interactive session, and `sys.exit` on one rank are left alone:
+  start with `mpirun -n 4 python -m mpi4py program.py`, which aborts all ranks in any case.
 - `Simulation(case, MPI.COMM_SELF)` is a simulation of its own on each rank. They share
   nothing: select a GPU for each by `CUDA_VISIBLE_DEVICES`.
 

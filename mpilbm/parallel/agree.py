@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from mpilbm.errors import FileSystemError, MpilbmError
+from mpilbm.errors import FileSystemError, MpilbmError, OtherRankError
 from mpilbm.parallel.communicator import Communicator
 
 T = TypeVar("T")
@@ -16,26 +16,39 @@ _HINTS = {
     errno.EDQUOT: "free some of your quota, or write to another disk with --output",
     errno.EACCES: "ask for permission to write there, or choose another place with --output",
     errno.EROFS: "choose another place with --output",
+    errno.ENAMETOOLONG: "give a shorter name",
 }
 
 
-def together(comm: Communicator, action: Callable[..., T], *arguments: Any) -> T:
+def together(
+    comm: Communicator, action: Callable[..., T], *arguments: Any, waits: bool = False
+) -> T:
     """`action(*arguments)` on each rank; an error on one rank is raised on all. Collective.
 
     If several ranks fail, the error of the lowest rank is raised. An OSError becomes a
-    FileSystemError. Any error but these and MpilbmError is a fault of the program: it is not caught
-    here, and `ranks.abort_on_error` ends all ranks.
+    FileSystemError. Any error but these and MpilbmError is a fault of the program: the rank raises
+    it, and the ranks without a fault raise the error of the lowest rank, for a fault
+    OtherRankError.
+
+    `waits`: the action waits for other ranks, which a fault may therefore leave waiting in it. A
+    fault is then raised at once, and `ranks.abort_on_error` ends all ranks.
     """
-    result, error = None, None
+    result, fault = None, None
+    error: MpilbmError | OtherRankError | None = None
     try:
         result = action(*arguments)
     except MpilbmError as found:
         error = found
     except OSError as found:
         error = file_system_error(found)
+    except Exception as found:
+        if waits:
+            raise
+        fault = found
+        error = OtherRankError(f"rank {comm.rank} failed: {type(found).__name__}: {found}")
     for raised in comm.allgather(error):
         if raised is not None:
-            raise raised
+            raise raised if fault is None else fault
     return cast(T, result)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpilbm.errors import INTERRUPTED, CommandError, MpilbmError
+from mpilbm.errors import INTERRUPTED, CommandError, MpilbmError, OtherRankError
 from mpilbm.parallel import gpu_aware, launcher
 from mpilbm.system import terminal
 
@@ -174,6 +174,8 @@ def _code_and_text(error: BaseException) -> tuple[int, str]:
         return (code, "") if isinstance(code, int) else (1, str(code))
     if isinstance(error, MpilbmError):
         return error.exit_code, str(error)
+    if isinstance(error, OtherRankError):  # the other rank prints its traceback
+        return 1, ""
     if isinstance(error, KeyboardInterrupt):
         return getattr(error, "exit_code", INTERRUPTED), str(error) or "interrupted"
     return 1, "".join(traceback.format_exception(error)).rstrip()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.case.given.objects import require_path
 from mpilbm.errors import CommandError
 from mpilbm.results.images import SOLID, Region
 from mpilbm.results.series import Series
@@ -35,8 +36,9 @@ def open_run(directory: Path | str, verify: bool = False) -> "Run":
 
     `verify`: compare each file with its digest, and each row of a table with its checksum, before
     the first use, which reads all of the file; a CommandError names the damaged file. Raises
-    CommandError if the folder contains no results.
+    CommandError if the folder contains no results, UsageError if `directory` is not a path.
     """
+    require_path("open_run", directory, "a folder")
     return Run(Path(directory), verify)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from os.path import isfile  # False for a name that is too long
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -58,9 +59,8 @@ class MpilbmBackend(BackendEntrypoint):
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Whether it is a folder with the summary of a run."""
-        return (
-            isinstance(filename_or_obj, str | os.PathLike)
-            and (Path(filename_or_obj) / SUMMARY).is_file()
+        return isinstance(filename_or_obj, str | os.PathLike) and isfile(
+            Path(filename_or_obj) / SUMMARY
         )
 
 

@@ -1,11 +1,9 @@
 """Checks of the arguments that a Python program gives to a simulation."""
 
-from pathlib import Path
-
 import numpy as np
 
 from mpilbm.case.case import Case
-from mpilbm.case.given.objects import shown_type
+from mpilbm.case.given.objects import require_path, shown_type
 from mpilbm.errors import UsageError
 
 
@@ -24,10 +22,8 @@ def require_case_and_comm(case: object, comm: object) -> None:
 
 def require_directory(directory: object) -> None:
     """UsageError unless the output folder is a path or None."""
-    if directory is not None and not isinstance(directory, str | Path):
-        raise UsageError(
-            f"Simulation: found {shown_type(directory)} as directory; give the path of a folder"
-        )
+    if directory is not None:
+        require_path("Simulation: directory", directory, "a folder")
 
 
 def require_count(name: str, found: int | None, least: int) -> None:
@@ -36,12 +32,6 @@ def require_count(name: str, found: int | None, least: int) -> None:
         return
     if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
         raise UsageError(f"run: {name} = {found!r}; allowed: whole numbers >= {least}")
-
-
-def require_path(call: str, path: object) -> None:
-    """UsageError unless an argument is the path of a file or folder."""
-    if not isinstance(path, str | Path):
-        raise UsageError(f"{call}: found {shown_type(path)}; give the path of a file")
 
 
 def require_names(call: str, names: object) -> None:

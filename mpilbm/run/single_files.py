@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from mpilbm.case.given.objects import require_path
 from mpilbm.errors import UsageError
 from mpilbm.outputs import Context
 from mpilbm.outputs.checkpoint import Checkpoint
 from mpilbm.outputs.snapshot import Snapshot
 from mpilbm.parallel.agree import on_root
-from mpilbm.run.arguments import require_flag, require_names, require_path
+from mpilbm.run.arguments import require_flag, require_names
 from mpilbm.storage.files import obstacle
 from mpilbm.storage.planes import PlaneFiles
 

@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mpilbm.case.given.objects import require_path
 from mpilbm.errors import UsageError
 from mpilbm.geometry import diagnose, geometry_findings
 from mpilbm.outputs import Context
@@ -12,7 +13,6 @@ from mpilbm.outputs.core.restart import candidates, load
 from mpilbm.parallel.agree import on_root, together
 from mpilbm.parallel.communicator import Communicator
 from mpilbm.preflight.inspection import initial_ranges, inspect
-from mpilbm.run.arguments import require_path
 from mpilbm.run.progress import Say
 from mpilbm.run.setup import build_solver
 from mpilbm.solver.scalars.bounds import of_box

@@ -270,13 +270,13 @@ class CollectiveFile(PlaneFile):
 
     def write(self, name: str, block: Block) -> None:
         """As in PlaneFile. Opening and closing are collective, the writes are not."""
-        file = together(self.comm, self._open)
+        file = together(self.comm, self._open, waits=True)
         try:
             together(self.comm, self._write, name, file[name], block)
         except MpilbmError:  # on all ranks, so all can close
-            together(self.comm, self._close, file)
+            together(self.comm, self._close, file, waits=True)
             raise
-        together(self.comm, self._close, file)
+        together(self.comm, self._close, file, waits=True)
 
     def _open(self) -> "h5py.File":
         with system_errors(self.path):

@@ -10,6 +10,6 @@ def file_state(path: Path) -> tuple[int, ...]:
     """
     try:
         found = path.stat()
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a null character in the name
         return ()
     return found.st_size, found.st_mtime_ns, found.st_ino

@@ -17,6 +17,8 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = MOST) -> str:
     Raises NotATextFile for another kind of file, a larger file or another encoding; OSError if the
     file cannot be opened.
     """
+    if "\0" in str(path):
+        raise NotATextFile("is not a path: it contains a null character; remove it")
     with open(path, "rb", opener=_without_waiting) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):

@@ -12,7 +12,7 @@ from support.fuzz_cases import bases
 
 from mpilbm import codegen
 from mpilbm.case import velocity_bounds
-from mpilbm.case.case import DEPTH, parse_case, schema
+from mpilbm.case.case import DEPTH, load_case, parse_case, schema
 from mpilbm.case.case_findings import warnings_of
 from mpilbm.errors import CaseError
 from mpilbm.formulas import parser
@@ -21,6 +21,7 @@ from mpilbm.preflight.plan import plan
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 
+PLACE = {"at": [1, 1, 1], "scale": 1}
 UNITS = {"cell": 1e-3, "step": 1e-4, "density": 1000}
 PLUGIN = """
 from mpilbm.physics.collisions import Collision
@@ -68,6 +69,36 @@ def test_densities_that_kernels_cannot_compute_with(rho):
     fluids = [WATER | {"initial": {"rho": rho}}, OIL]
     found = problems(fluid=fluids, coupling={"name": "shan_chen", "G": [[0, 2.4], [2.4, 0]]})
     assert f"fluid.water.initial.rho: found {rho:g}; allowed: from 1e-30 to 1e+06" in found[0]
+
+
+@pytest.mark.parametrize("speed", [1e200, 0.6])
+def test_a_random_velocity_above_the_speed_of_sound(speed):
+    (found,) = problems(
+        domain={"size": [32] * 3, "periodic": [True] * 3}, boundary=[], initial={
+            "random": {"speed": speed}},
+    )  # fmt: skip
+    assert found.startswith(f"initial.random.speed: found {speed:g}; allowed: below the speed of")
+
+
+@pytest.mark.parametrize("prandtl", [1e300, 1e308])
+def test_a_diffusivity_that_rounds_to_zero(prandtl):
+    scalar = {"label": "T", "prandtl": prandtl, "collision": {"name": "trt"}}
+    found = problems(fluid={"viscosity": 1e-300}, scalar=[scalar])
+    assert any(
+        line.startswith("scalar.T.diffusivity: found 0, tau = ") and "tau > 1/2; raise" in line
+        for line in found
+    )
+
+
+def test_a_material_of_which_the_conductivity_rounds_to_zero():
+    scalar = {"label": "T", "diffusivity": 0.1, "collision": {"name": "trt"}}
+    ball = tables()["body"][0]
+    ball["scalar"] = {"T": {"conjugate": {"diffusivity": 1e-200, "capacity": 1e-200}}}
+    found = problems(body=[ball], scalar=[scalar])
+    assert any(
+        line.startswith("body.ball.scalar.T.conjugate.diffusivity: found 1e-200, tau = ")
+        for line in found
+    )
 
 
 def test_a_potential_that_is_not_finite_is_a_warning():
@@ -321,3 +352,41 @@ def test_every_form_of_a_number_fits_the_schema(validator, key):
 ])  # fmt: skip
 def test_wrong_cases_do_not_fit_the_schema(validator, wrong):
     assert not validator.is_valid(bases()[0] | wrong)
+
+
+# --------------------------------------------------------------------------- paths and wrong types
+
+
+@pytest.mark.parametrize("output", [5, "permeability", {"name": "permeability"}, True])
+def test_outputs_of_a_wrong_type_with_steady_of(output):
+    run = {"steps": 100, "steady": {"every": 10, "tolerance": 1e-6, "of": "permeability"}}
+    found = problems(run=run, output=output)
+    assert any(line.startswith("output: found ") and "allowed: a list" in line for line in found)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 300])
+@pytest.mark.parametrize(
+    ("where", "changes"),
+    [
+        ("force.value", lambda name: {"force": {"name": "guo", "value": f"{name}.npy"}}),
+        ("body.ball.shape", lambda name: _ball(name="spheres", file=f"{name}.csv")),
+        ("body.ball.shape", lambda name: _ball(name="mesh", file=f"{name}.stl", **PLACE)),
+        ("body.ball.shape", lambda name: _ball(name="voxels", file=f"{name}.tif")),
+        ("scalar.T.initial.value", lambda name: {
+            "scalar": [{"label": "T", "diffusivity": 0.1, "initial": {"value": f"{name}.npy"}}]}),
+    ],
+)  # fmt: skip
+def test_names_that_no_file_can_have(name, where, changes):
+    (found,) = problems(**changes(name))
+    assert found.startswith(f"{where}: ")
+    assert "is missing" in found
+
+
+def _ball(**shape):
+    return {"body": [tables()["body"][0] | {"shape": shape}]}
+
+
+def test_a_case_file_with_a_name_that_no_file_can_have():
+    for name, sentence in (("a\0b", "contains a null character"), ("x" * 300, "name too long")):
+        with pytest.raises(CaseError, match=sentence):
+            load_case(name)

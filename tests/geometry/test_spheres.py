@@ -12,6 +12,7 @@ from mpilbm.errors import CaseError
 from mpilbm.geometry.build import build
 from mpilbm.geometry.packings import sphere_bins
 from mpilbm.parallel.slabs import split
+from mpilbm.preflight.plan import plan
 from mpilbm.registry import make
 
 
@@ -112,3 +113,43 @@ def test_the_case_names_the_key_of_a_wrong_file(tmp_path):
     body["shape"]["at"] = [1, 2, 3]
     with pytest.raises(CaseError, match=r"body.p.shape.at = .* has 3 entries; give 2 \(x, y\)"):
         parse_case(box("D2Q9", [8, 8], body=[body]), tmp_path / "case.toml")
+
+
+@pytest.mark.parametrize("D", [2, 3])
+def test_random_packings(D):
+    """Decimal numbers as in files: the lowest sphere lies in the first bin despite rounding."""
+    random = np.random.default_rng(7)
+    for _ in range(400):
+        n = int(random.integers(1, 7))
+        centres = random.uniform(0, 16, (D, n)).round(2)
+        radii = random.uniform(0.3, 3, n).round(2)
+        points = centres + radii * random.uniform(-1, 1, (D, n))  # in the box around each
+        step = np.sign(centres - points)
+        packed = sphere_bins.SphereBins(centres, radii)
+        offset = points[:, :, None] - centres[:, None]
+        solid = ((offset**2).sum(axis=0) <= radii**2).any(axis=1)
+        np.testing.assert_array_equal(packed.inside(points), solid)
+        q = packed.distance(points[:, ~solid], step[:, ~solid])
+        assert ((q >= 0) & (q <= 1)).all()
+
+
+def test_a_packing_whose_lowest_bin_is_rounded(tmp_path):
+    (tmp_path / "pk.csv").write_text("2.22,12.53,7.57,1.95\n")
+    body = {"label": "pack", "shape": {"name": "spheres", "file": "pk.csv"},
+            "boundary": {"name": "bounce_back"}}  # fmt: skip
+    tables = box("D3Q13", [16] * 3, body=[body], collision={"name": "mrt"})
+    assert plan(parse_case(tables, tmp_path / "case.toml")).runs
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("1,2,3,1\n", {"scale": 1e300}),
+        ("0,0,0,1\n1,2,1e10,1\n", {"scale": 1e308}),
+        ("1,2,3,1e16\n", {}),
+        ("1,2,3,1\n", {"at": [0, -1e300, 0]}),
+    ],
+)
+def test_spheres_of_which_squares_overflow(tmp_path, text, more):
+    with pytest.raises(ValueError, match=r"'p.csv': sphere . has the centre .*; allowed: at most"):
+        spheres(tmp_path, text, **more)

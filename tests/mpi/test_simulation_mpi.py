@@ -6,6 +6,8 @@ import pytest
 from support.outputs_cases import make_case
 
 import mpilbm
+from mpilbm.errors import OtherRankError
+from mpilbm.geometry import build
 from mpilbm.parallel.agree import on_root
 
 pytestmark = pytest.mark.mpi
@@ -102,6 +104,24 @@ def test_an_error_of_one_rank_is_raised_on_all(comm):
     with mpilbm.Simulation(flow(), comm) as sim:
         with pytest.raises(mpilbm.UsageError, match=r"rho = nan in cell \(0, 0, 7\)"):
             sim.set_field("rho", bad)
+        sim.run(1)
+
+
+def test_a_fault_of_one_rank_is_raised_on_all(comm, monkeypatch):
+    """A program may catch it on each rank and continue; no rank waits for the other."""
+    real = build.build
+
+    def faulty(*arguments):
+        if comm.rank == 0:
+            raise ValueError("invalid entry")
+        return real(*arguments)
+
+    monkeypatch.setattr(build, "build", faulty)
+    kind = ValueError if comm.rank == 0 else OtherRankError
+    with pytest.raises(kind, match="invalid entry"):
+        mpilbm.Simulation(flow(), comm)
+    monkeypatch.undo()
+    with mpilbm.Simulation(flow(), comm) as sim:
         sim.run(1)
 
 

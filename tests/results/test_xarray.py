@@ -80,3 +80,7 @@ def test_wrong_folder_and_part(folder, tmp_path):
         xr.open_dataset(tmp_path / "absent", engine=MpilbmBackend)
     with pytest.raises(mpilbm.CommandError, match="plane_a"):
         xr.open_dataset(folder, engine=MpilbmBackend, part="plane_a")
+
+
+def test_names_that_no_folder_can_have_belong_to_other_backends():
+    assert not any(MpilbmBackend().guess_can_open(name) for name in ("x" * 300, "a\0b", 3))

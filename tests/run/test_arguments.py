@@ -76,6 +76,24 @@ def test_wrong_arguments_of_a_simulation(arguments, sentence):
         mpilbm.Simulation(*arguments)
 
 
+@pytest.mark.parametrize("directory", [3, None, b"out", ["out"]])
+def test_the_folder_of_results_is_a_path(directory):
+    with pytest.raises(mpilbm.UsageError, match=r"^open_run: found .*; give the path of a folder"):
+        mpilbm.open_run(directory)
+
+
+def test_folders_with_names_that_no_folder_can_have():
+    case = parse_case(CAVITY)
+    with pytest.raises(mpilbm.UsageError, match=r"^open_run: found .* contains a null character"):
+        mpilbm.open_run("a\0b")
+    with pytest.raises(mpilbm.CommandError, match="no such folder"):
+        mpilbm.open_run("x" * 300)
+    with pytest.raises(mpilbm.UsageError, match=r"directory: found .* contains a null character"):
+        mpilbm.Simulation(case, Serial(), directory="a\0b")
+    with pytest.raises(mpilbm.CommandError, match="File name too long"):
+        mpilbm.Simulation(case, Serial(), directory="x" * 300)
+
+
 def simulation(**more):
     return mpilbm.Simulation(parse_case(CAVITY | more, "cavity.toml"), Serial())
 
@@ -84,6 +102,7 @@ CALLS = {
     "call": (lambda sim: sim.run(2, 1, 5), "run: found an object of type int as call; give a func"),
     "save": (lambda sim: sim.save(None), "save: found None; give the path"),
     "checkpoint": (lambda sim: sim.checkpoint(3), "checkpoint: found an object of type int; give"),
+    "null": (lambda sim: sim.save("a\0b"), r"save: found 'a\\x00b', which contains a null char"),
     "field": (lambda sim: sim.field(3), "field: '3' is not a field of this flow; allowed: rho, u"),
     "complex": (lambda sim: sim.set_field("rho", 1j), "values of type complex128; allowed: real"),
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os.path import isfile  # False for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def file_field(spec: str, directory: Path, box: dict[str, Any]) -> ArrayField:
     """
     file, _, dataset = spec.rpartition(":") if ".h5:" in spec else (spec, "", "")
     path = directory / file
-    if not path.is_file():
+    if not isfile(path):
         raise ValueError(f"is missing: there is no file {path}; paths are relative to the folder "
                          "of the case")  # fmt: skip
     if not dataset:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mpilbm.case.quantities import in_lattice_units
-from mpilbm.errors import CaseError
+from mpilbm.errors import CaseError, UsageError
 from mpilbm.formulas.given_functions import GivenFunction
 from mpilbm.formulas.tracing import NotAFormula
 
@@ -39,6 +39,14 @@ def is_reference(text: object) -> bool:
 def shown_type(value: object) -> str:
     """A value of a wrong type, for messages."""
     return "None" if value is None else f"an object of type {type(value).__name__}"
+
+
+def require_path(call: str, path: object, of: str = "a file") -> None:
+    """UsageError unless an argument of a call is the path of a file or folder."""
+    if not isinstance(path, str | PurePath):
+        raise UsageError(f"{call}: found {shown_type(path)}; give the path of {of}")
+    if "\0" in str(path):
+        raise UsageError(f"{call}: found {str(path)!r}, which contains a null character; remove it")
 
 
 def unknown(text: str) -> str:

@@ -16,7 +16,7 @@ from mpilbm.quantity import VISCOSITY
 from mpilbm.registry import find, names
 from mpilbm.system.input_text import is_number
 from mpilbm.system.toml_text import shown
-from mpilbm.units import counted
+from mpilbm.units import counted, tau_from_viscosity
 
 MOST_CONDUCTORS = 255  # bodies that conduct; the number of a material is one byte
 
@@ -128,6 +128,10 @@ def _rates(case: Case, scalar: Scalar) -> Iterator[str]:
         given.append((f"{where}.diffusivity", solid.diffusivity, solid.capacity))
     compute = np.dtype(case.precision.compute).type
     for key, diffusivity, capacity in given:
+        if tau_from_viscosity(diffusivity * capacity, scalar.lattice.cs2) <= 0.5:
+            yield (f"{key}: found {diffusivity:g}, tau = diffusivity * capacity / cs2 + 1/2 is "
+                   "1/2; allowed: tau > 1/2; raise the diffusivity")  # fmt: skip
+            continue
         for name, rate in scalar.collision.rates(diffusivity * capacity, scalar.lattice).items():
             if not 0 < float(compute(rate)) < 2:
                 yield (f"{key}: found {diffusivity:g}; {name} is {float(compute(rate)):g} in "

@@ -140,11 +140,12 @@ class SphereBins:
         edge = max(2 * float(np.median(self.radii)), smallest)
         counts = np.floor(extent / edge).astype(np.int64) + 1
         origin, reach = (self._lower - STEP)[:, None], self.radii + STEP
-        first, last = (
-            np.floor((self.centres + side - origin) / edge).astype(np.int64)
+        first, last = (  # a rounding error may lead to the bin before the first or after the last
+            np.clip(np.floor((self.centres + side - origin) / edge), 0, counts[:, None] - 1).astype(
+                np.int64
+            )
             for side in (-reach, reach)
         )
-        last = np.minimum(last, counts[:, None] - 1)
         bins, spheres = [], []
         count = last - first + 1
         for mine in _batches(np.argsort(count.max(axis=0), kind="stable"), count):

@@ -13,6 +13,8 @@ from mpilbm.geometry.shapes import Corners, Shape
 from mpilbm.quantity import LENGTH
 from mpilbm.registry import register
 
+LARGEST = 1e15  # coordinates and radii in cells
+
 
 @register("shapes", "spheres")
 class Spheres(Shape):
@@ -42,14 +44,32 @@ class Spheres(Shape):
         """The shape with the spheres of its file. Raises ValueError for an invalid file."""
         path = (case.directory / self.file).absolute()
         try:
-            rows = read_spheres(path, case.dimensions).T * self.scale
+            rows = read_spheres(path, case.dimensions).T
         except ValueError as error:
             raise ValueError(f"'{self.file}' {error}") from None
         at = np.zeros(case.dimensions) if self.at is None else np.array(self.at)
         found = self.model_copy(update={"file": str(path)})
         if at.size == case.dimensions:  # else `problems` reports it
-            found._bins = SphereBins(rows[:-1] + at[:, None], rows[-1])
+            found._bins = self._placed(rows, at)
         return found
+
+    def _placed(self, rows: NDArray[np.float64], at: NDArray[np.float64]) -> SphereBins:
+        """The spheres in cells, from the rows of the file, (D + 1, n).
+
+        Raises ValueError for numbers above LARGEST, whose squares and products may overflow.
+        """
+        with np.errstate(over="ignore"):
+            centres, radii = rows[:-1] * self.scale + at[:, None], rows[-1] * self.scale
+        wrong = (np.abs([*centres, radii]) > LARGEST).any(axis=0)
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            centre = ", ".join(f"{x:g}" for x in centres[:, k])
+            raise ValueError(
+                f"'{self.file}': sphere {k + 1} has the centre {centre} and the radius "
+                f"{radii[k]:g} in cells; allowed: at most {LARGEST:g}; correct scale = "
+                f"{self.scale:g}, at, or the row"
+            )
+        return SphereBins(centres, radii)
 
     @property
     def bins(self) -> SphereBins:

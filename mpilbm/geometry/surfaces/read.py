@@ -1,6 +1,7 @@
 """Reads a triangulated surface from a file, checks it, and closes it if asked to."""
 
 from dataclasses import dataclass, replace
+from os.path import isfile  # False for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def _loaded(path: Path) -> tuple[Floats, Ints]:
     """Vertices and faces as the file contains them."""
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"is not a surface; allowed: {', '.join(FORMATS)}")
-    if not path.is_file():
+    if not isfile(path):
         raise ValueError(f"is missing: there is no file {path}; paths are relative to the case")
     trimesh = library()
     try:

@@ -101,8 +101,6 @@ class ScalarCheck:
                 f"subtract {bounds.low:g} from all of its values, since changes of the density "
                 "change it in proportion to its value"
             )
-        changes += [f"raise {scalar.key}.diffusivity (found {scalar.diffusivity:g})"]
-        if scalar.collision.name != "bgk":
-            changes.append('set its collision = {name = "bgk"}')
+        changes.append(f"raise {scalar.key}.diffusivity (found {scalar.diffusivity:g})")
         changes.append("use a finer box")
         return f"{', '.join(changes[:-1])}, or {changes[-1]}"

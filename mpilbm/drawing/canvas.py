@@ -1,17 +1,27 @@
 """Figures without pyplot, which would keep all of them, and their text as SVG."""
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def use_defaults() -> None:
-    """Ignore a file matplotlibrc of the current folder, which can make Matplotlib start LaTeX."""
+@contextmanager
+def default_style(**settings: Any) -> Iterator[None]:
+    """Matplotlib's defaults with these settings, so that a figure does not depend on others.
+
+    What the program has set, and a file matplotlibrc of the current folder, which can make
+    Matplotlib start LaTeX, have no effect on figures that are made and saved inside.
+    """
     import matplotlib
 
-    matplotlib.rcdefaults()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings)
+        yield
 
 
 def empty(width: float, height: float) -> "Figure":
@@ -26,9 +36,7 @@ def empty(width: float, height: float) -> "Figure":
 
 def svg(figure: "Figure") -> bytes:
     """The figure as SVG, whose letters are text."""
-    import matplotlib
-
     stream = io.BytesIO()
-    with matplotlib.rc_context({"svg.fonttype": "none"}):
+    with default_style(**{"svg.fonttype": "none"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     return stream.getvalue()

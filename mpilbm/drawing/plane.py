@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mpilbm.drawing.canvas import default_style
 from mpilbm.errors import CommandError
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 SOLID = "0.65"
 INCHES, DPI = 7.0, 120  # of the longer side of the plane; dots per inch
+SETTINGS = {"text.parse_math": False, "font.size": 9}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,6 @@ def require_matplotlib(use: str) -> None:
 
 def figure_of(values: np.ndarray, solid: np.ndarray, style: Style) -> "Figure":
     """The figure of values (rows, columns); solid cells are grey."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     shown = np.ma.masked_array(values.astype(float), solid | ~np.isfinite(values))
@@ -57,7 +58,7 @@ def figure_of(values: np.ndarray, solid: np.ndarray, style: Style) -> "Figure":
     width, height = right - left, upper - bottom
     inches = INCHES / max(width, height)
     size = max(width * inches, 2.2) + 1.8, max(height * inches, 1.6) + 1.0
-    with rc_context({"text.parse_math": False, "font.size": 9, "text.usetex": False}):
+    with default_style(**SETTINGS):
         figure = Figure(figsize=size, dpi=DPI, layout="constrained")
         axis = figure.add_subplot(facecolor=SOLID)
         image = axis.imshow(shown, origin="lower", extent=style.extent, cmap=colours[0],
@@ -82,8 +83,6 @@ def _limits(shown: np.ma.MaskedArray) -> tuple[float, float]:
 
 def png(values: np.ndarray, solid: np.ndarray, style: Style) -> bytes:
     """The picture as a PNG file; all pictures of one plane have the same number of pixels."""
-    from matplotlib import rc_context
-
-    with BytesIO() as file, rc_context({"text.parse_math": False, "font.size": 9}):
+    with BytesIO() as file, default_style(**SETTINGS):
         figure_of(values, solid, style).savefig(file, format="png", dpi=DPI)
         return file.getvalue()

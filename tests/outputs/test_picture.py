@@ -33,6 +33,18 @@ def test_pictures_are_drawn_behind_the_steps_and_become_a_film(tmp_path):
     assert not np.array_equal(*(pixels(tmp_path / name) for name in steps[:2]))
 
 
+def test_a_picture_does_not_depend_on_the_settings_of_other_figures(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    settings = {"axes.spines.top": False, "savefig.dpi": 150, "font.size": 20, "lines.linewidth": 5}
+    given = image_cases.tables(outputs=[PLANE])
+    image_cases.run(tmp_path / "plain", given=given)
+    with matplotlib.rc_context(settings):
+        image_cases.run(tmp_path / "set", given=given)
+    one, other = ((tmp_path / name / "picture_cut_000000010.png").read_bytes()
+                  for name in ("plain", "set"))  # fmt: skip
+    assert one == other
+
+
 def test_a_continued_run_makes_the_film_of_all_pictures(tmp_path):
     outputs = [PLANE | {"film": True}, {"name": "checkpoint", "every": 10}]
     given = image_cases.tables(outputs=outputs)

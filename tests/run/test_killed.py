@@ -147,5 +147,6 @@ def test_a_restart_leaves_the_files_of_a_run_that_was_not_killed(killed, whole):
     assert found.keys() == expected.keys()
     for name in found:
         if content(found[name]) != content(expected[name]):
+            assert h5py.is_hdf5(found[name]), name
             mine, other = numbers(found[name]), numbers(expected[name])
             assert all(np.array_equal(mine[key], other[key]) for key in other), name

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mpilbm import __version__
-from mpilbm.drawing.canvas import svg, use_defaults
+from mpilbm.drawing.canvas import default_style, svg
 from mpilbm.drawing.plane import require_matplotlib
 from mpilbm.errors import CommandError
 from mpilbm.report.html import data_of_picture, render, write
@@ -26,12 +26,12 @@ def report(directory: Path, output: Path | None = None, beyond: str | None = Non
     not exist, contains no results, or is not writable.
     """
     require_matplotlib("report")
-    use_defaults()
     between = network(beyond)
     rows = read(directory)
     try:
         found = series(rows, between)
-        page = render("scaling.html", content(found, rows))
+        with default_style():
+            page = render("scaling.html", content(found, rows))
     except KeyError as error:
         raise CommandError(
             f"{directory}: a row lacks {error}, perhaps because another version wrote it; measure "

@@ -16,9 +16,7 @@ class Content(NamedTuple):
 
 
 PAGE = Content("a web page (HTML)", "download the file itself, not the page that shows it")
-POINTER = Content(
-    "a Git LFS pointer, which names the file but does not contain it", "run git lfs pull"
-)
+POINTER = Content("a Git LFS pointer (the name of a file without its content)", "run git lfs pull")
 
 
 def _packed(what: str) -> Content:
@@ -34,7 +32,6 @@ def _other(what: str) -> Content:
 BEGINNINGS = {
     b"version https://git-lfs": POINTER,
     b"<!doctype html": PAGE,
-    b"<html": PAGE,
     b"<head": PAGE,
     b"<?xml": _other("an XML file"),
     b"<svg": _other("an SVG picture"),
@@ -77,8 +74,21 @@ def foreign_content(head: bytes) -> Content | None:
     """What a file contains that begins with `head` (HEAD bytes); None if it is not recognised."""
     if head[72:80] == IGES:
         return _other("an IGES file (CAD)")
-    begins = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").lower()
+    begins = head[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").lower()
+    if begins.startswith(b"<") and b"<html" in begins:
+        return PAGE
     return next((found for start, found in BEGINNINGS.items() if begins.startswith(start)), None)
+
+
+def mistaken(head: bytes, name: str) -> str:
+    """The error for a file that should contain `name`, such as STL, but is something else.
+
+    It follows the name of the file. "" if the content is not recognised, or is `name`.
+    """
+    found = foreign_content(head)
+    if found is None or f" {name} " in f"{found.what} ":
+        return ""
+    return f"is {found.what}, not {name}: it begins with {quoted(head)}; {found.fix}"
 
 
 def quoted(head: bytes) -> str:

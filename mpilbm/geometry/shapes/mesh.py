@@ -114,13 +114,7 @@ class Mesh(Shape):
             )
             found._require_size()
             found._require_section()
-            too_large = fit.too_large(
-                [b - a for a, b in zip(*found._sides(), strict=True)],
-                case.domain.size,
-                {key: getattr(self, key) for key in ("scale", "length", "unit")},
-            )
-            if too_large:
-                raise ValueError(too_large)
+            found._require_fit(case, fit.Given(self.scale, self.length, self.unit))
             if self.invert and not found.loaded.closed:
                 raise ValueError("is open, so that it has no outside to invert; remove invert, or "
                                  "set repair = true")  # fmt: skip
@@ -145,6 +139,16 @@ class Mesh(Shape):
                 f"has no section with the plane of the case: relative to this plane it extends "
                 f"from z = {z.min():.4g} to {z.max():.4g} cells; choose another anchor"
             )
+
+    def _require_fit(self, case, given: fit.Given) -> None:
+        """Raise ValueError for a body much larger than the box; given: the size in the case.
+
+        A sheet with `thin` may be, as it continues beyond the box.
+        """
+        sides = [b - a for a, b in zip(*self._sides(), strict=True)]
+        problem = fit.too_large(sides, case.domain.size, given)
+        if problem and not self.thin:
+            raise ValueError(problem)
 
     @property
     def loaded(self) -> Loaded:

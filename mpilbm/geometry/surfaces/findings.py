@@ -85,7 +85,7 @@ def _sheets(parts: Parts) -> str:
 def of_surface(case, body: Body, parts: Parts | None, area: Area, flow: Flow) -> list[Finding]:
     """Return the findings about a surface; area: Shape.frontal_area; parts: None with `thin`."""
     found = [Finding(NOTE, body.where, body.repaired)] if body.repaired else []
-    found += fit.outside(body.where, *body.sides, case.domain)
+    found += fit.outside(body.where, *body.sides, case.domain, sheet=parts is None)
     found += [*_quality(body, parts), *_thin(body, parts)] if parts else []
     found.append(_sides(body, coarse=parts is not None and min(body.size) < COARSE))
     if not body.inverted and flow.axis is not None:

@@ -1,20 +1,27 @@
 """Compares the bounding box of a surface with the box of the case."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import floor
+from typing import Any, NamedTuple
 
-from mpilbm.verdicts.findings import WARNING, Finding
+from mpilbm.geometry.periodic_images import LONGEST
+from mpilbm.verdicts.findings import NOTE, WARNING, Finding
 
 MOST = 2  # boxes; a body that is longer along all axes is refused
 
 METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254, "ft": 0.3048}
 
 
-def too_large(sides: Sequence[float], box: Sequence[int], given: Mapping[str, object]) -> str:
-    """Why a body with these sides is too large for a box, with a size that would fit; "" if not.
+class Given(NamedTuple):
+    """The size in the case; one of the three is set."""
 
-    given: `scale`, `length` and `unit` of the case, of which one is set.
-    """
+    scale: float | None
+    length: float | None
+    unit: str | None
+
+
+def too_large(sides: Sequence[float], box: Sequence[int], given: Given) -> str:
+    """Why a body with these sides is too large for a box, with a size that would fit; "" if not."""
     if not all(side > MOST * n for side, n in zip(sides, box, strict=True)):
         return ""
     return (
@@ -23,36 +30,34 @@ def too_large(sides: Sequence[float], box: Sequence[int], given: Mapping[str, ob
     )
 
 
-def _smaller(sides: Sequence[float], box: Sequence[int], given: Mapping[str, object]) -> str:
+def _smaller(sides: Sequence[float], box: Sequence[int], given: Given) -> str:
     """The size that would fit: with the largest unit, if this explains the size."""
     most = min(n / side for side, n in zip(sides, box, strict=True))
-    length = given.get("length")
-    if length:
-        return f"length = {float(length) * most:.3g} would fit"
-    unit = str(given.get("unit") or "m")
-    factors = {name: metres / METRES[unit] for name, metres in METRES.items()}
+    if given.length:
+        return f"length = {given.length * most:.3g} would fit"
+    factors = {name: metres / METRES[given.unit or "m"] for name, metres in METRES.items()}
     name = max((k for k, f in factors.items() if f <= most), key=lambda k: factors[k], default="")
     if not name:
         return "check the size of the body in the file"
     cells = f"{by([side * factors[name] for side in sides])} cells"
-    if given.get("unit"):
+    if given.scale is None:
         return f"unit = '{name}' would give {cells}"
-    scale = float(given["scale"]) * factors[name]
+    scale = given.scale * factors[name]
     return f"scale = {scale:.6g}, for a file in {name} read as one in m, would give {cells}"
 
 
-def outside(where: str, lower: Sequence[float], upper: Sequence[float], domain) -> list[Finding]:
+def outside(
+    where: str, lower: Sequence[float], upper: Sequence[float], domain: Any, sheet: bool
+) -> list[Finding]:
     """Findings about a body much longer than the box, or outside of it along a periodic axis."""
     found = []
     sides = [b - a for a, b in zip(lower, upper, strict=True)]
-    long = [
-        axis
-        for axis, side, n in zip("xyz", sides, domain.size, strict=False)
-        if side > MOST * n
-    ]  # fmt: skip
-    if long:
+    ratios = [side / n for side, n in zip(sides, domain.size, strict=True)]
+    long = [axis for axis, ratio in zip("xyz", ratios, strict=False) if ratio > MOST]
+    fits = min(ratios) <= 1
+    if long and not (fits and sheet):
         found.append(Finding(
-            WARNING, where,
+            NOTE if fits else WARNING, where,
             f"its sides of {by(sides)} cells are more than twice as long as the box along "
             f"{', '.join(long)}; only the part in the box counts; compare the unit of the file "
             "with scale, length or unit",
@@ -60,7 +65,7 @@ def outside(where: str, lower: Sequence[float], upper: Sequence[float], domain) 
     for axis, a, b, n, periodic in zip(
         "xyz", lower, upper, domain.size, domain.periodic, strict=False
     ):
-        if periodic and (b <= 0 or a >= n):
+        if periodic and (b <= 0 or a >= n) and b - a <= LONGEST * n:
             moved = n * floor((a + b) / 2 / n)
             found.append(Finding(
                 WARNING, where,

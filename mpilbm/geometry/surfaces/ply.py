@@ -140,8 +140,8 @@ def _header(text: bytes) -> tuple[str, list[Element]]:
 
 def _cut_short(element: Element) -> Unreadable:
     return Unreadable(
-        f"it ends in the data of the {element.count:,} elements '{element.name}' of its header: it "
-        "is incomplete or damaged"
+        f"it ends in the data of the {element.count:,} elements {shown(element.name.encode())} of "
+        "its header: it is incomplete or damaged"
     )
 
 
@@ -228,7 +228,8 @@ def _length(data: bytes, at: int, kind: np.dtype, element: Element) -> int:
         raise _cut_short(element)
     value = np.frombuffer(data, kind, 1, at)[0]
     if not 0 <= value <= len(data) or value != int(value):
-        raise Unreadable(f"a list of an element '{element.name}' has the length {value}")
+        name = shown(element.name.encode())
+        raise Unreadable(f"a list of an element {name} has the length {value}")
     return int(value)
 
 

@@ -18,7 +18,7 @@ from mpilbm.geometry.surfaces.triangles import (
     open_edges,
     repeated,
 )
-from mpilbm.system.foreign_content import HEAD, foreign_content, quoted
+from mpilbm.system.foreign_content import mistaken, quoted
 from mpilbm.units import counted
 
 LARGEST = 1e15  # coordinates in the file
@@ -76,10 +76,10 @@ def _loaded(path: Path) -> tuple[Floats, Ints]:
     try:
         vertices, faces = FORMATS[kind](data)
     except Unreadable as error:
-        raise ValueError(_foreign(data, name) or _unreadable(data, name, error)) from None
+        raise ValueError(mistaken(data, name) or _unreadable(data, name, error)) from None
     if not faces.size:
         raise ValueError(
-            _foreign(data, name)
+            mistaken(data, name)
             or "contains no triangles; allowed: a surface of triangles; export it again with its "
             "faces"
         )
@@ -95,14 +95,6 @@ def _loaded(path: Path) -> tuple[Floats, Ints]:
             f"0); {AGAIN}"
         )
     return vertices, faces
-
-
-def _foreign(data: bytes, name: str) -> str:
-    """The error for a file whose content is recognised as another format; "" for others."""
-    found = foreign_content(data[:HEAD])
-    if found is None or found.what == f"a {name} surface":
-        return ""
-    return f"is {found.what}, not {name}: it begins with {quoted(data)}; {found.fix}"
 
 
 def _unreadable(data: bytes, name: str, error: Unreadable) -> str:

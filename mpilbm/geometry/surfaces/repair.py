@@ -110,7 +110,8 @@ def _is_flat(corners: Floats, tolerance: float) -> bool:
 
 def _loose(faces: Ints) -> Flags:
     """Whether all edges of each triangle are open."""
-    return has_edge(faces, open_edges(faces)).all(axis=1)
+    first, second, third = has_edge(faces, open_edges(faces)).T
+    return first & second & third
 
 
 def _filled(vertices: Floats, faces: Ints) -> tuple[Floats, Ints, int]:

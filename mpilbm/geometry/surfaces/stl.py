@@ -35,6 +35,8 @@ Ints = NDArray[np.int64]
 
 HEADER, TRIANGLE = 84, 50  # bytes of a binary file
 RECORD = np.dtype([("normal", "<f4", 3), ("vertices", "<f4", (3, 3)), ("attribute", "<u2")])
+HEAD = 512  # bytes in which text and binary files differ
+END = b"\0\x1a"  # characters that may follow the end of a text
 BLOCK = 1 << 15  # facets that are converted to numbers together
 
 NUMBER = ""  # in FACET_WORDS
@@ -73,19 +75,19 @@ def _corners(data: bytes) -> Floats:
             f"it has {len(data):,} bytes, but {HEADER + TRIANGLE * count:,} follow from the "
             f"{counted(count, 'triangle')} in its header: it is incomplete or damaged"
         )
-    text = as_ascii(data).rstrip(b"\0\x1a")
+    text = as_ascii(data).rstrip(END)
     return _of_text(text) if text.strip() else np.empty((0, 3, 3))
 
 
 def _is_binary(data: bytes) -> bool:
-    """Whether a file that has not the length of a binary file is a damaged one.
+    """Whether a file that does not have the length of a binary file is a damaged one.
 
-    Text has no null characters, except in UTF-16, and at the end after a crash.
+    Its first triangles contain null characters, unlike text, except in UTF-16.
     """
     if len(data) < HEADER or data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return False
-    text = data.rstrip(b"\0")
-    return b"\0" in text or not (SOLID.match(text) or b"facet" in text[:4096].lower())
+    head = data[:HEAD].rstrip(END)
+    return b"\0" in head or not (SOLID.match(head) or b"facet" in data[: 8 * HEAD].lower())
 
 
 def _of_text(data: bytes) -> Floats:
@@ -126,7 +128,8 @@ def _facets(data: bytes, at: int, blocks: list[Floats]) -> int:
     """Append the corners of the facets from a position on to blocks; return the position after."""
     match = FACET.match
     while True:
-        begin, rows = at, []
+        begin = at
+        rows: list[tuple[bytes, ...]] = []
         while len(rows) < BLOCK and (found := match(data, at)):
             rows.append(found.groups())
             at = found.end()

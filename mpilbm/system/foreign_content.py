@@ -96,6 +96,6 @@ def quoted(head: bytes) -> str:
 
     Runs of spaces are shown as one, and bytes that are no ASCII characters as `\\x00`.
     """
-    text = re.sub(" +", " ", head[:HEAD].decode("latin-1"))[:SHOWN]
+    text = re.sub(" +", " ", head[:HEAD].decode("latin-1"))
     escaped = "".join(c if " " <= c <= "~" else ESCAPES.get(c, f"\\x{ord(c):02x}") for c in text)
-    return f"'{escaped}'" + " …" * (len(head) > SHOWN)
+    return f"'{escaped[:SHOWN]}'" + " …" * (len(escaped) > SHOWN)

@@ -53,7 +53,9 @@ def resolved(tmp_path, name, dimensions):
     (tmp_path / "flat.csv").write_text("2.5, 2, 2\n3.5, 4, 1.2\n")
     write_ball(tmp_path / "ball.stl")
     shape = make("shapes", {"name": name, **SHAPES[name][3 - dimensions]})
-    return shape.resolved(SimpleNamespace(directory=tmp_path, dimensions=dimensions))
+    domain = SimpleNamespace(size=(8,) * dimensions)
+    case = SimpleNamespace(directory=tmp_path, dimensions=dimensions, domain=domain)
+    return shape.resolved(case)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import prod
 
 from mpilbm.geometry.shapes import Corners, Flow
+from mpilbm.geometry.surfaces import fit
 from mpilbm.geometry.surfaces.examine import THIN, Parts, Place
 from mpilbm.geometry.surfaces.sizes import y_plus
 from mpilbm.units import counted
@@ -84,6 +85,7 @@ def _sheets(parts: Parts) -> str:
 def of_surface(case, body: Body, parts: Parts | None, area: Area, flow: Flow) -> list[Finding]:
     """Return the findings about a surface; area: Shape.frontal_area; parts: None with `thin`."""
     found = [Finding(NOTE, body.where, body.repaired)] if body.repaired else []
+    found += fit.outside(body.where, *body.sides, case.domain, sheet=parts is None)
     found += [*_quality(body, parts), *_thin(body, parts)] if parts else []
     found.append(_sides(body, coarse=parts is not None and min(body.size) < COARSE))
     if not body.inverted and flow.axis is not None:
@@ -133,7 +135,7 @@ def _sides(body: Body, coarse: bool) -> Finding:
     """The cells along the sides; coarse: whether there are too few along the smallest."""
     return Finding(
         WARNING if coarse else NOTE, body.where,
-        f"the sides of the bounding box are {' x '.join(f'{n:.4g}' for n in body.size)} cells"
+        f"the sides of the bounding box are {fit.by(body.size)} cells"
         + (f"; the smallest has fewer than {COARSE} cells; refine the box" * coarse),
     )  # fmt: skip
 

@@ -8,8 +8,15 @@ from numpy.typing import NDArray
 
 from mpilbm.case.input_fields import hdf5_dataset
 from mpilbm.geometry.volumes.numpy_files import chosen
+from mpilbm.geometry.volumes.spacing import side
 from mpilbm.geometry.volumes.volume import Source, Volume
-from mpilbm.system.hdf5_input import dataset_names, opened, require_intact
+from mpilbm.system.hdf5_input import (
+    Hdf5File,
+    attribute,
+    dataset_names,
+    opened,
+    require_intact,
+)
 
 
 def dataset(source: Source) -> Volume:
@@ -25,7 +32,7 @@ def dataset(source: Source) -> Volume:
 def checked(path: Path, item: str) -> Volume:
     """A dataset of numbers of a file whose digest has been verified."""
     array = Dataset(path, item)
-    return Volume(array, array.chunk)
+    return Volume(array, array.chunk, array.spacing)
 
 
 class Dataset:
@@ -38,8 +45,17 @@ class Dataset:
             self.shape: tuple[int, ...] = values.shape
             self.dtype: np.dtype = values.dtype
             chunks = values.chunks or (1, 1)
+            self.spacing = _spacing(file) if item.strip("/").startswith("VTKHDF/") else ()
         self.chunk = chunks[1 if len(chunks) == 3 and self.shape[0] == 1 else 0]
 
     def __getitem__(self, index: Any) -> NDArray[Any]:
         with opened(self.path) as file:
             return hdf5_dataset(file, self.path, self.item, "biuf")[index]
+
+
+def _spacing(file: Hdf5File) -> tuple[float, ...]:
+    """Sides of a cell of an image in VTKHDF; () if they are unknown."""
+    try:
+        return tuple(map(side, attribute(file, "VTKHDF", "Spacing", np.ndarray).tolist()))
+    except (ValueError, TypeError):
+        return ()

@@ -170,7 +170,11 @@ def box_lines(case: Case, survey: build.Survey, why_layout: str = "") -> list[Li
     for boundary, links in zip(case.boundaries, survey.links, strict=True):
         where = " ".join(boundary.where)
         lines.append(Line(f"boundary {where}", counted(links, "link"), boundary.name))
-    return lines + [_body_line(case, survey, k) for k in range(len(case.bodies))]
+    for k, body in enumerate(case.bodies):
+        lines.append(_body_line(case, survey, k))
+        contents = body.shape.contents() if body.shape else []
+        lines += [Line(f"values of {body.label}", *each) for each in contents]
+    return lines
 
 
 def _body_line(case: Case, survey: build.Survey, number: int) -> Line:

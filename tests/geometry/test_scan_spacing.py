@@ -58,6 +58,13 @@ def vtkhdf(path):
     return "a.vtkhdf"
 
 
+def element_size(path):
+    with h5py.File(path / "a.h5", "w") as file:
+        file["rock"] = GREY
+        file["rock"].attrs["element_size_um"] = np.array([4.0, 1.0, 1.0])
+    return "a.h5"
+
+
 FOUR = [
     partial(nrrd, spacings="1 1 4"),
     partial(nrrd, spacings="0.25 nan 1"),
@@ -68,6 +75,7 @@ FOUR = [
     partial(tif, imagej=True, resolution=(5, 5), metadata={"spacing": 0.8}),
     ome,
     vtkhdf,
+    element_size,
 ]
 
 

@@ -3,8 +3,10 @@
 import h5py
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support.voxel_files import GREY, WRITERS, check, shape
 
+from mpilbm.cli import cli
 from mpilbm.geometry.shapes import voxels
 from mpilbm.geometry.volumes import voxel_values
 from mpilbm.geometry.volumes.volume import Volume
@@ -39,6 +41,16 @@ def test_check_of_a_union_shows_the_values_of_its_parts(tmp_path):
     part = '{{name = "voxels", file = "{file}"}}'
     union = f'{{{{name = "union", of = [{part}, {part}]}}}}'
     assert check(tmp_path, "a.npy", shape=union).output.count("0: 38 %, 255: 62 %") == 2
+
+
+def test_check_shows_the_values_of_a_mask(tmp_path):
+    np.save(tmp_path / "a.npy", TWO)
+    check(tmp_path, "a.npy")
+    text = (tmp_path / "case.toml").read_text()
+    text = text.replace('shape = {name = "voxels", file = "a.npy"}', 'mask = "a.npy"')
+    (tmp_path / "case.toml").write_text(text)
+    done = CliRunner().invoke(cli, ["check", str(tmp_path / "case.toml")])
+    assert line(done.output).endswith("rock 0: 38 %, 255: 62 % 62.4% of the voxels are solid")
 
 
 def scan(shape, shares=(0.3, 0.7)):
@@ -103,6 +115,15 @@ def test_large_volumes_are_sampled(monkeypatch):
     whole = np.bincount(values.reshape(-1), minlength=256) / values.size
     assert np.abs(found.shares - whole[found.numbers]).max() < 0.01
     assert found.share(found.numbers < 120) == pytest.approx(0.3, abs=0.02)
+
+
+def test_many_values_are_summarised():
+    values = np.arange(1000).reshape(10, 100)
+    found = voxel_values.voxel_values(Volume(values), [(0, 10), (0, 100)])
+    assert found.text == "1000 values from 0 to 999"
+    values[:, :30] = 7
+    found = voxel_values.voxel_values(Volume(values), [(0, 10), (0, 100)])
+    assert found.text == "701 values from 7 to 999, most frequent 7: 30 %"
 
 
 def test_nan_and_infinity_are_no_values():

@@ -131,21 +131,20 @@ class Voxels(Shape):
 
     def findings(self, case, where: str, flow: Flow) -> list[Finding]:
         """How the file is understood, grey values without `solid`, another size than the box."""
-        notes = [Finding(NOTE, f"{where}.file", text) for text in self._planes().volume.notes]
-        return notes + self._grey(f"{where}.solid") + self._misplaced(case, f"{where}.file")
+        with self._messages():
+            notes = [Finding(NOTE, f"{where}.file", text) for text in self._planes().volume.notes]
+            return notes + self._grey(f"{where}.solid") + self._misplaced(case, f"{where}.file")
 
     def contents(self) -> list[tuple[str, str]]:
         """The values of the voxels and their shares; the share that is solid."""
         with self._messages():
-            values, solid = self._planes().values, self._planes().solid_share
-        return [(values.text, f"{solid:.1%} of the voxels are solid {values.sampled}".strip())]
+            return [self._planes().contents]
 
     def _grey(self, where: str) -> list[Finding]:
         """A finding if `solid` is not given for a scan with many values."""
         if self.solid is not None or self._planes().volume.array.dtype.kind == "b":
             return []
-        with self._messages():
-            planes, values = self._planes(), self._planes().values
+        planes, values = self._planes(), self._planes().values
         if len(values.numbers) <= LABELS:
             return []
         porosity, limit = 1 - planes.solid_share, f"{values.threshold:.6g}"

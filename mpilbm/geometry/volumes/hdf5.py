@@ -45,7 +45,7 @@ class Dataset:
             self.shape: tuple[int, ...] = values.shape
             self.dtype: np.dtype = values.dtype
             chunks = values.chunks or (1, 1)
-            self.spacing = _spacing(file) if item.strip("/").startswith("VTKHDF/") else ()
+            self.spacing = _spacing(file, item)
         self.chunk = chunks[1 if len(chunks) == 3 and self.shape[0] == 1 else 0]
 
     def __getitem__(self, index: Any) -> NDArray[Any]:
@@ -53,9 +53,13 @@ class Dataset:
             return hdf5_dataset(file, self.path, self.item, "biuf")[index]
 
 
-def _spacing(file: Hdf5File) -> tuple[float, ...]:
-    """Sides of a cell of an image in VTKHDF; () if they are unknown."""
+def _spacing(file: Hdf5File, item: str) -> tuple[float, ...]:
+    """Sides of a voxel along x, y[, z] from `element_size_um` of a dataset (ImageJ, ilastik), in
+    the order of its axes, or from the image of VTKHDF; () if they are unknown.
+    """
+    image = item.strip("/").startswith("VTKHDF/")
+    group, name, step = ("VTKHDF", "Spacing", 1) if image else (item, "element_size_um", -1)
     try:
-        return tuple(map(side, attribute(file, "VTKHDF", "Spacing", np.ndarray).tolist()))
+        return tuple(map(side, attribute(file, group, name, np.ndarray).tolist()[::step]))
     except (ValueError, TypeError):
         return ()

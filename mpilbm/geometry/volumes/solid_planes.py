@@ -72,6 +72,12 @@ class SolidPlanes:
         """The share of the voxels that are solid, from `values`."""
         return self.values.share(self.solid(self.values.numbers))
 
+    @property
+    def contents(self) -> tuple[str, str]:
+        """The values of the voxels and their shares, and the share that is solid, as texts."""
+        solid = f"{self.solid_share:.1%} of the voxels are solid {self.values.sampled}"
+        return self.values.text, solid.strip()
+
     def plane(self, k: int, ahead: Sequence[int] = ()) -> NDArray[np.bool_]:
         """The solid cells of plane k, bool (rows, nx), in 2D (nx,).
 

@@ -1,6 +1,6 @@
 """The values of voxels and their shares, and a threshold between pore and solid."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from mpilbm.geometry.volumes.volume import Volume
 from mpilbm.units import counted
 
-VOXELS = 1 << 22  # that are counted; of larger volumes, those of some planes
+VOXELS = 1 << 21  # that are counted; of larger volumes, those of some planes
 PLANES = 8, 64  # least and largest number of these
 BYTES = 1 << 28  # that are read for them, unless this is less than the least number of planes
-LISTED, FREQUENT = 8, 3  # values that are listed, if there are more: the most frequent ones
+LISTED = 8  # values that are listed; if there are more,
+FREQUENT, RARE = 3, 0.01  # the most frequent ones, if they have this share
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +35,15 @@ class VoxelValues:
     def text(self) -> str:
         """The values and their shares, such as "0: 62 %, 255: 38 %"."""
         count = len(self.numbers)
-        order = np.argsort(-self.shares, kind="stable")[:FREQUENT]
-        listed = range(count) if count <= LISTED else order.tolist()
-        each = ", ".join(f"{self.number(k)}: {_percent(self.shares[k])}" for k in listed)
         if count <= LISTED:
-            return each
-        return f"{count} values from {self.number(0)} to {self.number(-1)}, most frequent {each}"
+            return self._listed(range(count))
+        order = np.argsort(-self.shares, kind="stable")[:FREQUENT].tolist()
+        frequent = [k for k in order if self.shares[k] >= RARE]
+        most = f", most frequent {self._listed(frequent)}" if frequent else ""
+        return f"{count} values from {self.number(0)} to {self.number(-1)}{most}"
+
+    def _listed(self, indices: Iterable[int]) -> str:
+        return ", ".join(f"{self.number(k)}: {_percent(self.shares[k])}" for k in indices)
 
     @property
     def sampled(self) -> str:
@@ -89,7 +93,7 @@ def voxel_values(volume: Volume, spans: Sequence[tuple[int, int]]) -> VoxelValue
         each = begin + (np.arange(count) + 0.5) * ((end - begin) / count)
         parts = [(int(k), int(k) + 1) for k in each]
     read = sum(b - a for a, b in parts)
-    thinned = max(1, read * plane // VOXELS)
+    thinned = -(-read * plane // VOXELS)
     found = [_unique(array[(slice(a, b), *inner)].reshape(-1)[::thinned]) for a, b in parts]
     numbers, place = np.unique(np.concatenate([n for n, _ in found]), return_inverse=True)
     counts = np.bincount(place, np.concatenate([c for _, c in found]), len(numbers))

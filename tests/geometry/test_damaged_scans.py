@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import tifffile
 from support import ROOT, TESTS
 from support.damaged_scans import FORMATS
 from support.voxel_files import GREY, nrrd_header, shape
@@ -73,3 +75,21 @@ def test_compressed_files_that_declare_more_than_they_contain(sizes, tmp_path):
     (tmp_path / "a.nrrd").write_bytes(header + b"x" * 100)
     with pytest.raises(ValueError, match=r"its header declares \d+ bytes, which 100 compressed by"):
         shape(tmp_path, "a.nrrd")
+
+
+@pytest.mark.parametrize("bigtiff", [False, True])
+def test_a_list_of_pages_that_is_circular(bigtiff, tmp_path):
+    """Of 300 pages: tifffile looks for a circle at the 100th page only."""
+    path = tmp_path / "a.tif"
+    pages = np.zeros((300, 2, 3), np.uint8)
+    tifffile.imwrite(path, pages, metadata=None, photometric="minisblack", bigtiff=bigtiff)
+    with tifffile.TiffFile(path) as file:
+        offsets = [page.offset for page in file.pages]
+        last, tiff = file.pages[-1].offset, file.tiff
+    content = bytearray(path.read_bytes())
+    count = int.from_bytes(content[last : last + tiff.tagnosize], "little")
+    end = last + tiff.tagnosize + count * tiff.tagsize
+    content[end : end + tiff.offsetsize] = offsets[200].to_bytes(tiff.offsetsize, "little")
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"cannot be read as TIFF \(its list of pages is circular"):
+        shape(tmp_path, "a.tif")

@@ -4,7 +4,7 @@ Requirements: `resolved` and all planes of the shape "voxels" end in solid cells
 with one line, within SECONDS, and the process uses at most GIGABYTES of memory. Prints a JSON line
 for each violation, and one with the numbers of files.
 
-To look at one file: a violation has its format and number, of which `damaged` returns the content.
+To look at one file: a violation has its format and number, of which `damaged` returns the files.
 """
 
 import json
@@ -101,8 +101,11 @@ def mha_spacing(path, array):
 FORMATS = {
     "tiff": [voxel_files.tif, voxel_files.tif_big_endian, voxel_files.tif_compressed,
              voxel_files.tif_imagej, tif_palette, tif_appended, tif_ome],
-    "nrrd": [voxel_files.nrrd, voxel_files.nrrd_gzip, nrrd_vectors, nrrd_skips],
-    "metaimage": [voxel_files.mha, voxel_files.mha_compressed, mha_spacing],
+    "nrrd": [voxel_files.nrrd, voxel_files.nrrd_gzip, voxel_files.nrrd_detached,
+             voxel_files.nrrd_detached_gzip, nrrd_vectors, nrrd_skips],
+    "metaimage": [voxel_files.mha, voxel_files.mha_compressed, voxel_files.mhd,
+                  voxel_files.mhd_compressed, mha_spacing],
+    "hdf5": [voxel_files.hdf5, voxel_files.hdf5_chunks],
     "numpy": [voxel_files.npy, voxel_files.npy_fortran, voxel_files.npz, voxel_files.npz_fortran,
               voxel_files.npz_compressed, voxel_files.npz_compressed_fortran],
     "raw": [voxel_files.raw, voxel_files.raw_big_endian],
@@ -112,27 +115,30 @@ FORMATS = {
 
 @cache
 def bases(kind):
-    """The options and the contents of the intact files of a format."""
+    """The options and the intact files, contents by name, of each writer of a format."""
     found = []
     for writer in FORMATS[kind]:
         with tempfile.TemporaryDirectory() as folder:
             options = writer(Path(folder), GREY)
-            file = options["file"].partition(":")[0]
-            found.append((options, (Path(folder) / file).read_bytes()))
+            found.append(
+                (options, {each.name: each.read_bytes() for each in Path(folder).iterdir()})
+            )
     return found
 
 
 def damaged(kind, number):
-    """The options of the shape, and the content of damaged file `number` of a format."""
+    """The options of the shape, and the contents by name of damaged example `number`."""
     rng = random.Random(f"{kind} {number}")
-    options, content = bases(kind)[number % len(bases(kind))]
+    options, files = bases(kind)[number % len(bases(kind))]
+    name = rng.choice(sorted(files))
+    content = files[name]
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         content = rng.choice([flipped, cut, joined, filled, replaced, replaced])(rng, content)
     if kind == "raw" and rng.random() < 0.7:
         size = [rng.choice([n, 0, -1, 2**31, 2**62, 10**18, n + 1]) for n in options["size"]]
         types = [options["type"], "f8", "V9", "O", "S0", "u1,", "(3,)u1", "x" * 500]
         options = options | {"size": tuple(size), "type": rng.choice(types)}
-    return options, content
+    return options, files | {name: content}
 
 
 def flipped(rng, content):
@@ -208,8 +214,9 @@ def main(count, folder):
     broken = 0
     for kind in FORMATS:
         for number in range(count):
-            options, content = damaged(kind, number)
-            (folder / options["file"].partition(":")[0]).write_bytes(content)
+            options, files = damaged(kind, number)
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
             if what := violation(folder, options):
                 print(json.dumps({"format": kind, "number": number, "what": what[-3000:]}))
                 broken += 1

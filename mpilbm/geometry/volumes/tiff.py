@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from math import nan, prod
 from pathlib import Path
+from struct import unpack
 from typing import Any
 from weakref import finalize
 
@@ -28,6 +29,7 @@ def stack(source: Source) -> Volume:
     with ExitStack() as closing:
         file = closing.enter_context(opened(source.path))
         with reading("as TIFF"):
+            _require_end(file)
             pages, shape, axes, begin = _planes(file.series)
             first = file.pages[0].aspage()
             spacing = _spacing(file, first)
@@ -61,6 +63,28 @@ def opened(path: Path) -> Any:
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # problems become errors
     with reading("as TIFF"):
         return tifffile.TiffFile(path)
+
+
+def _require_end(file: Any) -> None:
+    """ValueError if the list of pages is circular; tifffile would follow it for millions of pages.
+
+    Other damage of the list is left to tifffile, which reads the pages before it.
+    """
+    handle, tiff = file.filehandle, file.tiff
+    seen: set[int] = set()
+
+    def number(form: str, size: int) -> int:
+        stored = handle.read(size)
+        return unpack(form, stored)[0] if len(stored) == size else 0
+
+    handle.seek(tiff.offsetsize)  # the first offset, at byte 4, in BigTIFF at byte 8
+    while 0 < (offset := number(tiff.offsetformat, tiff.offsetsize)) < handle.size:
+        if offset in seen:
+            raise ValueError("its list of pages is circular")
+        seen.add(offset)
+        handle.seek(offset)
+        tags = number(tiff.tagnoformat, tiff.tagnosize)
+        handle.seek(offset + tiff.tagnosize + tags * tiff.tagsize)
 
 
 def _planes(series: list[Any]) -> tuple[Sequence[Any], tuple[int, ...], str, int | None]:

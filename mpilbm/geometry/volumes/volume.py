@@ -178,6 +178,8 @@ def mapped(
     what = f"{' x '.join(map(str, reversed(shape)))} voxels of type {dtype.name}"
     if not needed:
         raise ValueError(f"has no values; {AGAIN}")
+    if offset < 0:
+        raise ValueError(f"is damaged: its values begin at byte {offset}; {AGAIN}")
     if stored < needed:
         raise ValueError(
             f"is truncated: {what} are {needed} bytes, found {max(stored, 0)}; {AGAIN}"

@@ -14,7 +14,7 @@ from mpilbm.case.model import Case, Fluid
 from mpilbm.case.velocity_bounds import largest_speed, require_forces
 from mpilbm.case.wall_units import forced_channel
 from mpilbm.geometry import build, diagnose, geometry_findings, plane_costs
-from mpilbm.geometry.masks import require_masks
+from mpilbm.geometry.masks import mask_contents, require_masks
 from mpilbm.geometry.surfaces.findings import VISCOUS
 from mpilbm.links.planes_read import require_planes
 from mpilbm.parallel.slabs import Slab
@@ -170,7 +170,12 @@ def box_lines(case: Case, survey: build.Survey, why_layout: str = "") -> list[Li
     for boundary, links in zip(case.boundaries, survey.links, strict=True):
         where = " ".join(boundary.where)
         lines.append(Line(f"boundary {where}", counted(links, "link"), boundary.name))
-    return lines + [_body_line(case, survey, k) for k in range(len(case.bodies))]
+    for k, body in enumerate(case.bodies):
+        lines.append(_body_line(case, survey, k))
+        masks = [mask_contents(body.mask, case, f"body.{k}.mask")] if body.mask else []
+        contents = body.shape.contents() if body.shape else masks
+        lines += [Line(f"values of {body.label}", *each) for each in contents]
+    return lines
 
 
 def _body_line(case: Case, survey: build.Survey, number: int) -> Line:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mpilbm.codegen.program import POINTS
-from mpilbm.layouts.formats import Formats
+from mpilbm.layouts.formats import SCALE, Formats
 from mpilbm.links.row_ends import rows_end_in_walls
 from mpilbm.physics.boundaries import one_face_each
 from mpilbm.physics.couplings import solids
@@ -144,9 +144,6 @@ def head(case) -> str:
     return definitions(
         precision.compute, case.formats, case.lattice.staggered, precision.intrinsics
     )
-
-
-SCALE = 2**15  # factor of 16-bit values: small deviations then use the whole range of a half
 
 
 def prelude() -> str:

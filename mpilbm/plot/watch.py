@@ -88,7 +88,10 @@ def look(folder: Path) -> State:
             f"{folder} contains no {SUMMARY}; name the output folder of a run, such as case.out"
         ) from None
     except (OSError, ValueError) as error:
-        raise CommandError(f"{path} cannot be read: {error}") from None
+        problem = getattr(error, "strerror", None) or error
+        raise CommandError(
+            f"{path} cannot be read: {problem}; name the output folder of a run, such as case.out"
+        ) from None
     curves = tuple(curves_of(folder))
     first, steps = int(summary.get("first_step") or 0), [int(summary.get("steps") or 0)]
     steps += [int(each.steps[-1]) for each in curves if each.steps]

@@ -88,6 +88,15 @@ def test_distances_end_at_the_surface(tmp_path, name):
     assert not shape.inside(*(points + (q - 1e-12) * step)).any()
 
 
+@pytest.mark.filterwarnings("error")
+def test_sizes_whose_squares_overflow_are_accepted():
+    x = np.linspace(-9, 9, 5)
+    far = {"centre": [1e300, 0, 0], "radius": 3}
+    for name, more in (("sphere", {}), ("cylinder", {"axis": "z"}),
+                       ("torus", {"axis": "z", "tube": 1, "radius": 1e200})):  # fmt: skip
+        assert not make("shapes", {"name": name} | far | more).inside(x, x, x).any()
+
+
 def test_shapes_are_joined_and_cut():
     """A pipe: a box without a cylinder, and one with a ball in it."""
     box = {"name": "box", "lower": [0, 0], "upper": [8, 8]}

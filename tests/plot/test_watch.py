@@ -49,6 +49,11 @@ def test_an_ended_run_is_shown_with_its_curves(folder):
     assert max(map(len, lines.output.splitlines())) <= 70
 
 
+def test_a_name_that_is_too_long_is_a_message(tmp_path):
+    with pytest.raises(CommandError, match="cannot be read: File name too long; name the output"):
+        look(tmp_path / ("a" * 300))
+
+
 def test_running_and_killed_runs_are_distinguished(folder):
     alter(folder, status="running", steps=0, last_step=40)
     state = look(folder)

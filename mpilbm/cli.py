@@ -262,13 +262,14 @@ def plot(directory, output, reference, reynolds, step, field, plane, kind, film)
     """Draw the results of a run: fields of a snapshot, forces, tables over time."""
     from mpilbm.plot.film import draw_film
     from mpilbm.plot.pictures import Choice, draw
+    from mpilbm.results.run import open_run
 
     choice = Choice(step=step, field=field, plane=plane, format=kind)
     if film:
         report_files([draw_film(directory, output, choice)])
         return
     files, sentences = draw(directory, output, reference, reynolds, choice)
-    for line in sentences:
+    for line in [*sentences, *open_run(directory).unfinished]:
         click.echo(one_line(line))
     report_files(files)
 

@@ -62,9 +62,9 @@ def draw(
 ) -> tuple[list[Path], list[str]]:
     """Plot the results in an output folder; writes files to `target`, by default the folder.
 
-    Returns the files, and lines of text: the largest deviation from each reference, and the means
-    of forces. Raises CommandError if the folder contains nothing to draw or a file cannot be read
-    or written.
+    Returns the files, and lines of text: the largest deviation from each reference, the means of
+    forces, and the permeability. Raises CommandError if the folder contains nothing to draw or a
+    file cannot be read or written.
     """
     plt, choice = pyplot(), choice or Choice()
     directory = Path(directory)

@@ -13,6 +13,7 @@ from mpilbm import __version__
 from mpilbm.errors import CommandError, MpilbmError
 from mpilbm.report.html import data_of_picture, render, write
 from mpilbm.results.run import Run, open_run
+from mpilbm.results.state import DONE, NOT_STARTED, RunState, duration, whole
 from mpilbm.storage.own_files import REPORT
 from mpilbm.units import counted, in_words
 
@@ -38,12 +39,12 @@ def content(run: Run) -> dict[str, Any]:
     summary = run.summary
     case, problem = _case(run)
     pictures, sentences, missing = _pictures(run)
-    status = str(summary.get("status", "no summary: the run was stopped before its first step"))
+    state = run.state
     return {
         "title": run.title,
-        "status": _status(status),
-        "good": status in ("done", "running"),
-        "reason": summary.get("reason") or problem,
+        "status": state.where if state.status in (DONE, NOT_STARTED) else state.sentence,
+        "level": state.level,
+        "reason": state.reason or problem,
         "tables": [(name, rows) for name, rows in _tables(run, case) if rows],
         "findings": _findings(summary),
         "sentences": sentences,
@@ -55,10 +56,6 @@ def content(run: Run) -> dict[str, Any]:
         "version": summary.get("version", __version__),
         "date": date.today().isoformat(),
     }
-
-
-def _status(status: str) -> str:
-    return f"{status}: or ended without notice" if status == "running" else status
 
 
 def _case(run: Run) -> "tuple[Case | None, str]":
@@ -79,20 +76,20 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
 def _tables(run: Run, case: "Case | None") -> list[tuple[str, Rows]]:
     summary = run.summary
     return [
-        ("Run", _run_rows(summary)),
-        ("Speed", _speed_rows(summary)),
+        ("Run", _run_rows(summary, run.state)),
+        ("Speed", _speed_rows(summary) if run.state.ended else _rate_rows(run.state)),
         *(_flow_rows(run, case) if case is not None else []),
     ]
 
 
-def _run_rows(summary: dict[str, Any]) -> Rows:
+def _run_rows(summary: dict[str, Any], state: RunState) -> Rows:
     """The facts of the run."""
     size, halo = summary.get("size"), summary.get("halo")
     facts = {
         "case file": summary.get("case"),
         "lattice": summary.get("lattice"),
         "cells": " x ".join(map(str, size)) if isinstance(size, list) else None,
-        "steps": _steps(summary),
+        "steps": _steps(state) if summary else None,
         "ranks": summary.get("ranks"),
         "device": summary.get("device"),
         "layout": _because(summary.get("layout"), summary.get("layout_why")),
@@ -112,19 +109,17 @@ def _because(what: Any, why: Any) -> str | None:
     return None if what is None else f"{what}: {why}" if why else str(what)
 
 
-def _number(summary: dict[str, Any], key: str) -> int | None:
-    """A whole number in the summary, None if it is missing or damaged."""
-    value = summary.get(key)
-    return value if isinstance(value, int) else None
+def _steps(state: RunState) -> str:
+    of = f" of {state.last:,}" if state.last and state.last != state.step else ""
+    return f"{state.step:,}{of}" + (f", continued from {state.first:,}" if state.first else "")
 
 
-def _steps(summary: dict[str, Any]) -> str | None:
-    steps, last = _number(summary, "steps"), _number(summary, "last_step")
-    if steps is None:
-        return None
-    first = _number(summary, "first_step")
-    text = f"{steps:,}" + (f" of {last:,}" if last is not None and last != steps else "")
-    return text + (f", continued from {first:,}" if first else "")
+def _rate_rows(state: RunState) -> Rows:
+    """The speed by the last file of a run that is active or was killed."""
+    if not state.rate:
+        return []
+    return [("time until the newest file", duration(state.seconds), ""),
+            ("speed", f"about {state.rate:.3g} steps per second", "")]  # fmt: skip
 
 
 def _speed_rows(summary: dict[str, Any]) -> Rows:
@@ -255,7 +250,7 @@ def _settings(summary: dict[str, Any]) -> str:
 
 def _continued(run: Run, command: str) -> tuple[str, str]:
     """How to continue from the last checkpoint: to the end of the run, or beyond it."""
-    summary, ranks = run.summary, _number(run.summary, "ranks") or 1
+    summary, ranks = run.summary, whole(run.summary, "ranks") or 1
     last = int(re.findall("[0-9]+", run.checkpoints[-1].stem)[-1])
     text = f"Continue from step {last:,} (on any number of ranks):"
     if summary.get("status") == "unstable":
@@ -263,7 +258,7 @@ def _continued(run: Run, command: str) -> tuple[str, str]:
             "The flow became unstable: change what the reason above names, then continue from step "
             f"{last:,}:"
         )
-    steps, target = _number(summary, "steps"), _number(summary, "last_step")
+    steps, target = whole(summary, "steps"), whole(summary, "last_step")
     if steps is not None and steps == target:  # the run is complete
         command += f" --set run.steps={2 * steps}"
     return text, f"mpirun -n {ranks} {command}"

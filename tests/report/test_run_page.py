@@ -87,14 +87,17 @@ def test_runs_without_snapshots_summary_or_end_have_a_page(tmp_path):
     run(tmp_path / "bare", output=[])
     run(tmp_path / "killed", output=outputs)
     summary = tmp_path / "killed" / "summary.json"
-    summary.write_text(json.dumps(json.loads(summary.read_text()) | {"status": "running"}))
+    started = {"status": "running", "steps": 0, "last_step": 60000, "glups": 0.0}
+    summary.write_text(json.dumps(json.loads(summary.read_text()) | started))
     run(tmp_path / "lost", output=outputs)
     (tmp_path / "lost" / "summary.json").unlink()
-    for name, words in (("bare", "No pictures"), ("killed", "ended without notice"),
-                        ("lost", "no summary")):  # fmt: skip
+    for name, words in (("bare", "No pictures"), ("killed", 'poor">killed at step 40 of 60,000<'),
+                        ("killed", "<td>40 of 60,000</td>"), ("lost", "no summary")):  # fmt: skip
         result = CliRunner().invoke(cli, ["report", str(tmp_path / name)])
         assert result.exit_code == 0, result.output
-        assert words in (tmp_path / name / "report.html").read_text()
+        text = (tmp_path / name / "report.html").read_text()
+        assert words in text
+        assert ("GLUPS" in text) == (name == "bare")  # a killed run has not measured its speed
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,14 @@ from mpilbm.results.run import Run, open_run
 from mpilbm.results.state import DONE, NOT_STARTED, RunState, duration, whole
 from mpilbm.storage.own_files import REPORT
 from mpilbm.units import counted, in_words
+from mpilbm.verdicts.findings import NOTE
+from mpilbm.verdicts.limits import LIKELY, POSSIBLY
 
 if TYPE_CHECKING:
     from mpilbm.case.case import Case
 
 Rows = list[tuple[str, str, str]]  # (quantity, value, verdict)
+STABLE = "stable until its last step"
 GROUP = re.compile(r"_[0-9]{9,}(?=\.)")  # the step in a file name
 
 
@@ -46,7 +49,7 @@ def content(run: Run) -> dict[str, Any]:
         "level": state.level,
         "reason": state.reason or problem,
         "tables": [(name, rows) for name, rows in _tables(run, case) if rows],
-        "findings": _findings(summary),
+        "findings": _findings(summary, state),
         "sentences": sentences,
         "pictures": pictures,
         "no_pictures": missing,
@@ -66,11 +69,15 @@ def _case(run: Run) -> "tuple[Case | None, str]":
         return None, f"the case cannot be read again: {str(error).splitlines()[0]}"
 
 
-def _findings(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _findings(summary: dict[str, Any], state: RunState) -> list[tuple[str, str, str]]:
+    """(severity, where, message); after a complete run a prediction of stability is a note."""
     found = summary.get("findings")
     rows = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
     texts = ([str(each.get(key, "")) for key in ("severity", "where", "message")] for each in rows)
-    return [(severity, where, message) for severity, where, message in texts]
+    done = state.status == DONE
+    return [(NOTE, where, f"predicted before the run, which was {STABLE}: {message}")
+            if done and _predicts(message) else (severity, where, message)
+            for severity, where, message in texts]  # fmt: skip
 
 
 def _tables(run: Run, case: "Case | None") -> list[tuple[str, Rows]]:
@@ -144,19 +151,25 @@ def _flow_rows(run: Run, case: "Case") -> list[tuple[str, Rows]]:
     """Derived numbers of each fluid, and the units.
 
     Without advice on other collisions, which needs the content of input files: it is a part of the
-    findings, which the run has recorded.
+    findings, which the run has recorded. A prediction of stability is omitted after a complete run.
     """
     from mpilbm.preflight.plan import fluid_lines, unit_lines
 
-    speed, key = _largest_speed(run)
+    speed, source = _largest_speed(run)
     found = [
-        (f"Fluid {fluid.label}".strip(), fluid_lines(case, fluid, speed, key, _never))
+        (f"Fluid {fluid.label}".strip(), fluid_lines(case, fluid, speed, source, _never))
         for fluid in case.fluids
     ]
     if case.units:
-        found.append(("Units", unit_lines(case, case.units, speed)))
-    return [(name, [(line.what, line.value, line.verdict) for line in lines])
-            for name, lines in found]  # fmt: skip
+        found.append(("Units", unit_lines(case, case.units, speed, source)))
+    done = run.state.status == DONE
+    return [(name, [(line.what, line.value, STABLE if done and _predicts(line.verdict)
+                     else line.verdict) for line in lines]) for name, lines in found]  # fmt: skip
+
+
+def _predicts(text: str) -> bool:
+    """Whether a verdict or a finding expects the flow to be unstable."""
+    return any(verdict in text for verdict in (POSSIBLY, LIKELY))
 
 
 def _never(lattice: str, collision: str) -> bool:
@@ -164,17 +177,17 @@ def _never(lattice: str, collision: str) -> bool:
 
 
 def _largest_speed(run: Run) -> tuple[float, str]:
-    """The largest speed of the run in lattice units, and where it is from."""
+    """The largest speed of the run in lattice units, and of what it is the largest."""
     if "monitor" in run.tables:
         table = run.table("monitor")
         speeds = table["max_speed"] if "max_speed" in table else np.empty(0)
         if np.isfinite(speeds).any():
-            return float(speeds[np.isfinite(speeds)].max()), "monitor.csv"
+            return float(speeds[np.isfinite(speeds)].max()), "the largest in monitor.csv"
     if len(run.steps) and "u" in run.fields:
         planes = range(run.snapshots.head.shape[-run.dimensions])
         each = (run.field("u", region=plane, lattice_units=True).astype(float) for plane in planes)
         speed = max(float((u**2).sum(axis=-1).max()) for u in each) ** 0.5
-        return (speed, "the last snapshot") if np.isfinite(speed) else (0.0, "")
+        return (speed, "the largest in the last snapshot") if np.isfinite(speed) else (0.0, "")
     return 0.0, ""
 
 

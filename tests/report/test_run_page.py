@@ -14,6 +14,8 @@ from support.browser import require_readable, with_browser
 from mpilbm import Simulation
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
+from mpilbm.report.run_page import content
+from mpilbm.results.run import open_run
 from mpilbm.system import toml_text
 
 pytest.importorskip("jinja2")
@@ -156,6 +158,25 @@ def test_a_channel_has_y_plus_on_the_page_and_narrow_pictures(tmp_path):
     for image in Elements(text).of("img"):
         content = base64.b64decode(image["src"].partition(",")[2])
         assert struct.unpack(">I", content[16:20])[0] <= 4.8 * 150 + 1
+
+
+def test_a_complete_run_was_stable_whatever_was_predicted(tmp_path):
+    outputs = [each for each in CASE["output"] if each["name"] == "monitor"]
+    folder = tmp_path / "fast"
+    run(folder, output=outputs, fluid={"viscosity": 1e-4}, run={"steps": 10})
+    summary = folder / "summary.json"
+    for status, known in (("done", True), ("unstable", False)):
+        summary.write_text(json.dumps(json.loads(summary.read_text()) | {"status": status}))
+        shown = content(open_run(folder))
+        fluid = dict(shown["tables"])["Fluid"]
+        (verdict,) = [verdict for what, _, verdict in fluid if what == "grid Reynolds"]
+        assert (verdict == "stable until its last step") == known
+        assert verdict.startswith("likely unstable: ") != known
+        severities = {severity for severity, _, message in shown["findings"]
+                      if "likely unstable: " in message}  # fmt: skip
+        assert severities == {"note" if known else "serious"}
+        (speed,) = [verdict for what, _, verdict in fluid if what == "speed"]
+        assert speed == "cells per step, the largest in monitor.csv"
 
 
 def test_speeds_that_are_not_finite_are_left_out(tmp_path):

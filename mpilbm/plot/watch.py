@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from mpilbm.errors import CommandError
 from mpilbm.outputs.points.series import read
 from mpilbm.plot.curves import curve
+from mpilbm.plot.ranges import shown_range
 from mpilbm.printable import one_line
 from mpilbm.results.state import RUNNING, RunState, state_of
 from mpilbm.storage.csv_log import COEFFICIENTS, lines, short
@@ -38,6 +40,14 @@ class Curve:
     steps: list[float]
     values: list[float]
     logarithmic: bool = False
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], str]:
+        """The range that is shown, and how many points are outside, in words."""
+        found = shown_range(np.array(self.steps), [np.array(self.values)])
+        if self.logarithmic or found is None:
+            return (-inf, inf), ""
+        return (found.low, found.high), found.note
 
 
 @dataclass(frozen=True)
@@ -142,8 +152,9 @@ def picture(shown: Shown, width: int, plain: bool, height: int | None = None) ->
     grid = Table.grid(padding=(0, 1))
     cells = []
     for one in shown.curves[:most]:
-        drawn = curve(one.steps, one.values, each, HEIGHT, one.logarithmic, plain)
-        last = f"{one.title} = {one.values[-1]:.5g}"
+        limits, note = one.limits
+        drawn = curve(one.steps, one.values, each, HEIGHT, one.logarithmic, plain, limits)
+        last = f"{one.title} = {one.values[-1]:.5g}{f' ({note})' if note else ''}"
         text = Text(no_wrap=True, overflow="crop")
         text.append(last[:each] + "\n", style="bold")
         text.append("\n".join(line[:each] for line in drawn) + "\n", style="cyan")

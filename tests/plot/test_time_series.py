@@ -11,7 +11,8 @@ from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
 from mpilbm.plot.frequencies import oscillation
 from mpilbm.plot.pictures import pyplot
-from mpilbm.plot.time_series import forces_figure, last_half
+from mpilbm.plot.ranges import last_half
+from mpilbm.plot.time_series import forces_figure
 
 pytest.importorskip("matplotlib")
 

@@ -254,7 +254,8 @@ def new(name, template, dimensions, list_cases):
 @click.option("--step", type=click.IntRange(0), help="Step of the snapshot.  [default: the last]")
 @click.option("--field", metavar="NAME", help="Draw this field only, e.g. rho or phi.")
 @click.option("--plane", metavar="AXIS=POSITION",
-              help="Draw this plane, e.g. x=32 (cells).  [default: the middle or a body]")  # fmt: skip
+              help="Draw this plane, e.g. x=32 (cells).  "
+              "[default: the middle of the box or of the body]")  # fmt: skip
 @click.option("--format", "kind", type=click.Choice(["png", "svg", "pdf"]), default="png",
               show_default=True, help="Format of the files.")  # fmt: skip
 @click.option("--film", is_flag=True, help="Make a film of all snapshots, of u or of --field.")

@@ -65,7 +65,7 @@ def figure_of(values: np.ndarray, solid: np.ndarray, style: Style) -> "Figure":
                          linewidths=0.8)  # fmt: skip
         axis.set(xlabel=style.axes[0], ylabel=style.axes[1])
         axis.locator_params(nbins=6)
-        axis.set_title(style.title, fontsize=10)
+        axis.set_title(style.title, fontsize=10, wrap=True)
         figure.colorbar(image, label=style.label, shrink=0.9)
     return figure
 

@@ -50,7 +50,8 @@ def in_si(curves: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[st
 
 def _readable(unit: str) -> str:
     """kg m/s of kg_m_per_s."""
-    return re.sub("([a-z])([2-9])", r"\1^\2", unit.replace("_per_", "/").replace("_", " "))
+    text = f" {unit}".replace("_per_", "/").replace(" per_", "1/").replace("_", " ").strip()
+    return re.sub("([a-z])([2-9])", r"\1^\2", text)
 
 
 def _of_scalar(name: str, unit: str) -> str:
@@ -109,8 +110,8 @@ def _draw(
     shown, unit = [], units[names[0]]
     for name, colour in zip(names, COLOURS, strict=False):
         values = curves[name]
-        if label.split(".")[-1] == "mass" and values[0]:
-            label, unit, values = "relative change of mass", "1", values / values[0] - 1
+        if re.match("mass(_|$)", name) and values[0]:
+            label, unit, values = f"relative change of {label}", "1", values / values[0] - 1
         shown.append(values)
         axis.plot(curves[time], values, color=colour, linewidth=1.4, label=name[-1])
     axis.set(

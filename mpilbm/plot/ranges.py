@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SPIKE = 3.0  # the range of all values is shown up to so many times that of the last half
+MOST_OUTSIDE = 1 / 3  # of all points; more are no spike, but a decay
 LEAST = 0.2  # least margin around the last half, relative to its largest value
 
 BACK = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1}  # of a note on curves
@@ -37,7 +38,8 @@ def shown_range(time: np.ndarray, curves: Sequence[np.ndarray]) -> Range | None:
     """The range of curves over the time; None if no value is finite.
 
     The values of the last half of the time have a margin of half of their own range, at least LEAST
-    of the largest. If all values need more than SPIKE times this, those beyond it are not shown.
+    of the largest. If all values need more than SPIKE times this, those beyond it are not shown,
+    unless they are many.
     """
     values = np.array(curves, float)
     known = np.isfinite(values)
@@ -46,14 +48,16 @@ def shown_range(time: np.ndarray, curves: Sequence[np.ndarray]) -> Range | None:
     if not known.any():
         return None
     every = values[known]
-    low, high = float(every.min()), float(every.max())
-    if late.size:
-        least, most = float(late.min()), float(late.max())
-        margin = max((most - least) / 2, LEAST * max(abs(least), abs(most)))
-        if high - low > SPIKE * (most - least + 2 * margin):
-            low, high = max(low, least - margin), min(high, most + margin)
+    found = Range(float(every.min()), float(every.max()), 0, every.size)
+    if not late.size:
+        return found
+    least, most = float(late.min()), float(late.max())
+    margin = max((most - least) / 2, LEAST * max(abs(least), abs(most)))
+    if found.high - found.low <= SPIKE * (most - least + 2 * margin):
+        return found
+    low, high = max(found.low, least - margin), min(found.high, most + margin)
     outside = int(((every < low) | (every > high)).sum())
-    return Range(low, high, outside, every.size)
+    return Range(low, high, outside, every.size) if outside <= MOST_OUTSIDE * every.size else found
 
 
 def show_range(axis: "Axes", time: np.ndarray, curves: Sequence[np.ndarray]) -> None:

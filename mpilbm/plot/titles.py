@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
+LEAST = 8  # letters in a line
 LINE = 1.25  # height of a line, relative to the size of its letters
 
 
@@ -43,9 +44,10 @@ def _divide(text: "Text", ends: tuple[float, float]) -> float:
     found, before = text.get_window_extent(), text.get_text().split("\n")
     middle = (found.x0 + found.x1) / 2
     most = 2 * min(middle - ends[0], ends[1] - middle)
-    if found.width <= most:
-        return 0.0
-    letters = max(8, int(max(map(len, before)) * most / found.width) - 1)
-    after = [part for line in before for part in wrap(line, letters) or [""]]
-    text.set_text("\n".join(after))
+    after, width, letters = before, found.width, max(map(len, before))
+    while width > most and letters > LEAST:
+        letters = max(LEAST, min(letters - 1, int(letters * most / width)))
+        after = [part for line in before for part in wrap(line, letters) or [""]]
+        text.set_text("\n".join(after))
+        width = text.get_window_extent().width
     return (len(after) - len(before)) * LINE * float(text.get_fontsize()) / 72

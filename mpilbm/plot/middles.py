@@ -5,7 +5,7 @@ import numpy as np
 from mpilbm.results.snapshot import View
 
 NEAR = 0.9  # planes with this part of the most solid or fluid cells are as good
-SPREAD = 0.25  # if half of all planes have this part of the most solid cells, no body stands out
+SPREAD = 0.25  # if half of all planes have this part of the most solid cells, the middle is drawn
 LEAST_FLUID = 0.25  # of the cells on a line
 
 
@@ -17,7 +17,7 @@ def half_way(n: int) -> slice:
 def through_body(snapshot: View, axis: int) -> slice:
     """The cells of the plane normal to an axis that is drawn.
 
-    It is the middle of the box, but where a body that does not extend through the box stands out,
+    It is the middle of the box, but with a body that extends over less than half of the axis it is
     the middle of the planes with the most solid cells. In each case the plane has fluid cells, if
     there are any.
     """

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.drawing.ranges import show_range
 from mpilbm.errors import CommandError
 from mpilbm.outputs.monitor import dimensions_of, si_columns
 from mpilbm.plot.panels import COLOURS, panels
-from mpilbm.plot.ranges import show_range
 from mpilbm.units import lattice_text
 
 if TYPE_CHECKING:

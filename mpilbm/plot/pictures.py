@@ -11,6 +11,7 @@ from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mpilbm.drawing.titles import fit
 from mpilbm.errors import CommandError
 from mpilbm.plot.cuts import cuts_of
 from mpilbm.plot.monitor import monitor_figure, monitor_figures, read_monitor
@@ -24,7 +25,6 @@ from mpilbm.plot.time_series import (
     probe_figure,
     residual_figure,
 )
-from mpilbm.plot.titles import fit
 from mpilbm.plot.wall_profiles import is_wall_reference
 from mpilbm.results.run import Run, open_run
 from mpilbm.results.snapshot import view

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mpilbm.drawing.ranges import last_half, show_range
 from mpilbm.outputs.nusselt.scales import supplied
 from mpilbm.plot.frequencies import Oscillation, oscillation
 from mpilbm.plot.panels import COLOURS, plain_logarithms
-from mpilbm.plot.ranges import last_half, show_range
 from mpilbm.plot.slices import FIELD_UNITS
 from mpilbm.results.run import Run
 from mpilbm.results.tables import Table

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.drawing.ranges import shown_range
 from mpilbm.errors import CommandError
 from mpilbm.outputs.points.series import read
 from mpilbm.plot.curves import curve
-from mpilbm.plot.ranges import shown_range
 from mpilbm.printable import one_line
 from mpilbm.results.state import RUNNING, RunState, state_of
 from mpilbm.storage.csv_log import COEFFICIENTS, lines, short

@@ -66,7 +66,7 @@ def planes(snapshot):
         (ball((6.5, 3.5, 4.5), 2.2) | (np.indices(SHAPE)[1] == 0), [4.5, 3.5, 6.5]),
     ],
 )
-def test_planes_go_through_a_body_that_stands_out(snapshot, solid, found):
+def test_planes_go_through_a_body(snapshot, solid, found):
     assert planes(snapshot(solid)) == found
 
 

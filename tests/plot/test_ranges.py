@@ -7,7 +7,7 @@ from support.outputs_cases import make_case
 from support.runs import run_case
 
 from mpilbm.cli import cli
-from mpilbm.plot.ranges import Range, shown_range
+from mpilbm.drawing.ranges import Range, shown_range
 
 pytest.importorskip("matplotlib")
 TIME = np.arange(80.0)

@@ -9,10 +9,10 @@ from support.image_cases import tables
 from mpilbm import Simulation, open_run
 from mpilbm.case.case import parse_case
 from mpilbm.cli import cli
+from mpilbm.drawing.ranges import last_half
 from mpilbm.plot.frequencies import oscillation
 from mpilbm.plot.monitor import monitor_figure, read_monitor
 from mpilbm.plot.pictures import pyplot
-from mpilbm.plot.ranges import last_half
 from mpilbm.plot.time_series import forces_figure, permeability_figure
 
 pytest.importorskip("matplotlib")

@@ -2,9 +2,9 @@
 
 import pytest
 
+from mpilbm.drawing.titles import fit
 from mpilbm.plot.panels import panels
 from mpilbm.plot.pictures import NARROW, Choice, draw, pyplot
-from mpilbm.plot.titles import fit
 
 pytest.importorskip("matplotlib")
 LONG = "Flow of air around a heated cylinder in a channel of rock at Re = 100 and " + "W" * 80

@@ -42,6 +42,8 @@ from mpilbm.verdicts.findings import in_order
 from mpilbm.verdicts.fluids import of_fluid
 from mpilbm.verdicts.limits import Usable
 
+GIVEN = "the largest given"  # of the speeds of a case
+
 
 @plugin_errors()
 def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
@@ -69,7 +71,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     speed, key = largest_speed(case, initial)
     for fluid in case.fluids:
         usable = partial(inspection.is_usable, case, fluid)
-        lines = fluid_lines(case, fluid, speed, key, usable)
+        lines = fluid_lines(case, fluid, speed, f"{GIVEN}: {key}", usable)
         report.sections[f"fluid {fluid.label}".strip()] = lines
     for scalar in case.scalars:
         report.sections[f"scalar {scalar.label}"] = scalar_lines(case, scalar)
@@ -189,8 +191,8 @@ def _body_line(case: Case, survey: build.Survey, number: int) -> Line:
     return Line(f"body {body.label}", count, shared)
 
 
-def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str, usable: Usable) -> list[Line]:
-    """Viscosity, rates, Mach and Reynolds numbers with verdicts; `key` gives the `speed`.
+def fluid_lines(case: Case, fluid: Fluid, speed: float, source: str, usable: Usable) -> list[Line]:
+    """Viscosity, rates, Mach and Reynolds numbers with verdicts; `source`: of what the speed is.
 
     `usable`: whether advice may name a collision on a lattice.
     """
@@ -202,7 +204,7 @@ def fluid_lines(case: Case, fluid: Fluid, speed: float, key: str, usable: Usable
     lines += wall_lines(case)
     if not speed:
         return [*lines, Line("speed", "none is given", "Mach and Reynolds number unknown")]
-    lines.append(Line("speed", f"{speed:.4g}", f"cells per step, the largest given: {key}"))
+    lines.append(Line("speed", f"{speed:.4g}", f"cells per step, {source}"))
     return [*lines, judged["Mach"], _reynolds_line(case, fluid, speed), judged["grid Reynolds"]]
 
 
@@ -253,8 +255,8 @@ def _reynolds_line(case: Case, fluid: Fluid, speed: float) -> Line:
     return Line("Reynolds", f"{number:.6g}", note)
 
 
-def unit_lines(case: Case, units: Units, speed: float) -> list[Line]:
-    """The lattice units in SI, and the box, the run and the fluids in SI."""
+def unit_lines(case: Case, units: Units, speed: float, source: str = GIVEN) -> list[Line]:
+    """The lattice units in SI, and the box, the run and the fluids in SI; see fluid_lines."""
     box = " x ".join(f"{units.to_si(n, LENGTH):.6g}" for n in case.domain.size)
     lines = [
         Line("cell", f"{units.cell:.6g} m", f"the box: {box} m"),
@@ -264,7 +266,7 @@ def unit_lines(case: Case, units: Units, speed: float) -> list[Line]:
         Line("pressure 1", f"{units.unit(PRESSURE):.6g} Pa", "p = cs2 (rho - 1)"),
     ]
     if speed:
-        lines.append(Line("speed", f"{units.to_si(speed, VELOCITY):.6g} m/s", "the largest given"))
+        lines.append(Line("speed", f"{units.to_si(speed, VELOCITY):.6g} m/s", source))
     for fluid in case.fluids:
         nu = units.to_si(fluid.viscosity, VISCOSITY)
         lines.append(Line(f"viscosity {fluid.label}".strip(), f"{nu:.6g} m^2/s"))

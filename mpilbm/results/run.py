@@ -13,6 +13,7 @@ from mpilbm.case.given.objects import require_path
 from mpilbm.errors import CommandError
 from mpilbm.results.images import SOLID, Region
 from mpilbm.results.series import Series
+from mpilbm.results.state import DONE, RunState, state_of
 from mpilbm.results.statistics import AXES, Profile, read_profile
 from mpilbm.results.tables import Table, read_table
 from mpilbm.storage.own_files import SUMMARY, owned
@@ -73,6 +74,18 @@ class Run:
             raise CommandError(f"{path}: is damaged: {error}; remove it") from None
         except (OSError, ValueError) as error:
             raise CommandError(f"{path}: cannot be read as JSON ({error}); remove it") from None
+
+    @property
+    def state(self) -> RunState:
+        """Whether the run is running, done, killed, stopped or failed, and its last step."""
+        return state_of(self.directory, self.summary)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """A line if the results are not those of a complete run."""
+        state = self.state
+        complete = state.status == DONE or not self.summary
+        return [] if complete else [f"the run is not complete: {state.sentence}"]
 
     @cached_property
     def case(self) -> "Case":

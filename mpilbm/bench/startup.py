@@ -40,9 +40,9 @@ def starts(tables: dict[str, Any]) -> dict[str, Any]:
     """
     with TemporaryDirectory(prefix="mpilbm-") as folder:
         case = Path(folder, "box.toml")
-        case.write_text(toml_text.dumps(tables))
+        case.write_text(toml_text.dumps(tables), "utf-8")
         cold, *warm = (seconds(case, folder) for _ in range(1 + WARM_STARTS))
-        ran = json.loads(Path(folder, "out", SUMMARY).read_text())
+        ran = json.loads(Path(folder, "out", SUMMARY).read_text("utf-8"))
     return {"cold": cold, "warm": median(warm), "device": ran["device"]}
 
 

@@ -81,7 +81,7 @@ def look(folder: Path) -> State:
     """The state of the run in an output folder; CommandError if it has none."""
     path = folder / SUMMARY
     try:
-        summary: dict[str, Any] = json.loads(path.read_text())
+        summary: dict[str, Any] = json.loads(path.read_text("utf-8"))
         started = path.stat().st_mtime
     except FileNotFoundError:
         raise CommandError(

@@ -28,6 +28,7 @@ from mpilbm.parallel.slabs import Slab
 from mpilbm.storage.checkpoint_names import existing, step_in_name
 from mpilbm.storage.planes import blocks
 from mpilbm.system.file_digest import DamagedFileError, NoDigestError, verify
+from mpilbm.system.hdf5 import open_file
 
 if TYPE_CHECKING:
     import h5py
@@ -221,10 +222,8 @@ def _read_entries(path: Path, solver: "Solver", counts: np.ndarray, rank: int) -
 @contextmanager
 def opened(path: Path | str) -> "Iterator[h5py.File]":
     """An HDF5 file open for reading; DamagedError if something in it cannot be read."""
-    import h5py
-
     try:
-        with h5py.File(path, "r", locking="best-effort") as file:
+        with open_file(path) as file:
             yield file
     except (OSError, KeyError, ValueError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and type(error) is not RuntimeError:

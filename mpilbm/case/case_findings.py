@@ -282,13 +282,13 @@ def _given_values(scalar: Scalar) -> list[float]:
     return [float(value) for value in given if isinstance(value, int | float)]
 
 
-def rounded(case: Case) -> list[Finding]:
-    """Lengths and times in SI that are no whole number of cells or steps."""
-    return list(case.rounded)
+def of_keys(case: Case) -> list[Finding]:
+    """Earlier names of keys; lengths and times in SI that are no whole number of cells or steps."""
+    return list(case.of_keys)
 
 
 CHECKS = (
-    rounded,
+    of_keys,
     speeds,
     mass,
     closed_flow,

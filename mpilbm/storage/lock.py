@@ -89,7 +89,7 @@ class FolderLock:
             held = True
         except OSError as error:  # a file system without locks
             held = holder is not None and (holder.alive or holder.elsewhere)
-            self.problem = error.strerror
+            self.problem = error.strerror or str(error)
         if held:
             file.close()
             raise CommandError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpilbm.case.given.earlier_names import with_present_names
 from mpilbm.errors import CaseError, CommandError
 from mpilbm.outputs.checkpoint import (
     ENTRIES,
@@ -244,7 +245,8 @@ def read_planes(dataset: "h5py.Dataset", slab: Slab) -> Iterator[tuple[int, np.n
 
 def changes(before: str, now: str) -> list[str]:
     """The differences of two cases, given as TOML, outside of the tables in FREE."""
-    old, new = _flat(tomllib.loads(before)), _flat(tomllib.loads(now))
+    old = _flat(with_present_names(tomllib.loads(before))[0])
+    new = _flat(tomllib.loads(now))
     lines = []
     for key in sorted(old.keys() | new.keys()):
         if key.split(".")[0] not in FREE and old.get(key) != new.get(key):

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
+from mpilbm.bench.boxes import SINGLE
 from mpilbm.bench.variants import Series, dimensions
 from mpilbm.errors import MpilbmError
 from mpilbm.parallel.launcher import without_launcher
@@ -17,7 +18,7 @@ DEFAULTS = {
     "lattice": "D2Q9,D3Q19",
     "collision": "bgk,trt",
     "layout": "ab",
-    "precision": "single",
+    "precision": SINGLE,
     "setting": "cavity",
 }
 SIDE = 16  # cells

@@ -13,6 +13,7 @@ from mpilbm.storage import own_files
 from mpilbm.storage.checkpoint_names import existing
 from mpilbm.storage.files import PARTIAL, obstacle
 from mpilbm.storage.lock import LOCK, NO_LOCKS, FolderLock
+from mpilbm.system import hdf5
 from mpilbm.units import counted, in_words
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class RunDirectory:
                 f"--restart {restart} --overwrite: a restart continues the files of the earlier "
                 "run; remove --overwrite, or write elsewhere with --output DIR"
             )
+        hdf5.require()
         self._made = not os.path.lexists(self.path)
         make_folder(self.path)
         self._take_lock()

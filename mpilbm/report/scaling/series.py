@@ -79,7 +79,8 @@ def read(directory: Path) -> list[Row]:
 
 def _precision(row: Row) -> str:
     """The present name of its precision."""
-    return EARLIER_PRECISIONS.get(row["precision"], row["precision"])
+    name = str(row["precision"])
+    return EARLIER_PRECISIONS.get(name, name)
 
 
 def series(rows: list[Row], beyond: Network | None = None) -> list[Series]:

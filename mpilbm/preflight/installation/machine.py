@@ -81,7 +81,20 @@ def mpi() -> list[Fact]:
         return [Fact("MPI", "library", f"none: {problem}; runs have one rank",
                      "pip install mpich mpi4py, or on a cluster: module load its MPI")]  # fmt: skip
     library = " ".join(answer[0].replace("Version:", "").split())
-    return [Fact("MPI", "library", f"{library}, MPI {answer[1]}"), launcher(library)]
+    return [
+        Fact("MPI", "library", f"{library}, MPI {answer[1]}"),
+        launcher(library),
+        *shared_memory(library),
+    ]
+
+
+def shared_memory(library: str) -> list[Fact]:
+    """The shared memory of this machine, if the library requires it and it cannot be used."""
+    from mpilbm.parallel.launcher import SHARED_MEMORY_FIX, shared_memory_problem
+
+    problem = shared_memory_problem() if "MPICH" in library else ""
+    text = f"{problem}: runs have one rank"
+    return [Fact("MPI", "memory", text, SHARED_MEMORY_FIX)] if problem else []
 
 
 def launcher(library: str) -> Fact:

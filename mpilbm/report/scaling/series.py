@@ -65,7 +65,7 @@ def read(directory: Path) -> list[Row]:
         if isinstance(known, dict) and "scaling" in known:
             measured = known.pop("rows", [])
             rows += [
-                known | row | {"file": path.name, "precision": _precision(row)}
+                known | _with_present_name(row) | {"file": path.name}
                 for row in measured
                 if "problem" not in row
             ]
@@ -77,10 +77,10 @@ def read(directory: Path) -> list[Row]:
     return rows
 
 
-def _precision(row: Row) -> str:
-    """The present name of its precision."""
-    name = str(row["precision"])
-    return EARLIER_PRECISIONS.get(name, name)
+def _with_present_name(row: Row) -> Row:
+    """The row with the present name of its precision, if an earlier version wrote it."""
+    present = EARLIER_PRECISIONS.get(str(row.get("precision")))
+    return row | {"precision": present} if present else row
 
 
 def series(rows: list[Row], beyond: Network | None = None) -> list[Series]:

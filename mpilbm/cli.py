@@ -87,8 +87,8 @@ def names_option(option: str, text: str):
 @names_option("lattice", "Lattices.  [default: D3Q19]")
 @names_option("collision", "Collisions.  [default: trt]")
 @names_option("layout", "Memory layouts.  [default: ab]")
-@names_option("precision", "single, half, mixed, mixed_moments, double.  "
-              "[default: single]")  # fmt: skip
+@names_option("precision", "compute/storage: float32/float32, float32/float16, float32/mixed, "
+              "float64/float32, float64/float64.  [default: float32/float32]")  # fmt: skip
 @names_option("setting", "Standard boxes: periodic, cavity, porous, duct.  "
               "[default: the first three]")  # fmt: skip
 @click.option("--size", metavar="N|NxNxN,…", help="Cells of a box, for each rank.  "

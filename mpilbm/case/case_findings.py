@@ -277,13 +277,13 @@ def scalar_viscosities(case: Case) -> list[Finding]:
     return found
 
 
-def rounded(case: Case) -> list[Finding]:
-    """Lengths and times in SI that are no whole number of cells or steps."""
-    return list(case.rounded)
+def of_keys(case: Case) -> list[Finding]:
+    """Earlier names of keys; lengths and times in SI that are no whole number of cells or steps."""
+    return list(case.of_keys)
 
 
 CHECKS = (
-    rounded,
+    of_keys,
     speeds,
     mass,
     closed_flow,

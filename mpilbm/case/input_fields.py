@@ -52,7 +52,7 @@ def load_numbers(
         try:
             begins = path.read_text("utf-8").lstrip()[:1]
             names = begins.isalpha() or begins == '"'  # the first row has names of columns
-            return np.loadtxt(path, delimiter=",", skiprows=int(names), ndmin=2)
+            return np.loadtxt(path, delimiter=",", skiprows=int(names), ndmin=2, encoding="utf-8")
         except (ValueError, OSError) as error:
             raise ValueError(f"cannot be read as rows of numbers ({error})") from None
     return _numbers(array, check_shape)

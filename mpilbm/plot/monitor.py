@@ -22,7 +22,7 @@ def read_monitor(path: Path) -> dict[str, np.ndarray]:
     """Columns of monitor.csv by name; {} if the file does not exist or has fewer than two rows."""
     if not path.exists():
         return {}
-    with path.open(newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
     if len(rows) < 3:
         return {}

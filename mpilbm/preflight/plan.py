@@ -27,6 +27,7 @@ from mpilbm.preflight.scalars import scalar_lines
 from mpilbm.preflight.slab_thickness import thin_slabs
 from mpilbm.registry import plugin_errors
 from mpilbm.solver.memory.plan import bytes_needed, limits, more_bytes
+from mpilbm.system import hdf5
 from mpilbm.units import (
     LENGTH,
     PRESSURE,
@@ -52,6 +53,7 @@ def plan(case: Case, ranks: int = 1, gpu_memory: float | None = None) -> Report:
     The default of `gpu_memory` is the memory of this machine. Arrays that cannot fit are reported
     before the cells are inspected, which would take minutes for a mistyped size.
     """
+    hdf5.require()
     report = Report(case.title or case.path.name)
     case, why_layout = _settled(case, ranks, gpu_memory)
     if not _fits(case, plane_costs.slabs(case, ranks), gpu_memory, report):

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpilbm.case.given.objects import require_path
+from mpilbm.case.tables.values import MOST_TITLE
 from mpilbm.errors import CommandError
+from mpilbm.printable import one_line
 from mpilbm.results.images import SOLID, Region
 from mpilbm.results.series import Series
 from mpilbm.results.state import DONE, RunState, state_of
@@ -116,7 +118,7 @@ class Run:
     @property
     def title(self) -> str:
         """The title of the case, or the name of the folder."""
-        return str(self.summary.get("title") or self.directory.name)
+        return one_line(self.summary.get("title") or self.directory.name, MOST_TITLE)
 
     @property
     def units(self) -> "Units | None":

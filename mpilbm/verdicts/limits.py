@@ -179,4 +179,4 @@ def _fix(number: float, mach: float, lattice: str, flows: Sequence[str], usable:
 @cache
 def measured() -> dict:
     """Return the table of limits, stability.json."""
-    return json.loads(Path(__file__).with_name("stability.json").read_text())
+    return json.loads(Path(__file__).with_name("stability.json").read_text("utf-8"))

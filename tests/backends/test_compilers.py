@@ -138,12 +138,14 @@ OPTIMISED = [
 
 
 @pytest.mark.parametrize("choice", OPTIMISED, ids="-".join)
-def test_optimising_changes_no_bit(choice, monkeypatch):
-    """Hence the other tests may compile their kernels with -O0 (tests/conftest.py)."""
+def test_optimising_changes_no_bit(choice, monkeypatch, request):
+    """Hence the other tests may compile their kernels with -O0, in two units (tests/conftest.py)."""
     flags = [flag for flag in compiler.FLAGS if flag != "-O0"]
     states = []
     for last in ("-O0", "-O3"):
         monkeypatch.setattr(compiler, "FLAGS", (*flags, last))
+        if last == "-O3":
+            request.getfixturevalue("own_units")
         states.append(Cluster(tables(*choice)).start().run(9).state())
     assert np.array_equal(*states)
 

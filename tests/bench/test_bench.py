@@ -136,7 +136,7 @@ def test_a_rock_closes_on_itself_and_repeats():
 def test_the_steps_of_a_repeat_are_even_and_take_a_while():
     speed = measure(parse_case(box("periodic", (16, 16), "D2Q9")), Serial())
     assert speed.steps % 2 == 0
-    assert 0.02 < min(speed.seconds) < 2.5
+    assert min(speed.seconds) > 0.02
 
 
 def test_json_holds_all_to_repeat_it(case, monkeypatch):

@@ -143,6 +143,7 @@ def test_polygons_of_obj(tmp_path):
         ("f 1 2", "line 14: a face has 2 vertices; allowed: 3 or more"),
         ("f 1 2 x", "line 14: 'x' is not the number of a vertex"),
         ("v 1,5 2 3", "line 14: '1,5' has a decimal comma"),
+        ("v 1_5 2 3", "line 14: '1_5' is not a number"),
         ("v 1 2", "line 14: a vertex has 2 numbers; allowed: 3 or more"),
     ],
 )
@@ -150,6 +151,15 @@ def test_errors_in_obj_name_the_line(tmp_path, line, message):
     lines = part(ONE).split("\n")
     lines.insert(13, line)
     assert message in refused(tmp_path, "a.obj", "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    "comment", ["# made from C:\\models\\", "mtllib C:\\models\\", "#v 1 2 3 \\"]
+)
+def test_comments_of_obj(tmp_path, comment):
+    """A backslash at their end does not join the next line; they may follow a vertex or a face."""
+    lines = [f"{line} # {k}" for k, line in enumerate(part(ONE).split("\n"))]
+    assert count(tmp_path, "a.obj", "\n".join([comment, *lines])) == 512
 
 
 HEADER = """ply
@@ -186,11 +196,17 @@ def test_text_of_ply(tmp_path):
     content = HEADER.format("ascii") + "\n".join(rows)
     assert count(tmp_path, "a.ply", content) == 512
     assert count(tmp_path, "a.ply", content.replace("\n", "\r\n")) == 512
+    assert count(tmp_path, "a.ply", content.replace("by hand", "by Åse \x0b x")) == 512
     found = refused(tmp_path, "a.ply", content.replace("14.25", "14,25", 1))
     assert "(line 14: '14,25' has a decimal comma" in found
     assert "whose vertices are not whole numbers" in refused(
         tmp_path, "a.ply", content.replace("4 0 2 3 1", "4 0 2 3 1.5")
     )
+
+
+def test_an_empty_ply(tmp_path):
+    content = HEADER.format("ascii").replace("vertex 8", "vertex 0").replace("face 7", "face 0")
+    assert refused(tmp_path, "a.ply", content).startswith("'a.ply' contains no triangles")
 
 
 CASE = """

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -58,6 +59,15 @@ def refused(folder, name, content, **keys) -> str:
 )
 def test_text_of_stl(tmp_path, content, solid):
     assert count(tmp_path, "a.stl", content) == solid
+
+
+def test_many_solids_in_one_line(tmp_path):
+    """The time is proportional to their number: here less than 1 s, not minutes."""
+    corner = "facet normal 0 0 0 outer loop vertex 1 1 1 vertex 1 1 1 vertex 1 1 1 endloop endfacet"
+    begin = time.perf_counter()
+    many = f"solid a {corner} endsolid a " * 50_000
+    assert count(tmp_path, "a.stl", many + TEXT.replace("\n", " ")) == 512
+    assert time.perf_counter() - begin < 20
 
 
 @pytest.mark.parametrize(
